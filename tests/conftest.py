@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.schedule import ModuleScheduling, sort_slowest_first
+
 _PYTEST_OWN = {"PYTEST_CURRENT_TEST"}
 _MARKED_FOLDERS = {"browser", "fleet"}
 """Folders below tests/ whose tests have the marker of the same name."""
@@ -21,12 +23,21 @@ def own_key(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.hookimpl(trylast=True)  # after pytest-randomly has shuffled them
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of the folders that `scripts/test` leaves out."""
+    """Mark the tests of the folders that `scripts/test` leaves out, and sort them for workers."""
     for item in items:
         folder = item.path.relative_to(Path(__file__).parent).parts[0]
         if folder in _MARKED_FOLDERS:
             item.add_marker(folder)
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        sort_slowest_first(items)
+
+
+@pytest.hookimpl(optionalhook=True)  # there may be no xdist
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ModuleScheduling | None:
+    """Deal whole modules to the workers under ``--dist loadscope``."""
+    return ModuleScheduling(config, log) if config.getvalue("dist") == "loadscope" else None
 
 
 def _environment() -> dict[str, str]:

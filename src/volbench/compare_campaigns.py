@@ -45,8 +45,8 @@ def compare(  # noqa: PLR0913 - the keywords are the options of `volbench compar
 
     Returns:
         The columns of ``volbench compare --format csv``, in base SI units: ``ratio`` is candidate
-        over base with its ends at ``confidence``, NaN where there are too few repeats; ``words``
-        is the verdict. ``attrs["remarks"]`` has the caveats, a sentence each.
+        over base, and its ends at ``confidence`` are NaN where there are too few repeats;
+        ``words`` is the verdict. ``attrs["remarks"]`` has the caveats, a sentence each.
 
     Raises:
         InputError: a name, a share or a path is wrong, or there is nothing to compare with.

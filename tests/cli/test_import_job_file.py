@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Volbench
+from tests.command_line import call
 
 JOB_FILES = sorted((Path(__file__).parents[1] / "fio" / "jobs" / "jobfiles").glob("*.fio"))
 
@@ -55,3 +57,15 @@ def test_a_folder_that_is_not_there_stays_a_folder(tmp_path: Path, volbench: Vol
     text = (tmp_path / "jobs" / "a.fio").read_text()
     assert "directory=/not/here\n" in text
     assert "filename=data-file\n" in text
+
+
+def test_a_job_file_runs_as_it_is(tmp_path: Path) -> None:
+    """`volbench run` plans the sections of a job file, and names a file that is not there."""
+    job = tmp_path / "job.fio"
+    job.write_text("[a]\nrw=read\nsize=1m\n[b]\nstonewall\nrw=write\nsize=1m\nbs=8k\n")
+    planned = call("run", job, "--on", tmp_path, "--dry-run", "--json")
+    assert planned.returncode == 0, planned.stderr
+    assert [run["job"] for run in json.loads(planned.stdout)] == ["a", "b"]
+    missing = call("run", tmp_path / "no.fio", "--on", tmp_path)
+    assert missing.returncode == 2
+    assert "no.fio: No such file or directory" in missing.stderr

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -46,21 +46,7 @@ def call(*argv: str) -> str:
 
 def attach_loop(file: Path, *options: str) -> str:
     """Return a new loop device on a file."""
-    device = call("losetup", "-f", "--show", *options, str(file))
-    _forget_lock(device)
-    return device
-
-
-def _forget_lock(device: str) -> None:
-    """Remove the lock of an earlier device with this number, whose campaign was never ended.
-
-    A lock outlives its controller (see `volbench.engine.hosts.device_lock`), numbers of loop
-    devices are given out again, and tests kill controllers.
-    """
-    number = Path(device).stat().st_rdev
-    for folder in ("/run/lock", "/tmp"):
-        lock = Path(folder) / f"volbench-{os.major(number)}:{os.minor(number)}"
-        shutil.rmtree(lock, ignore_errors=True)
+    return call("losetup", "-f", "--show", *options, str(file))
 
 
 class Disks:
@@ -89,11 +75,16 @@ class Disks:
         self._undo.callback(call, "losetup", "-d", device)
         return device
 
+    def attach_at(self, device: str, file: Path) -> None:
+        """Attach a file to a certain loop device, as soon as it is free."""
+        until(lambda: not Path("/sys/block", Path(device).name, "loop").exists())
+        call("losetup", device, str(file))
+        self._undo.callback(call, "losetup", "-d", device)
+
     def partition(self, device: str) -> str:
         """Give a device one partition, which the kernel is told of, and return it."""
         call("addpart", device, "1", "2048", str(IMAGE_BYTES // 512 - 4096))
         self._undo.callback(call, "delpart", device, "1")
-        _forget_lock(f"{device}p1")
         return f"{device}p1"
 
     def format(self, device: str) -> None:
@@ -153,6 +144,8 @@ def refusal(  # noqa: PLR0913 - one argument for each of the guard's
     allow: Sequence[str] | None = None,
     campaign_dir: str = "/",
     made: Sequence[str] = (),
+    wipe: bool = False,
+    options: Mapping[str, str] | None = None,
 ) -> str:
     """Pass a run through the guard and return why it is refused, or an empty text.
 
@@ -164,6 +157,8 @@ def refusal(  # noqa: PLR0913 - one argument for each of the guard's
         allow: what the user allowed; the volume's own target when None.
         campaign_dir: where the results go.
         made: files that volbench made.
+        options: of its section, beside ``rw``.
+        wipe: whether the user allowed signatures to be overwritten.
     """
     try:
         if isinstance(volume, str):
@@ -175,12 +170,20 @@ def refusal(  # noqa: PLR0913 - one argument for each of the guard's
                 profile="p",
                 job="j",
                 volume=volume,
-                sections=(Section(name="j", options={"rw": "write" if writes else "read"}),),
+                sections=(
+                    Section(
+                        name="j", options={"rw": "write" if writes else "read", **(options or {})}
+                    ),
+                ),
                 # A warm-up that reads lays out nothing.
                 extent=None if writes else _READ,
             ),
             files=files,
-            consent=Consent(campaign_dir, [volume.target] if allow is None else allow),
+            consent=Consent(
+                campaign_dir,
+                [volume.target] if allow is None else allow,
+                wipe_signatures=wipe,
+            ),
             ours=made.__contains__,
         )
     except RefusedError as error:

@@ -18,13 +18,16 @@ class Server:
 
     Attributes:
         machine: the executor.
-        signatures: node to what blkid exports of it, and its exit status.
-        btrfs: node to what od prints of its number of devices.
+        signatures: node to what blkid exports of it, and its exit status; ``NODE@OFFSET`` for
+            a part.
+        by_id: name in /dev/disk/by-id to node.
+        contents: node to bytes on it, by offset; zeros elsewhere.
     """
 
     machine: FakeExecutor = field(default_factory=FakeExecutor)
     signatures: dict[str, tuple[int, str]] = field(default_factory=dict)
-    btrfs: dict[str, str] = field(default_factory=dict)
+    by_id: dict[str, str] = field(default_factory=dict)
+    contents: dict[str, dict[int, bytes]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Set the machine up."""
@@ -34,7 +37,7 @@ class Server:
             "/proc/sys/kernel/random/boot_id": "b00t\n",
             "/data/x": "",
         }
-        self.machine.answers |= {"blkid": self._blkid, "od": self._od}
+        self.machine.answers |= {"blkid": self._blkid, "sh": self._read}
         self.disk("sda", (8, 0))
         self.part("sda", "sda1", (8, 1))
 
@@ -75,8 +78,22 @@ class Server:
         return node
 
     def _blkid(self, argv: tuple[str, ...]) -> Completed:
-        status, text = self.signatures.get(argv[-1], (2, ""))
+        part = f"@{argv[argv.index('-O') + 1]}" if "-O" in argv else ""
+        status, text = self.signatures.get(argv[-1] + part, (2, ""))
         return Completed(argv, status, text, "")
 
-    def _od(self, argv: tuple[str, ...]) -> Completed:
-        return Completed(argv, 0, self.btrfs.get(argv[-1], ""), "")
+    def _read(self, argv: tuple[str, ...]) -> Completed:
+        """Answer the scripts that print names of a device, and parts of it in hexadecimal."""
+        if argv[3] == "by-id":
+            links = [name for name in self.by_id if self.by_id[name] == argv[4]]
+            return Completed(argv, 0, "".join(f"{name}\n" for name in links), "")
+        node, *sectors = argv[4:]
+        spans = [int(number) * 512 for number in sectors]
+        texts = []
+        for start, length in zip(spans[::2], spans[1::2], strict=True):
+            data = bytearray(length)
+            for offset, found in self.contents.get(node, {}).items():
+                if start <= offset < start + length:
+                    data[offset - start : offset - start + len(found)] = found
+            texts.append(f" {data.hex(' ')}\n")
+        return Completed(argv, 0, "".join(texts), "")

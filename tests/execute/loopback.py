@@ -12,11 +12,14 @@ from volbench.execute.shell.channel import CommandEnd, OnEnd, Sink, TimeLimit, c
 
 
 class LoopbackChannel:
-    """Runs each command as a child process."""
+    """Runs each command as a child process.
 
-    host = "loopback"
+    Args:
+        host: name of the machine that this one pretends to be.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, host: str = "loopback") -> None:
+        self.host = host
         self.sessions = 0
 
     def execute(

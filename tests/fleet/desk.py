@@ -24,7 +24,7 @@ HEAD = """
 name: p
 sample: 500ms
 device_sample: 500ms
-defaults: {{size: 8m, runtime: {runtime}, time_based: 1, ioengine: psync, rate_iops: 200}}
+defaults: {{size: 2m, runtime: {runtime}, time_based: 1, ioengine: psync, rate_iops: 200}}
 jobs:
 """
 READS_OR_WRITES = {

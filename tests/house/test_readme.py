@@ -26,6 +26,12 @@ def shrink(code: str, folder: Path) -> str:
     """Return commands with small sizes, on folders of their own."""
     one_cpu = " --set cpus_allowed=0" if os.cpu_count() == 1 else ""
     code = re.sub(r"^(volbench run .*)$", rf"\1{SMALL}{one_cpu}", code, flags=re.MULTILINE)
+    code = re.sub(
+        r"^(volbench measure.*?) --on /data(.*)$",
+        rf"\1 --on {folder}/data --size 4m --runtime 1s --repeat 1\2",
+        code,
+        flags=re.MULTILINE,
+    )
     places = {"=/data": f"={folder}/data", "=/tmp": f"={folder}/os"}
     return re.sub(r"=/(data|tmp)\b", lambda match: places[match.group()], code)
 

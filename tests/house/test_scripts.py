@@ -7,8 +7,11 @@ import shlex
 import shutil
 import subprocess
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
+
+from tests.schedule import SECONDS, ModuleScheduling, sort_slowest_first
 
 SCRIPTS = ("scripts/setup", "scripts/get-promtool", "scripts/test", "scripts/demo", ".ci/run")
 
@@ -76,6 +79,7 @@ def test_all_runs_what_the_default_leaves_out(root: Path, tmp_path: Path) -> Non
     left_out = {"alone", "browser", "fleet", "slow"}
     assert all(f"not {marker}" in default for marker in left_out)
     assert "root" not in default
+    assert "--dist loadscope --no-loadscope-reorder" in default
     beside, alone = runs_of(calls_of(root, tmp_path / "all", "--all"))
     assert beside.endswith("-m not alone")
     assert alone.endswith("-m alone")
@@ -89,6 +93,25 @@ def test_what_fails_is_run_again(root: Path, tmp_path: Path, marks: str, again: 
     assert len(others) == again
     for other in others:
         assert other.startswith(f"{first} -n 0 --last-failed --last-failed-no-failures none")
+
+
+def test_slowest_modules_are_dealt_first(root: Path) -> None:
+    """Modules that take longest come first, others keep their order, and each stays whole."""
+    assert [name for name in SECONDS if not (root / name).exists()] == []
+    modules = ["tests/test_units.py", "tests/house/test_light.py", "tests/fleet/test_campaigns.py"]
+    items: list[pytest.Item] = [
+        Mock(nodeid=f"{name}::test_a[{n}]") for n in range(2) for name in modules
+    ]
+    sort_slowest_first(items)
+    names = [item.nodeid for item in items]
+    assert [name.partition("::")[0] for name in names] == sorted(modules * 2, key=by_seconds)
+    assert [name[-2] for name in names] == ["0", "1"] * 3
+    assert len({ModuleScheduling._split_scope(Mock(), name) for name in names}) == 2 + 1 + 1  # noqa: SLF001 - what xdist asks for
+
+
+def by_seconds(module: str) -> float:
+    """Return the key by which modules are dealt."""
+    return -SECONDS.get(module, 0)
 
 
 def test_types_are_checked_beside_the_tests(root: Path, tmp_path: Path) -> None:

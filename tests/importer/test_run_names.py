@@ -164,3 +164,16 @@ def test_hosts_that_differ_never_share_a_name() -> None:
         "unknown",
         "a-b",
     ]
+
+
+def test_results_keep_their_folder_of_origin(tmp_path: Path) -> None:
+    """Drives in sibling folders are told apart, and repeats in theirs are not."""
+    for drive in ("hdd", "ssd"):
+        put(tmp_path / "in" / drive / "run-1" / "a.json", RANDREAD)
+        put(tmp_path / "in" / drive / "run-2" / "a.json", RANDREAD)
+    _, campaign = take(tmp_path / "in", into=tmp_path / "c")
+    summary = campaign.frame("summary")
+    assert dict(zip(summary["job"], summary["import_folder"], strict=True)) == {
+        "hdd-a": "in/hdd",
+        "ssd-a": "in/ssd",
+    }

@@ -9,6 +9,12 @@ from ruamel.yaml import YAML
 
 from tests.lab.clients import KIB, MIB, keep_busy, rate
 from volbench.errors import InputError, ProfileError
+from volbench.lab.disk_parameters import (
+    BurstNoise,
+    DiskParameters,
+    FlashParameters,
+    NoiseParameters,
+)
 from volbench.lab.scenario import (
     Scenario,
     load_scenario,
@@ -56,6 +62,15 @@ stalls: [{at: 8s, for: 4s}]
 steps: [{at: 1min, to: 0.5}]
 drift: -6%
 clock: first-write
+ssd:
+  slc_cache: {size: 16m, after: 30%, refill: 5MB/s}
+  garbage_collection: {spare: 48m, speed: 10%, sigma: 0.5, recover: 9s}
+  thermal: {after: 20s, speed: 70%, cooling: 2}
+  ramp_up: {from: 0.5, for: 4s}
+noise:
+  jitter: {size: 5%, memory: 2s, of: volume}
+  neighbour: {share: 10%, for: 3s, every: 30s}
+  steal: {share: 20%}
 """
 SMALL = "name: small\nsize: 4m\nservice: {read: 1ms, write: 1ms}\n"
 
@@ -100,6 +115,17 @@ def test_every_part_is_read_in_base_units() -> None:
     assert reported.steps == ((60.0, 0.5),)
     assert reported.drift_per_s == pytest.approx(-0.001)
     assert reported.clock_starts_at_write
+    assert reported.flash == FlashParameters(
+        16 * MIB, 0.3, 5e6, 48 * MIB, 0.1, 0.5, 9.0, 20.0, 0.7, 2.0, 4.0, 0.5
+    )
+    assert reported.noise == NoiseParameters(
+        0.05,
+        2.0,
+        reaches_limits=True,
+        neighbour=BurstNoise(0.1, 3.0, 30.0),
+        steal=BurstNoise(0.2),
+    )
+    assert DiskParameters.from_json(reported.to_json()) == reported
 
 
 def test_what_is_left_out_does_nothing() -> None:
@@ -107,6 +133,7 @@ def test_what_is_left_out_does_nothing() -> None:
     reported = load_scenario(SMALL, path="s.yaml").parameters()
     assert (reported.request_buckets, reported.byte_buckets, reported.slots) == ((), (), 0)
     assert (reported.first_write_s, reported.first_read_s, reported.cache) == (0, 0, None)
+    assert (reported.flash, reported.noise) == (None, None)
     assert not reported.restored
     assert not reported.instant_unwritten
 
@@ -144,6 +171,8 @@ def test_what_is_left_out_does_nothing() -> None:
             "5:8: cache",
             "hides first touches",
         ),
+        ("noise: {jitter: 120%}", "4:17: noise.jitter", "at most 1"),
+        ("ssd: {thermal: {after: 5s}}", "4:16: ssd.thermal.speed", "missing"),
         ("restored: perhaps", "4:11: restored", "true or false"),
         ("drift: -101%", "4:8: drift", "at least -100"),
         ("truth: [{rw: trim, bs: 4k, iodepth: 1}]", "4:14: truth.0.rw", "one of read, write"),
@@ -242,6 +271,8 @@ def quiet(name: str) -> Scenario:
             "stalls": (),
             "steps": (),
             "drift_percent_per_minute": 0.0,
+            "ssd": None,
+            "noise": None,
             "unwritten_reads": "served",  # at once is no rate
         }
     )

@@ -6,7 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
-from tests.present.frames_for_plots import Row, bins, frames, intervals, result, samples, sweep
+from tests.present.frames_for_plots import (
+    Row,
+    bins,
+    frames,
+    intervals,
+    result,
+    samples,
+    sweep,
+    warming,
+)
 from tests.present.storm_frames import storm
 from volbench.store.parquet_tables import frame_of, table_of
 
@@ -130,6 +139,7 @@ def climbs() -> Frames:
         [row | {"limit_iops": 300.0} for row in rows],
         series=[point for row in rows for point in intervals(row, climb)],
         device=[sample for row in rows for sample in samples(row, climb, ended_s=9)],
+        verdicts=warming(rows),
     )
 
 

@@ -155,12 +155,21 @@ def samples(
     ]
 
 
+def warming(rows: Sequence[Row]) -> list[Row]:
+    """Return verdicts that blocks got warm in each run."""
+    return [
+        {**identity(str(row["job"])), "direction": row["direction"], "causes": "warming"}
+        for row in rows
+    ]
+
+
 def frames(
     summary: Sequence[Row],
     *,
     series: Sequence[Row] = (),
     histogram: Sequence[Row] = (),
     device: Sequence[Row] = (),
+    verdicts: Sequence[Row] = (),
 ) -> dict[str, pd.DataFrame]:
     """Return frames with the column contract's types, as a campaign hands them out."""
     rows = {
@@ -169,5 +178,6 @@ def frames(
         "histogram": histogram,
         "percentiles": (),
         "device": device,
+        "verdicts": verdicts,
     }
     return {name: frame_of(table_of(name, list(reported))) for name, reported in rows.items()}

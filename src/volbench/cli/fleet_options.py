@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from volbench.cli.configuration import unless_targets_are_given
 from volbench.cli.options import PATH, flag, option_group
 from volbench.errors import InputError
 
@@ -19,10 +20,13 @@ if TYPE_CHECKING:
     from volbench.model.campaign.host import Host, Inventory, Policy
     from volbench.model.campaign.planned_run import Campaign
 
+_FAILED = "@failed"
+
 INVENTORY = click.option(
     "--inventory",
     type=PATH,
     metavar="FILE",
+    callback=unless_targets_are_given,
     help="List of hosts: volbench's YAML, an Ansible inventory, or terraform output -json.",
 )
 
@@ -30,8 +34,9 @@ LIMIT = click.option(
     "--limit",
     "limits",
     multiple=True,
-    metavar="GROUP|HOST",
-    help="Only these hosts of the inventory: a group, a host, a range or a pattern such as vm*.",
+    metavar="GROUP|HOST|@FILE",
+    help="Only these hosts: a group, a host, a range, a pattern such as vm*, the names in a file, "
+    "or @failed for those whose runs the campaign did not finish.",
 )
 
 MAPPING = click.option(
@@ -56,7 +61,26 @@ OWN_POLICY = click.option(
     help="How many clients must be in reach to go on. Default: the policy of the campaign.",
 )
 
+
+def _limit_parallel(context: click.Context, _option: click.Parameter, count: int | None) -> None:
+    from volbench.execute.parallel import parallel_limit
+
+    if count is not None:
+        context.with_resource(parallel_limit(count))
+
+
+_FORKS = click.option(
+    "--forks",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    expose_value=False,
+    callback=_limit_parallel,
+    help="Connect to, survey, prepare and clean at most N hosts at once; fio still starts on all "
+    "together. Default: 64.",
+)
+
 _HOST_KEYS = (
+    _FORKS,
     click.option(
         "--known-hosts",
         type=PATH,
@@ -99,6 +123,10 @@ class HostSelection:
     known_hosts: Path | None
     accept_new: bool
 
+    def after(self, campaign: Path | None) -> HostSelection:
+        """Return the selection in which ``@failed`` means the hosts of an earlier campaign."""
+        return replace(self, limits=named_limits(self.limits, campaign))
+
     @property
     def resume_options(self) -> tuple[str, ...]:
         """Options of volbench resume to trust the same host keys."""
@@ -116,9 +144,8 @@ class HostSelection:
         """
         if self.inventory is None and (self.limits or self.mapping):
             raise InputError("--limit and --mapping need an inventory", hint="add --inventory FILE")
-        found = self.inventory and read_hosts(
-            self.inventory, limits=self.limits, mapping=self.mapping
-        )
+        limits = named_limits(self.limits, None)
+        found = self.inventory and read_hosts(self.inventory, limits=limits, mapping=self.mapping)
         host_keys = _host_keys(self.known_hosts, self.accept_new)
         with connect(found.hosts if found else (), host_keys) as hosts:
             yield hosts
@@ -156,6 +183,47 @@ def read_hosts(file: Path, *, limits: Sequence[str] = (), mapping: Path | None =
         on_note=lambda note: click.echo(f"note: {note}", err=True),
     )
     return select(inventory, limits)
+
+
+def named_limits(limits: Sequence[str], campaign: Path | None) -> tuple[str, ...]:
+    """Return the hosts of ``--limit``, with the content of files in place of ``@FILE``.
+
+    Args:
+        limits: as given.
+        campaign: the folder whose unfinished hosts are meant by ``@failed``; None without one.
+
+    Raises:
+        InputError: a file cannot be read or names no host, or ``@failed`` means no campaign.
+    """
+    found: list[str] = []
+    for limit in limits:
+        found += _names_in(limit, campaign) if limit.startswith("@") else [limit]
+    return tuple(found)
+
+
+def _names_in(limit: str, campaign: Path | None) -> list[str]:
+    from volbench.store.layout import Layout
+
+    path = Path(limit.removeprefix("@"))
+    if limit == _FAILED:
+        if campaign is None:
+            raise InputError(
+                f"--limit {_FAILED} needs a campaign whose hosts are meant",
+                hint="name the file that it left: --limit @DIR/failed-hosts.txt",
+            )
+        path = Layout(campaign).failed_hosts
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"--limit {limit}: {path} cannot be read: {getattr(error, 'strerror', error)}",
+            hint="a campaign writes failed-hosts.txt when it ends with unfinished runs",
+            context={"path": str(path)},
+        ) from error
+    names = [name for line in lines if (name := line.partition("#")[0].strip())]
+    if not names:
+        raise InputError(f"--limit {limit}: {path} names no host", hint="write one name per line")
+    return names
 
 
 def with_policy(campaign: Campaign, text: str) -> Campaign:

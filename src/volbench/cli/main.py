@@ -13,9 +13,11 @@ from click.exceptions import NoArgsIsHelpError, NoSuchCommand
 from click.shell_completion import CompletionItem
 
 from volbench import __version__
+from volbench.cli.configuration import default_map, read_configuration
 from volbench.errors import InputError, VolbenchError, did_you_mean
 
 VERBS: dict[str, tuple[str, str]] = {
+    "measure": ("make.measure", "Measure a workload on volumes, without a profile."),
     "run": ("make.run", "Run profiles on volumes; results go into a campaign folder."),
     "warmup": ("make.warmup", "Write or read every block of a volume once, and verify it."),
     "resume": ("campaign.resume", "Continue a campaign that was interrupted."),
@@ -37,6 +39,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "sql": ("read.sql", "Run SQL queries over many campaigns."),
     "plot": ("read.plot", "Draw a chart of campaigns."),
     "report": ("read.report", "Write the report of campaigns: one HTML file."),
+    "config": ("catalogue.config", "Show defaults from volbench.toml and config.toml."),
     "lab": ("make.lab", "Simulate volumes whose behaviour is known."),
 }
 """Verb to its module and its short help. A module is imported only when its verb is called."""
@@ -87,7 +90,15 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     Exit codes: 0 success, 2 bad input, 3 refused, and so on as in docs/reference/errors.md.
     """
     try:
-        cli.main(args=arguments, prog_name="volbench", standalone_mode=False)
+        given = sys.argv[1:] if arguments is None else arguments
+        configuration = {} if {"-h", "--help", "--version"} & {*given} else read_configuration()
+        cli.main(
+            args=arguments,
+            prog_name="volbench",
+            standalone_mode=False,
+            obj=configuration,
+            default_map=default_map(configuration),
+        )
     except VolbenchError as error:
         _fail(error)
     except click.exceptions.Exit as error:
@@ -129,7 +140,9 @@ def _hint(error: click.ClickException) -> str:
 
 def _fail(error: VolbenchError) -> NoReturn:
     """Print an error with its hint, and exit with its code."""
-    click.echo(f"volbench: {error.message}", err=True)
+    from volbench.model.profile.secret_values import mask_text
+
+    click.echo(f"volbench: {mask_text(error.message)}", err=True)
     if error.hint:
-        click.echo(f"  hint: {error.hint}", err=True)
+        click.echo(f"  hint: {mask_text(error.hint)}", err=True)
     sys.exit(error.exit_code)

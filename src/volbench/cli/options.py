@@ -43,7 +43,7 @@ def option_group(keyword: str, make: Callable[..., object], *options: Decorator)
         for option in reversed(options):
             decorated = option(decorated)
         added: list[click.Parameter] = decorated.__click_params__[before:]
-        names += [str(parameter.name) for parameter in added]
+        names += [str(parameter.name) for parameter in added if parameter.expose_value]
         return wrapped
 
     return add
@@ -172,6 +172,12 @@ ALLOW_DESTROY = click.option(
     multiple=True,
     metavar="DEVICE",
     help="Allow this device or file to be overwritten; repeatable. On another host: vm01:/dev/sdb.",
+)
+
+WIPE_SIGNATURES = flag(
+    "--wipe-signatures",
+    "Allow devices of --allow-destroy to hold a filesystem, LUKS, swap, partitions, or a part of "
+    "a RAID or LVM.",
 )
 
 ALLOW_SHARED_FOLDER = flag(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
+from volbench.cli.configuration import results_folder
 from volbench.cli.options import Decorator, flag, names_option, option_group, output_option
 from volbench.errors import InputError
 from volbench.present.renderers import PICTURE_FORMATS
@@ -62,7 +63,7 @@ def binary_output(output: str, *, default_name: str) -> Iterator[BinaryIO]:
 def default_campaign_folder(name: str) -> Path:
     """Return the default folder of a new campaign."""
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    return Path("volbench-results") / f"{name}-{stamp}"
+    return results_folder() / f"{name}-{stamp}"
 
 
 def report_folder(dataset: Dataset) -> Path:
@@ -201,9 +202,11 @@ def table_options(*more_formats: str, has_output: bool = True) -> Decorator:
     output = output_option(
         metavar="PATH", default="-", help="File or folder; - is standard output."
     )
+    short = "Short for --format json."
     default = "Output format. Default: by the ending of --output, else table."
     if not has_output:
         default = "Format of the table of results, or of the plan.  [default: table]"
+        short = "One event per line on stdout, results last. With --dry-run: --format json."
     return option_group(
         "shown",
         partial(TableOutput, more_formats=more_formats),
@@ -213,7 +216,7 @@ def table_options(*more_formats: str, has_output: bool = True) -> Decorator:
             type=click.Choice([*_FORMATS, *more_formats]),
             help=default,
         ),
-        flag("--json", "Short for --format json.", "as_json"),
+        flag("--json", short, "as_json"),
         *([output] if has_output else []),
         names_option(
             "--columns", "columns", text="Only these columns, in this order.", metavar="NAME,..."

@@ -297,7 +297,6 @@ class LocalExecutor(LocalBase):
                 self.write_text(path, text)
 
 
-
 def _not_found(host: str, handle: str) -> TransportError:
     return TransportError(
         f"cannot reattach to process {handle!r} on {host}",

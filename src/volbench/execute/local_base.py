@@ -66,6 +66,7 @@ class LocalProcessBase:
     def first_line(self, path: str) -> str | None:
         """Return None: the executor reads files without delay."""
         del path
+        return None
 
     @property
     def lost(self) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TypeVar
 
 from volbench.errors import VolbenchError
@@ -13,6 +15,18 @@ R = TypeVar("R")
 
 MAX_THREADS = 64
 """Idle threads are cheap; queueing behind unresponsive hosts costs seconds."""
+
+_limit: ContextVar[int] = ContextVar("_limit", default=MAX_THREADS)
+
+
+@contextmanager
+def parallel_limit(count: int) -> Iterator[None]:
+    """Let `on_each` work on at most `count` items at once inside the block."""
+    token = _limit.set(count)
+    try:
+        yield
+    finally:
+        _limit.reset(token)
 
 
 def on_each(items: Iterable[T], work: Callable[[T], R]) -> list[R | VolbenchError]:
@@ -25,7 +39,8 @@ def on_each(items: Iterable[T], work: Callable[[T], R]) -> list[R | VolbenchErro
         except VolbenchError as error:
             return error
 
-    if len(listed) < 2:
+    threads_max = min(len(listed), _limit.get())
+    if threads_max < 2:
         return [attempt(item) for item in listed]
-    with ThreadPoolExecutor(min(len(listed), MAX_THREADS), thread_name_prefix="host") as threads:
+    with ThreadPoolExecutor(threads_max, thread_name_prefix="host") as threads:
         return list(threads.map(attempt, listed))

@@ -23,6 +23,8 @@ from volbench.importer.run_identity import name_runs
 from volbench.importer.scan_folders import ScanResult, scan
 from volbench.ingest.run_files import STATUS_FORMAT
 from volbench.model.campaign.planned_run import Campaign
+from volbench.model.campaign.run_secrets import conceal
+from volbench.model.profile.secret_values import mask_text
 from volbench.store.archive import (
     Archive,
     Provenance,
@@ -194,9 +196,10 @@ def _write(request: ImportRequest, runs: Sequence[AssembledRun], drafts: Sequenc
         created_utc=utc_now(),
         runs=tuple(assembled.run for assembled in runs),
         seed=0,
-        command=request.command,
+        command=tuple(map(mask_text, request.command)),
         hosts=campaign_hosts(order_runs(drafts)),
     )
+    campaign, _ = conceal(campaign)
     provenance = Provenance(volbench_version=__version__, python_version=platform.python_version())
     with staged_folder(request.into) as folder:
         layout = create_campaign(folder, Archive(campaign=campaign, provenance=provenance))
@@ -239,9 +242,19 @@ def _copy(path: Path, target: Path, copied: dict[Path, Path]) -> None:
                 shutil.copyfile(path, target)
         else:
             shutil.copyfile(path, target)
+            _mask(target)
             copied[path] = target
     except OSError as error:
         raise _copy_error(path, error) from error
+
+
+def _mask(path: Path) -> None:
+    """Mask the secrets in a copied result: fio reports all options that it was given."""
+    if path.suffix in {".log", ".zst"}:
+        return
+    text = path.read_text(encoding="utf-8", errors="surrogateescape")
+    if (masked := mask_text(text)) != text:
+        path.write_text(masked, encoding="utf-8", errors="surrogateescape")
 
 
 def _copy_error(path: Path, error: OSError) -> InputError:

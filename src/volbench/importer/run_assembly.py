@@ -92,6 +92,7 @@ def assemble_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> A
         ),
         unreported_flags=unreported_flags(draft.output),
         read_as=draft.read_as,
+        folder=draft.naming.folder,
     )
     naming = draft.naming
     run = Run(

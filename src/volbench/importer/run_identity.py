@@ -55,6 +55,7 @@ def name_runs(
             jobname=read.get(JOB) or _jobname(draft),
             among_others=_has_siblings(draft),
             settings=_settings(draft),
+            folder="/".join(split_repeat(path[:-1])[0]),
             repeat=_number(read.get(REPEAT, "")) if REPEAT in read else number,
         )
     assign_job_names([draft.naming for draft in drafts])

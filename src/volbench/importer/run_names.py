@@ -36,6 +36,7 @@ class Naming:
         jobname: from fio.
         among_others: whether its file contains more runs of the same client.
         settings: equal for results that are repeats of each other.
+        folder: that it is in, without labels and numbers of repeats.
         repeat: its number; None if unknown.
         level: number of path parts in the name.
         job: the chosen name.
@@ -47,6 +48,7 @@ class Naming:
     jobname: str
     among_others: bool
     settings: object
+    folder: str = ""
     repeat: int | None = None
     level: int = 0
     job: str = ""

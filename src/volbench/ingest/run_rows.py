@@ -24,7 +24,7 @@ from volbench.ingest.run_summary import (
     percentile_rows,
     planned_columns,
 )
-from volbench.ingest.series_rows import read_section_series
+from volbench.ingest.series_rows import read_section_series, while_all_ran
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
 from volbench.model.frames.columns import DAMAGED, run_identity
 from volbench.model.results.result import RunOutput
@@ -137,7 +137,7 @@ def _add_series(
         rows.series.extend({**identity, **row} for row in series.rows)
         for row in rows.summary:
             if row["group"] == identity["group"]:
-                row["bad_log_rows"] = series.bad_row_count
+                row.update(while_all_ran(series.rows, row), bad_log_rows=series.bad_row_count)
 
 
 def _split_directions(rows: RunRows) -> None:

@@ -15,6 +15,8 @@ from volbench.model.results.result import Direction, DirectionResult, JobResult,
 
 Row = dict[str, object]
 
+TOGETHER = 0.98
+"""Shortest over longest runtime from which jobs are held to have ended together."""
 _LATENCIES = ("lat", "clat", "slat")
 _POSITION = {Direction.READ: 0, Direction.WRITE: 1, Direction.TRIM: 2}
 
@@ -57,6 +59,7 @@ def planned_columns(campaign: Campaign, outcome: Outcome, section: Section) -> R
         "note": run.note or None,
         "start_offset_s": run.start_offset_s if run.step else None,
         "client": run.client or None,
+        "import_folder": run.imported.folder if run.imported else None,
         **_labels(campaign, run.host),
     }
 
@@ -72,14 +75,29 @@ def measured_columns(section: Section, run: Run, job: JobResult, direction: Dire
         "io_bytes": direction.io_bytes,
         "total_ios": direction.total_ios,
         "iops": direction.iops,
+        "iops_overall": direction.iops,
         "iops_min": direction.iops_min,
         "iops_max": direction.iops_max,
         "iops_stddev": direction.iops_stddev,
         "bw_bytes_per_s": direction.bw_bytes_per_s,
+        "bw_overall_bytes_per_s": direction.bw_bytes_per_s,
+        **_while_parallel(direction),
         "cpu_usr": job.cpu_usr,
         "cpu_sys": job.cpu_sys,
         "error": job.error,
         **_latency_columns(direction),
+    }
+
+
+def _while_parallel(direction: DirectionResult) -> Row:
+    """Return the rates of the time in which all jobs ran, where they ended at different times."""
+    parallel_s = direction.parallel_s
+    if parallel_s is None or parallel_s >= TOGETHER * direction.runtime_s:
+        return {"parallel_s": direction.runtime_s}
+    return {
+        "parallel_s": parallel_s,
+        "iops": direction.iops_parallel,
+        "bw_bytes_per_s": direction.bw_parallel_bytes_per_s,
     }
 
 

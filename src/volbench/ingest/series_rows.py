@@ -6,17 +6,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 
 from volbench.fio.logs.log_rows import BadRows, Log
 from volbench.fio.logs.section_logs import parse_log_name, read_series
 from volbench.fio.logs.time_grid import Recording
 from volbench.fio.version import parse_version
 from volbench.ingest.device_rows import utc_text
+from volbench.ingest.run_summary import TOGETHER
 from volbench.model.campaign.planned_run import Run, Section
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.result import RunOutput, SeriesPoint
 from volbench.store.layout import RunFolder
 from volbench.store.log_files import open_log, plain_name
+
+_UNEVEN = 2
+"""Intervals without all jobs from which these are held to have ended at different times."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +141,30 @@ def _begun_by_s(output: RunOutput, runtime_s: float | None) -> float | None:
     return output.ended_utc_s + cut_s - runtime_s
 
 
+def while_all_ran(
+    series: Sequence[dict[str, object]], result: dict[str, object]
+) -> dict[str, object]:
+    """Return rates over the intervals in which all jobs ran; empty where they ended together.
+
+    Args:
+        series: rows of a section, of all directions.
+        result: row of the summary, of one direction of it.
+    """
+    mine = [row for row in series if row["direction"] == result["direction"]]
+    running = [int(str(row["jobs_running"])) for row in mine if row["jobs_running"] is not None]
+    most = max(running, default=0)
+    whole = [row for row in mine if row["jobs_running"] == most]
+    if len(running) - len(whole) < max(_UNEVEN, (1 - TOGETHER) * len(running)):
+        return {}
+    interval_s = float(str(mine[1]["t_s"])) - float(str(mine[0]["t_s"]))
+    rates = {
+        name: fmean(float(str(row[name])) for row in whole)
+        for name in ("iops", "bw_bytes_per_s")
+        if all(row[name] is not None for row in whole)
+    }
+    return {"parallel_s": len(whole) * interval_s, **rates}
+
+
 def _row(point: SeriesPoint) -> dict[str, object]:
     return {
         "direction": point.direction.value,
@@ -148,4 +177,5 @@ def _row(point: SeriesPoint) -> dict[str, object]:
         "lat_p99_s": point.lat_p99_s,
         "lat_p999_s": point.lat_p999_s,
         "lat_max_s": point.lat_max_s,
+        "jobs_running": point.jobs_running,
     }

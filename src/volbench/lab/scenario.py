@@ -13,21 +13,27 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 from volbench.errors import InputError, Problems, did_you_mean
 from volbench.lab.disk_parameters import (
     BucketParameters,
+    BurstNoise,
     CacheParameters,
     DiskParameters,
+    FlashParameters,
+    NoiseParameters,
     ServiceParameters,
 )
 from volbench.lab.scenario_fields import (
     BandwidthBurst,
     Burst,
+    Bursts,
     Bytes,
     Cache,
     Expected,
     FirstTouch,
     IopsBurst,
+    NoiseBlock,
     Percent,
     Service,
     Services,
+    Ssd,
     Stall,
     Step,
     VolumeLimits,
@@ -72,6 +78,8 @@ class Scenario(Document):
         default="served", description="Reads of unwritten blocks: like any other, or immediate."
     )
     cache: Cache | None = Field(default=None, description="Write-back cache.")
+    ssd: Ssd | None = Field(default=None, description="Behaviour of flash.")
+    noise: NoiseBlock | None = Field(default=None, description="Noise around the volume.")
     stalls: tuple[Stall, ...] = Field(default=(), description="Times without any completion.")
     steps: tuple[Step, ...] = Field(default=(), description="Changes of speed.")
     drift_percent_per_minute: Percent = Field(
@@ -160,7 +168,41 @@ class Scenario(Document):
             steps=tuple((step.at_s, step.to) for step in self.steps),
             drift_per_s=self.drift_percent_per_minute / 100 / 60,
             clock_starts_at_write=self.clock == "first-write",
+            flash=_flash(self.ssd) if self.ssd else None,
+            noise=_noise(self.noise) if self.noise else None,
         )
+
+
+def _flash(ssd: Ssd) -> FlashParameters:
+    values: dict[str, float] = {}
+    if ssd.slc_cache:
+        values |= {"slc_bytes": ssd.slc_cache.size_bytes, "slc_after": ssd.slc_cache.after}
+        values["refill_bytes_per_s"] = ssd.slc_cache.refill_bytes_per_s
+    if ssd.garbage_collection:
+        collection = ssd.garbage_collection
+        values |= {"spare_bytes": collection.spare_bytes, "collecting_speed": collection.speed}
+        values |= {"collecting_sigma": collection.sigma, "recover_s": collection.recover_s}
+    if ssd.thermal:
+        values |= {"hot_after_s": ssd.thermal.after_s, "hot_speed": ssd.thermal.speed}
+        values["cooling"] = ssd.thermal.cooling
+    if ssd.ramp_up:
+        values |= {"ramp_s": ssd.ramp_up.for_s, "ramp_speed": ssd.ramp_up.start}
+    return FlashParameters(**values)  # type: ignore[arg-type]  # sizes are integers
+
+
+def _noise(noise: NoiseBlock) -> NoiseParameters:
+    jitter = noise.jitter
+    return NoiseParameters(
+        jitter=jitter.size if jitter else 0.0,
+        jitter_memory_s=jitter.memory_s if jitter else 1.0,
+        reaches_limits=jitter is not None and jitter.of == "volume",
+        neighbour=_bursts(noise.neighbour),
+        steal=_bursts(noise.steal),
+    )
+
+
+def _bursts(bursts: Bursts | None) -> BurstNoise:
+    return BurstNoise(**bursts.model_dump()) if bursts else BurstNoise()
 
 
 def _buckets(

@@ -26,6 +26,10 @@ def _percent(text: str) -> float:
     return _number(text.strip().removesuffix("%"))
 
 
+def _share(text: str) -> float:
+    return _percent(text) / 100 if text.strip().endswith("%") else _number(text)
+
+
 def _number(text: str) -> float:
     try:
         return float(text)
@@ -40,6 +44,9 @@ Seconds = Annotated[Duration, Field(ge=0)]
 BytesPerSecond = Annotated[Rate, Field(gt=0)]
 Positive = Annotated[Number, Field(gt=0)]
 AtOnce = Annotated[Integer, Field(ge=1, le=4096)]
+Share = Annotated[
+    float, parsed(_share), Field(gt=0, le=1, allow_inf_nan=False), value_schema("percent")
+]
 Percent = Annotated[float, parsed(_percent), Field(allow_inf_nan=False), value_schema("percent")]
 
 
@@ -190,6 +197,87 @@ class Step(Document):
 
     at_s: Seconds = Field(alias="at", description="Time of the change.")
     to: Positive = Field(description="New speed, as a multiple of the initial one.")
+
+
+class SlcCache(Document):
+    """Part of the flash that takes writes fast until it is full."""
+
+    size_bytes: Bytes = Field(alias="size", description="Bytes that it takes.")
+    after: Share = Field(description="Speed of writes once it is full, such as 30%.")
+    refill_bytes_per_s: BytesPerSecond = Field(
+        default=1e9, alias="refill", description="Rate at which it empties while idle."
+    )
+
+
+class GarbageCollection(Document):
+    """Write cliff: spare blocks are used up, and each write has to wait for an erase."""
+
+    spare_bytes: Bytes = Field(alias="spare", description="Bytes until spare blocks are used up.")
+    speed: Share = Field(description="Median speed of writes while it collects.")
+    sigma: Number = Field(
+        default=0.4, ge=0, le=2, description="Shape of the log-normal spread over time."
+    )
+    recover_s: Seconds = Field(
+        default=0.0,
+        alias="recover",
+        description="Time until the next run is at full speed; 0 if it stays slow.",
+    )
+
+
+class Thermal(Document):
+    """Throttling of a hot drive."""
+
+    after_s: Seconds = Field(alias="after", gt=0, description="Busy time until it throttles.")
+    speed: Share = Field(description="Speed from then on.")
+    cooling: Positive = Field(
+        default=1.0, description="Seconds of busy time that a second of rest makes up for."
+    )
+
+
+class RampUp(Document):
+    """First seconds of a busy period, after an idle time."""
+
+    for_s: Seconds = Field(alias="for", gt=0, description="Length of the climb to full speed.")
+    start: Share = Field(alias="from", description="Speed at its begin.")
+
+
+class Ssd(Document):
+    """Behaviour of the flash of an SSD."""
+
+    slc_cache: SlcCache | None = Field(default=None, description="Cache in SLC mode.")
+    garbage_collection: GarbageCollection | None = Field(default=None, description="Write cliff.")
+    thermal: Thermal | None = Field(default=None, description="Throttling by temperature.")
+    ramp_up: RampUp | None = Field(default=None, description="Slow start after a rest.")
+
+
+class Bursts(Document):
+    """Bursts of something that takes a share away."""
+
+    share: Share = Field(description="Share taken during a burst, on average.")
+    length_s: Seconds = Field(default=1.0, alias="for", gt=0, description="Mean length of a burst.")
+    every_s: Seconds = Field(default=10.0, alias="every", gt=0, description="Mean pause.")
+
+
+class Jitter(Document):
+    """Autocorrelated, heavy-tailed variation of the speed; a single value is its size."""
+
+    shorthand: ClassVar[str] = "size"
+
+    size: Share = Field(description="Standard deviation, such as 5%.")
+    memory_s: Seconds = Field(
+        default=1.0, alias="memory", gt=0, description="Time after which it has forgotten itself."
+    )
+    of: Literal["device", "volume"] = Field(
+        default="device", description="device: limits are exact; volume: they vary as well."
+    )
+
+
+class NoiseBlock(Document):
+    """Noise around the volume."""
+
+    jitter: Jitter | None = Field(default=None, description="Variation of the speed.")
+    neighbour: Bursts | None = Field(default=None, description="Load of others on the device.")
+    steal: Bursts | None = Field(default=None, description="CPU time stolen from the client.")
 
 
 class Expected(Document):

@@ -22,6 +22,8 @@ from volbench.lab.disk_parameters import (
     DiskParameters,
     ServiceParameters,
 )
+from volbench.lab.flash import Flash
+from volbench.lab.noise import Noise
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,8 @@ class Disk:
         self._blocks = _Blocks(parameters)
         self._slots = [float("-inf")] * parameters.slots
         self._cache = _Cache(parameters.cache) if parameters.cache else None
+        self._flash = Flash(parameters.flash, seed=parameters.seed) if parameters.flash else None
+        self._noise = Noise(parameters.noise, seed=parameters.seed) if parameters.noise else None
 
     def read(self, now: float, offset: int, length: int) -> float:
         """Return the completion time of a read."""
@@ -78,24 +82,35 @@ class Disk:
             begin = self._timeline.work(arrived, write=write)
             if not write and self._blocks.is_answered_at_once(offset, length):
                 return max(arrived, self._timeline.real(begin))
-            done = self._timeline.real(self._finish(begin, offset, length, write=write))
+            ended = self._finish(begin, offset, length, write=write)
+            done = self._timeline.real(self._noise.delivered(ended) if self._noise else ended)
             if self._pacer:
                 self._pacer.expect(done)
             return done
 
     def _finish(self, at: float, offset: int, length: int, *, write: bool) -> float:
         """Return the completion time of a request in virtual time."""
-        at = self._admission.admit(at, length)
+        jitter = self._noise.jitter(at) if self._noise else 1.0
+        held_back = self._noise is not None and self._noise.reaches_limits
+        at = self._admission.admit(at, length, speed=jitter if held_back else 1.0)
         if write and self._cache:
             self._blocks.touch(at, offset, length, write=True)
             return self._cache.take(at, length)
         if self._slots:
             at = max(at, self._slots[0])
         at = self._blocks.touch(at, offset, length, write=write)
-        at += self._service(self._parameters.write if write else self._parameters.read, length)
+        service_s = self._service(
+            self._parameters.write if write else self._parameters.read, length
+        )
+        at += service_s / self._speed(at, length, jitter, write=write)
         if self._slots:
             heapreplace(self._slots, at)
         return at
+
+    def _speed(self, at: float, length: int, jitter: float, *, write: bool) -> float:
+        """Return the speed of the device, due to its flash and to noise."""
+        speed = self._flash.speed(at, length, write=write) if self._flash else 1.0
+        return speed * (jitter * (1 - self._noise.neighbour(at)) if self._noise else 1.0)
 
     def _service(self, service: ServiceParameters, length: int) -> float:
         mean_s = service.mean_s(length)
@@ -238,16 +253,16 @@ class _Admission:
         self._bytes = [_Bucket(parameters) for parameters in volume]
         self._last = float("-inf")
 
-    def admit(self, at: float, length_bytes: int) -> float:
-        """Return the admission time of a request, and charge its cost."""
+    def admit(self, at: float, length_bytes: int, *, speed: float = 1.0) -> float:
+        """Return the admission time of a request, and charge its cost at a speed of the limits."""
         if not self._requests and not self._bytes:
             return at
         for bucket in (*self._requests, *self._bytes):
             at = bucket.earliest(at)
         at = max(at, self._last)
         for bucket in self._requests:
-            bucket.take(at, 1)
+            bucket.take(at, 1 / speed)
         for bucket in self._bytes:
-            bucket.take(at, length_bytes)
+            bucket.take(at, length_bytes / speed)
         self._last = at
         return at

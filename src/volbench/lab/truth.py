@@ -24,7 +24,9 @@ _SLICES = 4000
 
 @dataclass(frozen=True)
 class Truth:
-    """Expected results of a workload at normal speed, without steps, stalls and drift.
+    """Expected results of a workload at normal speed, without steps, stalls, drift and noise.
+
+    That of an SSD is the speed of the fresh, cool drive.
 
     Attributes:
         iops: sustained: all blocks warm, credits spent, cache full; for a stalling cache, the

@@ -48,11 +48,16 @@ class Archive(Frozen):
 
 
 def write_atomic(path: Path, text: str, *, durable: bool = True) -> None:
-    """Write a text file atomically: readers and crashes see either the old or the new content.
+    """Write a text file atomically; see `write_bytes_atomic`."""
+    write_bytes_atomic(path, text.encode(), durable=durable)
+
+
+def write_bytes_atomic(path: Path, content: bytes, *, durable: bool = True) -> None:
+    """Write a file atomically: readers and crashes see either the old or the new content.
 
     Args:
         path: path of the file.
-        text: new content.
+        content: new content.
         durable: whether to fsync file and directory; if not, call `sync_files` later.
 
     Raises:
@@ -60,8 +65,8 @@ def write_atomic(path: Path, text: str, *, durable: bool = True) -> None:
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
+        with temporary.open("wb") as file:
+            file.write(content)
             if durable:
                 file.flush()
                 os.fsync(file.fileno())

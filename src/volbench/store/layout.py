@@ -35,6 +35,11 @@ class RunFolder:
         return self.path / FIO_OUTPUT
 
     @property
+    def prerun_notes(self) -> Path:
+        """Fio's lines on the start gate, which it mixes into its output."""
+        return self.path / "prerun.txt"
+
+    @property
     def dd_output(self) -> Path:
         """Standard error of dd, its only report."""
         return self.path / DD_OUTPUT
@@ -129,6 +134,15 @@ class Layout:
     def controller_log(self) -> Path:
         """Human-readable progress log of all controllers of the campaign."""
         return self.root / "controller.log"
+
+    @property
+    def failed_hosts(self) -> Path:
+        """Names of the hosts with unfinished runs, one per line; missing if there are none."""
+        return self.root / "failed-hosts.txt"
+
+    def host_log(self, host: str) -> Path:
+        """Return the log of everything that concerns one host of an inventory."""
+        return self.root / "hosts" / f"{host}.log"
 
     @property
     def runs(self) -> Path:

@@ -24,9 +24,9 @@ from volbench.store.journal import History
 from volbench.store.layout import Layout
 from volbench.store.parquet_tables import read_table, write_table
 
-TABLES_VERSION = "10"
+TABLES_VERSION = "11"
 """Incremented when the same raw files yield different rows, so that tables are rebuilt."""
-RULES_VERSION = "8"
+RULES_VERSION = "10"
 """Incremented when the same rows yield different verdicts, findings or aggregates."""
 
 

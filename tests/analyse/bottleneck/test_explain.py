@@ -13,6 +13,7 @@ from tests.analyse.findings.conftest import (
     Limits,
     a_run,
     a_view,
+    device_sample,
     device_samples,
     percentile_rows,
     series_rows,
@@ -251,17 +252,31 @@ def test_a_drive_falls_after_its_capacity() -> None:
 
 
 def test_a_neighbour_comes_and_goes() -> None:
-    """Half the rate for 20 s while the hypervisor stole 12 %, and then all of it again."""
+    """Half the rate for 20 s with little steal, and then all of it again."""
     rates = level(1000, 20) + level(500, 20) + level(1000, 20)
     plain = ran(rates)
     device = [
-        {**row, "steal_percent": 12.0 if 20 < float(str(row["t_s"])) <= 40 else 0.1}
+        {**row, "steal_percent": 4.0 if 20 < float(str(row["t_s"])) <= 40 else 0.1}
         for row in device_samples(plain.run)
     ]
     found = explain(ran(rates, device=device), "write")
     guest = next(entry for entry in found if entry.cause is Cause.NEIGHBOUR)
     assert (guest.from_s, guest.to_s) == (20, 40)
-    assert "12 % steal meanwhile" in guest.speaks_for
+    assert "4 % steal meanwhile" in guest.speaks_for
+
+
+@pytest.mark.parametrize("slow_s", [20, 50])
+def test_steal_is_no_neighbour_on_the_volume(slow_s: int) -> None:
+    """Half the rate while the hypervisor stole 12 % says nothing about the volume."""
+    rates = level(1000, 20) + level(500, slow_s) + level(1000, 20)
+    plain = ran(rates)
+    device = [
+        {**device_sample(plain.run, t_s), "steal_percent": 12.0 if 20 < t_s <= 20 + slow_s else 0.1}
+        for t_s in map(float, range(1, len(rates) + 1))
+    ]
+    causes = {entry.cause for entry in explain(ran(rates, device=device), "write")}
+    assert Cause.NEIGHBOUR not in causes
+    assert (Cause.HOST_NOISE in causes) == (slow_s == 50)
 
 
 def test_blocks_get_warm() -> None:

@@ -60,17 +60,22 @@ def test_too_few_repeats_are_reported() -> None:
     candidate = pd.concat([rows_of(1200, seed=2), rows_of(900, job="writes", repeats=2)])
     first, second = compared(base, candidate).rows
     assert first.verdict is Verdict.FASTER
-    assert (second.verdict, second.words) == (Verdict.TOO_FEW, "not enough repeats: 2")
+    assert (second.verdict, second.words) == (
+        Verdict.TOO_FEW,
+        f"+{percent(second.ratio - 1)} % (not enough repeats: 2)",
+    )
+    assert second.interval is None
+    assert 1.7 < second.ratio < 1.9
 
 
 def test_what_matters_is_refused_with_both_values() -> None:
-    """Block size and fio's version are named with what stands on each side; all at once."""
-    other = rows_of(1200, block_bytes=8192, fio_version="fio-3.39")
+    """Block size and kernel are named with what stands on each side; all at once."""
+    other = rows_of(1200, block_bytes=8192, kernel="6.8")
     with pytest.raises(ComparisonError) as caught:
         compared(rows_of(1000), other)
     assert "block_bytes: 4k in A, 8k in B (reads)" in caught.value.message
-    assert "fio_version: fio-3.33 in A, fio-3.39 in B (reads)" in caught.value.message
-    assert "--allow-different fio_version,block_bytes" in caught.value.hint
+    assert "kernel: 6.1 in A, 6.8 in B (reads)" in caught.value.message
+    assert "--allow-different block_bytes,kernel" in caught.value.hint
     assert caught.value.exit_code == 8
 
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from volbench.analyse.device.kernel_counters import Disk, Sample, SampleReader
+from volbench.analyse.device.kernel_counters import Disk, Sample, SampleReader, host_rates
 
 LOG = """\
 volbench-samples 1 page 16384
@@ -100,3 +100,19 @@ def test_a_host_that_tells_little_is_read_as_far_as_it_goes() -> None:
     assert sample.swapped_pages is None
     assert not sample.disks
     assert not sample.pressure_us
+
+
+def test_waits_of_the_tool_and_cpu_pressure() -> None:
+    """Half a second of run-queue delay in a second is 50 %, and NaN once a task has ended."""
+    text = (
+        "T 1 1\ncpu-some avg10=0 avg60=0 avg300=0 total=0\nwait 2 1000000000 0\n.\n"
+        "T 2 2\ncpu-some avg10=0 avg60=0 avg300=0 total=250000\nwait 2 1200000000 500000000\n.\n"
+        "T 3 3\nwait 1 100000000 100000000\n.\n"
+    )
+    first, second, third = SampleReader().feed(text)
+    rates = host_rates(first, second, interval_s=1.0, page_bytes=4096)
+    assert rates["cpu_pressure_percent"] == pytest.approx(25)
+    assert rates["tool_cpu_percent"] == pytest.approx(20)
+    assert rates["tool_wait_percent"] == pytest.approx(50)
+    later = host_rates(second, third, interval_s=1.0, page_bytes=4096)
+    assert math.isnan(later["tool_wait_percent"])

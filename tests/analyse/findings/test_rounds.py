@@ -19,10 +19,10 @@ STILL = (1000.0, 1010, 990, 1000, 1000)
 FALLING = (6000.0, 5000, 4000, 3000, 2000)
 
 
-def rounds_of(most: int = 5, **by_job: Sequence[float]) -> list[RunView]:
+def rounds_of(max_rounds: int = 5, **by_job: Sequence[float]) -> list[RunView]:
     """Return the runs of a profile that tracks IOPS of all its jobs; NaN for one that failed."""
     rounds = Rounds(
-        max_rounds=most, track=tuple(Track(job=job, metric=Metric.IOPS) for job in by_job)
+        max_rounds=max_rounds, track=tuple(Track(job=job, metric=Metric.IOPS) for job in by_job)
     )
     runs = [
         (a_run(name=job).model_copy(update={"id": f"{number}-{job}", "repeat": number}), iops)
@@ -77,14 +77,14 @@ def test_only_variables_that_fail_are_named() -> None:
 def test_steady_rounds_are_not_doubted() -> None:
     """Neither at the first five, nor where it took more."""
     assert not reported_of(rounds_of(w=STILL))
-    assert not reported_of(rounds_of(most=25, w=FALLING + STILL))
+    assert not reported_of(rounds_of(max_rounds=25, w=FALLING + STILL))
 
 
 def test_a_stopped_campaign_says_how_far_it_came() -> None:
     """Fewer rounds than planned, and fewer than can be judged."""
-    (some,) = reported_of(rounds_of(most=25, w=FALLING))
+    (some,) = reported_of(rounds_of(max_rounds=25, w=FALLING))
     assert "not steady after 5 of at most 25 rounds" in some.message
-    (few,) = reported_of(rounds_of(most=25, w=STILL[:3]))
+    (few,) = reported_of(rounds_of(max_rounds=25, w=STILL[:3]))
     assert "needs 5 rounds" in few.message
     assert "range_percent" not in few.evidence
 

@@ -44,7 +44,7 @@ def test_other_frames_follow_the_summary() -> None:
 
 
 def test_repeats_are_pooled() -> None:
-    """Three repeats give one row with their median, least and greatest."""
+    """Three repeats give one row with their median, minimum and maximum."""
     rows = [result("a", repeat=n, iops=iops) for n, iops in ((1, 90.0), (2, 300.0), (3, 100.0))]
     pooled = per_job(frames(rows)["summary"], ["iops"])
     assert len(pooled) == 1

@@ -47,6 +47,31 @@ def test_levels_before_and_after_are_reported() -> None:
     assert change.t_s == 900
 
 
+@pytest.mark.parametrize("lost", [(0.1, 0.4), (0.3, 0.3), (1.0, 0.6)])
+def test_a_hiccup_shorter_than_a_sample_is_no_change(lost: tuple[float, float]) -> None:
+    """What is lost in two neighbouring samples, wherever they are, leaves one level."""
+    for place in range(58):
+        values = np.full(60, 300.0)
+        values[place : place + 2] *= 1 - np.array(lost)
+        assert find_changes(times(60, 0.5), values) == ()
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.5, 0.9])
+def test_a_change_within_a_sample_is_one_change(share: float) -> None:
+    """Credits that run out between two samples leave one change, to the sample."""
+    values = np.concatenate([np.full(20, 1500.0), [300 + 1200 * share], np.full(29, 300.0)])
+    (change,) = find_changes(times(50, 0.5), values)
+    assert change.t_s in {10.0, 10.5}
+    assert (change.before, change.after) == (1500.0, 300.0)
+
+
+def test_a_dip_of_three_samples_is_found() -> None:
+    """Three samples can't stem from one event shorter than a sample."""
+    values = np.full(60, 300.0)
+    values[30:33] *= 0.8
+    assert [change.t_s for change in find_changes(times(60, 0.5), values)] == [15.0, 16.5]
+
+
 def test_a_dip_has_two_edges() -> None:
     """A neighbour that comes and goes leaves two changes and three stretches."""
     values = noisy(120, cv=0.02, seed=2)

@@ -40,16 +40,16 @@ def test_all_variables_must_pass_at_one_round(
     writes: list[float], mixed: list[float], at_round: int | None
 ) -> None:
     """One that drifts, or a round that one lacks, keeps all waiting."""
-    found = determine({WRITES: writes, MIXED: mixed}, most=25)
+    found = determine({WRITES: writes, MIXED: mixed}, max_rounds=25)
     assert found.at_round == at_round
     assert found.is_steady is (at_round is not None)
 
 
 def test_what_was_found_is_said_in_words() -> None:
     """Steady, not yet, and never are three things, and none of them certifies."""
-    steady = determine({WRITES: STILL}, most=25)
-    begun = determine({WRITES: FALLING}, most=25)
-    never = determine({WRITES: FALLING}, most=5)
+    steady = determine({WRITES: STILL}, max_rounds=25)
+    begun = determine({WRITES: FALLING}, max_rounds=25)
+    never = determine({WRITES: FALLING}, max_rounds=5)
     assert (steady.is_over, begun.is_over, never.is_over) == (True, False, True)
     assert [entry.words.partition(",")[0] for entry in (steady, begun, never)] == [
         "steady state at round 5",
@@ -61,7 +61,7 @@ def test_what_was_found_is_said_in_words() -> None:
 
 def test_the_window_is_reported_with_its_line() -> None:
     """The fitted line falls by 2 a round; what came before the window does not count."""
-    found = determine({WRITES: [900, 104, 102, 100, 98, 96]}, most=25)
+    found = determine({WRITES: [900, 104, 102, 100, 98, 96]}, max_rounds=25)
     (variable,) = found.variables
     assert found.window == (2, 6)
     assert variable.slope == pytest.approx(-2)
@@ -71,7 +71,7 @@ def test_the_window_is_reported_with_its_line() -> None:
 
 def test_fewer_than_five_rounds_have_no_window() -> None:
     """Nothing is told of them that could be taken for a judgement."""
-    found = determine({WRITES: STILL[:4]}, most=25)
+    found = determine({WRITES: STILL[:4]}, max_rounds=25)
     assert found.window is None
     assert math.isnan(found.variables[0].slope)
     assert found.rounds == 4

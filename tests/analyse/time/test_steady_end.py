@@ -45,6 +45,17 @@ def test_what_came_before_the_last_jump_is_left_out(
     assert found.median == pytest.approx(level, rel=0.01)
 
 
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.5, 0.9])
+def test_the_sample_in_which_the_level_changed_is_no_level(share: float) -> None:
+    """Credits that run out within a sample leave a steady rest, whole but for that sample."""
+    rates = [1500.0] * 20 + [300 + 1200 * share] + [300.0] * 29
+    t_s, values = np.arange(1.0, len(rates) + 1) / 2, np.array(rates)
+    found = steady_end(t_s, values, judge_steady(t_s, values))
+    assert found is not None
+    assert found.from_s == pytest.approx(10, abs=0.5)
+    assert found.median == 300
+
+
 @pytest.mark.parametrize(
     "rates",
     [

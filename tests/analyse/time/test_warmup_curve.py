@@ -206,3 +206,17 @@ def test_campaign_without_a_series_has_no_curve() -> None:
     summary = pd.DataFrame([rows_of("first", "measured")])
     empty = pd.DataFrame(columns=["run", "direction", "t_s", "iops", "lat_mean_s"])
     assert curves(summary, empty) == ()
+
+
+@pytest.mark.parametrize(
+    ("causes", "folder", "count"),
+    [("ramp-up", None, 0), ("latency, warming", None, 1), ("latency", "in", 0)],
+)
+def test_a_penalty_needs_the_verdict_that_blocks_got_warm(
+    causes: str, folder: str | None, count: int
+) -> None:
+    """The ramp of the first seconds of a drive is no penalty for fresh blocks."""
+    t_s, iops = climb(cold=100, warm=1000, blocks=1500, seconds=60, sample_s=0.5)
+    summary = pd.DataFrame([rows_of("first", "measured", import_folder=folder)])
+    verdicts = pd.DataFrame([{"run": "first", "direction": "write", "causes": causes}])
+    assert len(curves(summary, series_of("first", t_s, iops), verdicts)) == count

@@ -167,7 +167,11 @@ def test_a_filesystem_made_before_a_resume_is_not_overwritten(
     assert "ext4" in done.stderr
     assert "--allow-destroy" in done.stderr
     assert digest(device) == before
-    allowed = volbench("resume", out, "--allow-destroy", device)
+    named = volbench("resume", out, "--allow-destroy", device)
+    assert named.returncode == 3, named.stderr
+    assert "--wipe-signatures" in named.stderr
+    assert digest(device) == before
+    allowed = volbench("resume", out, "--allow-destroy", device, "--wipe-signatures")
     assert allowed.returncode == 0, allowed.stderr
     assert digest(device) != before
 

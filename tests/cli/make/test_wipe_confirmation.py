@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import COMMAND, settings
-from tests.engine.conftest import Disks
+from tests.engine.conftest import Disks, call
 
 
 @pytest.fixture
@@ -58,6 +58,28 @@ def test_only_the_exact_name_goes_on(
     assert "32m" in stderr
     written = Path(loop_device).read_bytes().strip(b"\0")
     assert bool(written) is (code == 0)
+
+
+@pytest.mark.root
+def test_a_filesystem_is_shown_and_needs_two_consents(tmp_path: Path, loop_device: str) -> None:
+    """Naming the device is not enough; the question names the host and what would be lost."""
+    call("mkfs.ext4", "-q", "-F", "-L", "archive", loop_device)
+    before = Path(loop_device).read_bytes()
+    arguments = ["run", "quick", "--on", loop_device, "--allow-destroy", loop_device]
+    small = settings("size=4m", "runtime=1s", "sample=0")
+    out = tmp_path / "out"
+    status, stderr = at_a_terminal([*arguments, *small, "--output", str(out)], loop_device)
+    assert status == 3, stderr
+    assert "--wipe-signatures" in stderr
+    wipe = [*arguments, *small, "--wipe-signatures", "--output", str(out)]
+    status, stderr = at_a_terminal(wipe, "no")
+    assert status == 3, stderr
+    assert 'on it:   ext4 "archive"' in stderr
+    assert Path("/proc/sys/kernel/hostname").read_text().strip() in stderr
+    assert Path(loop_device).read_bytes() == before
+    status, stderr = at_a_terminal(wipe, loop_device)
+    assert status == 0, stderr
+    assert Path(loop_device).read_bytes() != before
 
 
 def test_a_directory_asks_nothing(tmp_path: Path, scratch: Path) -> None:

@@ -138,7 +138,11 @@ def test_formats_tell_the_same(folder: Path) -> None:
         assert entry["simultaneous_low"] <= entry["ratio_low"]
         assert entry["simultaneous_confidence"] == pytest.approx(0.975)
     assert any("rate_iops" in remark for remark in found["remarks"])
+    [answer] = found["summary"]
+    assert answer.startswith("fast against slow, iops: ")
     markdown = compare(folder, *reported, "--format", "markdown").stdout.splitlines()
+    assert answer in markdown[0]
+    markdown = markdown[2:]
     assert markdown[1].count("-- |") + markdown[1].count("--: |") == 7
     cells = [cell.strip() for cell in markdown[2].split("|")]
     assert cells[1:4] == ["reads", "read", "iops"]
@@ -205,11 +209,12 @@ def test_python_tells_the_same(folder: Path) -> None:
 
 
 def test_python_tells_too_few_repeats(folder: Path) -> None:
-    """Where nothing can be said, numbers are NaN and the words say why."""
+    """Where no interval is known, its ends are NaN and the words say why."""
     frame = volbench.compare(folder / "slow", folder / "brief", metric=["iops"])
     reported = frame[frame["job"].str.contains("reads")].iloc[0]
-    assert reported["words"] == "not enough repeats: 2"
-    assert math.isnan(reported["ratio"])
+    assert reported["words"].endswith("(not enough repeats: 2)")
+    assert reported["ratio"] == pytest.approx(reported["candidate_value"] / reported["base_value"])
+    assert math.isnan(reported["ratio_low"])
     assert frame["ratio"].dtype == "float64"
 
 

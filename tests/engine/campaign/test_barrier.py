@@ -7,6 +7,7 @@ import pytest
 from volbench.engine.campaign.barrier import (
     CONFIRM_S,
     MARGIN_S,
+    POSTPONE_S,
     Barrier,
     StartSignal,
     WaitPolicy,
@@ -66,7 +67,7 @@ def a_step(
         runs,
         quorum=count if quorum is None else quorum,
         wait=fleet.wait,
-        clock=lambda: NOW_S,
+        clock=lambda: NOW_S + fleet.now_s,
         elapsed=lambda: fleet.now_s,
     )
 
@@ -81,10 +82,11 @@ def confirm(barrier: Barrier, *run_ids: str) -> None:
 
 
 def at(barrier: Barrier, run_id: str) -> float:
-    """Return when a client starts, from now."""
+    """Let a client receive its start, and return when that is, from the beginning."""
     signal = barrier.signal(run_id)
     assert signal is not None
     assert signal.at_s is not None
+    barrier.acknowledge(run_id, signal)
     return signal.at_s - NOW_S
 
 
@@ -166,6 +168,8 @@ def test_a_client_that_ended_does_not_close_the_start_for_others() -> None:
     barrier.arrive("r1")
     confirm(barrier, "r0", "r1")
     first = at(barrier, "r0")
+    assert at(barrier, "r1") == first
+    barrier.signal("r1")
     barrier.leave("r0")
     assert at(barrier, "r1") == first
 
@@ -233,3 +237,60 @@ def test_a_client_that_is_lost_when_all_are_ready_starts_nobody_alone(
     signal = barrier.signal("r0")
     assert signal is not None
     assert (signal.at_s is not None) is starts
+
+
+def test_start_is_postponed_until_every_client_has_received_it() -> None:
+    """A client whose announcement is slow starts with the others, at a later instant."""
+    fleet = Fleet()
+    barrier = a_step(2, fleet=fleet)
+    barrier.arrive("r0")
+    barrier.arrive("r1")
+    confirm(barrier, "r0", "r1")
+    first = barrier.signal("r0")
+    assert first is not None
+    barrier.acknowledge("r0", first)
+    assert not barrier.is_final("r0", first)
+    fleet.now_s = at(barrier, "r0") - POSTPONE_S
+    later = at(barrier, "r0")
+    assert NOW_S + later > (first.at_s or 0)
+    assert at(barrier, "r1") == later
+    final = barrier.signal("r1")
+    assert final is not None
+    assert barrier.is_final("r1", final)
+
+
+@pytest.mark.parametrize(("quorum", "starts"), [(2, False), (1, True)])
+def test_client_that_was_announced_a_start_does_not_start_alone(
+    quorum: int,
+    starts: bool,  # noqa: FBT001 - a case
+) -> None:
+    """Its start is revoked under `all` if the other's announcement never arrives."""
+    fleet = Fleet()
+    barrier = a_step(2, quorum=quorum, fleet=fleet)
+    barrier.arrive("r0")
+    barrier.arrive("r1")
+    confirm(barrier, "r0", "r1")
+    instants = set()
+    while (signal := barrier.signal("r0")) and not fleet.late:
+        instants.add(at(barrier, "r0"))
+        fleet.now_s += POSTPONE_S
+    assert len(instants) > 1
+    assert fleet.now_s <= CONFIRM_S + 2 * MARGIN_S
+    assert signal is not None
+    if not starts:
+        assert signal.reason == "only 1 of 2 clients are ready: vm1 did not answer"
+        return
+    at(barrier, "r0")
+    assert barrier.is_final("r0", signal)
+
+
+def test_client_that_an_earlier_controller_released_is_not_waited_for() -> None:
+    """Its start stands already; the others get theirs without its acknowledgement."""
+    barrier = a_step(2)
+    barrier.release("r0")
+    barrier.arrive("r1")
+    confirm(barrier, "r1")
+    at(barrier, "r1")
+    final = barrier.signal("r1")
+    assert final is not None
+    assert barrier.is_final("r1", final)

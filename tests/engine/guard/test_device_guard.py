@@ -27,13 +27,15 @@ def test_an_allowed_device_passes(executor: LocalExecutor, disks: Disks) -> None
     assert refusal(executor, disks.attach()) == ""
 
 
-def test_a_device_with_a_filesystem_nobody_uses_passes(
+def test_a_device_with_a_filesystem_needs_a_second_consent(
     executor: LocalExecutor, disks: Disks
 ) -> None:
-    """What is on a device does not matter once its user said that it may be lost."""
+    """What is on a device may be overwritten only if its user also said so."""
     device = disks.attach()
     disks.format(device)
-    assert refusal(executor, device) == ""
+    assert refusal(executor, device) == f"{device} holds ext4"
+    assert refusal(executor, device, wipe=True) == ""
+    assert refusal(executor, device, wipe=True, allow=[]) == f"job j would overwrite {device}"
 
 
 def test_a_device_needs_leave(executor: LocalExecutor, disks: Disks) -> None:
@@ -98,7 +100,7 @@ def test_a_bind_mount_is_a_mount(executor: LocalExecutor, disks: Disks) -> None:
     disks.unmount(first)
     assert is_mounted_at(second, refusal(executor, device))
     disks.unmount(second)
-    assert refusal(executor, device) == ""
+    assert refusal(executor, device, wipe=True) == ""
 
 
 def test_a_mount_elsewhere_is_seen(executor: LocalExecutor, disks: Disks) -> None:

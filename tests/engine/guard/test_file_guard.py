@@ -46,6 +46,45 @@ def test_a_file_of_our_own_passes(executor: LocalExecutor, folder: Path) -> None
     assert refusal(executor, str(folder), files=[str(path)], allow=[], made=[str(path)]) == ""
 
 
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"unlink": "1"}, "would be removed"),
+        ({"unlink_each_loop": "1"}, "would be removed"),
+        ({"ioengine": "filedelete"}, "would be removed"),
+        ({"size": "4096"}, "is shorter than"),
+        ({"offset": "4000", "size": "1000"}, "is shorter than"),
+        ({"filesize": "8192"}, "is shorter than"),
+        ({"size": "1000"}, ""),
+        ({"size": "100%"}, ""),
+        ({"unlink": "0"}, ""),
+    ],
+)
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_a_users_file_is_overwritten_in_place_or_not_at_all(
+    executor: LocalExecutor,
+    folder: Path,
+    options: dict[str, str],
+    problem: str,
+    *,
+    is_folder: bool,
+) -> None:
+    """With unlink fio removes a file, and a short one anyway: consent is to its content only."""
+    path = folder / "precious"
+    path.write_bytes(bytes(1000))
+    found = refusal(
+        executor,
+        str(folder if is_folder else path),
+        files=[str(path)],
+        allow=[str(path)],
+        options=options,
+    )
+    assert problem in found
+    assert bool(problem) is bool(found)
+    made = refusal(executor, str(path), files=[str(path)], made=[str(path)], options=options)
+    assert made == ""
+
+
 def test_a_foreign_file_needs_leave(executor: LocalExecutor, folder: Path) -> None:
     """A file that stood there before is refused until it is named itself."""
     path, link = folder / "precious", folder.parent / "alias"

@@ -115,32 +115,51 @@ def test_a_member_at_rest_is_refused(server: Server, kind: str, usage: str) -> N
             f"{device} is a member of a larger volume: /dev/sdb1 holds {kind}"
         )
     assert refusal(server.machine, "/dev/sdb", writes=False) == ""
+    assert refusal(server.machine, "/dev/sdb", wipe=True) == ""
 
 
 def test_signatures_that_contradict_are_refused(server: Server) -> None:
-    """What blkid can't decide may be a member."""
+    """What blkid can't decide may be a member, whatever the user agreed to."""
     server.signatures["/dev/sdb"] = (8, "")
-    assert refusal(server.machine, "/dev/sdb") == (
+    assert refusal(server.machine, "/dev/sdb", wipe=True) == (
         "/dev/sdb holds several signatures that contradict each other"
     )
 
 
-@pytest.mark.parametrize(("count", "fine"), [("1", True), ("2", False), ("", False)])
-def test_a_btrfs_of_several_devices_is_refused(server: Server, count: str, *, fine: bool) -> None:
+@pytest.mark.parametrize("count", [1, 2, 0])
+def test_a_btrfs_of_several_devices_is_refused(server: Server, count: int) -> None:
     """A btrfs alone on its device is any filesystem; one of several, or unknown, is a member."""
     server.signatures["/dev/sdb"] = (0, "TYPE=btrfs\nUSAGE=filesystem\n")
-    server.btrfs["/dev/sdb"] = f"   {count}\n"
-    expected = "" if fine else "/dev/sdb is part of a btrfs that spans several devices: /dev/sdb"
-    assert refusal(server.machine, "/dev/sdb") == expected
+    server.contents["/dev/sdb"] = {0x10088: count.to_bytes(8, "little")}
+    spans = "/dev/sdb is part of a btrfs that spans several devices: /dev/sdb"
+    assert refusal(server.machine, "/dev/sdb") == ("/dev/sdb holds btrfs" if count == 1 else spans)
+    assert refusal(server.machine, "/dev/sdb", wipe=True) == ""
 
 
-def test_a_device_nobody_can_look_at_is_refused(server: Server) -> None:
-    """Without blkid, or when it fails, membership of the device is unknown."""
+def test_a_device_that_cannot_be_read_is_refused(server: Server) -> None:
+    """When blkid fails, or the device cannot be read, membership of the device is unknown."""
     expected = "/dev/sdb cannot be searched for signatures of LVM, RAID and similar: /dev/sdb"
+    read = server.machine.answers["sh"]
+    server.machine.answers["sh"] = lambda argv: Completed(argv, 0, "", "")
+    assert refusal(server.machine, "/dev/sdb", wipe=True) == expected
+    server.machine.answers["sh"] = read
     server.machine.answers["blkid"] = lambda argv: Completed(argv, 2, "", "error: I/O error")
-    assert refusal(server.machine, "/dev/sdb") == expected
+    assert refusal(server.machine, "/dev/sdb", wipe=True) == expected
+
+
+def test_without_blkid_the_bytes_of_the_device_decide(server: Server) -> None:
+    """A bare host has no blkid: known signatures are read, other data counts as one."""
     del server.machine.answers["blkid"]
-    assert refusal(server.machine, "/dev/sdb") == expected
+    assert refusal(server.machine, "/dev/sdb") == ""
+    server.contents["/dev/sdb"] = {512: b"LABELONE"}
+    assert refusal(server.machine, "/dev/sdb") == (
+        "/dev/sdb is a member of a larger volume: /dev/sdb holds LVM2_member"
+    )
+    server.contents["/dev/sdb"] = {4096: b"somebody's"}
+    assert refusal(server.machine, "/dev/sdb") == (
+        "/dev/sdb holds data that cannot be identified without blkid"
+    )
+    assert refusal(server.machine, "/dev/sdb", wipe=True) == ""
 
 
 def test_a_busy_device_is_refused(server: Server) -> None:
@@ -171,12 +190,26 @@ def test_a_disk_in_the_place_of_another_is_refused(server: Server) -> None:
     )
 
 
+def test_a_disk_with_another_name_by_id_is_refused(server: Server) -> None:
+    """The name that udev makes from the disk's own identifiers is pinned too."""
+    server.by_id["scsi-0ACME_1"] = "/dev/sdb"
+    volume = find_volume(server.machine, role="data", target="/dev/sdb")
+    assert volume.pin is not None
+    assert volume.pin.by_id == "scsi-0ACME_1"
+    assert refusal(server.machine, volume) == ""
+    server.by_id = {"scsi-0ACME_2": "/dev/sdb"}
+    assert refusal(server.machine, volume) == (
+        "/dev/sdb is not the device that was planned: name in /dev/disk/by-id was scsi-0ACME_1, "
+        "is scsi-0ACME_2"
+    )
+
+
 def test_nothing_is_started_but_readers(server: Server) -> None:
-    """The guard runs blkid and od and nothing else."""
+    """The guard runs blkid, and a script that reads, and nothing else."""
     server.signatures["/dev/sdb"] = (0, "TYPE=btrfs\n")
     refusal(server.machine, "/dev/sdb")
-    assert {argv[0] for argv in server.machine.ran} == {"/usr/bin/blkid", "/usr/bin/od"}
-    assert all("-w" not in argv for argv in server.machine.ran)
+    assert {argv[0] for argv in server.machine.ran} == {"/usr/bin/blkid", "sh"}
+    assert all("of=" not in " ".join(argv) for argv in server.machine.ran)
 
 
 def test_what_is_hidden_from_an_ordinary_user_is_no_hindrance(server: Server) -> None:

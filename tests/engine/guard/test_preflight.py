@@ -16,6 +16,7 @@ from volbench.errors import InputError
         {"bs": "4096,1048576", "iodepth": 4096, "numjobs": 8},
         {"bssplit": "4096/50:1073741824/50", "iodepth": 64},
         {"bsrange": "4096-1073741824", "numjobs": 64},
+        {"lockmem": "1073741824", "numjobs": 17},
     ],
 )
 def test_buffers_must_fit_the_memory(options: dict[str, str | int]) -> None:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from volbench.engine.hosts.device_lock import lock_devices, unlock_devices
+from tests.engine.conftest import Disks, call
+from volbench.engine.hosts.device_lock import (
+    device_holder,
+    join_filesystems,
+    leave_filesystems,
+    lock_devices,
+    unlock_devices,
+)
 from volbench.errors import RefusedError
 from volbench.execute.local import LocalExecutor
 from volbench.model.campaign.planned_run import Campaign, Run, Section
@@ -77,3 +85,59 @@ def test_a_lock_from_before_a_restart_holds_nothing() -> None:
     (lock_of(1) / "holder").write_text("0000-another-boot somebody\n")
     lock_devices(EXECUTOR, a_campaign(2, 1))
     assert "another-boot" not in (lock_of(1) / "holder").read_text()
+
+
+@pytest.mark.root
+def test_a_lock_of_a_detached_disk_does_not_hold_the_next_one(disks: Disks) -> None:
+    """A killed campaign leaves its lock, and the kernel gives out numbers of loop devices again."""
+    image = disks.image()
+    device = call("losetup", "-f", "--show", str(image))
+    first, second = (_campaign_on(device, seed) for seed in (1, 2))
+    lock_devices(EXECUTOR, first)
+    with pytest.raises(RefusedError, match="another campaign"):
+        lock_devices(EXECUTOR, second)
+    call("losetup", "-d", device)
+    disks.attach_at(device, disks.image())
+    lock_devices(EXECUTOR, second)
+    unlock_devices(EXECUTOR, first)
+    with pytest.raises(RefusedError, match="another campaign"):
+        lock_devices(EXECUTOR, first)
+    unlock_devices(EXECUTOR, second)
+
+
+def _campaign_on(device: str, seed: int) -> Campaign:
+    """Return a plan on a device that exists."""
+    number = Path(device).stat().st_rdev
+    campaign = a_campaign(seed, os.minor(number))
+    (run,) = campaign.runs
+    pin = DevicePin(path=device, major=os.major(number), minor=os.minor(number), size_bytes=1)
+    volume = run.volume.model_copy(update={"target": device, "pin": pin})
+    return campaign.model_copy(update={"runs": (run.model_copy(update={"volume": volume}),)})
+
+
+def test_holder_of_a_device_is_shown() -> None:
+    """The key of the campaign that has it, and nothing once it is free."""
+    assert device_holder(EXECUTOR, (MAJOR, 1)) == ""
+    campaign = a_campaign(1, 1)
+    lock_devices(EXECUTOR, campaign)
+    assert device_holder(EXECUTOR, (MAJOR, 1)) == campaign.key
+    unlock_devices(EXECUTOR, campaign)
+    assert device_holder(EXECUTOR, (MAJOR, 1)) == ""
+
+
+def test_campaigns_on_one_file_system_are_told_of_each_other(tmp_path: Path) -> None:
+    """Each hears of those that came before it, and of none that has left."""
+
+    def on_folder(seed: int) -> Campaign:
+        volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target=str(tmp_path))
+        run = Run(id="r", profile="p", job="j", volume=volume, sections=(Section(name="j"),))
+        return a_campaign(seed).model_copy(update={"runs": (run,)})
+
+    first, second = on_folder(901), on_folder(902)
+    join_filesystems(EXECUTOR, first)
+    assert first.key in join_filesystems(EXECUTOR, second)[str(tmp_path)]
+    leave_filesystems(EXECUTOR, first)
+    others = join_filesystems(EXECUTOR, second).get(str(tmp_path), [])
+    leave_filesystems(EXECUTOR, second)
+    assert first.key not in others
+    assert second.key not in others

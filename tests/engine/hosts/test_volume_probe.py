@@ -344,18 +344,19 @@ class TestRealDevice:
         image = disks.image()
         device = disks.attach(image)
         words = describe_device(
-            probe_volume(executor, find_volume(executor, role="d", target=device))
+            probe_volume(executor, find_volume(executor, role="d", target=device)), host="vm01"
         )
         assert words.splitlines() == [
+            "host:    vm01",
             f"device:  {device}",
             f"model:   file {image}",
             f"size:    32m ({IMAGE_BYTES} bytes)",
             "serial:  unknown",
-            "on it:   no signature known to blkid",
+            "on it:   no known signature",
         ]
         disks.format(device)
         subprocess.run(["tune2fs", "-L", "backup", device], capture_output=True, check=True)
         facts = probe_volume(executor, find_volume(executor, role="d", target=device))
-        assert describe_device(facts).splitlines()[-1] == 'on it:   ext4 "backup"'
+        assert describe_device(facts, host="vm01").splitlines()[-1] == 'on it:   ext4 "backup"'
         evil = facts.model_copy(update={"content": "\x1b[2Jext4"})
-        assert "\x1b" not in describe_device(evil)
+        assert "\x1b" not in describe_device(evil, host="vm01")

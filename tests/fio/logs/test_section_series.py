@@ -287,7 +287,7 @@ def test_a_stall_at_the_start_is_not_moved_to_the_end() -> None:
 
 
 def test_maxima_beside_means_are_read() -> None:
-    """With ``log_window_value=both`` (3.37) the greatest latency stands after the mean."""
+    """With ``log_window_value=both`` (3.37) the maximum latency stands after the mean."""
     rates = "1000, 10, 12, 0, 0, 0\n2000, 20, 22, 0, 0, 0\n"
     lat = "1000, 4000, 9000, 0, 0, 0\n2000, 5000, 7000, 0, 0, 0\n"
     logs = [
@@ -353,3 +353,29 @@ def test_logs_of_the_installed_fio_agree_with_its_result(tmp_path: Path) -> None
         for point in mine:
             assert point.utc_s is not None
             assert abs(point.utc_s - raw["timestamp"]) < 60
+
+
+def test_windows_in_which_not_all_jobs_ran_are_known() -> None:
+    """A job that ends after 4 of 8 s leaves a sum that is no rate of the volume."""
+    long = "".join(f"{1000 * second}, 100, 0, 0, 0\n" for second in range(1, 9))
+    short = "".join(f"{1000 * second}, 100, 0, 0, 0\n" for second in range(1, 5))
+    points = read([log_of("iops", 1, long), log_of("iops", 2, short)], runtime_s=9.0)
+    assert [point.jobs_running for point in points] == [2] * 4 + [1] * 4
+    assert iops(points) == [200.0] * 4 + [100.0] * 4
+
+
+def test_the_partial_last_second_of_a_job_is_known() -> None:
+    """A job of per-I/O logs that ends at 4.3 s ran through four whole seconds."""
+    every = range(100, 8000, 100)
+    long = "".join(f"{at}, 1000000, 0, 4096, 0\n" for at in every)
+    short = "".join(f"{at}, 1000000, 0, 4096, 0\n" for at in every if at <= 4300)
+    points = read([log_of("lat", 1, long), log_of("lat", 2, short)], runtime_s=8.0)
+    assert [point.jobs_running for point in points] == [2] * 4 + [1] * 4
+
+
+def test_sparse_rows_do_not_tell_when_a_job_ended() -> None:
+    """A job of one I/O in three seconds has no row in most windows."""
+    every = "".join(f"{1000 * second}, 100, 0, 0, 0\n" for second in range(1, 9))
+    sparse = "".join(f"{1000 * second}, 1, 0, 0, 0\n" for second in (1, 4, 7))
+    points = read([log_of("iops", 1, every), log_of("iops", 2, sparse)], runtime_s=8.0)
+    assert {point.jobs_running for point in points} == {None}

@@ -129,7 +129,7 @@ def test_percentiles_are_never_averaged() -> None:
 
 
 def test_percentiles_never_exceed_the_maximum() -> None:
-    """A bin's midpoint may lie above the greatest sample, which is exact."""
+    """A bin's midpoint may lie above the largest sample, which is exact."""
     parts = []
     for job in jobs_of("fio-3.33", "randrw-jsonplus") * 2:
         direction = write_of(job)
@@ -170,3 +170,23 @@ def test_a_direction_of_some_numjobs_is_kept() -> None:
     assert write_of(merged).total_ios == 2
     assert merged.members == 2
     assert merge_jobs([]) == ()
+
+
+def test_jobs_of_different_length_keep_their_own_rates() -> None:
+    """100 IOPS for 10 s and 100 for 60 s are 200 while both ran, not 117 over the longest."""
+    parts = [
+        DirectionResult(
+            direction=Direction.READ,
+            io_bytes=0,
+            total_ios=round(100 * runtime_s),
+            runtime_s=runtime_s,
+            iops=100.0,
+            bw_bytes_per_s=0.0,
+        )
+        for runtime_s in (10.0, 60.0)
+    ]
+    jobs = [JobResult(name="a", groupid=0, error=0, directions=(part,)) for part in parts]
+    (merged,) = merge_jobs(jobs)
+    (direction,) = merged.directions
+    assert direction.iops == pytest.approx(7000 / 60)
+    assert (direction.iops_parallel, direction.parallel_s) == (200.0, 10.0)

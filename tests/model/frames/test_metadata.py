@@ -31,11 +31,17 @@ def test_facts_stand_where_they_say() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["fio_version", "block_bytes", "volume_bytes", "direct", "rw", "iodepth", "numjobs", "kernel"],
+    ["block_bytes", "volume_bytes", "direct", "rw", "iodepth", "numjobs", "kernel"],
 )
 def test_what_must_not_be_pooled(name: str) -> None:
     """What decides a number is refused, within a side and between two."""
     assert FACTS[name].within is FACTS[name].between is Weight.REFUSE
+
+
+def test_versions_of_fio_are_compared_with_reservations() -> None:
+    """Two versions are compared, and said; their repeats are never pooled."""
+    assert FACTS["fio_version"].within is Weight.REFUSE
+    assert FACTS["fio_version"].between is Weight.REPORT
 
 
 def test_options_of_fio_matter_unless_known_not_to() -> None:

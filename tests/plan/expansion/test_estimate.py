@@ -132,11 +132,11 @@ def test_the_least_and_the_most_of_rounds() -> None:
     found = estimate(expand([profile], {"data": volume}, Terms(name="c", seed=1)))
     fill_s = 2 * 100 * 2**20 / 1e6 + 0.5
     round_s = 9.5 + 60 + 60 + 2 * 0.5
-    assert (found.runs, found.least_runs, found.untimed, found.unbounded) == (41, 11, 0, 0)
-    assert found.least_s == pytest.approx(fill_s + 5 * round_s)
+    assert (found.runs, found.min_runs, found.untimed, found.unbounded) == (41, 11, 0, 0)
+    assert found.min_s == pytest.approx(fill_s + 5 * round_s)
     assert found.total_s == pytest.approx(90 + fill_s + 20 * round_s)
     assert found.bytes_written == 200 * 2**20 + 20 * 60 * 4_000_000
-    assert found.least_bytes == 200 * 2**20 + 5 * 60 * 4_000_000
+    assert found.min_bytes == 200 * 2**20 + 5 * 60 * 4_000_000
     assert found.times_capacity == pytest.approx(found.bytes_written / pin.size_bytes)
     assert found.is_long
     assert found.is_most
@@ -146,7 +146,7 @@ def test_until_steady_may_end_after_its_window() -> None:
     """The least is the first window there is, the most the deadline."""
     job = "rw: read, size: 1g, runtime: 1h, time_based: 1, until: steady"
     found = estimate(planned(job))
-    assert (found.least_s, found.total_s) == (300.5, 3600.5)
+    assert (found.min_s, found.total_s) == (300.5, 3600.5)
     short = estimate(planned(job.replace("1h", "20m")))
     assert not short.is_long
 

@@ -115,7 +115,7 @@ def test_every_bundled_type_is_in_the_table() -> None:
 def test_sizes_end_where_the_table_does(name: str) -> None:
     """The largest size is allowed, as the table shows, and one more GiB is not."""
     kind = bundled_types()[name]
-    most = kind.most_bytes or kind.tiers[-1].size_bytes
+    most = kind.max_bytes or kind.tiers[-1].size_bytes
     billed = 200_000.0 if name == "gcp/hyperdisk-extreme" else 10_000.0
     iops = billed if kind.buys_iops else None
     rate = parse_rate("500MiB/s") if kind.buys_bandwidth else None

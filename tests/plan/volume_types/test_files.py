@@ -26,9 +26,9 @@ checked: 2026-11-21
 source: Our own measurements
 types:
   fast:
-    sizes: {least: 1g, most: 10g}
-    iops: {base: 100, per_gib: 10, most: 150}
-    bandwidth: [{base: 10MB/s}, {per_iops: 4KiB/s, least: 5MB/s}]
+    sizes: {min: 1g, max: 10g}
+    iops: {base: 100, per_gib: 10, max: 150}
+    bandwidth: [{base: 10MB/s}, {per_iops: 4KiB/s, min: 5MB/s}]
   small: {size: 2g, iops: 50}
   sized: {tiers: [small], title: By size}
 """
@@ -81,9 +81,9 @@ def test_files_hold_inside_their_block(tmp_path: Path) -> None:
         ("source: Our own measurements", "source: {url: x}", ":3:9: source.title", "is missing"),
         ("  fast:", "  9fast:", ":5:3: types.9fast", "'9fast'"),
         ("sizes:", "size_s:", ":6:5: types.fast.size_s", "did you mean `sizes`?"),
-        ("least: 1g, most", "least: 11g, most", ":5:3: types.fast", "minimum size is above"),
-        ("least: 1g, ", "", ":6:12: types.fast.sizes.least", "is missing"),
-        ("least: 1g", "least: 1x", ":6:20: types.fast.sizes.least", "unknown suffix"),
+        ("min: 1g, max", "min: 11g, max", ":5:3: types.fast", "minimum size is above"),
+        ("min: 1g, ", "", ":6:12: types.fast.sizes.min", "is missing"),
+        ("min: 1g", "min: 1x", ":6:18: types.fast.sizes.min", "unknown suffix"),
         ("per_gib: 10", "per_gb: 10", ":7:23: types.fast.iops.per_gb", "did you mean"),
         ("base: 100", "base: 1MB", ":7:18: types.fast.iops.base", "'1MB'"),
         ("base: 10MB/s", "base: 10Mb/s", ":8:24: types.fast.bandwidth.0.base", "ambiguous"),
@@ -91,7 +91,7 @@ def test_files_hold_inside_their_block(tmp_path: Path) -> None:
         (
             "iops: 50",
             "iops: {provisioned: {}}",
-            ":9:41: types.small.iops.provisioned.most",
+            ":9:41: types.small.iops.provisioned.max",
             "is missing",
         ),
         ("iops: 50", "iops: 50, burst_duration: 1h", ":9:3: types.small", "has no effect without"),
@@ -102,7 +102,7 @@ def test_files_hold_inside_their_block(tmp_path: Path) -> None:
             "'fast' is not a fixed-size type",
         ),
         ("title: By size", "writes: {rate: 5}", ":10:36: types.sized.writes.rate", "unknown key"),
-        ("{size: 2g,", "{size: 2g, sizes: {least: 1g, most: 2g},", ":9:28: types.small", "either"),
+        ("{size: 2g,", "{size: 2g, sizes: {min: 1g, max: 2g},", ":9:28: types.small", "either"),
         ("{size: 2g, iops: 50}", "{iops: 50}", ":9:3: types.small", "no size"),
     ],
 )

@@ -104,7 +104,8 @@ def test_window_has_mean_band_and_fit() -> None:
     }
     plot = build_plot("window", rounds(), options=Options(rounds=tracked))
     found = determine(
-        {Track(job="b4096-r0", metric=Metric.IOPS): [900, 980, 1000, 1010, 990, 1000]}, most=25
+        {Track(job="b4096-r0", metric=Metric.IOPS): [900, 980, 1000, 1010, 990, 1000]},
+        max_rounds=25,
     )
     assert found.window == (1, 5)
     lines = {mark.series: mark for mark in all_marks(plot.panels[0], Lines)}

@@ -9,7 +9,16 @@ import pytest
 
 from tests.present.figure_texts import texts_outside
 from tests.present.frames_by_kind import FOR_KIND, Frames
-from tests.present.frames_for_plots import aks, bins, frames, intervals, result, samples, sweep
+from tests.present.frames_for_plots import (
+    aks,
+    bins,
+    frames,
+    intervals,
+    result,
+    samples,
+    sweep,
+    warming,
+)
 from tests.present.storm_frames import both, storm
 from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot, build_plots
@@ -165,6 +174,7 @@ def test_a_report_has_its_charts_where_there_is_something() -> None:
         series=[point for row in rows for point in intervals(row, CLIMB)],
         histogram=[step for row in rows for step in bins(row, {0.001: 90, 0.01: 10})],
         device=[sample for row in rows for sample in samples(row, CLIMB, ended_s=9)],
+        verdicts=warming(rows),
     )
     everything = both(alone, storm(clients=2, stagger_s=5, campaign="trial"))
     usual = [name for name, kind in KINDS.items() if kind.in_report]

@@ -118,7 +118,7 @@ def test_rows_of_another_campaign_stay_there() -> None:
     }
 
 
-def test_knee_is_where_power_is_greatest() -> None:
+def test_knee_is_where_power_has_its_maximum() -> None:
     """IOPS over mean latency decides; 1,2,4 with a latency that jumps at 4 has its knee at 2."""
     rows = [
         result(f"d{n}", iodepth=n, iops=iops, lat_mean_s=mean)

@@ -8,11 +8,14 @@ import pandas as pd
 import pytest
 
 from tests.present.frames_by_kind import climbs, fleet, ladder, repeats, storms
+from tests.present.frames_for_plots import frames, result
 from tests.present.report.small_reports import content_of, parsed, row_of, run_of
+from volbench.present.formatting import records
 from volbench.present.plots.description import numbers
 from volbench.present.plots.marks import Span
 from volbench.present.report import ReportContent, finding_plots, lead_plots, render_report
 from volbench.present.report.findings_section import findings_by_rule
+from volbench.present.report.outcomes import job_outcomes, key_numbers
 
 RUNS = tuple(run_of(number, f"job{number}") for number in range(1, 41))
 
@@ -145,3 +148,18 @@ def test_nothing_leads_without_a_result() -> None:
     frames = repeats()
     failed = frames["summary"].assign(status="failed")
     assert lead_plots({**frames, "summary": failed}) == []
+
+
+def test_the_lowest_p99_is_of_one_kind_and_says_how_many_report_it() -> None:
+    """Completion and total latency are not compared, and jobs without a p99 are counted."""
+    rows = [
+        result("a", lat_p99_s=None, clat_p99_s=0.001),
+        result("b", lat_p99_s=0.002),
+        result("c", lat_p99_s=0.003),
+        result("d", lat_p99_s=None, clat_p99_s=None),
+    ]
+    summary = frames(rows)["summary"]
+    *_, p99 = key_numbers(job_outcomes(records(summary)))
+    assert p99.label.endswith("total latency")
+    assert p99.value == "2 ms"
+    assert "2 of 4 jobs" in p99.source

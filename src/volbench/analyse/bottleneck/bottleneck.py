@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from volbench.analyse.bottleneck.cause import Cause, Explanation
 from volbench.analyse.bottleneck.rate_changes import explain_events
 from volbench.analyse.bottleneck.volume_context import Earlier
+from volbench.analyse.frames.disturbed import WAIT_PERCENT, waits_for_cpu
 from volbench.analyse.frames.observed import host_rows_in_run, results_of
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.run_rates import Rates, rates_of
@@ -187,7 +188,7 @@ def _cpu(case: _Case) -> Explanation | None:
     reasons = []
     if max(usage, default=0.0) >= _FULL_CPU:
         reasons.append(f"fio used {max(usage):.0f} % of a CPU")
-    if busy >= _FULL_CPU:
+    if busy >= _FULL_CPU and not waits_for_cpu(case.view) < WAIT_PERCENT:
         reasons.append(f"the CPUs of the host were {busy:.0f} % busy")
     return case.explanation(Cause.CPU, case.iops, reasons) if reasons else None
 

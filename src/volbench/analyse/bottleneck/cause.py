@@ -20,6 +20,7 @@ class Cause(StrEnum):
     RECOVERY = "recovery"
     RAMP_UP = "ramp-up"
     NEIGHBOUR = "neighbour"
+    HOST_NOISE = "host-noise"
     WARMING = "warming"
     STALL = "stall"
     CPU = "cpu"
@@ -38,6 +39,7 @@ WORDS: Mapping[Cause, str] = {
     Cause.RECOVERY: "recovery from the run before",
     Cause.RAMP_UP: "ramp-up of the first seconds",
     Cause.NEIGHBOUR: "load of another client",
+    Cause.HOST_NOISE: "the host was busy with something else",
     Cause.WARMING: "blocks got warm",
     Cause.STALL: "no I/O completed for a while",
     Cause.CPU: "limited by the CPU",

@@ -16,6 +16,7 @@ from volbench.analyse.bottleneck.volume_context import (
     Earlier,
     device_kind,
 )
+from volbench.analyse.frames.disturbed import disturbed
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.change_points import Change
 from volbench.analyse.time.run_rates import Rates
@@ -158,6 +159,12 @@ class Fall:
         unhindered = self.rates.depth / fastest_s if fastest_s > 0 else 0.0
         return self.rates.depth > 1 and self.change.before < _HELD_BACK * unhindered
 
+    @property
+    def noise_after(self) -> float:
+        """Share of the intervals after the fall that the host disturbed, less that before it."""
+        flags, after = disturbed(self.view).at(self.rates.t_s), self.rates.t_s > self.change.t_s
+        return max(0.0, float(flags[after].mean()) - float(flags[~after].mean()))
+
 
 def explain_fall(fall: Fall) -> Ranking:
     """Rank the possible causes of a lasting fall."""
@@ -170,7 +177,14 @@ def explain_fall(fall: Fall) -> Ranking:
         }
     if fall.kind in FLASH or fall.kind is DeviceKind.UNKNOWN:
         judges[Cause.THERMAL] = _thermal
+    if fall.noise_after:
+        judges[Cause.HOST_NOISE] = _host_noise
     return rank(Hypothesis(cause, tuple(judge(fall))) for cause, judge in judges.items())
+
+
+def _host_noise(fall: Fall) -> Iterator[Point]:
+    weight = 6 if fall.noise_after >= _HALF else 1
+    yield weight, f"the host disturbed {100 * fall.noise_after:.0f} % more of the time after it"
 
 
 def _credits(fall: Fall) -> Iterator[Point]:

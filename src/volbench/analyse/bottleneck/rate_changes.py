@@ -9,6 +9,7 @@ import numpy as np
 from volbench.analyse.bottleneck.cause import WORDS, Cause, Explanation
 from volbench.analyse.bottleneck.hypotheses import FLAT, Fall, explain_fall
 from volbench.analyse.bottleneck.volume_context import FLASH, LOCAL, Earlier, device_kind
+from volbench.analyse.frames.disturbed import disturbed
 from volbench.analyse.frames.observed import host_rows_in_run, stall_spans
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.change_points import Change
@@ -27,6 +28,7 @@ _CLIMB = 0.3
 """Penalty from which a rise from the start is explained."""
 _SLOW = 0.7
 """Share of the first rate below which a run has become slow."""
+_MOSTLY = 0.5
 _RAMP_S = 15.0
 """A rise that ends by then may be the ramp-up of a drive."""
 
@@ -200,12 +202,16 @@ def _dip(view: RunView, rates: Rates, change: Change, back: Change) -> Explanati
     elif not math.isnan(steal):
         against.append("no steal meanwhile")
     kind = device_kind(view)
+    inside_dip = (rates.t_s > change.t_s) & (rates.t_s <= back.t_s)
+    is_noise = bool(disturbed(view).at(rates.t_s)[inside_dip].mean() >= _MOSTLY)
     is_shared = kind not in FLASH and kind not in LOCAL
-    if not is_shared:
+    if is_noise:
+        reasons.append("the host was disturbed at that time")
+    elif not is_shared:
         against.append(f"{kind.value} has no neighbours")
     own = [WORDS[Cause.WRITE_CLIFF]] if rates.direction == "write" and kind in FLASH else []
     return Explanation(
-        cause=Cause.NEIGHBOUR if is_shared else Cause.UNKNOWN,
+        cause=Cause.HOST_NOISE if is_noise else (Cause.NEIGHBOUR if is_shared else Cause.UNKNOWN),
         direction=rates.direction,
         from_s=change.t_s,
         to_s=back.t_s,
@@ -214,7 +220,7 @@ def _dip(view: RunView, rates: Rates, change: Change, back: Change) -> Explanati
         speaks_against=tuple(against),
         evidence={"before_iops": change.before, "after_iops": change.after},
         is_certain=False,
-        candidates=() if is_shared else (*own, "other load on this host"),
+        candidates=() if is_shared or is_noise else (*own, "other load on this host"),
     )
 
 

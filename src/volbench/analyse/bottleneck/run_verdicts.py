@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from volbench.analyse.bottleneck.cause import Explanation
 from volbench.analyse.frames.campaign_context import Context
+from volbench.analyse.frames.disturbed import disturbed
 from volbench.analyse.frames.observed import directions, rate_per_s
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.round_convergence import Snia, snia_rounds
@@ -35,6 +36,7 @@ def _rows(view: RunView, direction: str, context: Context) -> Sequence[Row]:
         {
             **run_identity(view.campaign, view.run, view.run.job),
             "direction": direction,
+            "disturbed_percent": 100 * float(disturbed(view).at(t_s).mean()),
             **_steadiness(context.steadiness(view, direction)),
             **_steady_end(context.steady_end(view, direction)),
             **_snia(snia_rounds(t_s, iops)),
@@ -82,8 +84,9 @@ def _snia(judged: Snia) -> Row:
 
 def _explained(explanations: Sequence[Explanation]) -> Row:
     if not explanations:
-        return {"bottleneck": None, "bottleneck_level": None, "explanation": None}
+        return {"bottleneck": None, "bottleneck_level": None, "causes": None, "explanation": None}
     return {
+        "causes": ", ".join(dict.fromkeys(each.cause.value for each in explanations)),
         "bottleneck": explanations[0].cause.value,
         "bottleneck_level": explanations[0].level,
         "explanation": " | ".join(explanation.text for explanation in explanations),

@@ -68,7 +68,7 @@ def check_comparable(
     """
     found = list(_differences(rows, facts, base))
     noted = _by_words([difference for difference in found if difference.weight is Weight.REPORT])
-    remarks = [f"differs: {words}" for words in noted]
+    remarks = [f"comparable with reservations: {words}" for words in noted]
     kept = [difference for difference in found if difference.weight is Weight.REFUSE]
     granted = [difference for difference in kept if difference.fact.name in allowed]
     remarks += [f"allowed to differ: {words}" for words in _by_words(granted)]

@@ -194,6 +194,7 @@ def _comparison(
     return Compared(
         label=str(first["label"]),
         direction=str(first["direction"]),
+        kind=_kind(first),
         by={name.removeprefix(LABEL_PREFIX): str(first[f"by_{name}"]) for name in by},
         measure=measure,
         base=str(first["side"]),
@@ -204,6 +205,15 @@ def _comparison(
         shortage=missing,
         warnings=warnings_of(pd.concat(pair), findings),
     )
+
+
+def _kind(row: pd.Series) -> str:
+    """Return what a cell does, such as ``random reads``."""
+    direction, pattern = str(row["direction"]), str(row["rw"])
+    plural = {"read": "reads", "write": "writes", "trim": "trims"}.get(direction)
+    if plural is None:
+        return direction
+    return f"{'random' if pattern.startswith('rand') else 'sequential'} {plural}"
 
 
 def _group(part: pd.DataFrame, measure: Measure) -> Group:

@@ -39,6 +39,7 @@ class Compared:
     Attributes:
         label: name of the cell.
         direction: read, write, trim or sync.
+        kind: what the cell does, such as ``random reads``.
         by: further columns that distinguish cells.
         measure: the metric.
         base: name of the base; candidate: name of what is compared with it.
@@ -53,6 +54,7 @@ class Compared:
 
     label: str
     direction: str
+    kind: str
     by: Mapping[str, str]
     measure: Measure
     base: str
@@ -70,6 +72,14 @@ class Compared:
     def interval(self) -> Interval | None:
         """The ratio, candidate over base, at the level at which it is judged."""
         return self.contrast.interval(self.level) if self.contrast else None
+
+    @property
+    def ratio(self) -> float:
+        """The ratio, candidate over base; without an interval that of the middles, or NaN."""
+        if interval := self.interval:
+            return interval.estimate
+        base, candidate = middle(self.base_group), middle(self.candidate_group)
+        return candidate / base if base > 0 and candidate > 0 else math.nan
 
     @property
     def verdict(self) -> Verdict:
@@ -114,7 +124,8 @@ class Compared:
         """The verdict in words, such as ``faster 12 % [9, 15]``."""
         interval = self.interval
         if interval is None:
-            return self.shortage
+            known = not math.isnan(self.ratio)
+            return f"{change_text(self.ratio)} ({self.shortage})" if known else self.shortage
         if self.verdict is Verdict.NOT_SHOWN and self.detectable > _ANYTHING:
             return "inconclusive: too noisy to detect even a 10x change"
         if self.verdict is Verdict.NOT_SHOWN:
@@ -150,6 +161,11 @@ def signed_percent(share: float) -> str:
     return ("-" if share < 0 else "+") + percent(abs(share))
 
 
+def change_text(ratio: float) -> str:
+    """Return a ratio to the base for people: ``+18 %``, or ``35x`` from twice the base."""
+    return f"{signed_percent(ratio - 1)} %" if ratio < 2 else f"{ratio:.3g}x"
+
+
 def row_of(verdict: Compared) -> dict[str, object]:
     """Return a comparison as plain values for other programs: base SI units, None for unknown."""
     interval = verdict.interval
@@ -165,7 +181,7 @@ def row_of(verdict: Compared) -> dict[str, object]:
         **_side(verdict.base_group, "base"),
         **_side(verdict.candidate_group, "candidate"),
         "unit_compared": verdict.contrast.unit if verdict.contrast else None,
-        "ratio": interval.estimate if interval else None,
+        "ratio": None if math.isnan(verdict.ratio) else verdict.ratio,
         "ratio_low": interval.low if interval else None,
         "ratio_high": interval.high if interval else None,
         "confidence": verdict.level if interval else None,

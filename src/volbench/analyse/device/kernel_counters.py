@@ -18,6 +18,7 @@ ENDED = "ended"
 
 _DISK_FIELDS = 14
 _ERROR_FIELDS = 3
+_WAIT_FIELDS = 3
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,9 @@ class Sample:
         cpu: ticks by kind: user, nice, system, idle, iowait, irq, softirq, steal.
         memory: bytes by the name in /proc/meminfo.
         swapped_pages: in and out since boot; None when unknown.
-        pressure_us: microseconds of I/O pressure, by ``some`` and ``full``.
+        pressure_us: microseconds of I/O pressure, by ``some`` and ``full``, and of CPU pressure
+            as ``cpu-some``.
+        tool_ns: nanoseconds that the tool's tasks ran and waited for a CPU; None when unknown.
         io_errors: failed requests by kernel name.
         after_start: whether the measured process had been started.
         after_end: whether it had ended.
@@ -63,6 +66,7 @@ class Sample:
     memory: dict[str, int] = field(default_factory=dict)
     swapped_pages: int | None = None
     pressure_us: dict[str, int] = field(default_factory=dict)
+    tool_ns: tuple[int, int] | None = None
     io_errors: dict[str, int] = field(default_factory=dict)
     after_start: bool = False
     after_end: bool = False
@@ -140,8 +144,13 @@ def _take(sample: Sample, words: list[str]) -> None:
         sample.memory[name] = int(numbers[0]) * 1024
     elif name in {"pswpin", "pswpout"} and numbers:
         sample.swapped_pages = (sample.swapped_pages or 0) + int(numbers[0])
-    elif name in {"some", "full"} and (total := _named(words).get("total", "")).isdecimal():
+    elif (
+        name in {"some", "full", "cpu-some"}
+        and (total := _named(words).get("total", "")).isdecimal()
+    ):
         sample.pressure_us[name] = int(total)
+    elif name == "wait" and len(numbers) == _WAIT_FIELDS:
+        sample.tool_ns = int(numbers[1]), int(numbers[2])
     elif name == "ioerr" and len(words) == _ERROR_FIELDS:
         _take_errors(sample, words)
 
@@ -222,6 +231,8 @@ def host_rates(
         "writeback_bytes": float(now.memory.get("Writeback", math.nan)),
         "io_pressure_some_percent": _pressure(before, now, "some", interval_s),
         "io_pressure_full_percent": _pressure(before, now, "full", interval_s),
+        "cpu_pressure_percent": _pressure(before, now, "cpu-some", interval_s),
+        **_tool_shares(before.tool_ns, now.tool_ns, interval_s),
         "swap_bytes_per_s": _since(before.swapped_pages, now.swapped_pages)
         * page_bytes
         / interval_s,
@@ -248,6 +259,17 @@ def _since(before: int | None, now: int | None) -> float:
 def _pressure(before: Sample, now: Sample, kind: str, interval_s: float) -> float:
     stalled_us = _since(before.pressure_us.get(kind), now.pressure_us.get(kind))
     return min(100.0, stalled_us / 1e4 / interval_s) if stalled_us >= 0 else math.nan
+
+
+def _tool_shares(
+    before: tuple[int, int] | None, now: tuple[int, int] | None, interval_s: float
+) -> dict[str, float]:
+    """Return percents of the interval; NaN when a task ended in it."""
+    names = ("tool_cpu_percent", "tool_wait_percent")
+    if before is None or now is None:
+        return dict.fromkeys(names, math.nan)
+    shares = (_since(*pair) / 1e7 / interval_s for pair in zip(before, now, strict=True))
+    return dict(zip(names, shares, strict=True))
 
 
 def _cpu_shares(before: tuple[int, ...], now: tuple[int, ...]) -> dict[str, float]:

@@ -1,18 +1,29 @@
-"""Rules on other load on volume and host: neighbour, busy-device, cpu-bound."""
+"""Rules on other load on volume and host: neighbour, busy-device, host-noise, cpu-bound."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 
+import numpy as np
 import pandas as pd
 
 from volbench.analyse.bottleneck.cause import Cause
-from volbench.analyse.findings.rule import Observation, explained, observed, percent, rule
+from volbench.analyse.findings.rule import (
+    Observation,
+    explained,
+    observed,
+    percent,
+    rule,
+    several,
+)
 from volbench.analyse.frames.campaign_context import Context
+from volbench.analyse.frames.disturbed import WAIT_PERCENT, disturbed, waits_for_cpu
 from volbench.analyse.frames.observed import (
     device_rows,
+    directions,
     host_rows_in_run,
+    rate_per_s,
     results_of,
     runtime_s,
     total,
@@ -29,6 +40,8 @@ _LEAST_BYTES_PER_S = 1e6
 _MORE = {VolumeKind.DEVICE: 0.1, VolumeKind.FILE: 0.25, VolumeKind.DIRECTORY: 0.25}
 _FULL_PERCENT = 95.0
 _STEAL_PERCENT = 5.0
+_LEAST_NOISE = 0.05
+_UNCERTAIN = 0.05
 
 
 @rule(
@@ -133,11 +146,57 @@ def _foreign(
 
 
 @rule(
+    "the host disturbed the run",
+    looks_at=(
+        "Samples beside each interval: steal of at least 5 % of the host's CPU time; run-queue"
+        " delay of fio's jobs of at least 5 % each (CPU pressure of 25 % where it is unknown);"
+        " I/O on the device that is not the run's, above a quarter of its own. Such intervals are"
+        " left out of verdicts while at least half are undisturbed, and grey in charts. It is a"
+        " warning where the mean of all differs by more than 5 % from that of the undisturbed ones,"
+        " or none is undisturbed; nothing is said of less than 5 % of the intervals. The thresholds"
+        " are volbench's own."
+    ),
+    why="What slowed the run was the host, not the volume: another run gives another number.",
+    advice="Quote the rate with its uncertainty, or measure again on a quiet host.",
+)
+def host_noise(view: RunView, _: Context) -> Iterator[Observation]:
+    """Yield how many intervals of each direction the host disturbed, and what that costs."""
+    noise = disturbed(view)
+    for direction in directions(view):
+        t_s, iops = rate_per_s(view, "iops", direction=direction)
+        flags = noise.at(t_s)
+        if len(t_s) < _LEAST_SAMPLES or flags.mean() < _LEAST_NOISE:
+            continue
+        by = [name for name, own in noise.by.items() if np.isin(t_s, noise.t_s[own]).any()]
+        clean, every = float(iops[~flags].mean()) if not flags.all() else math.nan, iops.mean()
+        off = abs(clean / every - 1) if every > 0 else math.nan
+        result = (
+            f"without them {format_count(clean)} IOPS instead of {format_count(float(every))}, so"
+            f" the result is uncertain by {percent(off)}"
+            if not math.isnan(off)
+            else "none is undisturbed, so how uncertain the result is cannot be told"
+        )
+        yield Observation(
+            f"{flags.sum()} of {len(t_s)} intervals were disturbed by {several(by)}: {result}.",
+            {
+                "disturbed": float(flags.sum()),
+                "intervals": float(len(t_s)),
+                "by": ", ".join(by),
+                "clean_iops": clean,
+                "uncertain_percent": 100 * off,
+            },
+            direction,
+            severity=Severity.NOTE if off <= _UNCERTAIN else None,
+        )
+
+
+@rule(
     "the CPU was the limit",
     looks_at=(
-        "fio's user and system time for each job: from 95 % of a core on. Steal of at least 5 %"
-        " of the host's CPU time, mean over the run. A host whose CPUs are at least 95 % busy is a"
-        " note. The thresholds are volbench's own."
+        "fio's user and system time for each job: from 95 % of a core on. Where fio was short of"
+        " the CPU, that is its jobs waited for one for at least 5 % of the time each (run-queue"
+        " delay), or nobody knows: steal of at least 5 % of the host's CPU time, mean over the run;"
+        " a host whose CPUs are at least 95 % busy is a note. The thresholds are volbench's own."
     ),
     why="What was measured is how fast the CPU can submit I/O, not how fast the volume answers.",
     advice=(
@@ -148,20 +207,21 @@ def _foreign(
 def cpu_bound(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield the evidence of a saturated CPU: the tool's own time, steal, the whole host."""
     yield from _tool_time(view)
-    rows = host_rows_in_run(view)
-    if len(rows) < _LEAST_SAMPLES:
+    rows, waits = host_rows_in_run(view), waits_for_cpu(view)
+    if len(rows) < _LEAST_SAMPLES or waits < WAIT_PERCENT:
         return
+    waited = "" if math.isnan(waits) else f"; each job waited {waits:.3g} % of the time for one"
     steal, worst = float(rows["steal_percent"].mean()), float(rows["steal_percent"].max())
     if steal >= _STEAL_PERCENT:
         yield Observation(
             f"The hypervisor gave {steal:.3g} % of the CPU time to other guests (steal; up to"
-            f" {worst:.3g} %).",
+            f" {worst:.3g} %){waited}.",
             {"steal_percent": steal, "worst_steal_percent": worst},
         )
     busy = float(rows["cpu_busy_percent"].mean())
     if busy >= _FULL_PERCENT:
         yield Observation(
-            f"The CPUs of the host were {busy:.3g} % busy.",
+            f"The CPUs of the host were {busy:.3g} % busy{waited}.",
             {"cpu_busy_percent": busy},
             severity=Severity.NOTE,
         )

@@ -1,4 +1,4 @@
-"""Rules on the length of a run: too-short, ended-early."""
+"""Rules on the length of a run and of its jobs: too-short, ended-early, uneven-jobs."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.frames.workload_spec import WorkloadSpec
 from volbench.model.profile.profile_model import Phase
 from volbench.model.results.finding import Severity
-from volbench.units import format_capacity, format_duration
+from volbench.units import format_capacity, format_count, format_duration
 
 _SAMPLES_BEYOND = 10
 _USUAL_TAIL = 99.0
 _LEAST_S = 30.0
 _ENOUGH_TIME = 0.95
 _ENOUGH_BYTES = 0.99
+_TOGETHER = 0.98
+_DIFFER = 0.05
 _EARLY_ENDS = ("number_ios", "steadystate", "exitall")
 _OTHER_ENDS = (*_EARLY_ENDS, "fill_device", "read_iolog", "verify", "ramp_time")
 
@@ -112,6 +114,45 @@ def ended_early(view: RunView, _: Context) -> Iterator[Observation]:
                     "section": workload.section,
                 },
             )
+
+
+@rule(
+    "jobs in parallel ended at different times",
+    looks_at=(
+        "Directions whose jobs in parallel ran at the same time for less than 98 % of the runtime,"
+        " by their logs or their own runtimes. A warning where the rate of that time and the one"
+        " over the whole runtime differ by more than 5 %, else a note."
+    ),
+    why=(
+        "When one of the jobs ends, the sum of the others falls. That is no change of the volume,"
+        " and all I/Os over the longest runtime are a rate that it never had."
+    ),
+    advice=(
+        "Quote the rate while all jobs ran (`iops`), not `iops_overall`. Set time_based: 1, so that"
+        " all jobs end together, or exitall: 1."
+    ),
+)
+def uneven_jobs(view: RunView, _: Context) -> Iterator[Observation]:
+    """Yield each direction whose jobs did not run at the same time."""
+    for row in results_of(view):
+        parallel_s, whole_s = row["parallel_s"], row["runtime_s"]
+        rate, overall = row["iops"], row["iops_overall"]
+        if not parallel_s < _TOGETHER * whole_s or not overall > 0:
+            continue
+        yield Observation(
+            f"All jobs of {row.section} ran for {format_duration(parallel_s)} of"
+            f" {format_duration(whole_s)}: {format_count(rate)} IOPS in that time, which volbench"
+            f" shows; all I/Os over the longest job are {format_count(overall)} IOPS.",
+            {
+                "parallel_s": parallel_s,
+                "runtime_s": whole_s,
+                "iops": rate,
+                "iops_overall": overall,
+                "section": row.section,
+            },
+            row.direction,
+            severity=None if abs(rate / overall - 1) > _DIFFER else Severity.NOTE,
+        )
 
 
 def _by_size(

@@ -10,6 +10,7 @@ import pandas as pd
 from volbench.analyse.bottleneck.cause import Cause
 from volbench.analyse.findings.rule import Observation, percent, rule, several
 from volbench.analyse.frames.campaign_context import Context
+from volbench.analyse.frames.disturbed import clean_rate_per_s
 from volbench.analyse.frames.observed import (
     directions,
     rate_per_s,
@@ -44,6 +45,7 @@ _MOVES = frozenset(
     {
         *(Cause.CREDITS, Cause.CACHE_FULL, Cause.WRITE_CLIFF, Cause.SLC_CACHE, Cause.THERMAL),
         *(Cause.NEIGHBOUR, Cause.WARMING, Cause.RECOVERY, Cause.RAMP_UP, Cause.STALL),
+        Cause.HOST_NOISE,
     }
 )
 _LEAST_STALL_S = 1.0
@@ -107,7 +109,7 @@ def _at_deadline(view: RunView, direction: str, until: Until) -> Iterator[Observ
     allowed_s = max((workload.runtime_s for workload in view.workloads), default=0.0)
     if runtime_s(view) < _AT_DEADLINE * allowed_s:
         return
-    t_s, iops = rate_per_s(view, "iops", direction=direction)
+    t_s, iops = clean_rate_per_s(view, "iops", direction=direction)
     judged = judge_last(t_s, iops, window_s=until.window_s, block_s=until.block_s)
     if judged.state is not State.STEADY:
         message = f"Not steady after {format_duration(allowed_s)}, the deadline of until: steady"
@@ -213,7 +215,7 @@ def _not_determined(profile: str, found: Determination) -> Observation:
         f"Profile {profile}: {found.words}: {why}.",
         {
             "rounds": float(found.rounds),
-            "most_rounds": float(found.most),
+            "most_rounds": float(found.max_rounds),
             "not_steady": ", ".join(variable.track.name for variable in moving),
             "range_percent": _most(variable.judged.range_ratio for variable in moving),
             "slope_percent": _most(variable.judged.slope_ratio for variable in moving),

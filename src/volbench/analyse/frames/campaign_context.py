@@ -16,7 +16,8 @@ import pandas as pd
 
 from volbench.analyse.bottleneck.bottleneck import Explanation, explain
 from volbench.analyse.bottleneck.volume_context import Earlier
-from volbench.analyse.frames.observed import directions, rate_per_s
+from volbench.analyse.frames.disturbed import clean_rate_per_s
+from volbench.analyse.frames.observed import directions
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.resample import Floats, on_clock, spread_rows
 from volbench.analyse.time.steady_state import (
@@ -52,7 +53,7 @@ class Context:
         """Return whether the IOPS of one direction of a run are steady."""
         key = view.run.id, direction
         if key not in self._steady:
-            t_s, iops = rate_per_s(view, "iops", direction=direction)
+            t_s, iops = clean_rate_per_s(view, "iops", direction=direction)
             self._steady[key] = judge_steady(t_s, iops)
         return self._steady[key]
 
@@ -61,7 +62,7 @@ class Context:
 
         A run that was to go on until it is steady ended when its last window was.
         """
-        t_s, iops = rate_per_s(view, "iops", direction=direction)
+        t_s, iops = clean_rate_per_s(view, "iops", direction=direction)
         whole, until = self.steadiness(view, direction), view.run.until
         if until is not None and whole.state is not State.STEADY:
             last = judge_last(t_s, iops, window_s=until.window_s, block_s=until.block_s)

@@ -12,22 +12,26 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-KEY = ("campaign", "profile", "host", "volume", "job", "group", "direction")
-"""Identity of a measured thing; its repeats are pooled."""
-
-BY = "by"
-"""A column that, where a frame has it, replaces campaign, profile, host and volume: rows that are
-equal in it are pooled. It holds the value, as text, that rows are to be distinguished by."""
+from volbench.analyse.frames.repeats import BY, FOLDER, key_of, pool, told_apart
 
 COLOUR = "colour"
 """A column that, where a frame has it, says which rows share a colour in charts."""
 
-_PLACE = ("campaign", "profile", "host", "volume")
-
 OPTIONS = ("iodepth", "block_bytes", "numjobs")
 """Numeric options that people sweep, in the order of preference for an x axis."""
 
-SETTING = ("campaign", "profile", "host", "volume", "tool", "rw", "direction", "direct", "ioengine")
+SETTING = (
+    "campaign",
+    "profile",
+    "host",
+    "volume",
+    "tool",
+    "rw",
+    "rwmixread",
+    "direction",
+    "direct",
+    "ioengine",
+)
 """What must be equal along a line of a sweep, beside the other options."""
 
 _CONTEXT = (
@@ -89,31 +93,28 @@ def labels(frame: pd.DataFrame) -> pd.Series[str]:
     return names.astype(str)
 
 
-def key_of(frame: pd.DataFrame, key: Sequence[str] = KEY) -> list[str]:
-    """Return the identifying columns: `BY` instead of the places where the frame has it."""
-    if BY not in frame:
-        return list(key)
-    return [BY, *(name for name in key if name not in _PLACE)]
-
-
-def per_job(summary: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+def per_job(
+    summary: pd.DataFrame,
+    columns: Sequence[str],
+    *,
+    histogram: pd.DataFrame | None = None,
+    kind: str = "lat",
+) -> pd.DataFrame:
     """Pool the repeats of each job and direction.
 
     Args:
         summary: the summary frame.
         columns: numeric columns to pool.
+        histogram: latency bins, from which percentiles of several repeats are merged.
+        kind: of the latency of percentiles, ``lat`` or ``clat``.
 
     Returns:
         A row for each combination of `key_of` among the finished measured runs, in the order of
-        their first appearance: those columns, ``label``, ``repeats`` (runs with a value of the
-        first of `columns`, int), the options and limits of the job, and for each column its median
-        under its own name, its minimum under ``<column>_low`` and its maximum under
-        ``<column>_high`` (float; NaN if no repeat has one).
+        their first appearance: the key, ``label``, the options and limits of the job, and the
+        columns of `pool`.
     """
     rows = measured(summary)
     rows["label"] = labels(rows)
-    for column in columns:
-        rows[column] = rows[column].astype("float64")
     key = key_of(rows)
     groups = rows.groupby(key, sort=False, dropna=False)
     pooled = groups[
@@ -122,12 +123,8 @@ def per_job(summary: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     for name in ("campaign", "host", "volume"):
         if name in pooled:  # the first of several would pass for all of them
             pooled[name] = pooled[name].where(groups[name].nunique(dropna=False).le(1))
-    pooled["repeats"] = groups[columns[0]].count()
-    for column in columns:
-        pooled[column] = groups[column].median()
-        pooled[f"{column}_low"] = groups[column].min()
-        pooled[f"{column}_high"] = groups[column].max()
-    return pooled.reset_index()
+    values = pool(rows, key, columns, histogram=histogram, kind=kind)
+    return pooled.join(values).reset_index()
 
 
 def latency_column(summary: pd.DataFrame, statistic: str) -> str:
@@ -193,21 +190,30 @@ def swept_options(summary: pd.DataFrame) -> list[str]:
     return sorted(most, key=lambda option: -most[option])
 
 
-def sweep(summary: pd.DataFrame, option: str, columns: Sequence[str]) -> pd.DataFrame:
+def sweep(
+    summary: pd.DataFrame,
+    option: str,
+    columns: Sequence[str],
+    *,
+    histogram: pd.DataFrame | None = None,
+    kind: str = "lat",
+) -> pd.DataFrame:
     """Return the points along a swept option.
 
     Args:
         summary: the summary frame, with any further column that is asked for.
         option: one of `OPTIONS`.
         columns: numeric columns to pool.
+        histogram: latency bins, as for `per_job`.
+        kind: as for `per_job`.
 
     Returns:
         A row for each combination of `SETTING` and `OPTIONS` on a line of at least two
         values, ordered by `option`: those columns, the limits, ``line`` (number of the line, from
-        0, in the order of appearance) and the medians of `columns` (float).
+        0, in the order of appearance) and what `pool` returns. Lines that cannot be told apart are
+        left out.
     """
-    rows = measured(summary).dropna(subset=[option])
-    return _lines_of(rows, [option], columns)
+    return _lines_of(_swept(summary, [option]), [option], columns, histogram, kind)
 
 
 def grid(summary: pd.DataFrame, options: tuple[str, str], columns: Sequence[str]) -> pd.DataFrame:
@@ -216,29 +222,55 @@ def grid(summary: pd.DataFrame, options: tuple[str, str], columns: Sequence[str]
     Args:
         summary: the summary frame, with any further column that is asked for.
         options: two of `OPTIONS`.
-        columns: numeric columns to pool.
+        columns: numeric columns to pool, no percentiles.
 
     Returns:
         As `sweep`, but ``line`` numbers the grids: sets of jobs, equal in everything else, in
         which both options have at least two values. Points may be missing from a grid.
     """
+    return _lines_of(_swept(summary, list(options)), list(options), columns, None, "lat")
+
+
+def inseparable(summary: pd.DataFrame, options: Sequence[str]) -> str:
+    """Return a sentence on jobs that a sweep leaves out, because a point would mix them.
+
+    They are equal in all that a line shows, and are no repeats of each other. Empty for none.
+    """
+    rows = _swept(summary, options)
+    names = list(dict.fromkeys(labels(rows)[rows["line"] < 0]))
+    if not names:
+        return ""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return (
+        f"not drawn: {', '.join(names[:3])}{more} differ in nothing that a line shows and are no"
+        " repeats; choose with --where, or tell them apart with --by"
+    )
+
+
+def _swept(summary: pd.DataFrame, options: Sequence[str]) -> pd.DataFrame:
+    """Return the rows on lines along options, with ``line``; -1 where things would be mixed."""
     rows = measured(summary).dropna(subset=list(options))
-    return _lines_of(rows, list(options), columns)
+    rows = rows[rows["direction"] != "sync"].reset_index(drop=True)
+    rows = told_apart(rows, key_of(rows, _fixed(*options)), options)
+    lines = rows.groupby("line", sort=False)[list(options)]
+    return rows[(lines.transform("nunique") >= 2).all(axis=1)]
 
 
-def _lines_of(rows: pd.DataFrame, options: list[str], columns: Sequence[str]) -> pd.DataFrame:
-    """Return pooled points of the sets of equal jobs in which every option varies."""
-    rows = rows[rows["direction"] != "sync"]
-    rows = rows.assign(**{column: rows[column].astype("float64") for column in columns})
-    fixed = key_of(rows, _fixed(*options))
-    groups = rows.groupby(fixed, sort=False, dropna=False)
-    rows = rows.assign(line=groups.ngroup())
-    rows = rows[(groups[options].transform("nunique") >= 2).all(axis=1)]
+def _lines_of(
+    rows: pd.DataFrame,
+    options: list[str],
+    columns: Sequence[str],
+    histogram: pd.DataFrame | None,
+    kind: str,
+) -> pd.DataFrame:
+    """Return pooled points of lines."""
+    rows = rows[rows["line"] >= 0]
     rows = rows.assign(line=pd.factorize(rows["line"])[0])
-    points = rows.groupby(["line", *fixed, *options], sort=False, dropna=False)
-    limits = points[["limit_iops", "limit_bw_bytes_per_s"]].first()
-    pooled = limits.join(points[list(columns)].median()).reset_index()
-    return pooled.sort_values(["line", *options], ignore_index=True)
+    key = ["line", *key_of(rows, _fixed(*options)), FOLDER, "size_bytes", *options]
+    limits = rows.groupby(key, sort=False, dropna=False)[["limit_iops", "limit_bw_bytes_per_s"]]
+    pooled = pool(rows, key, columns, histogram=histogram, kind=kind)
+    points = limits.first().join(pooled).reset_index()
+    return points.sort_values(["line", *options], ignore_index=True)
 
 
 def distribution(histogram: pd.DataFrame, summary: pd.DataFrame) -> tuple[pd.DataFrame, str]:

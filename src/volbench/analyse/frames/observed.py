@@ -79,6 +79,7 @@ def rate_per_s(
     """Return time (end of each interval) and a rate, all sections added.
 
     Only times at which every direction and section has a row are kept: fio may lose the last one.
+    Nor are those kept in which not all parallel jobs of a section ran.
 
     Args:
         view: the run.
@@ -87,6 +88,7 @@ def rate_per_s(
     """
     values = view.series[column].to_numpy(dtype=float)
     wanted = ~np.isnan(values)
+    wanted &= ~is_partial(view.series)
     if direction is not None:
         wanted &= (view.series["direction"] == direction).to_numpy(dtype=bool)
     lines = len(np.unique(_lines(view)[wanted]))
@@ -96,6 +98,14 @@ def rate_per_s(
     whole = (counts == lines) & ~np.isnan(times)
     places = firsts[whole, np.newaxis] + np.arange(lines)
     return times[whole], _added(values[order][places])
+
+
+def is_partial(series: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """Return whether fewer jobs ran through each interval than at other times of its section."""
+    running = series["jobs_running"].astype("float64")
+    most = running.groupby([series["run"], series["group"]], dropna=False).transform("max")
+    found: npt.NDArray[np.bool_] = (running < most).to_numpy(dtype=bool)
+    return found
 
 
 @once

@@ -111,7 +111,8 @@ def find_changes(
     blocks = block_medians(t_s, logs, block_s=size * interval_of(t_s))
     if len(blocks) < _LEAST_BLOCKS:
         return ()
-    edges = _prune(blocks, _candidates(blocks), least_step=least_step)
+    rule = _JumpRule(least_step, _least_level(len(blocks), size))
+    edges = _prune(blocks, _candidates(blocks, rule.least_blocks), rule)
     places = [_refine(logs, edge * size, reach=2 * size) for edge in edges]
     return _changes(t_s, values, sorted(set(places)), least_step=least_step)
 
@@ -148,9 +149,30 @@ def _logs(values: Floats) -> Floats:
     return logs
 
 
-def _candidates(blocks: Floats) -> list[int]:
+@dataclass(frozen=True)
+class _JumpRule:
+    """What a jump must be.
+
+    Attributes:
+        least_step: its size, as a share of the larger level.
+        least_blocks: blocks that the levels on both sides of it last.
+    """
+
+    least_step: float
+    least_blocks: int
+
+
+def _least_level(blocks: int, samples: int) -> int:
+    """Return how many blocks of so many samples a level lasts at least.
+
+    What is shorter than a sample, such as a hiccup or the instant at which credits run out, falls
+    into two samples at most. Medians of three samples pass over that, shorter blocks do not.
+    """
+    return 2 if samples >= 3 and blocks < 3 * WANTED_BLOCKS else 3
+
+
+def _candidates(blocks: Floats, least: int) -> list[int]:
     """Return the first block of each new level of the best piecewise constant fit."""
-    least = 2 if len(blocks) < 3 * WANTED_BLOCKS else 3
     penalty = _PENALTY * math.log(len(blocks))
     return segment(blocks / _noise(blocks), penalty=penalty, least=least)
 
@@ -192,17 +214,15 @@ def _noise(blocks: Floats) -> float:
     return max(spread, 1e-3)
 
 
-def _prune(blocks: Floats, edges: list[int], *, least_step: float) -> list[int]:
+def _prune(blocks: Floats, edges: list[int], rule: _JumpRule) -> list[int]:
     """Remove changes that noise or a ramp explains as well, weakest first."""
     kept = list(edges)
     while kept:
         strengths = [_strength(blocks, kept, place) for place in range(len(kept))]
         weakest = int(np.argmin(strengths))
         enough = _TIMES_ERROR
-        if strengths[weakest] >= enough and _is_jump(blocks, kept, weakest, least_step=least_step):
-            ramps = [
-                n for n in range(len(kept)) if not _is_jump(blocks, kept, n, least_step=least_step)
-            ]
+        if strengths[weakest] >= enough and _is_jump(blocks, kept, weakest, rule):
+            ramps = [n for n in range(len(kept)) if not _is_jump(blocks, kept, n, rule)]
             if not ramps:
                 return kept
             weakest = ramps[0]
@@ -239,17 +259,27 @@ def inflation_of(residuals: Floats) -> float:
     return math.sqrt((1 + linked) / (1 - linked))
 
 
-def _is_jump(blocks: Floats, edges: list[int], place: int, *, least_step: float) -> bool:
-    """Return whether a change is large enough and no part of a ramp."""
+def _is_jump(blocks: Floats, edges: list[int], place: int, rule: _JumpRule) -> bool:
+    """Return whether a change is large enough, lasts, and is no part of a ramp."""
     before, after = _sides(blocks, edges, place)
     step = abs(float(np.median(after) - np.median(before)))
-    if 1 - np.exp(-step) < least_step:
+    if 1 - np.exp(-step) < rule.least_step or _lasting(before, after) < rule.least_blocks:
         return False
     both = np.concatenate([before, after])
     x = np.arange(len(both), dtype=float)
     ramp = both - np.polyval(np.polyfit(x, both, 1), x)
     flat = np.concatenate([before - before.mean(), after - after.mean()])
     return bool(flat @ flat <= ramp @ ramp)
+
+
+def _lasting(before: Floats, after: Floats) -> int:
+    """Return how many blocks of the shorter level are nearer to it than to the other."""
+    low, high = sorted((float(np.median(before)), float(np.median(after))))
+    between = (low + high) / 2
+    return min(
+        int(np.count_nonzero((level > between) == (np.median(level) > between)))
+        for level in (before, after)
+    )
 
 
 def _refine(logs: Floats, place: int, *, reach: int) -> int:

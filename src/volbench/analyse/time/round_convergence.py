@@ -67,7 +67,7 @@ class Determination:
 
     Attributes:
         rounds: that were measured, whole or in part.
-        most: that were planned.
+        max_rounds: that were planned.
         at_round: the first round that ended a window in which all variables pass; None for none.
         window: first and last round judged: the steady window, else the last five rounds; None
             with fewer than five.
@@ -75,7 +75,7 @@ class Determination:
     """
 
     rounds: int
-    most: int
+    max_rounds: int
     at_round: int | None
     window: tuple[int, int] | None
     variables: tuple[Variable, ...]
@@ -88,16 +88,16 @@ class Determination:
     @property
     def is_over(self) -> bool:
         """Whether no round is needed any more."""
-        return self.is_steady or self.rounds >= self.most
+        return self.is_steady or self.rounds >= self.max_rounds
 
     @property
     def words(self) -> str:
         """The outcome in a sentence."""
         if self.at_round is not None:
             return f"steady state at round {self.at_round}, {CRITERION}"
-        if self.rounds >= self.most:
+        if self.rounds >= self.max_rounds:
             return f"steady state not achieved in {self.rounds} rounds, {CRITERION}"
-        return f"not steady after {self.rounds} of at most {self.most} rounds, {CRITERION}"
+        return f"not steady after {self.rounds} of at most {self.max_rounds} rounds, {CRITERION}"
 
 
 def combined(parts: Iterable[Part], metric: Metric) -> float:
@@ -117,12 +117,12 @@ def combined(parts: Iterable[Part], metric: Metric) -> float:
     return sum(part.lat_mean_s * part.total_ios for part in moved) / total if total else _NAN
 
 
-def determine(values: Mapping[Track, Sequence[float]], *, most: int) -> Determination:
+def determine(values: Mapping[Track, Sequence[float]], *, max_rounds: int) -> Determination:
     """Judge tracking variables, round by round from the first on.
 
     Args:
         values: of each variable, NaN where a round has none; shorter ones lack their last rounds.
-        most: rounds that were planned.
+        max_rounds: rounds that were planned.
     """
     rounds = max((len(own) for own in values.values()), default=0)
     padded = {
@@ -140,7 +140,7 @@ def determine(values: Mapping[Track, Sequence[float]], *, most: int) -> Determin
     window = (last - ROUNDS + 1, last) if last >= ROUNDS else None
     return Determination(
         rounds=rounds,
-        most=most,
+        max_rounds=max_rounds,
         at_round=at_round,
         window=window,
         variables=tuple(
@@ -163,7 +163,7 @@ def determination(summary: pd.DataFrame, rounds: Rounds, *, profile: str) -> Det
     values = {
         track: _values(rows[rows["job"] == track.job], track.metric) for track in rounds.track
     }
-    return determine(values, most=rounds.max_rounds)
+    return determine(values, max_rounds=rounds.max_rounds)
 
 
 def window_matrix(
@@ -180,7 +180,7 @@ def window_matrix(
     Returns:
         A row for each job, most reads first and then large blocks first: ``job``, ``mix`` (such
         as ``65/35``, reads before writes), ``read_percent`` and ``block_bytes`` (nullable ints),
-        ``mean``, ``least`` and ``greatest`` (float: 1/s, bytes/s or s) and ``rounds`` (int: how
+        ``mean``, ``min`` and ``max`` (float: 1/s, bytes/s or s) and ``rounds`` (int: how
         many of the window's have it). Empty without a window.
     """
     rows = measured(summary)
@@ -188,7 +188,7 @@ def window_matrix(
     first, last = found.window or (1, 0)
     rows = rows[rows["repeat"].between(first, last)]
     cells = [_cell(str(job), own, metric) for job, own in rows.groupby("job", sort=False)]
-    columns = ["job", "mix", "read_percent", "block_bytes", "mean", "least", "greatest", "rounds"]
+    columns = ["job", "mix", "read_percent", "block_bytes", "mean", "min", "max", "rounds"]
     frame = pd.DataFrame(cells, columns=columns)
     frame = frame.astype({"read_percent": "Int64", "block_bytes": "Int64", "rounds": "int64"})
     by = ["read_percent", "block_bytes"]
@@ -220,8 +220,8 @@ def _cell(job: str, rows: pd.DataFrame, metric: Metric) -> dict[str, object]:
         "read_percent": share,
         "block_bytes": int(blocks[0]) if len(blocks) == 1 else None,
         "mean": float(known.mean()) if len(known) else _NAN,
-        "least": float(known.min()) if len(known) else _NAN,
-        "greatest": float(known.max()) if len(known) else _NAN,
+        "min": float(known.min()) if len(known) else _NAN,
+        "max": float(known.max()) if len(known) else _NAN,
         "rounds": len(known),
     }
 

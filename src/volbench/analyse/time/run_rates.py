@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from volbench.analyse.frames.disturbed import clean_rate_per_s
 from volbench.analyse.frames.observed import (
     device_rows,
     percentiles_of,
@@ -153,7 +154,7 @@ def _moves(workload: WorkloadSpec, direction: str) -> bool:
 
 
 def _of_fio(view: RunView, direction: str) -> tuple[Floats, Floats, Floats] | None:
-    t_s, iops = rate_per_s(view, "iops", direction=direction)
+    t_s, iops = clean_rate_per_s(view, "iops", direction=direction)
     at_s, bandwidth = rate_per_s(view, "bw_bytes_per_s", direction=direction)
     common = np.intersect1d(t_s, at_s)
     if len(common) < _LEAST:

@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from volbench.analyse.bottleneck.cause import Cause
+
 Floats = npt.NDArray[np.float64]
 
 _SAME = ("rw", "block_bytes", "iodepth", "numjobs", "direction", "direct", "ioengine")
@@ -22,6 +24,8 @@ _AT_CAP = 0.03
 """How near a plateau must be to a declared limit to be held for it."""
 _CLIMB = 0.15
 """Penalty from which a first pass without a second one counts as a climb."""
+_NO_PENALTY = 0.1
+"""Penalty below which fresh blocks cost nothing worth a word."""
 _LEAST_POINTS = 6
 _LEAST_IOS = 8
 """I/Os that a point of the start must have, so that one late I/O does not bend it."""
@@ -138,7 +142,9 @@ def cost_of(bytes_per_s: float, *, size_bytes: float, price_per_hour: float = ma
     return Cost(hours=hours, money=hours * price_per_hour)
 
 
-def curves(summary: pd.DataFrame, series: pd.DataFrame) -> tuple[Curve, ...]:
+def curves(
+    summary: pd.DataFrame, series: pd.DataFrame, verdicts: pd.DataFrame | None = None
+) -> tuple[Curve, ...]:
     """Return a curve for each volume that was fresh, and each direction of its first run.
 
     The first pass is the very first run on the volume, if it was measured. The second pass is the
@@ -148,6 +154,8 @@ def curves(summary: pd.DataFrame, series: pd.DataFrame) -> tuple[Curve, ...]:
     Args:
         summary: the summary frame.
         series: the series frame.
+        verdicts: of the runs; a penalty for fresh blocks is then only where they say that blocks
+            got warm. Nobody knows whether the volume of an imported result was fresh.
     """
     done = (summary["status"] == "finished").fillna(value=False)
     rows = summary[done & summary["direction"].isin(["read", "write"])]
@@ -161,9 +169,21 @@ def curves(summary: pd.DataFrame, series: pd.DataFrame) -> tuple[Curve, ...]:
             first, second = _passes(same, series)
             if first is not None:
                 curve = _curve(str(host), str(volume), str(direction), row, first, second)
+                is_imported = not pd.isna(row.get("import_folder"))
+                doubted = verdicts is not None and (is_imported or curve.penalty > _NO_PENALTY)
+                if doubted and not _warmed(verdicts, row):
+                    continue
                 if second is not None or curve.penalty > _CLIMB:
                     found.append(curve)
     return tuple(found)
+
+
+def _warmed(verdicts: pd.DataFrame | None, row: pd.Series) -> bool:
+    """Return whether the verdict of a run's direction says that blocks got warm."""
+    if verdicts is None:
+        return False
+    mine = verdicts[(verdicts["run"] == row["run"]) & (verdicts["direction"] == row["direction"])]
+    return any(Cause.WARMING.value in str(causes).split(", ") for causes in mine["causes"])
 
 
 def fills(summary: pd.DataFrame) -> tuple[Fill, ...]:

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.fleet_options import HOST_KEYS, LIMIT, OWN_POLICY, connect, with_policy
+from volbench.cli.fleet_options import (
+    HOST_KEYS,
+    LIMIT,
+    OWN_POLICY,
+    connect,
+    named_limits,
+    with_policy,
+)
 from volbench.cli.options import CAMPAIGN
 
 if TYPE_CHECKING:
@@ -41,7 +48,8 @@ def command(
 
     layout, archive, _ = read_own_campaign(campaign)
     plan = with_policy(archive.campaign, policy)
-    hosts = hosts_to_reach(plan, read_history(layout.journal).states, limits)
+    limited = named_limits(limits, campaign)
+    hosts = hosts_to_reach(plan, read_history(layout.journal).states, limited)
     with connect(hosts, host_keys) as connected:
         reached = resume_on(connected, archive, allow_exec=True)
         with listener_for(sys.stderr) as listener:

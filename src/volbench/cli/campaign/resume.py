@@ -9,8 +9,23 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.fleet_options import HOST_KEYS, LIMIT, OWN_POLICY, connect, with_policy
-from volbench.cli.options import ALLOW_EXEC, CAMPAIGN, GRACE, KEEP_FILES, READY_TIMEOUT, flag
+from volbench.cli.fleet_options import (
+    HOST_KEYS,
+    LIMIT,
+    OWN_POLICY,
+    connect,
+    named_limits,
+    with_policy,
+)
+from volbench.cli.options import (
+    ALLOW_EXEC,
+    CAMPAIGN,
+    GRACE,
+    KEEP_FILES,
+    READY_TIMEOUT,
+    WIPE_SIGNATURES,
+    flag,
+)
 from volbench.cli.output import TableOutput, table_options
 from volbench.errors import InputError
 
@@ -42,6 +57,7 @@ if TYPE_CHECKING:
     help="Allow this device of the plan to be overwritten although it, or what is on it, is not "
     "what it was; repeatable. On another host: vm01:/dev/sdb.",
 )
+@WIPE_SIGNATURES
 @HOST_KEYS
 @table_options(has_output=False)
 def command(
@@ -56,6 +72,7 @@ def command(
     ready_timeout_s: float,
     allow_exec: bool,
     allow_destroy: tuple[str, ...],
+    wipe_signatures: bool,
     host_keys: HostKeyPolicy,
     shown: TableOutput,
 ) -> None:
@@ -65,10 +82,11 @@ def command(
     policy does not allow to go on without hosts that are out of reach, nothing new is started; the
     runs of the other hosts are still brought to their end, and their results fetched.
     """
-    from volbench.cli.make.confirmations import confirm_destruction
-    from volbench.cli.make.execution import execute
+    from volbench.cli.make.confirmations import ask_secrets, confirm_destruction
+    from volbench.cli.make.execution import execute, reported_errors
     from volbench.engine.campaign.execution_settings import Settings, is_left
     from volbench.engine.campaign.resume_plan import (
+        FreshConsent,
         allow_anew,
         hosts_to_reach,
         resume_on,
@@ -87,7 +105,7 @@ def command(
         ready_timeout_s=ready_timeout_s,
         redo_steps=_parse_steps(redo_steps, plan),
     )
-    hosts = hosts_to_reach(plan, states, limits)
+    hosts = hosts_to_reach(plan, states, named_limits(limits, campaign))
     left = [
         run
         for run in plan.runs
@@ -97,16 +115,19 @@ def command(
         click.echo(f"nothing to resume: no run of {campaign} is left to do", err=True)
         if plan.hosts and not hosts:
             return
-    with connect(hosts, host_keys) as connected:
+    with reported_errors(shown), connect(hosts, host_keys) as connected:
         reached = resume_on(connected, archive, allow_exec=allow_exec)
         may_go_on = reached.may_go_on(plan)
         if reached.hosts:
             for error in reached.absent.values():
                 click.echo(f"note: {error.message}", err=True)
-            plan = allow_anew(reached.hosts, layout, plan, allow_destroy=allow_destroy, seal=seal)
+            consent = FreshConsent(allow_destroy, wipe_signatures=wipe_signatures)
+            plan = allow_anew(reached.hosts, layout, plan, consent=consent, seal=seal)
             if allow_destroy:
                 confirm_destruction(reached.hosts, plan, only=allow_destroy)
-            settings = replace(settings, settle_only=not may_go_on)
+            needing = plan.runs if redo_steps else left
+            secrets = ask_secrets(needing, {}) if may_go_on else {}
+            settings = replace(settings, settle_only=not may_go_on, secrets=secrets)
             execute(reached.hosts, layout, plan, settings=settings, shown=shown)
         if not may_go_on:
             reached.raise_absent(plan, read_history(layout.journal).states)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from volbench.cli.configuration import say_what_is_configured
 from volbench.cli.options import (
     CAMPAIGNS,
     WHERE,
@@ -73,6 +74,7 @@ def command(
     from volbench.present.plots.compare.pareto import pareto_plot
     from volbench.present.tables.catalogue.price_table import market_table
 
+    say_what_is_configured()
     prices = load_prices(file)
     dataset = open_campaigns(*campaigns, where=where)
     frames = {name: dataset.frame(name) for name in _FRAMES}

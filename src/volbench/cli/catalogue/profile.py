@@ -6,7 +6,13 @@ from pathlib import Path
 
 import click
 
-from volbench.cli.catalogue.profile_sources import load_profiles, plan_profile, render_profile
+from volbench.cli.catalogue.profile_sources import (
+    imported_text,
+    load_profiles,
+    load_texts,
+    plan_profile,
+    render_profile,
+)
 from volbench.cli.options import (
     ALLOW_EXEC,
     AS_YAML,
@@ -17,7 +23,6 @@ from volbench.cli.options import (
     schema_command,
 )
 from volbench.cli.output import TableOutput, table_options
-from volbench.errors import InputError
 
 
 @click.group("profile")
@@ -129,21 +134,11 @@ def render(
 @ALLOW_EXEC
 def import_job_file(job_file: Path, output: Path | None, *, allow_exec: bool) -> None:
     """Turn a fio JOB_FILE into a profile that means the same to fio."""
-    from volbench.engine.hosts.installed_fio import options_on
     from volbench.execute.local import LocalExecutor
-    from volbench.fio.jobs.job_file import parse_jobfile
-    from volbench.plan.profile.load_profile import dump_profile, load_profile
 
-    table = options_on(LocalExecutor())
-    try:
-        text = job_file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{job_file} cannot be read: {error}", hint="save it as UTF-8") from error
-    imported = parse_jobfile(text, path=str(job_file), table=table, allow_exec=allow_exec)
-    dumped = dump_profile(imported.profile)
-    load_profile(dumped, path=str(job_file), table=table, allow_exec=allow_exec)
-    for notice in imported.notices:
-        click.echo(f"note: {notice}", err=True)
+    executor = LocalExecutor()
+    dumped = imported_text(executor, job_file, allow_exec=allow_exec)
+    load_texts(executor, [(dumped, str(job_file))], settings=(), allow_exec=allow_exec)
     if output is None or str(output) == "-":
         click.echo(dumped, nl=False)
     else:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from volbench.cli.options import parse_targets
 from volbench.errors import InputError
 
@@ -32,15 +34,19 @@ def load_profiles(
     Raises:
         InputError: a profile is unknown, or wrong in one or more places.
     """
-    sources = profile_texts(names, like=None)
+    sources = profile_texts(executor, names, allow_exec=allow_exec)
     return load_texts(executor, sources, settings=settings, allow_exec=allow_exec)
 
 
-def profile_texts(names: Sequence[str], *, like: Path | None) -> list[tuple[str, str]]:
+def profile_texts(
+    executor: Executor, names: Sequence[str], *, allow_exec: bool, like: Path | None = None
+) -> list[tuple[str, str]]:
     """Return the text of each profile, and where it is from.
 
     Args:
-        names: bundled names or paths.
+        executor: machine whose fio gives meaning to options of job files.
+        names: bundled names, or paths of profiles and of fio job files.
+        allow_exec: accept options that run programs or access files outside the run's folder.
         like: instead, a campaign whose profiles are taken.
 
     Raises:
@@ -55,13 +61,13 @@ def profile_texts(names: Sequence[str], *, like: Path | None) -> list[tuple[str,
             "name the profiles to run, or a campaign whose profiles are taken",
             hint="volbench run PROFILE..., or volbench run --like DIR",
         )
-    if job_files := [name for name in names if Path(name).suffix in _JOB_FILES]:
-        raise InputError(
-            f"{job_files[0]} is a fio job file, not a profile",
-            hint=f"turn it into one: volbench profile import {job_files[0]} -o profile.yaml",
-        )
     if like is None:
-        return [read_profile(name) for name in names]
+        return [
+            (imported_text(executor, Path(name), allow_exec=allow_exec), name)
+            if Path(name).suffix in _JOB_FILES
+            else read_profile(name)
+            for name in names
+        ]
     layout, archive = read_campaign(like)
     if not archive.profiles:
         raise InputError(
@@ -69,6 +75,30 @@ def profile_texts(names: Sequence[str], *, like: Path | None) -> list[tuple[str,
             hint="name a profile: volbench profile list",
         )
     return [(text, f"{layout.campaign} {name}") for name, text in archive.profiles.items()]
+
+
+def imported_text(executor: Executor, job_file: Path, *, allow_exec: bool) -> str:
+    """Return the profile that means the same to fio as a job file; notices go to stderr.
+
+    Raises:
+        InputError: the file cannot be read, or a profile cannot express it.
+    """
+    from volbench.engine.hosts.installed_fio import options_on
+    from volbench.fio.jobs.job_file import parse_jobfile
+    from volbench.plan.profile.load_profile import dump_profile
+
+    try:
+        text = job_file.read_text(encoding="utf-8")
+    except OSError as error:
+        reason = error.strerror
+        raise InputError(f"{job_file}: {reason}", hint="check the path of the file") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{job_file} is not UTF-8: {error}", hint="save it as UTF-8") from error
+    table = options_on(executor)
+    imported = parse_jobfile(text, path=str(job_file), table=table, allow_exec=allow_exec)
+    for notice in imported.notices:
+        click.echo(f"note: {notice}", err=True)
+    return dump_profile(imported.profile)
 
 
 def load_texts(
@@ -143,9 +173,10 @@ def render_profile(
 def _volume(role: str, target: str) -> Volume:
     from volbench.fio.jobs.job_targets import is_device
     from volbench.model.campaign.target import Volume, VolumeKind
+    from volbench.model.profile.secret_values import mask_text
 
     if target.startswith("nbd"):
-        return Volume(role=role, kind=VolumeKind.NBD, target=target)
+        return Volume(role=role, kind=VolumeKind.NBD, target=mask_text(target))
     path = Path(target)
     if is_device(target):
         kind = VolumeKind.DEVICE

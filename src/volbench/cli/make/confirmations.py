@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from volbench.errors import InputError, RefusedError
+from volbench.model.campaign.host import LOCAL
 
 if TYPE_CHECKING:
     from volbench.engine.campaign.prepare import Prepared
     from volbench.engine.hosts.connected_host import ConnectedHost
-    from volbench.model.campaign.planned_run import Campaign
+    from volbench.execute.protocol import Executor
+    from volbench.model.campaign.planned_run import Campaign, Run
     from volbench.model.campaign.target import Volume
     from volbench.plan.prices import Bill, Rented
 
@@ -98,14 +101,14 @@ def confirm_destruction(
         return
     from volbench.engine.guard.run_guard import describe_device
     from volbench.engine.hosts.volume_probe import probe_volume
-    from volbench.model.campaign.host import LOCAL
 
     executors = {host.name: host.executor for host in hosts}
     for (host, target), volume in _written_devices(campaign).items():
         name = target if host == LOCAL else f"{host}:{target}"
         if only and name not in only:
             continue
-        click.echo(describe_device(probe_volume(executors[host], volume)), err=True)
+        facts = probe_volume(executors[host], volume)
+        click.echo(describe_device(facts, host=_host_name(executors[host])), err=True)
         typed = click.prompt(
             f"All of it will be overwritten. Type {name} to go on", err=True, default=""
         )
@@ -114,6 +117,34 @@ def confirm_destruction(
                 f"{name} was not confirmed; nothing was done",
                 hint=f"type exactly {name} when asked",
             )
+
+
+def ask_secrets(runs: Iterable[Run], known: Mapping[str, str]) -> dict[str, str]:
+    """Return the secrets of runs: known ones, and others from the environment or the terminal.
+
+    Raises:
+        InputError: one is missing, and there is no terminal to ask for it.
+    """
+    from volbench.model.campaign.run_secrets import missing_secrets
+
+    secrets = dict(known)
+    for variable, use in missing_secrets(runs, known).items():
+        given = os.environ.get(variable, "")
+        if not given and sys.stdin.isatty():
+            given = click.prompt(f"Password for {use}", hide_input=True, err=True, default="")
+        if not given or not given.isprintable():
+            raise InputError(
+                f"the password for {use} is not stored, and was not given",
+                hint=f"set the environment variable {variable}, or use a terminal to be asked",
+            )
+        secrets[variable] = given
+    return secrets
+
+
+def _host_name(executor: Executor) -> str:
+    """Return the name of a machine in the plan, and its own."""
+    own = (executor.read_text("/proc/sys/kernel/hostname") or "").strip()
+    return f"{'this machine' if executor.host == LOCAL else executor.host} ({own})"
 
 
 def _written_devices(campaign: Campaign) -> dict[tuple[str, str], Volume]:

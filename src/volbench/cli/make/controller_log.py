@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from io import TextIOBase
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from volbench.errors import ArchiveError, CampaignError
 
 if TYPE_CHECKING:
     from volbench.model.campaign.event import Event, Listener
+    from volbench.present.terminal.event_records import EventStream
     from volbench.store.layout import Layout
 
 _BEGIN_S = 60.0
@@ -25,28 +26,29 @@ _TAIL_BYTES = 2000
 
 
 class LoggedListener:
-    """Listener that writes each event to the log, and to the terminal while one is attached.
+    """Listener that writes each event to logs, and to the terminal while one is attached.
 
     Args:
-        log: file descriptor of the log.
-        to_log: listener that writes to the log.
-        to_terminal: listener that shows events; None without a terminal.
+        log: file descriptor of the controller's log.
+        to_logs: listeners that write to files of the campaign.
+        to_terminal: listeners that write to standard output and standard error.
     """
 
-    def __init__(self, log: int, to_log: Listener, to_terminal: Listener | None) -> None:
+    def __init__(
+        self, log: int, to_logs: Sequence[Listener], to_terminal: Sequence[Listener]
+    ) -> None:
         self._log = log
-        self._to_log = to_log
+        self._to_logs = to_logs
         self._to_terminal = to_terminal
 
     def __call__(self, event: Event, /) -> None:
         """Handle one event."""
-        self._to_log(event)
-        if self._to_terminal is not None:
-            self._to_terminal(event)
+        for listener in (*self._to_logs, *self._to_terminal):
+            listener(event)
 
     def detach(self) -> None:
         """Detach from the terminal and redirect all output to the log."""
-        self._to_terminal = None
+        self._to_terminal = ()
         nothing = os.open(os.devnull, os.O_RDONLY)
         for source, number in ((nothing, 0), (self._log, 1), (self._log, 2)):
             os.dup2(source, number)
@@ -66,20 +68,28 @@ class _LogStream(TextIOBase):
 
 
 @contextmanager
-def logged_listener(layout: Layout) -> Iterator[LoggedListener]:
+def logged_listener(
+    layout: Layout, *, events: EventStream | None = None
+) -> Iterator[LoggedListener]:
     """Yield the listener of a controller.
+
+    Args:
+        layout: the campaign folder.
+        events: also receives every event, while a terminal is attached.
 
     Raises:
         ArchiveError: the log cannot be written.
     """
+    from volbench.cli.make.host_logs import HostLogs
     from volbench.present.terminal.progress_lines import PlainProgress, listener_for
 
     log = _open_log(layout)
     stream = _LogStream(log)
     try:
         with listener_for(sys.stderr) as to_terminal:
-            is_log = _is_same_file(log, sys.stderr)
-            yield LoggedListener(log, PlainProgress(stream), None if is_log else to_terminal)
+            shown = [] if _is_same_file(log, sys.stderr) else [to_terminal]
+            shown += [] if events is None else [events]
+            yield LoggedListener(log, [PlainProgress(stream), HostLogs(layout)], shown)
     finally:
         os.close(log)
 
@@ -104,12 +114,15 @@ def _is_same_file(log: int, stream: object) -> bool:
     return os.path.samestat(os.fstat(log), os.fstat(number))
 
 
-def resume_in_background(layout: Layout, options: Sequence[str]) -> None:
+def resume_in_background(
+    layout: Layout, options: Sequence[str], *, secrets: Mapping[str, str]
+) -> None:
     """Start a controller for a stored campaign in a new session.
 
     Args:
         layout: the campaign folder.
         options: options of volbench resume.
+        secrets: passwords and keys, by environment variable.
 
     Raises:
         CampaignError: it ended immediately, with an error.
@@ -125,7 +138,8 @@ def resume_in_background(layout: Layout, options: Sequence[str]) -> None:
         (os.POSIX_SPAWN_DUP2, log, 2),
     ]
     try:
-        pid = os.posix_spawn(sys.executable, argv, os.environ, file_actions=actions, setsid=True)
+        environment = {**os.environ, **secrets}
+        pid = os.posix_spawn(sys.executable, argv, environment, file_actions=actions, setsid=True)
     finally:
         os.close(log)
     until_s = time.monotonic() + _BEGIN_S

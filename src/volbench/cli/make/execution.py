@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,11 +20,13 @@ from volbench.cli.options import (
     DRY_RUN,
     GRACE,
     NEW_CAMPAIGN,
+    WIPE_SIGNATURES,
     YES,
     Decorator,
     option_group,
 )
 from volbench.cli.output import TableOutput
+from volbench.errors import VolbenchError
 
 if TYPE_CHECKING:
     from volbench.engine.campaign.execution_settings import Settings
@@ -28,6 +34,7 @@ if TYPE_CHECKING:
     from volbench.engine.hosts.connected_host import ConnectedHost
     from volbench.model.campaign.planned_run import Campaign
     from volbench.plan.prices import Bill
+    from volbench.present.terminal.event_records import EventStream
     from volbench.store.layout import Layout
 
 
@@ -38,6 +45,7 @@ class StartOptions:
     Attributes:
         output: its folder; None for one with a default name.
         allow_destroy: devices and files that may be overwritten.
+        wipe_signatures: these devices may hold filesystems, partitions and similar.
         allow_shared_folder: as root, measure in a folder that other users can write to.
         grace_s: how late a run may be before it is stopped.
         dry_run: show the plan instead.
@@ -50,6 +58,7 @@ class StartOptions:
 
     output: Path | None
     allow_destroy: tuple[str, ...]
+    wipe_signatures: bool
     allow_shared_folder: bool
     grace_s: float
     dry_run: bool
@@ -72,7 +81,8 @@ def start_options(*more: Decorator) -> Decorator:
     Args:
         more: the options of the last attributes of `StartOptions`.
     """
-    usual = (NEW_CAMPAIGN, ALLOW_DESTROY, ALLOW_SHARED_FOLDER, DRY_RUN, YES, GRACE)
+    consent = (ALLOW_DESTROY, WIPE_SIGNATURES, ALLOW_SHARED_FOLDER)
+    usual = (NEW_CAMPAIGN, *consent, DRY_RUN, YES, GRACE)
     return option_group("start", StartOptions, *usual, *more)
 
 
@@ -83,7 +93,7 @@ def carry_out(
     start: StartOptions,
     shown: TableOutput,
     resume_options: Sequence[str] = (),
-) -> None:
+) -> Layout | None:
     """Prepare a campaign; show its plan, or ask for confirmation, create its folder and run it.
 
     Args:
@@ -93,11 +103,31 @@ def carry_out(
         shown: how results are printed.
         resume_options: more options of volbench resume, which runs it in the background.
 
+    Returns:
+        The campaign that has ended; None for a plan, and for one in the background.
+
     Raises:
         RefusedError: the guard refused it, or it was not confirmed.
         VolbenchError: as `execute` does.
     """
-    from volbench.cli.make.confirmations import bill_of, confirm_destruction, confirm_length
+    with reported_errors(shown):
+        return _carry_out(hosts, request, start=start, shown=shown, resume_options=resume_options)
+
+
+def _carry_out(
+    hosts: Sequence[ConnectedHost],
+    request: Request,
+    *,
+    start: StartOptions,
+    shown: TableOutput,
+    resume_options: Sequence[str],
+) -> Layout | None:
+    from volbench.cli.make.confirmations import (
+        ask_secrets,
+        bill_of,
+        confirm_destruction,
+        confirm_length,
+    )
     from volbench.engine.campaign.execution_settings import Settings
     from volbench.engine.campaign.prepare import prepare
     from volbench.store.archive import create_campaign
@@ -107,20 +137,23 @@ def carry_out(
     bill = bill_of(prepared, start.prices)
     if start.dry_run:
         _show_plan(prepared, bill=bill, shown=shown)
-        return
+        return None
     confirm_length(prepared, bill=bill, yes=start.yes)
     confirm_destruction(prepared.hosts, prepared.campaign)
+    secrets = ask_secrets(prepared.campaign.runs, prepared.secrets)
     layout = create_campaign(request.into, prepared.archive)
     sign_campaign(layout)
     if start.detach:
-        resume_in_background(layout, [*start.resume_options, *resume_options])
-        return
+        resume_in_background(layout, [*start.resume_options, *resume_options], secrets=secrets)
+        return None
     settings = Settings(
         grace_s=start.grace_s,
         keep_files=start.keep_files,
         ready_timeout_s=start.ready_timeout_s,
+        secrets=secrets,
     )
     execute(prepared.hosts, layout, prepared.campaign, settings=settings, shown=shown)
+    return layout
 
 
 def _show_plan(prepared: Prepared, *, bill: Bill | None, shown: TableOutput) -> None:
@@ -157,7 +190,7 @@ def execute(
 
     try:
         with (
-            logged_listener(layout) as listener,
+            logged_listener(layout, events=_events(shown)) as listener,
             stop_on_signals(on_hangup=listener.detach) as stop,
         ):
             run_campaign(layout, campaign, hosts, settings=settings, listener=listener, stop=stop)
@@ -168,6 +201,28 @@ def execute(
         _show_warmup(layout, campaign, shown)
 
 
+@contextmanager
+def reported_errors(shown: TableOutput) -> Iterator[None]:
+    """Write the error that ends the block to the stream of events, if there is one."""
+    try:
+        yield
+    except VolbenchError as error:
+        if (events := _events(shown)) is not None:
+            from volbench.present.terminal.event_records import error_record
+
+            events.write(error_record(error))
+        raise
+
+
+def _events(shown: TableOutput) -> EventStream | None:
+    """Return the stream of events of ``--json``; None without that option."""
+    if not shown.as_json:
+        return None
+    from volbench.present.terminal.event_records import EventStream
+
+    return EventStream(sys.stdout, clock=time.monotonic)
+
+
 def show_results(layout: Layout, shown: TableOutput) -> None:
     """Print the results of finished runs; heavy libraries are imported only after the last run."""
     from volbench.dataset import open_campaigns
@@ -175,7 +230,14 @@ def show_results(layout: Layout, shown: TableOutput) -> None:
 
     opened = open_campaigns(layout.root)
     opened.store_tables()
-    shown.write(*result_tables(opened, opened.runs, is_brief=shown.is_brief))
+    tables = result_tables(opened, opened.runs, is_brief=shown.is_brief)
+    if (events := _events(shown)) is None:
+        shown.write(*tables)
+        return
+    from volbench.present.tables.render_table import render_table
+    from volbench.present.terminal.event_records import results_record
+
+    events.write(results_record(json.loads(render_table(tables[0], "json", width=None))))
 
 
 def _show_warmup(layout: Layout, campaign: Campaign, shown: TableOutput) -> None:

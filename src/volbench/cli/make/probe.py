@@ -125,11 +125,11 @@ def _show_survey(where: HostSelection, shown: TableOutput) -> None:
             click.echo(f"note: {', '.join(names)} are one volume", err=True)
     bad = [found for found in surveys if found.problem or found.volume_problems]
     if bad:
-        hints = [found.hint for found in bad if found.hint]
+        hints = {found.hint for found in bad if found.hint}
         raise CampaignError(
             f"{len(bad)} of {len(surveys)} hosts cannot take part: "
             f"{', '.join(found.name for found in bad)}",
-            hint=hints[0] if hints else "look at the table",
+            hint=hints.pop() if len(hints) == 1 else "look at the table",
         )
 
 
@@ -152,8 +152,6 @@ def _row(found: HostSurvey) -> dict[str, str]:
     problems += [f"{role}: {words}" for role, words in found.volume_problems.items()]
     cells = {}
     if found.host is not None:
-        if not found.host.fio_version:
-            problems.append("fio is not installed: apt-get install fio")
         memory, clock = found.host.memory_bytes, found.clock
         cells = {
             "fio": found.host.fio_version,

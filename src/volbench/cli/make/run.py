@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from volbench.cli.catalogue.profile_sources import load_texts, profile_texts
+from volbench.cli.configuration import say_what_is_configured
 from volbench.cli.fleet_options import POLICY, HostSelection, on_hosts, parse_policy
 from volbench.cli.make.execution import StartOptions, carry_out, start_options
 from volbench.cli.options import (
@@ -28,6 +31,9 @@ from volbench.cli.output import (
     table_options,
 )
 
+if TYPE_CHECKING:
+    from volbench.engine.campaign.prepare import Request
+
 
 @click.command(
     "run",
@@ -35,6 +41,7 @@ from volbench.cli.output import (
         "volbench run quick --on /data",
         "volbench run aks-disk --on data=/data --on os=/tmp --set runtime=2s",
         "volbench run iodepth-sweep --on /dev/sdb --allow-destroy /dev/sdb",
+        "volbench run database.fio --on /data",
         "volbench run aks-disk --inventory fleet.yaml --limit fast",
     ),
 )
@@ -43,8 +50,8 @@ from volbench.cli.output import (
     "--like",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Take the profiles of the campaign in DIR; its targets and what it may overwrite are not "
-    "taken.",
+    help="Repeat the campaign in DIR: profiles, seed, order and repeats; its targets, hosts and "
+    "what it may overwrite are not taken.",
 )
 @click.option(
     "--on",
@@ -99,13 +106,15 @@ def command(
     install_fio: bool,
     shown: TableOutput,
 ) -> None:
-    """Run PROFILEs (bundled names or YAML files) and keep the results in a campaign folder."""
+    """Run PROFILEs (bundled names, YAML files or fio job files) into a campaign folder."""
     from volbench.engine.campaign.prepare import Request
     from volbench.execute.local import LocalExecutor
     from volbench.model.campaign.planned_run import OnError
 
-    sources = profile_texts(profiles, like=like)
-    loaded = load_texts(LocalExecutor(), sources, settings=settings, allow_exec=allow_exec)
+    say_what_is_configured()
+    executor = LocalExecutor()
+    sources = profile_texts(executor, profiles, like=like, allow_exec=allow_exec)
+    loaded = load_texts(executor, sources, settings=settings, allow_exec=allow_exec)
     chosen, quorum = parse_policy(policy)
     names = "+".join(profile.name for profile in loaded)
     request = Request(
@@ -116,12 +125,39 @@ def command(
         seed=seed,
         on_error=OnError(on_error),
         allow_destroy=start.allow_destroy,
+        wipe_signatures=start.wipe_signatures,
         allow_shared_folder=start.allow_shared_folder,
         command=recorded_command((*profiles, like or ""), start.output),
         policy=chosen,
         quorum=quorum,
         install_fio=install_fio,
     )
-    with where.connected() as hosts:
+    if like is not None:
+        request = _as_before(request, like)
+    with where.after(like).connected() as hosts:
         resume_options = [*where.resume_options, *(["--allow-exec"] if allow_exec else [])]
         carry_out(hosts, request, start=start, shown=shown, resume_options=resume_options)
+    if like is not None and not (start.dry_run or start.detach):
+        click.echo(f"compare with: volbench compare {like} {request.into}", err=True)
+
+
+def _as_before(request: Request, like: Path) -> Request:
+    """Return a request with seeds and repeats of another campaign, unless it has its own."""
+    from volbench.store.archive import read_campaign
+
+    plan = read_campaign(like)[1].campaign
+    before = {run.profile: 0 for run in plan.runs}
+    for run in plan.runs:
+        before[run.profile] = max(before[run.profile], run.repeat)
+    repeats = {
+        before[profile.name]
+        for profile in request.profiles
+        if profile.rounds is None and before.get(profile.name, profile.repeat) != profile.repeat
+    }
+    names = dict.fromkeys(run.id.partition(f"-r{run.repeat}-")[2] for run in plan.runs)
+    return replace(
+        request,
+        seed=plan.seed if request.seed is None else request.seed,
+        repeat=max(repeats, default=None) if request.repeat is None else request.repeat,
+        clients_before=tuple(name for name in names if name),
+    )

@@ -115,6 +115,7 @@ def command(
         into=start.output or default_campaign_folder("warmup"),
         on_error=OnError.STOP,
         allow_destroy=start.allow_destroy,
+        wipe_signatures=start.wipe_signatures,
         allow_shared_folder=start.allow_shared_folder,
         command=recorded_command((), start.output),
     )

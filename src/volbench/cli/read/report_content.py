@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
@@ -67,7 +68,7 @@ def report_content(
 
 def multi_campaign_content(dataset: Dataset) -> MultiCampaignContent:
     """Gather the content of several campaigns; the first is the base of the comparison."""
-    frames = {name: dataset.frame(name) for name in ("summary", "findings")}
+    frames = {name: dataset.frame(name) for name in ("summary", "findings", "histogram")}
     figures = [_figure(plot) for plot in build_plots(frames, _COMPARED)]
     single = {name: Dataset([opened]) for name, opened in dataset.names.items()}
     try:
@@ -79,7 +80,7 @@ def multi_campaign_content(dataset: Dataset) -> MultiCampaignContent:
     except ComparisonError as error:
         reason = f"No verdicts: {error.message}." + f" Hint: {error.hint}." * bool(error.hint)
         return MultiCampaignContent(frames, refusal=reason, figures=figures)
-    if any(row.interval for row in comparison.rows):
+    if any(not math.isnan(row.ratio) for row in comparison.rows):
         figures = [_figure(forest_plot(comparison)), *figures]
     return MultiCampaignContent(frames, comparison, figures=figures)
 

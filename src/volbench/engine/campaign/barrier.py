@@ -2,7 +2,8 @@
 
 A client is ready when its files are laid out and its process is set up. When all are ready, or the
 missing ones have been silent for too long, every ready client confirms that it is reachable. Only
-then is the start announced, far enough ahead to reach every client in time.
+then is the start announced, far enough ahead to reach every client in time. It is postponed, and at
+last revoked, while the machine of a ready client has not acknowledged it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ MARGIN_PER_CLIENT_S = 0.05
 READY_TIMEOUT_S = 120.0
 """Time for which ready clients wait for a silent client, counted from the last arrival."""
 CONFIRM_S = 20.0
-"""Time limit for a ready client to confirm; it polls its process and sampler meanwhile."""
+"""Time limit for a ready client to confirm, and then to acknowledge a start; it polls its process
+and sampler meanwhile."""
+POSTPONE_S = 0.4
+"""Time before the start that is reserved for postponing it; four round trips come on top."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +36,12 @@ class StartSignal:
     Attributes:
         at_s: start time in seconds of the controller's clock since 1970; None not to start.
         reason: reason for not starting.
+        may_be_late: start even if the instruction arrives after its time, as no other client waits.
     """
 
     at_s: float | None
     reason: str = ""
+    may_be_late: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,6 +100,10 @@ class Barrier:
         self._arrived_s = 0.0
         self._confirm_until_s: float | None = None
         self._at_s: float | None = None
+        self._announce_until_s = 0.0
+        self._acknowledged: dict[str, float] = {}
+        self._released: set[str] = set()
+        self._is_final = False
         self._too_few = StartSignal(None, held_back) if held_back else None
 
     def arrive(self, run_id: str) -> None:
@@ -114,6 +124,26 @@ class Barrier:
         """Record the confirmation of a ready client."""
         with self._lock:
             self._confirmed.add(run_id)
+
+    def release(self, run_id: str) -> None:
+        """Record that an earlier controller has already announced a start to a client."""
+        with self._lock:
+            self._ready.add(run_id)
+            self._confirmed.add(run_id)
+            self._released.add(run_id)
+
+    def acknowledge(self, run_id: str, signal: StartSignal) -> None:
+        """Record that a client's machine has received a start."""
+        with self._lock:
+            if signal.at_s is not None:
+                self._acknowledged[run_id] = signal.at_s
+
+    def is_final(self, run_id: str, signal: StartSignal) -> bool:
+        """Return whether an instruction to a client is neither postponed nor revoked any more."""
+        with self._lock:
+            if signal.at_s is None or signal.may_be_late:
+                return True
+            return self.signal(run_id) == signal and self._is_final
 
     def leave(self, run_id: str) -> None:
         """Record that a client has ended, or will not take part."""
@@ -152,7 +182,10 @@ class Barrier:
 
     def _decide(self) -> None:
         """Take the next decision that is due: missing clients, confirmations, start time."""
-        if self._at_s is not None or self._too_few is not None:
+        if self._too_few is not None or self._is_final:
+            return
+        if self._at_s is not None:
+            self._settle_start(self._at_s)
             return
         if self._confirm_until_s is None:
             missing = set(self._runs) - self._ready - self._ended - self._gone
@@ -183,12 +216,42 @@ class Barrier:
         self._mark_late(unconfirmed)
         if self._has_quorum():
             self._at_s = self._clock() + self._margin_s
+            self._announce_until_s = self._elapsed() + CONFIRM_S
+
+    def _settle_start(self, at_s: float) -> None:
+        """Confirm an announced start that all ready clients have received.
+
+        Shortly before its time, it is postponed for the clients that have not; after `CONFIRM_S`
+        these are left behind.
+        """
+        if not self._has_quorum():
+            return
+        waiting = self._ready - self._ended - self._gone - self._late - self._released
+        missing = {
+            run_id
+            for run_id in waiting
+            if self._acknowledged.get(run_id) != at_s + self._runs[run_id].start_offset_s
+        }
+        if not missing:
+            self._is_final = True
+        elif self._clock() >= at_s - self._postpone_s:
+            if self._elapsed() >= self._announce_until_s:
+                self._mark_late(missing)
+                self._announce_until_s = self._elapsed() + CONFIRM_S
+            if self._has_quorum():
+                self._at_s = self._clock() + self._margin_s
+
+    @property
+    def _postpone_s(self) -> float:
+        return POSTPONE_S + 4 * self._wait.round_trip_s
 
     @property
     def _margin_s(self) -> float:
-        """Lead time of a start announcement: writing it takes four round trips."""
+        """Lead time of a start: writing it takes four round trips, and so does postponing it."""
         own_s = MARGIN_S + 4 * self._wait.round_trip_s
-        return own_s if self._is_sequential else own_s + MARGIN_PER_CLIENT_S * len(self._runs)
+        if self._is_sequential:
+            return own_s
+        return own_s + 4 * self._wait.round_trip_s + MARGIN_PER_CLIENT_S * len(self._runs)
 
     def _mark_late(self, run_ids: Collection[str]) -> None:
         if run_ids:
@@ -225,7 +288,7 @@ class Barrier:
         before = set(order[: order.index(run_id)])
         if not before <= self._gone | self._ended | self._late:
             return None
-        return StartSignal(self._clock() + self._margin_s)
+        return StartSignal(self._clock() + self._margin_s, may_be_late=True)
 
 
 def client_name(run: Run) -> str:

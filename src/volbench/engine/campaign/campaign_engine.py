@@ -6,25 +6,28 @@ each step.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from volbench.engine.campaign.cleanup import forget_campaign, scratch_of
-from volbench.engine.campaign.client_worker import CampaignContext, Worker
+from volbench.engine.campaign.cleanup import forget_campaign, release_volumes, scratch_of
+from volbench.engine.campaign.client_worker import Worker
 from volbench.engine.campaign.clients import run_together
 from volbench.engine.campaign.execution_settings import UNFINISHED, Settings
 from volbench.engine.campaign.run_states import RunStates
+from volbench.engine.campaign.shared_context import Attendance, CampaignContext, reported_silence
 from volbench.engine.conditioning.warmup_verification import Outcomes
 from volbench.engine.guard.held_devices import HeldDevices
 from volbench.engine.guard.scratch_files import Scratch
-from volbench.engine.hosts.connected_host import ConnectedHost, on_every_host
-from volbench.engine.hosts.device_lock import lock_devices, unlock_devices
+from volbench.engine.hosts.connected_host import ConnectedHost, on_every_host, raise_all
+from volbench.engine.hosts.device_lock import join_filesystems, lock_devices, unlock_devices
 from volbench.engine.run.stop_request import StopRequest
-from volbench.errors import CampaignError, StoppedError
+from volbench.errors import CampaignError, StoppedError, VolbenchError
+from volbench.execute.parallel import on_each
 from volbench.model.campaign.event import CampaignEnded, CampaignStarted, Listener
+from volbench.model.campaign.host import HostKind
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
 from volbench.plan.expansion.estimate import expected_s
-from volbench.store.archive import hold_campaign
+from volbench.store.archive import hold_campaign, write_atomic
 from volbench.store.consent import seal_of
 from volbench.store.journal import Journal, read_history
 from volbench.store.layout import Layout
@@ -67,7 +70,10 @@ def run_campaign(
         history = read_history(layout.journal)
         states = RunStates(journal, history, listener)
         settings = replace(settings, redo_steps=_steps_to_redo(campaign, states, settings))
-        context = CampaignContext(layout, campaign, settings, stop, states, Outcomes(layout))
+        attendance = Attendance(settings.ready_timeout_s)
+        context = CampaignContext(
+            layout, campaign, settings, stop, states, Outcomes(layout), attendance
+        )
         scratch = {
             host.name: scratch_of(host, campaign, history=history, states=states) for host in hosts
         }
@@ -83,10 +89,11 @@ def run_campaign(
             if name in by_name
         ]
         for host in hosts:
-            host.executor.wait_when_unreachable(unless=lambda: stop.requested)
-        on_every_host(hosts, lambda host: lock_devices(host.executor, campaign))
+            host.executor.wait_when_unreachable(unless=lambda: stop.requested or attendance.is_over)
+        _reserve(hosts, campaign, states)
         try:
-            _run_all(campaign, workers, states)
+            with reported_silence(attendance, states.listener):
+                _run_all(campaign, workers, states)
         finally:
             # Hosts on which a run continues keep their files, folder and locks until a resume.
             done = [host for host in hosts if not _is_running(host, campaign, states)]
@@ -96,6 +103,31 @@ def run_campaign(
             if states.state(run) is not RunState.RUNNING:
                 compress_logs(layout.run(run.id).path)
         _conclude(context)
+
+
+def _reserve(hosts: Sequence[ConnectedHost], campaign: Campaign, states: RunStates) -> None:
+    """Lock the devices of a campaign on all hosts, or on none; report shared file systems.
+
+    Raises:
+        RefusedError: another campaign has locked one of them.
+    """
+    results = on_each(hosts, lambda host: lock_devices(host.executor, campaign))
+    if any(isinstance(result, VolbenchError) for result in results):
+        idle = [host for host in hosts if not _is_running(host, campaign, states)]
+        on_each(idle, lambda host: unlock_devices(host.executor, campaign))
+        raise_all(hosts, results)
+
+    def join(host: ConnectedHost) -> None:
+        if host.host.kind is HostKind.LOCAL:
+            return
+        for target, others in join_filesystems(host.executor, campaign).items():
+            states.notify(
+                f"{host.name}: the file system of {target} is also used by the campaign "
+                f"{', '.join(others)}, running or abandoned (volbench reap)",
+                host=host.name,
+            )
+
+    on_every_host(hosts, join)
 
 
 def by_client(campaign: Campaign) -> list[tuple[Run, ...]]:
@@ -129,9 +161,10 @@ def _run_all(campaign: Campaign, workers: Sequence[Worker], states: RunStates) -
     worker.recover()
     pending = worker.pending()
     announce(pending)
-    if states.is_new:
-        worker.probe()
-    worker.run_all(pending)
+    with worker.context.attendance.of(worker):
+        if states.is_new:
+            worker.probe()
+        worker.run_all(pending)
 
 
 def _is_running(host: ConnectedHost, campaign: Campaign, states: RunStates) -> bool:
@@ -143,7 +176,7 @@ def _is_running(host: ConnectedHost, campaign: Campaign, states: RunStates) -> b
 def _release(host: ConnectedHost, scratch: Scratch, context: CampaignContext) -> None:
     """Remove the scratch files and folder of a campaign from a host, and unlock its devices."""
     _clean(scratch, context.states, keep=context.settings.keep_files)
-    unlock_devices(host.executor, context.campaign)
+    release_volumes(host, context.campaign)
     forget_campaign(host.executor, context.campaign, context.layout.root)
 
 
@@ -168,12 +201,24 @@ def _report_rounds(context: CampaignContext) -> None:
         context.states.notify(f"{profile}: {judge.so_far(profile).words}")
 
 
+def _write_retry_file(context: CampaignContext, run_ids: Collection[str]) -> None:
+    """Write the names of the hosts with unfinished runs, and of absent ones, for ``--limit``."""
+    campaign, path = context.campaign, context.layout.failed_hosts
+    names = [run.host for run in campaign.runs if run.id in run_ids]
+    names += [absent.host for absent in campaign.absent]
+    if names and campaign.hosts:
+        write_atomic(path, "".join(f"{name}\n" for name in dict.fromkeys(names)))
+    else:
+        path.unlink(missing_ok=True)
+
+
 def _conclude(context: CampaignContext) -> None:
     """Report the outcome of the campaign, and raise an error unless all runs are finished."""
     campaign, states = context.campaign, context.states
     finished, failed, left = (states.ids(campaign, *outcome) for outcome in _OUTCOMES)
     not_needed = states.ids(campaign, RunState.NOT_NEEDED)
     states.listener(CampaignEnded(finished, failed, left, not_needed))
+    _write_retry_file(context, {*failed, *left})
     if context.settings.settle_only:
         return
     root, total = context.layout.root, len(campaign.runs)
@@ -188,6 +233,10 @@ def _conclude(context: CampaignContext) -> None:
             f"{len(failed)} of {total} runs failed"
             + (f" and {len(left)} were not started" if left else ""),
             hint=f"inspect them: volbench show {root}; "
-            f"repeat them: volbench resume {root} --retry-failed",
+            + (
+                f"repeat them: volbench resume {root} --retry-failed"
+                if failed
+                else f"continue with: volbench resume {root}"
+            ),
             finished=finished,
         )

@@ -10,13 +10,15 @@ from volbench.engine.campaign.run_states import RunStates
 from volbench.engine.guard.preflight import allowed_for
 from volbench.engine.guard.scratch_files import Scratch
 from volbench.engine.hosts.connected_host import ConnectedHost, on_every_host
-from volbench.engine.hosts.device_lock import unlock_devices
+from volbench.engine.hosts.device_lock import leave_filesystems, unlock_devices
 from volbench.engine.hosts.orphans import end_orphan, end_strays, is_alive
 from volbench.engine.run.process_watch import end_process
+from volbench.engine.run.secret_files import scrub
 from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import InputError
 from volbench.execute.protocol import Executor
 from volbench.model.campaign.event import Listener
+from volbench.model.campaign.host import HostKind
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
 from volbench.store.archive import hold_campaign
 from volbench.store.consent import seal_of
@@ -55,11 +57,12 @@ def reap(
                 if states.state(run) is RunState.RUNNING:
                     claim_files(executor, scratch, run, states.process(run))
                     end_run(executor, run, states, reason="ended by volbench reap")
+                    scrub(layout.run(run.id).path, run)
             for folder in end_strays(executor, [layout.run(run.id).path for run in runs]):
                 states.notify(f"{folder.name}: ended a process whose start was not recorded")
             for path in scratch.remove():
                 states.notify(f"{name}: {path} was not created by volbench and is not removed")
-            unlock_devices(executor, campaign)
+            release_volumes(host, campaign)
             forget_campaign(executor, campaign, layout.root)
 
         on_every_host(hosts, clean)
@@ -136,6 +139,13 @@ def end_run(executor: Executor, run: Run, states: RunStates, *, reason: str) -> 
     elif end_orphan(executor, record):
         states.notify(f"{run.id}: ended")
     states.ended(run, RunState.INTERRUPTED, reason=reason)
+
+
+def release_volumes(host: ConnectedHost, campaign: Campaign) -> None:
+    """Unlock the devices of a campaign on a host, and forget that it uses file systems there."""
+    unlock_devices(host.executor, campaign)
+    if host.host.kind is not HostKind.LOCAL:
+        leave_filesystems(host.executor, campaign)
 
 
 def forget_campaign(executor: Executor, campaign: Campaign, root: Path) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from volbench.engine.campaign.barrier import client_name
 from volbench.engine.campaign.cleanup import claim_files, end_run
-from volbench.engine.campaign.execution_settings import Settings, is_left
-from volbench.engine.campaign.run_states import RunStates
+from volbench.engine.campaign.execution_settings import is_left
+from volbench.engine.campaign.shared_context import CampaignContext
 from volbench.engine.campaign.start_gate import Gate
 from volbench.engine.conditioning.cold_probe import probe_campaign
 from volbench.engine.conditioning.idle_time import (
@@ -20,11 +19,11 @@ from volbench.engine.conditioning.idle_time import (
     pause_before,
 )
 from volbench.engine.conditioning.warmup_preparation import make_room, with_parallelism
-from volbench.engine.conditioning.warmup_verification import Outcomes, progress_words
+from volbench.engine.conditioning.warmup_verification import progress_words
 from volbench.engine.guard.held_devices import HeldDevices
 from volbench.engine.guard.preflight import guard_run
-from volbench.engine.guard.run_guard import check_space
-from volbench.engine.guard.scratch_files import Scratch
+from volbench.engine.guard.run_guard import RESULT_BYTES, check_space
+from volbench.engine.guard.scratch_files import Scratch, paths_before
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.orphans import end_orphan, end_strays, intent_record, start_record
 from volbench.engine.hosts.volume_probe import probe_volume
@@ -32,53 +31,26 @@ from volbench.engine.run.process_watch import end_process
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, execute_run, take_over_run
 from volbench.engine.run.run_outcome import RunOutcome, stopped_by
-from volbench.engine.run.stop_request import StopRequest
+from volbench.engine.run.secret_files import scrub
 from volbench.engine.sampling.sampler import Sampler
 from volbench.engine.sampling.writeback import may_leave_dirt, writes_buffered
-from volbench.errors import ArchiveError, RefusedError, TransportError, VolbenchError
+from volbench.errors import ArchiveError, ConnectError, RefusedError, TransportError, VolbenchError
 from volbench.execute.protocol import Executor, Process
 from volbench.fio.jobs.output_files import planned_files
 from volbench.ingest.run_files import read_facts, read_status
 from volbench.model.campaign.event import RunEnded, RunStarted
-from volbench.model.campaign.planned_run import Campaign, Run, RunState
+from volbench.model.campaign.planned_run import Run, RunState
 from volbench.model.profile.profile_model import Phase
 from volbench.model.results.provenance import VolumeFacts
 from volbench.plan.expansion.estimate import deadline_s, expected_s
 from volbench.store.archive import attempts_before, forget_attempt, fresh_run_folder
-from volbench.store.layout import Layout, RunFolder
+from volbench.store.layout import RunFolder
 from volbench.units import format_duration
 
 if TYPE_CHECKING:
     from volbench.engine.campaign.round_stopping import RoundJudge
 
-RESULT_BYTES = 16 * 1024**2
-"""Free space required on another machine for a run's result and logs, besides the reserve."""
-
-_MAX_PATHS = 50
-"""Files of a run looked at together; more are looked at one by one."""
-
 GateOf = Callable[[Run], Gate | None]
-
-
-@dataclass(frozen=True)
-class CampaignContext:
-    """State shared by all clients of a running campaign.
-
-    Attributes:
-        layout: the campaign folder.
-        campaign: the plan.
-        settings: execution settings.
-        stop: the user's stop request.
-        states: states of all runs.
-        outcomes: bytes moved by finished runs.
-    """
-
-    layout: Layout
-    campaign: Campaign
-    settings: Settings
-    stop: StopRequest
-    states: RunStates
-    outcomes: Outcomes
 
 
 class Worker:
@@ -108,6 +80,7 @@ class Worker:
         self._states = context.states
         self._executor: Executor = host.executor
         self._is_idle = False
+        self._gate: Gate | None = None
         self._dirty = DirtyData(writes=0 if context.states.is_new else 1)
 
     @property
@@ -118,7 +91,25 @@ class Worker:
     @property
     def silent_s(self) -> float:
         """Seconds since its machine last answered; 0 while no request is pending."""
-        return 0.0 if self._is_idle else self._executor.silent_s
+        is_at_rest = self._gate is not None and self._gate.is_at_rest
+        return 0.0 if self._is_idle or is_at_rest else self._executor.silent_s
+
+    def _notify(self, message: str) -> None:
+        self._states.notify(message, host=self.host.name)
+
+    def check_others(self) -> None:
+        """Stop waiting for a machine that is hung when all other clients have ended.
+
+        Raises:
+            ConnectError: it is; its run may continue there.
+        """
+        if self.context.attendance.is_over:
+            raise ConnectError(
+                f"{self.host.name} has been silent for {format_duration(round(self.silent_s))}; "
+                "all other clients have ended",
+                hint=f"continue when it is back: volbench resume {self.context.layout.root}",
+                context={"host": self.host.name},
+            )
 
     def recover(self) -> None:
         """Settle processes and unrecorded runs of an earlier controller."""
@@ -130,14 +121,15 @@ class Worker:
             if record.get("handle"):
                 continue
             if end_orphan(self._executor, record):
-                self._states.notify(f"{run.id}: ended the process of an earlier controller")
+                self._notify(f"{run.id}: ended the process of an earlier controller")
+            scrub(self._folder(run).path, run)
             status = read_status(self._folder(run))
             state = RunState(str(status.get("state", RunState.INTERRUPTED)))
             reason = str(status.get("reason", "the controller ended while it ran"))
             self._states.ended(run, state, reason=reason)
         folders = [self._folder(run).path for run in self.runs]
         for folder in end_strays(self._executor, folders):
-            self._states.notify(f"{folder.name}: ended a process whose start was not recorded")
+            self._notify(f"{folder.name}: ended a process whose start was not recorded")
         for run in self.runs:
             if run.step in self.context.settings.redo_steps:
                 self._repeat(run)
@@ -192,10 +184,11 @@ class Worker:
                 return
             if judge is not None and self._is_not_needed(run, pending, judge):
                 continue
-            gate = gate_of(run)
+            gate = self._gate = gate_of(run)
             try:
                 outcome = self._run(run, gate)
             finally:
+                self._gate = None
                 if gate is not None:
                     gate.leave()
             if outcome.state is RunState.FAILED and self.context.campaign.ends_with(run):
@@ -218,14 +211,10 @@ class Worker:
         if decision is None:
             return False
         if decision.is_over:
-            same_rounds = [
-                other
-                for other in pending
-                if other.profile == run.profile and other.repeat >= run.repeat
-            ]
-            self._states.leave_out(same_rounds, reason=decision.words)
+            later = [r for r in pending if r.profile == run.profile and r.repeat >= run.repeat]
+            self._states.leave_out(later, reason=decision.words)
         else:
-            self._states.notify(f"{run.profile}: {decision.words}")
+            self._notify(f"{run.profile}: {decision.words}")
         return decision.is_over
 
     def _run(self, run: Run, gate: Gate | None) -> RunOutcome:
@@ -248,7 +237,7 @@ class Worker:
             raise
         except VolbenchError as error:
             outcome = RunOutcome(RunState.FAILED, error.message)
-        with self._executor.snapshot(self._paths(run)):
+        with self._executor.snapshot(paths_before(run, key=self.context.campaign.key)):
             self._scratch.settle(planned_files(self._scratch.place(run, make=False) or run))
         self._end(run, outcome)
         return outcome
@@ -268,7 +257,7 @@ class Worker:
         self._is_idle = False
         if idle_s > run.pause_before_s + LATE_S:
             idle, planned = format_duration(round(idle_s)), format_duration(run.pause_before_s)
-            self._states.notify(f"{run.id}: the volume was idle for {idle}, not for {planned}")
+            self._notify(f"{run.id}: the volume was idle for {idle}, not for {planned}")
         return not stop.requested
 
     def _keeps_results_remote(self, run: Run, error: VolbenchError) -> bool:
@@ -286,7 +275,7 @@ class Worker:
         folder = fresh_run_folder(context.layout, run.id)
         context.outcomes.forget(run)
         with ExitStack() as stack:
-            with executor.snapshot(self._paths(run)):
+            with executor.snapshot(paths_before(run, key=self.context.campaign.key)):
                 run = self._scratch.place(run) or run
                 opened = stack.enter_context(self._devices.holding(run))
                 guard_run(
@@ -299,13 +288,6 @@ class Worker:
                 )
                 attempt = self._prepared(run, folder, gate)
             return execute_run(attempt)
-
-    def _paths(self, run: Run) -> list[str]:
-        """Return the paths that will be looked at before a run, for a snapshot."""
-        target, files = run.volume.target, planned_files(run)[:_MAX_PATHS]
-        folder = f"{target.rstrip('/')}/volbench-{self.context.campaign.key}"
-        placed = [f"{folder}{path.removeprefix(target)}" for path in files]
-        return [path for path in (target, *files, folder, *placed) if path.startswith("/")]
 
     def _prepared(self, run: Run, folder: RunFolder, gate: Gate | None) -> Attempt:
         """Return a guarded run with its work folder, facts and files prepared."""
@@ -331,7 +313,7 @@ class Worker:
         if self._dirty.needs_flush(run.volume.target) and (
             problem := flush_volume(self._executor, run.volume)
         ):
-            self._states.notify(f"{run.id}: dirty pages of earlier runs may disturb it: {problem}")
+            self._notify(f"{run.id}: dirty pages of earlier runs may disturb it: {problem}")
 
     def _continue(self, run: Run, gate: Gate | None) -> RunOutcome:
         """Take over a run that continued, or ended, without a controller."""
@@ -349,7 +331,7 @@ class Worker:
             return self._begin(run, gate)
         facts = read_facts(folder) or probe_volume(self._executor, run.volume)
         self._dirty.writes += 1
-        self._states.notify(f"{run.id}: found again on {self.host.name}")
+        self._notify(f"{run.id}: found again on {self.host.name}")
         run = self._scratch.place(run, make=False) or run
         with self._devices.holding(run):
             self._devices.begin(run)
@@ -378,6 +360,12 @@ class Worker:
             record = start_record(self._executor, process, sampler_handle=sampler.handle)
             self._states.started(run, record)
 
+        watch_files = self._scratch.watcher(planned_files(run))
+
+        def on_poll(elapsed_s: float) -> None:
+            self.check_others()
+            watch_files(elapsed_s)
+
         major, minor = facts.major, facts.minor
         return Attempt(
             self.host,
@@ -390,8 +378,9 @@ class Worker:
             devices=(facts.device, *facts.backing) if facts.device else (),
             on_intent=record_intent,
             on_start=record_start,
-            on_poll=self._scratch.watcher(planned_files(run)),
+            on_poll=on_poll,
             gate=gate,
+            secrets=self.context.settings.secrets,
         )
 
     def _directory(self, run: Run, folder: RunFolder) -> RunDirectory:
@@ -407,4 +396,4 @@ class Worker:
                 context.outcomes, context.campaign, run, states=self._states.states
             )
         ):
-            self._states.notify(words)
+            self._notify(words)

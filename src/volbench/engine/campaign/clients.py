@@ -71,7 +71,8 @@ class Steps:
         for run in runs:
             silent = format_duration(round(self._workers[run.id].silent_s))
             self._states.notify(
-                f"step {run.step} does not wait for {client_name(run)}, silent for {silent}"
+                f"step {run.step} does not wait for {client_name(run)}, silent for {silent}",
+                host=run.host,
             )
 
     def gate(self, worker: Worker, run: Run) -> Gate | None:
@@ -130,10 +131,11 @@ def run_together(
         steps = Steps(campaign, dict(zip(workers, pending, strict=True)), states)
 
         def work(worker: Worker, runs: Sequence[Run]) -> None:
-            try:
-                worker.run_all(runs, gate_of=partial(steps.gate, worker))
-            finally:
-                steps.give_up(runs)
+            with worker.context.attendance.of(worker):
+                try:
+                    worker.run_all(runs, gate_of=partial(steps.gate, worker))
+                finally:
+                    steps.give_up(runs)
 
         futures = [
             threads.submit(problems.catch, worker, partial(work, worker, runs))
@@ -161,7 +163,7 @@ class _Problems:
             with self._lock:
                 self._found.append(error)
                 self._lost.add(id(worker))
-            self._states.notify(f"{worker.name}: {error.message}")
+            self._states.notify(f"{worker.name}: {error.message}", host=worker.host.name)
 
     def pending(self, worker: Worker) -> tuple[Run, ...]:
         """Return the pending runs of a client; none if it is lost."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from volbench.engine.campaign.barrier import READY_TIMEOUT_S
 from volbench.model.campaign.planned_run import RunState
@@ -27,6 +28,7 @@ class Settings:
         settle_only: start nothing; wait for active runs, and fetch their results.
         redo_steps: steps of the plan to repeat on all clients; `UNFINISHED` means all steps that
             only some clients finished.
+        secrets: passwords and keys of the runs, by environment variable; never stored.
     """
 
     grace_s: float = GRACE_S
@@ -35,6 +37,7 @@ class Settings:
     ready_timeout_s: float = READY_TIMEOUT_S
     settle_only: bool = False
     redo_steps: frozenset[int] = frozenset()
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 def is_left(state: RunState, *, retry_failed: bool) -> bool:

@@ -1,6 +1,7 @@
 # Hold a benchmark until the common start: sh gate.sh [PROGRAM ARGUMENT...]
 # Writes "ready", waits for "go" with the start time in this machine's clock, sleeps until then and
-# records the wake-up time. A start time too far in the past counts as missed.
+# records the wake-up time. A start that was postponed or revoked meanwhile is followed. A start time
+# in the past counts as missed unless the word "late" follows it.
 # fio runs this script after its setup; any other program is started by it.
 now() {
     found=$(date +%s.%N)
@@ -17,14 +18,25 @@ while [ ! -s gate/go ]; do
     [ "$patience" -gt 0 ] || exit 1
     sleep 0.2
 done
-read -r start <gate/go
-[ "$start" = never ] && exit 1
-left=$(awk -v start="$start" -v now="$(now)" 'BEGIN { d = start - now; print (d > 0 ? d : d < -2 ? "missed" : 0) }')
-if [ "$left" = missed ] && [ ! -d gate/started ]; then
-    : >gate/missed
-    exit 1
-fi
-case $left in 0 | missed) ;; *) sleep "$left" ;; esac
+slept=
+patience=125 # a missed start may still be postponed for 25 s
+while :; do
+    read -r start late <gate/go || exit 1
+    [ "$start" = never ] && exit 1
+    [ "$start" = "$slept" ] && break
+    left=$(awk -v start="$start" -v now="$(now)" 'BEGIN { d = start - now; print (d > 0 ? d : "past") }')
+    if [ "$left" != past ]; then
+        sleep "$left"
+        slept=$start
+    elif [ "$late" = late ] || [ -d gate/started ]; then
+        break
+    else
+        : >gate/missed
+        patience=$((patience - 1))
+        [ "$patience" -gt 0 ] || exit 1
+        sleep 0.2
+    fi
+done
 if mkdir gate/started 2>/dev/null; then
     now >gate/woke.new && mv gate/woke.new gate/woke
 fi

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import platform
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from volbench import __version__
@@ -21,8 +21,15 @@ from volbench.execute.parallel import on_each
 from volbench.fio.jobs.output_files import planned_files
 from volbench.model.campaign.host import Host, HostKind, Policy
 from volbench.model.campaign.planned_run import Absent, Campaign, OnError
+from volbench.model.campaign.run_secrets import conceal
 from volbench.model.campaign.target import Volume
 from volbench.model.profile.profile_model import Profile, Tool
+from volbench.model.profile.secret_values import (
+    mask_text,
+    merge_secrets,
+    split_secret,
+    target_variable,
+)
 from volbench.model.results.provenance import HostFacts, VolumeFacts
 from volbench.plan.expansion.estimate import Estimate, estimate
 from volbench.plan.expansion.expand import Terms
@@ -44,11 +51,13 @@ class Request:
         seed: None for the profile's seed, or a random one.
         on_error: continue or stop after a failed run.
         allow_destroy: devices and files that may be overwritten.
+        wipe_signatures: these devices may hold filesystems, partition tables and similar.
         allow_shared_folder: root may measure in a folder that other users can write to.
         command: the command line, as stored in the archive.
         policy: rule for the number of hosts that must execute a run for its aggregate to count.
         quorum: that number if the policy is ``quorum``.
         install_fio: install fio on hosts where it is missing.
+        clients_before: names of the clients of the campaign that this one repeats, if it does.
     """
 
     profiles: tuple[Profile, ...]
@@ -58,11 +67,13 @@ class Request:
     seed: int | None = None
     on_error: OnError = OnError.CONTINUE
     allow_destroy: tuple[str, ...] = ()
+    wipe_signatures: bool = False
     allow_shared_folder: bool = False
     command: tuple[str, ...] = ()
     policy: Policy = Policy.ALL
     quorum: int = 0
     install_fio: bool = False
+    clients_before: tuple[str, ...] = ()
 
     @property
     def tools(self) -> set[Tool]:
@@ -84,9 +95,16 @@ class Request:
             seed=self.seed,
             repeat=self.repeat,
             on_error=self.on_error,
-            allow_destroy=self.allow_destroy,
-            command=self.command,
+            allow_destroy=tuple(map(mask_text, self.allow_destroy)),
+            command=tuple(map(mask_text, self.command)),
+            clients_before=self.clients_before,
         )
+
+    def secrets_of(self, host: Host) -> Iterator[tuple[str, str]]:
+        """Yield variable and value of the passwords in the targets of a host."""
+        for role, target in self.targets_of(host).items():
+            variable = target_variable(host.name, role, is_local=host.kind is HostKind.LOCAL)
+            yield variable, split_secret("", target)[1]
 
     def targets_of(self, host: Host) -> dict[str, str]:
         """Return the target of each role used by a job.
@@ -109,11 +127,13 @@ class Prepared:
         archive: the content of campaign.json.
         hosts: ready hosts of the plan.
         estimate: estimated time and bytes.
+        secrets: passwords and keys that the user gave, by environment variable; in no file.
     """
 
     archive: Archive
     hosts: tuple[ConnectedHost, ...]
     estimate: Estimate
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def campaign(self) -> Campaign:
@@ -170,9 +190,13 @@ def prepare(hosts: Sequence[ConnectedHost], request: Request) -> Prepared:
     ).model_copy(
         update={
             "absent": _absent(hosts, results, planned),
+            "wipe_signatures": request.wipe_signatures,
             "allow_shared_folder": request.allow_shared_folder,
         }
     )
+    campaign, secrets = conceal(campaign)
+    in_targets = (pair for host in hosts for pair in request.secrets_of(host.host))
+    secrets = merge_secrets([*secrets.items(), *in_targets])
     ready = [result.host for result in found.values()]
     folder = str(request.into.absolute())
 
@@ -184,9 +208,9 @@ def prepare(hosts: Sequence[ConnectedHost], request: Request) -> Prepared:
     archive = Archive(
         campaign=campaign,
         provenance=_provenance(list(found.values())),
-        profiles={profile.name: dump_profile(profile) for profile in request.profiles},
+        profiles={profile.name: mask_text(dump_profile(profile)) for profile in request.profiles},
     )
-    return Prepared(archive, tuple(ready), estimate(campaign))
+    return Prepared(archive, tuple(ready), estimate(campaign), secrets)
 
 
 def _provenance(found: Sequence[_ProbedHost]) -> Provenance:

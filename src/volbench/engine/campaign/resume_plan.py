@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from volbench.engine.campaign.prepare import ready_host
+from volbench.engine.guard.device_content import content_of
+from volbench.engine.guard.device_guard import check_content
 from volbench.engine.guard.device_identity import find_device
 from volbench.engine.hosts.connected_host import ConnectedHost, raise_all
 from volbench.engine.hosts.host_facts import machine_of
@@ -73,10 +75,11 @@ class Reached:
             f"{error.message} ({left[name]} runs left there)" for name, error in self.absent.items()
         ]
         first = next(iter(self.absent))
+        without = "active runs on the other hosts are settled; continue without it: --policy"
+        without = f"{without} best-effort; or " if self.hosts else ""
         raise TransportError(
             "; ".join(listed),
-            hint="active runs on the other hosts are settled; continue without it: --policy"
-            f" best-effort; or give it up: volbench forget DIR --host {first} --reason TEXT",
+            hint=f"{without}give it up: volbench forget DIR --host {first} --reason TEXT",
             context={"hosts": ", ".join(self.absent)},
         )
 
@@ -146,12 +149,25 @@ def resume_on(hosts: Sequence[ConnectedHost], archive: Archive, *, allow_exec: b
     )
 
 
+@dataclass(frozen=True)
+class FreshConsent:
+    """Consent to overwrite devices that are not as planned.
+
+    Attributes:
+        devices: of the plan, with the prefix ``HOST:`` on other machines.
+        wipe_signatures: they may hold filesystems, partitions and similar.
+    """
+
+    devices: Sequence[str]
+    wipe_signatures: bool
+
+
 def allow_anew(
     hosts: Sequence[ConnectedHost],
     layout: Layout,
     campaign: Campaign,
     *,
-    allow_destroy: Sequence[str],
+    consent: FreshConsent,
     seal: Seal,
 ) -> Campaign:
     """Return the plan with the device identities that the user has accepted since planning.
@@ -160,12 +176,13 @@ def allow_anew(
         hosts: ready hosts of the plan.
         layout: the campaign folder, whose journal records the consent.
         campaign: the plan.
-        allow_destroy: devices of the plan, with the prefix ``HOST:`` on other machines.
+        consent: the devices it concerns.
         seal: seal of the campaign.
 
     Raises:
         InputError: the plan does not overwrite such a device.
-        RefusedError: it is not a block device, or its size differs from the plan.
+        RefusedError: it is not a block device, its size differs from the plan, or it holds a
+            filesystem or similar.
     """
     devices = {
         (target if run.host == LOCAL else f"{run.host}:{target}"): run
@@ -173,20 +190,23 @@ def allow_anew(
         if run.volume.pin is not None
         for target in (run.volume.target,)
     }
-    if unknown := [name for name in allow_destroy if name not in devices]:
+    if unknown := [name for name in consent.devices if name not in devices]:
         raise InputError(
             f"the plan has no device {unknown[0]}",
             hint=f"its devices are: {', '.join(devices) or 'none'}; plan a new campaign for others",
         )
     executors = {host.name: host.executor for host in hosts}
-    if absent := [name for name in allow_destroy if devices[name].host not in executors]:
+    if absent := [name for name in consent.devices if devices[name].host not in executors]:
         raise InputError(
             f"{absent[0]} cannot be examined: its host is left out or unreachable",
             hint="name devices of hosts that take part only",
         )
     with hold_campaign(layout), Journal(layout.journal, seal) as journal:
-        for run in (devices[name] for name in allow_destroy):
-            pin = _same_size(run, find_device(executors[run.host], run.volume.target))
+        for run in (devices[name] for name in consent.devices):
+            executor, target = executors[run.host], run.volume.target
+            pin = _same_size(run, find_device(executor, target))
+            content = content_of(executor, target)
+            check_content(target, content, may_wipe=consent.wipe_signatures)
             journal.write(
                 "pin", host=run.host, target=run.volume.target, pin=pin.model_dump(mode="json")
             )

@@ -91,7 +91,7 @@ class RoundJudge:
             )
             for track in rounds.track
         }
-        return determine(values, most=rounds.max_rounds)
+        return determine(values, max_rounds=rounds.max_rounds)
 
     def _results_of(self, run: Run) -> tuple[Part, ...]:
         """Return the cached results of a finished run."""

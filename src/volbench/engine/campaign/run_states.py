@@ -85,9 +85,9 @@ class RunStates:
         with self._lock:
             self._listener(event)
 
-    def notify(self, message: str) -> None:
-        """Send the user a notice."""
-        self.listener(Notice(message))
+    def notify(self, message: str, *, host: str = "") -> None:
+        """Send the user a notice; `host` if it concerns a single one."""
+        self.listener(Notice(message, host))
 
     def ids(self, campaign: Campaign, *states: RunState) -> tuple[str, ...]:
         """Return the ids of the runs in the given states, in the order of the plan."""

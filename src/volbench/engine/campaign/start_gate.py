@@ -8,9 +8,11 @@ a shell that sleeps and then starts fio takes seconds on a busy machine).
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.resources import files
 
-from volbench.engine.campaign.barrier import Barrier
+from volbench.engine.campaign.barrier import POSTPONE_S, Barrier, StartSignal
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.stop_request import StopRequest
 from volbench.engine.sampling.clock_offset import Clock
@@ -27,6 +29,7 @@ FOLDER = "gate"
 _POLL_S = 0.2
 _CONFIRMED_POLL_S = 0.02
 _NEVER = "never"
+_LATE = "late"
 _READY, _GO, _WOKE, _MISSED = (f"{FOLDER}/{name}" for name in ("ready", "go", "woke", "missed"))
 
 
@@ -52,6 +55,8 @@ class Gate:
         self._arrived_s = 0.0
         self._at_s: float | None = None
         self._reason = ""
+        self.is_at_rest = False
+        """Whether it waits for other clients, without a request to its machine."""
 
     @property
     def script(self) -> str:
@@ -106,14 +111,14 @@ class Gate:
         self._at_s = self._read(_GO)
         if self._at_s is not None:
             self._ready_s = self._read(_READY)
-            self._barrier.arrive(self._run_id)
-            self._barrier.confirm(self._run_id)
+            self._barrier.release(self._run_id)
 
     def wait_until_quiet(self, stop: StopRequest) -> None:
         """Wait until all clients of the step have ended their measurements."""
         self._barrier.end(self._run_id)
-        while not self._barrier.is_quiet and not stop.requested:
-            time.sleep(_POLL_S)
+        with self._resting():
+            while not self._barrier.is_quiet and not stop.requested:
+                time.sleep(_POLL_S)
 
     def poll(self) -> None:
         """Report the process as ready to the barrier, and announce the start to the process."""
@@ -131,21 +136,44 @@ class Gate:
             self._barrier.arrive(self._run_id)
         if self._barrier.must_confirm(self._run_id):
             self._confirm()
-        signal = self._barrier.signal(self._run_id)
-        if signal is None:
-            return
-        self._reason = signal.reason
-        start = _NEVER if signal.at_s is None else f"{signal.at_s + self._clock.offset_s:.6f}"
-        self._directory.executor.write_text(self._directory.path_of(_GO), f"{start}\n")
-        self._at_s = signal.at_s
+        if (signal := self._barrier.signal(self._run_id)) is not None:
+            self._announce(self._directory, signal)
+
+    def _announce(self, directory: RunDirectory, signal: StartSignal) -> None:
+        """Write the start, and follow it until it is neither postponed nor revoked any more."""
+        latest: StartSignal | None = signal
+        while latest is not None:
+            signal, words = latest, _words(latest, self._clock)
+            directory.executor.write_text(directory.path_of(_GO), f"{words}\n")
+            self._at_s, self._reason = signal.at_s, signal.reason
+            self._barrier.acknowledge(self._run_id, signal)
+            latest = self._replacement(signal)
+
+    def _replacement(self, signal: StartSignal) -> StartSignal | None:
+        """Return the instruction that replaces an announced one; None once that is final."""
+        with self._resting():
+            while not self._barrier.is_final(self._run_id, signal):
+                if (latest := self._barrier.signal(self._run_id)) != signal:
+                    return latest
+                time.sleep(_CONFIRMED_POLL_S)
+        return None
 
     def _confirm(self) -> None:
         """Confirm that the machine is reachable, and wait until the start can be announced."""
         if self._read(_READY) is None:
             return
         self._barrier.confirm(self._run_id)
-        while self._barrier.signal(self._run_id) is None:
-            time.sleep(_CONFIRMED_POLL_S)
+        with self._resting():
+            while self._barrier.signal(self._run_id) is None:
+                time.sleep(_CONFIRMED_POLL_S)
+
+    @contextmanager
+    def _resting(self) -> Iterator[None]:
+        self.is_at_rest = True
+        try:
+            yield
+        finally:
+            self.is_at_rest = False
 
     def leave(self) -> None:
         """Remove this run from the barrier."""
@@ -159,6 +187,8 @@ class Gate:
         woke_s = self._reported(_WOKE)
         if woke_s is None and self._at_s is not None and self._text(_MISSED) is not None:
             self._reason, self._at_s = "the start announcement arrived too late", None
+        if woke_s is not None and self._at_s is not None and self._is_early(woke_s, self._at_s):
+            self._reason, self._at_s = "it started before the others, which were postponed", None
         late_s = None if woke_s is None or self._at_s is None else woke_s - self._at_s
         return {
             "ready_s": self._ready_s,
@@ -167,6 +197,10 @@ class Gate:
             "clock_offset_s": round(self._clock.offset_s, 6),
             "clock_bound_s": round(self._clock.bound_s, 6),
         }
+
+    def _is_early(self, woke_s: float, at_s: float) -> bool:
+        """Return whether the process started before its time, at an earlier announced start."""
+        return woke_s < at_s - POSTPONE_S - self._clock.bound_s
 
     def _read(self, name: str) -> float | None:
         """Return the timestamp in a file, converted to the controller's clock."""
@@ -179,8 +213,9 @@ class Gate:
         return self._time_of(self._process.first_line(self._directory.path_of(name)))
 
     def _time_of(self, text: str | None) -> float | None:
+        words = (text or "").split()
         try:
-            return None if not text else float(text) - self._clock.offset_s
+            return float(words[0]) - self._clock.offset_s if words else None
         except ValueError:
             return None
 
@@ -189,3 +224,11 @@ class Gate:
         if self._directory is None:
             return None
         return self._directory.executor.read_text(self._directory.path_of(name))
+
+
+def _words(signal: StartSignal, clock: Clock) -> str:
+    """Return the content of ``go``: start in the machine's clock, and whether it may be late."""
+    if signal.at_s is None:
+        return _NEVER
+    start = f"{signal.at_s + clock.offset_s:.6f}"
+    return f"{start} {_LATE}" if signal.may_be_late else start

@@ -45,6 +45,14 @@ class DirtyData:
         return is_due
 
 
+_WITH_SIGNS_OF_LIFE = (
+    '(while sleep 5 >/dev/null 2>&1; do echo .; done) & beside=$!; "$0" "$@"; status=$?; '
+    'kill "$beside"; exit "$status"'
+)
+"""Shell script that prints a dot every 5 s during a command: a machine with many dirty pages is not
+hung."""
+
+
 def flush_volume(executor: Executor, volume: Volume) -> str:
     """Write back every dirty page of a volume.
 
@@ -62,7 +70,9 @@ def flush_volume(executor: Executor, volume: Volume) -> str:
         case VolumeKind.FILE | VolumeKind.DIRECTORY:
             argv = ["sync", "-f", nearest_existing(executor, volume.target)]
     try:
-        done = executor.run(argv, timeout_s=FLUSH_S)
+        is_remote = bool(executor.handle_of("sync"))
+        shown = ["sh", "-c", _WITH_SIGNS_OF_LIFE, *argv] if is_remote else argv
+        done = executor.run(shown, timeout_s=FLUSH_S)
     except TransportError as error:
         if error.transient:
             raise

@@ -7,8 +7,11 @@ swap and RAID members. These checks compare device numbers instead.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
+from volbench.engine.guard.device_content import Content, Part, read_whole
 from volbench.engine.guard.path_checks import nearest_existing
+from volbench.engine.guard.shared_storage import SharedStorage
 from volbench.engine.hosts.block_devices import (
     BlockDevice,
     backing_devices,
@@ -16,6 +19,7 @@ from volbench.engine.hosts.block_devices import (
     holders,
     is_read_only,
     partitions,
+    size_bytes,
     whole_disk,
 )
 from volbench.engine.hosts.mounts import (
@@ -25,15 +29,16 @@ from volbench.engine.hosts.mounts import (
     stat_visible,
     swap_numbers,
 )
-from volbench.engine.hosts.signatures import btrfs_devices, read_signature
 from volbench.errors import RefusedError
 from volbench.execute.protocol import Executor
 
 _Reason = tuple[str, str]
 """Predicate that follows the name of the device, and a hint."""
 
-_OWNED_TYPES = {"bcache", "ceph_bluestore", "drbd", "stratis", "zfs_member"}
-"""Members of larger volumes that blkid does not class as ``raid``."""
+
+_EXTENDED_BYTES = 4096
+"""Maximum size of an extended partition in sysfs: two sectors or a logical block, whatever its real
+size (put_partition in block/partitions/msdos.c of the kernel)."""
 
 
 def check_unused(
@@ -65,18 +70,25 @@ def _reason(
     executor: Executor, device: BlockDevice, campaign_dir: str, *, is_held: bool
 ) -> _Reason | None:
     """Return the reason why a device must not be overwritten, with a hint; None if it may be."""
+    shared = SharedStorage(executor, device)
     family = _family(executor, device)
-    numbers = {part.number for part in family}
+    used = (*shared.overlapping, *shared.elsewhere)
+    numbers = {part.number for part in used}
     checks: tuple[Callable[[], _Reason | None], ...] = (
         lambda: _read_only(executor, device),
+        lambda: _extended(executor, device),
         lambda: _disk_of(executor, device, "/", "the disk of /"),
         lambda: _disk_of(executor, device, campaign_dir, "the disk of the campaign folder"),
         lambda: _mounted(executor, numbers),
         lambda: _swap(executor, numbers),
-        lambda: _held(executor, family),
-        lambda: _loop_backing(executor, numbers),
-        lambda: _member(executor, device),
-        lambda: None if is_held else _not_exclusive(executor, device),
+        lambda: _held(executor, device, used),
+        lambda: _loop_backing(executor, {part.number for part in family}),
+        lambda: _part_of_member(executor, shared.wholes),
+        lambda: None if is_held else _not_exclusive(executor, device, ""),
+        *(
+            partial(_not_exclusive, executor, other, f" as {other.node}")
+            for other in shared.independent
+        ),
     )
     return next((reason for check in checks if (reason := check()) is not None), None)
 
@@ -91,6 +103,15 @@ def _family(executor: Executor, device: BlockDevice) -> tuple[BlockDevice, ...]:
 def _read_only(executor: Executor, device: BlockDevice) -> _Reason | None:
     if is_read_only(executor, device):
         return "is read-only", f"make it writable: blockdev --setrw {device.node}"
+    return None
+
+
+def _extended(executor: Executor, device: BlockDevice) -> _Reason | None:
+    if whole_disk(executor, device) != device and size_bytes(executor, device) <= _EXTENDED_BYTES:
+        return (
+            "is an extended partition: it holds the partition table of the logical ones",
+            "name one of the logical partitions; lsblk lists them",
+        )
     return None
 
 
@@ -116,13 +137,26 @@ def _swap(executor: Executor, numbers: set[Number]) -> _Reason | None:
     return None
 
 
-def _held(executor: Executor, family: Sequence[BlockDevice]) -> _Reason | None:
-    names = {name for part in family for name in holders(executor, part)}
+def _held(executor: Executor, device: BlockDevice, used: Sequence[BlockDevice]) -> _Reason | None:
+    below = backing_devices(executor, device, through_files=False)
+    own = {part.name for part in (device, *below)}
+    names = {name for part in used for name in holders(executor, part)} - own
     if names:
         return (
             f"is held by {', '.join(sorted(names))} (LVM, RAID, device mapper or similar)",
             "remove it from the stack that uses it, as shown by lsblk",
         )
+    return None
+
+
+def _part_of_member(executor: Executor, wholes: Sequence[BlockDevice]) -> _Reason | None:
+    for disk in wholes:
+        whole = read_whole(executor, disk)
+        if whole.is_member:
+            return (
+                f"is a partition of {disk.node}, a member of a larger volume: {whole.signature}",
+                f"if that volume is gone, clear what is left of it: wipefs {disk.node}",
+            )
     return None
 
 
@@ -134,37 +168,58 @@ def _loop_backing(executor: Executor, numbers: set[Number]) -> _Reason | None:
     return None
 
 
-def _member(executor: Executor, device: BlockDevice) -> _Reason | None:
-    for part in (device, *partitions(executor, device)):
-        found = read_signature(executor, part.node)
-        if not found.known:
-            return (
-                f"cannot be searched for signatures of LVM, RAID and similar: {part.node}",
-                f"see what blkid reports: blkid -p {part.node} (it is part of util-linux)",
-            )
-        owned = found.usage == "raid" or found.type.endswith("_member")
-        if owned or found.type in _OWNED_TYPES:
-            return (
-                f"is a member of a larger volume: {part.node} holds {found}",
-                f"remove it from that volume, then clear it: wipefs -a {part.node}",
-            )
-        if found.ambivalent:
-            return f"holds {found}", f"examine them: wipefs {part.node}"
-        if found.type == "btrfs" and btrfs_devices(executor, part.node) != 1:
-            return (
-                f"is part of a btrfs that spans several devices: {part.node}",
-                "remove it from the file system: btrfs device remove",
-            )
-    return None
-
-
-def _not_exclusive(executor: Executor, device: BlockDevice) -> _Reason | None:
+def _not_exclusive(executor: Executor, device: BlockDevice, name: str) -> _Reason | None:
     if error := executor.exclusive_error(device.node):
         return (
-            f"cannot be opened exclusively: {error}",
+            f"cannot be opened exclusively{name}: {error}",
             "end the process that uses it, or run volbench as a user who may write to it",
         )
     return None
+
+
+def check_content(target: str, content: Content, *, may_wipe: bool) -> None:
+    """Check that a device holds nothing, or that the user agreed to overwrite what it holds.
+
+    Args:
+        target: name as given by the user, for the message.
+        content: what is on it.
+        may_wipe: whether filesystems, partition tables and members may be overwritten.
+
+    Raises:
+        RefusedError: it holds a filesystem or similar, or could not be examined.
+    """
+    if reason := _unclear(content) or (None if may_wipe else _occupied(content)):
+        problem, hint = reason
+        raise RefusedError(f"{target} {problem}", hint=hint, context={"path": target})
+
+
+def _unclear(content: Content) -> _Reason | None:
+    if node := content.unreadable:
+        return (
+            f"cannot be searched for signatures of LVM, RAID and similar: {node}",
+            f"see what blkid reports: blkid -p {node} (it is part of util-linux)",
+        )
+    if part := content.ambivalent:
+        return f"holds {part}", f"examine them: wipefs {part.node}"
+    return None
+
+
+def _occupied(content: Content) -> _Reason | None:
+    if part := content.member:
+        return _member(part), f"remove it from that volume; {_WIPE}"
+    if content.mark or content.is_unidentified:
+        return f"holds {content}", f"examine it with volbench probe; {_WIPE}"
+    return None
+
+
+_WIPE = "if it may be overwritten all the same: --wipe-signatures besides --allow-destroy"
+
+
+def _member(part: Part) -> str:
+    place = part.name or part.node
+    if part.signature.type == "btrfs":
+        return f"is part of a btrfs that spans several devices: {place}"
+    return f"is a member of a larger volume: {place} holds {part.signature}"
 
 
 def is_allowed_device(

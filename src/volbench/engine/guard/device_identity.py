@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from volbench.engine.guard.device_content import content_of
 from volbench.engine.hosts.block_devices import (
     BlockDevice,
     attribute,
@@ -18,12 +19,13 @@ from volbench.engine.hosts.block_devices import (
     whole_disk,
 )
 from volbench.engine.hosts.mounts import Number, stat_visible
-from volbench.engine.hosts.signatures import read_signature
 from volbench.errors import RefusedError
 from volbench.execute.protocol import BLANK, Executor, HeldDevice
 from volbench.model.campaign.target import DevicePin, Volume
 
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
+_NAMES = 'for f in /dev/disk/by-id/*; do [ "$f" -ef "$1" ] && echo "${f##*/}"; done; exit 0'
+"""Print the names of a device in /dev/disk/by-id, sorted: node."""
 _WWIDS = ("wwid", "device/wwid", "uuid", "nguid", "eui")
 
 
@@ -40,7 +42,7 @@ def find_device(executor: Executor, path: str) -> DevicePin:
     return pin.model_copy(
         update={
             "edges": _edges(executor, pin),
-            "signature": read_signature(executor, path).mark,
+            "signature": content_of(executor, path).mark,
         }
     )
 
@@ -63,11 +65,17 @@ def _pin(executor: Executor, path: str, number: Number) -> DevicePin:
         serial=serial,
         model=model,
         wwid=next(filter(None, names), ""),
+        by_id=_by_id(executor, path),
         backing=_backing(executor, disk),
         start_sector=int(start) if start.isdecimal() else 0,
         boot_id=(executor.read_text(_BOOT_ID) or "").strip(),
         diskseq=int(diskseq) if diskseq.isdecimal() else 0,
     )
+
+
+def _by_id(executor: Executor, path: str) -> str:
+    names = executor.run(["sh", "-c", _NAMES, "by-id", path]).stdout.splitlines()
+    return names[0] if names else ""
 
 
 def _backing(executor: Executor, disk: BlockDevice) -> str:
@@ -138,6 +146,7 @@ def _changes(pin: DevicePin, now: DevicePin) -> list[str]:
         ("serial", pin.serial, now.serial),
         ("model", pin.model, now.model),
         ("WWN", pin.wwid, now.wwid),
+        ("name in /dev/disk/by-id", pin.by_id, now.by_id),
         ("file behind it", pin.backing, now.backing),
         ("first sector", str(pin.start_sector), str(now.start_sector)),
     )
@@ -159,7 +168,7 @@ def _mismatches(
     """Return the reasons why a device is a different one or has foreign content."""
     is_same_boot = bool(pin.boot_id) and pin.boot_id == now.boot_id
     is_identified = is_same_boot and 0 < pin.diskseq == now.diskseq
-    is_identified |= bool(pin.serial or pin.wwid or pin.backing)
+    is_identified |= bool(pin.serial or pin.wwid or pin.by_id or pin.backing)
     content = edges and (held.digest(now.size_bytes) if held else _edges(executor, now))
     if not is_identified:
         # Linux before 5.15 does not number attachments: the content must match, even zeros.
@@ -170,7 +179,7 @@ def _mismatches(
             return [f"{since}, and it has no serial number or WWN to identify it by"]
     if edges and content != edges:
         return ["its first or last MiB is not as volbench left it: something else wrote to it"]
-    if edges == "" and (mark := read_signature(executor, now.path).mark) not in {"", pin.signature}:
+    if edges == "" and (mark := content_of(executor, now.path).mark) not in {"", pin.signature}:
         return [f"it holds {mark} now, which was neither planned nor written by volbench"]
     return []
 

@@ -13,7 +13,10 @@ from volbench.engine.guard.path_checks import (
 from volbench.engine.hosts.mounts import is_inside, read_loop_files, read_swaps, stat_visible
 from volbench.errors import RefusedError
 from volbench.execute.protocol import Executor, FileStat
+from volbench.fio.jobs.output_files import needed_file_bytes, removes_files
+from volbench.model.campaign.planned_run import Run
 from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.units import format_size
 
 _KIND_NAMES = {"block": "a block device", "char": "a character device", "directory": "a folder"}
 
@@ -113,6 +116,28 @@ def check_overwrite(
             hint=f"move it away, or allow it: --allow-destroy {path}",
             context={"path": path},
         )
+
+
+def check_kept(run: Run, path: str, found: FileStat) -> None:
+    """Check that a run keeps a file that volbench did not create, though it may overwrite it.
+
+    Raises:
+        RefusedError: fio would remove it, or replace it by a longer one.
+    """
+    needed_bytes = needed_file_bytes(run)
+    if removes_files(run):
+        problem, hint = "would be removed", "leave out unlink, and engines that delete files"
+    elif found.size_bytes < needed_bytes:
+        problem = f"is shorter than the {format_size(needed_bytes)} of the job, and fio would "
+        problem += "replace it by another"
+        hint = f"make it longer: truncate -s {needed_bytes} {path}; or decrease the size"
+    else:
+        return
+    raise RefusedError(
+        f"{path} was not created by volbench, and {problem}",
+        hint=hint,
+        context={"path": path, "job": run.job},
+    )
 
 
 def _with_real_parent(executor: Executor, path: str) -> str:

@@ -18,6 +18,7 @@ from volbench.model.campaign.host import HostKind
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.campaign.target import VolumeKind
 from volbench.model.profile.profile_model import Tool
+from volbench.model.profile.secret_values import without_references
 from volbench.model.results.provenance import HostFacts
 from volbench.plan.expansion.estimate import layout_bytes
 from volbench.units import format_capacity
@@ -128,6 +129,7 @@ def guard_run(
             allowed_for(run, campaign),
             allow_shared=campaign.allow_shared_folder,
             by_sudo=host is not None and host.sudo,
+            wipe_signatures=campaign.wipe_signatures,
         ),
         ours=ours,
         opened=opened,
@@ -190,25 +192,27 @@ def check_cpus(run: Run, *, cpus: int) -> None:
 
 
 def check_memory(run: Run, *, memory_bytes: int | None) -> None:
-    """Check the buffers of fio, one for each I/O in flight, against the memory of the host.
+    """Check fio's buffers, one for each I/O in flight, and its locked memory, against the host's.
 
     Raises:
         InputError: they exceed the memory, and the OOM killer would end processes.
     """
-    needed_bytes = sum(_buffer_bytes(run.effective(section)) for section in run.sections)
+    needed_bytes = sum(_memory_bytes(run.effective(section)) for section in run.sections)
     if memory_bytes is not None and needed_bytes > memory_bytes:
         raise InputError(
-            f"job {run.job} needs {format_capacity(needed_bytes)} of buffers (numjobs x iodepth x "
-            f"bs), but this machine has {format_capacity(memory_bytes)} of memory",
-            hint="decrease numjobs, iodepth or bs",
+            f"job {run.job} needs {format_capacity(needed_bytes)} of memory (numjobs x (iodepth x "
+            f"bs + lockmem)), but this machine has {format_capacity(memory_bytes)} of memory",
+            hint="decrease numjobs, iodepth, bs or lockmem",
             context={"job": run.job, "needed_bytes": needed_bytes},
         )
 
 
-def _buffer_bytes(options: Mapping[str, str]) -> int:
+def _memory_bytes(options: Mapping[str, str]) -> int:
+    """Return the memory of a section; each of numjobs locks its own."""
     sizes = re.findall(r"(?:^|[:,-])(\d+)", ",".join(options.get(name, "") for name in _BLOCKS))
-    in_flight = int(options.get("numjobs", "1")) * int(options.get("iodepth", "1"))
-    return in_flight * max(map(int, sizes), default=_DEFAULT_BLOCK)
+    block_bytes = max(map(int, sizes), default=_DEFAULT_BLOCK)
+    job_bytes = int(options.get("iodepth", "1")) * block_bytes + int(options.get("lockmem", "0"))
+    return int(options.get("numjobs", "1")) * job_bytes
 
 
 _BLOCKS = ("bs", "bsrange", "bssplit")
@@ -228,27 +232,34 @@ def check_job_files(host: ConnectedHost, runs: Sequence[Run], *, name: str) -> N
     executor = host.executor
     with tempfile.TemporaryDirectory(prefix="volbench-") as folder:
         place = executor.make_work_folder(folder, name=f"{name}/check")
-        jobs: dict[str, Run] = {}
-        written: dict[str, str] = {}
-        texts = {render(run): run for run in reversed(runs) if run.tool is Tool.FIO}
-        for number, (text, run) in enumerate(reversed(texts.items())):
-            path = f"{place}/{number}.fio"
-            written[path] = text
-            jobs[path] = run
-        executor.write_texts(written)
-        paths = list(jobs)
-        for start in range(0, len(paths), _MAX_JOB_FILES):
-            rejected = _first_rejected(host, paths[start : start + _MAX_JOB_FILES])
-            if rejected is None:
-                continue
-            path, message = rejected
-            run = jobs[path]
-            raise FioError(
-                f"fio rejects job {run.job}: {message.replace(path, 'job file')}",
-                hint=f"see its job file: volbench profile render {run.profile} -o DIR",
-                context={"job": run.job},
-            )
-        executor.remove_work_folder(place)
+        try:
+            _check_in(place, host, runs)
+        finally:
+            executor.remove_work_folder(executor.make_work_folder(folder, name=name))
+
+
+def _check_in(place: str, host: ConnectedHost, runs: Sequence[Run]) -> None:
+    """Check job files in a folder of the host."""
+    jobs: dict[str, Run] = {}
+    written: dict[str, str] = {}
+    texts = {render(run): run for run in reversed(runs) if run.tool is Tool.FIO}
+    for number, (text, run) in enumerate(reversed(texts.items())):
+        path = f"{place}/{number}.fio"
+        written[path] = without_references(text)
+        jobs[path] = run
+    host.executor.write_texts(written)
+    paths = list(jobs)
+    for start in range(0, len(paths), _MAX_JOB_FILES):
+        rejected = _first_rejected(host, paths[start : start + _MAX_JOB_FILES])
+        if rejected is None:
+            continue
+        path, message = rejected
+        run = jobs[path]
+        raise FioError(
+            f"fio rejects job {run.job}: {message.replace(path, 'job file')}",
+            hint=f"see its job file: volbench profile render {run.profile} -o DIR",
+            context={"job": run.job},
+        )
 
 
 def _first_rejected(host: ConnectedHost, paths: Sequence[str]) -> tuple[str, str] | None:

@@ -10,9 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from volbench.engine.guard.device_guard import check_unused, is_allowed_device
+from volbench.engine.guard.device_content import Content, read_content
+from volbench.engine.guard.device_guard import (
+    check_content,
+    check_unused,
+    is_allowed_device,
+)
 from volbench.engine.guard.device_identity import check_identity
-from volbench.engine.guard.file_guard import check_file, check_overwrite, check_place
+from volbench.engine.guard.file_guard import check_file, check_kept, check_overwrite, check_place
 from volbench.engine.guard.held_devices import OpenDevice
 from volbench.engine.guard.path_checks import nearest_existing
 from volbench.errors import RefusedError
@@ -29,6 +34,9 @@ from volbench.units import format_size
 RESERVE_BYTES = 64 * 1024**2
 """Free space always reserved for other programs on the file system."""
 
+RESULT_BYTES = 16 * 1024**2
+"""Free space required on another machine for a run's result and logs, besides the reserve."""
+
 RESERVE_SHARE = 0.05
 """Additional free space for metadata, as a share of the space needed by the run."""
 
@@ -42,12 +50,15 @@ class Consent:
         allow_destroy: devices, files and NBD URIs that may be overwritten, as the user named them.
         allow_shared: root may write into a folder that other users can write to.
         by_sudo: fio runs as root regardless of the login user.
+        wipe_signatures: named devices may hold a filesystem, partition table, LUKS, swap area, or
+            be members of larger volumes at rest.
     """
 
     campaign_dir: str
     allow_destroy: Sequence[str] = ()
     allow_shared: bool = False
     by_sudo: bool = False
+    wipe_signatures: bool = False
 
 
 def check_run(
@@ -77,7 +88,7 @@ def check_run(
     match volume.kind:
         case VolumeKind.DEVICE:
             agreed = consent if may_write else None
-            _check_device(executor, run, agreed, opened=opened or OpenDevice())
+            _check_device(executor, run, agreed, opened=opened)
         case VolumeKind.NBD:
             if may_write and volume.target not in consent.allow_destroy:
                 raise _needs_consent(run)
@@ -94,13 +105,17 @@ def check_run(
                 if may_write:
                     allowed = consent.allow_destroy
                     check_overwrite(executor, path, found, allow_destroy=allowed, ours=ours)
+                    if found is not None and not ours(path):
+                        check_kept(run, path, found)
 
 
 def _check_device(
-    executor: Executor, run: Run, consent: Consent | None, *, opened: OpenDevice
+    executor: Executor, run: Run, consent: Consent | None, *, opened: OpenDevice | None
 ) -> None:
     """Check a device that a run reads, or overwrites with the user's consent."""
-    target, held = run.volume.target, opened.held
+    target, is_start = run.volume.target, opened is not None
+    opened = opened or OpenDevice()
+    held = opened.held
     device = check_identity(executor, run.volume, held=held, edges=opened.edges)
     if consent is None:
         return
@@ -108,8 +123,21 @@ def _check_device(
     check_unused(executor, target, device, campaign_dir=consent.campaign_dir, is_held=is_held)
     if not is_allowed_device(executor, target, device, consent.allow_destroy):
         raise _needs_consent(run)
+    content = read_content(executor, device)
+    if not (is_start and _is_agreed(content, run, opened)):
+        check_content(target, content, may_wipe=consent.wipe_signatures)
     if opened.refusal is not None:
         raise opened.refusal
+
+
+def _is_agreed(content: Content, run: Run, opened: OpenDevice) -> bool:
+    """Return whether content was agreed to when the device was pinned, or was written since."""
+    pin = run.volume.pin
+    if content.unreadable or pin is None:
+        return False
+    is_shared = opened.held is not None and opened.edges is None
+    is_written = bool(opened.edges) and opened.edges != pin.edges
+    return is_shared or is_written or content.mark == pin.signature
 
 
 def _dd_writes(run: Run) -> bool:
@@ -161,12 +189,13 @@ def check_space(executor: Executor, path: str, *, needed_bytes: int) -> None:
         )
 
 
-def describe_device(facts: VolumeFacts) -> str:
+def describe_device(facts: VolumeFacts, *, host: str) -> str:
     """Return the facts to show before a device is overwritten, one per line."""
     size = "unknown"
     if facts.size_bytes is not None:
         size = f"{format_size(facts.size_bytes)} ({facts.size_bytes} bytes)"
     lines = {
+        "host": host,
         "device": facts.target if facts.target == facts.path else f"{facts.target} -> {facts.path}",
         "model": facts.model or "unknown",
         "size": size,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from volbench.engine.hosts.mounts import Number, number_under, read_loop_files
+from volbench.engine.hosts.mounts import Number, number_under, stat_visible
 from volbench.execute.protocol import Executor
 
 _SECTOR_BYTES = 512
@@ -35,6 +35,11 @@ class BlockDevice:
 def block_device(executor: Executor, number: Number) -> BlockDevice | None:
     """Return the device with a given number; None if there is none."""
     return _at(executor, executor.real_path(f"/sys/dev/block/{number[0]}:{number[1]}"))
+
+
+def named_device(executor: Executor, name: str) -> BlockDevice | None:
+    """Return the device with a kernel name; None if there is none."""
+    return _at(executor, executor.real_path(f"/sys/class/block/{name}"))
 
 
 def attribute(executor: Executor, device: BlockDevice, name: str) -> str:
@@ -78,7 +83,9 @@ def holders(executor: Executor, device: BlockDevice) -> tuple[str, ...]:
 
 def slaves(executor: Executor, device: BlockDevice) -> tuple[BlockDevice, ...]:
     """Return the devices that a dm or md device is built on."""
-    found = (_named(executor, name) for name in executor.list_directory(f"{device.sysfs}/slaves"))
+    found = (
+        named_device(executor, name) for name in executor.list_directory(f"{device.sysfs}/slaves")
+    )
     return tuple(part for part in found if part is not None)
 
 
@@ -90,7 +97,7 @@ def backing_devices(
     Args:
         executor: the machine.
         device: the device at the top.
-        through_files: continue from a loop device to the disk that holds its file.
+        through_files: continue from a loop device on a file to the disk that holds the file.
     """
     found: dict[Number, BlockDevice] = {}
     waiting = [device]
@@ -98,8 +105,7 @@ def backing_devices(
         here = waiting.pop(0)
         disk = whole_disk(executor, here)
         lower = [*slaves(executor, here), *([] if disk == here else [disk])]
-        if through_files:
-            lower += _under_file(executor, here)
+        lower += _under_loop(executor, here, through_files=through_files)
         fresh = [part for part in lower if part.number not in found and part != device]
         found.update((part.number, part) for part in fresh)
         waiting += fresh
@@ -134,16 +140,18 @@ def serial_and_model(executor: Executor, device: BlockDevice) -> tuple[str, str]
     )
 
 
-def _under_file(executor: Executor, device: BlockDevice) -> list[BlockDevice]:
-    """Return the devices that hold the backing file of a loop device."""
-    backing = read_loop_files(executor).get(device.name)
-    number = None if backing is None else number_under(executor, backing)
+def _under_loop(
+    executor: Executor, device: BlockDevice, *, through_files: bool
+) -> list[BlockDevice]:
+    """Return the device that a loop device is on, or the one that holds its file."""
+    backing = attribute(executor, device, "loop/backing_file")
+    file = stat_visible(executor, backing) if backing else None
+    if file is not None and file.kind == "block":
+        number: Number | None = file.rdev
+    else:
+        number = number_under(executor, backing) if backing and through_files else None
     found = None if number is None else block_device(executor, number)
     return [] if found is None else [found]
-
-
-def _named(executor: Executor, name: str) -> BlockDevice | None:
-    return _at(executor, executor.real_path(f"/sys/class/block/{name}"))
 
 
 def _at(executor: Executor, sysfs: str) -> BlockDevice | None:

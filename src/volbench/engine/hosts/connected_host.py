@@ -90,9 +90,10 @@ def _combined(errors: Sequence[tuple[str, VolbenchError]], *, of: int) -> Volben
     if len(errors) > _MAX_LISTED:
         listed.append(f"and {len(errors) - _MAX_LISTED} more")
     classes = {type(error) for _, error in errors}
+    hints = {error.hint for _, error in errors}
     error_class = type(first) if len(classes) == 1 else CampaignError
     return error_class(
         f"{len(errors)} of {of} hosts cannot take part: {'; '.join(listed)}",
-        hint=first.hint,
+        hint=first.hint if len(hints) == 1 else "",
         context={"hosts": ", ".join(name for name, _ in errors)},
     )

@@ -1,7 +1,8 @@
-"""Lock on the block devices of a campaign, stored on the machine that has them.
+"""Locks on the block devices of a campaign and notes on its file systems, stored on their machine.
 
 Controllers see each other's locks. A lock outlives its controller, because runs may continue
-without one; a resume of the same campaign takes over its lock.
+without one; a resume of the same campaign takes over its lock. File systems may be shared: each
+campaign there is told of the others.
 """
 
 from __future__ import annotations
@@ -44,6 +45,46 @@ def unlock_devices(executor: Executor, campaign: Campaign) -> None:
     """Release the devices locked by a campaign; locks of other campaigns are kept."""
     for number in devices_of(campaign, executor.host):
         _run_lock_script(executor, "free", number, campaign.key)
+
+
+def device_holder(executor: Executor, number: tuple[int, int]) -> str:
+    """Return the key of the campaign that has locked a device, by major and minor; or ""."""
+    return _run_lock_script(executor, "show", f"{number[0]}:{number[1]}", "-")
+
+
+def join_filesystems(executor: Executor, campaign: Campaign) -> dict[str, list[str]]:
+    """Record that a campaign uses the file systems of its files and directories on a machine.
+
+    Returns:
+        Target to the keys of other campaigns on its file system, which may have been abandoned.
+    """
+    shared = {}
+    for name, target in _filesystems(executor, campaign).items():
+        if others := _run_lock_script(executor, "join", name, campaign.key).split():
+            shared[target] = others
+    return shared
+
+
+def leave_filesystems(executor: Executor, campaign: Campaign) -> None:
+    """Remove the records of `join_filesystems`."""
+    for name in _filesystems(executor, campaign):
+        _run_lock_script(executor, "leave", name, campaign.key)
+
+
+def _filesystems(executor: Executor, campaign: Campaign) -> dict[str, str]:
+    """Return name of the record to target, for each file system of a campaign on a machine."""
+    kinds = {VolumeKind.DIRECTORY, VolumeKind.FILE}
+    targets = {
+        run.volume.target
+        for run in campaign.runs
+        if run.host == executor.host and run.volume.kind in kinds
+    }
+    found = {target: executor.stat(target) for target in sorted(targets)}
+    return {
+        f"fs-{stat.device[0]}:{stat.device[1]}": target
+        for target, stat in found.items()
+        if stat is not None
+    }
 
 
 def _run_lock_script(executor: Executor, verb: str, number: str, key: str) -> str:

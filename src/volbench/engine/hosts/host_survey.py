@@ -1,6 +1,6 @@
 """Survey of hosts: facts, clock and volumes of each host, or the reason of its failure.
 
-Each host with fio rehearses a run.
+Each host rehearses a run, and its volumes are checked as for one that reads them.
 """
 
 from __future__ import annotations
@@ -8,14 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from volbench.engine.guard.preflight import guard_run
 from volbench.engine.hosts.connected_host import ConnectedHost
+from volbench.engine.hosts.device_lock import device_holder
 from volbench.engine.hosts.host_facts import probe_host
 from volbench.engine.hosts.rehearsal import rehearse
 from volbench.engine.hosts.volume_probe import find_volume, probe_volume
 from volbench.engine.sampling.clock_offset import Clock, read_clock
-from volbench.errors import VolbenchError
+from volbench.errors import RefusedError, VolbenchError
 from volbench.execute.parallel import on_each
+from volbench.model.campaign.planned_run import Campaign, Run, Section
+from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.model.results.provenance import HostFacts, VolumeFacts
+
+_READ = {"rw": "read", "bs": "4096", "size": "4096"}
 
 
 @dataclass(frozen=True)
@@ -60,21 +66,55 @@ def _survey_host(host: ConnectedHost) -> HostSurvey:
     facts = probe_host(executor)
     for role, target in host.host.volumes.items():
         try:
-            volumes[role] = probe_volume(executor, find_volume(executor, role=role, target=target))
+            volume = find_volume(executor, role=role, target=target)
+            volumes[role] = probe_volume(executor, volume)
+            _check_volume(host, volume, volumes[role])
         except VolbenchError as error:
             if error.transient:
                 raise
             problems[role] = error.message
     clock = read_clock(executor)
-    if facts.fio_version:
+    problem, hint = "", ""
+    try:
         rehearse(host, clock=clock or Clock())
+    except VolbenchError as error:
+        if error.transient:
+            raise
+        problem, hint = error.message, error.hint
     return HostSurvey(
         name=host.name,
+        problem=problem,
+        hint=hint,
         host=facts,
         clock=clock,
         boot_id=(executor.read_text("/proc/sys/kernel/random/boot_id") or "").strip(),
         volumes=volumes,
         volume_problems=problems,
+    )
+
+
+def _check_volume(host: ConnectedHost, volume: Volume, facts: VolumeFacts) -> None:
+    """Check a volume as for a run that only reads; whether a run may write depends on its profile.
+
+    Raises:
+        RefusedError: another campaign has locked it, or no run may use it.
+    """
+    number = None if facts.major is None or facts.minor is None else (facts.major, facts.minor)
+    if volume.kind is VolumeKind.DEVICE and number:
+        if holder := device_holder(host.executor, number):
+            raise RefusedError(f"{volume.target} is used by another campaign ({holder})")
+        return
+    run = Run(
+        id="probe",
+        profile="probe",
+        job="probe",
+        volume=volume,
+        host=host.name,
+        sections=(Section(name="probe", options=_READ),),
+    )
+    plan = Campaign(name="probe", created_utc="", runs=(run,), seed=0, hosts=(host.host,))
+    guard_run(
+        host.executor, run, campaign=plan, campaign_dir="/nonexistent", ours=lambda _path: False
     )
 
 

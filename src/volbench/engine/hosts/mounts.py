@@ -106,8 +106,10 @@ def mount_numbers(executor: Executor, mount: Mount) -> set[Number]:
 def number_under(executor: Executor, path: str) -> Number | None:
     """Return the number of the block device that holds a path; None for tmpfs, NFS and similar."""
     mount = mount_of(executor, path)
-    numbers = set() if mount is None else mount_numbers(executor, mount)
-    return min(numbers, default=None)
+    if mount is None:
+        return None
+    # The name of the source may have been given to another device since.
+    return mount.number if mount.number[0] else min(mount_numbers(executor, mount), default=None)
 
 
 def mount_points(executor: Executor, numbers: set[Number]) -> tuple[str, ...]:

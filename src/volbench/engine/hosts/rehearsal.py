@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 from volbench.engine.campaign.barrier import Barrier
 from volbench.engine.campaign.start_gate import Gate
+from volbench.engine.guard.run_guard import RESULT_BYTES, check_space
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.installed_fio import find_fio
 from volbench.engine.run.run_directory import RunDirectory
@@ -39,6 +40,7 @@ def rehearse(host: ConnectedHost, *, clock: Clock) -> None:
 
     Raises:
         FioError: fio is missing or too old, or the run failed.
+        RefusedError: there is too little space for the results of a run.
         TransportError: the host refused a step of it.
     """
     found = find_fio(host.executor)
@@ -57,6 +59,7 @@ def rehearse(host: ConnectedHost, *, clock: Clock) -> None:
         name = f"rehearsal-{secrets.token_hex(4)}"
         directory = RunDirectory(host.executor, RunFolder(Path(here)), name=name)
         try:
+            check_space(host.executor, directory.path, needed_bytes=RESULT_BYTES)
             _execute(ready, run, directory)
         finally:
             directory.remove()

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from volbench.execute.protocol import Executor
 
+_BLKID = "blkid"
 _NOTHING_FOUND = 2
 _AMBIVALENT = 8
-_BTRFS_DEVICES_OFFSET = 0x10000 + 0x88
-"""Offset of num_devices in struct btrfs_super_block of the kernel; the first copy is at 64 KiB."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Signature:
             return "several signatures that contradict each other"
         named = f'{self.type} "{self.label}"' if self.type and self.label else self.type
         table = f"partition table {self.table}" if self.table else ""
-        return ", ".join(filter(None, (named, table))) or "no signature known to blkid"
+        return ", ".join(filter(None, (named, table))) or "no known signature"
 
     @property
     def mark(self) -> str:
@@ -52,12 +51,26 @@ class Signature:
         return " ".join(filter(None, (self.type, self.table, self.uuids)))
 
 
-def read_signature(executor: Executor, node: str) -> Signature:
-    """Return the signature that blkid reads from a device, bypassing its cache."""
-    blkid = executor.which("blkid")
+def has_blkid(executor: Executor) -> bool:
+    """Return whether a machine has blkid."""
+    return executor.which(_BLKID) is not None
+
+
+def read_signature(
+    executor: Executor, node: str, *, part: tuple[int, int] | None = None
+) -> Signature:
+    """Return the signature that blkid reads from a device, bypassing its cache.
+
+    Args:
+        executor: the machine.
+        node: the device.
+        part: offset and length in bytes of the part to examine; None for the whole device.
+    """
+    blkid = executor.which(_BLKID)
     if blkid is None:
         return Signature()
-    done = executor.run([blkid, "-p", "-o", "export", node])
+    span = [] if part is None else ["-O", str(part[0]), "-S", str(part[1])]
+    done = executor.run([blkid, "-p", "-o", "export", *span, node])
     if done.exit_status == _AMBIVALENT:
         return Signature(known=True, ambivalent=True)
     if done.exit_status == _NOTHING_FOUND and not done.stderr.strip():
@@ -73,14 +86,3 @@ def read_signature(executor: Executor, node: str) -> Signature:
         table=tags.get("PTTYPE", ""),
         uuids=" ".join(tags[name] for name in ("UUID", "PTUUID") if name in tags),
     )
-
-
-def btrfs_devices(executor: Executor, node: str) -> int | None:
-    """Return the number of devices in a btrfs, from its superblock; None if unreadable."""
-    od = executor.which("od")
-    if od is None:
-        return None
-    span = ["-A", "n", "-t", "u8", "--endian=little", "-j", str(_BTRFS_DEVICES_OFFSET), "-N", "8"]
-    done = executor.run([od, *span, node])
-    text = done.stdout.strip()
-    return int(text) if not done.exit_status and text.isdecimal() else None

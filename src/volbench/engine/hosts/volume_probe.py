@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from volbench.engine.guard.device_content import content_of
 from volbench.engine.guard.device_identity import find_device
 from volbench.engine.guard.path_checks import check_not_among_devices, nearest_existing, parent_of
 from volbench.engine.hosts.block_devices import (
@@ -25,10 +26,10 @@ from volbench.engine.hosts.mounts import (
     number_under,
     read_mounts,
 )
-from volbench.engine.hosts.signatures import read_signature
 from volbench.errors import InputError, RefusedError
 from volbench.execute.protocol import Executor, FileStat
 from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.profile.secret_values import mask_text
 from volbench.model.results.provenance import VolumeFacts
 
 _NBD_SCHEMES = ("nbd://", "nbd+unix://", "nbds://", "nbds+unix://")
@@ -58,7 +59,7 @@ def find_volume(executor: Executor, *, role: str, target: str) -> Volume:
             context={"role": role},
         )
     if target.startswith(_NBD_SCHEMES):
-        return Volume(role=role, kind=VolumeKind.NBD, target=target)
+        return Volume(role=role, kind=VolumeKind.NBD, target=mask_text(target))
     path = str(Path(target).absolute())
     found = executor.stat(path)
     if found is not None and found.kind == "block":
@@ -120,7 +121,7 @@ def probe_volume(executor: Executor, volume: Volume) -> VolumeFacts:
         number = None if found is None or found.kind != "block" else found.rdev
         mount = None if number is None else _mount_with(executor, number)
         if number is not None:
-            known["content"] = str(read_signature(executor, volume.target))
+            known["content"] = str(content_of(executor, volume.target))
     else:
         place = nearest_existing(executor, volume.target)
         number, mount = number_under(executor, place), mount_of(executor, place)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from volbench.analyse.device.kernel_counters import STARTED
@@ -13,8 +12,9 @@ from volbench.engine.campaign.start_gate import Gate
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.run.process_watch import Watched, end_process, watch
 from volbench.engine.run.run_directory import RunDirectory
-from volbench.engine.run.run_outcome import RunOutcome, judge, write_status
+from volbench.engine.run.run_outcome import RunOutcome, judge, separate_prerun_notes, write_status
 from volbench.engine.run.run_progress import LiveLatency, ProgressReporter, Watches, counters_path
+from volbench.engine.run.secret_files import scrub, with_secrets
 from volbench.engine.run.stop_request import StopRequest
 from volbench.engine.run.tool_command import Command, command_of
 from volbench.engine.sampling.sampler import Sampler, ended_after, sampling
@@ -23,6 +23,7 @@ from volbench.execute.protocol import Process
 from volbench.model.campaign.event import Listener
 from volbench.model.campaign.planned_run import Run, RunState
 from volbench.store.journal import utc_now
+from volbench.store.layout import RunFolder
 from volbench.store.log_files import compress_logs
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class Attempt:
             if they end with the controller.
         on_poll: called several times a second with the seconds since the start.
         on_start: called with the process and its sampler right after the start.
+        secrets: its passwords and keys, by environment variable.
         gate: start gate shared with the other runs of its step; None to start immediately.
     """
 
@@ -78,6 +80,7 @@ class Attempt:
     on_start: Callable[[Process, Sampler], None] = _ignore_start
     on_poll: Callable[[float], None] = _ignore_poll
     gate: Gate | None = field(default=None)
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def longest_s(self) -> float:
@@ -170,8 +173,9 @@ class _Execution:
     def start(self, sampler: Sampler) -> Process:
         """Start the process and record it; end it if the record cannot be written."""
         attempt = self._attempt
+        argv = with_secrets(attempt.directory, attempt.run, self.command.argv, attempt.secrets)
         process = attempt.directory.start(
-            self.command.argv,
+            argv,
             stderr=self.command.stderr,
             longest_s=attempt.longest_s,
             followed=self.followed,
@@ -222,11 +226,12 @@ class _Execution:
         if gate is not None and not directory.is_here:
             gate.wait_until_quiet(attempt.stop)
         directory.fetch()
+        scrub(directory.folder.path, attempt.run)
         version = attempt.host.version_of(attempt.run.tool)
         outcome, version = judge(attempt.run, directory.folder, watched, version=version)
         if gate is not None and (reason := gate.held_back):
             outcome = RunOutcome(RunState.INTERRUPTED, reason)
-        _tidy(directory.folder.path)
+        _tidy(directory.folder)
         write_status(
             directory.folder,
             self.command,
@@ -243,10 +248,12 @@ class _Execution:
         return outcome
 
 
-def _tidy(folder: Path) -> None:
-    """Compress large logs, and remove the empty logs of ``exec_prerun`` and of the sampler."""
-    compress_logs(folder, min_bytes=_LARGE_LOG_BYTES)
-    for path in (*folder.glob("*.prerun.txt"), *folder.glob("device.stderr")):
+def _tidy(folder: RunFolder) -> None:
+    """Compress large logs, and remove empty ones of ``exec_prerun`` and of the sampler."""
+    separate_prerun_notes(folder)
+    compress_logs(folder.path, min_bytes=_LARGE_LOG_BYTES)
+    sampler_errors = folder.samples.with_suffix(".stderr")
+    for path in (*folder.path.glob("*.prerun.txt"), sampler_errors):
         if path.is_file() and not path.stat().st_size:
             path.unlink()
 

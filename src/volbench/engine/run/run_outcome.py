@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -16,12 +17,15 @@ from volbench.fio.results.validation import problems_of
 from volbench.ingest.run_files import STATUS_FORMAT, read_stderr
 from volbench.model.campaign.planned_run import Run, RunState
 from volbench.model.profile.profile_model import Tool
-from volbench.store.archive import write_atomic
+from volbench.store.archive import write_atomic, write_bytes_atomic
 from volbench.store.layout import RunFolder
 from volbench.store.small_files import read_text
 
 _MISMATCH = f"error {errno.EILSEQ}"
 """fio's error for a block that does not contain what it verifies (verify.c returns EILSEQ)."""
+
+_PRERUN_NOTE = re.compile(rb"^\S.* : Saving output of prerun in .*\n", re.MULTILINE)
+"""Line that fio adds to its output for each job with ``exec_prerun`` (backend.c)."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,16 @@ def _read(run: Run, folder: RunFolder, watched: Watched, *, version: str) -> _Fi
         interrupted=watched.ending is Ending.STEADY,
     )
     return _Findings(problems, output.tool_version or version)
+
+
+def separate_prerun_notes(folder: RunFolder) -> None:
+    """Move fio's lines on ``exec_prerun`` out of its output, which is plain JSON then."""
+    if not folder.fio_output.exists():
+        return
+    raw = folder.fio_output.read_bytes()
+    if notes := b"".join(match[0] for match in _PRERUN_NOTE.finditer(raw)):
+        write_bytes_atomic(folder.prerun_notes, notes)
+        write_bytes_atomic(folder.fio_output, _PRERUN_NOTE.sub(b"", raw))
 
 
 def _unreadable(run: Run, folder: RunFolder, elapsed_s: float, *, version: str) -> tuple[str, ...]:

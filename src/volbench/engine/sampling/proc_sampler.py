@@ -15,6 +15,8 @@ import sys
 import time
 
 _FILES = ("/proc/stat", "/proc/diskstats", "/proc/meminfo", "/proc/vmstat", "/proc/pressure/io")
+_TOOLS = (b"fio", b"dd")
+_RESCAN = 10
 _MARKS = (b"cpu ", b"Dirty:", b"Writeback:", b"pswpin ", b"pswpout ", b"some ", b"full ")
 
 
@@ -37,7 +39,43 @@ def _read(path: str) -> bytes:
         os.close(descriptor)
 
 
-def _take(marks: list[bytes], counters: dict[str, str]) -> None:
+def _listed(path: str) -> list[str]:
+    """Return the names of processes or tasks in a folder of /proc; none once it is gone."""
+    try:
+        with os.scandir(path) as entries:
+            return [entry.name for entry in entries if entry.name.isdigit()]
+    except OSError:
+        return []
+
+
+class _Tool:
+    """Processes of the measured tool; new ones are found as children, or every few samples."""
+
+    def __init__(self) -> None:
+        self._pids: list[str] = []
+        self._turns = 0
+
+    def waits(self) -> list[bytes]:
+        """Return a line with the number of tasks, and their time on a CPU and waiting for one."""
+        if not self._pids or self._turns % _RESCAN == 0:
+            names = ((pid, _read("/proc/" + pid + "/comm").strip()) for pid in _listed("/proc"))
+            self._pids = [pid for pid, name in names if name in _TOOLS]
+        self._turns += 1
+        for pid in list(self._pids):
+            children = _read("/proc/" + pid + "/task/" + pid + "/children").decode().split()
+            self._pids += [child for child in children if child not in self._pids]
+        count = cpu_ns = delay_ns = 0
+        for pid in self._pids:
+            for task in _listed("/proc/" + pid + "/task"):
+                numbers = _read("/proc/" + pid + "/task/" + task + "/schedstat").split()
+                if len(numbers) > 1:
+                    count += 1
+                    cpu_ns += int(numbers[0])
+                    delay_ns += int(numbers[1])
+        return [b"wait %d %d %d" % (count, cpu_ns, delay_ns)] if count else []
+
+
+def _take(marks: list[bytes], counters: dict[str, str], tool: _Tool) -> None:
     """Write one sample with a single write."""
     uptime = time.clock_gettime(time.CLOCK_BOOTTIME)
     lines = [b"T %.3f %.3f" % (time.time(), uptime)]
@@ -48,6 +86,8 @@ def _take(marks: list[bytes], counters: dict[str, str]) -> None:
         count = _read(path).strip()
         if count:
             lines.append(b"ioerr %s %s" % (name.encode(), count))
+    lines += [b"cpu-" + line for line in _read("/proc/pressure/cpu").splitlines()[:1]]
+    lines += tool.waits()
     os.write(1, b"\n".join([*lines, b".", b""]))
 
 
@@ -59,18 +99,19 @@ def main(interval_s: float, life_s: float, names: list[str]) -> None:
     paths = {name: "/sys/class/block/" + name + "/device/ioerr_cnt" for name in names}
     counters = {name: path for name, path in paths.items() if os.access(path, os.R_OK)}
     os.write(1, b"volbench-samples 1 page %d\n" % os.sysconf("SC_PAGESIZE"))
+    tool = _Tool()
     due = time.monotonic()
     end = due + life_s
     terminated = None
     while terminated is None and os.getppid() == parent and time.monotonic() < end:
-        _take(marks, counters)
+        _take(marks, counters, tool)
         due += interval_s
         now = time.monotonic()
         if due <= now:
             due = now + interval_s
         terminated = signal.sigtimedwait([signal.SIGTERM], due - now)
     if terminated is not None:
-        _take(marks, counters)
+        _take(marks, counters, tool)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 
 interval=$1 life=$2 last=
 shift 2
+pids= turn=0
 trap 'last=1' TERM
 
 ticks() {
@@ -39,8 +40,38 @@ take() {
             echo "ioerr $name $count"
         fi
     done
+    if read -r line </proc/pressure/cpu; then
+        echo "cpu-$line"
+    fi
+    waits
     echo .
 }
+
+waits() {
+    # Prints the number of tasks of fio and dd, and their time on a CPU and waiting for one.
+    if [ -z "$pids" ] || [ "$turn" -ge 10 ]; then
+        pids= turn=0
+        for path in /proc/[0-9]*/comm; do
+            read -r name <"$path" || continue
+            case $name in fio | dd) path=${path%/comm} pids="$pids ${path#/proc/}" ;; esac
+        done
+    fi
+    turn=$((turn + 1))
+    for pid in $pids; do
+        read -r children <"/proc/$pid/task/$pid/children" || continue
+        for child in $children; do
+            case " $pids " in *" $child "*) ;; *) pids="$pids $child" ;; esac
+        done
+    done
+    count=0 cpu=0 delay=0
+    for pid in $pids; do
+        for path in "/proc/$pid/task/"*/schedstat; do
+            read -r ran waited slices <"$path" || continue
+            count=$((count + 1)) cpu=$((cpu + ran)) delay=$((delay + waited))
+        done
+    done
+    [ "$count" = 0 ] || echo "wait $count $cpu $delay"
+} 2>/dev/null
 
 case $(date +%N) in
 '' | *[!0-9]*) clock=%s ;;

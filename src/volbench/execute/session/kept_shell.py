@@ -344,7 +344,6 @@ class KeptShell:
                 self._session = None
 
 
-
 _PLAIN = frozenset(string.ascii_letters.encode() + string.digits.encode() + b" .,:;=/+-_[]{}()#@")
 
 

@@ -145,9 +145,7 @@ class LookAhead:
     def _take(self, snapshot: _Snapshot, key: Key) -> None:
         """Ask for everything that is likely to be asked for."""
         keys = list(dict.fromkeys((key, *snapshot.seeds, *self._learned)))[:_MAX_KEYS]
-        answer = self._send(
-            ScriptCall(_batch(keys), _ATTRIBUTES, f"examining {key[1][0]}")
-        )
+        answer = self._send(ScriptCall(_batch(keys), _ATTRIBUTES, f"examining {key[1][0]}"))
         snapshot.taken_s = time.monotonic()
         snapshot.answers.update(_parse(answer, keys))
         for (script, arguments), found in snapshot.answers.items():
@@ -187,7 +185,8 @@ def _seeds(paths: Iterable[str]) -> Iterator[Key]:
 
 
 _SYSFS = (
-    'for d in /sys/block/* /sys/block/*/*/partition; do d=${d%/partition}; [ -d "$d" ] || continue; '
+    'for d in /sys/block/* /sys/block/*/*/partition; do d=${d%/partition}; [ -d "$d" ] || '
+    "continue; "
     'r=$(readlink -f -- "$d"); echo "/ $d $r"; for a do x=; if [ -f "$r/$a" ] && [ -r "$r/$a" ]; '
     'then IFS= read -r x <"$r/$a"; echo "+ $a $x"; else echo "- $a"; fi; done; done; exit 0'
 )

@@ -31,6 +31,8 @@ _SILENCE = TimeLimit("the watch of a program", STATE_TIMEOUT_S, of_silence=True)
 _TRY_S = 1.0
 _START_TICKS = 300
 """ `watch.sh` waits this long for a program that is being launched: 30 s."""
+
+
 class CommandRunner(Protocol):
     """Interface to the host of a detached program."""
 

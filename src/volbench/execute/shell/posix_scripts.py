@@ -80,12 +80,15 @@ REMOVE = (
 REMOVE_TREE = (
     'b=$(cd -- "$1" && pwd -P) || exit 0; case "$2/" in */../*) r=1;; "$b"/?*) r=;; *) r=1;; esac; '
     'if [ "$r" ]; then echo "not below $b" >&2; exit 97; fi; '
-    'if [ "$3" ] && ! rm -rf -- "$2" 2>/dev/null; then sudo -n -- rm -rf -- "$2"; exit $?; fi; '
-    'rm -rf -- "$2"; exit $?'
+    'if [ "$3" ] && ! rm -rf -- "$2" 2>/dev/null; then sudo -n -- rm -rf -- "$2" || exit $?; fi; '
+    'rm -rf -- "$2" || exit $?; case $b in */.volbench) rmdir -- "$b" 2>/dev/null;; esac; exit 0'
 )
-"""Remove a subdirectory: base, subdirectory, sudo (for files owned by root) or empty."""
+"""Remove a subdirectory: base, subdirectory, sudo (for files owned by root) or empty.
 
-FOLDER = 'mkdir -p -- "$1" && cd -- "$1" && pwd -P'
+The base is removed too if it is volbench's own and empty."""
+
+FOLDER = '{ mkdir -p -- "$1" 2>/dev/null || mkdir -p -- "$1"; } && cd -- "$1" && pwd -P'
+"""Create a directory; a parent that is removed meanwhile is created again."""
 
 _FILE = (
     'for f do n=$(wc -c <"$f") && h=$(sha256sum <"$f") || exit 97; '

@@ -7,14 +7,10 @@ import os
 import posixpath
 import re
 import secrets
-import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from volbench.errors import (
-    ConnectError,
-    DeadlineError,
     InputError,
     RefusedError,
     TransferError,
@@ -22,18 +18,15 @@ from volbench.errors import (
     VolbenchError,
 )
 from volbench.execute.protocol import BLANK, EDGE_BYTES, FileStat
-from volbench.execute.session.kept_shell import MAX_INPUT_BYTES, NO_SHELL, KeptShell
-from volbench.execute.session.look_ahead import LookAhead
 from volbench.execute.shell import posix_scripts
-from volbench.execute.shell.channel import Channel
 from volbench.execute.shell.file_facts import ShellHeldDevice, parse_stat
 from volbench.execute.shell.incoming_file import Incoming
 from volbench.execute.shell.incoming_folder import IncomingFolder
-from volbench.execute.shell.remote_script import ScriptAnswer, ScriptCall, call_script
-from volbench.execute.shell.retry import PATIENCE_S, Patience, retry
+from volbench.execute.shell.remote_script import ScriptCall
+from volbench.execute.shell.retry import Patience, retry
+from volbench.execute.shell.shell_host import ShellHost
 from volbench.model.campaign.target import FileIdentity
 
-_WORK_FOLDER = ".volbench"
 _SILENCE_S = 60.0
 _DAMAGED = Patience(tries=3)
 _WRITE_S = 600.0
@@ -46,37 +39,8 @@ _READABLE_HINT = "check that it exists, and its permissions"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-class ShellFiles:
-    """The files of a host.
-
-    Args:
-        channel: channel to the host.
-        sudo: run fio and programs that access devices by ``sudo -n``.
-        work_folder: parent of the work folders on the host; empty for ``~/.volbench``.
-        patience: retry policy for an unreachable host.
-    """
-
-    def __init__(
-        self,
-        channel: Channel,
-        *,
-        sudo: bool = False,
-        work_folder: str = "",
-        patience: Patience | None = None,
-    ) -> None:
-        self.host = channel.host
-        self._channel = channel
-        self._sudo = "sudo" if sudo else ""
-        self._work_folder = work_folder or _WORK_FOLDER
-        self._patience = Patience() if patience is None else patience
-        self._shell = KeptShell(channel)
-        self._look_ahead = LookAhead(self._send)
-        self._responded_s = time.monotonic()
-
-    @property
-    def silent_s(self) -> float:
-        """Seconds since the last response of the host."""
-        return time.monotonic() - max(self._responded_s, self._shell.heard_s)
+class ShellFiles(ShellHost):
+    """The files of a host; see `ShellHost` for the arguments."""
 
     def which(self, program: str) -> str | None:
         """Return the absolute path of a program, or None."""
@@ -356,73 +320,6 @@ class ShellFiles:
             error=VolbenchError,
         )
 
-    def wait_when_unreachable(self, *, unless: Callable[[], bool]) -> None:
-        """Extend the retry period for the case that the host becomes unreachable."""
-        self._patience = Patience(tries=10_000, begin_within_s=PATIENCE_S, unless=unless)
-
-    def snapshot(self, paths: Sequence[str]) -> AbstractContextManager[None]:
-        """Answer the looks within a block together; see `LookAhead.snapshot`."""
-        return self._look_ahead.snapshot(paths)
-
-    def _call(self, call: ScriptCall) -> ScriptAnswer:
-        """Run a script, unless a snapshot has its answer."""
-        return self._look_ahead.answer(call) or self._send(call)
-
-    def _send(self, call: ScriptCall) -> ScriptAnswer:
-        """Run a script; retry transient errors if it is repeatable or was not sent."""
-
-        def may_repeat(error: TransportError) -> bool:
-            if isinstance(error, ConnectError):
-                return call.repeatable or not error.context.get("sent", True)
-            return call.repeatable and isinstance(error, DeadlineError | TransferError)
-
-        return retry(
-            lambda: self._attempt(call), may_repeat=may_repeat, patience=self._patience
-        )
-
-    def _attempt(self, call: ScriptCall) -> ScriptAnswer:
-        """Run a script in the kept shell; large transfers have a session of their own."""
-        if call.sink is None and len(call.stdin) <= MAX_INPUT_BYTES:
-            try:
-                return self._shell.call(call)
-            except TransportError as error:
-                if not error.context.get(NO_SHELL):
-                    raise
-        return call_script(self._channel, call, on_output=self._note_response)
-
-    def _note_response(self) -> None:
-        self._responded_s = time.monotonic()
-
-    def _require(
-        self,
-        call: ScriptCall,
-        problem: str,
-        *,
-        hint: str = "check the path and its permissions",
-        error: type[VolbenchError] = TransportError,
-    ) -> ScriptAnswer:
-        """Run a script and raise `error` if it fails."""
-        answer = self._call(call)
-        if answer.status:
-            raise self._refusal(problem, answer, error, path=call.arguments[0], hint=hint)
-        return answer
-
-    def _refusal(
-        self,
-        problem: str,
-        answer: ScriptAnswer,
-        error: type[VolbenchError],
-        *,
-        path: str,
-        hint: str = "check the path and its permissions",
-    ) -> VolbenchError:
-        return error(
-            f"{problem} {self.host}: {answer.reason}",
-            hint=hint,
-            context={"path": path, "host": self.host},
-        )
-
 
 def _is_damage(error: TransportError) -> bool:
     return isinstance(error, TransferError)
-

@@ -100,9 +100,7 @@ class Connection:
             raise _busy(self.host, f"no session became free in {within_s:g} s")
         timeout_s = min(within_s, OPEN_S / 2 if self.in_doubt else OPEN_S)
         try:
-            channel = self._transports[-1].open_session(
-                window_size=WINDOW_BYTES, timeout=timeout_s
-            )
+            channel = self._transports[-1].open_session(window_size=WINDOW_BYTES, timeout=timeout_s)
         except BaseException as error:
             self._channels.release()
             if isinstance(error, paramiko.ChannelException):  # the connection is fine

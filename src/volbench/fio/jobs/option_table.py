@@ -24,6 +24,7 @@ _SIZES = frozenset(
         *("size", "io_size", "filesize", "offset", "offset_increment", "offset_align", "bs", "ba"),
         *("zonesize", "zonerange", "zoneskip", "zonecapacity", "rate", "rate_min", "ramp_size"),
         *("buffer_compress_chunk", "verify_interval", "verify_offset", "log_compression"),
+        "lockmem",
     }
 )
 """Options whose values are bytes, although fio calls some of them plain integers."""

@@ -37,6 +37,45 @@ def writes(run: Run) -> bool:
     return any(section_writes(run.effective(section)) for section in run.sections)
 
 
+_REMOVING = ("unlink", "unlink_each_loop")
+_REMOVING_ENGINES = frozenset({"filedelete", "dirdelete"})
+
+
+def removes_files(run: Run) -> bool:
+    """Return whether fio itself removes files of a run."""
+    options = [run.effective(section) for section in run.sections]
+    return run.tool is Tool.FIO and any(
+        one.get("ioengine") in _REMOVING_ENGINES
+        or any(one.get(name, "0") != "0" for name in _REMOVING)
+        for one in options
+    )
+
+
+def needed_file_bytes(run: Run) -> int:
+    """Return the length that each file of a run needs, as far as it is given in bytes.
+
+    fio removes a shorter file and makes another, also for a run that only reads.
+    """
+    if run.tool is Tool.DD:
+        return 0
+    if run.extent is not None:
+        return run.extent.volume_bytes
+    return max(map(_end_bytes, map(run.effective, run.sections)), default=0)
+
+
+def _end_bytes(options: dict[str, str]) -> int:
+    """Return the end of the range of the last job of a section, in the one file of its own."""
+    numbers = {
+        name: int(text) if (text := options.get(name, "0")).isdecimal() else 0
+        for name in ("size", "filesize", "offset", "offset_increment", "numjobs")
+    }
+    if not numbers["size"]:
+        return numbers["filesize"]
+    skipped = numbers["offset_increment"] * max(0, numbers["numjobs"] - 1)
+    files = 1 + options.get("filename", "").count(":")
+    return max(numbers["filesize"], numbers["offset"] + skipped + numbers["size"] // files)
+
+
 def lays_out(run: Run) -> bool:
     """Return whether fio may lay out files before it reads them.
 

@@ -9,8 +9,10 @@ from volbench import __version__
 from volbench.errors import InputError
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.fio.jobs.output_files import section_files
+from volbench.model.campaign.host import LOCAL
 from volbench.model.campaign.planned_run import Run, Section
 from volbench.model.campaign.target import VolumeKind
+from volbench.model.profile.secret_values import option_variable, reference, target_variable
 
 LOG_PREFIX = "series"
 """Prefix of the log files in a run's folder."""
@@ -154,7 +156,8 @@ def _place(run: Run, section: Section) -> Iterator[str]:
             yield from _replayed(run, section)
         case VolumeKind.NBD:
             yield _line("ioengine", "nbd")
-            yield _line("uri", target)
+            variable = target_variable(run.host, run.volume.role, is_local=run.host == LOCAL)
+            yield _line("uri", target, variable=variable)
         case VolumeKind.DEVICE:
             yield _line("filename", escape_colons(target))
             yield "# fio must not create a file for a mistyped device"
@@ -221,8 +224,11 @@ def _header(name: str) -> str:
     return name
 
 
-def _line(name: str, value: str) -> str:
-    """Return ``name=value`` after a final check that fio will read exactly this."""
+def _line(name: str, value: str, *, variable: str = "") -> str:
+    """Return ``name=value`` after a final check that fio will read exactly this.
+
+    A masked secret becomes a reference to its environment variable.
+    """
     line = f"{name}={value}"
     if not _ALLOWED_NAME.fullmatch(name) or _UNSAFE.search(value) or value != value.strip():
         raise InputError(
@@ -232,4 +238,4 @@ def _line(name: str, value: str) -> str:
     limit = _FILENAME_LIMIT if name == "filename" else _LINE_LIMIT
     if len(line.encode()) >= limit:
         raise InputError(f"{name} is longer than the {limit} bytes fio reads", hint="shorten it")
-    return line
+    return reference(variable or option_variable(name), line)

@@ -7,7 +7,7 @@ their IOPS.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,6 +15,9 @@ import numpy.typing as npt
 
 from volbench.fio.logs.log_rows import Ints
 from volbench.fio.logs.time_grid import Floats, Windows, fitted, grown
+
+_DENSE = 0.9
+"""Share of windows with a row from which a job's last row is held to be its end."""
 
 Flags = npt.NDArray[np.bool_]
 
@@ -144,6 +147,22 @@ class Totals:
     def last(self) -> int:
         """Return the last window with a row, -1 for none."""
         return self._last
+
+
+def span_of(directions: Sequence[Flags]) -> tuple[int, int] | None:
+    """Return the first window with a row of any direction, and the one after the last.
+
+    Returns:
+        None where so many windows in between are empty that the last one does not tell the end.
+    """
+    flags = np.zeros(max(map(len, directions), default=0), dtype=bool)
+    for part in directions:
+        flags[: len(part)] |= part
+    known = np.flatnonzero(flags)
+    if not len(known):
+        return None
+    first, end = int(known[0]), int(known[-1]) + 1
+    return (first, end) if len(known) >= _DENSE * (end - first) else None
 
 
 def added(total: Floats | None, part: Floats) -> Floats:

@@ -5,11 +5,12 @@ Counts and histograms of parallel jobs are added; percentiles are never averaged
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from volbench.errors import OutputError
+from volbench.fio.logs.averaged_logs import Flags, span_of
 from volbench.fio.logs.log_percentiles import WIDE, BinStore, bin_of
 from volbench.fio.logs.log_rows import Ints
 from volbench.fio.logs.time_grid import Windows, grown
@@ -20,6 +21,7 @@ WAYS = (Direction.READ, Direction.WRITE, Direction.TRIM)
 """Directions by fio's number; syncs, which newer versions log too, are not part of a series."""
 _EXACT = 2**53
 """Sums below this are exact in float64, which numpy uses for weights."""
+_WHOLE = 0.1
 _HISTOGRAM_LEAD = 3
 """Columns before the bins: time, direction and block size."""
 
@@ -74,6 +76,36 @@ class Counts:
         self.moved_bytes = grown(self.moved_bytes, count)
         self.value_sum = grown(self.value_sum, count)
         self.value_max = grown(self.value_max, count)
+
+
+class SeenWindows:
+    """Windows in which a per-I/O log has rows.
+
+    Args:
+        windows: the windows of the run.
+    """
+
+    def __init__(self, windows: Windows) -> None:
+        self._windows = windows
+        self._flags: Flags = np.zeros(0, dtype=bool)
+        self._end = 0
+
+    def watched(self, tables: Iterable[Ints]) -> Iterator[Ints]:
+        """Yield tables as they are, and remember their windows."""
+        for table in tables:
+            at = self._windows.at(table[0])
+            count = int(at.max()) + 1
+            if count > len(self._flags):
+                self._flags = np.pad(self._flags, (0, count - len(self._flags)))
+            self._flags[at.astype(np.int64)] = True
+            # The window in which a job ends is whole if it ends within its last tenth.
+            self._end = max(self._end, int(float(at.max()) + _WHOLE))
+            yield table
+
+    def span(self) -> tuple[int, int] | None:
+        """Return the first window and the one after the last whole one, as `span_of` does."""
+        span = span_of([self._flags])
+        return None if span is None else (span[0], max(span[0], self._end))
 
 
 def add_histograms(

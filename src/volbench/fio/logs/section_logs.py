@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import median_low
 
 from volbench.errors import OutputError
-from volbench.fio.logs.averaged_logs import Averages, Totals, by_direction
+from volbench.fio.logs.averaged_logs import Averages, Totals, by_direction, span_of
 from volbench.fio.logs.log_percentiles import BinStore
 from volbench.fio.logs.log_rows import (
     BOTH,
@@ -25,6 +25,7 @@ from volbench.fio.logs.log_rows import (
 from volbench.fio.logs.per_io_logs import (
     WAYS,
     Counts,
+    SeenWindows,
     add_histograms,
     histogram_columns,
     wrong_histogram,
@@ -103,8 +104,10 @@ class LogSection:
         for job_number in sorted({job_number for _, job_number in self._logs}):
             single = [kind for kind in _PER_IO_PREFERENCE if self._single.get((kind, job_number))]
             if single:
-                tables = self._tables((single[0], job_number))
+                seen = SeenWindows(self.windows)
+                tables = seen.watched(self._tables((single[0], job_number)))
                 gathered.counts.add(tables, self.windows, kind=single[0])
+                gathered.jobs[job_number] = seen.span()
             else:
                 self._add_averaged(gathered, job_number)
             if ("clat_hist", job_number) in self._logs:
@@ -159,6 +162,9 @@ class LogSection:
             # A log without rows of this direction means that there was no I/O.
             logs = {role: of.get(way, Averages(self.windows)) for role, of in found.items()}
             gathered.averaged.setdefault(way, Totals()).add_job(logs)
+        if "iops" in found or "bw" in found:
+            rates = found.get("iops") or found.get("bw") or {}
+            gathered.jobs[job_number] = span_of([rate.means()[1] for rate in rates.values()])
 
     def _add_histogram(self, gathered: Gathered, job_number: int) -> None:
         head = self._heads["clat_hist", job_number]

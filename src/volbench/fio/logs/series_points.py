@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from volbench.fio.logs.averaged_logs import Totals
 from volbench.fio.logs.log_percentiles import BinStore, Triple
+from volbench.fio.logs.log_rows import Ints
 from volbench.fio.logs.per_io_logs import WAYS, Counts
 from volbench.fio.logs.time_grid import Floats, Windows, fitted
 from volbench.model.results.result import SeriesPoint
@@ -21,11 +22,24 @@ class Gathered:
         counts: of per-I/O logs.
         histograms: of histogram logs, by the cells of `Counts`.
         averaged: of averaged logs, by fio's direction number.
+        jobs: first window of each job's rows and the one after its last; None for a job whose rows
+            are too sparse to say when it ran.
     """
 
     counts: Counts
     histograms: BinStore
     averaged: dict[int, Totals]
+    jobs: dict[int, tuple[int, int] | None] = field(default_factory=dict)
+
+    def running(self, count: int) -> Ints | None:
+        """Return the number of jobs that ran through each window; None where that is unknown."""
+        spans = [span for span in self.jobs.values() if span is not None]
+        if len(spans) < len(self.jobs) or not spans:
+            return None
+        found = np.zeros(count, dtype=np.int64)
+        for first, end in spans:
+            found[first:end] += 1
+        return found
 
     def last(self) -> int:
         """Return the last whole window, -1 for none; the last one of per-I/O logs is partial."""
@@ -71,6 +85,7 @@ class _Columns:
     bw_bytes_per_s: Floats | None
     lat_mean_s: Floats
     lat_max_s: Floats
+    jobs_running: Ints | None
 
 
 def points_of(gathered: Gathered, way: int, windows: Windows, span: Span) -> list[SeriesPoint]:
@@ -135,6 +150,7 @@ def _columns(gathered: Gathered, way: int, windows: Windows, count: int) -> _Col
         bw,
         np.where(known, means / windows.per_second, np.nan),
         np.where(highest > 0, highest / windows.per_second, np.nan),
+        gathered.running(count),
     )
 
 
@@ -160,6 +176,7 @@ def _point(
         lat_p99_s=p99_s,
         lat_p999_s=p999_s,
         lat_max_s=highest,
+        jobs_running=_count_at(columns.jobs_running, slot),
     )
 
 
@@ -168,6 +185,10 @@ def _at(column: Floats | None, slot: int) -> float | None:
     if column is None:
         return None
     return float(column[slot]) if slot >= 0 else 0.0
+
+
+def _count_at(column: Ints | None, slot: int) -> int | None:
+    return None if column is None or slot < 0 else int(column[slot])
 
 
 def _known(column: Floats, slot: int) -> float | None:

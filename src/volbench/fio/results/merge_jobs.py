@@ -3,7 +3,8 @@
 fio's ``group_reporting`` mixes sections and their options (fio issues 2132 and 499), so the jobs of
 a section (``numjobs``) are reported separately and aggregated here:
 
-* totals are summed; a rate is the total over the longest runtime;
+* totals are summed; a rate is the total over the longest runtime, and beside it stands the sum of
+  the jobs' own rates, which is that of the time in which all of them ran;
 * counts, means, deviations and extremes of latencies are pooled exactly; percentiles come from the
   added bins; without the bins of all jobs there are none, for percentiles cannot be averaged;
 * ``*_min``, ``*_max`` and ``*_mean`` of rates are summed, as fio does for a group. So the minimum
@@ -73,6 +74,9 @@ def _merge_direction(parts: list[DirectionResult]) -> DirectionResult | None:
         runtime_s=runtime_s,
         iops=total_ios / runtime_s if timed and total_ios is not None else None,
         bw_bytes_per_s=io_bytes / runtime_s if timed else None,
+        iops_parallel=_combined(sum, [part.iops for part in parts]) if timed else None,
+        bw_parallel_bytes_per_s=_combined(sum, [part.bw_bytes_per_s for part in parts]),
+        parallel_s=min(part.runtime_s for part in parts),
         short_ios=_total([part.short_ios for part in parts]),
         drop_ios=_total([part.drop_ios for part in parts]),
         iops_min=_combined(sum, [part.iops_min for part in parts]),

@@ -82,9 +82,26 @@ class RunsNotNeeded:
 
 @dataclass(frozen=True)
 class Notice:
-    """A message to the user that is not an error."""
+    """A message to the user that is not an error; `host` if it concerns a single one."""
 
     message: str
+    host: str = ""
+
+
+@dataclass(frozen=True)
+class HostSilent:
+    """A host with active runs has stopped answering, reported once; its runs may continue."""
+
+    host: str
+    silent_s: float
+
+
+@dataclass(frozen=True)
+class HostBack:
+    """A host reported as silent answers again."""
+
+    host: str
+    silent_s: float
 
 
 @dataclass(frozen=True)
@@ -98,6 +115,14 @@ class CampaignEnded:
 
 
 Event = (
-    CampaignStarted | RunStarted | RunProgress | RunEnded | RunsNotNeeded | Notice | CampaignEnded
+    CampaignStarted
+    | RunStarted
+    | RunProgress
+    | RunEnded
+    | RunsNotNeeded
+    | Notice
+    | HostSilent
+    | HostBack
+    | CampaignEnded
 )
 Listener = Callable[[Event], None]

@@ -91,6 +91,7 @@ class Imported(Frozen):
         unreported_flags: options that this version of fio omits although they may have been set.
         read_as: fio version whose log format applies to logs without a result; empty where the
             result reports it.
+        folder: of the result below the imported path, without labels and numbers of repeats.
     """
 
     files: tuple[SourceFile, ...]
@@ -102,6 +103,7 @@ class Imported(Frozen):
     incomplete_sections: tuple[str, ...] = ()
     unreported_flags: tuple[str, ...] = ()
     read_as: str = ""
+    folder: str = ""
 
 
 class Run(Frozen):
@@ -229,6 +231,7 @@ class Campaign(Frozen):
         order: order of the measured runs.
         on_error: continue or stop after a failed run.
         allow_destroy: devices and files that the user allowed to be overwritten, as given.
+        wipe_signatures: allow these devices to hold filesystems and similar, as examined then.
         allow_shared_folder: allow root to measure in a folder writable by other users.
         command: the command line, secrets masked.
         cold_probe_roles: roles whose volumes are probed for coldness before the first run.
@@ -246,6 +249,7 @@ class Campaign(Frozen):
     order: Order = Order.LISTED
     on_error: OnError = OnError.CONTINUE
     allow_destroy: tuple[str, ...] = ()
+    wipe_signatures: bool = False
     allow_shared_folder: bool = False
     command: tuple[str, ...] = ()
     cold_probe_roles: tuple[FileName, ...] = ()

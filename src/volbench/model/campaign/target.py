@@ -32,6 +32,7 @@ class DevicePin(Frozen):
         serial: empty when the device reports none.
         model: empty when the device reports none.
         wwid: World Wide Name or NVMe identifier; empty when the device reports none.
+        by_id: its first name in /dev/disk/by-id; empty when udev gives it none.
         backing: device and inode of the file behind a loop device; empty for other devices.
         start_sector: first sector of a partition, in units of 512 bytes; 0 for other devices.
         boot_id: boot ID of the kernel that reported `diskseq`.
@@ -48,6 +49,7 @@ class DevicePin(Frozen):
     serial: str = ""
     model: str = ""
     wwid: str = ""
+    by_id: str = ""
     backing: str = ""
     start_sector: int = 0
     boot_id: str = ""

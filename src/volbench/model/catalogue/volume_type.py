@@ -32,8 +32,8 @@ class Rule(Document, Generic[Value]):
     per_tib: Value = Field(default=_ZERO, description="Added per TiB; kept as `per_gib`.")
     per_iops: Value = Field(default=_ZERO, description="Added per provisioned IOPS.")
     per_mib_s: Value = Field(default=_ZERO, description="Added per provisioned MiB/s.")
-    least: Value | None = Field(default=None, description="Minimum.")
-    most: Value | None = Field(default=None, description="Maximum.")
+    min: Value | None = Field(default=None, description="Minimum.")
+    max: Value | None = Field(default=None, description="Maximum.")
     above_bytes: Size = Field(
         default=0, alias="above", description="Applies to larger volumes only."
     )
@@ -83,10 +83,10 @@ class Provision(Document, Generic[Value]):
     included: Value | None = Field(
         default=None, description="Value by default; without it a value is required."
     )
-    least: Annotated[tuple[Rule[Value], ...], ONE_OR_MORE] = Field(
+    min: Annotated[tuple[Rule[Value], ...], ONE_OR_MORE] = Field(
         default=(), description="Minimum that can be provisioned."
     )
-    most: Annotated[tuple[Rule[Value], ...], ONE_OR_MORE] = Field(
+    max: Annotated[tuple[Rule[Value], ...], ONE_OR_MORE] = Field(
         description="Maximum that can be provisioned."
     )
 
@@ -110,8 +110,8 @@ class VolumeType(Frozen):
         checked: date of the last check, ISO 8601.
         note: restrictions that the limits do not cover.
         size_bytes: size of a fixed-size type; 0 for others.
-        least_bytes: minimum size.
-        most_bytes: maximum size.
+        min_bytes: minimum size.
+        max_bytes: maximum size.
         tiers: fixed-size types that volumes of this type are assigned to, ascending.
         buys_iops: range of provisioned IOPS; None where they cannot be provisioned.
         buys_bandwidth: range of provisioned bandwidth; None where it cannot be provisioned.
@@ -133,8 +133,8 @@ class VolumeType(Frozen):
     checked: str
     note: str = ""
     size_bytes: int = 0
-    least_bytes: int = 0
-    most_bytes: int = 0
+    min_bytes: int = 0
+    max_bytes: int = 0
     tiers: tuple[VolumeType, ...] = ()
     buys_iops: Provision[float] | None = None
     buys_bandwidth: Provision[float] | None = None
@@ -163,7 +163,7 @@ class VolumeType(Frozen):
     def _rules(self) -> Iterator[Rule[float]]:
         for provision in (self.buys_iops, self.buys_bandwidth):
             if provision is not None:
-                yield from (*provision.least, *provision.most)
+                yield from (*provision.min, *provision.max)
         yield from (*self.iops, *self.bandwidth, *self.write_iops, *self.write_bandwidth)
         yield from (*self.burst_iops, *self.burst_ios, *self.burst_bandwidth, *self.burst_bytes)
 

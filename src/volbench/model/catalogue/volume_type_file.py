@@ -93,8 +93,8 @@ class Limit(Document, Generic[Value]):
 class SizeRange(Document):
     """Range of volume sizes."""
 
-    least_bytes: Size = Field(alias="least", description="Minimum.")
-    most_bytes: Size = Field(alias="most", description="Maximum.")
+    min_bytes: Size = Field(alias="min", description="Minimum.")
+    max_bytes: Size = Field(alias="max", description="Maximum.")
 
 
 class WriteLimits(Document):
@@ -171,7 +171,7 @@ class TypesFile(Document):
             (
                 not (entry.size_bytes or sizes or entry.tiers),
                 "has no size",
-                "add sizes: {least: 1g, most: 16t}",
+                "add sizes: {min: 1g, max: 16t}",
             ),
             (not entry.has_limits, "has no limit", "add iops or bandwidth"),
             (
@@ -180,7 +180,7 @@ class TypesFile(Document):
                 "",
             ),
             (
-                sizes is not None and sizes.least_bytes > sizes.most_bytes,
+                sizes is not None and sizes.min_bytes > sizes.max_bytes,
                 "its minimum size is above its maximum size",
                 "",
             ),
@@ -223,8 +223,8 @@ class TypesFile(Document):
             source=source,
             checked=entry.checked or self.checked,
             size_bytes=entry.size_bytes,
-            least_bytes=sizes.least_bytes if sizes else int(bool(entry.size_bytes)),
-            most_bytes=sizes.most_bytes if sizes else entry.size_bytes,
+            min_bytes=sizes.min_bytes if sizes else int(bool(entry.size_bytes)),
+            max_bytes=sizes.max_bytes if sizes else entry.size_bytes,
             tiers=tuple(sorted(tiers, key=lambda tier: tier.size_bytes)),
             buys_iops=iops.provisioned,
             buys_bandwidth=bandwidth.provisioned,

@@ -142,11 +142,18 @@ SUMMARY: tuple[Column, ...] = (
     _real("runtime_s", "s", "Runtime of this direction, as reported by fio."),
     _whole("io_bytes", "bytes", "Bytes transferred."),
     _whole("total_ios", "", "I/Os completed."),
-    _real("iops", "1/s", "total_ios / runtime_s, as reported by fio."),
+    _real(
+        "iops",
+        "1/s",
+        "Rate while all jobs in parallel ran; as reported by fio where they ended together.",
+    ),
+    _real("iops_overall", "1/s", "total_ios / runtime_s, to the end of the longest job."),
     _real("iops_min", "1/s", "Minimum over fio's windows that have completions."),
     _real("iops_max", "1/s", "Maximum over fio's windows."),
     _real("iops_stddev", "1/s", "Standard deviation over fio's windows."),
-    _real("bw_bytes_per_s", "bytes/s", "io_bytes / runtime_s."),
+    _real("bw_bytes_per_s", "bytes/s", "As `iops`, of io_bytes."),
+    _real("bw_overall_bytes_per_s", "bytes/s", "io_bytes / runtime_s."),
+    _real("parallel_s", "s", "Time in which all jobs in parallel ran, at most runtime_s."),
     *_latency_columns(),
     _real("cpu_usr", "%", "CPU time in user space, per job."),
     _real("cpu_sys", "%", "CPU time in the kernel, per job."),
@@ -184,6 +191,11 @@ SUMMARY: tuple[Column, ...] = (
     ),
     _real("clock_bound_s", "s", "Maximum error of clock_offset_s."),
     _whole("client", "", "Index among the clients on its host, from 1; missing for one."),
+    _text(
+        "import_folder",
+        "Folder of an imported result, without labels and numbers of repeats; missing for runs of"
+        " volbench.",
+    ),
 )
 
 LABEL_PREFIX = "label_"
@@ -216,6 +228,12 @@ SERIES: tuple[Column, ...] = (
     _real("lat_p99_s", "s", "Percentile 99; NaN as the median."),
     _real("lat_p999_s", "s", "Percentile 99.9; NaN as the median."),
     _real("lat_max_s", "s", "Maximum; NaN where the logs contain means only."),
+    _whole(
+        "jobs_running",
+        "",
+        "Jobs in parallel that ran through the interval; fewer than at most makes it no rate of"
+        " the volume. Missing where unknown.",
+    ),
 )
 
 PERCENTILE_ROWS: tuple[Column, ...] = (
@@ -262,12 +280,24 @@ DEVICE: tuple[Column, ...] = (
     _real("writeback_bytes", "bytes", "Page cache under write-back at the end of the interval."),
     _real("io_pressure_some_percent", "%", "Time with some task stalled on I/O (PSI)."),
     _real("io_pressure_full_percent", "%", "Time with all tasks stalled on I/O (PSI)."),
+    _real("cpu_pressure_percent", "%", "Time with some task waiting for a CPU (PSI)."),
+    _real(
+        "tool_cpu_percent",
+        "%",
+        "CPU time of all tasks of fio or dd on the host, in percent of one CPU; NaN if unknown.",
+    ),
+    _real(
+        "tool_wait_percent",
+        "%",
+        "Time that these tasks were ready to run and had no CPU (run-queue delay), the same way.",
+    ),
     _real("swap_bytes_per_s", "bytes/s", "Bytes swapped in and out by the host."),
 )
 
 VERDICTS: tuple[Column, ...] = (
     *IDENTITY,
     _text("direction", "`read`, `write` or `trim`."),
+    _real("disturbed_percent", "%", "Share of intervals that the host disturbed."),
     _text("verdict", "`steady`, `drifting`, `stepped`, `noisy` or `too-short`, of the IOPS."),
     _real("from_s", "s", "Start of the evaluated window."),
     _real("to_s", "s", "End of the evaluated window."),
@@ -288,6 +318,7 @@ VERDICTS: tuple[Column, ...] = (
         "bottleneck", "`iops-limit`, `bandwidth-limit`, `latency`, `cache`, `cpu`, or `unknown` ..."
     ),
     _real("bottleneck_level", "", "Level of the bottleneck: 1/s for IOPS, bytes/s for bandwidth."),
+    _text("causes", "Causes of the level and of changes, the bottleneck first; joined by `, `."),
     _text("explanation", "Verdict and bottleneck explained, with evidence for and against."),
 )
 

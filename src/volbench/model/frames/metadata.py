@@ -67,7 +67,16 @@ def _fact(
 
 _FACTS = (
     _fact("tool", "string", Source.SUMMARY, Weight.REFUSE, "fio or dd."),
-    _fact("fio_version", "string", Source.SUMMARY, Weight.REFUSE, "Version of the tool."),
+    # Versions may be compared with reservations, but must never be pooled.
+    Fact(
+        "fio_version",
+        "string",
+        "",
+        Source.SUMMARY,
+        Weight.REFUSE,
+        Weight.REPORT,
+        "Version of the tool.",
+    ),
     _fact("rw", "string", Source.SUMMARY, Weight.REFUSE, "Access pattern."),
     _fact("direct", "bool", Source.SUMMARY, Weight.REFUSE, "Bypass of the page cache (O_DIRECT)."),
     _fact("block_bytes", "int", Source.SUMMARY, Weight.REFUSE, "Block size.", unit="bytes"),
@@ -98,6 +107,15 @@ _FACTS = (
     _fact("device_model", "string", Source.VOLUME, Weight.REPORT, "Model of the disk."),
     _fact("mount_options", "string", Source.VOLUME, Weight.REPORT, "Options of the mount."),
     _fact("volbench_version", "string", Source.CAMPAIGN, Weight.REPORT, "Version of volbench."),
+    Fact(
+        "import_folder",
+        "string",
+        "",
+        Source.SUMMARY,
+        Weight.REFUSE,
+        Weight.IGNORE,
+        "Folder of an imported result.",
+    ),
     # Volume types are a common subject of comparison, but must never be pooled.
     Fact(
         f"{LABEL_PREFIX}volume_type",

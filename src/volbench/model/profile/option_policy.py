@@ -50,7 +50,6 @@ PLAIN_TEXTS: Mapping[str, str] = {
     "filename_format": "as filename, with variables known before the run",
     "ignore_error": "names of errors",
     "ioengine": "an engine; those that leave the volume are refused",
-    "lockmem": "a size",
     "mem": "a kind of memory; a file for it is refused",
     "numa_cpu_nodes": "numbers of NUMA nodes",
     "numa_mem_policy": "a policy with numbers of NUMA nodes",
@@ -256,6 +255,11 @@ def _check_blocks(name: str, value: str, _table: OptionTable) -> None:
         raise InputError(f"{name} must be at least 1 byte", hint="write it like 4k")
 
 
+def _check_lockmem(_name: str, value: str, _table: OptionTable) -> None:
+    if not value.isdecimal():
+        raise InputError(f"lockmem {value!r} is not a number of bytes", hint="write it like 1g")
+
+
 def _check_jobs(_name: str, value: str, _table: OptionTable) -> None:
     if value == "0":
         raise InputError("numjobs must be at least 1", hint="fio fails with 0")
@@ -267,6 +271,7 @@ _CHECKS: Mapping[str, Callable[[str, str, OptionTable], None]] = {
     "ioengine": _check_engine,
     "read_iolog": _check_iolog,
     "bs": _check_blocks,
+    "lockmem": _check_lockmem,
     "ba": _check_blocks,
     "numjobs": _check_jobs,
 }

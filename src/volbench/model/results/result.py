@@ -63,6 +63,9 @@ class DirectionResult:
     bw_bytes_per_s: float | None
     short_ios: int | None = None
     drop_ios: int | None = None
+    iops_parallel: float | None = None
+    bw_parallel_bytes_per_s: float | None = None
+    parallel_s: float | None = None
     iops_min: float | None = None
     iops_max: float | None = None
     iops_mean: float | None = None
@@ -176,6 +179,7 @@ class SeriesPoint:
         lat_mean_s: mean latency of the interval's I/Os; None for none.
         lat_p50_s: from histogram or per-I/O logs, as the other percentiles; None without these.
         lat_max_s: None where the logs contain means or bins only.
+        jobs_running: jobs in parallel that ran through the interval; None where unknown.
     """
 
     direction: Direction
@@ -188,3 +192,4 @@ class SeriesPoint:
     lat_p99_s: float | None = None
     lat_p999_s: float | None = None
     lat_max_s: float | None = None
+    jobs_running: int | None = None

@@ -49,9 +49,9 @@ class Estimate:
             known duration.
         bytes_written: maximum, from sizes and declared limits; None when unbounded.
         is_most: whether some runs may end early or may not be needed.
-        least_runs: number of runs if steady state is reached as early as possible.
-        least_s: duration in that case; equal to `total_s` when no run may end early.
-        least_bytes: maximum bytes written in that case.
+        min_runs: number of runs if steady state is reached as early as possible.
+        min_s: duration in that case; equal to `total_s` when no run may end early.
+        min_bytes: bytes written in that case.
         bounded_bytes: maximum bytes written by runs limited by size or declared limits.
         unbounded: runs that write as much as possible in their time.
         untimed: runs not included in the durations.
@@ -63,9 +63,9 @@ class Estimate:
     total_s: float | None
     bytes_written: int | None
     is_most: bool = False
-    least_runs: int = 0
-    least_s: float | None = None
-    least_bytes: int | None = None
+    min_runs: int = 0
+    min_s: float | None = None
+    min_bytes: int | None = None
     bounded_bytes: int = 0
     unbounded: int = 0
     untimed: int = 0
@@ -88,9 +88,9 @@ def estimate(campaign: Campaign) -> Estimate:
         total_s=_total_s(runs, _most_s, before_s=probe_s),
         bytes_written=_total_bytes(runs),
         is_most=len(needed) < len(runs) or any(_may_end_before(run) for run in runs),
-        least_runs=len(needed),
-        least_s=_total_s(needed, _least_s, before_s=0.0),
-        least_bytes=_total_bytes(needed),
+        min_runs=len(needed),
+        min_s=_total_s(needed, _min_s, before_s=0.0),
+        min_bytes=_total_bytes(needed),
         bounded_bytes=sum(count or 0 for count in written),
         unbounded=written.count(None),
         untimed=sum(_own_s(run) is None for run in runs),
@@ -160,7 +160,7 @@ def _own_s(run: Run) -> float | None:
     return _by_limits_s(run) if own_s is None else own_s
 
 
-def _least_s(run: Run) -> float | None:
+def _min_s(run: Run) -> float | None:
     """Return the duration of a run that is steady in its first window."""
     most_s = _most_s(run)
     if most_s is None or run.until is None:

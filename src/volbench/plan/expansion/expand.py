@@ -38,6 +38,8 @@ class Terms:
         allow_destroy: devices and files that may be overwritten.
         command: the command line, for the record.
         sizes_bytes: sizes of the volumes that jobs warm, by role, where known.
+        clients_before: names of the clients of the campaign that this one repeats: a client of
+            another name has the seeds of one that does not take part again.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Terms:
     allow_destroy: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     sizes_bytes: Mapping[str, int] = field(default_factory=dict)
+    clients_before: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

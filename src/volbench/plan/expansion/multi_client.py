@@ -106,7 +106,7 @@ def expand_clients(
     _check_rounds(profiles, clients)
     check_length(profiles, terms, clients=len(clients))
     root = root_seed(profiles, terms)
-    fleet = _Fleet(clients)
+    fleet = _Fleet(clients, terms.clients_before)
     planned = [
         (step, number)
         for number, client in enumerate(clients)
@@ -132,14 +132,17 @@ def expand_clients(
 
 
 class _Fleet:
-    """The clients of a campaign: their names, and their shares of volumes."""
+    """The clients of a campaign: their names, seeds, and shares of volumes."""
 
-    def __init__(self, clients: Sequence[Client]) -> None:
+    def __init__(self, clients: Sequence[Client], before: Sequence[str]) -> None:
         self._clients = clients
         self._hosts = len({client.host.name for client in clients})
         most = max(client.number for client in clients)
         self._width = max(2, len(str(most)))
         self._shares: dict[str, list[Share]] = {}
+        names = [self.name(number) for number in range(len(clients))]
+        free = iter([name for name in before if name not in names])
+        self._seeded_as = {name: name if name in before else next(free, name) for name in names}
 
     def name(self, number: int) -> str:
         """Return the name of a client: ``vm01``, ``c03`` or ``vm01-c03``."""
@@ -166,7 +169,9 @@ class _Fleet:
             step,
             id_=f"{index:0{width}d}-{step.label}-r{step.repeat}-{name}",
             volume=client.volumes[step.job.role],
-            seed=derive(root, step.profile.name, step.label, str(step.repeat), name),
+            seed=derive(
+                root, step.profile.name, step.label, str(step.repeat), self._seeded_as[name]
+            ),
             limits=limits,
         )
         mine = usual.model_copy(

@@ -68,8 +68,8 @@ class _Given:
         value = rule.base + rule.per_gib * self.size_bytes / GIB
         value += rule.per_iops * (self.iops or 0.0)
         value += rule.per_mib_s * (self.bandwidth or 0.0) / _MIB
-        value = value if rule.least is None else max(value, rule.least)
-        return value if rule.most is None else min(value, rule.most)
+        value = value if rule.min is None else max(value, rule.min)
+        return value if rule.max is None else min(value, rule.max)
 
 
 def _tier(wanted: Wanted) -> VolumeType:
@@ -90,9 +90,9 @@ def _check_size(kind: VolumeType, size_bytes: int, named: VolumeType) -> None:
         if kind.needs_size:
             raise _no_size(kind)
         return
-    if not kind.least_bytes <= size_bytes <= kind.most_bytes:
-        low, high = format_size(kind.least_bytes), format_size(kind.most_bytes)
-        bounds = f"of at most {high}" if kind.size_bytes else f"from {low} to {high}"
+    if not kind.min_bytes <= size_bytes <= kind.max_bytes:
+        low, high = format_size(kind.min_bytes), format_size(kind.max_bytes)
+        bounds = f"of at high {high}" if kind.size_bytes else f"from {low} to {high}"
         raise InputError(
             f"there is no {named.name} volume of {format_size(size_bytes)}: they are {bounds}",
             hint="see: volbench volume-types list",
@@ -120,7 +120,7 @@ def _provisioned(given: _Given, name: str, chosen: float | None) -> float | None
             hint=f"leave {name} out: it follows from the type",
             context={"type": given.kind.name},
         )
-    least, most = given.lowest(provision.least), given.lowest(provision.most)
+    low, high = given.lowest(provision.min), given.lowest(provision.max)
     if chosen is None:
         if provision.included is None:
             raise InputError(
@@ -130,13 +130,13 @@ def _provisioned(given: _Given, name: str, chosen: float | None) -> float | None
                 hint=f'write it: "{given.kind.name} {_EXAMPLES[name]}"',
                 context={"type": given.kind.name},
             )
-        return provision.included if most is None else min(provision.included, most)
-    if (least is not None and chosen < least) or (most is not None and chosen > most):
+        return provision.included if high is None else min(provision.included, high)
+    if (low is not None and chosen < low) or (high is not None and chosen > high):
         size = f" of {format_size(given.size_bytes)}" if given.size_bytes else ""
-        low = "" if least is None else f"from {written(least)} "
-        high = "" if most is None else f"to {written(most)}"
+        start = "" if low is None else f"from {written(low)} "
+        end = "" if high is None else f"to {written(high)}"
         raise InputError(
-            f"{given.kind.name}{size} can have {low}{high}, not {written(chosen)}".replace(
+            f"{given.kind.name}{size} can have {start}{end}, not {written(chosen)}".replace(
                 "  ", " "
             ),
             hint=f"see: volbench volume-types show {given.kind.name}",

@@ -69,7 +69,7 @@ def render_xlsx(frames: Mapping[str, pd.DataFrame]) -> bytes:
     for name, frame in frames.items():
         _fill_sheet(workbook.create_sheet(name[:31]), frame, frame_name=name)
     if _has_results(frames.get("summary")):
-        _fill_charts(workbook.create_sheet("charts"), *_points(frames["summary"]))
+        _fill_charts(workbook.create_sheet("charts"), *_points(frames))
     _explain(workbook.create_sheet("columns"), frames)
     stream = io.BytesIO()
     workbook.save(stream)
@@ -115,10 +115,11 @@ def _has_results(summary: pd.DataFrame | None) -> bool:
     return whole and summary is not None and not measured(summary).empty
 
 
-def _points(summary: pd.DataFrame) -> tuple[list[list[object]], str]:
+def _points(frames: Mapping[str, pd.DataFrame]) -> tuple[list[list[object]], str]:
     """Return a row for each job and direction, in people's units, and the kind of latency."""
-    results, kind = with_latencies(summary, ("p50", "p99", "mean"))
-    pooled = per_job(results, ["iops", "bw_bytes_per_s", "mean", "p50", "p99"])
+    results, kind = with_latencies(frames["summary"], ("p50", "p99", "mean"))
+    columns = ["iops", "bw_bytes_per_s", "mean", "p50", "p99"]
+    pooled = per_job(results, columns, histogram=frames.get("histogram"), kind=kind)
     several = pooled.groupby("label")["direction"].transform("nunique") > 1
     names = pooled["label"].where(~several, pooled["label"] + ", " + pooled["direction"])
     rows: list[list[object]] = []

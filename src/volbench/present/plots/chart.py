@@ -9,7 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import KEY, key_of, left_out, measured
+from volbench.analyse.frames.job_frames import left_out, measured
+from volbench.analyse.frames.repeats import KEY, key_of
 from volbench.errors import InputError
 from volbench.model.frames.columns import FRAMES, ON_DEMAND
 from volbench.present.formatting import printable

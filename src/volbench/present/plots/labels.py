@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import COLOUR, KEY, key_of, of_measured
+from volbench.analyse.frames.job_frames import COLOUR, of_measured
 from volbench.analyse.frames.job_frames import labels as job_labels
+from volbench.analyse.frames.repeats import KEY, key_of
 from volbench.present.formatting import Row, flag, number, pattern, printable, size, text
 from volbench.present.plots.description import IDENTITY, Panel, Plot, Series, grid
 from volbench.present.plots.marks import Dash

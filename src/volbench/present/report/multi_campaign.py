@@ -66,7 +66,7 @@ def multi_campaign_section(content: MultiCampaignContent) -> MultiCampaignSectio
     """Return the section that compares several campaigns."""
     summary = content.frames["summary"]
     campaigns = [str(name) for name in summary["campaign"].dropna().unique()]
-    rows = pooled_by_campaign(summary)
+    rows = pooled_by_campaign(content.frames)
     shared = sum(len(by_campaign) == len(campaigns) for by_campaign in rows.values())
     sentences = [
         f"{len(campaigns)} campaigns: {', '.join(campaigns)}.",
@@ -116,7 +116,7 @@ def verdicts_table(comparison: Comparison) -> DataTable:
 
 
 def _verdict(row: Compared) -> list[Cell]:
-    ratio = f"{row.interval.estimate!r}" if row.interval else ""
+    ratio = "" if math.isnan(row.ratio) else f"{row.ratio!r}"
     job = ", ".join([row.label, *row.by.values()])
     name = measure_name(row.measure)
     repeats = f"{row.base_group.repeats} and {row.candidate_group.repeats}"
@@ -177,16 +177,17 @@ def _total(row: Row) -> list[Cell]:
     ]
 
 
-def pooled_by_campaign(summary: pd.DataFrame) -> dict[str, dict[str, Row]]:
-    """Return job and direction to campaign to the median of its repeats.
+def pooled_by_campaign(frames: Mapping[str, pd.DataFrame]) -> dict[str, dict[str, Row]]:
+    """Return job and direction to campaign to what its repeats are pooled to.
 
     Args:
-        summary: with the rows of several campaigns.
+        frames: with the rows of several campaigns.
     """
-    with_p99, _ = with_latencies(summary, ("p99",))
+    with_p99, kind = with_latencies(frames["summary"], ("p99",))
+    bins = frames.get("histogram")
     found: dict[str, dict[str, Row]] = {}
     for campaign, rows in with_p99[with_p99["direction"] != "sync"].groupby("campaign", sort=False):
-        for row in records(per_job(rows, list(METRICS))):
+        for row in records(per_job(rows, list(METRICS), histogram=bins, kind=kind)):
             name = f"{text(row, 'label')}, {text(row, 'direction')}"
             found.setdefault(name, {})[str(campaign)] = row
     return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -43,6 +44,7 @@ class Outcome:
     repeats: int
     runs: tuple[str, ...] = ()
     buffered: bool = False
+    p99_of: str = ""
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,8 @@ def _outcome(runs: Sequence[Sequence[Row]]) -> Outcome:
         direct=all(_bypasses_cache(row) is True for rows in runs for row in rows),
         iops=_median(sum(number(row, "iops") for row in rows) for rows in runs),
         bw_bytes_per_s=_median(sum(number(row, "bw_bytes_per_s") for row in rows) for rows in runs),
-        p99_s=_median(max(latency(row, "p99").seconds for row in rows) for rows in runs),
+        p99_s=_one_of(max(latency(row, "p99").seconds for row in rows) for rows in runs),
+        p99_of=latency(first, "p99").column,
         limit_iops=number(first, "limit_iops"),
         limit_bw_bytes_per_s=number(first, "limit_bw_bytes_per_s"),
         repeats=len(runs),
@@ -102,6 +105,12 @@ def _median(values: Iterable[float]) -> float:
     """Return the median of the known values, NaN for none."""
     known = [value for value in values if not math.isnan(value)]
     return statistics.median(known) if known else math.nan
+
+
+def _one_of(values: Iterable[float]) -> float:
+    """Return the middle one of the known values: percentiles are not averaged."""
+    known = [value for value in values if not math.isnan(value)]
+    return statistics.median_high(known) if known else math.nan
 
 
 def _setting(row: Row) -> str:
@@ -137,12 +146,29 @@ def key_numbers(found: Sequence[Outcome], *, invalid: Collection[str] = ()) -> l
     numbers = []
     for label, measure, show, sign in measures:
         ranked = [(sign * measure(o), o) for o in chosen if not math.isnan(measure(o))]
+        name = f"{label}, {kind}"
+        if sign < 0:
+            ranked, name = _of_one_kind(ranked, name)
         if ranked:
             score, winner = max(ranked, key=lambda pair: pair[0])
             source = f"{winner.job}: {winner.setting}"
+            if len(ranked) < len(chosen):
+                source += f"; {len(ranked)} of {len(chosen)} jobs report it"
             share = _share_of_limit(label, winner)
-            numbers.append(KeyNumber(f"{label}, {kind}", show(sign * score), source, share))
+            numbers.append(KeyNumber(name, show(sign * score), source, share))
     return numbers
+
+
+def _of_one_kind(
+    ranked: list[tuple[float, Outcome]], name: str
+) -> tuple[list[tuple[float, Outcome]], str]:
+    """Return the outcomes with the kind of latency that most report, and a name that says it."""
+    kinds = Counter(outcome.p99_of for _, outcome in ranked)
+    if not kinds:
+        return [], name
+    [(kind, _)] = kinds.most_common(1)
+    word = "completion" if kind.startswith("clat") else "total"
+    return [pair for pair in ranked if pair[1].p99_of == kind], f"{name}, {word} latency"
 
 
 def _share_of_limit(label: str, outcome: Outcome) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from volbench.analyse.compare.comparison import Comparison
 from volbench.analyse.compare.comparison_result import Compared, middle, row_of
+from volbench.analyse.compare.comparison_summary import headlines, means_over_workloads
 from volbench.analyse.compare.repeat_statistics import Group
 from volbench.model.frames.column_names import Measure
 from volbench.present.tables.table import IDENTITY, Column, Table
@@ -13,14 +14,17 @@ from volbench.units import format_count, format_latency, format_rate
 
 
 def comparison_table(comparison: Comparison) -> Table[Compared]:
-    """Return a row for each comparison, with notes that explain the verdicts."""
+    """Return a row for each comparison under the answer, with notes that explain the verdicts."""
+    answer = headlines(comparison)
     return Table(
         "comparison",
         _columns(comparison.rows),
         comparison.rows,
         record=row_of,
+        title=" ".join(answer),
         notes=[*notes(comparison), *comparison.remarks],
         document={
+            "summary": answer,
             "confidence": comparison.confidence,
             "comparisons": [row_of(row) for row in comparison.rows],
             "remarks": [*notes(comparison), *comparison.remarks],
@@ -40,6 +44,7 @@ def notes(comparison: Comparison) -> list[str]:
         )
     elif tested:
         lines.append(f"Confidence of the intervals: {share}.")
+    lines += means_over_workloads(comparison)
     units = {row.contrast.unit for row in tested if row.contrast}
     if "repeats" in units:
         lines.append("n = 1 volume per side: does not generalise to the volume type.")

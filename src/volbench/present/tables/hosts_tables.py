@@ -10,6 +10,7 @@ from typing import Any
 
 from volbench.model.campaign.host import Host, HostKind, Inventory
 from volbench.model.campaign.planned_run import RunState
+from volbench.model.campaign.run_secrets import masked_host
 from volbench.model.results.provenance import VolumeFacts
 from volbench.present.formatting import Row, printable
 from volbench.present.tables.table import IDENTITY, Column, Table, text_table
@@ -26,7 +27,7 @@ def hosts_table(inventory: Inventory) -> Table[Any]:
             "host": host.name,
             "address": _address(host),
             "user": host.user or "",
-            "volumes": _pairs(host.volumes),
+            "volumes": _pairs(masked_host(host).volumes),
             "labels": _pairs(host.labels),
             "groups": ", ".join(groups[host.name]),
         }
@@ -41,7 +42,8 @@ def hosts_table(inventory: Inventory) -> Table[Any]:
         notes=[f"hosts: {len(rows)}"],
     )
     document = [
-        {**host.model_dump(mode="json"), "groups": groups[host.name]} for host in inventory.hosts
+        {**masked_host(host).model_dump(mode="json"), "groups": groups[host.name]}
+        for host in inventory.hosts
     ]
     return replace(table, document=document)
 

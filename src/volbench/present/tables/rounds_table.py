@@ -76,7 +76,7 @@ def _record(
         "steady": found.is_steady,
         "at_round": found.at_round,
         "rounds": found.rounds,
-        "most": found.most,
+        "max_rounds": found.max_rounds,
         "window": found.window,
         "variables": [_variable_record(variable) for variable in found.variables],
         "matrices": {metric.value: records(matrix) for metric, matrix in matrices.items()},

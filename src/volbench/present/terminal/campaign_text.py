@@ -72,15 +72,15 @@ def estimate_words(estimate: Estimate, *, bill: object = None) -> str:
 def _time(estimate: Estimate) -> str:
     if estimate.total_s is None:
         return "limited by sizes alone"
-    most, least_s = _spoken(estimate.total_s), estimate.least_s
+    most, min_s = _spoken(estimate.total_s), estimate.min_s
     if not estimate.is_most:
         words = f"about {most}"
-    elif least_s is not None and _spoken(least_s) != most:
-        words = f"at least {_spoken(least_s)}, at most {most}"
+    elif min_s is not None and _spoken(min_s) != most:
+        words = f"at least {_spoken(min_s)}, at most {most}"
     else:
         words = f"at most {most}"
-    if estimate.least_runs < estimate.runs:
-        words += f" ({estimate.least_runs} to {estimate.runs} runs)"
+    if estimate.min_runs < estimate.runs:
+        words += f" ({estimate.min_runs} to {estimate.runs} runs)"
     if estimate.untimed:
         words += f", plus {_runs(estimate.untimed)} limited by size, not time"
     return words
@@ -92,7 +92,7 @@ def _spoken(seconds: float) -> str:
 
 
 def _written(estimate: Estimate) -> str:
-    most, least = estimate.bytes_written, estimate.least_bytes
+    most, least = estimate.bytes_written, estimate.min_bytes
     if most is None and not estimate.bounded_bytes:
         return "limited by time alone"
     words = f"at most {format_capacity(estimate.bounded_bytes)}"

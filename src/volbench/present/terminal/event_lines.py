@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from volbench.model.campaign.event import CampaignEnded, Event, Notice, RunEnded, RunsNotNeeded
+from volbench.model.campaign.event import (
+    CampaignEnded,
+    Event,
+    HostBack,
+    HostSilent,
+    Notice,
+    RunEnded,
+    RunsNotNeeded,
+)
 from volbench.model.campaign.planned_run import RunState
 from volbench.present.formatting import printable
 from volbench.present.terminal.campaign_text import first_line
@@ -22,22 +30,36 @@ def lasting_line(event: Event, tally: Tally) -> Line | None:
         event: that was reported.
         tally: of the events before it.
     """
+    if isinstance(event, RunEnded):
+        return _ended_line(event, tally)
+    text = _text(event)
+    return None if text is None else plain_line(text)
+
+
+def _text(event: Event) -> str | None:
     match event:
-        case RunEnded():
-            return _ended_line(event, tally)
         case RunsNotNeeded():
             count = len(event.runs)
             what = "1 run is" if count == 1 else f"{count} runs are"
-            return plain_line(f"{what} not needed: {event.reason}")
+            return f"{what} not needed: {event.reason}"
         case Notice():
-            return plain_line(f"note: {event.message}")
+            return f"note: {event.message}"
+        case HostSilent():
+            silent = format_duration(round(event.silent_s))
+            return f"{event.host} has not answered for {silent}; its runs may continue"
+        case HostBack():
+            return f"{event.host} answers again after {format_duration(round(event.silent_s))}"
         case CampaignEnded():
-            counts = [f"{len(event.finished)} finished"]
-            counts += [f"{len(event.failed)} failed"] if event.failed else []
-            counts += [f"{len(event.not_needed)} not needed"] if event.not_needed else []
-            counts += [f"{len(event.left)} not run"] if event.left else []
-            return plain_line(f"campaign ended: {', '.join(counts)}")
+            return _counts(event)
     return None
+
+
+def _counts(event: CampaignEnded) -> str:
+    counts = [f"{len(event.finished)} finished"]
+    counts += [f"{len(event.failed)} failed"] if event.failed else []
+    counts += [f"{len(event.not_needed)} not needed"] if event.not_needed else []
+    counts += [f"{len(event.left)} not run"] if event.left else []
+    return f"campaign ended: {', '.join(counts)}"
 
 
 def plain_line(text: str) -> Line:

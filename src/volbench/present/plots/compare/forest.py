@@ -22,6 +22,7 @@ _VERDICTS = (
     Series(Verdict.SLOWER, "slower", "palette-1"),
     Series(Verdict.SAME, "same within the tolerance", "palette-2", "square"),
     Series(Verdict.NOT_SHOWN, Verdict.NOT_SHOWN.value, "muted", "circle"),
+    Series(Verdict.TOO_FEW, "no interval: too few repeats", "muted", "diamond"),
 )
 _SIDES = (Series("above", "", "ink", "right"), Series("below", "", "ink", "left"))
 """Markers of faster and slower point towards the estimate, so that greyscale prints show it."""
@@ -71,37 +72,38 @@ def _data(rows: Sequence[Compared], names: Sequence[str]) -> pd.DataFrame:
             "label": [row.label for row in rows],
             "direction": [row.direction for row in rows],
             "candidate": [row.candidate for row in rows],
-            "ratio": [own.estimate if own else math.nan for own in intervals],
+            "ratio": [row.ratio for row in rows],
             "ratio_low": [own.low if own else math.nan for own in intervals],
             "ratio_high": [own.high if own else math.nan for own in intervals],
             "verdict": [row.verdict.value for row in rows],
             "_metric": [measure_name(row.measure) for row in rows],
-            "_verdict": [row.verdict if row.interval else "" for row in rows],
+            "_verdict": ["" if math.isnan(row.ratio) else row.verdict for row in rows],
             "_shape": [_shape(row) for row in rows],
             "_row": [names.index(_name(row, rows)) for row in rows],
-            "_x": [1.0 if row.interval is None else row.interval.estimate for row in rows],
+            "_x": [1.0 if math.isnan(row.ratio) else row.ratio for row in rows],
             "_text": [_text(row) for row in rows],
         }
     )
 
 
 def _shape(row: Compared) -> str:
-    if row.verdict not in {Verdict.FASTER, Verdict.SLOWER} or row.interval is None:
+    if row.verdict not in {Verdict.FASTER, Verdict.SLOWER}:
         return str(row.verdict)
-    return "above" if row.interval.estimate > 1 else "below"
+    return "above" if row.ratio > 1 else "below"
 
 
 def _text(row: Compared) -> str:
     """Return the ratio, or why there is none; nothing for a difference that may be chance."""
-    if row.interval is None:
+    if math.isnan(row.ratio):
         return row.shortage
-    return "" if row.verdict is Verdict.NOT_SHOWN else f"{row.interval.estimate:.3g}x"
+    return "" if row.verdict is Verdict.NOT_SHOWN else f"{row.ratio:.3g}x"
 
 
 def _panel(data: pd.DataFrame, first: Compared) -> Panel:
     """Draw the rows of one metric, of which `first` has direction and tolerance."""
     tolerance = first.tolerance
     known, unknown = data[data["ratio"].notna()], data[data["ratio"].isna()]
+    judged = data[data["ratio_low"].notna()]
     better = "right" if first.measure.more_is_better else "left"
     ends = _limits(known, tolerance or 0)
     tolerated = (
@@ -119,7 +121,12 @@ def _panel(data: pd.DataFrame, first: Compared) -> Panel:
             *tolerated,
             marks.ReferenceLine(1.0, "x", dash="solid", width=0.9),
             marks.Whiskers(
-                known, by="_verdict", low="ratio_low", high="ratio_high", width=2.2, has_caps=False
+                judged,
+                by="_verdict",
+                low="ratio_low",
+                high="ratio_high",
+                width=2.2,
+                has_caps=False,
             ),
             marks.Points(known, by="_verdict", marker_of="_shape", x="ratio", y="_row", size=7),
             marks.Texts(
@@ -134,7 +141,8 @@ def _panel(data: pd.DataFrame, first: Compared) -> Panel:
 
 def _limits(known: pd.DataFrame, tolerance: float) -> tuple[float, float]:
     """Return the logarithms of the ends of an axis that shows every interval and 1."""
-    ends = [math.log(end) for name in ("ratio_low", "ratio_high") for end in known[name]]
+    names = ("ratio", "ratio_low", "ratio_high")
+    ends = [math.log(end) for name in names for end in known[name].dropna()]
     low = min([*ends, -_NARROWEST, math.log(1 - tolerance)])
     high = max([*ends, _NARROWEST, math.log(1 + tolerance)])
     margin = 0.08 * (high - low)

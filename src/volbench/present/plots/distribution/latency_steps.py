@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import COLOUR, KEY, in_steps, key_of
+from volbench.analyse.frames.job_frames import COLOUR, in_steps
+from volbench.analyse.frames.repeats import KEY, key_of
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot
 from volbench.present.plots.distribution.latency_curves import MISSING_BINS, NEEDS_BINS

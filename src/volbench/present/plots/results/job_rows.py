@@ -232,7 +232,8 @@ CPU = Kind(
 def read_latency(frames: Frames, _: Options) -> pd.DataFrame | str:
     """Return a row per job and direction with each percentile and ``latency``, the kind's name."""
     summary, kind = with_latencies(frames["summary"], _STATISTICS)
-    rows = labels.side_by_side(per_job(summary, _STATISTICS))
+    pooled = per_job(summary, _STATISTICS, histogram=frames["histogram"], kind=kind)
+    rows = labels.side_by_side(pooled)
     known = rows[rows[list(_STATISTICS)].notna().any(axis=1)].reset_index(drop=True)
     if not (known[list(_STATISTICS)] > 0).any(axis=None):
         return "no latency: no run reported any (dd does not measure it)"
@@ -262,7 +263,7 @@ def build_latency(rows: pd.DataFrame) -> Plot:
     span = max(high / low, 3.0)
     ends = (low / span**0.04, low * span**1.14)  # with room for the text at the right
     x = Axis(f"{rows['latency'].iloc[0].capitalize()} (logarithmic)", "latency", "log", ends)
-    note = "Points: median of the repeats" * _is_repeated(rows)
+    note = "Points: percentiles of the I/Os of all repeats" * _is_repeated(rows)
     return _rows_plot(
         rows,
         x,
@@ -295,6 +296,7 @@ LATENCY = Kind(
     read=read_latency,
     build=build_latency,
     describe=describe_latency,
+    frame_names=("summary", "histogram"),
     is_pooled=True,
     in_report=True,
 )

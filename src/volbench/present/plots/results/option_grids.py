@@ -10,11 +10,12 @@ import pandas as pd
 from volbench.analyse.frames.job_frames import (
     OPTIONS,
     SETTING,
-    key_of,
+    inseparable,
     swept_options,
     with_latencies,
 )
 from volbench.analyse.frames.job_frames import grid as grid_points
+from volbench.analyse.frames.repeats import FOLDER, key_of
 from volbench.present.formatting import number, pattern, printable, records
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot
@@ -26,7 +27,7 @@ from volbench.units import format_count, format_latency, format_size
 _ROW_IN, _TOWERS_IN = 0.36, 3.3
 _MOST_GRIDS, _MOST_TOWERS = 12, 4
 """Access patterns in one chart of cells, and of towers."""
-_STATISTICS = ("mean", "least", "greatest")
+_STATISTICS = ("mean", "min", "max")
 
 
 def _category_axis(label: str, names: Sequence[str]) -> Axis:
@@ -44,12 +45,14 @@ class Grid:
         points: a row per point with both options, ``iops``, ``mean_s`` and ``latency``, and its
             place ``_x`` and ``_y`` among the values of the options.
         x: option along the x axis; `y` likewise.
+        note: on jobs that are left out; empty for none.
     """
 
     name: str
     points: pd.DataFrame
     x: str
     y: str
+    note: str = ""
 
     def axis(self, option: str) -> Axis:
         """Return the axis of one of the options."""
@@ -75,12 +78,14 @@ def read_grids(frames: Frames, _: Options) -> Sequence[Grid] | str:
     x, y = sorted(options[:2], key=("iodepth", "numjobs", "block_bytes").index)
     summary, kind = with_latencies(frames["summary"], ("mean",))
     points = grid_points(summary, (x, y), ("iops", "mean")).assign(latency=LATENCY_KINDS[kind])
+    note = inseparable(frames["summary"], (x, y))
     if points.empty:
-        return "no grid: no pattern was measured with several values of both options"
+        return note or "no grid: no pattern was measured with several values of both options"
     groups = [group for _, group in points.groupby("line", sort=True)]
-    names = _names(groups, key_of(points, (*SETTING, *(n for n in OPTIONS if n not in (x, y)))))
+    setting = (*SETTING, FOLDER, "size_bytes", *(n for n in OPTIONS if n not in (x, y)))
+    names = _names(groups, key_of(points, setting))
     return [
-        Grid(name, _placed(group, name, x, y), x, y)
+        Grid(name, _placed(group, name, x, y), x, y, note)
         for name, group in zip(names, groups, strict=True)
     ]
 
@@ -131,6 +136,7 @@ def build_heatmap(grids: Sequence[Grid]) -> Plot:
             "Darker: higher",
             "Hatched: not measured",
             labels.not_shown(left_out, "patterns"),
+            grids[0].note,
         ),
         rows=every if left_out > 0 else None,
     )
@@ -151,7 +157,7 @@ def build_towers(grids: Sequence[Grid]) -> Plot:
         heights=(_TOWERS_IN,) * min(len(grids), _MOST_TOWERS),
         widths=(1.0, 1.0),
         legend="",
-        caption=(labels.not_shown(len(grids) - _MOST_TOWERS, "patterns"),),
+        caption=(labels.not_shown(len(grids) - _MOST_TOWERS, "patterns"), grids[0].note),
     )
 
 

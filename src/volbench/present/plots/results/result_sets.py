@@ -42,10 +42,15 @@ def read(frames: Frames, _: Options) -> pd.DataFrame | str:
     if COLOUR not in summary or summary[COLOUR].nunique() < 2:
         return "one set of results: name several folders, or a column of two values with --by"
     rated = summary[summary["direction"] != "sync"]
-    rows = labels.side_by_side(per_job(rated, [IOPS.column, BANDWIDTH.column, "mean", "p99"]))
+    rows = labels.side_by_side(_pooled(frames, rated, kind))
     job = rows.groupby(_JOB, sort=False, dropna=False).ngroup()
     placed = rows.assign(_row=rows.index + job, latency=LATENCY_KINDS[kind])
     return placed.rename(columns=_RENAMED)
+
+
+def _pooled(frames: Frames, rated: pd.DataFrame, kind: str) -> pd.DataFrame:
+    columns = [IOPS.column, BANDWIDTH.column, "mean", "p99"]
+    return per_job(rated, columns, histogram=frames["histogram"], kind=kind)
 
 
 def _ends(metric: Metric) -> tuple[str, str, str]:
@@ -132,5 +137,6 @@ SETS = Kind(
     read=read,
     build=build,
     describe=describe,
+    frame_names=("summary", "histogram"),
     is_pooled=True,
 )

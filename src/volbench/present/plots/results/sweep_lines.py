@@ -11,7 +11,13 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import OPTIONS, sweep, swept_options, with_latencies
+from volbench.analyse.frames.job_frames import (
+    OPTIONS,
+    inseparable,
+    sweep,
+    swept_options,
+    with_latencies,
+)
 from volbench.present.formatting import Row, number, pattern, records
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, grid
@@ -28,6 +34,7 @@ from volbench.present.plots.metrics import (
     log_limits,
     only_last_named,
 )
+from volbench.units import format_size
 
 _LOADS = ("iodepth", "numjobs")
 _WIDE = 30.0
@@ -45,11 +52,13 @@ class Sweep:
         points: a row per point with ``label``, the name of its line, and ``latency``.
         option: that is swept.
         metrics: that have any value.
+        note: on jobs that are left out; empty for none.
     """
 
     points: pd.DataFrame
     option: str
     metrics: Sequence[Metric]
+    note: str = ""
 
     @property
     def lines(self) -> list[str]:
@@ -85,7 +94,9 @@ def sweep_points(
         statistic, and ``latency``, the name of the latency's kind.
     """
     summary, kind = with_latencies(frames["summary"], tuple(statistics))
-    points = sweep(summary, option, [*columns, *statistics])
+    points = sweep(
+        summary, option, [*columns, *statistics], histogram=frames["histogram"], kind=kind
+    )
     names = _line_names(points, option) if len(points) else []
     named = points["line"].map(dict(enumerate(names)))
     renamed = {name: f"lat_{name}_s" for name in statistics}
@@ -97,10 +108,11 @@ def _line_names(points: pd.DataFrame, option: str) -> list[str]:
     heads = records(points.drop_duplicates("line").sort_values("line"))
     others = [name for name in OPTIONS if name != option]
     places = ["by"] if "by" in points else ["campaign", "profile", "host", "volume"]
+    places += ["import_folder", "rwmixread", "size_bytes"]
     candidates = [*places, "tool", "direct", "ioengine", *others]
     telling = [name for name in candidates if len({str(row[name]) for row in heads}) > 1]
     parts = [[pattern(row), *(_value(row, name) for name in telling)] for row in heads]
-    return [", ".join(dict.fromkeys(part)) for part in parts]
+    return [", ".join(dict.fromkeys(filter(None, part))) for part in parts]
 
 
 def _value(row: Row, name: str) -> str:
@@ -109,6 +121,10 @@ def _value(row: Row, name: str) -> str:
         return "direct" if value else "buffered"
     if name in OPTIONS and isinstance(value, (int, float)):
         return labels.option_named(name, value)
+    if name == "size_bytes" and isinstance(value, (int, float)):
+        return f"size {format_size(value)}"
+    if name == "rwmixread" and isinstance(value, (int, float)):
+        return f"{value:.0f} % reads" if value == value else ""  # noqa: PLR0124 - NaN
     return str(value)
 
 
@@ -119,9 +135,12 @@ def read_sweep(frames: Frames, _: Options) -> Sweep | str:
         return "nothing is swept: no jobs differ in queue depth, block size or numjobs alone"
     rates = [IOPS, BANDWIDTH] if options[0] == "block_bytes" else [IOPS]
     points = sweep_points(frames, options[0], ["p99"], [metric.column for metric in rates])
+    note = inseparable(frames["summary"], options[:1])
+    if points.empty:
+        return note
     latency = replace(P99_LATENCY, label=f"p99 of {points['latency'].iloc[0]}")
     metrics = [m for m in (*rates, latency) if points[m.column].notna().any()]
-    return Sweep(points, options[0], metrics) if metrics else "the sweep has no results"
+    return Sweep(points, options[0], metrics, note) if metrics else "the sweep has no results"
 
 
 def build_sweep(found: Sweep) -> Plot:
@@ -149,7 +168,7 @@ def build_sweep(found: Sweep) -> Plot:
         grid(only_last_named(panels), height_in=_SWEEP_IN),
         series=labels.line_series(found.lines),
         legend="right",
-        caption=(fewer,),
+        caption=(fewer, found.note),
         rows=every if fewer else None,
         shared_x=True,
     )
@@ -178,6 +197,7 @@ SWEEP = Kind(
     read=read_sweep,
     build=build_sweep,
     describe=describe_sweep,
+    frame_names=("summary", "histogram"),
     is_pooled=True,
     in_report=True,
 )
@@ -189,13 +209,14 @@ def read_knee(frames: Frames, _: Options) -> Sweep | str:
     if not options:
         return "no curve: it takes jobs that differ in queue depth or numjobs alone"
     points = sweep_points(frames, options[0], ["mean", "p99"], ["iops"])
+    note = inseparable(frames["summary"], options[:1])
     points = points.dropna(subset=["iops", "lat_mean_s"])
     if points.empty:
-        return "no curve: the jobs that differ in load have no latencies"
+        return note or "no curve: the jobs that differ in load have no latencies"
     power = points["iops"] / points["lat_mean_s"]
     knee = power == power.groupby(points["line"]).transform("max")
     metrics = [m for m in (MEAN_LATENCY, P99_LATENCY) if points[m.column].notna().any()]
-    return Sweep(points.assign(knee=knee), options[0], metrics)
+    return Sweep(points.assign(knee=knee), options[0], metrics, note)
 
 
 def build_knee(found: Sweep) -> Plot:
@@ -215,8 +236,9 @@ def build_knee(found: Sweep) -> Plot:
         legend="right",
         caption=(
             f"Along a curve the {labels.SHORT_NAMES[option]} grows",
-            "Ringed: the knee, where IOPS / mean latency is greatest (Kleinrock's power)",
+            "Ringed: the knee, where IOPS / mean latency has its maximum (Kleinrock's power)",
             fewer,
+            found.note,
         ),
         rows=every if fewer else None,
     )
@@ -264,5 +286,6 @@ KNEE = Kind(
     read=read_knee,
     build=build_knee,
     describe=describe_knee,
+    frame_names=("summary", "histogram"),
     is_pooled=True,
 )

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
+from volbench.analyse.frames.disturbed import grey_rows
 from volbench.analyse.frames.job_frames import measured
+from volbench.analyse.frames.observed import is_partial
 from volbench.present.formatting import printable, records
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Panel, Plot, Series, grid
@@ -30,6 +32,8 @@ MISSING_SERIES = "no series: the campaign was run with sample 0, or with dd alon
 _SERIES_IN, _LINES_IN = 1.2, 1.7
 _MOST_JOBS, _MOST_LINES = 24, 28
 """Maximum number of job rows, and number of distinguishable line styles."""
+GREY = "Grey: not all jobs in parallel ran, so the sum is no rate of the volume"
+NOISY = "Grey: the host disturbed the run (steal, waits for a CPU, other I/O)"
 _MANY = 12
 """Number of lines above which they are thinner."""
 
@@ -52,6 +56,8 @@ def read_series(frames: Frames, _: Options) -> _Jobs | str:
     rows = labels.labelled(frames["series"], frames["summary"])
     if rows.empty:
         return MISSING_SERIES
+    noisy = grey_rows(rows, frames["device"], frames["summary"])
+    rows = rows.assign(_grey=is_partial(rows) | noisy, _noisy=noisy)
     jobs = rows.groupby("label", sort=False)
     return _Jobs({str(label): job for label, job in jobs}, measured(frames["summary"]))
 
@@ -79,6 +85,8 @@ def build_series(jobs: _Jobs) -> Plot:
         ),
         caption=(
             "Solid: repeat 1; dashed, dotted: further repeats" * (repeats > 1),
+            GREY * any((job["_grey"] & ~job["_noisy"]).any() for job in shown.values()),
+            NOISY * any(job["_noisy"].any() for job in shown.values()),
             labels.not_shown(left_out, "jobs"),
         ),
         rows=_every(jobs) if left_out else None,
@@ -92,27 +100,38 @@ def _every(jobs: _Jobs) -> pd.DataFrame:
 def _row(jobs: _Jobs, label: str, job: pd.DataFrame) -> list[Panel]:
     """Return a panel for each metric of a job."""
     turns = (job["repeat"].astype(int) - 1) % len(labels.DASHES)
-    data = labels.identified(job, _NUMBERS)
+    data = labels.identified(job, (*_NUMBERS, "_grey"))
     data = data.assign(_series=job["direction"].astype(str) + "/" + turns.astype(str))
-    first, *others = (_panel(data, metric, jobs.results) for metric in _METRICS)
+    clear, grey = data[~data["_grey"]], data[data["_grey"]]
+    first, *others = (_panel(clear, grey, metric, jobs.results) for metric in _METRICS)
     return [replace(first, heading=labels.wrap_name(printable(label), columns=40)), *others]
 
 
-def _panel(data: pd.DataFrame, metric: Metric, results: pd.DataFrame) -> Panel:
-    """Draw one metric of one job, zeros as zeros and unknown values as a gap."""
-    known = data[metric.column].dropna()
+def _panel(data: pd.DataFrame, grey: pd.DataFrame, metric: Metric, results: pd.DataFrame) -> Panel:
+    """Draw one metric of one job, zeros as zeros and unknown values as a gap.
+
+    Args:
+        data: intervals that count.
+        grey: those that say nothing of the volume.
+        metric: to draw.
+        results: of the runs, for their limits.
+    """
+    every = pd.concat([data, grey]) if len(grey) else data
+    known = every[metric.column].dropna()
     top = 1.08 * float(known.max()) if len(known) else 0.0
-    own = results[results["run"].isin(data["run"])]
+    own = results[results["run"].isin(every["run"])]
     promised = declared(records(own), metric.limit, metric.format) if metric.limit else []
     limits, top = limits_along(promised, top=top)
     lines = marks.Lines(
         data, by="_series", group="run", x="t_s", y=metric.column, width=1.2, has_dots=True
     )
+    points = marks.Points(grey, series="muted", x="t_s", y=metric.column, size=3)
+    greys: tuple[marks.AnyMark, ...] = (points,) * bool(len(grey))
     nothing = marks.Texts(
         marks.text_at(0.5, 0.5, "n/a"), x_in="panel", y_in="panel", align="center", series="muted"
     )
-    parts: tuple[marks.AnyMark, ...] = (lines, *limits, *((nothing,) * known.empty))
-    return Panel(x=time_axis(float(data["t_s"].max())), y=metric.axis(top), marks=parts)
+    parts: tuple[marks.AnyMark, ...] = (lines, *greys, *limits, *((nothing,) * known.empty))
+    return Panel(x=time_axis(float(every["t_s"].max())), y=metric.axis(top), marks=parts)
 
 
 def describe_series(jobs: _Jobs) -> str:
@@ -135,7 +154,7 @@ def _span(rows: pd.DataFrame) -> str:
 SERIES = Kind(
     name="series",
     title="IOPS, bandwidth and latency over time",
-    frame_names=("summary", "series"),
+    frame_names=("summary", "series", "device"),
     help="IOPS, bandwidth and mean latency over time, a row of panels per job.",
     needs="a sample interval above 0",
     read=read_series,
@@ -150,7 +169,7 @@ def read_lines(frames: Frames, _: Options) -> pd.DataFrame | str:
     rows = labels.labelled(frames["series"], frames["summary"])
     if rows.empty:
         return MISSING_SERIES
-    return labels.identified(rows, _NUMBERS).assign(
+    return labels.identified(rows[~is_partial(rows)], _NUMBERS).assign(
         _line=rows["line"].astype(str), _run=rows["run"] + "/" + rows["direction"].fillna("?")
     )
 

@@ -42,7 +42,7 @@ class _WarmUps:
 def read(frames: Frames, options: Options) -> _WarmUps | str:
     """Return the curves and passes of the campaign."""
     summary = frames["summary"]
-    shown = curves(summary, frames["series"])
+    shown = curves(summary, frames["series"], frames.get("verdicts"))
     passes = [fill for fill in fills(summary) if len(fill.runs) > 1]
     # The pace of passes over the volume is nearer to that of its warm-up than a curve's.
     paces: Sequence[Curve | Fill] = passes or shown
@@ -252,7 +252,7 @@ def describe(found: _WarmUps) -> str:
 WARMUP = Kind(
     name="warmup",
     title="Warm-up",
-    frame_names=("summary", "series"),
+    frame_names=("summary", "series", "verdicts"),
     help="IOPS and latency from the first touch of a volume until it is warm.",
     needs="a first run that climbed or was repeated, or a warm-up in extents",
     read=read,

@@ -126,7 +126,41 @@ def _facts(scenario: Scenario) -> dict[str, object]:
         facts["blocks prepared concurrently"] = scenario.first_touch.parallel or "any number"
     if scenario.unwritten_reads == "instant":
         facts["reads of unwritten blocks"] = "answered at once"
-    return facts | _limits(scenario) | _events(scenario)
+    return facts | _limits(scenario) | _flash(scenario) | _events(scenario) | _noise(scenario)
+
+
+def _flash(scenario: Scenario) -> dict[str, object]:
+    facts: dict[str, object] = {}
+    if scenario.ssd is None:
+        return facts
+    if slc := scenario.ssd.slc_cache:
+        facts["SLC cache"] = f"{format_capacity(slc.size_bytes)}, then {slc.after:.0%} of the speed"
+    if collection := scenario.ssd.garbage_collection:
+        facts["garbage collection"] = (
+            f"after {format_capacity(collection.spare_bytes)}, {collection.speed:.0%} of the speed"
+        )
+    if thermal := scenario.ssd.thermal:
+        facts["thermal throttling"] = (
+            f"after {format_duration(thermal.after_s)}, {thermal.speed:.0%} of the speed"
+        )
+    if ramp := scenario.ssd.ramp_up:
+        facts["ramp-up"] = f"from {ramp.start:.0%} of the speed in {format_duration(ramp.for_s)}"
+    return facts
+
+
+def _noise(scenario: Scenario) -> dict[str, object]:
+    facts: dict[str, object] = {}
+    if scenario.noise is None:
+        return facts
+    if jitter := scenario.noise.jitter:
+        facts["jitter"] = f"{jitter.size:.0%} of the {jitter.of}'s speed"
+    bursts = {"neighbour": scenario.noise.neighbour, "stolen CPU time": scenario.noise.steal}
+    return facts | {
+        name: f"{burst.share:.0%} for {format_duration(burst.length_s)}, some every"
+        f" {format_duration(burst.every_s)}"
+        for name, burst in bursts.items()
+        if burst
+    }
 
 
 def _first_touches(scenario: Scenario) -> dict[str, object]:

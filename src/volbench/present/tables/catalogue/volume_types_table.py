@@ -45,7 +45,7 @@ def types_table(types: Mapping[str, VolumeType]) -> Table[VolumeType]:
 
 def type_cells(kind: VolumeType) -> list[str]:
     """Return the cells of a type under `HEADINGS`."""
-    sizes = f"{format_capacity(kind.least_bytes)} to {format_capacity(kind.most_bytes)}"
+    sizes = f"{format_capacity(kind.min_bytes)} to {format_capacity(kind.max_bytes)}"
     if kind.size_bytes:
         sizes = format_capacity(kind.size_bytes)
     if kind.tiers:
@@ -75,8 +75,8 @@ def type_cells(kind: VolumeType) -> list[str]:
 def _limit(provision: Provision[float] | None, rules: Rules, words: Words) -> str:
     if provision is None:
         return rules_text(rules, words) if rules else MISSING
-    least = _bracketed(rules_text(provision.least, words)) if provision.least else "0"
-    rule = f"{least} to {_bracketed(rules_text(provision.most, words))}"
+    least = _bracketed(rules_text(provision.min, words)) if provision.min else "0"
+    rule = f"{least} to {_bracketed(rules_text(provision.max, words))}"
     return (
         rule if provision.included is None else f"{words(provision.included)}; provisioned: {rule}"
     )
@@ -110,8 +110,8 @@ def _rule(rule: Rule[float], words: Words) -> str:
     parts = [words(rule.base)] if rule.base else []
     parts += [f"{words(amount)} per {unit}" for amount, unit in added if amount]
     clauses = [" + ".join(parts)]
-    clauses += [f"at least {words(rule.least)}"] if rule.least is not None else []
-    clauses += [f"at most {words(rule.most)}"] if rule.most is not None else []
+    clauses += [f"at least {words(rule.min)}"] if rule.min is not None else []
+    clauses += [f"at most {words(rule.max)}"] if rule.max is not None else []
     if rule.above_bytes:
         clauses.append(f"above {format_capacity(rule.above_bytes)}")
     if rule.below_bytes:

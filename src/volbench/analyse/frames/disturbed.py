@@ -1,0 +1,179 @@
+"""Intervals of a run that its host disturbed: steal, waits for a CPU, other I/O on the device.
+
+What the sampler saw beside each interval says whether the host or the volume slowed the run. The
+thresholds are volbench's own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from volbench.analyse.frames.observed import rate_per_s, results_of
+from volbench.analyse.frames.run_view import RunView, once
+from volbench.analyse.time.resample import covered, spread
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+STEAL, CPU, PRESSURE, OTHER = "steal", "waits for a CPU", "CPU pressure", "other I/O on the device"
+
+STEAL_PERCENT = 5.0
+WAIT_PERCENT = 5.0
+"""Run-queue delay of each job, in percent of the interval."""
+_PRESSURE_PERCENT = 25.0
+"""CPU pressure, where the run-queue delay of the tool is unknown."""
+_OTHER_SHARE = 0.25
+_OTHER_BYTES_PER_S = 1e6
+_COVERED = 0.5
+_LEAST_CLEAN = 8
+_LEAST_CLEAN_SHARE = 0.5
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """Disturbed intervals of a run.
+
+    Attributes:
+        t_s: ends of the intervals.
+        by: reason to the intervals that it disturbed.
+    """
+
+    t_s: Floats
+    by: Mapping[str, Flags]
+
+    @property
+    def flags(self) -> Flags:
+        """Whether anything disturbed each interval."""
+        found: Flags = np.zeros(len(self.t_s), dtype=bool)
+        for flags in self.by.values():
+            found = found | flags
+        return found
+
+    def at(self, t_s: Floats) -> Flags:
+        """Return the flags of some of the intervals, by their ends."""
+        found: Flags = np.isin(t_s, self.t_s[self.flags])
+        return found
+
+    def clean(self, t_s: Floats) -> Flags:
+        """Return the intervals to judge by: the undisturbed ones, or all where these are few."""
+        kept = ~self.at(t_s)
+        enough = kept.sum() >= max(_LEAST_CLEAN, _LEAST_CLEAN_SHARE * len(kept))
+        return kept if enough else np.ones(len(t_s), dtype=bool)
+
+
+@once
+def disturbed(view: RunView) -> Disturbance:
+    """Return the intervals of a run that its host disturbed."""
+    return disturbances(view.series, view.device, view.summary)
+
+
+@once
+def clean_rate_per_s(
+    view: RunView, column: str, *, direction: str | None = None
+) -> tuple[Floats, Floats]:
+    """Return time and a rate as `rate_per_s` does, without the intervals that the host disturbed.
+
+    Intervals in which nothing completed stay: a host that is busy slows a run, it does not stop it.
+    All stay where fewer than half are undisturbed.
+    """
+    t_s, rate = rate_per_s(view, column, direction=direction)
+    kept = disturbed(view).clean(t_s) | ~(rate > 0)
+    return t_s[kept], rate[kept]
+
+
+def waits_for_cpu(view: RunView) -> float:
+    """Return the mean run-queue delay of each job, in percent of the time; NaN if unknown."""
+    if view.device.empty or "tool_wait_percent" not in view.device:
+        return math.nan
+    host = view.device.drop_duplicates("t_s")
+    runtimes = [row["runtime_s"] for row in results_of(view)]
+    inside = (host["t_s"] > 0) & (host["t_s"] <= max(runtimes, default=math.inf))
+    waits = host[inside]["tool_wait_percent"].dropna()
+    return float(waits.mean()) / _jobs(view.summary) if len(waits) else math.nan
+
+
+def disturbances(series: pd.DataFrame, device: pd.DataFrame, summary: pd.DataFrame) -> Disturbance:
+    """Return the intervals of one run that the host disturbed.
+
+    Args:
+        series: its rows of the series frame.
+        device: its samples.
+        summary: its results.
+    """
+    t_s = np.unique(series["t_s"].to_numpy(dtype=float))
+    host = device.drop_duplicates("t_s").sort_values("t_s")
+    if not len(t_s) or host.empty:
+        return Disturbance(t_s, {})
+    width_s = float(np.median(np.diff(t_s))) if len(t_s) > 1 else float(t_s[0])
+    edges_s = np.concatenate([[t_s[0] - width_s], t_s])
+    ends, widths = (host[name].to_numpy(dtype=float) for name in ("t_s", "interval_s"))
+    is_seen = covered(ends, widths, edges_s) >= _COVERED
+
+    def beside(column: str) -> Floats:
+        known = host[host[column].notna()] if column in host else host.iloc[:0]
+        if known.empty:
+            return np.full(len(t_s), math.nan)
+        own = [known[name].to_numpy(dtype=float) for name in ("t_s", "interval_s", column)]
+        return spread(own[0], own[1], own[2], edges_s)
+
+    jobs = _jobs(summary)
+    wait = beside("tool_wait_percent")
+    found = {
+        STEAL: beside("steal_percent") >= STEAL_PERCENT,
+        CPU: wait / jobs >= WAIT_PERCENT,
+        OTHER: _other_io(series, device, summary, edges_s),
+    }
+    if np.isnan(wait).all():
+        found[PRESSURE] = beside("cpu_pressure_percent") >= _PRESSURE_PERCENT
+    return Disturbance(t_s, {name: flags & is_seen for name, flags in found.items()})
+
+
+def _jobs(summary: pd.DataFrame) -> float:
+    """Return the number of parallel jobs of a run; 1 where it is unknown."""
+    jobs = summary.drop_duplicates("group")["numjobs"].astype("float64")
+    return max(1.0, float(jobs.fillna(1.0).sum()))
+
+
+def _other_io(
+    series: pd.DataFrame, device: pd.DataFrame, summary: pd.DataFrame, edges_s: Floats
+) -> Flags:
+    """Return where a device moved clearly more than the run; nowhere where others are expected."""
+    nothing: Flags = np.zeros(len(edges_s) - 1, dtype=bool)
+    is_direct = summary["direct"].fillna(value=False).astype(bool).all()
+    has_clients = summary["step_start_s"].notna().any() or summary["client"].notna().any()
+    is_device = summary["volume_bytes"].notna().all()
+    rows = device[(device["level"] == "volume") & device["device"].notna()].sort_values("t_s")
+    if rows.empty or not is_direct or has_clients or not is_device:
+        return nothing
+    moved = (rows["read_bw_bytes_per_s"] + rows["write_bw_bytes_per_s"]).to_numpy(dtype=float)
+    ends, widths = (rows[name].to_numpy(dtype=float) for name in ("t_s", "interval_s"))
+    own = series.groupby("t_s")["bw_bytes_per_s"].sum(min_count=1).to_numpy(dtype=float)
+    # Neighbouring intervals count together, for the two clocks are some hundredths apart.
+    other = _smooth(spread(ends, widths, moved, edges_s) - own)
+    found: Flags = other > np.maximum(_OTHER_BYTES_PER_S, _OTHER_SHARE * np.nanmedian(own))
+    return found
+
+
+def _smooth(values: Floats) -> Floats:
+    """Return the smaller one of each interval and its mean with the neighbours."""
+    padded = np.pad(values, 1, mode="edge")
+    means: Floats = np.minimum(values, (padded[:-2] + padded[1:-1] + padded[2:]) / 3)
+    return means
+
+
+def grey_rows(series: pd.DataFrame, device: pd.DataFrame, summary: pd.DataFrame) -> Flags:
+    """Return which rows of the series of several runs the host disturbed."""
+    found: Flags = np.zeros(len(series), dtype=bool)
+    samples = dict(iter(device.groupby("run"))) if len(device) else {}
+    results = dict(iter(summary.groupby("run")))
+    for run, rows in series.reset_index(drop=True).groupby("run"):
+        if run in samples and run in results:
+            seen = disturbances(rows, samples[run], results[run])
+            found[rows.index] = seen.at(rows["t_s"].to_numpy(dtype=float))
+    return found

@@ -1,0 +1,150 @@
+"""Defaults of options from ``volbench.toml`` and the user's ``config.toml``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from volbench.errors import InputError, did_you_mean
+
+LOCAL_FILE = Path("volbench.toml")
+DEFAULT_RESULTS = "volbench-results"
+KEYS = {
+    "targets": "Role to device, file, directory or NBD URI, for run and measure.",
+    "inventory": "List of hosts, for run; --on on the command line leaves it out.",
+    "prices": "Price list, for price.",
+    "results": "Folder in which new campaign folders are made.",
+}
+"""Key to what it stands for."""
+_VERBS = {
+    "inventory": {"run": "inventory"},
+    "prices": {"price": "file"},
+}
+"""Key to the verbs that have it, with the name of their parameter."""
+_PATHS = {"inventory", "results"}
+
+
+@dataclass(frozen=True)
+class Default:
+    """A value with the file that it comes from.
+
+    Attributes:
+        value: text, or role to target for `targets`.
+        file: None for volbench's own default.
+    """
+
+    value: str | Mapping[str, str]
+    file: Path | None
+
+
+def read_configuration() -> dict[str, Default]:
+    """Return the configured defaults by key; the local file goes before the user's.
+
+    Raises:
+        InputError: a file cannot be read, or has an unknown key or a value of the wrong type.
+    """
+    found: dict[str, Default] = {}
+    for file in (user_file(), LOCAL_FILE):
+        if file.is_file():
+            found |= {key: Default(value, file) for key, value in _values(file)}
+    return found
+
+
+def user_file() -> Path:
+    """Return the path of the user's configuration, which may not exist."""
+    configured = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return Path(configured).expanduser() / "volbench" / "config.toml"
+
+
+def default_map(configuration: Mapping[str, Default]) -> dict[str, dict[str, object]]:
+    """Return the defaults of each verb's parameters, as click takes them."""
+    values = {key: default.value for key, default in configuration.items()}
+    targets = values.get("targets", {})
+    targets = {"data": targets} if isinstance(targets, str) else targets
+    named = [f"{role}={target}" for role, target in targets.items()]
+    by_verb: dict[str, dict[str, object]] = {
+        "run": {"targets": named} if named else {},
+        "measure": {"targets": list(targets.values())} if named else {},
+        "price": {},
+    }
+    for key, verbs in _VERBS.items():
+        for verb, parameter in verbs.items() if key in values else ():
+            by_verb[verb][parameter] = values[key]
+    return by_verb
+
+
+def results_folder() -> Path:
+    """Return the folder for new campaign folders."""
+    configuration: Mapping[str, Default] = click.get_current_context().find_root().obj or {}
+    found = configuration.get("results")
+    return Path(str(found.value) if found else DEFAULT_RESULTS)
+
+
+def unless_targets_are_given(
+    context: click.Context, option: click.Parameter, value: Path | None
+) -> Path | None:
+    """Leave out a configured inventory where ``--on`` names a target of this machine."""
+    is_configured = context.get_parameter_source(str(option.name)) is _FROM_FILE
+    given = context.get_parameter_source("targets") is click.core.ParameterSource.COMMANDLINE
+    return None if is_configured and given else value
+
+
+_FROM_FILE = click.core.ParameterSource.DEFAULT_MAP
+
+
+def say_what_is_configured() -> None:
+    """Print the defaults from files that the present command uses, on standard error."""
+    context = click.get_current_context()
+    configuration: Mapping[str, Default] = context.find_root().obj or {}
+    for key, default in configuration.items():
+        parameter = _VERBS.get(key, {}).get(str(context.info_name), key)
+        if context.params.get(parameter) and context.get_parameter_source(parameter) is _FROM_FILE:
+            click.echo(f"from {default.file}: {key} {text_of(default.value)}", err=True)
+
+
+def text_of(value: str | Mapping[str, str]) -> str:
+    """Return a value on one line."""
+    if isinstance(value, str):
+        return value
+    return ", ".join(f"{role}={target}" for role, target in value.items())
+
+
+def _values(file: Path) -> Iterator[tuple[str, str | dict[str, str]]]:
+    """Yield the keys and values of a file; relative paths are those from the file's folder."""
+    import tomllib
+
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(
+            f"{file} cannot be read: {error}", hint="see volbench config --help"
+        ) from error
+    for key, value in document.items():
+        if key not in KEYS:
+            raise InputError(
+                f"{file}: unknown key {key!r}",
+                hint=did_you_mean(key, list(KEYS), f"known: {', '.join(KEYS)}"),
+            )
+        if key == "targets":
+            yield key, _targets(file, value)
+        elif not isinstance(value, str) or not value:
+            raise InputError(f"{file}: {key} must be a text", hint=f'write {key} = "..."')
+        else:
+            yield key, str(file.parent / Path(value).expanduser()) if key in _PATHS else value
+
+
+def _targets(file: Path, value: object) -> dict[str, str]:
+    """Return role to target; a text is the target of the role ``data``."""
+    found = {"data": value} if isinstance(value, str) else value
+    if not isinstance(found, dict) or not all(
+        isinstance(target, str) and target for target in found.values()
+    ):
+        raise InputError(
+            f"{file}: targets must be a text or a table of texts",
+            hint='write targets = {data = "/data"}',
+        )
+    return {str(role): str(target) for role, target in found.items()}

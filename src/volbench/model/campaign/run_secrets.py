@@ -1,0 +1,80 @@
+"""Secrets of a plan: which runs need them, and a plan without them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from volbench.model.campaign.host import LOCAL, Host
+from volbench.model.campaign.planned_run import Campaign, Run
+from volbench.model.profile.secret_values import (
+    MASK,
+    mask_text,
+    merge_secrets,
+    option_variable,
+    split_secret,
+    target_variable,
+)
+
+
+def variables_of(run: Run) -> dict[str, str]:
+    """Return the environment variables of a run's secrets, each with what it is for."""
+    found = {}
+    if MASK in run.volume.target:
+        found[volume_variable(run)] = run.volume.target
+    for section in run.sections:
+        for name, value in run.effective(section).items():
+            if MASK in value:
+                found[option_variable(name)] = f"{name} of job {run.job}"
+    return found
+
+
+def volume_variable(run: Run) -> str:
+    """Return the environment variable of the password in the URI of a run's volume."""
+    return target_variable(run.host, run.volume.role, is_local=run.host == LOCAL)
+
+
+def missing_secrets(runs: Iterable[Run], known: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of secrets that are not known, each with what it is for."""
+    needed = {name: use for run in runs for name, use in variables_of(run).items()}
+    return {name: use for name, use in needed.items() if name not in known}
+
+
+def conceal(campaign: Campaign) -> tuple[Campaign, dict[str, str]]:
+    """Return a plan that holds no secrets, and the secrets of its options by variable.
+
+    Raises:
+        InputError: an option has two values.
+    """
+    found: list[tuple[str, str]] = []
+
+    def masked(options: Mapping[str, str]) -> dict[str, str]:
+        parts = {name: split_secret(name, value) for name, value in options.items()}
+        found.extend((option_variable(name), secret) for name, (_, secret) in parts.items())
+        return {name: value for name, (value, _) in parts.items()}
+
+    runs = tuple(
+        run.model_copy(
+            update={
+                "options": masked(run.options),
+                "sections": tuple(
+                    part.model_copy(update={"options": masked(part.options)})
+                    for part in run.sections
+                ),
+                "note": mask_text(run.note),
+                "volume": run.volume.model_copy(update={"target": mask_text(run.volume.target)}),
+            }
+        )
+        for run in campaign.runs
+    )
+    hosts = tuple(map(masked_host, campaign.hosts))
+    return campaign.model_copy(update={"runs": runs, "hosts": hosts}), merge_secrets(found)
+
+
+def masked_host(host: Host) -> Host:
+    """Return a host without passwords in its targets."""
+    return host.model_copy(
+        update={
+            "volumes": {role: mask_text(target) for role, target in host.volumes.items()},
+            "allow_destroy": tuple(map(mask_text, host.allow_destroy)),
+        }
+    )

@@ -1,0 +1,63 @@
+"""The answer of a comparison in a sentence, and the mean over workloads that ran once."""
+
+from __future__ import annotations
+
+import re
+
+import pandas as pd
+import pytest
+
+from tests.analyse.compared_rows import no_findings, rows_of
+from volbench.analyse.compare.comparison import Comparison, Question, compare
+from volbench.analyse.compare.comparison_summary import headlines, means_over_workloads
+
+
+def compared(base: pd.DataFrame, candidate: pd.DataFrame) -> Comparison:
+    """Compare IOPS and p99 of two sides named A and B."""
+    sides = {"A": base, "B": candidate}
+    return compare(sides, dict.fromkeys(sides, no_findings()), Question(metrics=("iops", "p99")))
+
+
+def jobs(levels: dict[str, float], *, repeats: int = 5, seed: int = 1) -> pd.DataFrame:
+    """Return jobs whose pattern is the part of their name before the number."""
+    return pd.concat(
+        [
+            rows_of(level, job=name, repeats=repeats, seed=seed, rw=name.rstrip("0123456789"))
+            for name, level in levels.items()
+        ]
+    )
+
+
+def test_the_answer_names_kinds_of_workloads() -> None:
+    """A kind with one workload has its interval, several are counted, equal ones stand last."""
+    base = {"randread1": 1000.0, "read1": 1000.0, "randread2": 1000.0}
+    [answer] = headlines(compared(jobs(base), jobs({**base, "read1": 1180.0}, seed=2)))
+    assert answer.startswith("B against A, iops: ")
+    size, low, high = map(
+        float,
+        re.search(
+            r"([\d.]+) % faster for sequential reads \([\d.]+ % CI ([\d.]+) to ([\d.]+) %", answer
+        ).groups(),  # type: ignore[union-attr]  # no match fails the test
+    )
+    assert low < 18 < high
+    assert size == pytest.approx(18, abs=2)
+    assert answer.endswith("no significant difference for random reads.")
+    [counted] = headlines(compared(jobs(base), jobs({**base, "randread2": 700.0}, seed=2)))
+    assert "random reads: slower for 1 of 2" in counted
+
+
+def test_one_run_a_side_has_ratios_and_no_interval() -> None:
+    """The geometric mean of 2, 1 and 1/2 is 1; no sentence claims a difference."""
+    base = dict.fromkeys(("randread1", "randread2", "randread3"), 1000.0)
+    changed = {"randread1": 2000.0, "randread2": 1000.0, "randread3": 500.0}
+    exact = compared(
+        jobs(base, repeats=1).assign(iops=[1000.0] * 3),
+        jobs(changed, repeats=1).assign(iops=list(changed.values())),
+    )
+    [answer] = headlines(exact)
+    assert "-50 % to 2x over 3 workloads (no interval)" in answer
+    assert "faster" not in answer
+    sentence = means_over_workloads(exact)[0]
+    assert "geometric mean of 3 workloads 1 times the base, from 0.5 to 2;" in sentence
+    assert "no interval" in sentence
+    assert not means_over_workloads(compared(jobs(base), jobs(changed, seed=2)))

@@ -1,0 +1,105 @@
+"""What the host did to a run is not taken for the volume's behaviour."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from tests.analyse.findings.conftest import (
+    BLOCK,
+    IOPS,
+    SECONDS,
+    Row,
+    a_run,
+    a_view,
+    device_samples,
+    found,
+    series_rows,
+    summary_row,
+)
+from volbench.analyse.bottleneck.cause import Cause
+from volbench.analyse.findings import find
+from volbench.analyse.frames.campaign_context import Context
+from volbench.analyse.frames.disturbed import disturbed
+from volbench.analyse.frames.run_view import RunView
+from volbench.model.results.finding import Severity
+
+NOISY = range(20, 32)
+"""Seconds that the host disturbed, in which a steady volume of 1,000 IOPS gave 700."""
+
+
+def disturbed_run(noise: Row, *, rates: Sequence[float] | None = None, **usual: object) -> RunView:
+    """Return a run with twelve disturbed seconds and what the sampler saw in them."""
+    run = a_run()
+    seen = [700.0 if second in NOISY else IOPS for second in range(SECONDS)]
+    samples = device_samples(run, **usual)
+    for sample in samples:
+        # The interval that ends at t_s is that of the second before it.
+        if int(str(sample["t_s"]).partition(".")[0]) - 1 in NOISY:
+            sample.update({"write_bw_bytes_per_s": 700.0 * BLOCK} | noise)
+    summary = [summary_row(run, direct=True, volume_bytes=64 << 30)]
+    return a_view(run, summary=summary, series=series_rows(run, rates or seen), device=samples)
+
+
+@pytest.mark.parametrize(
+    ("noise", "words"),
+    [
+        ({"steal_percent": 20.0}, "steal"),
+        ({"tool_wait_percent": 25.0}, "waits for a CPU"),
+        ({"cpu_pressure_percent": 60.0}, "CPU pressure"),
+        ({"read_bw_bytes_per_s": 20e6}, "other I/O"),
+    ],
+)
+def test_disturbed_seconds_are_counted_and_left_out(noise: Row, words: str) -> None:
+    """A fall by 30 % beside steal, waits or foreign I/O is no step of the volume."""
+    view = disturbed_run(noise)
+    flags = disturbed(view).flags
+    assert set(np.flatnonzero(flags)) == set(NOISY)
+    context = Context((view,))
+    assert context.steadiness(view, "write").changes == ()
+    assert not {cause.cause for cause in context.explanations(view)} & {Cause.NEIGHBOUR}
+    (entry,) = found(view, rule="host-noise")
+    assert words in entry.message
+    assert "12 of 60" in entry.message
+    assert entry.severity is Severity.WARNING
+    assert entry.evidence["clean_iops"] == IOPS
+
+
+def test_a_fall_without_noise_is_the_volumes() -> None:
+    """The same fall with a quiet host stays a fall."""
+    view = disturbed_run({"steal_percent": 0.0})
+    assert Context((view,)).steadiness(view, "write").changes
+    assert not found(view, rule="host-noise")
+
+
+def test_where_most_is_disturbed_the_host_is_the_cause() -> None:
+    """With two thirds of the run disturbed nothing is left out, and the fall has that cause."""
+    run = a_run()
+    rates = [IOPS] * 20 + [600.0] * 40
+    samples = device_samples(run)
+    for sample in samples:
+        if float(str(sample["t_s"])) > 20:
+            sample["steal_percent"] = 30.0
+    view = a_view(run, series=series_rows(run, rates), device=samples)
+    causes = {cause.cause for cause in Context((view,)).explanations(view)}
+    assert Cause.HOST_NOISE in causes
+    assert Cause.CREDITS not in causes
+
+
+@pytest.mark.parametrize(("waited", "count"), [(0.5, 0), (30.0, 1), (None, 1)])
+def test_a_busy_host_is_no_bottleneck_of_a_run_that_did_not_wait(
+    waited: float | None, count: int
+) -> None:
+    """The CPUs were 100 % busy with somebody else; fio got its own whenever it asked."""
+    run = a_run()
+    view = a_view(run, device=device_samples(run, cpu_busy_percent=99.0, tool_wait_percent=waited))
+    assert len(found(view, rule="cpu-bound")) == count
+    is_cpu = any(cause.cause is Cause.CPU for cause in Context((view,)).explanations(view))
+    assert is_cpu == bool(count)
+
+
+def test_a_quiet_host_needs_no_word() -> None:
+    """The clean run has no finding of the host."""
+    assert not {entry.rule for entry in find(Context((a_view(),)))} & {"host-noise", "cpu-bound"}

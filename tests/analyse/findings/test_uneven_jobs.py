@@ -1,0 +1,67 @@
+"""Jobs in parallel that end at different times are no behaviour of the volume."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.analyse.findings.conftest import a_run, a_view, found, series_rows, summary_row
+from volbench.analyse.findings import find
+from volbench.analyse.frames.campaign_context import Context
+from volbench.analyse.frames.run_view import RunView
+from volbench.ingest.series_rows import while_all_ran
+from volbench.model.results.finding import Severity
+
+
+def one_of_four_runs_on(*, overall: float = 1000.0) -> RunView:
+    """Return a run of 60 s whose four jobs ran together for 20 s only, at 4,000 IOPS."""
+    run = a_run({"numjobs": "4", "iodepth": "4"})
+    rates = [4000.0] * 20 + [1000.0] * 40
+    series = series_rows(run, rates)
+    for second, row in enumerate(series):
+        row["jobs_running"] = 4 if second < 20 else 1
+    columns = {"iops": 4000.0, "iops_overall": overall, "parallel_s": 20.0}
+    return a_view(run, summary=[summary_row(run, **columns)], series=series, device=[])
+
+
+def test_the_fall_of_the_sum_has_no_cause() -> None:
+    """The step from 4,000 to 1,000 IOPS is the end of three jobs: no credits, no neighbour."""
+    view = one_of_four_runs_on()
+    context = Context((view,))
+    assert {entry.rule for entry in find(context)} >= {"uneven-jobs"}
+    assert not any(cause.from_s > 0 for cause in context.explanations(view))
+    assert context.steadiness(view, "write").median == pytest.approx(4000)
+
+
+def test_both_rates_are_named() -> None:
+    """4,000 IOPS while all ran, and 2,000 over the longest job, which no volume ever had."""
+    (entry,) = found(one_of_four_runs_on(overall=2000.0), rule="uneven-jobs")
+    assert entry.severity is Severity.WARNING
+    assert (entry.evidence["iops"], entry.evidence["iops_overall"]) == (4000.0, 2000.0)
+    (near,) = found(one_of_four_runs_on(overall=3990.0), rule="uneven-jobs")
+    assert near.severity is Severity.NOTE
+
+
+def test_jobs_that_end_together_need_no_word() -> None:
+    """The clean run has one job."""
+    assert not found(a_view(), rule="uneven-jobs")
+
+
+def test_the_rate_is_that_of_the_common_time() -> None:
+    """IOPS and bandwidth are means over the intervals in which all jobs ran."""
+    rows: list[dict[str, object]] = [
+        {
+            "direction": "read",
+            "t_s": second + 1.0,
+            "iops": 400.0 if second < 5 else 100.0,
+            "bw_bytes_per_s": 4000.0 if second < 5 else 1000.0,
+            "jobs_running": 4 if second < 5 else 1,
+        }
+        for second in range(20)
+    ]
+    result: dict[str, object] = {"direction": "read"}
+    assert while_all_ran(rows, result) == {
+        "parallel_s": 5.0,
+        "iops": 400.0,
+        "bw_bytes_per_s": 4000.0,
+    }
+    assert while_all_ran([row | {"jobs_running": 4} for row in rows], result) == {}

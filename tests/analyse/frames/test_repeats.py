@@ -1,0 +1,105 @@
+"""Pooling: true repeats alone, percentiles from bins, and lines that are told apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.present.frames_for_plots import bins, frames, result
+from volbench.analyse.frames.job_frames import grid, inseparable, per_job, sweep
+from volbench.present.plots.chart import build_plot
+
+Row = dict[str, object]
+RATES = {"hdd": 72.0, "ssd": 9090.0}
+
+
+def drives(*, layout: str = "{drive}", depths: tuple[int, ...] = (1, 4, 16)) -> list[Row]:
+    """Return results of two drives with the same name, imported from sibling folders."""
+    return [
+        result(
+            f"{drive}-{depth}",
+            iodepth=depth,
+            iops=rate * depth,
+            volume="/dev/sdb",
+            import_folder=layout.format(drive=drive, depth=depth),
+        )
+        for drive, rate in RATES.items()
+        for depth in depths
+    ]
+
+
+@pytest.mark.parametrize("layout", ["results/{drive}", "{drive}/qd{depth}", "{drive}"])
+def test_drives_of_sibling_folders_are_lines_of_their_own(layout: str) -> None:
+    """An HDD and an SSD, both /dev/sdb, are never averaged to one drive."""
+    points = sweep(frames(drives(layout=layout))["summary"], "iodepth", ["iops"])
+    lines = points.groupby("import_folder")["iops"].apply(list).to_dict()
+    assert {name.split("/")[-1]: rates for name, rates in lines.items()} == {
+        drive: [rate * depth for depth in (1, 4, 16)] for drive, rate in RATES.items()
+    }
+    assert points["line"].nunique() == 2
+
+
+def test_folders_of_an_option_do_not_split_its_line() -> None:
+    """A folder for each queue depth is one line, as it is one drive."""
+    rows = [row for row in drives(layout="qd{depth}") if str(row["job"]).startswith("ssd")]
+    points = sweep(frames(rows)["summary"], "iodepth", ["iops"])
+    assert list(points["iops"]) == [9090.0, 36360.0, 145440.0]
+
+
+def test_what_cannot_be_told_apart_is_refused() -> None:
+    """Two jobs that differ in nothing that a line shows are not drawn, and the reason is given."""
+    summary = frames([{**row, "import_folder": None} for row in drives()])["summary"]
+    assert sweep(summary, "iodepth", ["iops"]).empty
+    assert "hdd-1" in inseparable(summary, ["iodepth"])
+    assert "--where" in inseparable(summary, ["iodepth"])
+
+
+def test_a_legend_names_the_folders() -> None:
+    """Both drives are in the legend of the chart."""
+    plot = build_plot("sweep", frames(drives()))
+    assert [series.label for series in plot.series] == ["randwrite, hdd", "randwrite, ssd"]
+
+
+def test_mixes_are_lines_of_their_own() -> None:
+    """70 % reads and 30 % reads are two workloads."""
+    rows = [
+        result(f"m{mix}-{depth}", rw="randrw", rwmixread=mix, iodepth=depth, iops=float(mix))
+        for mix in (70, 30)
+        for depth in (1, 4)
+    ]
+    points = sweep(frames(rows)["summary"], "iodepth", ["iops"])
+    assert list(points["iops"]) == [70.0, 70.0, 30.0, 30.0]
+
+
+def test_grids_of_drives_are_told_apart() -> None:
+    """A grid holds one drive, too."""
+    rows = [
+        {**row, "block_bytes": size, "job": f"{row['job']}-{size}"}
+        for row in drives()
+        for size in (4096, 8192)
+    ]
+    points = grid(frames(rows)["summary"], ("iodepth", "block_bytes"), ["iops"])
+    assert sorted(points.groupby("line")["iops"].min()) == [72.0, 9090.0]
+
+
+def test_percentiles_of_repeats_are_merged_from_bins() -> None:
+    """Ninety-nine fast I/Os and a hundred slow ones have their p99 among the slow ones."""
+    rows = [result("a", repeat=n, p99=p99) for n, p99 in ((1, 0.001), (2, 0.1))]
+    given = frames(
+        [{name: value for name, value in row.items() if name != "p99"} for row in rows],
+        histogram=[*bins(rows[0], {0.001: 900}), *bins(rows[1], {0.1: 50})],
+    )
+    summary = given["summary"].assign(p99=[0.001, 0.1])
+    pooled = per_job(summary, ["p99"], histogram=given["histogram"])
+    merged = float(pooled["p99"].iloc[0])
+    assert merged in set(given["histogram"]["bin_s"])
+    assert merged == pytest.approx(0.1, rel=0.5)
+    assert (pooled["p99_low"].iloc[0], pooled["p99_high"].iloc[0]) == (0.001, 0.1)
+
+
+def test_percentiles_without_bins_are_left_out() -> None:
+    """The percentiles of two repeats are not averaged; that of a single one stays."""
+    summary = frames([result("a"), result("a", repeat=2), result("b")])["summary"]
+    pooled = per_job(summary.assign(p99=[0.1, 0.3, 0.2]), ["p99"]).set_index("job")["p99"]
+    assert np.isnan(pooled["a"])
+    assert pooled["b"] == 0.2

@@ -1,0 +1,199 @@
+"""Campaigns on a fleet, in one process: what hosts keep, and what is told about them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from tests.command_line import call
+from tests.execute.loopback import LoopbackChannel
+from tests.loopback_fleet import LoopbackFleet, loopback_fleet
+from volbench.engine.hosts.device_lock import join_filesystems, leave_filesystems
+from volbench.errors import RefusedError
+from volbench.execute.local import LocalExecutor
+from volbench.execute.protocol import Executor
+from volbench.execute.shell.channel import CommandEnd, Input, Sink, TimeLimit
+from volbench.model.campaign.planned_run import Campaign, Run, Section
+from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.store.archive import read_campaign
+
+
+@pytest.fixture(name="fleet")
+def _fleet(tmp_path: Path) -> Iterator[LoopbackFleet]:
+    with loopback_fleet(tmp_path, "vm0", "vm1") as fleet:
+        yield fleet
+
+
+def other_campaign(folder: Path) -> Campaign:
+    """Return a plan of another user in a folder."""
+    volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target=str(folder))
+    section = Section(name="j")
+    run = Run(id="r", profile="p", job="j", volume=volume, sections=(section,), host="local")
+    return Campaign(name="c", created_utc="2026-01-01T00:00:00Z", runs=(run,), seed=7)
+
+
+def test_campaign_on_two_hosts(fleet: LoopbackFleet) -> None:
+    """Results are plain JSON, events and logs name their host, and the hosts are as before."""
+    other = other_campaign(fleet.data("vm0"))
+    join_filesystems(LocalExecutor(), other)
+    out = fleet.folder / "out"
+    try:
+        done = call(
+            "run",
+            fleet.profile(),
+            "--inventory",
+            fleet.inventory,
+            "-o",
+            out,
+            "--json",
+            "--forks",
+            "1",
+        )
+    finally:
+        leave_filesystems(LocalExecutor(), other)
+    assert done.returncode == 0, done.stderr
+    assert f"vm1: the file system of {fleet.data('vm1')} is also used" in done.stderr
+    for name in fleet.names:
+        run = out / "runs" / f"001-a-r1-{name}"
+        assert json.loads((run / "fio.json").read_bytes())["jobs"]
+        assert "prerun" in (run / "prerun.txt").read_text()
+        assert not fleet.work(name).exists()
+        assert list(fleet.data(name).iterdir()) == []
+        log = (out / "hosts" / f"{name}.log").read_text()
+        assert "1 runs to do" in log
+        assert f"001-a-r1-{name} finished" in log
+        assert all(other not in log for other in fleet.names if other != name)
+    assert "also used" in (out / "hosts/vm1.log").read_text()
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    kinds = [line["event"] for line in lines if line["event"] != "notice"]
+    assert (kinds[0], kinds[-2:]) == ("campaign-started", ["campaign-ended", "results"])
+    assert {line["host"] for line in lines if line["event"] == "run-ended"} == set(fleet.names)
+    assert [row["host"] for row in lines[-1]["runs"]] == list(fleet.names)
+    assert not (out / "failed-hosts.txt").exists()
+
+
+class _NoWrites(LoopbackChannel):
+    """Machine on which fio cannot open its data."""
+
+    def execute(
+        self, argv: Sequence[str], stdin: Input, sink: Sink, *, limit: TimeLimit
+    ) -> CommandEnd:
+        """Run a command, but no launch of fio."""
+        if "job.fio" in " ".join(argv):
+            return CommandEnd(1, b"no fio here")
+        return super().execute(argv, stdin, sink, limit=limit)
+
+
+def test_failed_hosts_are_repeated_alone(tmp_path: Path) -> None:
+    """The campaign names hosts with unfinished runs in a file that --limit takes."""
+    with loopback_fleet(tmp_path, "vm0", "vm1", channels={"vm1": _NoWrites("vm1")}) as fleet:
+        out, start = tmp_path / "out", ("run", fleet.profile(), "--inventory", fleet.inventory)
+        done = call(*start, "-o", out, "--policy", "best-effort", "--json")
+        assert done.returncode == 9, done.stderr
+        assert json.loads(done.stdout.splitlines()[-1])["exit_code"] == 9
+        assert (out / "failed-hosts.txt").read_text() == "vm1\n"
+        assert "vm1 failed" in (out / "hosts/vm1.log").read_text()
+    with loopback_fleet(tmp_path, "vm0", "vm1"):
+        plan = call("run", *start[2:], "--like", out, "--limit", "@failed", "--dry-run", "--json")
+        assert [run["host"] for run in json.loads(plan.stdout)] == ["vm1"]
+        done = call("resume", out, "--limit", "@failed", "--retry-failed")
+        assert done.returncode == 0, done.stderr
+        assert not (out / "failed-hosts.txt").exists()
+        gone = call("resume", out, "--limit", "@failed")
+        assert gone.returncode == 2
+        assert "failed-hosts.txt cannot be read" in gone.stderr
+        without = call(*start, "--limit", "@failed", "--dry-run")
+        assert "--limit @failed needs a campaign" in without.stderr
+
+
+@pytest.mark.parametrize("option", ["--dry-run", "--yes"])
+def test_refused_preflight_leaves_nothing(fleet: LoopbackFleet, option: str) -> None:
+    """Neither a plan nor a job that fio rejects leaves a file or folder on a host."""
+    bad = "jobs:\n  a: {rw: randread, bs: 4k, random_distribution: 'zoned:50/5'}\n"
+    text = bad if option == "--yes" else "jobs:\n  a: {rw: randread, bs: 4k}\n"
+    out = fleet.folder / "out"
+    done = call("run", fleet.profile(text), "--inventory", fleet.inventory, "--output", out, option)
+    assert done.returncode == (5 if option == "--yes" else 0), done.stderr
+    assert not out.exists()
+    assert [fleet.work(name).exists() for name in fleet.names] == [False, False]
+
+
+def test_refused_lock_locks_no_other_host(fleet: LoopbackFleet) -> None:
+    """A device that another campaign uses on one host leaves the devices of the others free."""
+    freed: list[str] = []
+
+    def lock(executor: Executor, _campaign: Campaign) -> None:
+        if executor.host == "vm1":
+            raise RefusedError("/dev/sdb on vm1 is used by another campaign")
+
+    engine = "volbench.engine.campaign.campaign_engine"
+    with (
+        mock.patch(f"{engine}.lock_devices", lock),
+        mock.patch(f"{engine}.unlock_devices", lambda executor, _: freed.append(executor.host)),
+    ):
+        done = call(
+            "run", fleet.profile(), "--inventory", fleet.inventory, "-o", fleet.folder / "out"
+        )
+    assert done.returncode == 3, done.stderr
+    assert "1 of 2 hosts cannot take part: vm1" in done.stderr
+    assert sorted(freed) == ["vm0", "vm1"]
+    assert [fleet.work(name).exists() for name in fleet.names] == [False, False]
+
+
+def survey(fleet: LoopbackFleet) -> tuple[int, list[dict[str, Any]]]:
+    """Return exit status and hosts of a survey."""
+    done = call("probe", "--inventory", fleet.inventory, "--json")
+    return done.returncode, json.loads(done.stdout)
+
+
+def test_probe_fails_where_a_run_would(
+    fleet: LoopbackFleet, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A shared folder and a missing fio refuse a run, so they fail the survey too."""
+    status, hosts = survey(fleet)
+    assert (status, [host["problem"] for host in hosts]) == (0, ["", ""])
+    fleet.data("vm1").chmod(0o1777)
+    status, hosts = survey(fleet)
+    assert status == 9
+    assert [list(host["volume_problems"]) for host in hosts] == [[], ["data"]]
+    without = tmp_path / "bin"
+    without.mkdir()
+    for tool in Path("/usr/bin").iterdir():
+        if tool.name != "fio":
+            (without / tool.name).symlink_to(tool)
+    monkeypatch.setenv("PATH", f"{without}:/usr/sbin:/sbin")
+    assert shutil.which("fio") is None
+    status, hosts = survey(fleet)
+    assert status == 9
+    assert [host["problem"] for host in hosts] == [
+        f"fio is not installed on {n}" for n in fleet.names
+    ]
+
+
+def test_like_repeats_seeds_order_and_repeats(fleet: LoopbackFleet) -> None:
+    """The plan on other hosts is that of the earlier campaign, however that was asked for."""
+    jobs = "jobs:\n  a: {rw: randread}\n  b: {rw: randread, bs: 8k}\n  c: {rw: randread}\n"
+    profile = fleet.profile("order: shuffled\n" + jobs)
+    start = ("run", profile, "--inventory", fleet.inventory, "--repeat", "2")
+    old = fleet.folder / "old"
+    with mock.patch("volbench.cli.make.execution.execute"):
+        done = call(*start, "--limit", "vm0", "-o", old)
+    assert done.returncode == 0, done.stderr
+    new = fleet.folder / "new"
+    with mock.patch("volbench.cli.make.execution.execute"):
+        again = call(
+            "run", "--like", old, "--inventory", fleet.inventory, "--limit", "vm1", "-o", new
+        )
+    assert f"volbench compare {old} {new}" in again.stderr
+    plans = [read_campaign(folder)[1].campaign for folder in (old, new)]
+    first, second = (
+        [(run.job, run.repeat, run.seed, run.options) for run in plan.runs] for plan in plans
+    )
+    assert len(first) == 6
+    assert first == second

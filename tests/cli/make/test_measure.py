@@ -1,0 +1,62 @@
+"""`volbench measure` with real fio: a workload from options, a conclusion, and a comparison."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import volbench
+from tests.command_line import call
+
+BRIEF = ("--size", "4m", "--runtime", "1s")
+
+
+def test_one_volume_gets_a_conclusion(tmp_path: Path) -> None:
+    """The workload is measured as often as asked; medians, steadiness and warnings follow."""
+    (tmp_path / "data").mkdir()
+    done = call(
+        *("measure", "--on", tmp_path / "data", *BRIEF, "--repeat", "2"),
+        *("--rw", "randwrite", "--iodepth", "4", "--output", tmp_path / "out"),
+    )
+    assert done.returncode == 0, done.stderr
+    rows = volbench.open_campaign(tmp_path / "out").summary()
+    rows = rows[rows["phase"] == "measured"]
+    assert list(rows["rw"]) == ["randwrite"] * 2
+    assert set(rows["iodepth"]) == {4}
+    assert set(rows["size_bytes"]) == {4 << 20}
+    assert re.search(r"data: randwrite 4k, queue depth 4: .* IOPS \(median of 2, ", done.stdout)
+    assert "Steady: 0 of 2 runs (" in done.stdout
+    assert not list((tmp_path / "data").iterdir())
+
+
+def test_two_volumes_are_compared_with_the_first(tmp_path: Path) -> None:
+    """The volume named first is the base, whatever order the runs had."""
+    for name in ("x", "b"):
+        (tmp_path / name).mkdir()
+    done = call(
+        *("measure", "--on", tmp_path / "x", "--on", tmp_path / "b", *BRIEF),
+        *("--repeat", "1", "--output", tmp_path / "out"),
+    )
+    assert done.returncode == 0, done.stderr
+    answer = done.stdout.splitlines()[-1]
+    assert answer.startswith(f"{tmp_path / 'b'} against {tmp_path / 'x'}, iops: ")
+    assert answer.endswith("for random reads (no interval).")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--rw", "sideways"), "--rw: must be one of read, write"),
+        (("--bs", "4q"), "--bs: '4q' has an unknown suffix"),
+        (("--on", "."), "--on . is named twice"),
+        (("--runtime", "soon"), "--runtime: "),
+    ],
+)
+def test_bad_options_are_named(options: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    """A wrong value is reported by its option, and nothing is made."""
+    done = call("measure", "--on", ".", *options, "--output", tmp_path / "out")
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert not (tmp_path / "out").exists()

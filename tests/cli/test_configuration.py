@@ -1,0 +1,92 @@
+"""Defaults from volbench.toml and config.toml: what they change, and who goes before whom."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import call
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a working folder with two volumes; the user's configuration is beside it."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    for name in ("config/volbench", "work/near", "work/far"):
+        (tmp_path / name).mkdir(parents=True)
+    return tmp_path / "work"
+
+
+def planned_volumes(done_stdout: str) -> set[str]:
+    """Return the volumes of a plan printed as JSON."""
+    return {run["volume"] for run in json.loads(done_stdout)}
+
+
+def test_the_command_line_goes_first_then_the_folder_then_the_user(folder: Path) -> None:
+    """Each of the three replaces the one below it, and what a file decided is said."""
+    plan = ("run", "quick", "--dry-run", "--json", "--set", "runtime=1s")
+    user = folder.parent / "config" / "volbench" / "config.toml"
+    user.write_text(f'targets = "{folder}/far"\n')
+    done = call(*plan, cwd=folder)
+    assert planned_volumes(done.stdout) == {f"{folder}/far"}
+    assert f"from {user}: targets data={folder}/far" in done.stderr
+    (folder / "volbench.toml").write_text('targets = {data = "near"}\n')
+    done = call(*plan, cwd=folder)
+    assert planned_volumes(done.stdout) == {f"{folder}/near"}
+    done = call(*plan, "--on", "far", cwd=folder)
+    assert planned_volumes(done.stdout) == {f"{folder}/far"}
+    assert "volbench.toml" not in done.stderr
+
+
+def test_targets_of_the_command_line_leave_the_inventory_out(folder: Path) -> None:
+    """A configured list of hosts is not used for a volume of this machine."""
+    (folder / "volbench.toml").write_text('inventory = "none.yaml"\n')
+    plan = ("run", "quick", "--dry-run", "--json", "--set", "runtime=1s")
+    assert call(*plan, "--on", "near", cwd=folder).returncode == 0
+    done = call(*plan, cwd=folder)
+    assert done.returncode == 2
+    assert "none.yaml" in done.stderr
+
+
+def test_results_go_where_the_file_says(folder: Path) -> None:
+    """New campaigns are made in the configured folder."""
+    (folder / "volbench.toml").write_text('results = "kept"\n')
+    done = call(
+        *("measure", "--on", "near", "--size", "4m", "--runtime", "1s", "--repeat", "1"), cwd=folder
+    )
+    assert done.returncode == 0, done.stderr
+    [campaign] = (folder / "kept").iterdir()
+    assert campaign.name.startswith("measure-")
+
+
+def test_show_names_the_source_of_each_value(folder: Path) -> None:
+    """Volbench's own defaults, and those of files, with the file."""
+    (folder / "volbench.toml").write_text('prices = "own.yaml"\n')
+    rows = json.loads(call("config", "show", "--json", cwd=folder).stdout)
+    assert {row["key"]: (row["value"], row["from"]) for row in rows} == {
+        "targets": (None, None),
+        "inventory": (None, None),
+        "prices": ("own.yaml", "volbench.toml"),
+        "results": ("volbench-results", "volbench"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('inventry = "x"', "unknown key 'inventry'"),
+        ("targets = 3", "targets must be a text or a table of texts"),
+        ("results = 3", "results must be a text"),
+        ("results =", "(at line 1, column 10)"),
+    ],
+)
+def test_mistakes_name_the_file(text: str, message: str, folder: Path) -> None:
+    """A wrong file stops every command but help."""
+    (folder / "volbench.toml").write_text(text + "\n")
+    done = call("config", "show", cwd=folder)
+    assert done.returncode == 2
+    assert "volbench.toml" in done.stderr
+    assert message in done.stderr
+    assert call("--help", cwd=folder).returncode == 0

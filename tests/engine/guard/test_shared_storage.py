@@ -1,0 +1,129 @@
+"""Devices that show the same storage under several names: what one is used for holds for all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.engine.conftest import Disks, call, refusal
+from tests.engine.machines import Server
+from volbench.execute.local import LocalExecutor
+
+
+@pytest.mark.root
+def test_an_image_attached_twice(executor: LocalExecutor, disks: Disks) -> None:
+    """An image that is mounted through one loop device is in use through the other."""
+    image = disks.image()
+    first, second = disks.attach(image), disks.attach(image)
+    assert refusal(executor, second) == ""
+    disks.format(first)
+    point = disks.mount(first)
+    for device in (first, second):
+        assert refusal(executor, device).endswith(
+            f"is mounted, or one of its partitions is: {point}"
+        )
+
+
+@pytest.mark.root
+def test_an_image_attached_twice_and_held_by_a_program(
+    executor: LocalExecutor, disks: Disks
+) -> None:
+    """A use that no table shows, such as a mount in a container, is known to the kernel."""
+    image = disks.image()
+    first, second = disks.attach(image), disks.attach(image)
+    descriptor = os.open(first, os.O_RDONLY | os.O_EXCL)
+    try:
+        assert "cannot be opened exclusively" in refusal(executor, second)
+    finally:
+        os.close(descriptor)
+
+
+@pytest.mark.root
+def test_a_loop_device_on_a_mounted_device(executor: LocalExecutor, disks: Disks) -> None:
+    """Writing to a loop device writes to the device that it is on."""
+    lower = disks.attach()
+    disks.format(lower)
+    upper = disks.attach(Path(lower))
+    point = disks.mount(lower)
+    assert refusal(executor, upper).endswith(f"is mounted, or one of its partitions is: {point}")
+
+
+@pytest.mark.root
+def test_a_partition_in_use_by_another_name_of_its_disk(
+    executor: LocalExecutor, disks: Disks
+) -> None:
+    """Partitions at the same place of the same image are the same."""
+    image = disks.image()
+    first, second = disks.attach(image), disks.attach(image)
+    used, other = disks.partition(first), disks.partition(second)
+    disks.swap(used)
+    for device in (other, second):
+        assert "is in use as swap" in refusal(executor, device)
+
+
+@pytest.mark.root
+def test_an_extended_partition(executor: LocalExecutor, disks: Disks) -> None:
+    """The kernel shows two sectors of an extended partition: the table of the logical ones."""
+    disk = disks.attach()
+    call("addpart", disk, "1", "2048", "2")
+    try:
+        assert "is an extended partition" in refusal(executor, f"{disk}p1")
+        assert refusal(executor, disk) == ""
+    finally:
+        call("delpart", disk, "1")
+
+
+@pytest.mark.root
+def test_loop_devices_on_parts_of_a_disk(executor: LocalExecutor, disks: Disks) -> None:
+    """A partition that a loop device shows is followed down from the whole disk."""
+    disk = disks.attach()
+    part = disks.partition(disk)
+    whole = disks.attach(Path(disk))
+    upper = disks.attach(Path(part))
+    disks.format(upper)
+    point = disks.mount(upper)
+    assert refusal(executor, whole).endswith(f"is mounted, or one of its partitions is: {point}")
+
+
+def test_two_paths_to_a_disk() -> None:
+    """Without multipathd the paths to a disk are two disks with the same World Wide Name."""
+    server = Server()
+    for name, minor in (("sdb", 16), ("sdc", 32)):
+        server.disk(name, (8, minor), device__wwid="naa.5000c500a1b2c3d4")
+        server.part(name, f"{name}1", (8, minor + 1))
+        server.machine.files[f"/sys/devices/{name}/{name}1/start"] = "2048\n"
+        server.machine.links[f"/sys/block/{name}"] = f"/sys/devices/{name}"
+    server.disk("sdd", (8, 48), device__wwid="naa.5000c500ffffffff")
+    server.machine.links["/sys/block/sdd"] = "/sys/devices/sdd"
+    for device in ("sdb", "sdc1", "sdd"):
+        assert refusal(server.machine, f"/dev/{device}") == ""
+    server.mount("28 27 8:33 / /data rw - ext4 /dev/sdc1 rw")
+    for device in ("sdb", "sdb1", "sdc", "sdc1"):
+        assert refusal(server.machine, f"/dev/{device}").endswith(
+            "is mounted, or one of its partitions is: /data"
+        )
+    assert refusal(server.machine, "/dev/sdd") == ""
+
+
+def test_a_stack_on_one_path_to_a_disk() -> None:
+    """A volume is refused while another path to its disk is in use."""
+    server = Server()
+    for name, minor in (("sdb", 16), ("sdc", 32)):
+        server.disk(name, (8, minor), device__wwid="naa.5000c500a1b2c3d4")
+        server.machine.links[f"/sys/block/{name}"] = f"/sys/devices/{name}"
+    top = server.build("dm-0", (253, 0), "sdb")
+    assert refusal(server.machine, top) == ""
+    server.mount("28 27 8:32 / /data rw - ext4 /dev/sdc rw")
+    assert refusal(server.machine, top).endswith("is mounted, or one of its partitions is: /data")
+
+
+def test_the_name_of_a_mount_that_another_device_has_now() -> None:
+    """The disk of / is known by its number, though a lower number has the name of its source."""
+    server = Server()
+    server.disk("sdb", (8, 16))
+    server.part("sdb", "sdb1", (8, 17))
+    server.part("sdb", "sdb2", (8, 18))
+    server.machine.files["/proc/self/mountinfo"] = "27 1 8:17 / / rw - ext4 /dev/sda1 rw\n"
+    assert refusal(server.machine, "/dev/sdb2").endswith("is the disk of /, or part of it")

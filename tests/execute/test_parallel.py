@@ -1,0 +1,30 @@
+"""Parallel work on hosts: all at once, or a few at a time."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from volbench.execute.parallel import on_each, parallel_limit
+
+
+@pytest.mark.parametrize(("limit", "most"), [(1, 1), (2, 2), (8, 4)])
+def test_at_most_so_many_work_at_once(limit: int, most: int) -> None:
+    """The limit holds; below it everybody works at the same time."""
+    lock, working, seen = threading.Lock(), 0, []
+    meeting = threading.Barrier(most)
+
+    def work(item: int) -> int:
+        nonlocal working
+        with lock:
+            working += 1
+            seen.append(working)
+        meeting.wait(20)
+        with lock:
+            working -= 1
+        return item
+
+    with parallel_limit(limit):
+        assert on_each(range(4), work) == [0, 1, 2, 3]
+    assert max(seen) == most

@@ -1,0 +1,70 @@
+"""Order in which xdist's workers take the tests: whole modules, the slowest first.
+
+A module stays on one worker, so that its fixtures are made once. What takes longest begins first,
+so that no worker waits for another in the end.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from xdist.scheduler import LoadScopeScheduling
+
+if TYPE_CHECKING:
+    import pytest
+
+SECONDS = {
+    "tests/browser/test_page.py": 300,
+    "tests/engine/run/test_until_runs.py": 140,
+    "tests/browser/test_charts.py": 110,
+    "tests/fleet/test_ssh_faults.py": 80,
+    "tests/fleet/test_campaigns.py": 75,
+    "tests/fleet/test_lost_hosts.py": 75,
+    "tests/cli/test_plot_storm.py": 70,
+    "tests/house/test_readme.py": 70,
+    "tests/cli/test_rounds.py": 65,
+    "tests/cli/make/test_run.py": 60,
+    "tests/cli/make/test_warmup.py": 60,
+    "tests/cli/test_snia_profiles.py": 60,
+    "tests/fleet/test_start.py": 55,
+    "tests/test_notebooks.py": 50,
+    "tests/house/test_light.py": 45,
+    "tests/cli/make/test_replaced_targets.py": 45,
+    "tests/present/plots/test_every_kind.py": 40,
+    "tests/engine/campaign/test_clients.py": 40,
+    "tests/engine/conditioning/test_cold_probe.py": 40,
+    "tests/cli/test_check_device.py": 40,
+    "tests/cli/test_verbs.py": 35,
+    "tests/house/test_wheel.py": 30,
+    "tests/lab/test_server.py": 25,
+    "tests/fio/jobs/test_job_file.py": 25,
+    "tests/cli/make/test_wipe_confirmation.py": 20,
+    "tests/cli/read/test_plot.py": 20,
+}
+"""About how long a module takes beside others, or a test of a module in `_APART`.
+
+Only the order counts. Modules that are not listed take less, and come last in random order.
+"""
+_APART = {
+    "tests/fleet/test_campaigns.py",
+    "tests/fleet/test_lost_hosts.py",
+    "tests/fleet/test_start.py",
+}
+"""Modules of long tests that share nothing, and may therefore run on several workers."""
+
+
+def _module(nodeid: str) -> str:
+    return nodeid.partition("::")[0]
+
+
+def sort_slowest_first(items: list[pytest.Item]) -> None:
+    """Sort tests by the time that their module takes, and else leave their order."""
+    items.sort(key=lambda item: -SECONDS.get(_module(item.nodeid), 0))
+
+
+class ModuleScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+    """Gives a worker that has nothing left to do the next module, or the next long test."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        module = _module(nodeid)
+        return nodeid if module in _APART else module
