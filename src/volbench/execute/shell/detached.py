@@ -211,7 +211,7 @@ class DetachedProcess:
         if self._refused is not None:
             raise self._refused
         if self._session is not None and self._session.error is None:
-            if self.silent_s < STATE_TIMEOUT_S:
+            if time.monotonic() - max(self._responded_s, self._tried_s) < STATE_TIMEOUT_S:
                 return
             self._session.close(_SILENCE.exceeded(self._runner.host), in_doubt=True)
         if time.monotonic() - self._tried_s < _TRY_S:
