@@ -12,7 +12,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import paramiko
 
@@ -118,7 +118,7 @@ class Connection:
         if channel.closed:
             channel.close()  # releases its pipe
             return
-        closer = threading.Thread(target=channel.close, daemon=True)
+        closer = threading.Thread(target=_close_quietly, args=[channel], daemon=True)
         closer.start()
         closer.join(2.0)
         if closer.is_alive():
@@ -159,6 +159,12 @@ def connect(
         Connection(route.target.name, transports).close()
         raise
     return Connection(route.target.name, transports)
+
+
+def _close_quietly(channel: paramiko.Channel) -> None:
+    """Close a channel; on a connection that is broken already there is nothing to report."""
+    with suppress(OSError, EOFError, paramiko.SSHException):
+        channel.close()
 
 
 def _busy(host: str, reason: str) -> ConnectError:
