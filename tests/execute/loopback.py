@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
@@ -21,6 +23,7 @@ class LoopbackChannel:
     def __init__(self, host: str = "loopback") -> None:
         self.host = host
         self.sessions = 0
+        self.streams: list[LoopbackStream] = []
 
     def execute(
         self, argv: Sequence[str], stdin: bytes, sink: Sink, *, limit: TimeLimit
@@ -54,7 +57,8 @@ class LoopbackChannel:
         """Start a command whose input stays open."""
         del limit
         self.sessions += 1
-        return LoopbackStream(argv, on_output, on_end)
+        self.streams.append(LoopbackStream(argv, on_output, on_end))
+        return self.streams[-1]
 
     def close(self) -> None:
         """Do nothing: there is no connection."""
@@ -65,7 +69,11 @@ class LoopbackStream:
 
     def __init__(self, argv: Sequence[str], on_output: Sink, on_end: OnEnd) -> None:
         self.child = subprocess.Popen(
-            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
         )
         self._on_output = on_output
         self._on_end: OnEnd | None = on_end
@@ -88,12 +96,19 @@ class LoopbackStream:
         with suppress(OSError):
             self.child.stdin.close()
 
+    def kill(self) -> None:
+        """Kill all of its processes, as if the link broke; detached programs have left them."""
+        os.killpg(self.child.pid, signal.SIGKILL)
+
     def _read(self) -> None:
         assert self.child.stdout is not None
         with self.child.stdout as output:
             while part := output.read(65536):
                 self._on_output(part)
         status = self.child.wait()
+        assert self.child.stdin is not None
+        with suppress(OSError):
+            self.child.stdin.close()
         if self._on_end is not None:
             self._on_end(CommandEnd(status, b""))
 
