@@ -123,9 +123,15 @@ def _answer(case: Case, explanations: Sequence[Explanation]) -> Explanation:
     """Return what was said about what happened: the bottleneck, or the first event."""
     if case.kind in _LEVEL_KINDS:
         return explanations[0]
-    events = (each for each in explanations if each.cause in _EVENTS or each.candidates)
+    events = (each for each in explanations if each.cause in _events(case) or each.candidates)
     nothing = Explanation(Cause.UNKNOWN, "", 0.0, 0.0, 0.0, is_certain=False)
     return next(events, nothing)
+
+
+def _events(case: Case) -> frozenset[Cause]:
+    """Return the causes of events that are no part of the case's noise."""
+    noise = case.scenario.noise
+    return _EVENTS - {Cause.HOST_NOISE} if noise is not None and noise.steal else _EVENTS
 
 
 def _outcome(case: Case, answer: Explanation) -> str:
@@ -168,7 +174,6 @@ def _penalty_error(case: Case, answer: Explanation) -> float:
 
 
 def _alarms(case: Case, run: Simulated, explanations: Sequence[Explanation]) -> tuple[str, ...]:
-    del case
     findings = {
         finding.rule
         for finding in find(run.context)
@@ -177,7 +182,9 @@ def _alarms(case: Case, run: Simulated, explanations: Sequence[Explanation]) -> 
         and finding.severity is not Severity.NOTE
     }
     return tuple(
-        sorted(findings | {each.cause.value for each in explanations if each.cause in _EVENTS})
+        sorted(
+            findings | {each.cause.value for each in explanations if each.cause in _events(case)}
+        )
     )
 
 

@@ -6,6 +6,9 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from volbench.analyse.bottleneck.burst_credits import likeliest, predicted_s
 from volbench.analyse.bottleneck.cause import Cause
 from volbench.analyse.bottleneck.volume_context import (
@@ -35,8 +38,21 @@ _FAR = 1 / 3
 _HALF = 0.5
 _TAIL = 10.0
 """Percentile 99.9 over the median from which the tail of latency is said to explode."""
+_UNEVEN = 2.0
+"""Ratio of the scatter after a fall to that before it from which the level became uneven."""
+_LEAST_UNEVEN = 0.06
+_FLASH_S = 200e-6
+"""Latency of the fastest I/O above which a device is no flash in the host."""
+_CACHED_S = 300e-6
+"""Latency of a write below which it did not reach a volume behind a network."""
+_ALIKE = 0.8
+"""Percentile 20 over the mean latency before a fall from which I/Os waited alike."""
+_SURE = 4
+"""Points that a hypothesis needs to be certain, besides being the only one."""
 _PASS = 0.8
 """Share of the capacity after which erased flash may be used up."""
+_PASSES = 2.0
+"""The same, until it would have been used up for long."""
 _LEAST = 2
 _LEAD = 2
 """Points that a hypothesis needs, and its lead over the next, to be named."""
@@ -84,7 +100,7 @@ class Ranking:
 
     Attributes:
         best: the one that is named; None where none is far enough ahead.
-        is_alone: whether no other one has any evidence in its favour.
+        is_alone: whether no other one has any evidence in its favour, and the best has a lot.
         candidates: the two best.
     """
 
@@ -98,7 +114,8 @@ def rank(hypotheses: Iterable[Hypothesis]) -> Ranking:
     likely = sorted((each for each in hypotheses if each.score > 0), key=lambda each: -each.score)
     second = likely[1].score if len(likely) > 1 else 0
     is_named = bool(likely) and likely[0].score >= max(_LEAST, second + _LEAD)
-    return Ranking(likely[0] if is_named else None, len(likely) == 1, tuple(likely[:2]))
+    is_alone = len(likely) == 1 and likely[0].score >= _SURE
+    return Ranking(likely[0] if is_named else None, is_alone, tuple(likely[:2]))
 
 
 @dataclass(frozen=True)
@@ -153,17 +170,44 @@ class Fall:
         return bool(sides) and all(part.spread <= FLAT for part in sides)
 
     @property
+    def before_s(self) -> float:
+        """Mean latency before, by Little's law."""
+        return self.rates.depth / self.change.before
+
+    @property
     def has_queued(self) -> bool:
-        """Whether I/Os waited before: at the pace of the fastest there were far more."""
-        fastest_s = self.rates.lat_min_s
-        unhindered = self.rates.depth / fastest_s if fastest_s > 0 else 0.0
-        return self.rates.depth > 1 and self.change.before < _HELD_BACK * unhindered
+        """Whether I/Os waited before: far longer than the fastest, and all alike."""
+        rates = self.rates
+        fastest_s = rates.lat_min_s
+        unhindered = rates.depth / fastest_s if fastest_s > 0 else 0.0
+        is_slow = rates.depth > 1 and self.change.before < _HELD_BACK * unhindered
+        return is_slow and not rates.lat_p20_s < _ALIKE * self.before_s
+
+    @property
+    def became_uneven(self) -> bool:
+        """Whether the samples scatter more after it than before."""
+        before, after = (_scatter(self.rates.iops[side]) for side in self._sides())
+        return after > max(_LEAST_UNEVEN, _UNEVEN * before)
+
+    def _sides(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        is_before = self.rates.t_s <= self.change.t_s
+        return is_before, ~is_before
 
     @property
     def noise_after(self) -> float:
         """Share of the intervals after the fall that the host disturbed, less that before it."""
         flags, after = disturbed(self.view).at(self.rates.t_s), self.rates.t_s > self.change.t_s
         return max(0.0, float(flags[after].mean()) - float(flags[~after].mean()))
+
+    @property
+    def is_no_flash(self) -> bool:
+        """Whether the fastest I/O was too slow for flash, on a device of unknown kind."""
+        return self.kind is DeviceKind.UNKNOWN and self.rates.lat_min_s > _FLASH_S
+
+
+def _scatter(values: npt.NDArray[np.float64]) -> float:
+    level = float(np.median(values)) if len(values) else 0.0
+    return 1.4826 * float(np.median(np.abs(values - level))) / level if level else 0.0
 
 
 def explain_fall(fall: Fall) -> Ranking:
@@ -226,10 +270,14 @@ def _full_cache(fall: Fall) -> Iterator[Point]:
     bandwidth = fall.change.before * fall.rates.io_bytes
     if bandwidth >= _MEMORY_BYTES_PER_S and fall.kind not in FLASH:
         yield 2, f"writes were taken at {format_rate(bandwidth)}, the speed of memory"
+    elif fall.before_s <= _CACHED_S and fall.kind in REMOTE:
+        yield 1, f"writes took {format_latency(fall.before_s)}, less than a network does"
     if ratio > _HALF:
         yield -2, f"{100 * ratio:.0f} % of the rate is left: the step is small for a full cache"
-    elif not fall.is_flat(after=True):
+    elif fall.became_uneven:
         yield 1, "the level after it is uneven"
+    elif not fall.has_queued and fall.before_s <= _CACHED_S:
+        yield 1, "I/Os did not wait before the fall, and are taken at a flat rate after it"
     if fall.kind in REMOTE:
         yield 1, f"it is {fall.kind.value}"
     if fall.kind in LOCAL:
@@ -243,58 +291,74 @@ def _garbage_collection(fall: Fall) -> Iterator[Point]:
     if fall.kind in FLASH:
         yield 1, f"it is {fall.kind.value}"
     if fall.kind in REMOTE:
-        yield -1, f"it is {fall.kind.value}"
+        yield -3, f"it is {fall.kind.value}"
     if fall.kind in {DeviceKind.HARD_DISK, DeviceKind.MEMORY}:
         yield -6, f"{fall.kind.value} needs no garbage collection"
-    yield (
-        (-2, "the level after it is flat")
-        if fall.is_flat(after=True)
-        else (1, "the level after it is uneven")
-    )
+    if fall.became_uneven:
+        yield 1, "the level after it is uneven"
+    elif fall.is_flat(after=True):
+        yield -2, "the level after it is flat"
     if fall.change.ratio <= _FAR:
         yield 1, f"{100 * fall.change.ratio:.0f} % of the rate is left"
     if fall.passes >= _PASS:
-        yield 2, f"it came after {fall.passes:.1f} times the capacity had been written"
+        weight = 3 if fall.passes <= _PASSES else 1
+        yield weight, f"it came after {fall.passes:.1f} times the capacity had been written"
     if fall.earlier.is_written:
         yield 1, "earlier runs wrote to the volume"
-    if rates.lat_tail_s >= _TAIL * rates.lat_p50_s:
-        yield (
-            1,
-            (
-                f"p99.9 is {format_latency(rates.lat_tail_s)} at a median of"
-                f" {format_latency(rates.lat_p50_s)}"
-            ),
-        )
+    yield from _tail(rates)
+    yield from _no_flash(fall)
     if fall.stalls:
         yield -1, "garbage collection slows a drive and does not stop it"
+
+
+def _tail(rates: Rates) -> Iterator[Point]:
+    if math.isnan(rates.lat_tail_s):
+        return
+    weight = 1 if rates.lat_tail_s >= _TAIL * rates.lat_p50_s else -2
+    tail, middle = format_latency(rates.lat_tail_s), format_latency(rates.lat_p50_s)
+    yield weight, f"p99.9 is {tail} at a median of {middle}"
 
 
 def _slc_cache(fall: Fall) -> Iterator[Point]:
     if fall.kind in FLASH:
         yield 1, f"it is {fall.kind.value}"
     if fall.kind in REMOTE:
-        yield -1, f"it is {fall.kind.value}"
+        yield -3, f"it is {fall.kind.value}"
     if fall.kind in {DeviceKind.HARD_DISK, DeviceKind.MEMORY}:
         yield -6, f"{fall.kind.value} has no SLC cache"
     yield 1, "writes fell"
-    yield (
-        (1, "the level after it is flat")
-        if fall.is_flat(after=True)
-        else (-1, "the level after it is uneven")
-    )
+    yield _evenness(fall)
+    share = f"{100 * fall.change.ratio:.0f} % of the rate is left"
+    if fall.change.ratio > _HALF:
+        yield -1, f"{share}, more than after most exhausted SLC caches"
+    elif fall.change.ratio <= _FAR:
+        yield 1, share
+    yield from _no_flash(fall)
 
 
 def _thermal(fall: Fall) -> Iterator[Point]:
     if fall.kind in FLASH:
         yield 1, f"it is {fall.kind.value}"
-    yield (
-        (1, "the level after it is flat")
-        if fall.is_flat(after=True)
-        else (-2, "the level after it is uneven")
-    )
-    yield (
-        (1, f"{100 * fall.change.ratio:.0f} % of the rate is left")
-        if fall.change.ratio > _HALF
-        else (-1, f"only {100 * fall.change.ratio:.0f} % of the rate is left")
-    )
+    yield _evenness(fall)
+    share = f"{100 * fall.change.ratio:.0f} % of the rate is left"
+    if fall.change.ratio > _HALF:
+        yield 1, share
+    elif fall.change.ratio <= _FAR:
+        yield -1, f"only {share}"
+    if not fall.is_write:
+        yield 1, "reads fell"
+    yield from _no_flash(fall)
     yield 0, "temperature and power state are not sampled"
+
+
+def _evenness(fall: Fall) -> Point:
+    if fall.became_uneven:
+        return -2, "the level after it is uneven"
+    if fall.is_flat(after=True):
+        return 1, "the level after it is flat"
+    return 0, "the level after it is as uneven as before"
+
+
+def _no_flash(fall: Fall) -> Iterator[Point]:
+    if fall.is_no_flash:
+        yield -2, f"the fastest I/O took {format_latency(fall.rates.lat_min_s)}, too long for flash"

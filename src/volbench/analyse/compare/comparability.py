@@ -191,12 +191,20 @@ def without_invalid(rows: pd.DataFrame, findings: pd.DataFrame) -> tuple[pd.Data
     return rows[~struck].reset_index(drop=True), remarks
 
 
-def warnings_of(rows: pd.DataFrame, findings: pd.DataFrame) -> dict[str, int]:
-    """Return the number of runs with a finding, by rule."""
-    direction = rows["direction"].iloc[0]
-    about = findings["run"].isin(rows["run"]) & (
-        findings["direction"].isna() | (findings["direction"] == direction)
-    )
-    heavy = findings["severity"] != Severity.NOTE.value
-    runs = findings[about & heavy].drop_duplicates(["run", "rule"])
-    return {str(rule): int(count) for rule, count in runs["rule"].value_counts().items()}
+class WarningCounts:
+    """Runs with findings other than notes, counted by rule."""
+
+    def __init__(self, findings: pd.DataFrame) -> None:
+        heavy = findings[findings["severity"] != Severity.NOTE.value]
+        self._by_run: dict[str, list[tuple[str, str]]] = {}
+        columns = heavy["run"], heavy["direction"].fillna(""), heavy["rule"]
+        for run, direction, rule in zip(*columns, strict=True):
+            self._by_run.setdefault(run, []).append((direction, rule))
+
+    def of(self, runs: Collection[str], direction: str) -> dict[str, int]:
+        """Return how many runs have a finding about a direction, the most frequent rule first."""
+        rules = (
+            {rule for about, rule in self._by_run.get(run, ()) if about in ("", direction)}
+            for run in runs
+        )
+        return dict(Counter(rule for own in rules for rule in sorted(own)).most_common())

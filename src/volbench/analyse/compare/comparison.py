@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pandas as pd
 
-from volbench.analyse.compare.comparability import check_comparable, warnings_of, without_invalid
+from volbench.analyse.compare.comparability import WarningCounts, check_comparable, without_invalid
 from volbench.analyse.compare.comparison_groups import (
+    ADDED,
+    groups_of,
     lay_out_cells,
-    one_row_a_repeat,
     sides_between,
 )
 from volbench.analyse.compare.comparison_result import Compared
 from volbench.analyse.compare.repeat_statistics import CONFIDENCE, Group, contrast, holm, shortage
 from volbench.analyse.frames.job_frames import latency_column, left_out, measured
-from volbench.analyse.frames.run_facts import VOLUME_KEY, fact_columns, stack
+from volbench.analyse.frames.run_facts import fact_columns, stack
 from volbench.analyse.price.steady_performance import STEADY, steadiness_remarks
 from volbench.errors import ComparisonError
 from volbench.model.frames.column_names import Measure, find_column, find_measure
@@ -142,16 +144,40 @@ def _compared(
     findings: pd.DataFrame,
 ) -> Iterator[Compared]:
     """Yield a comparison of each cell, metric and candidate, not yet judged together."""
-    sides = list(dict.fromkeys(rows["side"]))
-    for _, cell in rows.groupby("cell", sort=True):
-        parts = {side: cell[cell["side"] == side] for side in sides}
-        for measure in measures:
-            for side in sides:
-                if side != base and len(parts[side]) and len(parts[base]):
-                    pair = parts[base], parts[side]
-                    verdict = _comparison(pair, measure=measure, by=by, findings=findings)
-                    if verdict:
-                        yield verdict
+    groups = [_groups(rows, measure) for measure in measures]
+    warnings = WarningCounts(findings)
+    candidates = [side for side in dict.fromkeys(rows["side"]) if side != base]
+    columns = ["side", "run", "label", "direction", "rw", *(f"by_{name}" for name in by)]
+    for number, cell in rows[["cell", *columns]].groupby("cell", sort=True):
+        first = cell.iloc[0]
+        runs = {str(side): set(part) for side, part in cell.groupby("side")["run"]}
+        common: dict[str, Any] = {
+            "label": str(first["label"]),
+            "direction": str(first["direction"]),
+            "kind": _kind(first),
+            "by": {name.removeprefix(LABEL_PREFIX): str(first[f"by_{name}"]) for name in by},
+        }
+        for measure, found in zip(measures, groups, strict=True):
+            for side in candidates:
+                pair = found.get((str(number), base)), found.get((str(number), side))
+                if pair[0] is not None and pair[1] is not None:
+                    yield _comparison(
+                        pair[0],
+                        pair[1],
+                        measure=measure,
+                        base=base,
+                        candidate=side,
+                        warnings=warnings.of(runs[base] | runs[side], common["direction"]),
+                        **common,
+                    )
+
+
+def _groups(rows: pd.DataFrame, measure: Measure) -> Mapping[tuple[str, str], Group]:
+    """Return the repeats of each cell and side; fsync and its kin report total latency only."""
+    values = rows[measure.column]
+    if measure.column.startswith("clat_"):
+        values = values.where(rows["direction"] != "sync", rows[measure.column[1:]])
+    return groups_of(rows, values, is_rate=measure.column in ADDED)
 
 
 def _latency_kind(measure: Measure, rows: pd.DataFrame) -> Measure:
@@ -179,31 +205,22 @@ def _column(measure: Measure, direction: str) -> str:
 
 
 def _comparison(
-    pair: tuple[pd.DataFrame, pd.DataFrame],
+    base_group: Group,
+    candidate_group: Group,
     *,
     measure: Measure,
-    by: Sequence[str],
-    findings: pd.DataFrame,
-) -> Compared | None:
-    """Return one comparison; None if a side has no value."""
-    groups = [_group(part, measure) for part in pair]
-    first = pair[0].iloc[0]
-    if not all(group.repeats for group in groups):
-        return None
-    missing = shortage(*groups)
+    **attributes: Any,  # noqa: ANN401 - of the result, by name
+) -> Compared:
+    missing = shortage(base_group, candidate_group)
     return Compared(
-        label=str(first["label"]),
-        direction=str(first["direction"]),
-        kind=_kind(first),
-        by={name.removeprefix(LABEL_PREFIX): str(first[f"by_{name}"]) for name in by},
         measure=measure,
-        base=str(first["side"]),
-        candidate=str(pair[1]["side"].iloc[0]),
-        base_group=groups[0],
-        candidate_group=groups[1],
-        contrast=None if missing else contrast(*groups, resolution=measure.resolution),
+        base_group=base_group,
+        candidate_group=candidate_group,
+        contrast=None
+        if missing
+        else contrast(base_group, candidate_group, resolution=measure.resolution),
         shortage=missing,
-        warnings=warnings_of(pd.concat(pair), findings),
+        **attributes,
     )
 
 
@@ -214,11 +231,6 @@ def _kind(row: pd.Series) -> str:
     if plural is None:
         return direction
     return f"{'random' if pattern.startswith('rand') else 'sequential'} {plural}"
-
-
-def _group(part: pd.DataFrame, measure: Measure) -> Group:
-    repeats = one_row_a_repeat(part, _column(measure, str(part["direction"].iloc[0])))
-    return Group(repeats["value"].to_numpy(dtype=float), repeats[VOLUME_KEY].tolist())
 
 
 def _judged(found: Collection[Compared], question: Question, remarks: Sequence[str]) -> Comparison:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from volbench.analyse.compare.comparability import value_text, values_of
+from volbench.analyse.compare.repeat_statistics import Group
 from volbench.analyse.frames.run_facts import STEP, VOLUME_KEY
 from volbench.analyse.price.steady_performance import STEADY
 from volbench.errors import ComparisonError, InputError
@@ -17,7 +18,7 @@ _WORKLOAD = ("rw", "block_bytes", "iodepth", "numjobs", "direct", "ioengine", "s
 """What distinguishes workloads whose jobs are named after what is compared."""
 _NUMBERS = re.compile(r"(\d+)", re.ASCII)
 _SHOWN = 5
-_ADDED = ("iops", "bw_bytes_per_s", *STEADY)
+ADDED = ("iops", "bw_bytes_per_s", *STEADY)
 """Columns that are summed over the clients of a volume."""
 
 
@@ -159,27 +160,34 @@ def _order(value: object) -> list[tuple[int, float, str]]:
     return [(0, float(part), "") if part.isdecimal() else (1, 0.0, part) for part in parts if part]
 
 
-def one_row_a_repeat(rows: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Aggregate clients that used one volume at the same time.
+def groups_of(
+    rows: pd.DataFrame, values: pd.Series[float], *, is_rate: bool
+) -> dict[tuple[str, str], Group]:
+    """Return the repeats of each cell and side, clients of one repeat taken together.
 
-    They are not repeats of each other: they share the volume and the time. Rates are summed; of
-    everything else the median over the clients is taken.
+    Clients that used one volume at the same time are not repeats of each other: they share the
+    volume and the time. A volume that was measured in several campaigns counts as one in each:
+    repeats of one campaign share its day.
 
     Args:
-        rows: of one side and cell, with `VOLUME_KEY` and `STEP`.
-        column: the number that is wanted.
-
-    Returns:
-        A row for each step and volume that has the number: ``value`` and `VOLUME_KEY`. A volume
-        that was measured in several campaigns counts as one in each: repeats of one campaign
-        share its day.
+        rows: with ``cell``, ``side``, `VOLUME_KEY` and `STEP`.
+        values: the number that is wanted, of each row; rows without it are left out.
+        is_rate: the values of clients are summed; else their median is taken.
     """
-    values = rows[["origin", "campaign", STEP, VOLUME_KEY]].assign(value=rows[column].astype(float))
-    values = values.dropna(subset=["value"])
-    keys = ["origin", "campaign", STEP, VOLUME_KEY]
-    groups = values.groupby(keys, sort=False, dropna=False)["value"]
-    values = (groups.sum() if column in _ADDED else groups.median()).reset_index()
-    places = values.drop_duplicates(["campaign", VOLUME_KEY])
-    if places[VOLUME_KEY].duplicated().any():
-        values[VOLUME_KEY] = values["campaign"].astype(str) + "|" + values[VOLUME_KEY]
-    return values
+    keys = ["cell", "side", "origin", "campaign", STEP, VOLUME_KEY]
+    known = rows[keys].assign(value=values.astype(float)).dropna(subset=["value"])
+    grouped = known.groupby(keys, sort=False, dropna=False)["value"]
+    repeats = (grouped.sum() if is_rate else grouped.median()).reset_index()
+    own = ["cell", "side"]
+    places = repeats.drop_duplicates([*own, "campaign", VOLUME_KEY])
+    several = pd.MultiIndex.from_frame(places[places.duplicated([*own, VOLUME_KEY])][own])
+    apart = pd.MultiIndex.from_frame(repeats[own]).isin(several)
+    repeats.loc[apart, VOLUME_KEY] = (
+        repeats.loc[apart, "campaign"].astype(str) + "|" + repeats.loc[apart, VOLUME_KEY]
+    )
+    return {
+        (str(cell), str(side)): Group(
+            part["value"].to_numpy(dtype=float), part[VOLUME_KEY].tolist()
+        )
+        for (cell, side), part in repeats.groupby(own, sort=False)
+    }

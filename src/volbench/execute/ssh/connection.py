@@ -8,6 +8,7 @@ and by keepalives.
 from __future__ import annotations
 
 import logging
+import shlex
 import socket
 import threading
 import time
@@ -20,6 +21,7 @@ from volbench.errors import ConnectError, TransportError, VolbenchError
 from volbench.execute.shell.channel import connection_lost
 from volbench.execute.ssh.authentication import authenticate
 from volbench.execute.ssh.host_keys import KnownHosts
+from volbench.execute.ssh.proxy_command import open_proxy
 from volbench.execute.ssh.ssh_route import Hop, Route
 
 logging.getLogger("paramiko").addHandler(logging.NullHandler())  # errors are raised, not logged
@@ -180,7 +182,12 @@ def _verified(
 ) -> paramiko.Transport:
     """Return a transport to a host whose key has been verified."""
     begun = time.monotonic()
-    sock = _open_socket(hop, within_s) if previous is None else _tunnel(hop, previous, within_s)
+    if previous is not None:
+        sock: socket.socket | paramiko.Channel = _tunnel(hop, previous, within_s)
+    elif hop.proxy:
+        sock = open_proxy(hop.proxy, host=hop.name)
+    else:
+        sock = _open_socket(hop, within_s)
     left_s = max(1.0, within_s - (time.monotonic() - begun))
     try:
         transport = paramiko.Transport(sock, default_window_size=WINDOW_BYTES)
@@ -278,6 +285,8 @@ def _unreachable(hop: Hop, reason: str) -> ConnectError:
 def _closed_early(hop: Hop, error: Exception) -> ConnectError:
     return ConnectError(
         f"{hop.name} closed the connection before the login: {error or type(error).__name__}",
-        hint="its sshd may be starting, or busy (MaxStartups); see its log",
+        hint=f"run its ProxyCommand by hand: {shlex.join(hop.proxy)}"
+        if hop.proxy
+        else "its sshd may be starting, or busy (MaxStartups); see its log",
         context={"host": hop.name, "sent": False},
     )
