@@ -103,6 +103,8 @@ def rate_per_s(
 def is_partial(series: pd.DataFrame) -> npt.NDArray[np.bool_]:
     """Return whether fewer jobs ran through each interval than at other times of its section."""
     running = series["jobs_running"].astype("float64")
+    if running.min() == running.max() or running.isna().all():
+        return np.zeros(len(series), dtype=np.bool_)  # so for nearly all runs, without the groups
     most = running.groupby([series["run"], series["group"]], dropna=False).transform("max")
     found: npt.NDArray[np.bool_] = (running < most).to_numpy(dtype=bool)
     return found
