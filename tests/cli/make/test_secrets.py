@@ -105,7 +105,7 @@ def test_fio_gets_the_password(
 
 
 def test_an_imported_result_is_masked(tmp_path: Path, volbench: Volbench) -> None:
-    """The options in fio's JSON come from somebody else's job file."""
+    """The options in fio's JSON come from another user's job file."""
     case = Path(__file__).parents[2] / "cases"
     source = case / "fio-3.33/fsync-latency/stdout"
     text = source.read_text()
