@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from volbench.analyse.bottleneck.cause import Cause, Explanation
 from volbench.analyse.bottleneck.rate_changes import explain_events
-from volbench.analyse.bottleneck.volume_context import Earlier
+from volbench.analyse.bottleneck.volume_context import FLASH, LOCAL, Earlier, device_kind
 from volbench.analyse.frames.disturbed import WAIT_PERCENT, waits_for_cpu
 from volbench.analyse.frames.observed import host_rows_in_run, results_of
 from volbench.analyse.frames.run_view import RunView
@@ -37,6 +37,12 @@ _CLOSE = (1.5, 0.9)
 _SAME = 0.05
 """Relative distance of two levels that count as equal: doubling the depth gains more."""
 _LARGE_BYTES = 64 * 1024
+_CONSTANT = 0.007
+"""Spread of samples over a level that only a throttle keeps while I/Os wait unevenly."""
+_LEAST_INTERVALS = 10
+_MIB = 2**20
+_ROUND_IOPS = 100.0
+_NEAR_ROUND = 0.005
 
 
 @dataclass(frozen=True)
@@ -229,21 +235,38 @@ def _compared(case: _Case) -> Explanation | None:
 def _queued(case: _Case) -> Explanation | None:
     """Infer a limit from a single run: a flat rate, and I/Os that all wait equally long."""
     rates = case.rates
-    waiting = _waiting(case)
+    waiting, spread = _waiting(case), rates.last.spread
     is_far = rates.lat_p30_s >= _QUEUED * rates.lat_min_s
-    flat = _LEAST_FLAT if is_far else _FLAT
-    if rates.at_device or not (waiting and _is_uniform(rates) and rates.last.spread <= flat):
+    is_uniform = _is_uniform(rates) and spread <= (_LEAST_FLAT if is_far else _FLAT)
+    if rates.at_device or not waiting or not (is_uniform or _is_constant(case)):
         return None
-    reasons = [
-        f"flat to {100 * rates.last.spread:.1f} %",
-        *waiting,
-        (
-            f"70 % of I/Os took at least {format_latency(rates.lat_p30_s)}"
-            if is_far
-            else f"99 % of I/Os took at least {format_latency(rates.lat_low_s)}"
-        ),
-    ]
-    return case.explanation(*_which(case), reasons, _undeclared(case))
+    reasons = [f"flat to {100 * spread:.1f} %", *waiting]
+    if not is_uniform:
+        reasons.append(_littles_law(rates))
+    elif is_far:
+        reasons.append(f"70 % of I/Os took at least {format_latency(rates.lat_p30_s)}")
+    else:
+        reasons.append(f"99 % of I/Os took at least {format_latency(rates.lat_low_s)}")
+    against = [] if is_uniform else ["I/Os did not all wait alike"]
+    return case.explanation(*_which(case), reasons, [*_undeclared(case), *against])
+
+
+def _is_constant(case: _Case) -> bool:
+    """Return whether a rate is as constant as only a throttle makes it, whatever delayed I/Os.
+
+    A CPU that was taken away for a while stretches latency, but the throttle gives back the I/Os
+    that it owes. A drive of its own has a ceiling that is as flat.
+    """
+    last, kind = case.rates.last, device_kind(case.view)
+    is_long = last.to_s - last.from_s >= _LEAST_INTERVALS * case.rates.interval_s
+    return last.spread <= _CONSTANT and is_long and kind not in FLASH | LOCAL
+
+
+def _littles_law(rates: Rates) -> str:
+    return (
+        f"{rates.depth} in flight at {format_latency(rates.lat_mean_s)} each give"
+        f" {format_count(rates.depth / rates.lat_mean_s)} IOPS"
+    )
 
 
 def _which(case: _Case) -> tuple[Cause, float]:
@@ -257,9 +280,16 @@ def _which(case: _Case) -> tuple[Cause, float]:
                 return Cause.BANDWIDTH_LIMIT, case.bandwidth
             if abs(rates.last.level / case.iops - 1) <= _SAME:
                 return Cause.IOPS_LIMIT, case.iops
-    if size >= _LARGE_BYTES:
+    is_bandwidth = _is_round(case.bandwidth / _MIB) or _is_round(case.bandwidth / 1e6)
+    if size >= _LARGE_BYTES or (is_bandwidth and not _is_round(case.iops / _ROUND_IOPS)):
         return Cause.BANDWIDTH_LIMIT, case.bandwidth
     return Cause.IOPS_LIMIT, case.iops
+
+
+def _is_round(value: float) -> bool:
+    """Return whether a level is near a multiple of 5, as the limits that are sold are."""
+    nearest = 5 * round(value / 5)
+    return nearest > 0 and abs(value / nearest - 1) <= _NEAR_ROUND
 
 
 def _undeclared(case: _Case) -> list[str]:
@@ -277,12 +307,7 @@ def _latency(case: _Case) -> Explanation | None:
     expected = rates.depth / rates.lat_mean_s
     if abs(case.iops / expected - 1) > 0.15 or (rates.depth > 1 and _waiting(case)):
         return None
-    reasons = [
-        (
-            f"{rates.depth} in flight at {format_latency(rates.lat_mean_s)} each give "
-            f"{format_count(expected)} IOPS"
-        )
-    ]
+    reasons = [_littles_law(rates)]
     against = []
     if rates.depth > 1:
         against.append("a limit cannot be excluded without a second queue depth")
