@@ -14,7 +14,12 @@ import pytest
 from tests.schedule import SECONDS, ModuleScheduling, sort_slowest_first
 
 SCRIPTS = (
-    *("scripts/setup", "scripts/lock", "scripts/get-promtool", "scripts/test", "scripts/demo"),
+    "scripts/setup",
+    "scripts/lock",
+    "scripts/get-promtool",
+    "scripts/test",
+    "scripts/demo",
+    "scripts/torture",
     ".ci/run",
 )
 
