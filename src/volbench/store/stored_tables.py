@@ -26,7 +26,7 @@ from volbench.store.parquet_tables import read_table, write_table
 
 TABLES_VERSION = "11"
 """Incremented when the same raw files yield different rows, so that tables are rebuilt."""
-RULES_VERSION = "10"
+RULES_VERSION = "11"
 """Incremented when the same rows yield different verdicts, findings or aggregates."""
 
 
