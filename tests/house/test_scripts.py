@@ -13,7 +13,14 @@ import pytest
 
 from tests.schedule import SECONDS, ModuleScheduling, sort_slowest_first
 
-SCRIPTS = ("scripts/setup", "scripts/get-promtool", "scripts/test", "scripts/demo", ".ci/run")
+SCRIPTS = (
+    "scripts/setup",
+    "scripts/get-promtool",
+    "scripts/test",
+    "scripts/demo",
+    "scripts/torture",
+    ".ci/run",
+)
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

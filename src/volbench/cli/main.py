@@ -141,8 +141,9 @@ def _hint(error: click.ClickException) -> str:
 def _fail(error: VolbenchError) -> NoReturn:
     """Print an error with its hint, and exit with its code."""
     from volbench.model.profile.secret_values import mask_text
+    from volbench.present.formatting import printable
 
-    click.echo(f"volbench: {mask_text(error.message)}", err=True)
+    click.echo(printable(f"volbench: {mask_text(error.message)}"), err=True)
     if error.hint:
-        click.echo(f"  hint: {mask_text(error.hint)}", err=True)
+        click.echo(printable(f"  hint: {mask_text(error.hint)}"), err=True)
     sys.exit(error.exit_code)

@@ -82,7 +82,7 @@ class Explanation:
     def words(self) -> str:
         """The cause, with as much confidence as there is."""
         if self.candidates:
-            return f"{WORDS[self.cause]}; candidates: {' or '.join(self.candidates)}"
+            return f"{WORDS[self.cause]} (most likely: {' or '.join(self.candidates)})"
         is_sure = self.is_certain or self.cause is Cause.UNKNOWN
         return WORDS[self.cause] if is_sure else f"consistent with: {WORDS[self.cause]}"
 
