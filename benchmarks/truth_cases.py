@@ -14,6 +14,7 @@ from typing import Any
 
 from volbench.analyse.bottleneck.cause import Cause
 from volbench.lab.scenario import Scenario
+from volbench.lab.truth import Direction, truth
 from volbench.lab.virtual_volume import Load
 from volbench.model.profile.profile_settings import Limits
 
@@ -21,6 +22,7 @@ NOISES = (0, 5, 20)
 """Percent: size of jitter, of stolen CPU time and of other clients' I/O."""
 SIZE = 8 * 1024**3
 KIB = 1024
+_CAPACITIES = (500 * 10**9, 10**12, 2 * 10**12, 4 * 10**12)
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class Case:
         instant: name of the state whose begin is the instant, or the instant itself.
         penalty: 1 - cold / warm; None without first touches.
         declared: limits that the user declares.
+        capacity: bytes that the host reports; the scenario's own where it is 0.
     """
 
     kind: str
@@ -50,6 +53,7 @@ class Case:
     instant: str | float | None = None
     penalty: float | None = None
     declared: Limits = field(default_factory=Limits)
+    capacity: int = 0
 
     @property
     def is_steady(self) -> bool:
@@ -228,18 +232,16 @@ def _write_cliff(draw: Draw) -> Parts:
     service, depth, iops = _drive(draw)
     load = _load(draw, depth=depth, rw="write")
     moved = iops * 4096 * load.runtime_s * draw.even(0.2, 0.6)
-    size = round(moved * draw.even(0.5, 1.0) / 4096) * 4096
+    # Half of the drives are overwritten once; the others had little spare to begin with.
+    capacity = moved * draw.even(0.5, 1) if draw.often() else draw.one_of(*_CAPACITIES)
     collection = {
         "spare": round(moved),
         "speed": draw.even(0.04, 0.3),
         "sigma": draw.even(0.2, 0.6),
     }
     return {
-        "volume": {
-            "size": min(size, 16 * 1024**3),
-            "service": service,
-            "ssd": {"garbage_collection": collection},
-        },
+        "volume": {"service": service, "ssd": {"garbage_collection": collection}},
+        "capacity": round(capacity),
         "loads": (load,),
         "platform": "nvme",
         "truth": Cause.WRITE_CLIFF,
@@ -250,7 +252,7 @@ def _write_cliff(draw: Draw) -> Parts:
 def _slc_cache(draw: Draw) -> Parts:
     service, depth, iops = _drive(draw)
     load = _load(draw, depth=depth, rw="write")
-    after = draw.even(0.15, 0.7)
+    after = draw.even(0.1, 0.5)
     moved = iops * 4096 * load.runtime_s * draw.even(0.15, 0.6)
     return {
         "volume": {
@@ -259,6 +261,7 @@ def _slc_cache(draw: Draw) -> Parts:
         },
         "loads": (load,),
         "platform": "nvme",
+        "capacity": draw.one_of(*_CAPACITIES),
         "truth": Cause.SLC_CACHE,
         "level": iops * after,
         "instant": "slc-cache",
@@ -268,12 +271,13 @@ def _slc_cache(draw: Draw) -> Parts:
 def _thermal(draw: Draw) -> Parts:
     service, depth, iops = _drive(draw)
     load = _load(draw, depth=depth, most=300)
-    speed = draw.even(0.3, 0.8)
+    speed = draw.even(0.4, 0.85)
     thermal = {"after": load.runtime_s * draw.even(0.2, 0.7), "speed": speed}
     return {
         "volume": {"service": service, "ssd": {"thermal": thermal}},
         "loads": (load,),
         "platform": "nvme",
+        "capacity": draw.one_of(*_CAPACITIES),
         "truth": Cause.THERMAL,
         "level": iops * speed,
         "instant": "thermal",
@@ -305,6 +309,7 @@ def _ramp_up(draw: Draw) -> Parts:
         "volume": {"service": service, "ssd": {"ramp_up": ramp}},
         "loads": (load,),
         "platform": "nvme",
+        "capacity": draw.one_of(*_CAPACITIES),
         "truth": Cause.RAMP_UP,
         "level": iops,
     }
@@ -337,18 +342,28 @@ def _warming(draw: Draw) -> Parts:
     if limit:
         warm *= draw.even(0.5, 0.9)
         volume["limits"] = {"iops": warm}
-    # Small enough for most blocks to be warm after a third of the run.
-    blocks = warm * load.runtime_s * draw.even(0.1, 0.2)
-    volume |= {"size": max(64, round(blocks)) * 4096 // block * block + 16 * block}
+    volume |= {"service": service, "restored": rw == "read"}
+    volume["size"] = _visible_size(volume, load, goal_s=draw.even(5, load.runtime_s / 3))
     cold = depth / (latency * penalty)
     return {
-        "volume": {"service": service, "restored": rw == "read", **volume},
+        "volume": volume,
         "loads": (load,),
         "platform": _place(draw),
         "truth": Cause.WARMING,
         "level": warm,
         "penalty": 1 - cold / warm,
     }
+
+
+def _visible_size(volume: Parts, load: Load, *, goal_s: float) -> int:
+    """Return the size at which a cold volume needs that long to be nearly warm."""
+    block, size = volume["block"], 64 * 1024**2
+    for _ in range(8):
+        scenario = Scenario.model_validate({"name": "warming", **volume, "size": size})
+        direction: Direction = "write" if load.direction == "write" else "read"
+        known = truth(scenario, direction=direction, block_bytes=4096, iodepth=load.iodepth)
+        size = min(16 * 1024**3, max(64, round(size / block * goal_s / known.warm_90_s)) * block)
+    return size
 
 
 def _stall(draw: Draw) -> Parts:

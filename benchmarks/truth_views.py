@@ -58,12 +58,16 @@ def simulate(case: Case) -> Simulated:
     return Simulated(Context(tuple(views)), views[-1], series, seen)
 
 
+def _capacity(case: Case) -> int:
+    return case.capacity or case.scenario.size_bytes
+
+
 def _run(case: Case, load: Load, number: int) -> Run:
     kind = VolumeKind.NBD if case.platform == "nbd" else VolumeKind.DEVICE
     path = f"/dev/{_DEVICES.get(case.platform, 'sdb')}"
     pin = None
     if case.platform in {"nvme", "cloud"}:
-        pin = DevicePin(path=path, major=8, minor=0, size_bytes=case.scenario.size_bytes)
+        pin = DevicePin(path=path, major=8, minor=0, size_bytes=_capacity(case))
     target = "nbd://host/export" if kind is VolumeKind.NBD else path
     options = {
         "ioengine": "nbd" if kind is VolumeKind.NBD else "libaio",
@@ -127,7 +131,7 @@ def _facts(case: Case, run: Run) -> VolumeFacts | None:
         path=run.volume.target,
         device=_DEVICES.get(case.platform, ""),
         model="SSD 990" if case.platform == "nvme" else "",
-        size_bytes=case.scenario.size_bytes if case.platform != "nbd" else None,
+        size_bytes=_capacity(case) if case.platform != "nbd" else None,
         rotational=False if case.platform == "nvme" else None,
     )
 
@@ -143,7 +147,7 @@ def _summary(case: Case, run: Run, load: Load, seen: Sampled) -> Row:
         "iodepth": load.iodepth,
         "numjobs": 1,
         "ioengine": run.options["ioengine"],
-        "volume_bytes": case.scenario.size_bytes if run.volume.pin else None,
+        "volume_bytes": _capacity(case) if run.volume.pin else None,
         "runtime_s": runtime_s,
         "io_bytes": ios * load.block_bytes,
         "total_ios": ios,

@@ -232,3 +232,13 @@ def test_a_problem_of_a_profile_names_its_key_once(tmp_path: Path, volbench: Vol
     assert "name: is missing (write it like" in lines[0]
     assert "jobs.a.rw: must be one of" in lines[1]
     assert "jobs.a.iodepth: must be an integer" in lines[2]
+
+
+def test_a_message_moves_no_cursor(tmp_path: Path, volbench: Volbench) -> None:
+    """What came from a file or a name is printed without what a terminal would obey."""
+    path = tmp_path / "job.fio"
+    path.write_text("[j]\n\x1b[2J=1\n")
+    done = volbench("profile", "import", path)
+    assert done.returncode == 2
+    assert "no option" in done.stderr
+    assert "\x1b" not in done.stderr

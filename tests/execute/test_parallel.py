@@ -13,14 +13,14 @@ from volbench.execute.parallel import on_each, parallel_limit
 def test_at_most_so_many_work_at_once(limit: int, most: int) -> None:
     """The limit holds; below it everybody works at the same time."""
     lock, working, seen = threading.Lock(), 0, []
-    meeting = threading.Barrier(most)
+    together = threading.Barrier(most)
 
     def work(item: int) -> int:
         nonlocal working
         with lock:
             working += 1
             seen.append(working)
-        meeting.wait(20)
+        together.wait(20)
         with lock:
             working -= 1
         return item

@@ -47,14 +47,16 @@ def test_a_campaign_on_three_hosts(desk: Desk) -> None:
 
 
 def test_a_cable_is_pulled_for_a_while(desk: Desk) -> None:
-    """Fio goes on where it ran; the controller waits, and misses nothing."""
+    """Fio goes on where it ran; the controller waits, says so once, and misses nothing."""
     desk.prepare(runtime="8s")
     process = desk.run()
     until(lambda: desk.started(3))
     desk.fleet[1].link(up=False)
     time.sleep(20)
     desk.fleet[1].link(up=True)
-    ended(process)
+    printed = ended(process)
+    assert printed.count("vm1 has not answered for") == 1
+    assert printed.count("vm1 answers again after") == 1
     check_once(desk)
     check_clean(desk.fleet.hosts)
 

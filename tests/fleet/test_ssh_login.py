@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ import pytest
 from tests.fleet import texts
 from tests.fleet.hosts import Fleet, RealHost, call, fleet, make_key
 from tests.fleet.ways import listed, pool_for
+from tests.waiting import until
 from volbench.errors import AuthError, ConnectError, HostKeyError, InventoryError, TransportError
 from volbench.execute.parallel import on_each
 from volbench.execute.shell.shell_executor import ShellExecutor
@@ -210,3 +212,53 @@ def test_a_burst_through_one_bastion(tmp_path: Path) -> None:
             assert on_each(behind, meet) == [host.name for host in behind]
         assert bastion.log.count("drop connection") < 3, "sshd counts late, but not that late"
         assert bastion.log.count("Accepted publickey") == 30
+
+
+RELAY = """import os, socket, sys, threading
+wire = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+def carry():
+    while part := os.read(0, 65536):
+        wire.sendall(part)
+    wire.shutdown(socket.SHUT_WR)
+threading.Thread(target=carry, daemon=True).start()
+while part := wire.recv(65536):
+    os.write(1, part)
+"""
+
+
+def test_proxy_command_leads_to_a_host(hosts: Fleet, tmp_path: Path) -> None:
+    """The connection is the input and output of the user's program, which ends with it."""
+    relay = tmp_path / "relay.py"
+    relay.write_text(RELAY)
+    config = f"Host {hosts[0].address}\n  ProxyCommand {sys.executable} {relay} %h %p\n"
+    entry = listed(hosts, hosts[0])
+    with pool_for(hosts, entry, config=config) as pool:
+        assert ssh_executor(entry, pool).run(["hostname"]).stdout == "h0\n"
+        assert call("pgrep", "-f", str(relay))
+    until(lambda: subprocess.run(["pgrep", "-f", str(relay)], check=False).returncode == 1)
+
+
+def test_proxy_command_that_fails_is_reported(hosts: Fleet) -> None:
+    """A program that is not there, and one that ends at once."""
+    entry = listed(hosts, hosts[0])
+    for command, words in (("/no/such/program", "cannot be started"), ("false", "by hand: false")):
+        config = f"Host {hosts[0].address}\n  ProxyCommand {command}\n"
+        with (
+            pool_for(hosts, entry, config=config) as pool,
+            pytest.raises(TransportError) as caught,
+        ):
+            pool.connection("h0")
+        assert words in f"{caught.value.message} {caught.value.hint}"
+
+
+def test_container_is_reached_without_a_network(hosts: Fleet) -> None:
+    """What `docker exec -i NAME sshd -i` does: an sshd for one connection inside the namespaces."""
+    inside = f"nsenter -t {hosts[0].space.init} -m -u -i -n -p"
+    config = f"Host box\n  ProxyCommand {inside} {texts.SSHD} -i -f {texts.PLACE}/sshd_config\n"
+    entry = listed(hosts, hosts[0], address="box")
+    with pool_for(hosts, entry, config=config, accept_new=True, known=hosts.folder / "kb") as pool:
+        hosts[0].link(up=False)
+        try:
+            assert ssh_executor(entry, pool).run(["hostname"]).stdout == "h0\n"
+        finally:
+            hosts[0].link(up=True)

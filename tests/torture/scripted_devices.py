@@ -6,7 +6,7 @@ import random
 import struct
 from collections.abc import Iterable
 
-from tests.torture.device_world import BLOCK_SECTORS, Device, World
+from tests.torture.device_world import BLOCK_SECTORS, Block, Device, World
 from volbench.execute.fake import FakeExecutor
 from volbench.execute.protocol import Completed, FileStat
 
@@ -27,9 +27,10 @@ class ScriptedDevices:
         self._chance = chance
         self.executor = FakeExecutor()
         self.executor.answers |= {"blkid": self._blkid, "sh": self._read}
-        self._tables = {
-            device.blocks: _table(world, device) for device in world.devices if device.disk is None
-        }
+        self._tables: dict[frozenset[Block], dict[int, bytes]] = {}
+        for device in world.devices:
+            if device.disk is None and (table := _table(world, device)):
+                self._tables[device.blocks] = table
         for number, device in enumerate(world.devices, 1):
             self._add(device, number)
         for use in world.uses:

@@ -31,6 +31,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "import": ("read.import_", "Import fio results from other sources as a campaign."),
     "show": ("read.show", "Show results of campaigns as a table."),
     "check": ("read.check", "List data-quality warnings of campaigns."),
+    "verify": ("read.verify", "Verify that campaigns are as they were recorded."),
     "compare": ("read.compare", "Compare campaigns, with intervals and verdicts."),
     "price": ("catalogue.price", "Rank configurations by price-performance."),
     "prices": ("catalogue.prices", "List, show and check price lists."),
@@ -141,8 +142,9 @@ def _hint(error: click.ClickException) -> str:
 def _fail(error: VolbenchError) -> NoReturn:
     """Print an error with its hint, and exit with its code."""
     from volbench.model.profile.secret_values import mask_text
+    from volbench.present.formatting import printable
 
-    click.echo(f"volbench: {mask_text(error.message)}", err=True)
+    click.echo(printable(f"volbench: {mask_text(error.message)}"), err=True)
     if error.hint:
-        click.echo(f"  hint: {mask_text(error.hint)}", err=True)
+        click.echo(printable(f"  hint: {mask_text(error.hint)}"), err=True)
     sys.exit(error.exit_code)

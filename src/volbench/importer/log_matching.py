@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import PurePosixPath
+from pathlib import PurePath, PurePosixPath
 from statistics import median
 
 from volbench.errors import ArchiveError, OutputError, Problem, VolbenchError
@@ -79,8 +79,15 @@ def assign_logs(logs: Sequence[LogFile], processes: Sequence[FioProcess]) -> lis
         A problem for each log that was not assigned.
     """
     left: list[Problem] = []
+    by_folder: dict[PurePath, list[FioProcess]] = {}
+    by_prefix: dict[str, list[FioProcess]] = {}
+    for process in processes:
+        by_folder.setdefault(process.source.path.parent, []).append(process)
+        for prefix in process.prefixes:
+            by_prefix.setdefault(prefix, []).append(process)
     for log in logs:
-        owner, why = _owner(log, processes)
+        beside = by_folder.get(log.source.path.parent, [])
+        owner, why = _owner(log, beside, away=by_prefix.get(log.prefix, []))
         if owner is not None:
             why = _unusable_reason(log, owner)
         if owner is None or why:
@@ -104,18 +111,23 @@ def _release_incomplete(process: FioProcess) -> list[Problem]:
     return released
 
 
-def _owner(log: LogFile, processes: Sequence[FioProcess]) -> tuple[FioProcess | None, str]:
-    """Return the process that wrote a log, or None and the reason."""
-    folder = log.source.path.parent
-    beside = [process for process in processes if process.source.path.parent == folder]
+def _owner(
+    log: LogFile, beside: Sequence[FioProcess], *, away: Sequence[FioProcess]
+) -> tuple[FioProcess | None, str]:
+    """Return the process that wrote a log, or None and the reason.
+
+    Args:
+        log: the log.
+        beside: processes whose results are in its folder.
+        away: processes in any folder whose options name its prefix.
+    """
     named = [process for process in beside if log.prefix in process.prefixes]
     if not named:
         without_options = [process for process in beside if not process.has_options]
         named = [process for process in without_options if process.source.stem == log.prefix]
         named = named or (without_options if len(without_options) == 1 else [])
     if not named and not beside:
-        away = [process for process in processes if log.prefix in process.prefixes]
-        named = away if len({process.source for process in away}) == 1 else []
+        named = list(away) if len({process.source for process in away}) == 1 else []
     if not named:
         return None, UNCLAIMED
     fitting = [process for process in named if process.hostname == log.hostname]

@@ -148,9 +148,9 @@ def while_all_ran(
 
     Args:
         series: rows of a section, of all directions.
-        result: row of the summary, of one direction of it.
+        result: row of the summary, of one direction of it; without any for logs alone.
     """
-    mine = [row for row in series if row["direction"] == result["direction"]]
+    mine = [row for row in series if row["direction"] == result.get("direction")]
     running = [int(str(row["jobs_running"])) for row in mine if row["jobs_running"] is not None]
     most = max(running, default=0)
     whole = [row for row in mine if row["jobs_running"] == most]

@@ -107,7 +107,7 @@ class NoiseParameters:
     Attributes:
         jitter: shape of the spread of the speed: standard deviation of its logarithm.
         jitter_memory_s: time after which its autocorrelation has fallen to 1/e.
-        reaches_limits: whether limits vary as well, not only the device.
+        reaches_limits: whether limits vary as well, not only the device: below, never above.
         neighbour: load of other clients on the device.
         steal: CPU time that the hypervisor takes from the client.
         slice_s: length of a stolen slice.

@@ -268,7 +268,8 @@ class Jitter(Document):
         default=1.0, alias="memory", gt=0, description="Time after which it has forgotten itself."
     )
     of: Literal["device", "volume"] = Field(
-        default="device", description="device: limits are exact; volume: they vary as well."
+        default="device",
+        description="device: limits are exact; volume: not always reached.",
     )
 
 

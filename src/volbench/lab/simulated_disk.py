@@ -92,7 +92,7 @@ class Disk:
         """Return the completion time of a request in virtual time."""
         jitter = self._noise.jitter(at) if self._noise else 1.0
         held_back = self._noise is not None and self._noise.reaches_limits
-        at = self._admission.admit(at, length, speed=jitter if held_back else 1.0)
+        at = self._admission.admit(at, length, speed=min(1.0, jitter) if held_back else 1.0)
         if write and self._cache:
             self._blocks.touch(at, offset, length, write=True)
             return self._cache.take(at, length)

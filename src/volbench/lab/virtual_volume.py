@@ -180,7 +180,7 @@ class VirtualVolume:
             ios = self._cached(series, at, work_s)
             service_s = self._parameters.cache.latency_s
             unhindered = load.iodepth / service_s * work_s
-        limit_s = work_s * (jitter if self._noise.reaches_limits else 1.0)
+        limit_s = work_s * (min(1.0, jitter) if self._noise.reaches_limits else 1.0)
         ios = min(ios, self._room(load, limit_s))
         if load.cpu_s:
             ios = min(ios, TICK_S * (1 - steal) / load.cpu_s)
@@ -275,7 +275,8 @@ class Sampled:
         iops: of the intervals; whole requests.
         lat_mean_s: of the intervals; 0 for none.
         steal_percent: of the client's CPU time.
-        latency_s: of the whole run by name: ``mean``, ``min``, ``max`` and ``p1`` to ``p99.99``.
+        latency_s: of the whole run by name: ``mean``, ``min``, ``max`` and, for the percentiles of
+            fio's defaults, ``p1`` to ``p99.99``.
     """
 
     t_s: list[float]
@@ -304,7 +305,7 @@ def sampled(series: VirtualSeries, *, sample_s: float) -> Sampled:
 
 
 _NORMAL = np.array([NormalDist().inv_cdf((number + 0.5) / 40) for number in range(40)])
-_PERCENTILES = (1, 50, 99, 99.9, 99.99)
+_PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
 
 
 def _latency(series: VirtualSeries) -> dict[str, float]:

@@ -84,6 +84,32 @@ def test_sixteen_at_a_time_meet_the_iops_limit() -> None:
     assert any("I/Os wait" in reported for reported in first.speaks_for)
 
 
+@pytest.mark.parametrize(
+    ("iops", "cv", "cause", "exact"),
+    [
+        (1500.0, 0.001, Cause.IOPS_LIMIT, 1500.0),
+        (20 * MIB / BLOCK, 0.005, Cause.BANDWIDTH_LIMIT, 20.0 * MIB),
+    ],
+)
+def test_stolen_cpu_does_not_hide_an_exact_limit(
+    iops: float, cv: float, cause: Cause, exact: float
+) -> None:
+    """Flat to 0.1 and 0.5 % with 16 in flight, although percentile 1 is a third of the mean."""
+    mean_s = 16 / iops
+    view = ran(level(iops, cv=cv), lat_s=(mean_s, mean_s / 3, mean_s / 8))
+    (first, *_) = explain(view, "write")
+    assert first.cause is cause
+    assert first.level == pytest.approx(exact, rel=0.005)
+    assert not first.is_certain
+    assert "I/Os did not all wait alike" in first.speaks_against
+
+
+def test_an_uneven_rate_with_uneven_waits_is_no_limit() -> None:
+    """Scatter of 2 % and I/Os that wait unevenly are what a shared queue gives."""
+    view = ran(level(1500, cv=0.02), lat_s=(16 / 1500, 16 / 4500, 2 / 1500))
+    assert explain(view, "write")[0].cause not in {Cause.IOPS_LIMIT, Cause.BANDWIDTH_LIMIT}
+
+
 def test_large_ones_one_at_a_time_are_bound_by_latency() -> None:
     """The fifth test: 200 IOPS of 128 KiB at 5 ms are no cap, neither in IOPS nor in bytes."""
     view = ran(
@@ -174,8 +200,8 @@ def test_latency_that_scatters_a_little_is_no_cap() -> None:
 
 
 def test_a_second_depth_shows_a_cap() -> None:
-    """Restless latency proves nothing, but twice the depth that gains nothing does."""
-    entry = ran(level(1100, seed=2), {"iodepth": "16"}, lat_s=(0.0145, 0.003, 0.0025))
+    """Restless rates prove nothing, but twice the depth that gains nothing does."""
+    entry = ran(level(1100, cv=0.015, seed=2), {"iodepth": "16"}, lat_s=(0.0145, 0.003, 0.0025))
     two = ran(level(1105, seed=3), {"iodepth": "32"}, lat_s=(0.0145, 0.003, 0.0025))
     assert explain(entry, "write")[0].cause is Cause.UNKNOWN
     assert explain(entry, "write", others=[entry, two])[0].cause is Cause.IOPS_LIMIT
@@ -242,7 +268,7 @@ def test_a_full_cache_stalls() -> None:
 def test_a_drive_falls_after_its_capacity() -> None:
     """A restless fall after one pass over 95 MiB is the flash, not a throttle."""
     rates = level(1000, 25, cv=0.06) + level(500, 35, cv=0.06, seed=5)
-    view = ran(rates, {"iodepth": "1"})
+    view = ran(rates, {"iodepth": "1"}, lat_s=(0.0015, 1e-4, 6e-5))
     volume = view.volume
     assert volume is not None
     sized = volume.model_copy(update={"size_bytes": 95 * MIB})

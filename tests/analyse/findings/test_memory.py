@@ -25,8 +25,13 @@ from tests.analyse.findings.conftest import (
 )
 from volbench.analyse.findings import find
 from volbench.analyse.frames.campaign_context import Context
-from volbench.model.campaign.planned_run import Run
+from volbench.engine.hosts import volume_probe
+from volbench.engine.hosts.block_devices import BlockDevice
+from volbench.execute.fake import FakeExecutor
+from volbench.model.campaign.planned_run import Imported, Run
 from volbench.model.results.finding import Severity
+from volbench.model.results.provenance import VolumeFacts
+from volbench.present.terminal.campaign_text import memory_words
 
 RATE = IOPS * BLOCK
 BUFFERED = {"direct": None, "iodepth": None, "ioengine": "psync"}
@@ -133,6 +138,7 @@ def test_engines_outside_the_kernel_have_no_page_cache(engine: str, direct: str)
         ({"device": "zram0"}, 1),
         ({"device": "loop3", "backing": ("ram0",)}, 1),
         ({"device": "loop3", "backing": ("sda",)}, 0),
+        ({"device": "loop3", "memory_below": "tmpfs under loop3"}, 1),
         ({"device": "sdb"}, 0),
     ],
 )
@@ -282,3 +288,41 @@ def test_a_run_far_shorter_than_a_sample(options: dict[str, str | None]) -> None
     view = a_view(run, summary=[row], device=[sample], series=[])
     findings = [*found(view, rule="page-cache"), *found(view, rule="never-written")]
     assert {finding.severity for finding in findings} <= {Severity.NOTE}
+
+
+@pytest.mark.parametrize(
+    ("columns", "count"),
+    [
+        ({"lat_mean_s": 1.5e-6}, 1),
+        ({"lat_mean_s": 7.6e-6}, 0),
+        ({"lat_mean_s": 1e-4, "bw_bytes_per_s": 40e9}, 1),
+    ],
+)
+def test_imports_whose_figures_no_disk_has_are_questioned(
+    columns: dict[str, object], count: int
+) -> None:
+    """1.5 us for an I/O or 40 GB/s are memory; 7.6 us is a drive that others published."""
+    run = a_run(imported=Imported(files=(), jobs=()))
+    view = a_view(run, summary=[summary_row(run, **columns)], device=[], volume=None)
+    entries = found(view, rule="memory-volume")
+    assert [entry.severity for entry in entries] == [Severity.WARNING] * count
+    assert all(entry.message.startswith("Is ") for entry in entries)
+
+
+@pytest.mark.parametrize("mounted", ["tmpfs", "ext4"])
+def test_the_file_of_a_loop_device_may_be_in_memory(mounted: str) -> None:
+    """A loop on tmpfs is memory, and the plan says so before the run."""
+    host = FakeExecutor(
+        files={
+            "/sys/class/block/loop3/loop/backing_file": "/dev/shm/image\n",
+            "/dev/shm/image": "",
+            "/proc/self/mountinfo": f"30 1 0:26 / /dev/shm rw - {mounted} none rw\n",
+        }
+    )
+    loop = BlockDevice((7, 3), "loop3", "/dev/loop3", "/sys/class/block/loop3")
+    below = volume_probe._memory_below(host, (loop,))  # noqa: SLF001 - a sysfs without devices
+    facts = VolumeFacts(
+        role="d", target="/dev/loop3", kind=VolumeKind.DEVICE, path="/dev/loop3", memory_below=below
+    )
+    assert bool(below) == (mounted == "tmpfs")
+    assert ("memory of the host" in memory_words([facts])) == bool(below)

@@ -18,6 +18,7 @@ import volbench as volbench_package
 from tests.cli.conftest import COMMAND, Volbench
 from tests.engine.conftest import IMAGE_BYTES, Disks, call
 
+MIB = 1024**2
 DEVICE_PROFILE = """\
 name: p
 sample: 0
@@ -83,11 +84,13 @@ def wait_for(out: Path, *, state: str) -> None:
     raise AssertionError(f"no run was {state} within 30 s")
 
 
-def device_run(tmp_path: Path, text: str, device: str) -> tuple[Path, subprocess.Popen[str]]:
+def device_run(
+    tmp_path: Path, text: str, device: str, *options: str
+) -> tuple[Path, subprocess.Popen[str]]:
     """Start a campaign that overwrites a device."""
     profile, out = tmp_path / "p.yaml", tmp_path / "out"
     profile.write_text(text)
-    allowed = ("--allow-destroy", device)
+    allowed = ("--allow-destroy", device, *options)
     return out, begin("run", profile, "--on", device, "--output", out, *allowed)
 
 
@@ -124,6 +127,43 @@ def test_a_device_replaced_during_a_pause_is_not_overwritten(tmp_path: Path, dis
     assert process.returncode == 3, stderr
     assert f"{device} is not the device that was planned" in stderr
     assert digest(other) == before
+
+
+@pytest.mark.root
+def test_a_device_is_held_from_the_guard_to_the_end_of_the_run(
+    tmp_path: Path, disks: Disks
+) -> None:
+    """While fio writes, it can be neither mounted nor formatted, and no other image attached."""
+    image = formatted(disks)
+    device, other = disks.attach(image), disks.image()
+    profile = SLOW_PROFILE.replace("size: 4m", "offset: 16m, size: 4m").replace("400k", "1m")
+    out, process = device_run(tmp_path, profile, device, "--wipe-signatures")
+    wait_for(out, state="running")
+    point = tmp_path / "point"
+    point.mkdir()
+    attempts = [
+        ["mount", device, str(point)],
+        ["mkfs.ext4", "-q", device],
+        ["losetup", device, str(other)],
+    ]
+    refused = [subprocess.run(argv, capture_output=True, check=False) for argv in attempts]
+    is_running = process.poll() is None
+    # The kernel detaches a device that is open only when it is closed.
+    call("losetup", "-d", device)
+    still = subprocess.run(attempts[-1], capture_output=True, check=False)
+    _, stderr = process.communicate(timeout=60)
+    assert is_running
+    assert [done.returncode != 0 for done in (*refused, still)] == [True] * 4
+    assert process.returncode == 0, stderr
+    assert not other.read_bytes().strip(b"\0")
+    written = image.read_bytes()[16 * MIB : 20 * MIB]
+    assert not any(block == bytes(4096) for block in blocks(written))
+    call("losetup", device, str(image))  # for the fixture to detach
+
+
+def blocks(data: bytes) -> Iterator[bytes]:
+    """Yield blocks of 4 KiB."""
+    return (data[start : start + 4096] for start in range(0, len(data), 4096))
 
 
 @pytest.mark.root

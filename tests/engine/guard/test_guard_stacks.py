@@ -227,3 +227,12 @@ def test_what_is_hidden_from_an_ordinary_user_is_no_hindrance(server: Server) ->
     hiding = Hiding(**vars(server.machine))
     assert refusal(hiding, "/dev/sdb") == ""
     assert refusal(hiding, "/data", files=["/data/new", "/data/x"], made=["/data/x"]) == ""
+
+
+@pytest.mark.parametrize(
+    "text", ["", "27 1 8:1\n", "27 1 x:1 / / rw - ext4 /dev/sda1 rw\n", "rm\n"]
+)
+def test_a_mount_table_that_cannot_be_read_is_refused(server: Server, text: str) -> None:
+    """A host that answers with anything else is not taken for one without mounts."""
+    server.machine.files["/proc/self/mountinfo"] = text
+    assert "so mounted devices are unknown" in refusal(server.machine, "/dev/sdb")

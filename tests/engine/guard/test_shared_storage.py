@@ -127,3 +127,15 @@ def test_the_name_of_a_mount_that_another_device_has_now() -> None:
     server.part("sdb", "sdb2", (8, 18))
     server.machine.files["/proc/self/mountinfo"] = "27 1 8:17 / / rw - ext4 /dev/sda1 rw\n"
     assert refusal(server.machine, "/dev/sdb2").endswith("is the disk of /, or part of it")
+
+
+def test_a_partition_of_a_member_at_rest() -> None:
+    """A disk that belongs to a RAID as a whole may show the partitions of that RAID."""
+    server = Server()
+    server.disk("sdb", (8, 16))
+    server.part("sdb", "sdb1", (8, 17))
+    assert refusal(server.machine, "/dev/sdb1", wipe=True) == ""
+    server.signatures["/dev/sdb"] = (0, "TYPE=isw_raid_member\nUSAGE=raid\n")
+    for wipe in (False, True):
+        reason = refusal(server.machine, "/dev/sdb1", wipe=wipe)
+        assert "is a partition of /dev/sdb, a member of a larger volume" in reason

@@ -130,18 +130,40 @@ def test_jumps_in_a_circle_are_refused(tmp_path: Path) -> None:
         route(tmp_path, entry, two)
 
 
-def test_nothing_of_the_configuration_is_run(tmp_path: Path) -> None:
-    """Commands are refused where they would be needed, and nowhere else."""
+def test_proxy_command_is_filled_in_without_a_shell(tmp_path: Path) -> None:
+    """Words are split first, so that no value becomes another word; jump hosts go before it."""
+    command = "ProxyCommand exec nc -x '%n %r' %h %p 5%%"
+    config = f"Host web10\n  HostName 10.0.0.4\n  Port 2222\n  {command}\n"
+    named = Host(name="web", address="web10", user="a b")
+    assert route(tmp_path, named, config=config).target.proxy == (
+        ("nc", "-x", "web10 a b", "10.0.0.4", "2222", "5%")
+    )
+    own = named.model_copy(update={"port": 2200})
+    assert route(tmp_path, own, config=config).target.proxy[-2] == "2200"
+    direct = named.model_copy(update={"jump": ()})
+    assert route(tmp_path, direct, config=config).target.proxy == ()
+    assert route(tmp_path, WEB, config=f"ProxyCommand none\n{config}").target.proxy == ()
+
+
+def test_match_exec_is_refused(tmp_path: Path) -> None:
+    """Looking at the configuration runs nothing of it."""
     proof = tmp_path / "proof"
-    command = f"Host 10.0.0.4\n  ProxyCommand touch {proof}\n"
-    with pytest.raises(InventoryError, match="ProxyCommand"):
-        route(tmp_path, WEB, config=command)
-    elsewhere = WEB.model_copy(update={"address": "10.0.0.5"})
-    assert len(route(tmp_path, elsewhere, config=command).hops) == 1
-    assert len(route(tmp_path, WEB, config=f"ProxyCommand none\n{command}").hops) == 1
     with pytest.raises(InputError, match=r"config:2: `Match exec` would execute"):
         route(tmp_path, WEB, config=f"\nMatch host x exec 'touch {proof}'\n  User y\n")
+    route(tmp_path, WEB, config=f"Host 10.0.0.4\n  ProxyCommand touch {proof}\n")
     assert not proof.exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [("nc %h %p 2>/dev/null", "shell"), ("nc %u", "%u"), ("nc 'x", "quot"), ("exec", "program")],
+)
+def test_proxy_command_that_cannot_be_used_is_refused(
+    tmp_path: Path, command: str, reason: str
+) -> None:
+    """It would need a shell, or means something else than for ssh."""
+    with pytest.raises(InputError, match=reason):
+        route(tmp_path, WEB, config=f"Host 10.0.0.4\n  ProxyCommand {command}\n")
 
 
 def test_files_are_included_where_they_stand(tmp_path: Path) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tests.fio.logs.logtexts import iops, log_of, reading_of
 from volbench.errors import OutputError
+from volbench.fio.logs.per_io_logs import SeenWindows
+from volbench.fio.logs.time_grid import Windows
 from volbench.fio.results.latency_bins import BINS
 
 
@@ -77,3 +80,11 @@ def test_bad_rows_of_histograms_are_reported() -> None:
     reading = reading_of([log_of("clat_hist", 1, text)], runtime_s=None)
     assert [point.lat_p50_s for point in reading.points] == [100e-9]
     assert [(bad_row.bad_rows, bad_row.first_line) for bad_row in reading.bad_rows] == [(1, 2)]
+
+
+def test_a_block_of_a_log_without_a_sound_row_is_passed_over() -> None:
+    """Rows of a log are read in blocks, and all rows of one may be bad."""
+    seen = SeenWindows(Windows(interval_s=1.0, start_ms=0, fio_version=(3, 33)))
+    tables = [np.zeros((4, 0), dtype=np.int64), np.array([[1500], [5], [0], [4096]])]
+    assert [table.shape for table in seen.watched(tables)] == [(4, 1)]
+    assert seen.span() == (1, 1)

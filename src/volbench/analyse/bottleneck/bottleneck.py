@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from volbench.analyse.bottleneck.cause import Cause, Explanation
+from volbench.analyse.bottleneck.data_reduction import reduction
 from volbench.analyse.bottleneck.rate_changes import explain_events
-from volbench.analyse.bottleneck.volume_context import Earlier
+from volbench.analyse.bottleneck.volume_context import FLASH, LOCAL, Earlier, device_kind
 from volbench.analyse.frames.disturbed import WAIT_PERCENT, waits_for_cpu
 from volbench.analyse.frames.observed import host_rows_in_run, results_of
 from volbench.analyse.frames.run_view import RunView
@@ -28,11 +29,21 @@ _QUEUED = 2.0
 """Ratio of mean to minimum latency from which I/Os count as queued."""
 _UNIFORM = 0.7
 """Ratio of percentile 1 to mean latency from which all I/Os wait alike."""
+_MIDDLE = 1.15
+"""Ratio of percentiles 70 and 30 up to which all I/Os wait alike; stolen CPU time moves neither."""
+_LEAST_FLAT = 0.10
+"""Spread of samples of a limit that is not always reached, where I/Os wait alike."""
 _CLOSE = (1.5, 0.9)
 """The same two, where I/Os are large: the fastest takes longer, so they have to be more uniform."""
 _SAME = 0.05
 """Relative distance of two levels that count as equal: doubling the depth gains more."""
 _LARGE_BYTES = 64 * 1024
+_CONSTANT = 0.007
+"""Spread of samples over a level that only a throttle keeps while I/Os wait unevenly."""
+_LEAST_INTERVALS = 10
+_MIB = 2**20
+_ROUND_IOPS = 100.0
+_NEAR_ROUND = 0.005
 
 
 @dataclass(frozen=True)
@@ -99,7 +110,7 @@ def explain_level(
     case = _Case(view, rates, others)
     if not case.iops > 0:
         return case.explanation(Cause.UNKNOWN, 0.0, [], ["no I/O completed at the end"])
-    for judge in (_paced, _declared, _cpu, _compared, _queued, _latency):
+    for judge in (_paced, _reduced, _declared, _cpu, _compared, _queued, _latency):
         found = judge(case)
         if found is not None:
             return found
@@ -126,6 +137,12 @@ def _paced(case: _Case) -> Explanation | None:
         [],
         ["the job limits its own rate (rate, rate_iops, thinktime or latency_target)"],
     )
+
+
+def _reduced(case: _Case) -> Explanation | None:
+    """Explain a rate of data that storage keeps for less."""
+    found = reduction(case.view, case.rates.direction)
+    return None if found is None else case.explanation(Cause.REDUCTION, case.iops, *found)
 
 
 def _declared(case: _Case) -> Explanation | None:
@@ -166,7 +183,8 @@ def _waiting(case: _Case) -> list[str]:
     times, low_share = _CLOSE
     close = rates.lat_mean_s >= times * rates.lat_min_s
     close = close and rates.lat_low_s >= low_share * rates.lat_mean_s
-    if rates.depth > 1 and (close or rates.lat_mean_s >= _QUEUED * rates.lat_min_s):
+    waits = close or (rates.lat_mean_s >= _QUEUED * rates.lat_min_s and not _differs(rates))
+    if rates.depth > 1 and waits:
         return [
             (
                 f"I/Os wait: mean latency {format_latency(rates.lat_mean_s)}, minimum "
@@ -174,6 +192,18 @@ def _waiting(case: _Case) -> list[str]:
             )
         ]
     return []
+
+
+def _differs(rates: Rates) -> bool:
+    """Return whether I/Os are known to take different times, as those that do not wait do."""
+    return rates.lat_p70_s > _MIDDLE * (1 + rates.last.spread / 2) * rates.lat_p30_s
+
+
+def _is_uniform(rates: Rates) -> bool:
+    """Return whether all I/Os wait alike, by the percentiles that are known."""
+    if not math.isnan(rates.lat_p70_s):
+        return not _differs(rates) and rates.lat_p30_s >= _UNIFORM * rates.lat_mean_s
+    return rates.lat_low_s >= _UNIFORM * rates.lat_mean_s
 
 
 def _cpu(case: _Case) -> Explanation | None:
@@ -212,16 +242,38 @@ def _compared(case: _Case) -> Explanation | None:
 def _queued(case: _Case) -> Explanation | None:
     """Infer a limit from a single run: a flat rate, and I/Os that all wait equally long."""
     rates = case.rates
-    is_uniform = rates.lat_low_s >= _UNIFORM * rates.lat_mean_s
-    waiting = _waiting(case)
-    if rates.at_device or not (waiting and is_uniform and rates.last.spread <= _FLAT):
+    waiting, spread = _waiting(case), rates.last.spread
+    is_far = rates.lat_p30_s >= _QUEUED * rates.lat_min_s
+    is_uniform = _is_uniform(rates) and spread <= (_LEAST_FLAT if is_far else _FLAT)
+    if rates.at_device or not waiting or not (is_uniform or _is_constant(case)):
         return None
-    reasons = [
-        f"flat to {100 * rates.last.spread:.1f} %",
-        *waiting,
-        f"99 % of I/Os took at least {format_latency(rates.lat_low_s)}",
-    ]
-    return case.explanation(*_which(case), reasons, _undeclared(case))
+    reasons = [f"flat to {100 * spread:.1f} %", *waiting]
+    if not is_uniform:
+        reasons.append(_littles_law(rates))
+    elif is_far:
+        reasons.append(f"70 % of I/Os took at least {format_latency(rates.lat_p30_s)}")
+    else:
+        reasons.append(f"99 % of I/Os took at least {format_latency(rates.lat_low_s)}")
+    against = [] if is_uniform else ["I/Os did not all wait alike"]
+    return case.explanation(*_which(case), reasons, [*_undeclared(case), *against])
+
+
+def _is_constant(case: _Case) -> bool:
+    """Return whether a rate is as constant as only a throttle makes it, whatever delayed I/Os.
+
+    A CPU that was taken away for a while stretches latency, but the throttle gives back the I/Os
+    that it owes. A drive of its own has a ceiling that is as flat.
+    """
+    last, kind = case.rates.last, device_kind(case.view)
+    is_long = last.to_s - last.from_s >= _LEAST_INTERVALS * case.rates.interval_s
+    return last.spread <= _CONSTANT and is_long and kind not in FLASH | LOCAL
+
+
+def _littles_law(rates: Rates) -> str:
+    return (
+        f"{rates.depth} in flight at {format_latency(rates.lat_mean_s)} each give"
+        f" {format_count(rates.depth / rates.lat_mean_s)} IOPS"
+    )
 
 
 def _which(case: _Case) -> tuple[Cause, float]:
@@ -235,9 +287,16 @@ def _which(case: _Case) -> tuple[Cause, float]:
                 return Cause.BANDWIDTH_LIMIT, case.bandwidth
             if abs(rates.last.level / case.iops - 1) <= _SAME:
                 return Cause.IOPS_LIMIT, case.iops
-    if size >= _LARGE_BYTES:
+    is_bandwidth = _is_round(case.bandwidth / _MIB) or _is_round(case.bandwidth / 1e6)
+    if size >= _LARGE_BYTES or (is_bandwidth and not _is_round(case.iops / _ROUND_IOPS)):
         return Cause.BANDWIDTH_LIMIT, case.bandwidth
     return Cause.IOPS_LIMIT, case.iops
+
+
+def _is_round(value: float) -> bool:
+    """Return whether a level is near a multiple of 5, as the limits that are sold are."""
+    nearest = 5 * round(value / 5)
+    return nearest > 0 and abs(value / nearest - 1) <= _NEAR_ROUND
 
 
 def _undeclared(case: _Case) -> list[str]:
@@ -255,12 +314,7 @@ def _latency(case: _Case) -> Explanation | None:
     expected = rates.depth / rates.lat_mean_s
     if abs(case.iops / expected - 1) > 0.15 or (rates.depth > 1 and _waiting(case)):
         return None
-    reasons = [
-        (
-            f"{rates.depth} in flight at {format_latency(rates.lat_mean_s)} each give "
-            f"{format_count(expected)} IOPS"
-        )
-    ]
+    reasons = [_littles_law(rates)]
     against = []
     if rates.depth > 1:
         against.append("a limit cannot be excluded without a second queue depth")

@@ -6,6 +6,9 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from volbench.analyse.bottleneck.burst_credits import likeliest, predicted_s
 from volbench.analyse.bottleneck.cause import Cause
 from volbench.analyse.bottleneck.volume_context import (
@@ -17,6 +20,7 @@ from volbench.analyse.bottleneck.volume_context import (
     device_kind,
 )
 from volbench.analyse.frames.disturbed import disturbed
+from volbench.analyse.frames.observed import host_rows_in_run
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.change_points import Change
 from volbench.analyse.time.run_rates import Rates
@@ -33,11 +37,28 @@ _MEMORY_BYTES_PER_S = 1e9
 """Writes that are taken faster than this go to memory or to flash beside the host."""
 _FAR = 1 / 3
 _HALF = 0.5
-_TAIL = 10.0
-"""Percentile 99.9 over the median from which the tail of latency is said to explode."""
+_TAIL = 8.0
+"""Percentile 99.9 over the mean latency after a fall from which the tail is said to explode."""
+_STEAL_PERCENT = 0.5
+"""Mean steal from which the tail of latency may be that of the host."""
+_UNEVEN = 1.5
+"""Ratio of the scatter after a fall to that before it from which the level became uneven."""
+_LEAST_UNEVEN = 0.06
+_FLASH_S = 150e-6
+"""Latency of the fastest I/Os above which a device is no flash in the host."""
+_SHALLOW = 4
+"""Queue depth up to which 1 % of the I/Os hardly queue."""
+_CACHED_S = 300e-6
+"""Latency of a write below which it did not reach a volume behind a network."""
+_ALIKE = 0.8
+"""Percentile 20 over the mean latency before a fall from which I/Os waited alike."""
+_SURE = 4
+"""Points that a hypothesis needs to be certain, besides being the only one."""
 _PASS = 0.8
 """Share of the capacity after which erased flash may be used up."""
-_LEAST = 2
+_PASSES = 2.0
+"""The same, until it would have been used up for long."""
+_LEAST = 3
 _LEAD = 2
 """Points that a hypothesis needs, and its lead over the next, to be named."""
 
@@ -84,7 +105,7 @@ class Ranking:
 
     Attributes:
         best: the one that is named; None where none is far enough ahead.
-        is_alone: whether no other one has any evidence in its favour.
+        is_alone: whether no other one has any evidence in its favour, and the best has a lot.
         candidates: the two best.
     """
 
@@ -98,7 +119,8 @@ def rank(hypotheses: Iterable[Hypothesis]) -> Ranking:
     likely = sorted((each for each in hypotheses if each.score > 0), key=lambda each: -each.score)
     second = likely[1].score if len(likely) > 1 else 0
     is_named = bool(likely) and likely[0].score >= max(_LEAST, second + _LEAD)
-    return Ranking(likely[0] if is_named else None, len(likely) == 1, tuple(likely[:2]))
+    is_alone = len(likely) == 1 and likely[0].score >= _SURE
+    return Ranking(likely[0] if is_named else None, is_alone, tuple(likely[:2]))
 
 
 @dataclass(frozen=True)
@@ -153,17 +175,56 @@ class Fall:
         return bool(sides) and all(part.spread <= FLAT for part in sides)
 
     @property
+    def before_s(self) -> float:
+        """Mean latency before, by Little's law."""
+        return self.rates.depth / self.change.before if self.change.before else math.inf
+
+    @property
     def has_queued(self) -> bool:
-        """Whether I/Os waited before: at the pace of the fastest there were far more."""
-        fastest_s = self.rates.lat_min_s
-        unhindered = self.rates.depth / fastest_s if fastest_s > 0 else 0.0
-        return self.rates.depth > 1 and self.change.before < _HELD_BACK * unhindered
+        """Whether I/Os waited before: far longer than the fastest, and all alike."""
+        rates = self.rates
+        fastest_s = rates.lat_min_s
+        unhindered = rates.depth / fastest_s if fastest_s > 0 else 0.0
+        is_slow = rates.depth > 1 and self.change.before < _HELD_BACK * unhindered
+        return is_slow and not rates.lat_p20_s < _ALIKE * self.before_s
+
+    @property
+    def became_uneven(self) -> bool:
+        """Whether the samples scatter more after it than before."""
+        before, after = (_scatter(self.rates.iops[side]) for side in self._sides())
+        return after > max(_LEAST_UNEVEN, _UNEVEN * before)
+
+    def _sides(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        is_before = self.rates.t_s <= self.change.t_s
+        return is_before, ~is_before
 
     @property
     def noise_after(self) -> float:
         """Share of the intervals after the fall that the host disturbed, less that before it."""
         flags, after = disturbed(self.view).at(self.rates.t_s), self.rates.t_s > self.change.t_s
         return max(0.0, float(flags[after].mean()) - float(flags[~after].mean()))
+
+    @property
+    def fastest_s(self) -> float:
+        """Latency of the fastest I/Os: of 1 %, where these hardly queue."""
+        low_s, min_s = self.rates.lat_low_s, self.rates.lat_min_s
+        return min_s if self.rates.depth > _SHALLOW or math.isnan(low_s) else low_s
+
+    @property
+    def is_no_flash(self) -> bool:
+        """Whether the fastest I/Os were too slow for flash, on a device of unknown kind."""
+        return self.kind is DeviceKind.UNKNOWN and self.fastest_s > _FLASH_S
+
+    @property
+    def is_stolen(self) -> bool:
+        """Whether the hypervisor took CPU time."""
+        rows = host_rows_in_run(self.view)
+        return bool(len(rows)) and float(rows["steal_percent"].mean()) >= _STEAL_PERCENT
+
+
+def _scatter(values: npt.NDArray[np.float64]) -> float:
+    level = float(np.median(values)) if len(values) else 0.0
+    return 1.4826 * float(np.median(np.abs(values - level))) / level if level else 0.0
 
 
 def explain_fall(fall: Fall) -> Ranking:
@@ -203,6 +264,8 @@ def _credits(fall: Fall) -> Iterator[Point]:
         yield -6, f"{fall.kind.value} has no burst credits"
     if fall.kind in REMOTE:
         yield 1, f"it is {fall.kind.value}"
+        if fall.before_s <= _CACHED_S:
+            yield -2, f"I/Os took {format_latency(fall.before_s)} before the fall: none waited"
     if fall.change.before > _MOST_BURST_IOPS:
         yield -6, f"no volume type bursts to {format_count(fall.change.before)} IOPS"
     if fall.is_flat(after=False) and fall.is_flat(after=True):
@@ -226,10 +289,14 @@ def _full_cache(fall: Fall) -> Iterator[Point]:
     bandwidth = fall.change.before * fall.rates.io_bytes
     if bandwidth >= _MEMORY_BYTES_PER_S and fall.kind not in FLASH:
         yield 2, f"writes were taken at {format_rate(bandwidth)}, the speed of memory"
+    elif fall.before_s <= _CACHED_S and fall.kind in REMOTE:
+        yield 1, f"writes took {format_latency(fall.before_s)}, less than a network does"
     if ratio > _HALF:
         yield -2, f"{100 * ratio:.0f} % of the rate is left: the step is small for a full cache"
-    elif not fall.is_flat(after=True):
+    elif fall.became_uneven:
         yield 1, "the level after it is uneven"
+    elif not fall.has_queued and fall.before_s <= _CACHED_S and fall.is_flat(after=True):
+        yield 1, "I/Os did not wait before the fall, and are taken at a flat rate after it"
     if fall.kind in REMOTE:
         yield 1, f"it is {fall.kind.value}"
     if fall.kind in LOCAL:
@@ -239,62 +306,82 @@ def _full_cache(fall: Fall) -> Iterator[Point]:
 
 
 def _garbage_collection(fall: Fall) -> Iterator[Point]:
-    rates = fall.rates
     if fall.kind in FLASH:
         yield 1, f"it is {fall.kind.value}"
     if fall.kind in REMOTE:
-        yield -1, f"it is {fall.kind.value}"
+        yield -3, f"it is {fall.kind.value}"
     if fall.kind in {DeviceKind.HARD_DISK, DeviceKind.MEMORY}:
         yield -6, f"{fall.kind.value} needs no garbage collection"
-    yield (
-        (-2, "the level after it is flat")
-        if fall.is_flat(after=True)
-        else (1, "the level after it is uneven")
-    )
+    if fall.became_uneven:
+        yield 1, "the level after it is uneven"
+    elif fall.is_flat(after=True):
+        yield -2, "the level after it is flat"
     if fall.change.ratio <= _FAR:
         yield 1, f"{100 * fall.change.ratio:.0f} % of the rate is left"
     if fall.passes >= _PASS:
-        yield 2, f"it came after {fall.passes:.1f} times the capacity had been written"
+        weight = 3 if fall.passes <= _PASSES else 1
+        yield weight, f"it came after {fall.passes:.1f} times the capacity had been written"
     if fall.earlier.is_written:
         yield 1, "earlier runs wrote to the volume"
-    if rates.lat_tail_s >= _TAIL * rates.lat_p50_s:
-        yield (
-            1,
-            (
-                f"p99.9 is {format_latency(rates.lat_tail_s)} at a median of"
-                f" {format_latency(rates.lat_p50_s)}"
-            ),
-        )
+    yield from _tail(fall)
+    yield from _no_flash(fall)
     if fall.stalls:
         yield -1, "garbage collection slows a drive and does not stop it"
+
+
+def _tail(fall: Fall) -> Iterator[Point]:
+    """Yield what the slowest I/Os say, unless the host may have delayed them."""
+    tail_s, after = fall.rates.lat_tail_s, fall.change.after
+    if math.isnan(tail_s) or not after:
+        return
+    after_s = fall.rates.depth / after
+    words = f"p99.9 is {format_latency(tail_s)} at a mean of {format_latency(after_s)} after it"
+    if tail_s < _TAIL * after_s:
+        yield -2, words
+    else:
+        yield 0 if fall.is_stolen else 2, words
 
 
 def _slc_cache(fall: Fall) -> Iterator[Point]:
     if fall.kind in FLASH:
         yield 1, f"it is {fall.kind.value}"
     if fall.kind in REMOTE:
-        yield -1, f"it is {fall.kind.value}"
+        yield -3, f"it is {fall.kind.value}"
     if fall.kind in {DeviceKind.HARD_DISK, DeviceKind.MEMORY}:
         yield -6, f"{fall.kind.value} has no SLC cache"
     yield 1, "writes fell"
-    yield (
-        (1, "the level after it is flat")
-        if fall.is_flat(after=True)
-        else (-1, "the level after it is uneven")
-    )
+    yield _evenness(fall)
+    share = f"{100 * fall.change.ratio:.0f} % of the rate is left"
+    if fall.change.ratio > _HALF:
+        yield -1, f"{share}, more than after most exhausted SLC caches"
+    elif fall.change.ratio <= _FAR:
+        yield 1, share
+    yield from _no_flash(fall)
 
 
 def _thermal(fall: Fall) -> Iterator[Point]:
     if fall.kind in FLASH:
         yield 1, f"it is {fall.kind.value}"
-    yield (
-        (1, "the level after it is flat")
-        if fall.is_flat(after=True)
-        else (-2, "the level after it is uneven")
-    )
-    yield (
-        (1, f"{100 * fall.change.ratio:.0f} % of the rate is left")
-        if fall.change.ratio > _HALF
-        else (-1, f"only {100 * fall.change.ratio:.0f} % of the rate is left")
-    )
+    yield _evenness(fall)
+    share = f"{100 * fall.change.ratio:.0f} % of the rate is left"
+    if fall.change.ratio > _HALF:
+        yield 1, share
+    elif fall.change.ratio <= _FAR:
+        yield -1, f"only {share}"
+    if not fall.is_write:
+        yield 1, "reads fell"
+    yield from _no_flash(fall)
     yield 0, "temperature and power state are not sampled"
+
+
+def _evenness(fall: Fall) -> Point:
+    if fall.became_uneven:
+        return -2, "the level after it is uneven"
+    if fall.is_flat(after=True):
+        return 1, "the level after it is flat"
+    return 0, "the level after it is as uneven as before"
+
+
+def _no_flash(fall: Fall) -> Iterator[Point]:
+    if fall.is_no_flash:
+        yield -2, f"the fastest I/Os took {format_latency(fall.fastest_s)}, too long for flash"

@@ -52,7 +52,7 @@ def device_kind(view: RunView) -> DeviceKind:
     facts, volume = view.volume, view.run.volume
     if volume.kind is VolumeKind.NBD:
         return DeviceKind.NETWORK
-    if facts is not None and facts.filesystem in {"tmpfs", "ramfs"}:
+    if facts is not None and facts.in_memory:
         return DeviceKind.MEMORY
     name = facts.device if facts is not None else ""
     if not name and volume.kind is VolumeKind.DEVICE:

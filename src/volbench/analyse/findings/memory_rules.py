@@ -19,7 +19,7 @@ from volbench.analyse.frames.observed import (
 )
 from volbench.analyse.frames.run_view import RunView
 from volbench.model.results.finding import Severity
-from volbench.units import format_capacity, format_duration, format_rate
+from volbench.units import format_capacity, format_duration, format_latency, format_rate
 
 _REACHED = 0.98
 _MOSTLY_MEMORY = 0.5
@@ -27,6 +27,9 @@ _WORTH_BYTES = 1e6
 _WORTH_S = 0.5
 _VERBS = {"read": "read", "write": "wrote"}
 _SWAP_BYTES_PER_S = 1e6
+_LEAST_LATENCY_S = 4e-6
+_MOST_BYTES_PER_S = 16e9
+_NO_DISK = frozenset({"null", "cpuio"})
 
 
 @rule(
@@ -179,7 +182,10 @@ def smaller_than_memory(view: RunView, _: Context) -> Iterator[Observation]:
     severity=Severity.INVALID,
     looks_at=(
         "The filesystem and the block device of the volume, and the devices below it: tmpfs, ramfs,"
-        " and the devices ram (brd) and zram are memory of the host."
+        " and the devices ram (brd) and zram are memory of the host, also below a loop device."
+        " Imported results tell little of their volume: a mean latency below 4 us or more than"
+        " 16 GB/s is a question, as a warning, for no disk is known that does this (volbench's own"
+        " bounds: the fastest NVMe drives take 7 us, and four lanes of PCIe 5.0 carry 16 GB/s)."
     ),
     why="Rates of memory say nothing about a disk, whatever direct says.",
     advice="Name a directory, a file or a device on the disk that is to be measured.",
@@ -188,12 +194,29 @@ def memory_volume(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield that a volume is in the memory of the host."""
     if device_kind(view) is DeviceKind.MEMORY:
         facts = view.volume
-        where = "" if facts is None else facts.device or facts.filesystem
+        where = "" if facts is None else facts.in_memory
         where = where or view.run.volume.target
         yield Observation(
             f"{view.run.volume.role} is in the memory of the host ({where}): its rates are not"
             " those of a disk.",
             {"backed_by": where},
+        )
+    elif view.run.imported is not None and not view.is_buffered:
+        yield from _beyond_disks(view)
+
+
+def _beyond_disks(view: RunView) -> Iterator[Observation]:
+    """Ask whether an imported result can be that of a disk."""
+    if any(load.engine in _NO_DISK for load in view.workloads):
+        return
+    fastest_s = min((row["lat_mean_s"] for row in results_of(view)), default=math.nan)
+    rate = total(view, "bw_bytes_per_s")
+    if fastest_s < _LEAST_LATENCY_S or rate > _MOST_BYTES_PER_S:
+        yield Observation(
+            f"Is {view.run.volume.target} memory, or was a cache measured? No disk is known that"
+            f" takes {format_latency(fastest_s)} for an I/O and moves {format_rate(rate)}.",
+            {"lat_mean_s": fastest_s, "bw_bytes_per_s": rate},
+            severity=Severity.WARNING,
         )
 
 

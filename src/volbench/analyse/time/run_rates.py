@@ -51,7 +51,10 @@ class Rates:
         lat_mean_s: of the whole run, as fio saw it; NaN when unknown.
         lat_min_s: the same, of the fastest I/O.
         lat_low_s: percentile 1 of it, of completion where there is no total; NaN without either.
+        lat_p20_s: the same, percentile 20.
+        lat_p30_s: the same, percentile 30.
         lat_p50_s: the same, percentile 50.
+        lat_p70_s: the same, percentile 70.
         lat_tail_s: the same, percentile 99.9.
     """
 
@@ -66,7 +69,10 @@ class Rates:
     lat_mean_s: float
     lat_min_s: float
     lat_low_s: float
+    lat_p20_s: float = math.nan
+    lat_p30_s: float = math.nan
     lat_p50_s: float = math.nan
+    lat_p70_s: float = math.nan
     lat_tail_s: float = math.nan
 
     @property
@@ -103,7 +109,6 @@ def rates_of(view: RunView, direction: str) -> Rates | None:
     if at_device:
         changes = _of_the_volume(changes, plateaus(t_s, iops, changes=changes), t_s, bandwidth)
     moving = [workload for workload in view.workloads if _moves(workload, direction)]
-    mean_s, min_s, low_s, middle_s, tail_s = _latencies(view, direction)
     return Rates(
         direction=direction,
         t_s=t_s,
@@ -113,11 +118,7 @@ def rates_of(view: RunView, direction: str) -> Rates | None:
         changes=changes,
         plateaus=plateaus(t_s, iops, changes=changes),
         depth=sum(workload.depth * workload.numjobs for workload in moving) or 1,
-        lat_mean_s=mean_s,
-        lat_min_s=min_s,
-        lat_low_s=low_s,
-        lat_p50_s=middle_s,
-        lat_tail_s=tail_s,
+        **_latencies(view, direction),
     )
 
 
@@ -190,11 +191,14 @@ def _held_over(values: Floats, busy: npt.NDArray[np.bool_]) -> Floats:
     return held
 
 
-def _latencies(view: RunView, direction: str) -> tuple[float, float, float, float, float]:
-    """Return mean, min and percentiles 1, 50 and 99.9, of the section that did most."""
+_PERCENTILES = {"low": 1.0, "p20": 20.0, "p30": 30.0, "p50": 50.0, "p70": 70.0, "tail": 99.9}
+
+
+def _latencies(view: RunView, direction: str) -> dict[str, float]:
+    """Return mean, min and percentiles by the names of `Rates`, of the section that did most."""
     results = [result for result in results_of(view) if result.direction == direction]
     if not results:
-        return (math.nan,) * 5
+        return dict.fromkeys(("lat_mean_s", "lat_min_s", "lat_low_s"), math.nan)
     main = max(results, key=lambda row: row["total_ios"] if row["total_ios"] > 0 else 0.0)
     found = percentiles_of(view, direction)
 
@@ -203,5 +207,5 @@ def _latencies(view: RunView, direction: str) -> tuple[float, float, float, floa
         values = dict(zip(found.latency[at], found.value_s[at], strict=True))
         return float(values["lat"] if "lat" in values else values.get("clat", math.nan))
 
-    low_s, middle_s, tail_s = (percentile(number) for number in (1.0, 50.0, 99.9))
-    return main["lat_mean_s"], main["lat_min_s"], low_s, middle_s, tail_s
+    reported = {f"lat_{name}_s": percentile(number) for name, number in _PERCENTILES.items()}
+    return {"lat_mean_s": main["lat_mean_s"], "lat_min_s": main["lat_min_s"], **reported}

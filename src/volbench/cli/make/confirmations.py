@@ -30,8 +30,10 @@ def confirm_length(prepared: Prepared, *, bill: Bill | None, yes: bool) -> None:
     Raises:
         RefusedError: it was not confirmed.
     """
-    from volbench.present.terminal.campaign_text import estimate_words
+    from volbench.present.terminal.campaign_text import estimate_words, memory_words
 
+    if warning := memory_words(prepared.archive.provenance.volumes):
+        click.echo(warning, err=True)
     click.echo(estimate_words(prepared.estimate, bill=bill), err=True)
     if yes or not prepared.estimate.is_long or not sys.stdin.isatty():
         return

@@ -160,13 +160,15 @@ def _show_plan(prepared: Prepared, *, bill: Bill | None, shown: TableOutput) -> 
     """Print what would run, in order, with duration and bytes where known."""
     from volbench.plan.expansion.estimate import expected_s
     from volbench.present.tables.plan_tables import runs_table
-    from volbench.present.terminal.campaign_text import estimate_words
+    from volbench.present.terminal.campaign_text import estimate_words, memory_words
 
     runs = prepared.campaign.runs
     expected = {run.id: seconds for run in runs if (seconds := expected_s(run)) is not None}
     shown.write(runs_table(prepared.campaign, expected_s=expected))
     for absent in prepared.campaign.absent:
         click.echo(f"left out: {absent.host}: {absent.reason}", err=True)
+    if warning := memory_words(prepared.archive.provenance.volumes):
+        click.echo(warning, err=True)
     shown.note(estimate_words(prepared.estimate, bill=bill))
 
 

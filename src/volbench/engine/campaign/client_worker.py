@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from volbench.engine.campaign.barrier import client_name
@@ -10,6 +11,7 @@ from volbench.engine.campaign.cleanup import claim_files, end_run
 from volbench.engine.campaign.execution_settings import is_left
 from volbench.engine.campaign.shared_context import CampaignContext
 from volbench.engine.campaign.start_gate import Gate
+from volbench.engine.conditioning.block_sample import reads_blocks, sample_blocks
 from volbench.engine.conditioning.cold_probe import probe_campaign
 from volbench.engine.conditioning.idle_time import (
     LATE_S,
@@ -22,7 +24,7 @@ from volbench.engine.conditioning.warmup_verification import progress_words
 from volbench.engine.guard.held_devices import HeldDevices
 from volbench.engine.guard.preflight import guard_run
 from volbench.engine.guard.run_guard import RESULT_BYTES, check_space
-from volbench.engine.guard.scratch_files import Scratch
+from volbench.engine.guard.scratch_files import Scratch, paths_before
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.orphans import end_orphan, end_strays, intent_record, start_record
 from volbench.engine.hosts.volume_probe import probe_volume
@@ -79,6 +81,7 @@ class Worker:
         self._states = context.states
         self._executor: Executor = host.executor
         self._is_idle = False
+        self._filled: set[str] = set()
         self._gate: Gate | None = None
         self._dirty = DirtyData(writes=0 if context.states.is_new else 1)
 
@@ -125,7 +128,7 @@ class Worker:
             status = read_status(self._folder(run))
             state = RunState(str(status.get("state", RunState.INTERRUPTED)))
             reason = str(status.get("reason", "the controller ended while it ran"))
-            self._states.ended(run, state, reason=reason)
+            self._states.ended(run, state, reason=reason, folder=self._folder(run))
         folders = [self._folder(run).path for run in self.runs]
         for folder in end_strays(self._executor, folders):
             self._notify(f"{folder.name}: ended a process whose start was not recorded")
@@ -210,12 +213,8 @@ class Worker:
         if decision is None:
             return False
         if decision.is_over:
-            same_rounds = [
-                other
-                for other in pending
-                if other.profile == run.profile and other.repeat >= run.repeat
-            ]
-            self._states.leave_out(same_rounds, reason=decision.words)
+            later = [r for r in pending if r.profile == run.profile and r.repeat >= run.repeat]
+            self._states.leave_out(later, reason=decision.words)
         else:
             self._notify(f"{run.profile}: {decision.words}")
         return decision.is_over
@@ -240,7 +239,8 @@ class Worker:
             raise
         except VolbenchError as error:
             outcome = RunOutcome(RunState.FAILED, error.message)
-        self._scratch.settle(planned_files(self._scratch.place(run, make=False) or run))
+        with self._executor.snapshot(paths_before(run, key=self.context.campaign.key)):
+            self._scratch.settle(planned_files(self._scratch.place(run, make=False) or run))
         self._end(run, outcome)
         return outcome
 
@@ -276,25 +276,29 @@ class Worker:
             forget_attempt(self._folder(run))
         folder = fresh_run_folder(context.layout, run.id)
         context.outcomes.forget(run)
-        run = self._scratch.place(run) or run
-        with self._devices.holding(run) as opened:
-            guard_run(
-                executor,
-                run,
-                campaign=context.campaign,
-                campaign_dir=str(context.layout.root.resolve()),
-                ours=self._scratch.owns,
-                opened=opened,
-            )
-            return self._begin_guarded(run, folder, gate)
+        with ExitStack() as stack:
+            with executor.snapshot(paths_before(run, key=self.context.campaign.key)):
+                run = self._scratch.place(run) or run
+                opened = stack.enter_context(self._devices.holding(run))
+                guard_run(
+                    executor,
+                    run,
+                    campaign=context.campaign,
+                    campaign_dir=str(context.layout.root.resolve()),
+                    ours=self._scratch.owns,
+                    opened=opened,
+                )
+                attempt = self._prepared(run, folder, gate)
+            return execute_run(attempt)
 
-    def _begin_guarded(self, run: Run, folder: RunFolder, gate: Gate | None) -> RunOutcome:
+    def _prepared(self, run: Run, folder: RunFolder, gate: Gate | None) -> Attempt:
+        """Return a guarded run with its work folder, facts and files prepared."""
         context, executor = self.context, self._executor
         directory = self._directory(run, folder)
         if not directory.is_here:
             check_space(executor, directory.path, needed_bytes=RESULT_BYTES)
         self._flush(run)
-        facts = probe_volume(executor, run.volume)
+        facts = self._with_blocks(run, probe_volume(executor, run.volume))
         directory.keep(folder.facts, facts.model_dump_json(indent=1) + "\n")
         if writes_buffered(run) or (may_leave_dirt(run) and self._scratch.misses_files(run)):
             self._dirty.writes += 1
@@ -305,7 +309,16 @@ class Worker:
         run = with_parallelism(
             context.outcomes, context.campaign, run, is_done=self._states.is_finished
         )
-        return execute_run(self._attempt(run, directory, facts, gate))
+        return self._attempt(run, directory, facts, gate)
+
+    def _with_blocks(self, run: Run, facts: VolumeFacts) -> VolumeFacts:
+        """Add a sample of the blocks that a run reads, unless they are known to hold data."""
+        if not reads_blocks(run) or run.volume.target in self._filled:
+            return facts
+        blocks = sample_blocks(self._executor, run, facts)
+        if blocks is not None and blocks.sampled and not (blocks.zeros or blocks.unmapped_share):
+            self._filled.add(run.volume.target)
+        return facts.model_copy(update={"blocks": blocks})
 
     def _flush(self, run: Run) -> None:
         if self._dirty.needs_flush(run.volume.target) and (
@@ -320,7 +333,8 @@ class Worker:
         if status := read_status(folder):
             # All results are here; the earlier controller could not record that.
             directory.remove()
-            return RunOutcome(RunState(str(status["state"])), str(status["reason"]))
+            state = RunState(str(status.get("state", RunState.INTERRUPTED)))
+            return RunOutcome(state, str(status.get("reason", "")))
         process = self._states.process(run)
         record = {name: str(value) for name, value in process.items()}
         if process.get("launched", True) is False and not self._was_launched(record):
@@ -387,7 +401,8 @@ class Worker:
 
     def _end(self, run: Run, outcome: RunOutcome) -> None:
         context = self.context
-        self._states.ended(run, outcome.state, reason=outcome.reason)
+        folder = self._folder(run)
+        self._states.ended(run, outcome.state, reason=outcome.reason, folder=folder)
         self._states.listener(RunEnded(run, outcome.state, outcome.reason))
         if run.extent is not None and (
             words := progress_words(

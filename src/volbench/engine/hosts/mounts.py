@@ -45,14 +45,18 @@ def read_mounts(executor: Executor) -> tuple[Mount, ...]:
     Raises:
         RefusedError: the list cannot be read, so devices in use are unknown.
     """
-    text = executor.read_text(_MOUNTINFO)
-    if not text:
+    text = executor.read_text(_MOUNTINFO) or ""
+    try:
+        mounts = tuple(_mount(line) for line in text.split("\n") if line)
+    except (IndexError, ValueError):
+        mounts = ()
+    if not mounts:
         raise RefusedError(
             f"{_MOUNTINFO} cannot be read, so mounted devices are unknown",
-            hint="mount /proc",
+            hint="mount /proc, and see what it holds: findmnt",
             context={"path": _MOUNTINFO},
         )
-    return tuple(_mount(line) for line in text.split("\n") if line)
+    return mounts
 
 
 def _mount(line: str) -> Mount:

@@ -30,7 +30,7 @@ from volbench.errors import InputError, RefusedError
 from volbench.execute.protocol import Executor, FileStat
 from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.model.profile.secret_values import mask_text
-from volbench.model.results.provenance import VolumeFacts
+from volbench.model.results.provenance import MEMORY_FILESYSTEMS, VolumeFacts
 
 _NBD_SCHEMES = ("nbd://", "nbd+unix://", "nbds://", "nbds+unix://")
 _MOUNT_FOLDERS = {"/", "/mnt", "/media"}
@@ -170,7 +170,18 @@ def _device_facts(executor: Executor, device: BlockDevice | None) -> dict[str, o
         "write_cache": attribute(executor, disk, "queue/write_cache"),
         "read_only": is_read_only(executor, device),
         "backing": tuple(lower.name for lower in backing),
+        "memory_below": _memory_below(executor, (device, *backing)),
     }
+
+
+def _memory_below(executor: Executor, devices: tuple[BlockDevice, ...]) -> str:
+    """Return the filesystem in memory that holds the file of a loop device; empty for none."""
+    for device in devices:
+        path = attribute(executor, device, "loop/backing_file")
+        mount = mount_of(executor, nearest_existing(executor, path)) if path else None
+        if mount is not None and mount.filesystem in MEMORY_FILESYSTEMS:
+            return f"{mount.filesystem} under {device.name}"
+    return ""
 
 
 def _integer(text: str) -> int | None:

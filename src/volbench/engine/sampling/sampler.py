@@ -48,7 +48,7 @@ def sampler_commands(
     source = files("volbench.engine.sampling")
     arguments = [f"{interval_s:.2f}", f"{math.ceil(min(life_s, _MAX_LIFE_S))}", *devices]
     commands = []
-    if (python := _python(executor)) is not None:
+    if (python := python_of(executor)) is not None:
         script = source.joinpath("proc_sampler.py").read_text(encoding="utf-8")
         commands.append([python, "-I", "-S", "-c", script, *arguments])
     if (shell := executor.which("sh")) is not None:
@@ -57,7 +57,7 @@ def sampler_commands(
     return commands
 
 
-def _python(executor: Executor) -> str | None:
+def python_of(executor: Executor) -> str | None:
     """Return the interpreter to sample with.
 
     On this machine it is the controller's own: ``python3`` on PATH may be a version manager's shell
@@ -182,8 +182,8 @@ class Sampler:
         self._process = None
 
     def tidy(self) -> None:
-        """Remove the sampler's standard error file when it is empty."""
-        if not self._stderr():
+        """Remove the sampler's standard error file when it is empty; a fetched one later."""
+        if self._directory.is_here and not self._stderr():
             self._directory.executor.remove(self._directory.path_of(self._errors))
 
     def _stderr(self) -> str:

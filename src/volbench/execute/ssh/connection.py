@@ -8,11 +8,12 @@ and by keepalives.
 from __future__ import annotations
 
 import logging
+import shlex
 import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import paramiko
 
@@ -20,6 +21,7 @@ from volbench.errors import ConnectError, TransportError, VolbenchError
 from volbench.execute.shell.channel import connection_lost
 from volbench.execute.ssh.authentication import authenticate
 from volbench.execute.ssh.host_keys import KnownHosts
+from volbench.execute.ssh.proxy_command import open_proxy
 from volbench.execute.ssh.ssh_route import Hop, Route
 
 logging.getLogger("paramiko").addHandler(logging.NullHandler())  # errors are raised, not logged
@@ -80,7 +82,15 @@ class Connection:
 
     @contextmanager
     def channel(self, within_s: float) -> Iterator[paramiko.Channel]:
-        """Open a channel, closed on exit.
+        """Open a channel, closed on exit; see `open_channel`."""
+        channel = self.open_channel(within_s)
+        try:
+            yield channel
+        finally:
+            self.close_channel(channel)
+
+    def open_channel(self, within_s: float) -> paramiko.Channel:
+        """Open a channel, to be closed by `close_channel`.
 
         Args:
             within_s: remaining time of the command.
@@ -90,31 +100,27 @@ class Connection:
         """
         if not self._channels.acquire(timeout=within_s):
             raise _busy(self.host, f"no session became free in {within_s:g} s")
+        timeout_s = min(within_s, OPEN_S / 2 if self.in_doubt else OPEN_S)
         try:
-            timeout_s = min(within_s, OPEN_S / 2 if self.in_doubt else OPEN_S)
-            try:
-                channel = self._transports[-1].open_session(
-                    window_size=WINDOW_BYTES, timeout=timeout_s
-                )
-            except paramiko.ChannelException as error:  # the connection is fine
+            channel = self._transports[-1].open_session(window_size=WINDOW_BYTES, timeout=timeout_s)
+        except BaseException as error:
+            self._channels.release()
+            if isinstance(error, paramiko.ChannelException):  # the connection is fine
                 raise _busy(self.host, error.text) from error
-            except (paramiko.SSHException, EOFError, OSError) as error:
+            if isinstance(error, paramiko.SSHException | EOFError | OSError):
                 self.close()
                 raise connection_lost(self.host, str(error), sent=False) from error
-            self.in_doubt = False
-            try:
-                yield channel
-            finally:
-                self.close_channel(channel)
-        finally:
-            self._channels.release()
+            raise
+        self.in_doubt = False
+        return channel
 
     def close_channel(self, channel: paramiko.Channel) -> None:
         """Close a channel; if that hangs, close the connection."""
+        self._channels.release()
         if channel.closed:
             channel.close()  # releases its pipe
             return
-        closer = threading.Thread(target=channel.close, daemon=True)
+        closer = threading.Thread(target=_close_quietly, args=[channel], daemon=True)
         closer.start()
         closer.join(2.0)
         if closer.is_alive():
@@ -157,6 +163,12 @@ def connect(
     return Connection(route.target.name, transports)
 
 
+def _close_quietly(channel: paramiko.Channel) -> None:
+    """Close a channel; on a connection that is broken already there is nothing to report."""
+    with suppress(OSError, EOFError, paramiko.SSHException):
+        channel.close()
+
+
 def _busy(host: str, reason: str) -> ConnectError:
     return ConnectError(
         f"{host} opens no session: {reason}",
@@ -170,7 +182,12 @@ def _verified(
 ) -> paramiko.Transport:
     """Return a transport to a host whose key has been verified."""
     begun = time.monotonic()
-    sock = _open_socket(hop, within_s) if previous is None else _tunnel(hop, previous, within_s)
+    if previous is not None:
+        sock: socket.socket | paramiko.Channel = _tunnel(hop, previous, within_s)
+    elif hop.proxy:
+        sock = open_proxy(hop.proxy, host=hop.name)
+    else:
+        sock = _open_socket(hop, within_s)
     left_s = max(1.0, within_s - (time.monotonic() - begun))
     try:
         transport = paramiko.Transport(sock, default_window_size=WINDOW_BYTES)
@@ -268,6 +285,8 @@ def _unreachable(hop: Hop, reason: str) -> ConnectError:
 def _closed_early(hop: Hop, error: Exception) -> ConnectError:
     return ConnectError(
         f"{hop.name} closed the connection before the login: {error or type(error).__name__}",
-        hint="its sshd may be starting, or busy (MaxStartups); see its log",
+        hint=f"run its ProxyCommand by hand: {shlex.join(hop.proxy)}"
+        if hop.proxy
+        else "its sshd may be starting, or busy (MaxStartups); see its log",
         context={"host": hop.name, "sent": False},
     )

@@ -53,7 +53,7 @@ class SshConfig:
         self.path = self.home / ".ssh" / "config" if path is None else path
         lines = _lines(self.path, self.path.parent, 0) if self.path.exists() else []
         try:
-            self._parsed = paramiko.SSHConfig.from_text("\n".join(lines))
+            self._parsed = paramiko.SSHConfig.from_text("\n".join(map(_protected, lines)))
         except paramiko.SSHException as error:
             raise self._refused(str(error)) from error
 
@@ -77,7 +77,7 @@ class SshConfig:
             identities_only=found.get("identitiesonly", "no").lower() == "yes",
             identity_agent=agent,
             jump="" if found.get("proxyjump", "none").lower() == "none" else found["proxyjump"],
-            proxy_command=found.get("proxycommand") or "",
+            proxy_command=_proxy_command(found.get("proxycommand")),
             alias=found.get("hostkeyalias", ""),
             known_hosts=_files(found.get("userknownhostsfile")),
             global_known_hosts=_files(found.get("globalknownhostsfile")),
@@ -103,6 +103,21 @@ class SshConfig:
             hint="correct the file; `ssh -G HOST` shows how ssh parses it",
             context={"path": str(self.path)},
         )
+
+
+_PERCENT = "\x01"
+"""Stands for ``%`` in a ProxyCommand, whose placeholders paramiko would replace too early."""
+
+
+def _protected(line: str) -> str:
+    setting = _SETTING.match(line)
+    is_proxy = setting is not None and setting[1].lower() == "proxycommand"
+    return line.replace("%", _PERCENT) if is_proxy else line
+
+
+def _proxy_command(text: str | None) -> str:
+    command = (text or "none").replace(_PERCENT, "%")
+    return "" if command.lower() == "none" else command
 
 
 def _files(text: str | None) -> tuple[str, ...] | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from volbench.errors import InventoryError
+from volbench.execute.ssh.proxy_command import proxy_argv
 from volbench.execute.ssh.ssh_config import Entry, SshConfig
 from volbench.model.campaign.host import Host
 
@@ -39,6 +40,7 @@ class Hop:
         agent: socket of the agent; empty for none.
         known_as: name in known_hosts files.
         known_hosts: known_hosts files, which need not exist.
+        proxy: program and arguments of its ProxyCommand; empty to connect to its port.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Hop:
     agent: str = ""
     known_as: str = ""
     known_hosts: tuple[Path, ...] = ()
+    proxy: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:
@@ -105,8 +108,6 @@ class Resolver:
         jumps = host.jump
         if jumps is None:
             jumps = tuple(part.strip() for part in entry.jump.split(",")) if entry.jump else ()
-            if entry.proxy_command and not jumps:
-                raise _proxy_command(host.name, self.config.path)
         hops: tuple[Hop, ...] = ()
         for number, jump in enumerate(jumps):
             through = self._jump(jump, host.name)
@@ -139,11 +140,14 @@ class Resolver:
         port = host.port or entry.port or _DEFAULT_PORT
         name = (entry.alias or entry.hostname).lower()
         agent = self._agent(entry.identity_agent)
+        user = host.user or entry.user or _current_user()
+        values = {"h": entry.hostname, "p": str(port), "r": user, "n": host.address}
+        is_proxied = entry.proxy_command and host.jump is None and not entry.jump
         return Hop(
             name=host.name,
             address=entry.hostname,
             port=port,
-            user=host.user or entry.user or _current_user(),
+            user=user,
             key_files=keys,
             certificate_file=self.config.expand(entry.certificate_file)
             if entry.certificate_file
@@ -152,6 +156,7 @@ class Resolver:
             agent=agent,
             known_as=name if port == _DEFAULT_PORT or entry.alias else f"[{name}]:{port}",
             known_hosts=self._known(entry),
+            proxy=proxy_argv(entry.proxy_command, values) if is_proxied else (),
         )
 
     def _keys(self, host: Host, entry: Entry) -> tuple[tuple[Path, ...], bool]:
@@ -196,11 +201,3 @@ def _current_user() -> str:
         raise InventoryError(
             "the current user has no name on this machine", hint="set `user` in the inventory"
         ) from error
-
-
-def _proxy_command(host: str, path: Path) -> InventoryError:
-    return InventoryError(
-        f"{host}: {path} sets a ProxyCommand, which volbench does not support",
-        hint="use ProxyJump there, or `jump` in the inventory",
-        context={"host": host, "path": str(path)},
-    )

@@ -43,11 +43,10 @@ _REMOVING_ENGINES = frozenset({"filedelete", "dirdelete"})
 
 def removes_files(run: Run) -> bool:
     """Return whether fio itself removes files of a run."""
-    options = [run.effective(section) for section in run.sections]
     return run.tool is Tool.FIO and any(
-        one.get("ioengine") in _REMOVING_ENGINES
-        or any(one.get(name, "0") != "0" for name in _REMOVING)
-        for one in options
+        options.get("ioengine") in _REMOVING_ENGINES
+        or any(options.get(name, "0") != "0" for name in _REMOVING)
+        for options in map(run.effective, run.sections)
     )
 
 

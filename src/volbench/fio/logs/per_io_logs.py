@@ -93,6 +93,8 @@ class SeenWindows:
     def watched(self, tables: Iterable[Ints]) -> Iterator[Ints]:
         """Yield tables as they are, and remember their windows."""
         for table in tables:
+            if not table.size:
+                continue
             at = self._windows.at(table[0])
             count = int(at.max()) + 1
             if count > len(self._flags):

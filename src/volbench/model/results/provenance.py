@@ -5,8 +5,10 @@ None or an empty text always means "not reported". Sizes are in bytes.
 
 from __future__ import annotations
 
-from volbench.model.base import Frozen
+from volbench.model.base import Count, Frozen
 from volbench.model.campaign.target import VolumeKind
+
+MEMORY_FILESYSTEMS = frozenset({"tmpfs", "ramfs"})
 
 
 class HostFacts(Frozen):
@@ -29,10 +31,29 @@ class HostFacts(Frozen):
     kernel: str = ""
     os: str = ""
     cpu_model: str = ""
-    cpus: int = 1
-    memory_bytes: int | None = None
+    cpus: Count = 1
+    memory_bytes: Count | None = None
     fio_version: str = ""
     virtualization: str = ""
+
+
+class BlockSample(Frozen):
+    """What was known, right before a run that reads, of the blocks that it reads.
+
+    Attributes:
+        sampled: blocks that were read.
+        zeros: of them, those that held only zeros.
+        unmapped_share: share of the range that the storage has no data for; None if it was not
+            asked or does not know.
+        asked: who knows that share; empty for nobody.
+        problem: why no block was read; empty where some were.
+    """
+
+    sampled: int = 0
+    zeros: int = 0
+    unmapped_share: float | None = None
+    asked: str = ""
+    problem: str = ""
 
 
 class VolumeFacts(Frozen):
@@ -62,6 +83,8 @@ class VolumeFacts(Frozen):
         free_bytes: space available to unprivileged users.
         backing: kernel names of the devices under a partition, loop, dm or md, nearest first.
         content: content of a device, as reported by blkid, such as ``ext4 "backup"``.
+        blocks: sample of the blocks that a run reads; None where none was taken.
+        memory_below: filesystem in memory that holds the file of a loop device; empty for none.
     """
 
     role: str
@@ -69,20 +92,30 @@ class VolumeFacts(Frozen):
     kind: VolumeKind
     path: str
     device: str = ""
-    major: int | None = None
-    minor: int | None = None
+    major: Count | None = None
+    minor: Count | None = None
     model: str = ""
     serial: str = ""
-    size_bytes: int | None = None
+    size_bytes: Count | None = None
     rotational: bool | None = None
     scheduler: str = ""
-    logical_block_bytes: int | None = None
-    physical_block_bytes: int | None = None
+    logical_block_bytes: Count | None = None
+    physical_block_bytes: Count | None = None
     write_cache: str = ""
     read_only: bool | None = None
     filesystem: str = ""
     mount_point: str = ""
     mount_options: str = ""
-    free_bytes: int | None = None
+    free_bytes: Count | None = None
     backing: tuple[str, ...] = ()
     content: str = ""
+    blocks: BlockSample | None = None
+    memory_below: str = ""
+
+    @property
+    def in_memory(self) -> str:
+        """What in the host's memory holds the volume; empty where nothing is known to."""
+        if self.filesystem in MEMORY_FILESYSTEMS:
+            return self.filesystem
+        names = (name for name in (self.device, *self.backing) if name.startswith(("ram", "zram")))
+        return next(names, self.memory_below)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, SourceFile
+from volbench.model.results.provenance import VolumeFacts
 from volbench.plan.expansion.estimate import Estimate
 from volbench.present.formatting import instant
 from volbench.units import format_capacity, format_duration
@@ -67,6 +68,16 @@ def estimate_words(estimate: Estimate, *, bill: object = None) -> str:
     if bill is not None:
         parts.append(f"Money: {'at most' if estimate.is_most else 'about'} {bill}.")
     return "\n".join(parts)
+
+
+def memory_words(volumes: Iterable[VolumeFacts]) -> str:
+    """Return a line for each volume that is memory of its host; empty for none."""
+    return "\n".join(
+        f"warning: {facts.target} is memory of the host ({facts.in_memory}): its rates are not"
+        " those of a disk, and every result will be marked invalid"
+        for facts in volumes
+        if facts.in_memory
+    )
 
 
 def _time(estimate: Estimate) -> str:

@@ -1,0 +1,99 @@
+"""Blocks that were never written are noticed before they are read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.analyse.findings.conftest import a_run, a_view, found, summary_row
+from volbench.engine.conditioning import block_sample
+from volbench.engine.conditioning.block_sample import reads_blocks, sample_blocks
+from volbench.execute.local import LocalExecutor
+from volbench.model.campaign.planned_run import Run
+from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.profile.profile_model import Phase
+from volbench.model.results.finding import Severity
+from volbench.model.results.provenance import BlockSample, VolumeFacts
+
+SIZE = 4 << 20
+
+
+def reading(path: Path, options: Mapping[str, str] | None = None) -> tuple[Run, VolumeFacts]:
+    """Return a run that reads a file, and the facts of its volume."""
+    volume = Volume(role="data", kind=VolumeKind.FILE, target=str(path))
+    run = a_run({"rw": "randread", **(options or {})}, volume=volume)
+    return run, VolumeFacts(role="data", target=str(path), kind=VolumeKind.FILE, path=str(path))
+
+
+@pytest.mark.parametrize("written", [0.0, 0.5, 1.0])
+def test_holes_and_zeros_of_a_file_are_seen(tmp_path: Path, written: float) -> None:
+    """A sparse file is empty, a written one is not, and reading leaves it as it is."""
+    path = tmp_path / "file"
+    data = os.urandom(int(SIZE * written))
+    path.write_bytes(data)
+    os.truncate(path, SIZE)
+    blocks = path.stat().st_blocks
+    found = sample_blocks(LocalExecutor(), *reading(path))
+    assert found is not None
+    assert found.sampled == 64
+    assert found.zeros / found.sampled == pytest.approx(1 - written, abs=0.05)
+    assert found.unmapped_share == pytest.approx(1 - written, abs=0.05)
+    assert path.stat().st_blocks == blocks
+
+
+def test_a_bare_host_reads_blocks_with_dd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without Python fewer blocks are read, with dd and od."""
+    path = tmp_path / "file"
+    path.write_bytes(os.urandom(SIZE // 2))
+    os.truncate(path, SIZE)
+    monkeypatch.setattr(block_sample, "python_of", lambda _: None)
+    found = block_sample._read(LocalExecutor(), str(path), 0, SIZE)  # noqa: SLF001 - the script
+    assert found is not None
+    assert (found.sampled, found.zeros) == (16, 8)
+
+
+def test_a_file_that_cannot_be_read_is_a_problem_and_no_failure(tmp_path: Path) -> None:
+    """The run goes on, and what was wrong is kept."""
+    path = tmp_path / "file"
+    path.write_bytes(b"")
+    run, facts = reading(path)
+    path.unlink()
+    path.mkdir()
+    assert sample_blocks(LocalExecutor(), run, facts) is None
+
+
+def test_only_measured_reads_are_sampled() -> None:
+    """Writes and preparations fill blocks themselves."""
+    assert reads_blocks(a_run({"rw": "randread"}))
+    assert not reads_blocks(a_run())
+    assert not reads_blocks(a_run({"rw": "read"}, phase=Phase.WARMUP))
+
+
+def test_a_thin_volume_knows_what_is_mapped() -> None:
+    """The status line of device mapper has the length and the mapped sectors."""
+    assert block_sample._thin_share("0 1000 thin 250 999") == 0.75  # noqa: SLF001 - pure
+    assert block_sample._thin_share("0 1000 linear 8:16 0") is None  # noqa: SLF001 - pure
+
+
+@pytest.mark.parametrize(
+    ("blocks", "severity"),
+    [
+        (BlockSample(sampled=64, zeros=64), Severity.INVALID),
+        (BlockSample(sampled=64, zeros=8), Severity.WARNING),
+        (BlockSample(unmapped_share=0.9, asked="the NBD server"), Severity.INVALID),
+        (BlockSample(sampled=64, zeros=1), None),
+        (BlockSample(problem="denied"), None),
+    ],
+)
+def test_the_finding_says_what_was_found(blocks: BlockSample, severity: Severity | None) -> None:
+    """Reads of empty blocks are invalid although no cold-volume probe was asked for."""
+    run = a_run({"rw": "randread"})
+    view = a_view(run, summary=[summary_row(run, direction="read")], device=[])
+    assert view.volume is not None
+    facts = view.volume.model_copy(update={"blocks": blocks})
+    view = a_view(run, summary=[summary_row(run, direction="read")], device=[], volume=facts)
+    entries = found(view, rule="never-written")
+    assert [entry.severity for entry in entries] == ([severity] if severity else [])

@@ -1,0 +1,20 @@
+"""Kinds of torture, with their share of the time and the least number of cases of the long form."""
+
+from __future__ import annotations
+
+from tests.torture.full_disks import full_disk
+from tests.torture.guard_situations import guard_situation
+from tests.torture.killed_campaigns import controller_kill
+from tests.torture.parsers import parser_case
+from tests.torture.random_profiles import random_profile
+from tests.torture.runner import Kind
+from tests.torture.stored_files import damaged_file
+
+KINDS = (
+    Kind("guard", guard_situation, share=2, least=1000),
+    Kind("kills", controller_kill, share=4, least=200),
+    Kind("full", full_disk, share=2, least=50),
+    Kind("profiles", random_profile, share=1, least=50),
+    Kind("parsers", parser_case, share=2, least=500),
+    Kind("damage", damaged_file, share=2, least=200),
+)
