@@ -72,6 +72,7 @@ class Score:
         outcome: one of `OUTCOMES`.
         answer: the cause that was named.
         is_certain: whether it was named as the only possible one.
+        has_candidates: whether it is unknown and the most likely ones were named.
         level_error: relative; NaN without a level.
         instant_error_s: without sign; NaN without an instant.
         penalty_error: without sign; NaN without a penalty.
@@ -85,6 +86,7 @@ class Score:
     outcome: str
     answer: str
     is_certain: bool
+    has_candidates: bool
     level_error: float
     instant_error_s: float
     penalty_error: float
@@ -106,6 +108,7 @@ def score(seed: int) -> Score:
         outcome=_outcome(case, answer),
         answer=answer.cause.value,
         is_certain=answer.is_certain,
+        has_candidates=bool(answer.candidates),
         level_error=_level_error(case, run),
         instant_error_s=_instant_error(case, run, answer),
         penalty_error=_penalty_error(case, answer),
@@ -256,6 +259,28 @@ def _order(answer: str) -> int:
     return list(Cause).index(Cause(answer))
 
 
+_CONFIDENCES = ("certain", "consistent with X", "unknown, most likely X or Y")
+
+
+def confidence(found: Sequence[Score]) -> str:
+    """Return how often each way of saying it is right: X alone, and X or Y."""
+    rows = []
+    for words in _CONFIDENCES:
+        for noise in NOISES:
+            mine = [each for each in found if each.noise == noise and _said(each) == words]
+            first = sum(each.outcome in {"named", "first of two"} for each in mine)
+            either = first + sum(each.outcome == "second of two" for each in mine)
+            shares = _percent(first, len(mine)), _percent(either, len(mine))
+            rows.append([f"{words}, noise {noise} %", len(mine), *shares])
+    return table(["what is said", "scenarios", "X is right", "X or Y is right"], rows)
+
+
+def _said(each: Score) -> str:
+    if each.answer != Cause.UNKNOWN.value:
+        return _CONFIDENCES[not each.is_certain]
+    return _CONFIDENCES[2] if each.has_candidates else ""
+
+
 def errors(found: Sequence[Score]) -> str:
     """Return medians and percentiles 95 of errors, and how many are within the goal, by noise."""
     measures = (
@@ -318,6 +343,7 @@ def report(found: Sequence[Score], *, first: int, seconds: float) -> str:
         "### Goals\n\n" + goals(figures),
         "The same on the even seeds, which thresholds were chosen on:\n\n" + goals(chosen),
         "### Confusion matrix\n\n" + matrix(figures),
+        "### Confidence\n\n" + confidence(figures),
         "### Errors\n\n" + errors(figures),
         "### Other criteria on the same series\n\n" + rivals(figures),
     ]

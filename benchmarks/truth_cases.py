@@ -14,7 +14,7 @@ from typing import Any
 
 from volbench.analyse.bottleneck.cause import Cause
 from volbench.lab.scenario import Scenario
-from volbench.lab.truth import truth
+from volbench.lab.truth import Direction, truth
 from volbench.lab.virtual_volume import Load
 from volbench.model.profile.profile_settings import Limits
 
@@ -360,7 +360,7 @@ def _visible_size(volume: Parts, load: Load, *, goal_s: float) -> int:
     block, size = volume["block"], 64 * 1024**2
     for _ in range(8):
         scenario = Scenario.model_validate({"name": "warming", **volume, "size": size})
-        direction = "write" if load.direction == "write" else "read"
+        direction: Direction = "write" if load.direction == "write" else "read"
         known = truth(scenario, direction=direction, block_bytes=4096, iodepth=load.iodepth)
         size = min(16 * 1024**3, max(64, round(size / block * goal_s / known.warm_90_s)) * block)
     return size

@@ -268,7 +268,7 @@ def test_a_full_cache_stalls() -> None:
 def test_a_drive_falls_after_its_capacity() -> None:
     """A restless fall after one pass over 95 MiB is the flash, not a throttle."""
     rates = level(1000, 25, cv=0.06) + level(500, 35, cv=0.06, seed=5)
-    view = ran(rates, {"iodepth": "1"}, lat_s=(0.0015, 0.001, 6e-5))
+    view = ran(rates, {"iodepth": "1"}, lat_s=(0.0015, 1e-4, 6e-5))
     volume = view.volume
     assert volume is not None
     sized = volume.model_copy(update={"size_bytes": 95 * MIB})

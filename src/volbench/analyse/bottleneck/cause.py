@@ -23,6 +23,7 @@ class Cause(StrEnum):
     HOST_NOISE = "host-noise"
     WARMING = "warming"
     STALL = "stall"
+    REDUCTION = "data-reduction"
     CPU = "cpu"
     LATENCY = "latency"
     UNKNOWN = "unknown"
@@ -42,6 +43,7 @@ WORDS: Mapping[Cause, str] = {
     Cause.HOST_NOISE: "the host was busy with something else",
     Cause.WARMING: "blocks got warm",
     Cause.STALL: "no I/O completed for a while",
+    Cause.REDUCTION: "compression or deduplication of the data written",
     Cause.CPU: "limited by the CPU",
     Cause.LATENCY: "limited by latency, not saturated",
     Cause.UNKNOWN: "cause unknown",
@@ -80,7 +82,7 @@ class Explanation:
     def words(self) -> str:
         """The cause, with as much confidence as there is."""
         if self.candidates:
-            return f"{WORDS[self.cause]}; candidates: {' or '.join(self.candidates)}"
+            return f"{WORDS[self.cause]} (most likely: {' or '.join(self.candidates)})"
         is_sure = self.is_certain or self.cause is Cause.UNKNOWN
         return WORDS[self.cause] if is_sure else f"consistent with: {WORDS[self.cause]}"
 

@@ -20,6 +20,7 @@ from volbench.analyse.bottleneck.volume_context import (
     device_kind,
 )
 from volbench.analyse.frames.disturbed import disturbed
+from volbench.analyse.frames.observed import host_rows_in_run
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.change_points import Change
 from volbench.analyse.time.run_rates import Rates
@@ -36,13 +37,17 @@ _MEMORY_BYTES_PER_S = 1e9
 """Writes that are taken faster than this go to memory or to flash beside the host."""
 _FAR = 1 / 3
 _HALF = 0.5
-_TAIL = 10.0
-"""Percentile 99.9 over the median from which the tail of latency is said to explode."""
-_UNEVEN = 2.0
+_TAIL = 8.0
+"""Percentile 99.9 over the mean latency after a fall from which the tail is said to explode."""
+_STEAL_PERCENT = 0.5
+"""Mean steal from which the tail of latency may be that of the host."""
+_UNEVEN = 1.5
 """Ratio of the scatter after a fall to that before it from which the level became uneven."""
 _LEAST_UNEVEN = 0.06
-_FLASH_S = 200e-6
-"""Latency of the fastest I/O above which a device is no flash in the host."""
+_FLASH_S = 150e-6
+"""Latency of the fastest I/Os above which a device is no flash in the host."""
+_SHALLOW = 4
+"""Queue depth up to which 1 % of the I/Os hardly queue."""
 _CACHED_S = 300e-6
 """Latency of a write below which it did not reach a volume behind a network."""
 _ALIKE = 0.8
@@ -53,7 +58,7 @@ _PASS = 0.8
 """Share of the capacity after which erased flash may be used up."""
 _PASSES = 2.0
 """The same, until it would have been used up for long."""
-_LEAST = 2
+_LEAST = 3
 _LEAD = 2
 """Points that a hypothesis needs, and its lead over the next, to be named."""
 
@@ -172,7 +177,7 @@ class Fall:
     @property
     def before_s(self) -> float:
         """Mean latency before, by Little's law."""
-        return self.rates.depth / self.change.before
+        return self.rates.depth / self.change.before if self.change.before else math.inf
 
     @property
     def has_queued(self) -> bool:
@@ -200,9 +205,21 @@ class Fall:
         return max(0.0, float(flags[after].mean()) - float(flags[~after].mean()))
 
     @property
+    def fastest_s(self) -> float:
+        """Latency of the fastest I/Os: of 1 %, where these hardly queue."""
+        low_s, min_s = self.rates.lat_low_s, self.rates.lat_min_s
+        return min_s if self.rates.depth > _SHALLOW or math.isnan(low_s) else low_s
+
+    @property
     def is_no_flash(self) -> bool:
-        """Whether the fastest I/O was too slow for flash, on a device of unknown kind."""
-        return self.kind is DeviceKind.UNKNOWN and self.rates.lat_min_s > _FLASH_S
+        """Whether the fastest I/Os were too slow for flash, on a device of unknown kind."""
+        return self.kind is DeviceKind.UNKNOWN and self.fastest_s > _FLASH_S
+
+    @property
+    def is_stolen(self) -> bool:
+        """Whether the hypervisor took CPU time."""
+        rows = host_rows_in_run(self.view)
+        return bool(len(rows)) and float(rows["steal_percent"].mean()) >= _STEAL_PERCENT
 
 
 def _scatter(values: npt.NDArray[np.float64]) -> float:
@@ -247,6 +264,8 @@ def _credits(fall: Fall) -> Iterator[Point]:
         yield -6, f"{fall.kind.value} has no burst credits"
     if fall.kind in REMOTE:
         yield 1, f"it is {fall.kind.value}"
+        if fall.before_s <= _CACHED_S:
+            yield -2, f"I/Os took {format_latency(fall.before_s)} before the fall: none waited"
     if fall.change.before > _MOST_BURST_IOPS:
         yield -6, f"no volume type bursts to {format_count(fall.change.before)} IOPS"
     if fall.is_flat(after=False) and fall.is_flat(after=True):
@@ -276,7 +295,7 @@ def _full_cache(fall: Fall) -> Iterator[Point]:
         yield -2, f"{100 * ratio:.0f} % of the rate is left: the step is small for a full cache"
     elif fall.became_uneven:
         yield 1, "the level after it is uneven"
-    elif not fall.has_queued and fall.before_s <= _CACHED_S:
+    elif not fall.has_queued and fall.before_s <= _CACHED_S and fall.is_flat(after=True):
         yield 1, "I/Os did not wait before the fall, and are taken at a flat rate after it"
     if fall.kind in REMOTE:
         yield 1, f"it is {fall.kind.value}"
@@ -287,7 +306,6 @@ def _full_cache(fall: Fall) -> Iterator[Point]:
 
 
 def _garbage_collection(fall: Fall) -> Iterator[Point]:
-    rates = fall.rates
     if fall.kind in FLASH:
         yield 1, f"it is {fall.kind.value}"
     if fall.kind in REMOTE:
@@ -305,18 +323,23 @@ def _garbage_collection(fall: Fall) -> Iterator[Point]:
         yield weight, f"it came after {fall.passes:.1f} times the capacity had been written"
     if fall.earlier.is_written:
         yield 1, "earlier runs wrote to the volume"
-    yield from _tail(rates)
+    yield from _tail(fall)
     yield from _no_flash(fall)
     if fall.stalls:
         yield -1, "garbage collection slows a drive and does not stop it"
 
 
-def _tail(rates: Rates) -> Iterator[Point]:
-    if math.isnan(rates.lat_tail_s):
+def _tail(fall: Fall) -> Iterator[Point]:
+    """Yield what the slowest I/Os say, unless the host may have delayed them."""
+    tail_s, after = fall.rates.lat_tail_s, fall.change.after
+    if math.isnan(tail_s) or not after:
         return
-    weight = 1 if rates.lat_tail_s >= _TAIL * rates.lat_p50_s else -2
-    tail, middle = format_latency(rates.lat_tail_s), format_latency(rates.lat_p50_s)
-    yield weight, f"p99.9 is {tail} at a median of {middle}"
+    after_s = fall.rates.depth / after
+    words = f"p99.9 is {format_latency(tail_s)} at a mean of {format_latency(after_s)} after it"
+    if tail_s < _TAIL * after_s:
+        yield -2, words
+    else:
+        yield 0 if fall.is_stolen else 2, words
 
 
 def _slc_cache(fall: Fall) -> Iterator[Point]:
@@ -361,4 +384,4 @@ def _evenness(fall: Fall) -> Point:
 
 def _no_flash(fall: Fall) -> Iterator[Point]:
     if fall.is_no_flash:
-        yield -2, f"the fastest I/O took {format_latency(fall.rates.lat_min_s)}, too long for flash"
+        yield -2, f"the fastest I/Os took {format_latency(fall.fastest_s)}, too long for flash"

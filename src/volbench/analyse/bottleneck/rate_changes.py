@@ -146,13 +146,20 @@ def _steps(
         later = rates.changes[place + 1 :]
         back = next((rise for rise in later if rise.after >= _BACK * change.before), None)
         if back is not None:
-            found.append(_dip(view, rates, change, back))
+            if not _is_stalled(change, back, stalls):
+                found.append(_dip(view, rates, change, back))
         else:
             fall = Fall(view, rates, change, earlier, stalls)
             found.append(_fall(fall))
             if not fall.is_flat(after=True):
                 break  # what follows is part of an uneven level
     return found
+
+
+def _is_stalled(change: Change, back: Change, stalls: list[tuple[float, float]]) -> bool:
+    """Return whether most of a temporary fall is stalls, which are explained on their own."""
+    inside = (max(0.0, min(end, back.t_s) - max(begin, change.t_s - 1)) for begin, end in stalls)
+    return sum(inside) > (back.t_s - change.t_s) / 2
 
 
 def _fall(fall: Fall) -> Explanation:
@@ -237,7 +244,9 @@ def _climb(view: RunView, rates: Rates, earlier: Earlier) -> Explanation | None:
         return None
     if to_90_s < 3 * rates.interval_s:
         return None
-    cause, reasons, against = _why_it_rose(view, rates, earlier, to_90_s)
+    half = float(np.median(rates.iops[len(rates.iops) // 2 :]))
+    early_s = time_to_level(rates.t_s, rates.iops, level=0.9 * min(plateau, half))
+    cause, reasons, against = _why_it_rose(view, rates, earlier, early_s or to_90_s)
     return Explanation(
         cause=cause,
         direction=rates.direction,

@@ -15,6 +15,9 @@ from volbench.model.campaign.planned_run import Run
 
 Floats = npt.NDArray[np.float64]
 
+_LEAST_INTERVALS = 8
+_LACKING = 0.75
+"""Share of the longest latency that two intervals have to lack for it to be a stall of all I/Os."""
 _MOVING = ("read", "write", "trim")
 
 
@@ -225,7 +228,8 @@ def stall_spans(view: RunView, t_s: Floats, iops: Floats, *, direction: str | No
     A series shows whole empty intervals only. The slowest I/O gives the rest: it was submitted
     right before the last completion, and is itself the next one. So the longest span is as long as
     the maximum latency, where that adds at most one interval at either end. The completions that
-    these two intervals lack say where the span begins.
+    these two intervals lack say where the span begins. A span of less than two intervals may leave
+    none empty: it is in the two that lack as many completions.
 
     Args:
         view: the run.
@@ -235,10 +239,8 @@ def stall_spans(view: RunView, t_s: Floats, iops: Floats, *, direction: str | No
     """
     interval_s = float(np.median(np.diff(t_s))) if len(t_s) > 1 else view.run.sample_s
     spans = _empty_spans(t_s, iops, interval_s=interval_s)
-    if not spans or not (iops > 0).any():
+    if not (iops > 0).any():
         return spans
-    place = max(range(len(spans)), key=lambda index: spans[index][1] - spans[index][0])
-    begin, end = spans[place]
     slowest_s = max(
         (
             result["lat_max_s"]
@@ -247,6 +249,10 @@ def stall_spans(view: RunView, t_s: Floats, iops: Floats, *, direction: str | No
         ),
         default=math.nan,
     )
+    if not spans:
+        return _hidden_span(t_s, iops, slowest_s, interval_s=interval_s)
+    place = max(range(len(spans)), key=lambda index: spans[index][1] - spans[index][0])
+    begin, end = spans[place]
     missing_s = slowest_s - (end - begin)
     if 0 < missing_s <= 2 * interval_s:
         usual = float(np.median(iops[iops > 0]))
@@ -258,6 +264,19 @@ def stall_spans(view: RunView, t_s: Floats, iops: Floats, *, direction: str | No
         ahead_s = min(max(share * missing_s, missing_s - interval_s), interval_s)
         spans[place] = begin - ahead_s, end + missing_s - ahead_s
     return spans
+
+
+def _hidden_span(t_s: Floats, iops: Floats, slowest_s: float, *, interval_s: float) -> list[Span]:
+    """Return the time of the slowest I/O where two neighbours lack as many completions."""
+    if not interval_s <= slowest_s <= 2 * interval_s or len(t_s) < _LEAST_INTERVALS:
+        return []
+    lacks_s = np.clip(1 - iops / float(np.median(iops)), 0, 1) * interval_s
+    pairs = lacks_s[:-1] + lacks_s[1:]
+    place = int(np.argmax(pairs))
+    if pairs[place] < _LACKING * slowest_s or t_s[place + 1] - t_s[place] > 1.5 * interval_s:
+        return []
+    begin = float(t_s[place]) - float(lacks_s[place])
+    return [(begin, begin + slowest_s)]
 
 
 def _empty_spans(t_s: Floats, iops: Floats, *, interval_s: float) -> list[Span]:

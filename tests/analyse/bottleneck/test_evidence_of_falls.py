@@ -1,0 +1,30 @@
+"""Evidence for the causes of a fall: scatter, tail, waiting, and stalls between two intervals."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.analyse.bottleneck.test_explain import ran
+from volbench.analyse.bottleneck.bottleneck import explain
+from volbench.analyse.bottleneck.cause import Cause, Explanation
+
+
+def test_a_stall_between_two_seconds_is_found() -> None:
+    """1.6 s without completions leave no second empty; the slowest I/O and both seconds say it."""
+    rates = [1000.0] * 20 + [300.0, 100.0] + [1000.0] * 20
+    view = ran(rates)
+    view.summary["lat_max_s"] = 1.6
+    stall = next(found for found in explain(view, "write") if found.cause is Cause.STALL)
+    assert stall.from_s == pytest.approx(20.3, abs=0.01)
+    assert stall.to_s - stall.from_s == pytest.approx(1.6)
+    view = ran(rates)
+    view.summary["lat_max_s"] = 0.2
+    assert Cause.STALL not in {found.cause for found in explain(view, "write")}
+
+
+def test_two_candidates_are_said_to_be_the_most_likely() -> None:
+    """An unknown cause names both, a hedged one says so."""
+    found = Explanation(Cause.UNKNOWN, "write", 0, 1, 1.0, candidates=("heat", "a cache"))
+    assert found.words == "cause unknown (most likely: heat or a cache)"
+    hedged = Explanation(Cause.CREDITS, "write", 0, 1, 1.0, is_certain=False)
+    assert hedged.words.startswith("consistent with")
