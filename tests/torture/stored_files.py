@@ -19,8 +19,8 @@ _VERBS = ("show", "check", "export", "resume", "reap", "verify")
 _STATUSES = {0, 2, 3, 6, 7, 9, 10}
 """Of errors and findings that volbench has words for."""
 _VERIFIED = {"runs", "campaign.json"}
-"""Files and folders in which `volbench verify` finds every change; a cut journal is that of a crash,
-and the stamp of tables only says when to compute them again."""
+"""Files and folders in which `volbench verify` finds every change. A cut journal is that of a
+crash, and the stamp of tables only says when to compute them again."""
 _VARIANTS = 4
 
 
