@@ -15,6 +15,7 @@ from tests.schedule import SECONDS, ModuleScheduling, sort_slowest_first
 
 SCRIPTS = (
     "scripts/setup",
+    "scripts/lock",
     "scripts/get-promtool",
     "scripts/test",
     "scripts/demo",
@@ -47,11 +48,11 @@ def test_setup_refuses_an_unknown_extra(root: Path, tmp_path: Path) -> None:
 
 
 def test_build_server_runs_every_test(root: Path) -> None:
-    """.ci/run does nothing but hand over to scripts/test --all."""
+    """.ci/run hands over to scripts/test --all, with the dependencies that are pinned by hash."""
     text = (root / ".ci" / "run").read_text(encoding="utf-8")
     commands = [line for line in text.splitlines() if line and not line.startswith("#")]
     assert len(commands) == 2
-    assert commands[1].startswith("exec ")
+    assert commands[1].startswith("LOCKED=1 exec ")
     assert commands[1].endswith('/../scripts/test" --all')
 
 

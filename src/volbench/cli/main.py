@@ -31,6 +31,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "import": ("read.import_", "Import fio results from other sources as a campaign."),
     "show": ("read.show", "Show results of campaigns as a table."),
     "check": ("read.check", "List data-quality warnings of campaigns."),
+    "verify": ("read.verify", "Verify that campaigns are as they were recorded."),
     "compare": ("read.compare", "Compare campaigns, with intervals and verdicts."),
     "price": ("catalogue.price", "Rank configurations by price-performance."),
     "prices": ("catalogue.prices", "List, show and check price lists."),

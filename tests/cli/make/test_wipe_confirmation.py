@@ -55,7 +55,7 @@ def test_only_the_exact_name_goes_on(
     status, stderr = at_a_terminal([*arguments, *small, "--output", str(tmp_path / "out")], answer)
     assert status == code, stderr
     assert loop_device in stderr
-    assert "32m" in stderr
+    assert "32 MiB" in stderr
     written = Path(loop_device).read_bytes().strip(b"\0")
     assert bool(written) is (code == 0)
 

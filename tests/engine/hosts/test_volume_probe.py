@@ -350,7 +350,7 @@ class TestRealDevice:
             "host:    vm01",
             f"device:  {device}",
             f"model:   file {image}",
-            f"size:    32m ({IMAGE_BYTES} bytes)",
+            f"size:    32 MiB ({IMAGE_BYTES} bytes)",
             "serial:  unknown",
             "on it:   no known signature",
         ]

@@ -27,7 +27,8 @@ from volbench.model.campaign.event import CampaignEnded, CampaignStarted, Listen
 from volbench.model.campaign.host import HostKind
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
 from volbench.plan.expansion.estimate import expected_s
-from volbench.store.archive import hold_campaign, write_atomic
+from volbench.store.archive import hold_campaign
+from volbench.store.atomic_files import write_atomic
 from volbench.store.consent import seal_of
 from volbench.store.journal import Journal, read_history
 from volbench.store.layout import Layout

@@ -10,7 +10,7 @@ from volbench.errors import InputError
 from volbench.model.campaign.planned_run import Run
 from volbench.model.campaign.run_secrets import missing_secrets, variables_of
 from volbench.model.profile.secret_values import mask_text
-from volbench.store.archive import write_atomic
+from volbench.store.atomic_files import write_atomic
 from volbench.store.layout import JOB_FILE
 
 _FOLDER, _FILE = ".secrets", "values"
