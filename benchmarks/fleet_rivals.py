@@ -221,9 +221,9 @@ def costs(hosts: Fleet, folder: Path) -> list[Figure]:
 
 def delay(hosts: Fleet, folder: Path) -> Figure:
     """Return how much longer two jobs take at a long round trip."""
-    near = spent(lambda: by_volbench(hosts, folder / "near", jobs=2))
+    one = Fleet(hosts.hosts[:1], hosts.folder, hosts.key, hosts.user_ca, hosts.known_hosts)
+    near = spent(lambda: by_volbench(one, folder / "near", jobs=2))
     with long_line(hosts[0], round_trip_s=ROUND_TRIP_S) as port:
-        one = Fleet(hosts.hosts[:1], hosts.folder, hosts.key, hosts.user_ca, hosts.known_hosts)
         far = spent(lambda: by_volbench(one, folder / "far", jobs=2, ports=[port]))
     return Figure(
         "two jobs at a round trip of 300 ms: more wall time",
