@@ -42,7 +42,7 @@ def sample_blocks(executor: Executor, run: Run, facts: VolumeFacts) -> BlockSamp
     """
     try:
         if run.volume.kind is VolumeKind.NBD:
-            return _asked_nbd(executor, run.volume.target)
+            return _nbd_mapping(executor, run.volume.target)
         for path in _paths(executor, run):
             first, length = _range(run, facts)
             found = _read(executor, path, first, length)
@@ -100,8 +100,8 @@ def _read(executor: Executor, path: str, first: int, length: int) -> BlockSample
     read, zeros = (int(number) for number in numbers["blocks"])
     data = numbers.get("data")
     share = None if data is None else 1 - int(data[0]) / max(1, int(data[1]))
-    asked = "" if data is None else "the filesystem"
-    return BlockSample(sampled=read, zeros=zeros, unmapped_share=share, asked=asked)
+    source = "" if data is None else "the filesystem"
+    return BlockSample(sampled=read, zeros=zeros, unmapped_share=share, reported_by=source)
 
 
 def _with_mapping(executor: Executor, facts: VolumeFacts, found: BlockSample) -> BlockSample:
@@ -113,7 +113,10 @@ def _with_mapping(executor: Executor, facts: VolumeFacts, found: BlockSample) ->
         below = _read(executor, backing.rstrip("\n"), 0, 0)
         if below is not None and below.unmapped_share is not None:
             return found.model_copy(
-                update={"unmapped_share": below.unmapped_share, "asked": "the file of the loop"}
+                update={
+                    "unmapped_share": below.unmapped_share,
+                    "reported_by": "the file of the loop",
+                }
             )
     name = (executor.read_text(f"/sys/class/block/{facts.device}/dm/name") or "").strip()
     dmsetup = executor.which("dmsetup") if name else None
@@ -124,7 +127,7 @@ def _with_mapping(executor: Executor, facts: VolumeFacts, found: BlockSample) ->
     return (
         found
         if share is None
-        else found.model_copy(update={"unmapped_share": share, "asked": "the thin pool"})
+        else found.model_copy(update={"unmapped_share": share, "reported_by": "the thin pool"})
     )
 
 
@@ -136,7 +139,7 @@ def _thin_share(status: str) -> float | None:
     return 1 - int(words[3]) / max(1, int(words[1])) if len(words) > 3 else None
 
 
-def _asked_nbd(executor: Executor, uri: str) -> BlockSample | None:
+def _nbd_mapping(executor: Executor, uri: str) -> BlockSample | None:
     """Return the share of holes by base:allocation, if libnbd's nbdinfo is installed."""
     nbdinfo = executor.which("nbdinfo")
     if nbdinfo is None:
@@ -150,4 +153,4 @@ def _asked_nbd(executor: Executor, uri: str) -> BlockSample | None:
             holes += int(words[0]) * (int(words[2]) & 1) if words[2].isdecimal() else 0
     if not whole:
         return None
-    return BlockSample(unmapped_share=holes / whole, asked="the NBD server")
+    return BlockSample(unmapped_share=holes / whole, reported_by="the NBD server")
