@@ -29,6 +29,27 @@ _SECTOR_BYTES = 512
 _THIN = "thin"
 
 
+class BlockSampler:
+    """Samples the blocks of each volume until they are known to hold data.
+
+    Args:
+        executor: the machine.
+    """
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._filled: set[str] = set()
+
+    def added(self, run: Run, facts: VolumeFacts) -> VolumeFacts:
+        """Return the facts of a run's volume with a sample of the blocks that the run reads."""
+        if not reads_blocks(run) or run.volume.target in self._filled:
+            return facts
+        blocks = sample_blocks(self._executor, run, facts)
+        if blocks is not None and blocks.sampled and not (blocks.zeros or blocks.unmapped_share):
+            self._filled.add(run.volume.target)
+        return facts.model_copy(update={"blocks": blocks})
+
+
 def reads_blocks(run: Run) -> bool:
     """Return whether a run measures reads of blocks that were there before it."""
     return run.phase is Phase.MEASURED and any(load.reads for load in workloads_of(run))
