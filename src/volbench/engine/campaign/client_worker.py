@@ -148,13 +148,12 @@ class Worker:
 
     def pending(self) -> tuple[Run, ...]:
         """Return the pending runs, including layout runs whose files are missing."""
-        settings = self.context.settings
-        if settings.settle_only:
+        if self.context.settings.settle_only:
             return tuple(run for run in self.runs if self._states.state(run) is RunState.RUNNING)
         pending = {
             run.id
             for run in self.runs
-            if is_left(self._states.state(run), retry_failed=settings.retry_failed)
+            if is_left(self._states.state(run), retry_failed=self.context.settings.retry_failed)
         }
         roles = {run.volume.role for run in self.runs if run.id in pending}
         for run in self.runs:
@@ -298,7 +297,7 @@ class Worker:
         if not directory.is_here:
             check_space(executor, directory.path, needed_bytes=RESULT_BYTES)
         self._flush(run)
-        facts = self._blocks.added(run, probe_volume(executor, run.volume))
+        facts = self._blocks.added_to(run)
         directory.keep(folder.facts, facts.model_dump_json(indent=1) + "\n")
         if writes_buffered(run) or (may_leave_dirt(run) and self._scratch.misses_files(run)):
             self._dirty.writes += 1

@@ -11,6 +11,7 @@ import math
 from importlib.resources import files
 
 from volbench.analyse.frames.workload_spec import workloads_of
+from volbench.engine.hosts.volume_probe import probe_volume
 from volbench.engine.sampling.sampler import python_of
 from volbench.errors import TransportError
 from volbench.execute.protocol import Executor
@@ -40,8 +41,9 @@ class BlockSampler:
         self._executor = executor
         self._filled: set[str] = set()
 
-    def added(self, run: Run, facts: VolumeFacts) -> VolumeFacts:
+    def added_to(self, run: Run) -> VolumeFacts:
         """Return the facts of a run's volume with a sample of the blocks that the run reads."""
+        facts = probe_volume(self._executor, run.volume)
         if not reads_blocks(run) or run.volume.target in self._filled:
             return facts
         blocks = sample_blocks(self._executor, run, facts)
@@ -121,8 +123,8 @@ def _read(executor: Executor, path: str, first: int, length: int) -> BlockSample
     read, zeros = (int(number) for number in numbers["blocks"])
     data = numbers.get("data")
     share = None if data is None else 1 - int(data[0]) / max(1, int(data[1]))
-    source = "" if data is None else "the filesystem"
-    return BlockSample(sampled=read, zeros=zeros, unmapped_share=share, reported_by=source)
+    reporter = "" if data is None else "the filesystem"
+    return BlockSample(sampled=read, zeros=zeros, unmapped_share=share, reported_by=reporter)
 
 
 def _with_mapping(executor: Executor, facts: VolumeFacts, found: BlockSample) -> BlockSample:
