@@ -128,7 +128,7 @@ class Worker:
             status = read_status(self._folder(run))
             state = RunState(str(status.get("state", RunState.INTERRUPTED)))
             reason = str(status.get("reason", "the controller ended while it ran"))
-            self._states.ended(run, state, reason=reason)
+            self._states.ended(run, state, reason=reason, folder=self._folder(run))
         folders = [self._folder(run).path for run in self.runs]
         for folder in end_strays(self._executor, folders):
             self._notify(f"{folder.name}: ended a process whose start was not recorded")
@@ -323,7 +323,8 @@ class Worker:
         if status := read_status(folder):
             # All results are here; the earlier controller could not record that.
             directory.remove()
-            return RunOutcome(RunState(str(status["state"])), str(status["reason"]))
+            state = RunState(str(status.get("state", RunState.INTERRUPTED)))
+            return RunOutcome(state, str(status.get("reason", "")))
         process = self._states.process(run)
         record = {name: str(value) for name, value in process.items()}
         if process.get("launched", True) is False and not self._was_launched(record):
@@ -390,7 +391,8 @@ class Worker:
 
     def _end(self, run: Run, outcome: RunOutcome) -> None:
         context = self.context
-        self._states.ended(run, outcome.state, reason=outcome.reason)
+        folder = self._folder(run)
+        self._states.ended(run, outcome.state, reason=outcome.reason, folder=folder)
         self._states.listener(RunEnded(run, outcome.state, outcome.reason))
         if run.extent is not None and (
             words := progress_words(

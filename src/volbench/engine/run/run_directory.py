@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from volbench.execute.protocol import Executor, Process
-from volbench.store.archive import sync_files, write_atomic
+from volbench.store.atomic_files import sync_files, write_atomic
 from volbench.store.layout import RunFolder
 
 
