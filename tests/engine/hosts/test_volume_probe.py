@@ -237,6 +237,7 @@ class TestTarget:
             "serial": "ABC",
             "model": "Fast 1",
             "wwid": "eui.1",
+            "by_id": "",
             "backing": "",
             "start_sector": 0,
             "boot_id": "b00t",
