@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn
 
@@ -92,6 +93,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     """
     try:
         given = sys.argv[1:] if arguments is None else arguments
+        _check_text(given)
         configuration = {} if {"-h", "--help", "--version"} & {*given} else read_configuration()
         cli.main(
             args=arguments,
@@ -116,6 +118,22 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         # The reader of a pipe, such as `head`, has what it wanted.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(0)
+
+
+def _check_text(arguments: Sequence[str]) -> None:
+    """Refuse arguments that are not text: they can be neither printed nor stored.
+
+    Raises:
+        InputError: an argument is not valid in the encoding of the environment.
+    """
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            raise InputError(
+                f"the argument {argument!a} is not valid UTF-8",
+                hint="rename the file or folder, or write the text in UTF-8",
+            ) from None
 
 
 def _message(error: click.ClickException) -> str:

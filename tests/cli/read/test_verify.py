@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Volbench
+from tests.golden import CAMPAIGNS, copy_of
 
 _PROFILE = """\
 name: p
@@ -122,3 +123,17 @@ def test_a_campaign_that_cannot_be_read_does_not_hide_others(
     records = {Path(record["path"]).name: record for record in json.loads(done.stdout)}
     assert records["out"]["differences"][0]["file"] == "campaign.json"
     assert records["other"]["is_intact"]
+
+
+@pytest.mark.parametrize(
+    ("golden", "words"),
+    [("format-1", "runs without checksums: 3"), ("format-1-checksums", "files compared: 27")],
+)
+def test_a_campaign_of_another_user_is_verified_without_its_signature(
+    volbench: Volbench, tmp_path: Path, golden: str, words: str
+) -> None:
+    """Files are compared all the same; campaigns from before checksums say so."""
+    done = volbench("verify", copy_of(CAMPAIGNS / golden, tmp_path / "c"))
+    assert done.returncode == 0, done.stdout
+    assert words in done.stdout
+    assert "planned by another user" in done.stdout
