@@ -146,7 +146,8 @@ def _in_file(name: str, parse: Callable[[Path], object]) -> Callable[[bytes], ob
 
 
 def _inventory(path: Path) -> object:
-    return load_inventory(path, on_note=str)
+    notes: list[str] = []
+    return load_inventory(path, on_note=notes.append)
 
 
 def _kernel_tables(content: bytes) -> object:
