@@ -48,6 +48,7 @@ _MOVES = frozenset(
         Cause.HOST_NOISE,
     }
 )
+_SMALL_STEP = 0.10
 _LEAST_STALL_S = 1.0
 _EXPECTED_IOS = 10
 _LONGEST = 5
@@ -60,9 +61,9 @@ _LONGEST = 5
         " no change point, and the upper 95 % bound of the Theil-Sen drift over the run within"
         " 10 % of the median. Runs of less than 20 s are not judged, 12 s for a step. A series that"
         " is only noisy is a note, a warning if its estimated drift exceeds 20 %; one that"
-        " stepped only within 5 % (at least 2 s) of its begin or end is a note. Jobs with"
-        " `thinktime` or `latency_target` are left out. Jobs with `until: steady` are judged by"
-        " their last window, when they ran into their deadline."
+        " stepped only within 5 % (at least 2 s) of its begin or end, or by less than 10 %, is a"
+        " note. Jobs with `thinktime` or `latency_target` are left out. Jobs with `until: steady`"
+        " are judged by their last window, when they ran into their deadline."
     ),
     why=(
         "The mean of a rate that moves depends on how long one looks. Another runtime gives another"
@@ -88,7 +89,7 @@ def not_steady(view: RunView, context: Context) -> Iterator[Observation]:
             continue
         if judged.state is not State.NOISY:
             message = f"{_moved(judged)}{_explained(view, direction, context)}."
-            severity = Severity.NOTE if _at_edges(judged) else None
+            severity = Severity.NOTE if _at_edges(judged) or _is_small(judged) else None
             yield _unsteady(judged, message, direction, severity)
         else:
             severity = Severity.WARNING if abs(judged.drift) > _LARGE_DRIFT else Severity.NOTE
@@ -101,6 +102,13 @@ def _at_edges(judged: Steadiness) -> bool:
     return judged.state is State.STEPPED and all(
         change.t_s <= judged.from_s + edge_s or change.t_s >= judged.to_s - edge_s
         for change in judged.changes
+    )
+
+
+def _is_small(judged: Steadiness) -> bool:
+    """Return whether it only stepped by so little that no level is far from the mean."""
+    return judged.state is State.STEPPED and all(
+        abs(change.ratio - 1) < _SMALL_STEP for change in judged.changes
     )
 
 
