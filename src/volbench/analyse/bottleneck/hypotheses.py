@@ -50,7 +50,7 @@ _SHALLOW = 4
 """Queue depth up to which 1 % of the I/Os hardly queue."""
 _CACHED_S = 300e-6
 """Latency of a write below which it did not reach a volume behind a network."""
-_ALIKE = 0.8
+_SIMILAR = 0.8
 """Percentile 10 over the mean latency before a fall from which I/Os waited alike."""
 _SURE = 4
 """Points that a hypothesis needs to be certain, besides being the only one."""
@@ -186,7 +186,7 @@ class Fall:
         fastest_s = rates.lat_min_s
         unhindered = rates.depth / fastest_s if fastest_s > 0 else 0.0
         is_slow = rates.depth > 1 and self.change.before < _HELD_BACK * unhindered
-        return is_slow and not rates.lat_p10_s < _ALIKE * self.before_s
+        return is_slow and not rates.lat_p10_s < _SIMILAR * self.before_s
 
     @property
     def became_uneven(self) -> bool:
