@@ -12,14 +12,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from volbench.errors import InputError, OutputError
+from volbench.errors import ArchiveError, InputError, OutputError
 from volbench.model.campaign.planned_run import Campaign, RunState
 from volbench.model.frames.columns import DERIVED, FRAMES, ON_DEMAND
 from volbench.present.terminal.campaign_text import RunNote
 from volbench.store.archive import Archive, Provenance, read_campaign
 from volbench.store.journal import read_history
 from volbench.store.layout import Layout
-from volbench.store.parquet_tables import frame_of, rows_of, table_of
+from volbench.store.parquet_tables import frame_of, rows_of, same_rows, table_of
+from volbench.store.small_files import read_text
 from volbench.store.stored_tables import StoredTables, fingerprint_of
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class CampaignData:
         folder = self._layout.run(run_id)
         for path in (folder.job_file, folder.dd_command):
             if path.exists():
-                return path.read_text(encoding="utf-8")
+                return read_text(path)
         return ""
 
     def summary(self) -> pd.DataFrame:
@@ -173,6 +174,8 @@ class CampaignData:
         """Return the Parquet file of a frame, up to date; None where none can be kept."""
         self.store_tables()
         stored = self._storage()
+        if stored.is_current(name) and not stored.is_intact(name):
+            stored.keep(self._judged() if name in DERIVED else self._read())
         return stored.path(name) if stored.is_current(name) else None
 
     def store_tables(self) -> None:
@@ -181,6 +184,23 @@ class CampaignData:
         for name in (_READ[0], DERIVED[0]):
             if not stored.is_current(name):
                 self.table(name)
+
+    def changed_tables(self) -> list[str]:
+        """Return the stored frames that differ from what the raw files give again.
+
+        Frames that are not stored, or not up to date, are left out: they are rebuilt when read.
+        """
+        stored = self._storage()
+        current = [name for name in FRAMES if stored.is_current(name)]
+        kept: dict[str, pa.Table | None] = {}
+        for name in current:
+            kept[name] = None
+            with suppress(ArchiveError):  # a damaged file is a changed one
+                kept[name] = stored.read(name)
+        self._forget()
+        self._tables |= self._read() if current else {}
+        self._tables |= self._judged() if {*current} & {*DERIVED} else {}
+        return [name for name, table in kept.items() if not same_rows(table, self._tables[name])]
 
     def context(self) -> Context:
         """Return the runs side by side, with judgements that verdicts and findings share."""
@@ -205,9 +225,11 @@ class CampaignData:
             from volbench.ingest.campaign_tables import read_latency_maps  # noqa: PLC0415 - slow
 
             self._tables[name] = read_latency_maps(self._layout, self.campaign, self._history)
-        elif stored.is_current(name):
-            self._tables[name] = stored.read(name)
         else:
+            if stored.is_current(name):
+                with suppress(ArchiveError):  # a damaged table is rebuilt
+                    self._tables[name] = stored.read(name)
+                    return
             made = self._judged() if name in DERIVED else self._read()
             self._tables |= made
             stored.keep(made)
@@ -258,8 +280,13 @@ class CampaignData:
             return {}
         from volbench.engine.conditioning.cold_probe import read_probe  # noqa: PLC0415 - slow
 
-        found = {role: read_probe(self._layout.probe(role)) for role in roles}
-        return {role: probed.cold for role, probed in found.items() if probed and probed.cold}
+        found: dict[str, ColdProbe] = {}
+        for role in roles:
+            # `volbench verify` names a damaged one; the runs do not depend on it.
+            with suppress(OutputError):
+                if (probed := read_probe(self._layout.probe(role))) and probed.cold:
+                    found[role] = probed.cold
+        return found
 
 
 def open_campaign(path: str | os.PathLike[str]) -> CampaignData:

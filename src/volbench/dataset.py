@@ -171,8 +171,7 @@ class Dataset:
         Raises:
             InputError: duckdb is missing, or the query is wrong or does more than read.
         """
-        from volbench.store.sql_answers import plain_answer  # noqa: PLC0415 - brings pandas
-        from volbench.store.sql_query import run_query  # noqa: PLC0415 - brings pyarrow
+        from volbench.store.sql_query import plain_answer, run_query  # noqa: PLC0415 - brings pyarrow
 
         return plain_answer(run_query(query, self.view))
 
@@ -215,12 +214,16 @@ def open_campaigns(*paths: str | os.PathLike[str], where: str = "") -> Dataset:
         InputError: there is no campaign in one of them.
         ArchiveError: one is damaged, or written by a newer volbench.
     """
-    found = [folder for path in paths for folder in _folders(Path(path))]
+    found = [folder for path in paths for folder in campaign_folders(Path(path))]
     return Dataset([open_campaign(folder) for folder in dict.fromkeys(found)], where=where)
 
 
-def _folders(path: Path) -> list[Path]:
-    """Return the campaigns at or below a path, in the order of their names."""
+def campaign_folders(path: Path) -> list[Path]:
+    """Return the campaigns at or below a path, in the order of their names.
+
+    Raises:
+        InputError: there is none.
+    """
     if Layout(path).campaign.exists():
         return [path]
     found = []

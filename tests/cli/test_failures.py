@@ -242,3 +242,11 @@ def test_a_message_moves_no_cursor(tmp_path: Path, volbench: Volbench) -> None:
     assert done.returncode == 2
     assert "no option" in done.stderr
     assert "\x1b" not in done.stderr
+
+
+@pytest.mark.parametrize("verb", ["show", "import", "run"])
+def test_an_argument_that_is_no_text_is_refused(volbench: Volbench, verb: str) -> None:
+    """Bytes that are not UTF-8 reach no plan, and end no verb with a traceback."""
+    done = volbench(verb, "quick", "--output", "out\udcff")
+    assert done.returncode == 2
+    assert r"'out\udcff' is not valid UTF-8" in done.stderr

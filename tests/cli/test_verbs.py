@@ -11,6 +11,7 @@ import pytest
 
 from tests.cli.conftest import COMMAND, Volbench, settings
 from tests.command_line import call
+from tests.fio.plain import FIO
 
 PROFILES = {
     "aks-disk",
@@ -53,9 +54,8 @@ def test_shown_rendered_and_checked(name: str, tmp_path: Path, volbench: Volbenc
     assert done.returncode == 0, done.stderr
     written = sorted(into.iterdir())
     assert [str(path) for path in written] == sorted(done.stdout.split())
-    for path in written:
-        if path.suffix == ".fio":
-            assert subprocess.run(["fio", "--parse-only", path], check=False).returncode == 0
+    job_files = [path for path in written if path.suffix == ".fio"]
+    assert subprocess.run([*FIO, "--parse-only", *job_files], check=False).returncode == 0
 
 
 def test_schema_is_json(volbench: Volbench) -> None:

@@ -6,6 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
+from tests.fio.plain import FIO
 from volbench.fio.jobs.render_job import render
 from volbench.fio.results.json_output import parse_output
 from volbench.model.campaign.planned_run import Run, Section
@@ -43,7 +44,7 @@ def section(name: str = "j", /, **options: str | int) -> Section:
 def fio(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run the installed fio to its end."""
     return subprocess.run(
-        ["fio", *map(str, arguments)],
+        [*FIO, *map(str, arguments)],
         cwd=cwd,
         env={"PATH": os.environ["PATH"], "LC_ALL": "C", "TMPDIR": str(cwd)},
         stdin=subprocess.DEVNULL,

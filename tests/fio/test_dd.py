@@ -253,3 +253,13 @@ def test_version_of_the_installed_dd() -> None:
     """The dd on this machine tells one."""
     done = subprocess.run(["dd", "--version"], capture_output=True, text=True, check=True)
     assert parse_dd_version(done.stdout).startswith("dd-")
+
+
+@pytest.mark.parametrize(
+    "numbers", [("9" * 16, "1"), ("9" * 5000, "1"), ("1048576", "1e400"), ("1048576", "9" * 30)]
+)
+def test_numbers_beyond_measure_are_refused(numbers: tuple[str, str]) -> None:
+    """A damaged report gives no result."""
+    report = "{} bytes (1.0 MB, 1.0 MiB) copied, {} s, 1.0 MB/s\n".format(*numbers)
+    with pytest.raises(OutputError, match="cannot have measured"):
+        parse_dd(report, run=dd_run(Path("/data"), size="1048576"), elapsed_s=1.0, version="dd-9.1")

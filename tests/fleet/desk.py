@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -142,7 +143,9 @@ def fios(host: RealHost) -> list[str]:
 
 def gate_has(host: RealHost, name: str) -> bool:
     """Return whether a file is in the start gate of the first step on a host."""
-    return any((host.folder / "root/.volbench").glob(f"*/001-*/gate/{name}"))
+    with suppress(FileNotFoundError):  # folders of the preflight go away meanwhile
+        return any((host.folder / "root/.volbench").glob(f"*/001-*/gate/{name}"))
+    return False
 
 
 def check_clean(hosts: Sequence[RealHost]) -> None:

@@ -10,11 +10,16 @@ import pytest
 
 import volbench
 from tests.fleet import texts
+from tests.fleet.delay import long_line
 from tests.fleet.desk import Desk, check_clean, ended, fios, gate_has, heard
 from tests.fleet.hosts import Fleet, fleet
 from tests.waiting import until
+from volbench.store.log_files import open_log
 
 pytestmark = pytest.mark.root
+
+_FIRST_IO_S = 0.1
+"""Time from the start to the first entry of a log, beyond its window, that differs by host."""
 
 
 @pytest.fixture(name="hosts", scope="module")
@@ -72,6 +77,44 @@ def test_hung_host_holds_up_nobody_for_long(desk: Desk, policy: str, others: str
     if policy == "all":
         reason = "only 1 of 2 clients are ready: vm1 did not answer"
         assert notes["002-b-r1-vm0"].reason == reason
+    check_clean(desk.fleet.hosts)
+
+
+def test_true_skew_is_within_the_reported_one(desk: Desk) -> None:
+    """One of two hosts is 100 ms away; fio's logs, all in our kernel's time, show each start."""
+    with long_line(desk.fleet[1], round_trip_s=0.1) as port:
+        desk.prepare(runtime="1s", jobs=["a"])
+        inventory = desk.folder / "fleet.yaml"
+        far = f"address: 127.0.0.1, port: {port}, "
+        inventory.write_text(
+            inventory.read_text().replace(f"address: {desk.fleet[1].address}, ", far)
+        )
+        ended(desk.run("--accept-new-host-keys"))
+    begun = []
+    for path in desk.out.glob("runs/001-*/series_iops.1.log*"):
+        with open_log(path) as log:
+            begun.append(int(log.readline().split(b",")[0]) / 1000)
+    step = volbench.open_campaign(desk.out).aggregate().iloc[0]
+    reported_s = float(step["start_skew_s"]) + float(step["start_skew_bound_s"])
+    assert len(begun) == 2
+    assert max(begun) - min(begun) <= reported_s + _FIRST_IO_S
+
+
+def test_hung_host_does_not_hold_up_the_end(desk: Desk) -> None:
+    """When the other clients have ended, the campaign ends; a resume fetches what was left."""
+    desk.prepare(runtime="4s", jobs=["a"])
+    process = desk.run("--policy", "best-effort", "--ready-timeout", "4s")
+    until(lambda: all(gate_has(host, "woke") for host in desk.fleet.hosts))
+    desk.fleet[1].freeze()
+    try:
+        printed = ended(process, status=4)
+    finally:
+        desk.fleet[1].freeze(thaw=True)
+    assert "vm1" in printed
+    assert desk.states() == ["finished", "running"]
+    assert (desk.out / "failed-hosts.txt").read_text() == "vm1\n"
+    ended(desk.start("resume", desk.out, "--limit", "@failed"))
+    assert desk.states() == ["finished"] * 2
     check_clean(desk.fleet.hosts)
 
 

@@ -54,22 +54,33 @@ ALLOWED: dict[str, set[str]] = {
 }
 """Command to the heavy libraries that it may import; a command that is not here may import all."""
 WATCHED = """
-import atexit, sys
-atexit.register(lambda: print(sorted(sys.modules), file=sys.stderr))
-{code}
+import os, sys
+import volbench.cli.main
+for code in {codes!r}:
+    if not os.fork():
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        try:
+            exec(code, {{}})
+        except SystemExit as ended:
+            assert not ended.code, ended.code
+        os.write(2, (repr(sorted(sys.modules)) + "\\n").encode())
+        os._exit(0)
+    assert os.wait()[1] == 0, code
 """
+"""Each code runs in a process forked from one that holds nothing but the command line."""
 
 
-def heavy_after(code: str) -> set[str]:
-    """Return the heavy libraries that a new interpreter holds after running some code."""
+def heavy_after(*codes: str) -> list[set[str]]:
+    """Return the heavy libraries that a new process holds after running each code."""
     done = subprocess.run(
-        [sys.executable, "-c", WATCHED.format(code=code)],
+        [sys.executable, "-c", WATCHED.format(codes=codes)],
         check=True,
         capture_output=True,
         text=True,
     )
-    modules = ast.literal_eval(done.stderr.splitlines()[-1])
-    return HEAVY & {name.partition(".")[0] for name in modules}
+    modules = [ast.literal_eval(line) for line in done.stderr.splitlines() if line[:2] == "['"]
+    assert len(modules) == len(codes), done.stderr
+    return [HEAVY & {name.partition(".")[0] for name in names} for names in modules]
 
 
 STARTS = """
@@ -122,28 +133,42 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     }
 
 
+@pytest.fixture(scope="module")
+def held(places: dict[str, str]) -> dict[str, set[str]]:
+    """Return command to the heavy libraries that a process of it holds in the end."""
+    lines = [[word.format(**places) for word in command.split()] for command in ALLOWED]
+    codes = [f"volbench.cli.main.main({line!r})" for line in lines]
+    found = heavy_after(*(f"import volbench.cli.main\n{code}" for code in codes))
+    return dict(zip(ALLOWED, found, strict=True))
+
+
+@pytest.fixture(scope="module")
+def held_by_completion() -> dict[str, set[str]]:
+    """Return verb to the heavy libraries that completing its options imports."""
+    complete = (
+        "from click.shell_completion import ShellComplete\n"
+        "from volbench.cli.main import cli\n"
+        "ShellComplete(cli, {{}}, 'volbench', '_C').get_completions([{verb!r}], '--')"
+    )
+    found = heavy_after(*(complete.format(verb=verb) for verb in VERBS))
+    return dict(zip(VERBS, found, strict=True))
+
+
 def test_import_is_light() -> None:
     """``import volbench`` imports no heavy library."""
-    assert heavy_after("import volbench") == set()
+    assert heavy_after("import volbench") == [set()]
 
 
 @pytest.mark.parametrize("command", ALLOWED)
-def test_a_command_imports_what_it_may(command: str, places: dict[str, str]) -> None:
+def test_a_command_imports_what_it_may(command: str, held: dict[str, set[str]]) -> None:
     """A real process of the command holds no heavy library beyond those in the table."""
-    arguments = [word.format(**places) for word in command.split()]
-    code = f"from volbench.cli.main import main\nmain({arguments!r})"
-    assert heavy_after(code) <= ALLOWED[command]
+    assert held[command] <= ALLOWED[command]
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_completion_is_light(verb: str) -> None:
+def test_completion_is_light(verb: str, held_by_completion: dict[str, set[str]]) -> None:
     """Completing the options of a verb imports no heavy library."""
-    code = (
-        "from click.shell_completion import ShellComplete\n"
-        "from volbench.cli.main import cli\n"
-        f"ShellComplete(cli, {{}}, 'volbench', '_C').get_completions([{verb!r}], '--')"
-    )
-    assert heavy_after(code) == set()
+    assert held_by_completion[verb] == set()
 
 
 def test_no_run_waits_for_libraries_that_read_results(tmp_path: Path) -> None:
@@ -160,7 +185,7 @@ def test_no_run_waits_for_libraries_that_read_results(tmp_path: Path) -> None:
 
 def test_a_heavy_import_is_found() -> None:
     """The check sees a library that really was imported."""
-    assert "numpy" in heavy_after("import numpy")
+    assert heavy_after("import numpy", "import json") == [{"numpy"}, set()]
 
 
 def test_every_command_of_the_table_exists() -> None:

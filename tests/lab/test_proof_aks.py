@@ -89,8 +89,7 @@ def test_nine_tests_tell_the_story(tmp_path: Path, disk: Path) -> None:
     busy = campaign.device().query("job == 'test4' and level == 'volume'")
     assert busy["active_percent"].median() > 95
     # Its first seconds belong to small pages that test7 left behind; then the cap is reached.
-    large = campaign.device().query("job == 'test8' and level == 'volume'")
-    assert large["write_bw_bytes_per_s"].max() == pytest.approx(125e6, rel=0.05)
+    assert _top_rate(campaign.device(), "test8") == pytest.approx(125e6, rel=0.05)
     findings = campaign.findings()
     doubted = set(findings[findings["rule"] == "page-cache"]["job"])
     assert {"test2", "test6", "test7", "test8", "test9"} <= doubted
@@ -111,6 +110,17 @@ def rates(device: pd.DataFrame, job: str) -> str:
     """Return the samples of a job's volume, for the message of a failure."""
     rows = device[(device["job"] == job) & (device["level"] == "volume")]
     return rows[["t_s", "write_bw_bytes_per_s", "write_iops", "after_fio"]].to_csv(index=False)
+
+
+def _top_rate(device: pd.DataFrame, job: str) -> float:
+    """Return the highest write bandwidth of a job's volume over 1 s.
+
+    A single sample is off by what passes between its clock and its counters, 5 % for 25 ms; its
+    neighbour is off by as much in the other direction.
+    """
+    rows = device[(device["job"] == job) & (device["level"] == "volume")]
+    moved = (rows["write_bw_bytes_per_s"] * rows["interval_s"]).rolling(2).sum()
+    return float((moved / rows["interval_s"].rolling(2).sum()).max())
 
 
 def _check_buffered(device: pd.DataFrame, *, reported_bytes: float) -> None:

@@ -180,17 +180,19 @@ def test_interrupted_write_is_not_taken_for_complete(
     assert all((layout.tables / f"{name}.parquet").exists() for name in DERIVED)
 
 
-def test_damaged_table_is_refused(layout: Layout) -> None:
-    """The error names the file and says that it can be deleted; then it is rebuilt."""
+@pytest.mark.parametrize("damage", ["cut", "flipped", "removed"])
+def test_damaged_table_is_made_again(layout: Layout, calls: Counter[str], damage: str) -> None:
+    """A table is trusted only if it is as it was written: one changed byte is enough."""
     before = rows(layout)
     table = layout.tables / "findings.parquet"
-    table.write_bytes(table.read_bytes()[:100])
-    with pytest.raises(ArchiveError, match=r"findings\.parquet") as caught:
-        rows(layout)
-    assert "delete the tables folder" in caught.value.hint
-    for path in layout.tables.iterdir():
-        path.unlink()
+    content = table.read_bytes()
+    flipped = bytes([*content[:-20], content[-20] ^ 1, *content[-19:]])
+    table.unlink()
+    if damage != "removed":
+        table.write_bytes(content[:100] if damage == "cut" else flipped)
     assert rows(layout) == before
+    assert calls["finding_rows"] == 2
+    assert table.read_bytes() == content
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"tables 0\n"])

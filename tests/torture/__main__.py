@@ -8,7 +8,7 @@ import secrets
 import sys
 import tempfile
 
-from tests.torture.kinds import KINDS
+from tests.torture.kinds import FLEET_KINDS, KINDS
 from tests.torture.runner import case_folder, chance_of, table, torture
 
 
@@ -17,11 +17,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/torture", description=main.__doc__)
     parser.add_argument("--minutes", type=float, default=3, help="for all kinds (3)")
     parser.add_argument("--seed", default="", help="any text; random by default")
-    parser.add_argument("--only", choices=[kind.name for kind in KINDS], action="append")
+    names = [kind.name for kind in (*KINDS, *FLEET_KINDS)]
+    parser.add_argument("--only", choices=names, action="append", help="may be repeated")
+    parser.add_argument("--fleet", action="store_true", help="campaigns on fleets instead")
     parser.add_argument("--long", action="store_true", help="go on to the least number of cases")
     parser.add_argument("--case", type=int, help="try this case only, with --only and --seed")
     given = parser.parse_args()
-    kinds = [kind for kind in KINDS if not given.only or kind.name in given.only]
+    chosen = given.only or [kind.name for kind in (FLEET_KINDS if given.fleet else KINDS)]
+    kinds = [kind for kind in (*KINDS, *FLEET_KINDS) if kind.name in chosen]
     seed = given.seed or secrets.token_hex(4)
     with tempfile.TemporaryDirectory() as state:
         os.environ["XDG_STATE_HOME"] = state

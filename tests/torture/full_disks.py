@@ -47,7 +47,7 @@ def _full_results(chance: random.Random, folder: Path) -> int:
         if not (campaign.out / "campaign.json").exists():
             return 1
         if status:
-            status, printed = campaign.call("resume")
+            status, printed = campaign.call("resume", "--retry-failed")
             assert status == 0, printed
         check_kept(before, campaign.finished())
         campaign.check_complete()

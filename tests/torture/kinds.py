@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.torture.faulty_fleets import fleet_fault, fleet_kill
 from tests.torture.full_disks import full_disk
 from tests.torture.guard_situations import guard_situation
 from tests.torture.killed_campaigns import controller_kill
@@ -18,3 +19,9 @@ KINDS = (
     Kind("parsers", parser_case, share=2, least=500),
     Kind("damage", damaged_file, share=2, least=200),
 )
+
+FLEET_KINDS = (
+    Kind("fleet-kills", fleet_kill, least=50),
+    Kind("faults", fleet_fault, least=50),
+)
+"""On hosts in network namespaces with an sshd each: a minute for a case on a busy machine."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn
 
@@ -31,6 +32,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "import": ("read.import_", "Import fio results from other sources as a campaign."),
     "show": ("read.show", "Show results of campaigns as a table."),
     "check": ("read.check", "List data-quality warnings of campaigns."),
+    "verify": ("read.verify", "Verify that campaigns are as they were recorded."),
     "compare": ("read.compare", "Compare campaigns, with intervals and verdicts."),
     "price": ("catalogue.price", "Rank configurations by price-performance."),
     "prices": ("catalogue.prices", "List, show and check price lists."),
@@ -91,6 +93,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     """
     try:
         given = sys.argv[1:] if arguments is None else arguments
+        _check_text(given)
         configuration = {} if {"-h", "--help", "--version"} & {*given} else read_configuration()
         cli.main(
             args=arguments,
@@ -115,6 +118,22 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         # The reader of a pipe, such as `head`, has what it wanted.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(0)
+
+
+def _check_text(arguments: Sequence[str]) -> None:
+    """Refuse arguments that are not text: they can be neither printed nor stored.
+
+    Raises:
+        InputError: an argument is not valid in the encoding of the environment.
+    """
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            raise InputError(
+                f"the argument {argument!a} is not valid UTF-8",
+                hint="rename the file or folder, or write the text in UTF-8",
+            ) from None
 
 
 def _message(error: click.ClickException) -> str:

@@ -20,6 +20,7 @@ from volbench.cli.configuration import results_folder
 from volbench.cli.options import Decorator, flag, names_option, option_group, output_option
 from volbench.errors import InputError
 from volbench.present.renderers import PICTURE_FORMATS
+from volbench.store.atomic_files import make_output_folder, write_output
 
 if TYPE_CHECKING:
     from volbench.dataset import Dataset
@@ -29,6 +30,13 @@ if TYPE_CHECKING:
 _FORMATS = ("table", "json", "csv", "markdown")
 _ENDINGS = {".json": "json", ".csv": "csv", ".md": "markdown"}
 _FILE_ENDINGS = {"table": "txt", "markdown": "md"}
+
+RAW = flag(
+    "--raw",
+    "CSV with all text as it is. By default text that a spreadsheet would run as a formula gets an "
+    "apostrophe in front.",
+    "is_raw",
+)
 
 
 @contextmanager
@@ -49,14 +57,7 @@ def binary_output(output: str, *, default_name: str) -> Iterator[BinaryIO]:
         return
     path = Path(output)
     path = path / default_name if path.is_dir() else path
-    try:
-        path.write_bytes(buffer.getvalue())
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be written: {error.strerror}",
-            hint="name a file in an existing folder with --output",
-            context={"path": str(path)},
-        ) from error
+    write_output(path, buffer.getvalue())
     click.echo(f"written: {path}", err=True)
 
 
@@ -73,12 +74,7 @@ def report_folder(dataset: Dataset) -> Path:
         InputError: the folder cannot be created.
     """
     folder = next(iter(dataset.names.values())).report_folder
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"{folder} cannot be created: {error.strerror}", hint="name another place with --output"
-        ) from error
+    make_output_folder(folder)
     return folder
 
 
@@ -108,6 +104,7 @@ class TableOutput:
         columns: names of the columns; those of the table if empty.
         is_wide: all columns of the table, however narrow the screen is.
         sort: column that the rows are sorted by; empty for the table's own order.
+        is_raw: CSV with text as it is, even where a spreadsheet would run it as a formula.
         more_formats: formats of the verb beside those of every table.
     """
 
@@ -117,6 +114,7 @@ class TableOutput:
     columns: tuple[str, ...] = ()
     is_wide: bool = False
     sort: str = ""
+    is_raw: bool = False
     more_formats: tuple[str, ...] = ()
 
     @property
@@ -174,7 +172,14 @@ class TableOutput:
 
         shown = tables if self.is_for_people and not self.columns else tables[:1]
         return "\n".join(
-            render_table(table, self.format, width=width, columns=self.columns, colour=colour)
+            render_table(
+                table,
+                self.format,
+                width=width,
+                columns=self.columns,
+                colour=colour,
+                raw=self.is_raw,
+            )
             for table in shown
         )
 
@@ -228,6 +233,7 @@ def table_options(*more_formats: str, has_output: bool = True) -> Decorator:
             help="Sort the rows by a column; -NAME for the largest first.",
         ),
         flag("--wide", "All columns at their full width.", "is_wide"),
+        RAW,
     )
 
 

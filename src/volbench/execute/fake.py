@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import signal
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
@@ -136,7 +136,13 @@ class FakeExecutor(LocalBase):
         return answer(tuple(argv))
 
     def start(
-        self, argv: Sequence[str], *, cwd: str, stderr: str, longest_s: float = FOREVER_S
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str,
+        stderr: str,
+        longest_s: float = FOREVER_S,
+        followed: Sequence[str] = (),
     ) -> FakeProcess:
         """Return the scripted process of a program; its standard error is empty.
 
@@ -148,16 +154,17 @@ class FakeExecutor(LocalBase):
             raise _missing(argv)
         self.ran.append(tuple(argv))
         self.files[stderr] = ""
-        del longest_s
+        del longest_s, followed
         self.started_in.append(cwd)
         return begin(tuple(argv))
 
-    def find(self, handle: str) -> FakeProcess:
+    def find(self, handle: str, *, followed: Sequence[str] = ()) -> FakeProcess:
         """Raise: scripted processes cannot be reattached.
 
         Raises:
             TransportError: always.
         """
+        del followed
         raise _missing([handle])
 
     def which(self, program: str) -> str | None:
@@ -251,6 +258,10 @@ class FakeExecutor(LocalBase):
     def write_text(self, path: str, text: str) -> None:
         """Store the text of a file."""
         self.files[path] = text
+
+    def write_texts(self, files: Mapping[str, str]) -> None:
+        """Store the texts of several files."""
+        self.files.update(files)
 
     def _all_paths(self) -> set[str]:
         return {*self.files, *self.stats, *self.links}

@@ -109,7 +109,13 @@ class LocalExecutor(LocalBase):
             return Completed(tuple(argv), status, _text(stdout), _text(stderr))
 
     def start(
-        self, argv: Sequence[str], *, cwd: str, stderr: str, longest_s: float = FOREVER_S
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str,
+        stderr: str,
+        longest_s: float = FOREVER_S,
+        followed: Sequence[str] = (),
     ) -> LocalProcess:
         """Start a program in its own session, with standard error redirected to the file `stderr`.
 
@@ -118,7 +124,7 @@ class LocalExecutor(LocalBase):
         Raises:
             TransportError: the program cannot be started.
         """
-        del longest_s  # the process ends with its controller
+        del longest_s, followed  # the process ends with its controller
         extra = {"TMPDIR": os.path.abspath(cwd)}  # noqa: PTH100 - resolve() would follow symlinks
         try:
             errors = Path(stderr).open("wb")  # noqa: SIM115 - closed by the with below
@@ -132,12 +138,13 @@ class LocalExecutor(LocalBase):
             process = _spawn(argv, stdout=stdout, stderr=errors, cwd=cwd, extra=extra)
             return LocalProcess(process, os.dup(stdout.fileno()))
 
-    def find(self, handle: str) -> LocalProcess:
+    def find(self, handle: str, *, followed: Sequence[str] = ()) -> LocalProcess:
         """Raise: the output of a local process is readable only by the controller that started it.
 
         Raises:
             TransportError: always.
         """
+        del followed
         raise _not_found(self.host, handle)
 
     def which(self, program: str) -> str | None:
@@ -275,6 +282,19 @@ class LocalExecutor(LocalBase):
                 hint="check permissions and free space",
                 context={"path": path},
             ) from error
+
+    def write_texts(self, files: Mapping[str, str]) -> None:
+        """Write small files atomically, creating their folders.
+
+        Raises:
+            TransportError: the operating system refused.
+        """
+        for path, text in files.items():
+            Path(path if path.endswith("/") else os.path.dirname(path)).mkdir(  # noqa: PTH120 - text
+                parents=True, exist_ok=True
+            )
+            if not path.endswith("/"):
+                self.write_text(path, text)
 
 
 def _not_found(host: str, handle: str) -> TransportError:

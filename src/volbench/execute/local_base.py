@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from volbench.execute.protocol import ClockReading
 
@@ -40,6 +41,11 @@ class LocalBase:
         now_s = time.time()
         return (ClockReading(now_s, now_s, now_s),) * count
 
+    def snapshot(self, paths: Sequence[str]) -> AbstractContextManager[None]:
+        """Do nothing: every look is answered at once."""
+        del paths
+        return nullcontext()
+
     @property
     def silent_s(self) -> float:
         """Zero: the host always responds."""
@@ -56,6 +62,11 @@ class LocalProcessBase:
     def handle(self) -> str:
         """Empty: the process cannot be reattached."""
         return ""
+
+    def first_line(self, path: str) -> str | None:
+        """Return None: the executor reads files without delay."""
+        del path
+        return None
 
     @property
     def lost(self) -> str:

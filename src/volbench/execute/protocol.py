@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from volbench.model.campaign.target import FileIdentity
 
@@ -137,6 +138,12 @@ class Process(Protocol):
     def skip_output(self, count: int) -> None:
         """Skip the first bytes of the output, which an earlier controller has read."""
 
+    def first_line(self, path: str) -> str | None:
+        """Return the first line of a followed file as last reported; None if empty or missing.
+
+        Only for a process with a handle; the files of others are read by their executor.
+        """
+
     def signal(self, number: int) -> None:
         """Send a signal to the process group, if the process is running."""
 
@@ -157,7 +164,13 @@ class Executor(Protocol):
         """
 
     def start(
-        self, argv: Sequence[str], *, cwd: str, stderr: str, longest_s: float = FOREVER_S
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str,
+        stderr: str,
+        longest_s: float = FOREVER_S,
+        followed: Sequence[str] = (),
     ) -> Process:
         """Start a program in its own session, with standard error redirected to the file `stderr`.
 
@@ -166,13 +179,18 @@ class Executor(Protocol):
             cwd: working directory, and TMPDIR.
             stderr: path of the file for standard error.
             longest_s: maximum runtime, enforced on the host if the program outlives its controller.
+            followed: files for `Process.first_line`; the first appears when the program begins.
 
         Raises:
             TransportError: the program cannot be started.
         """
 
-    def find(self, handle: str) -> Process:
+    def find(self, handle: str, *, followed: Sequence[str] = ()) -> Process:
         """Reattach to a process that an earlier controller started.
+
+        Args:
+            handle: its handle.
+            followed: see `start`.
 
         Raises:
             TransportError: the host does not support reattaching.
@@ -265,6 +283,16 @@ class Executor(Protocol):
             TransportError: the host refused.
         """
 
+    def write_texts(self, files: Mapping[str, str]) -> None:
+        """Write small files atomically, creating their folders.
+
+        Args:
+            files: path to text; a path that ends with a slash is a folder.
+
+        Raises:
+            TransportError: the host refused.
+        """
+
     def fetch_work_folder(self, path: str, folder: str) -> None:
         """Copy all files of a work folder to the controller's, each atomically.
 
@@ -292,6 +320,17 @@ class Executor(Protocol):
     @property
     def silent_s(self) -> float:
         """Seconds since the last response of the host; 0 if it always responds."""
+
+    def snapshot(self, paths: Sequence[str]) -> AbstractContextManager[None]:
+        """Let the looks of this thread within a block be answered together.
+
+        Looks change nothing: stat, real_path, read_text, list_directory, which, free_bytes. On a
+        remote host they then cost one round trip instead of one each, and are all of one instant;
+        any other request takes them anew.
+
+        Args:
+            paths: paths that will be looked at, with their parents.
+        """
 
     def close(self) -> None:
         """Release the host; running processes continue."""

@@ -16,6 +16,9 @@ _REPORT = re.compile(
     r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?) s",
     re.MULTILINE,
 )
+_MOST_DIGITS = 15
+"""Of a number of bytes: below 1 PB, so that sums fit in 64 bits."""
+_MAX_SECONDS = 1e9
 _VERSION = re.compile(r"(?<![\d.])\d+\.\d+(?:\.\d+)*")
 
 
@@ -88,7 +91,7 @@ def parse_dd(stderr: str, *, run: Run, elapsed_s: float, version: str) -> RunOut
             f"dd left no report: {stderr.strip()[-300:] or 'no output'}",
             hint="run the command in command.txt yourself to see its messages",
         )
-    io_bytes, seconds = int(reports[-1].group(1)), float(reports[-1].group(2))
+    io_bytes, seconds = _reported(reports[-1])
     options = run.effective(run.sections[0])
     wanted = int(options.get("size", "0"))
     if io_bytes < wanted:
@@ -114,6 +117,17 @@ def parse_dd(stderr: str, *, run: Run, elapsed_s: float, version: str) -> RunOut
         elapsed_s=elapsed_s,
     )
     return RunOutput(tool_version=version, jobs=(job,), diagnostics=stderr)
+
+
+def _reported(report: re.Match[str]) -> tuple[int, float]:
+    """Return the bytes and seconds of a report."""
+    digits, seconds = report[1], float(report[2])
+    if len(digits) > _MOST_DIGITS or seconds > _MAX_SECONDS:
+        raise OutputError(
+            f"dd's report has numbers that it cannot have measured: {report[0][:60]}",
+            hint="look at dd.txt, and measure again",
+        )
+    return int(digits), seconds
 
 
 def parse_dd_version(text: str) -> str:

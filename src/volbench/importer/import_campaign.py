@@ -32,11 +32,11 @@ from volbench.store.archive import (
     fresh_run_folder,
     hold_campaign,
     refuse_used,
-    sync_folder,
-    write_atomic,
 )
+from volbench.store.atomic_files import sync_folder, write_atomic
 from volbench.store.journal import Journal, utc_now
-from volbench.store.layout import Layout
+from volbench.store.layout import Layout, RunFolder
+from volbench.store.log_files import checksum, raw_checksums
 
 _MAX_LISTED = 20
 _OPTIONS_NOT_REPORTED = "the result does not report the options of its jobs"
@@ -210,14 +210,18 @@ def _fill_all(layout: Layout, runs: Sequence[AssembledRun]) -> None:
     copied: dict[Path, Path] = {}
     with Journal(layout.journal) as journal:
         for assembled in runs:
-            _fill(layout, assembled, copied)
+            folder = _fill(layout, assembled, copied)
             journal.write(
-                "run", run=assembled.run.id, state=assembled.state, reason=assembled.reason
+                "run",
+                run=assembled.run.id,
+                state=assembled.state,
+                reason=assembled.reason,
+                status_sha256=checksum(folder.status),
             )
 
 
-def _fill(layout: Layout, assembled: AssembledRun, copied: dict[Path, Path]) -> None:
-    """Copy the files of a run into its folder and write its status."""
+def _fill(layout: Layout, assembled: AssembledRun, copied: dict[Path, Path]) -> RunFolder:
+    """Copy the files of a run into its folder, which is returned, and write its status."""
     folder = fresh_run_folder(layout, assembled.run.id)
     for path, name in assembled.copies:
         _copy(path, folder.path / name, copied)
@@ -228,8 +232,10 @@ def _fill(layout: Layout, assembled: AssembledRun, copied: dict[Path, Path]) -> 
         "started_utc": assembled.started_utc,
         "ended_utc": assembled.ended_utc,
         "imported": True,
+        "files": raw_checksums(folder.path),
     }
     write_atomic(folder.status, json.dumps(content, indent=1) + "\n")
+    return folder
 
 
 def _copy(path: Path, target: Path, copied: dict[Path, Path]) -> None:

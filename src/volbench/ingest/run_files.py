@@ -5,26 +5,71 @@ An imported result may hold many runs, with a copy in the folder of each: it is 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
+from datetime import datetime
 from functools import lru_cache
 from hashlib import sha256
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from volbench.errors import OutputError
 from volbench.fio.dd import parse_dd
 from volbench.fio.results.embedded_results import find_results
 from volbench.fio.results.json_output import parse_output
 from volbench.fio.results.result_parts import select_part
-from volbench.model.campaign.planned_run import Imported, Run
+from volbench.model.campaign.planned_run import Imported, Run, RunState
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.provenance import VolumeFacts
 from volbench.model.results.result import RunOutput
 from volbench.store.compressed_text import decode, unpack
 from volbench.store.layout import RunFolder
-from volbench.store.small_files import read_model, read_text
+from volbench.store.small_files import (
+    damaged_file,
+    first_error,
+    parse_json,
+    read_bytes,
+    read_model,
+    read_text,
+)
 
 STATUS_FORMAT = 1
 """Version of status.json."""
+
+
+def _instant(text: str) -> str:
+    if datetime.fromisoformat(text).tzinfo is None:
+        raise ValueError("must be a time with its time zone")
+    return text
+
+
+_Instant = Annotated[str, AfterValidator(_instant)]
+_Finite = Annotated[float, Field(allow_inf_nan=False, ge=-1e12, le=1e12)]
+
+
+class _Start(BaseModel):
+    """Synchronised start of a run; in seconds."""
+
+    start_s: _Finite | None = None
+    late_s: _Finite | None = None
+    clock_offset_s: _Finite | None = None
+    clock_bound_s: _Finite | None = None
+
+
+class _Status(BaseModel):
+    """What is read of status.json; other keys are for people."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+    format: int = STATUS_FORMAT
+    state: Annotated[RunState | None, Field(strict=False)] = None
+    reason: str = ""
+    started_utc: _Instant | None = None
+    ended_utc: _Instant | None = None
+    elapsed_s: Annotated[_Finite, Field(ge=0)] = 0.0
+    tool_version: str = ""
+    start: _Start | None = None
+    files: dict[str, str] = Field(default_factory=dict)
 
 
 def read_run_output(run: Run, folder: RunFolder) -> RunOutput:
@@ -64,16 +109,26 @@ def read_status(folder: RunFolder) -> Mapping[str, object]:
     """Return status.json of a run, empty when it has not ended yet.
 
     Raises:
-        OutputError: it is damaged.
+        OutputError: it is damaged, or from a newer volbench.
     """
-    text = read_text(folder.status)
-    if not text:
+    content = read_bytes(folder.status)
+    if not content and not folder.status.exists():
         return {}
     try:
-        content = json.loads(text)
+        status = parse_json(content)
+        checked = _Status.model_validate(status)
+    except ValidationError as error:
+        raise damaged_file(folder.status, first_error(error)) from error
     except ValueError as error:
-        raise OutputError(f"{folder.status} is damaged: {error}", hint="restore a copy") from error
-    return content if isinstance(content, dict) else {}
+        raise damaged_file(folder.status, error) from error
+    if checked.format > STATUS_FORMAT:
+        raise OutputError(
+            f"{folder.status} has format {checked.format}; this volbench reads up to"
+            f" {STATUS_FORMAT}",
+            hint="update volbench",
+            context={"path": str(folder.status)},
+        )
+    return status if isinstance(status, dict) else {}
 
 
 def read_imported(imported: Imported, folder: RunFolder) -> RunOutput:
@@ -96,7 +151,7 @@ def read_imported(imported: Imported, folder: RunFolder) -> RunOutput:
             hint="restore a copy, or import it anew",
             context={"path": str(path)},
         )
-    results = _results(content, source.sha256)
+    results = _parsed(_Content(content, source.sha256, source.name))
     if imported.document >= len(results):
         raise OutputError(f"{path} lacks a result that it had", hint="import it anew")
     return select_part(results[imported.document], imported)
@@ -105,8 +160,9 @@ def read_imported(imported: Imported, folder: RunFolder) -> RunOutput:
 class _Content:
     """Bytes that compare by their digest, so that each content is parsed once."""
 
-    def __init__(self, content: bytes, digest: str) -> None:
+    def __init__(self, content: bytes, digest: str, name: str) -> None:
         self.content = content
+        self.name = name
         self._digest = digest
 
     def __hash__(self) -> int:
@@ -116,10 +172,6 @@ class _Content:
         return isinstance(other, _Content) and other._digest == self._digest
 
 
-def _results(content: bytes, digest: str) -> tuple[RunOutput, ...]:
-    return _parsed(_Content(content, digest))
-
-
 @lru_cache(maxsize=2)
 def _parsed(content: _Content) -> tuple[RunOutput, ...]:
-    return find_results(decode(unpack(content.content))).results
+    return find_results(decode(unpack(content.content)), path=content.name).results

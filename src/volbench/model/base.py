@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 _MAX_NAME = 255
 """NAME_MAX of Linux (limits.h)."""
@@ -15,6 +15,12 @@ class Frozen(BaseModel):
 
     # Deferred: a command builds validators only of the models that it reads.
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+Count = Annotated[int, Field(ge=0, lt=1 << 63)]
+"""Number or size that fits in a column of 64-bit integers."""
+Seconds = Annotated[float, Field(ge=0, lt=1e9, allow_inf_nan=False)]
+"""Duration below 32 years."""
 
 
 def _file_name(text: str) -> str:

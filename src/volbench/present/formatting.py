@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 MISSING = "n/a"
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_PLAIN_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+
 Row = Mapping[str, object]
 
 
@@ -176,3 +179,14 @@ def first_sentence(words: str) -> str:
 def instant(utc: str) -> str:
     """Return an ISO 8601 instant for people: ``2026-01-31 13:05:09 UTC``."""
     return utc.replace("T", " ").partition(".")[0].removesuffix("Z") + " UTC" if utc else "unknown"
+
+
+def spreadsheet_text(value: object) -> object:
+    """Return a CSV cell that no spreadsheet runs as a formula: an apostrophe goes in front.
+
+    Spreadsheets evaluate text that starts with = + - @, a tab or a carriage return (OWASP, "CSV
+    injection"). Numbers stay numbers, also as text.
+    """
+    if not isinstance(value, str) or not value.startswith(_FORMULA):
+        return value
+    return value if _PLAIN_NUMBER.fullmatch(value) else f"'{value}"

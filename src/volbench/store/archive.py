@@ -1,12 +1,11 @@
-"""Campaign folder: creation, campaign.json, atomic writes, run folders and controller lock."""
+"""Campaign folder: creation, campaign.json, run folders and controller lock."""
 
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,7 +15,9 @@ from volbench.errors import ArchiveError
 from volbench.model.base import Frozen
 from volbench.model.campaign.planned_run import Campaign
 from volbench.model.results.provenance import HostFacts, VolumeFacts
+from volbench.store.atomic_files import sync_folder, unwritable, write_atomic
 from volbench.store.layout import Layout, RunFolder
+from volbench.store.small_files import first_error, parse_json
 
 FORMAT = 1
 """Format version of the campaign folder; incremented on incompatible changes."""
@@ -41,65 +42,10 @@ class Provenance(Frozen):
 class Archive(Frozen):
     """Content of campaign.json."""
 
-    format: int = FORMAT
+    format: int = Field(default=FORMAT, ge=1)
     campaign: Campaign
     provenance: Provenance
     profiles: dict[str, str] = Field(default_factory=dict)
-
-
-def write_atomic(path: Path, text: str, *, durable: bool = True) -> None:
-    """Write a text file atomically; see `write_bytes_atomic`."""
-    write_bytes_atomic(path, text.encode(), durable=durable)
-
-
-def write_bytes_atomic(path: Path, content: bytes, *, durable: bool = True) -> None:
-    """Write a file atomically: readers and crashes see either the old or the new content.
-
-    Args:
-        path: path of the file.
-        content: new content.
-        durable: whether to fsync file and directory; if not, call `sync_files` later.
-
-    Raises:
-        ArchiveError: the write failed.
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            if durable:
-                file.flush()
-                os.fsync(file.fileno())
-        temporary.replace(path)
-        if durable:
-            sync_folder(path.parent)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise _unwritable(path, error) from error
-
-
-def sync_files(paths: Iterable[Path]) -> None:
-    """Fsync files that were written without `durable`, and their directories.
-
-    Raises:
-        ArchiveError: fsync failed.
-    """
-    for path in paths:
-        try:
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
-            sync_folder(path.parent)
-        except OSError as error:
-            raise _unwritable(path, error) from error
-
-
-def sync_folder(path: Path) -> None:
-    """Fsync a directory."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def create_campaign(root: Path, archive: Archive) -> Layout:
@@ -116,7 +62,7 @@ def create_campaign(root: Path, archive: Archive) -> Layout:
         layout.runs.mkdir()
         sync_folder(root.resolve().parent)
     except OSError as error:
-        raise _unwritable(root, error) from error
+        raise unwritable(root, error) from error
     write_atomic(layout.campaign, archive.model_dump_json(indent=1) + "\n")
     return layout
 
@@ -130,7 +76,7 @@ def refuse_used(root: Path) -> None:
     try:
         used = root.exists() and any(root.iterdir())
     except OSError as error:
-        raise _unwritable(root, error) from error
+        raise unwritable(root, error) from error
     if used:
         raise ArchiveError(
             f"{root} is not empty",
@@ -167,10 +113,8 @@ def parse_campaign(layout: Layout, content: bytes) -> Archive:
     try:
         return Archive.model_validate_json(content)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
         raise ArchiveError(
-            f"{layout.campaign} is damaged: {place}: {first['msg']}",
+            f"{layout.campaign} is damaged: {first_error(error)}",
             hint="restore it from a backup; the raw files in runs/ are readable without it",
             context={"path": str(layout.campaign)},
         ) from error
@@ -179,8 +123,8 @@ def parse_campaign(layout: Layout, content: bytes) -> Archive:
 def _check_format(path: Path, text: bytes) -> None:
     """Refuse the format of a newer volbench before validating the content."""
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        found = parse_json(text)
+    except ValueError as error:
         raise ArchiveError(
             f"{path} is damaged: {error}",
             hint="restore it from a backup; the raw files in runs/ are readable without it",
@@ -212,7 +156,7 @@ def fresh_run_folder(layout: Layout, run_id: str) -> RunFolder:
                 path.rename(attempt / path.name)
         sync_folder(layout.runs)
     except OSError as error:
-        raise _unwritable(folder.path, error) from error
+        raise unwritable(folder.path, error) from error
     return folder
 
 
@@ -231,7 +175,7 @@ def forget_attempt(folder: RunFolder) -> None:
             else:
                 path.unlink()
     except OSError as error:
-        raise _unwritable(folder.path, error) from error
+        raise unwritable(folder.path, error) from error
 
 
 def attempts_before(folder: RunFolder) -> int:
@@ -251,7 +195,7 @@ def hold_campaign(layout: Layout) -> Iterator[None]:
     try:
         descriptor = os.open(layout.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        raise _unwritable(layout.lock, error) from error
+        raise unwritable(layout.lock, error) from error
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -279,11 +223,3 @@ def is_held(layout: Layout) -> bool:
     finally:
         os.close(descriptor)
     return False
-
-
-def _unwritable(path: Path, error: OSError) -> ArchiveError:
-    return ArchiveError(
-        f"{path} cannot be written: {error.strerror or error}",
-        hint="check permissions and free space, or choose another folder with --output",
-        context={"path": str(path)},
-    )

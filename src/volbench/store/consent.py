@@ -16,8 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from volbench.errors import ArchiveError, RefusedError
-from volbench.store.archive import Archive, parse_campaign, write_atomic
+from volbench.store.archive import Archive, parse_campaign
+from volbench.store.atomic_files import write_atomic
 from volbench.store.layout import Layout
+from volbench.store.small_files import parse_json
 
 _KEY_BYTES = 32
 _FORMAT = 1
@@ -83,10 +85,14 @@ def seal_of(layout: Layout) -> Seal:
 
 def _seal_of(layout: Layout, content: bytes) -> Seal:
     try:
-        signed = json.loads(layout.consent.read_bytes())
-        key_id, plan = str(signed["key"]), str(signed["plan"])
-    except (OSError, ValueError, RecursionError, KeyError, TypeError) as error:
+        signed = parse_json(layout.consent.read_bytes())
+    except (OSError, ValueError) as error:
         raise _foreign(layout, "its plan is not signed") from error
+    match signed:
+        case {"key": str(key_id), "plan": str(plan)} if plan.isascii():
+            pass
+        case _:
+            raise _foreign(layout, "its plan is not signed")
     key = _own_key(create=False)
     if not key or key_id != _key_id(key):
         raise _foreign(layout, "it was planned by another user or on another machine")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Self
 from volbench.errors import ArchiveError
 from volbench.model.campaign.planned_run import RunState
 from volbench.model.campaign.target import DevicePin, FileIdentity
+from volbench.store.small_files import parse_json
 
 if TYPE_CHECKING:
     from volbench.store.consent import Seal
@@ -40,6 +41,8 @@ class History:
         edges: host to target to the digest of the device's edges after the last run; empty while
             a run writes.
         pins: host to target to the device identity that the user confirmed again.
+        checksums: run id to the SHA-256 of its status.json, which has those of its raw files; runs
+            of campaigns before checksums are absent.
     """
 
     states: dict[str, RunState] = field(default_factory=dict)
@@ -49,6 +52,7 @@ class History:
     folders: dict[str, dict[str, tuple[str, FileIdentity]]] = field(default_factory=dict)
     edges: dict[str, dict[str, str]] = field(default_factory=dict)
     pins: dict[str, dict[str, DevicePin]] = field(default_factory=dict)
+    checksums: dict[str, str] = field(default_factory=dict)
 
 
 class Journal:
@@ -72,7 +76,7 @@ class Journal:
         except OSError as error:
             raise _unwritable(path, error) from error
         try:
-            self._mac = "" if seal is None else _check_lines(path, seal)
+            self._mac = "" if seal is None else check_journal(path, seal)
         except ArchiveError:
             self.close()
             raise
@@ -115,8 +119,12 @@ class Journal:
         self.close()
 
 
-def _check_lines(path: Path, seal: Seal) -> str:
-    """Verify all lines; return the signature of the last one, or of the plan if there is none."""
+def check_journal(path: Path, seal: Seal) -> str:
+    """Return the signature of the last line, or of the plan if there is none.
+
+    Raises:
+        ArchiveError: a line was not signed with `seal`.
+    """
     mac = seal.plan
     for number, content in enumerate(path.read_bytes().split(b"\n"), start=1):
         if not content:
@@ -141,7 +149,7 @@ def _repair_tail(descriptor: int) -> None:
     if not tail:
         return
     try:
-        json.loads(tail)
+        parse_json(tail)
     except ValueError:
         os.ftruncate(descriptor, tail_start)
         os.lseek(descriptor, 0, os.SEEK_END)
@@ -176,6 +184,9 @@ def _apply_entry(history: History, entry: Mapping[str, object]) -> None:
         case {"kind": "run", "run": str(run), "state": str(state)}:
             history.states[run] = RunState(state)
             history.reasons[run] = str(entry.get("reason", ""))
+            history.checksums.pop(run, None)
+            if isinstance(checksum := entry.get("status_sha256"), str):
+                history.checksums[run] = checksum
             if isinstance(process := entry.get("process"), dict):
                 history.processes[run] = process
         case {"kind": "runs", "runs": list(runs), "state": str(state)}:
@@ -235,8 +246,8 @@ def _entries(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
         if not line.strip():
             continue
         try:
-            entry = json.loads(line)
-        except (ValueError, RecursionError) as error:
+            entry = parse_json(line)
+        except ValueError as error:
             if not any(later.strip() for later in lines[number:]):
                 continue
             raise _damaged(path, number, error) from error

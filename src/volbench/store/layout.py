@@ -12,6 +12,9 @@ DD_COMMAND = "command.txt"
 STDERR = "stderr"
 SAMPLES = "device.log"
 COMPRESSED = ".zst"
+STATUS = "status.json"
+UNCHECKED = frozenset({STATUS, "probe.json"})
+"""Files that record the checksums of the others in their folder."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class RunFolder:
     @property
     def status(self) -> Path:
         """Outcome of the run; written last, so that it marks the folder as complete."""
-        return self.path / "status.json"
+        return self.path / STATUS
 
     @property
     def facts(self) -> Path:

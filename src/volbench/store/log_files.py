@@ -1,4 +1,4 @@
-"""Compression of fio's log files after a campaign, and transparent decompression on read."""
+"""Raw files of runs: compression of logs, transparent decompression on read, and checksums."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import lzma
 import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from volbench.errors import ArchiveError
-from volbench.store.layout import COMPRESSED
+from volbench.store.layout import COMPRESSED, UNCHECKED
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,6 +70,45 @@ def compress_logs(folder: Path, *, min_bytes: int = 0) -> None:
 def plain_name(path: Path) -> str:
     """Return the name of a log without its compression suffix."""
     return path.name.removesuffix(COMPRESSED).removesuffix(_GZIP).removesuffix(_XZ)
+
+
+def raw_checksums(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of each file in the folder of a run, its status.json left out.
+
+    Raises:
+        ArchiveError: a file cannot be read.
+    """
+    return {
+        path.name: checksum(path)
+        for path in sorted(folder.iterdir())
+        if path.is_file() and path.name not in UNCHECKED
+    }
+
+
+def checksum(path: Path) -> str:
+    """Return the SHA-256 of a file.
+
+    Raises:
+        ArchiveError: the file cannot be read.
+    """
+    try:
+        with path.open("rb") as stream:
+            return file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def plain_checksum(path: Path) -> str:
+    """Return the SHA-256 of what a log that was compressed with `compress` contains.
+
+    Raises:
+        ArchiveError: the file cannot be read, or is damaged.
+    """
+    digest = sha256()
+    with open_log(path) as stream:
+        while chunk := stream.read(_CHUNK_BYTES):
+            digest.update(chunk)
+    return digest.hexdigest()
 
 
 @contextmanager

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from volbench.errors import ArchiveError
 from volbench.model.frames.columns import FRAMES, ON_DEMAND, Column, label_column
+from volbench.store.atomic_files import replaced_file, unwritable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,26 +76,35 @@ def _values(column: pa.ChunkedArray) -> list[object]:
     return values
 
 
+def same_rows(table: pa.Table | None, other: pa.Table) -> bool:
+    """Return whether two tables have the same columns and values; NaN equals NaN."""
+    if table is None or table.schema != other.schema or len(table) != len(other):
+        return False
+    return all(
+        _without_nan(mine).equals(_without_nan(theirs))
+        for mine, theirs in zip(table.itercolumns(), other.itercolumns(), strict=True)
+    )
+
+
+def _without_nan(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if not pa.types.is_floating(column.type):
+        return column
+    missing = pa.scalar(None, column.type)
+    return pc.if_else(pc.is_nan(column), missing, column)
+
+
 def write_table(path: Path, table: pa.Table) -> None:
     """Write a Parquet file atomically.
 
     Raises:
         ArchiveError: the write failed.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(exist_ok=True)
-        pq.write_table(table, temporary, compression="zstd")
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        with replaced_file(path) as file:
+            pq.write_table(table, file, compression="zstd")
     except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise ArchiveError(
-            f"{path} cannot be written: {error.strerror or error}",
-            hint="check permissions and free space",
-            context={"path": str(path)},
-        ) from error
+        raise unwritable(path, error) from error
 
 
 def read_table(path: Path) -> pa.Table:

@@ -19,14 +19,16 @@ import pyarrow as pa
 from volbench.errors import ArchiveError
 from volbench.model.campaign.planned_run import Campaign
 from volbench.model.frames.columns import DERIVED
-from volbench.store.archive import write_atomic
+from volbench.store.atomic_files import write_atomic
 from volbench.store.journal import History
 from volbench.store.layout import Layout
+from volbench.store.log_files import checksum
 from volbench.store.parquet_tables import read_table, write_table
+from volbench.store.small_files import read_text
 
-TABLES_VERSION = "11"
+TABLES_VERSION = "12"
 """Incremented when the same raw files yield different rows, so that tables are rebuilt."""
-RULES_VERSION = "10"
+RULES_VERSION = "11"
 """Incremented when the same rows yield different verdicts, findings or aggregates."""
 
 
@@ -77,16 +79,27 @@ class StoredTables:
 
     def is_current(self, name: str) -> bool:
         """Return whether the stored frame is up to date."""
-        file = self._stamp_file(name)
-        return file.exists() and file.read_bytes() == self._stamp(name).encode()
+        return name in self._checksums(name)
+
+    def is_intact(self, name: str) -> bool:
+        """Return whether the file of a frame is as it was written."""
+        path = self.path(name)
+        return path.is_file() and checksum(path) == self._checksums(name).get(name)
 
     def read(self, name: str) -> pa.Table:
-        """Read a frame from its file.
+        """Read a frame from its file, which is as it was written.
 
         Raises:
-            ArchiveError: the file is missing or damaged.
+            ArchiveError: the file is missing, was changed or is damaged.
         """
-        return read_table(self.path(name))
+        path = self.path(name)
+        if not self.is_intact(name):
+            raise ArchiveError(
+                f"{path} is not as volbench wrote it",
+                hint="delete the tables folder; it is rebuilt from the raw files",
+                context={"path": str(path)},
+            )
+        return read_table(path)
 
     def keep(self, tables: Mapping[str, pa.Table]) -> None:
         """Write all frames of one kind and then their stamp, which marks them as complete.
@@ -99,7 +112,16 @@ class StoredTables:
             for name, table in tables.items():
                 write_table(self.path(name), table)
             first = next(iter(tables))
-            write_atomic(self._stamp_file(first), self._stamp(first))
+            lines = [f"{checksum(self.path(name))}  {name}.parquet\n" for name in tables]
+            write_atomic(self._stamp_file(first), self._stamp(first) + "".join(lines))
+
+    def _checksums(self, name: str) -> dict[str, str]:
+        """Return the checksum of each frame of a kind; empty if they are not up to date."""
+        lines = read_text(self._stamp_file(name)).splitlines(keepends=True)
+        if not lines or lines[0] != self._stamp(name):
+            return {}
+        pairs = [line.rstrip("\n").partition("  ") for line in lines[1:]]
+        return {file.removesuffix(".parquet"): digest for digest, _, file in pairs}
 
     def _stamp_file(self, name: str) -> Path:
         return self.layout.tables / ("rules-stamp" if name in DERIVED else "stamp")

@@ -11,6 +11,9 @@ from tests.analyse.findings.conftest import (
     found,
     over_time,
 )
+from tests.analyse.noise import noisy, times
+from volbench.analyse.findings.unsteady_rates import _at_edges, _declines, _is_small
+from volbench.analyse.time.steady_state import State, judge_steady
 from volbench.model.results.finding import Severity
 
 
@@ -87,3 +90,26 @@ def test_a_slow_start_is_a_note() -> None:
     assert [finding.severity for finding in found(over_time(late), rule="not-steady")] == [
         Severity.WARNING
     ]
+
+
+@pytest.mark.parametrize("seconds", [30, 60])
+def test_steady_noise_is_rarely_warned_of(seconds: int) -> None:
+    """Of 150 steady series with noise of 8 % that lasts for seconds, 2 % at most are warned of."""
+    judged = [
+        judge_steady(times(seconds), noisy(seconds, cv=0.08, phi=0.3, seed=seed))
+        for seed in range(150)
+    ]
+    warned = [
+        (one.state is State.NOISY and _declines(one))
+        or (one.state in {State.STEPPED, State.DRIFTING} and not (_at_edges(one) or _is_small(one)))
+        for one in judged
+    ]
+    assert sum(warned) <= 3
+
+
+def test_steps_within_ten_percent_are_a_note() -> None:
+    """Levels of 1,000 and 930 IOPS: their mean is right within the 10 % that steady allows."""
+    rates = restless(60, spread=0.005) + [0.93 * r for r in restless(60, spread=0.005, seed=2)]
+    (entry,) = found(over_time(rates), rule="not-steady")
+    assert entry.evidence["verdict"] == "stepped"
+    assert entry.severity is Severity.NOTE

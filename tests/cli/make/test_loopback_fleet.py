@@ -12,13 +12,13 @@ from unittest import mock
 import pytest
 
 from tests.command_line import call
-from tests.execute.loopback import LoopbackChannel
+from tests.execute.loopback import LoopbackChannel, LoopbackStream
 from tests.loopback_fleet import LoopbackFleet, loopback_fleet
 from volbench.engine.hosts.device_lock import join_filesystems, leave_filesystems
 from volbench.errors import RefusedError
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Executor
-from volbench.execute.shell.channel import CommandEnd, Input, Sink, TimeLimit
+from volbench.execute.shell.channel import OnEnd, Sink, TimeLimit
 from volbench.model.campaign.planned_run import Campaign, Run, Section
 from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.store.archive import read_campaign
@@ -81,13 +81,22 @@ def test_campaign_on_two_hosts(fleet: LoopbackFleet) -> None:
 class _NoWrites(LoopbackChannel):
     """Machine on which fio cannot open its data."""
 
-    def execute(
-        self, argv: Sequence[str], stdin: Input, sink: Sink, *, limit: TimeLimit
-    ) -> CommandEnd:
-        """Run a command, but no launch of fio."""
-        if "job.fio" in " ".join(argv):
-            return CommandEnd(1, b"no fio here")
-        return super().execute(argv, stdin, sink, limit=limit)
+    def open(
+        self, argv: Sequence[str], on_output: Sink, on_end: OnEnd, *, limit: TimeLimit
+    ) -> LoopbackStream:
+        """Start a shell that answers every request, but none about fio's job."""
+        stream = super().open(argv, on_output, on_end, limit=limit)
+        send = stream.send
+
+        def refuse(data: bytes) -> None:
+            if b"job.fio" not in data:
+                send(data)
+                return
+            number = data.partition(b"request ")[2].partition(b" ")[0]
+            on_output(number + b" e bm8gZmlvIGhlcmU=\n" + number + b" x 1\n")
+
+        stream.send = refuse  # type: ignore[method-assign] - this stream only
+        return stream
 
 
 def test_failed_hosts_are_repeated_alone(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_a_password_is_neither_stored_nor_printed(
     """A resume takes it from the environment, and refuses to go on without it."""
     target, out = f"nbd://user:{SECRET}@{export}/", tmp_path / "out"
     (tmp_path / "p.yaml").write_text(PROFILE)
-    done = volbench("run", "p.yaml", "--on", target, "--allow-destroy", target, "-o", out)
+    done = volbench("run", "p.yaml", "--on", target, "--allow-destroy", target, "-o", "out")
     assert done.returncode == 9, done.stderr
     printed = done.stdout + done.stderr
     for verb in ("show", "status", "check", "report"):
@@ -69,6 +69,7 @@ def test_a_password_is_neither_stored_nor_printed(
         printed += shown.stdout + shown.stderr
     assert SECRET not in printed
     assert leaks(out) == []
+    assert len(list(out.rglob("fio.json*"))) == 2
     jobs = [path.read_text() for path in out.rglob("job.fio")]
     assert jobs
     assert all(f"uri=nbd://user:${{VOLBENCH_DATA_PASSWORD}}@{export}/" in job for job in jobs)
@@ -104,7 +105,7 @@ def test_fio_gets_the_password(
 
 
 def test_an_imported_result_is_masked(tmp_path: Path, volbench: Volbench) -> None:
-    """The options in fio's JSON come from somebody else's job file."""
+    """The options in fio's JSON come from another user's job file."""
     case = Path(__file__).parents[2] / "cases"
     source = case / "fio-3.33/fsync-latency/stdout"
     text = source.read_text()

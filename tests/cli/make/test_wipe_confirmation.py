@@ -50,12 +50,12 @@ def test_only_the_exact_name_goes_on(
 ) -> None:
     """Anything but the device's own name is a refusal, and nothing is written."""
     arguments = ["run", "quick", "--on", loop_device, "--allow-destroy", loop_device]
-    small = settings("size=4m", "runtime=1s", "sample=0")
+    small = settings("size=4m", "runtime=100ms", "sample=0")
     answer = loop_device if typed == "the device" else typed
     status, stderr = at_a_terminal([*arguments, *small, "--output", str(tmp_path / "out")], answer)
     assert status == code, stderr
     assert loop_device in stderr
-    assert "32m" in stderr
+    assert "32 MiB" in stderr
     written = Path(loop_device).read_bytes().strip(b"\0")
     assert bool(written) is (code == 0)
 
@@ -66,7 +66,7 @@ def test_a_filesystem_is_shown_and_needs_two_consents(tmp_path: Path, loop_devic
     call("mkfs.ext4", "-q", "-F", "-L", "archive", loop_device)
     before = Path(loop_device).read_bytes()
     arguments = ["run", "quick", "--on", loop_device, "--allow-destroy", loop_device]
-    small = settings("size=4m", "runtime=1s", "sample=0")
+    small = settings("size=4m", "runtime=100ms", "sample=0")
     out = tmp_path / "out"
     status, stderr = at_a_terminal([*arguments, *small, "--output", str(out)], loop_device)
     assert status == 3, stderr
@@ -85,7 +85,7 @@ def test_a_filesystem_is_shown_and_needs_two_consents(tmp_path: Path, loop_devic
 def test_a_directory_asks_nothing(tmp_path: Path, scratch: Path) -> None:
     """Scratch files in a folder need no question."""
     arguments = ["run", "quick", "--on", str(scratch), "--output", str(tmp_path / "out")]
-    small = settings("size=4m", "runtime=1s", "sample=0")
+    small = settings("size=4m", "runtime=100ms", "sample=0")
     status, stderr = at_a_terminal([*arguments, *small], "")
     assert status == 0, stderr
     assert "Type" not in stderr

@@ -203,7 +203,7 @@ def test_many_files_need_a_folder(results: Path, arguments: list[str]) -> None:
 def test_a_dataset_that_cannot_be_written_is_reported(results: Path, tmp_path: Path) -> None:
     """A file stands where the folder should be."""
     (tmp_path / "set").write_text("")
-    with pytest.raises(VolbenchError, match="cannot write"):
+    with pytest.raises(VolbenchError, match="cannot be written"):
         run("export", results, "--format", "dataset", "--output", tmp_path / "set")
 
 

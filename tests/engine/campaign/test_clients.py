@@ -25,7 +25,14 @@ from volbench.store.journal import Journal, read_history
 from volbench.store.layout import Layout
 from volbench.store.log_files import open_log
 
-OPTIONS = {"rw": "randwrite", "bs": "4096", "size": "1048576", "runtime": "2s", "time_based": "1"}
+OPTIONS = {
+    "rw": "randwrite",
+    "bs": "4096",
+    "size": "1048576",
+    "runtime": "2s",
+    "time_based": "1",
+    "rate_iops": "200",
+}
 
 
 def a_campaign(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -9,10 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.engine.conftest import IMAGE_BYTES, Disks, call, refusal
+from tests.execute.loopback import LoopbackChannel
 from volbench.engine.guard.device_content import content_of
 from volbench.engine.guard.magic_bytes import find_magic
 from volbench.engine.guard.partition_tables import Region, read_table
 from volbench.execute.local import LocalExecutor
+from volbench.execute.protocol import Executor
+from volbench.execute.shell.shell_executor import ShellExecutor
 
 MIB = 1024**2
 LUKS = b"LUKS\xba\xbe\0\2"
@@ -168,3 +172,32 @@ def test_random_data_has_no_signature() -> None:
     data[0x438:0x43A] = b"\x53\xef"
     data[1048:1052] = (77).to_bytes(4, "little")
     assert not find_magic(read_from(bytes(data)), MIB)
+
+
+@pytest.fixture
+def bare_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Executor:
+    """Return a host reached by a channel that has the tools of busybox, and nothing else."""
+    folder, busybox = tmp_path / "bin", shutil.which("busybox")
+    assert busybox is not None, "install busybox"
+    folder.mkdir()
+    for applet in call(busybox, "--list").split():
+        (folder / applet).symlink_to(busybox)
+    monkeypatch.setenv("PATH", str(folder))
+    return ShellExecutor(LoopbackChannel())
+
+
+@pytest.mark.root
+def test_a_bare_host_examines_partitions_too(disks: Disks, request: pytest.FixtureRequest) -> None:
+    """The blkid of busybox finds nothing and says so with success."""
+    image, empty = disks.image(), disks.attach()
+    offset = with_mbr(image)
+    call("mkfs.ext4", "-q", "-F", "-E", f"offset={offset}", str(image), "8m")
+    other = disks.image()
+    put(other, 4096, b"somebody's")
+    device, unknown = disks.attach(image), disks.attach(other)
+    host: Executor = request.getfixturevalue("bare_host")
+    assert refusal(host, device) == (
+        f"{device} holds partition table dos; partition 1 (16 MiB at 8 MiB): ext4"
+    )
+    assert refusal(host, unknown) == f"{unknown} holds data that cannot be identified without blkid"
+    assert refusal(host, empty) == ""

@@ -237,6 +237,7 @@ class TestTarget:
             "serial": "ABC",
             "model": "Fast 1",
             "wwid": "eui.1",
+            "by_id": "",
             "backing": "",
             "start_sector": 0,
             "boot_id": "b00t",
@@ -350,7 +351,7 @@ class TestRealDevice:
             "host:    vm01",
             f"device:  {device}",
             f"model:   file {image}",
-            f"size:    32m ({IMAGE_BYTES} bytes)",
+            f"size:    32 MiB ({IMAGE_BYTES} bytes)",
             "serial:  unknown",
             "on it:   no known signature",
         ]

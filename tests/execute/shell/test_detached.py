@@ -12,7 +12,8 @@ import pytest
 from tests.execute.loopback import LoopbackChannel
 from tests.waiting import PATIENCE_S, kill_all, until
 from volbench.errors import TransportError
-from volbench.execute.shell.detached import LOST_STATUS, DetachedProcess, LaunchOrder, launch
+from volbench.execute.session.program_state import LOST_STATUS
+from volbench.execute.shell.detached import DetachedProcess, LaunchOrder, launch
 from volbench.execute.shell.shell_executor import ShellExecutor
 
 EXECUTOR = ShellExecutor(LoopbackChannel())
@@ -33,7 +34,7 @@ def order(folder: Path, *argv: str, longest_s: float = 60) -> LaunchOrder:
 
 def again(folder: Path) -> DetachedProcess:
     """Return the program in a folder as another controller finds it."""
-    return DetachedProcess(EXECUTOR, str(folder / ".tool"), poll_s=0.05)
+    return DetachedProcess(EXECUTOR, str(folder / ".tool"))
 
 
 def started(folder: Path, *argv: str, longest_s: float = 60) -> DetachedProcess:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fio.plain import FIO
 from volbench.errors import InputError
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.fio.jobs.render_job import render
@@ -163,7 +164,7 @@ def test_bundled_profiles_are_good(name: str, tmp_path: Path) -> None:
             paths.append(tmp_path / f"{run.id}.fio")
             paths[-1].write_text(render(run))
     if paths:
-        parse = ["fio", "--parse-only", *map(str, paths)]
+        parse = [*FIO, "--parse-only", *map(str, paths)]
         done = subprocess.run(parse, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.command_line import call
 from volbench.errors import ProfileError
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.plan.profile.load_profile import load_profile
@@ -52,26 +51,15 @@ def test_every_problem_has_its_place_and_suggestion(defect: str) -> None:
     assert places == sorted(places)
 
 
-def test_the_command_line_exits_2_without_traceback() -> None:
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_the_command_line_exits_2_without_traceback(defect: str) -> None:
     """`volbench profile check` of each wrong profile exits 2 and names file, line and key."""
-    program = (
-        "import sys\n"
-        "from volbench.cli.main import main\n"
-        "for path in sys.argv[1:]:\n"
-        "    try:\n"
-        "        main(['profile', 'check', path])\n"
-        "    except SystemExit as error:\n"
-        "        print(error.code)\n"
-    )
-    paths = [str(FOLDER / defect / "profile.yaml") for defect in DEFECTS]
-    done = subprocess.run(
-        [sys.executable, "-c", program, *paths], capture_output=True, text=True, check=False
-    )
-    assert done.stdout.split() == ["2"] * len(DEFECTS)
+    path = FOLDER / defect / "profile.yaml"
+    done = call("profile", "check", path)
+    assert done.returncode == 2
     assert "Traceback" not in done.stderr
-    for defect, path in zip(DEFECTS, paths, strict=True):
-        expected = (FOLDER / defect / "expected.txt").read_text()
-        first = expected.splitlines()[0].removeprefix("profile.yaml").partition(" (")[0]
-        # The installed fio may be another version than the shipped table's.
-        place = ":".join(first.split(":")[:3])
-        assert f"{path}{place}" in done.stderr
+    expected = (FOLDER / defect / "expected.txt").read_text()
+    first = expected.splitlines()[0].removeprefix("profile.yaml").partition(" (")[0]
+    # The installed fio may be another version than the shipped table's.
+    place = ":".join(first.split(":")[:3])
+    assert f"{path}{place}" in done.stderr

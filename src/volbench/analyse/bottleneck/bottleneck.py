@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from volbench.analyse.bottleneck.cause import Cause, Explanation
+from volbench.analyse.bottleneck.data_reduction import reduction
 from volbench.analyse.bottleneck.rate_changes import explain_events
 from volbench.analyse.bottleneck.volume_context import FLASH, LOCAL, Earlier, device_kind
 from volbench.analyse.frames.disturbed import WAIT_PERCENT, waits_for_cpu
@@ -109,7 +110,7 @@ def explain_level(
     case = _Case(view, rates, others)
     if not case.iops > 0:
         return case.explanation(Cause.UNKNOWN, 0.0, [], ["no I/O completed at the end"])
-    for judge in (_paced, _declared, _cpu, _compared, _queued, _latency):
+    for judge in (_paced, _reduced, _declared, _cpu, _compared, _queued, _latency):
         found = judge(case)
         if found is not None:
             return found
@@ -136,6 +137,12 @@ def _paced(case: _Case) -> Explanation | None:
         [],
         ["the job limits its own rate (rate, rate_iops, thinktime or latency_target)"],
     )
+
+
+def _reduced(case: _Case) -> Explanation | None:
+    """Explain a rate of data that storage keeps for less."""
+    found = reduction(case.view, case.rates.direction)
+    return None if found is None else case.explanation(Cause.REDUCTION, case.iops, *found)
 
 
 def _declared(case: _Case) -> Explanation | None:

@@ -23,6 +23,7 @@ class Cause(StrEnum):
     HOST_NOISE = "host-noise"
     WARMING = "warming"
     STALL = "stall"
+    REDUCTION = "data-reduction"
     CPU = "cpu"
     LATENCY = "latency"
     UNKNOWN = "unknown"
@@ -42,6 +43,7 @@ WORDS: Mapping[Cause, str] = {
     Cause.HOST_NOISE: "the host was busy with something else",
     Cause.WARMING: "blocks got warm",
     Cause.STALL: "no I/O completed for a while",
+    Cause.REDUCTION: "compression or deduplication of the data written",
     Cause.CPU: "limited by the CPU",
     Cause.LATENCY: "limited by latency, not saturated",
     Cause.UNKNOWN: "cause unknown",

@@ -18,6 +18,9 @@ ENDED = "ended"
 
 _DISK_FIELDS = 14
 _ERROR_FIELDS = 3
+_COUNT_DIGITS = 18
+_END_OF_TIME_S = 253_402_300_800.0
+"""Year 10000, beyond which no date can be written."""
 _WAIT_FIELDS = 3
 
 
@@ -123,13 +126,20 @@ class SampleReader:
             utc_s, uptime_s = float(words[1]), float(words[2])
         except (IndexError, ValueError):
             return None  # cut off in its first line
+        if not (0 <= utc_s < _END_OF_TIME_S and 0 <= uptime_s < _END_OF_TIME_S):
+            return None
         kinds = {mark.partition(" ")[0] for mark in self.marks}
         return Sample(utc_s, uptime_s, after_start=STARTED in kinds, after_end=ENDED in kinds)
 
 
 def _page_bytes(words: list[str]) -> int:
     size = dict(zip(words[2::2], words[3::2], strict=False)).get("page", "")
-    return int(size) if size.isdecimal() else 4096
+    return int(size) if _is_count(size) else 4096
+
+
+def _is_count(word: str) -> bool:
+    """Return whether a word is a counter of the kernel; longer numbers fit in no table."""
+    return word.isdecimal() and len(word) <= _COUNT_DIGITS
 
 
 def _take(sample: Sample, words: list[str]) -> None:
@@ -137,16 +147,15 @@ def _take(sample: Sample, words: list[str]) -> None:
     if len(words) >= _DISK_FIELDS and words[0].isdecimal():
         _take_disk(sample, words)
         return
-    name, numbers = words[0].rstrip(":"), [word for word in words[1:] if word.isdecimal()]
+    name, numbers = words[0].rstrip(":"), [word for word in words[1:] if _is_count(word)]
     if name == "cpu":
         sample.cpu = tuple(int(number) for number in numbers)
     elif name in {"Dirty", "Writeback"} and numbers:
         sample.memory[name] = int(numbers[0]) * 1024
     elif name in {"pswpin", "pswpout"} and numbers:
         sample.swapped_pages = (sample.swapped_pages or 0) + int(numbers[0])
-    elif (
-        name in {"some", "full", "cpu-some"}
-        and (total := _named(words).get("total", "")).isdecimal()
+    elif name in {"some", "full", "cpu-some"} and _is_count(
+        total := _named(words).get("total", "")
     ):
         sample.pressure_us[name] = int(total)
     elif name == "wait" and len(numbers) == _WAIT_FIELDS:
@@ -156,7 +165,7 @@ def _take(sample: Sample, words: list[str]) -> None:
 
 
 def _take_disk(sample: Sample, words: list[str]) -> None:
-    counts = [int(word) for word in words[3:_DISK_FIELDS] if word.isdecimal()]
+    counts = [int(word) for word in words[3:_DISK_FIELDS] if _is_count(word)]
     if len(counts) == _DISK_FIELDS - 3:
         # Merges (fields 2 and 6) and what is in flight (field 9) are not used.
         name = words[2].replace("/", "!")
@@ -169,9 +178,11 @@ def _take_disk(sample: Sample, words: list[str]) -> None:
 
 def _take_errors(sample: Sample, words: list[str]) -> None:
     try:
-        sample.io_errors[words[1]] = int(words[2], 0)
+        errors = int(words[2][:_COUNT_DIGITS], 0)
     except ValueError:
         return  # not a number: the driver does not count errors
+    if errors >= 0:
+        sample.io_errors[words[1]] = errors
 
 
 def _named(words: list[str]) -> Mapping[str, str]:

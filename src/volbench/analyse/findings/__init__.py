@@ -52,6 +52,7 @@ RULES: tuple[Rule, ...] = (
     volume_limits.shared_limit,
     job_options.file_not_device,
     raw_file_rules.io_errors,
+    raw_file_rules.inconsistent_result,
     client_rules.clock_jumped,
     client_rules.late_start,
     client_rules.start_skew,

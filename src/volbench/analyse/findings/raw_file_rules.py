@@ -1,15 +1,26 @@
-"""Rules on raw files and I/O errors: bad-log-rows, damaged-files, io-errors."""
+"""Rules on results: bad-log-rows, damaged-files, inconsistent-result, io-errors."""
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 
 from volbench.analyse.findings.rule import Observation, rule, tool_name
 from volbench.analyse.frames.campaign_context import Context
-from volbench.analyse.frames.observed import device_rows, results_of, total
+from volbench.analyse.frames.observed import Result, device_rows, rate_per_s, results_of, total
 from volbench.analyse.frames.run_view import RunView
 from volbench.model.results.finding import Severity
+
+_MIN_RUNTIME_S = 0.1
+"""fio counts its runtime in milliseconds: rates of shorter runs are not comparable."""
+_ROUNDING = 0.01
+"""Relative tolerance within a result. In 139 results of fio 2.2 to 3.42 it is below 0.005."""
+_KIB = 1024.0
+"""Absolute tolerance of a bandwidth: old versions print whole KiB/s."""
+_LOG_SHARE = 0.15
+"""Tolerance of the sum of a log: fio loses the last window, and windows differ in width."""
+_MIN_WINDOWS = 10
 
 
 @rule(
@@ -53,6 +64,65 @@ def damaged_files(view: RunView, _: Context) -> Iterator[Observation]:
             {"series_rows": float(len(view.series)), "device_rows": float(len(view.device))},
             severity=Severity.INVALID if view.is_damaged else None,
         )
+
+
+@rule(
+    "numbers of the result contradict each other",
+    severity=Severity.INVALID,
+    looks_at=(
+        "fio's IOPS against I/Os / runtime, bandwidth against bytes / runtime, and bytes against"
+        " I/Os x block size, within 1 % (runs of at least 0.1 s); the sum of the IOPS log against"
+        " the number of I/Os, within 15 % (at least 10 windows)."
+    ),
+    why="At least one of the numbers is false, and nothing says which.",
+    advice="Look at fio.json: was it edited, or written by another program? Then measure again.",
+)
+def inconsistent_result(view: RunView, _: Context) -> Iterator[Observation]:
+    """Yield pairs of numbers that should agree."""
+    for result in results_of(view):
+        if not result["runtime_s"] >= _MIN_RUNTIME_S:
+            continue
+        for name, stated, derived in _pairs(result, view):
+            tolerance = _ROUNDING * derived + (_KIB if name == "bandwidth" else 1.0)
+            if abs(stated - derived) > tolerance:
+                yield Observation(
+                    f"{result.direction}: {name} of {stated:,.6g} contradicts {derived:,.6g}, which"
+                    " follows from the other numbers of the result.",
+                    {"stated": stated, "derived": derived, "section": result.section},
+                    direction=result.direction,
+                )
+    yield from _log_sums(view)
+
+
+def _pairs(result: Result, view: RunView) -> Iterator[tuple[str, float, float]]:
+    """Yield name, stated value and derived value of numbers; NaN, if unknown, is never unequal."""
+    runtime_s, ios = result["runtime_s"], result["total_ios"]
+    yield "IOPS", result["iops"], ios / runtime_s
+    yield "bandwidth", result["bw_bytes_per_s"], result["io_bytes"] / runtime_s
+    if "num_range" not in view.run.options:  # a trim of several ranges is one I/O
+        yield "bytes", result["io_bytes"], ios * result["block_bytes"]
+
+
+def _log_sums(view: RunView) -> Iterator[Observation]:
+    """Yield directions whose log and result differ; a log has windows of one section at most."""
+    is_whole = len(view.run.sections) == 1 and not total(view, "bad_log_rows") > 0
+    if not is_whole or "log_window_value" in view.run.effective(view.run.sections[0]):
+        return
+    for direction in dict.fromkeys(result.direction for result in results_of(view)):
+        ends_s, iops = rate_per_s(view, "iops", direction=direction)
+        wanted = total(view, "total_ios", direction=direction)
+        if len(ends_s) < _MIN_WINDOWS or math.isnan(wanted):
+            continue
+        widths_s = [ends_s[0], *(ends_s[1:] - ends_s[:-1])]
+        summed = math.fsum(widths_s * iops)
+        if abs(summed - wanted) > _LOG_SHARE * wanted:
+            yield Observation(
+                f"{direction}: the IOPS log adds up to {summed:,.0f} I/Os, the result has"
+                f" {wanted:,.0f}.",
+                {"stated": wanted, "derived": summed},
+                direction=direction,
+                severity=Severity.WARNING,
+            )
 
 
 @rule(

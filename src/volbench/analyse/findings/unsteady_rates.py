@@ -28,7 +28,7 @@ from volbench.analyse.time.round_convergence import (
     Variable,
     determination,
 )
-from volbench.analyse.time.steady_state import State, Steadiness, judge_last
+from volbench.analyse.time.steady_state import MOST_DRIFT, State, Steadiness, judge_last
 from volbench.model.profile.profile_settings import Until
 from volbench.model.results.finding import Severity
 from volbench.units import format_count, format_duration, format_latency
@@ -38,6 +38,7 @@ _LEAST_STEPPED_S = 12.0
 """A step shows in fewer seconds than a drift."""
 _LARGE_DRIFT = 0.2
 """Estimated drift that noise alone rarely shows: one in ten runs of 30 s that scatter by 20 %."""
+_MOSTLY_SURE = 0.9
 _EDGE_S = 2.0
 _EDGE_SHARE = 0.05
 _AT_DEADLINE = 0.95
@@ -48,7 +49,6 @@ _MOVES = frozenset(
         Cause.HOST_NOISE,
     }
 )
-_SMALL_STEP = 0.10
 _LEAST_STALL_S = 1.0
 _EXPECTED_IOS = 10
 _LONGEST = 5
@@ -60,10 +60,11 @@ _LONGEST = 5
         "IOPS over time of each direction, as the verdicts frame judges them: medians of blocks,"
         " no change point, and the upper 95 % bound of the Theil-Sen drift over the run within"
         " 10 % of the median. Runs of less than 20 s are not judged, 12 s for a step. A series that"
-        " is only noisy is a note, a warning if its estimated drift exceeds 20 %; one that"
-        " stepped only within 5 % (at least 2 s) of its begin or end, or by less than 10 %, is a"
-        " note. Jobs with `thinktime` or `latency_target` are left out. Jobs with `until: steady`"
-        " are judged by their last window, when they ran into their deadline."
+        " is only noisy is a note, a warning if its estimated drift exceeds 20 % and nine tenths of"
+        " its uncertainty; one that moved by at most 10 %, or"
+        " stepped only within 5 % (at least 2 s) of its begin or end is a note. Jobs with"
+        " `thinktime` or `latency_target` are left out. Jobs with `until: steady` are judged by"
+        " their last window, when they ran into their deadline."
     ),
     why=(
         "The mean of a rate that moves depends on how long one looks. Another runtime gives another"
@@ -92,8 +93,22 @@ def not_steady(view: RunView, context: Context) -> Iterator[Observation]:
             severity = Severity.NOTE if _at_edges(judged) or _is_small(judged) else None
             yield _unsteady(judged, message, direction, severity)
         else:
-            severity = Severity.WARNING if abs(judged.drift) > _LARGE_DRIFT else Severity.NOTE
+            severity = Severity.WARNING if _declines(judged) else Severity.NOTE
             yield _unsteady(judged, f"{_moved(judged)}.", direction, severity)
+
+
+def _is_small(judged: Steadiness) -> bool:
+    """Return whether all levels, or both ends of a drift, lie within 10 % of each other."""
+    if judged.state is State.DRIFTING:
+        return abs(judged.drift) <= MOST_DRIFT
+    levels = [judged.changes[0].before, *(change.after for change in judged.changes)]
+    return min(levels) > 0 and max(levels) / min(levels) - 1 <= MOST_DRIFT
+
+
+def _declines(judged: Steadiness) -> bool:
+    """Return whether a noisy series moved by more than 20 %, which noise alone rarely shows."""
+    reach = judged.drift_bound - abs(judged.drift)
+    return abs(judged.drift) > max(_LARGE_DRIFT, _MOSTLY_SURE * reach)
 
 
 def _at_edges(judged: Steadiness) -> bool:
@@ -102,13 +117,6 @@ def _at_edges(judged: Steadiness) -> bool:
     return judged.state is State.STEPPED and all(
         change.t_s <= judged.from_s + edge_s or change.t_s >= judged.to_s - edge_s
         for change in judged.changes
-    )
-
-
-def _is_small(judged: Steadiness) -> bool:
-    """Return whether it only stepped by so little that no level is far from the mean."""
-    return judged.state is State.STEPPED and all(
-        abs(change.ratio - 1) < _SMALL_STEP for change in judged.changes
     )
 
 

@@ -26,7 +26,8 @@ _FLOOR = 0.01
 """Share of the median that replaces zero, which has no logarithm."""
 _MEDIAN_LOSS = 1.25
 """A median scatters this much more than a mean does, for normal noise."""
-_TIMES_ERROR = 4.0
+_BIAS = 4
+_TIMES_ERROR = 5.0
 """How many standard errors a change must be."""
 
 
@@ -255,6 +256,9 @@ def inflation_of(residuals: Floats) -> float:
     clipped = np.clip(residuals, -3, 3)
     power = float(clipped @ clipped)
     linked = float(clipped[1:] @ clipped[:-1]) / power if power else 0.0
+    if linked > 0 and len(clipped) > _BIAS:
+        # Short series show too little of it (M. G. Kendall, Biometrika 41, 1954).
+        linked = (linked * len(clipped) + 1) / (len(clipped) - _BIAS)
     linked = min(max(linked, 0.0), 0.9)
     return math.sqrt((1 + linked) / (1 - linked))
 

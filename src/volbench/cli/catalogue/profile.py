@@ -23,6 +23,7 @@ from volbench.cli.options import (
     schema_command,
 )
 from volbench.cli.output import TableOutput, table_options
+from volbench.store.atomic_files import make_output_folder, write_output
 
 
 @click.group("profile")
@@ -118,9 +119,9 @@ def render(
 
     executor = LocalExecutor()
     (profile,) = load_profiles(executor, [name], settings=settings, allow_exec=allow_exec)
-    output.mkdir(parents=True, exist_ok=True)
+    make_output_folder(output)
     for file_name, text in render_profile(profile, targets=targets, measuring=measuring):
-        (output / file_name).write_text(text, encoding="utf-8")
+        write_output(output / file_name, text.encode())
         click.echo(str(output / file_name))
 
 
@@ -142,7 +143,7 @@ def import_job_file(job_file: Path, output: Path | None, *, allow_exec: bool) ->
     if output is None or str(output) == "-":
         click.echo(dumped, nl=False)
     else:
-        output.write_text(dumped, encoding="utf-8")
+        write_output(output, dumped.encode())
         click.echo(f"written: {output}", err=True)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from volbench.cli.options import CAMPAIGNS, WHERE, names_option, output_option
-from volbench.cli.output import binary_output
+from volbench.cli.output import RAW, binary_output
 from volbench.errors import InputError
 from volbench.model.frames.columns import DERIVED, FRAMES
 
@@ -54,6 +54,7 @@ _SHORT = {"summary", *DERIVED}
     "their own; every other format has all.",
 )
 @WHERE
+@RAW
 @output_option(metavar="PATH", default="-", help="File or folder; - is standard output.")
 def command(
     campaigns: Sequence[Path],
@@ -62,6 +63,8 @@ def command(
     columns: tuple[str, ...],
     where: str,
     output: str,
+    *,
+    is_raw: bool,
 ) -> None:
     """Write a frame of the campaigns in DIR, every number in full precision, base SI units."""
     from volbench.dataset import open_campaigns
@@ -73,13 +76,13 @@ def command(
         with binary_output(output, default_name=WHOLE[kind]) as sink:
             sink.write(_render_whole(opened, kind=kind, name=name).encode())
     elif name == "all":
-        _write_all(opened, kind=kind, output=output)
+        _write_all(opened, kind=kind, output=output, raw=is_raw)
     else:
-        _write_frame(opened, name=name or "summary", columns=columns, kind=kind, output=output)
+        _write_frame(opened, name or "summary", columns, kind=kind, output=output, raw=is_raw)
 
 
 def _write_frame(
-    opened: Dataset, *, name: str, columns: Sequence[str], kind: str, output: str
+    opened: Dataset, name: str, columns: Sequence[str], *, kind: str, output: str, raw: bool
 ) -> None:
     """Write one frame; a short one as CSV without pandas, which takes longer to import than it."""
     rows = opened.rows(name) if kind == "csv" and name in _SHORT and not opened.where else []
@@ -88,13 +91,13 @@ def _write_frame(
 
         chosen = _named_columns(columns, list(rows[0])) if columns else list(rows[0])
         with binary_output(output, default_name=f"{name}.csv") as sink:
-            sink.write(render_csv_rows(rows, columns=chosen))
+            sink.write(render_csv_rows(rows, columns=chosen, raw=raw))
         return
     from volbench.present.export.frame_export import export_frame, file_name
 
     with binary_output(output, default_name=file_name(name, kind)) as sink:
         frame = _chosen(opened.frame(name), name=name, columns=columns, kind=kind)
-        export_frame(frame, frame_name=name, format=kind, into=sink)
+        export_frame(frame, frame_name=name, format=kind, into=sink, raw=raw)
 
 
 def _chosen(frame: pd.DataFrame, *, name: str, columns: Sequence[str], kind: str) -> pd.DataFrame:
@@ -112,7 +115,7 @@ def _named_columns(columns: Sequence[str], names: Sequence[str]) -> list[str]:
     return [find_column(column, names) for column in columns]
 
 
-def _write_all(opened: Dataset, *, kind: str, output: str) -> None:
+def _write_all(opened: Dataset, *, kind: str, output: str, raw: bool) -> None:
     from volbench.present.export.frame_export import export_frames
 
     if output == "-":
@@ -120,7 +123,7 @@ def _write_all(opened: Dataset, *, kind: str, output: str) -> None:
             "--frame all needs --output", hint="name a folder, or a file for xlsx: --output frames"
         )
     frames = {frame_name: opened.frame(frame_name) for frame_name in FRAMES}
-    export_frames(frames, format=kind, into=Path(output))
+    export_frames(frames, format=kind, into=Path(output), raw=raw)
 
 
 def _write_dataset(opened: Dataset, *, name: str | None, output: str) -> None:

@@ -18,7 +18,7 @@ from volbench.cli.options import (
     option_group,
     output_option,
 )
-from volbench.cli.output import binary_output, report_folder
+from volbench.cli.output import RAW, binary_output, report_folder
 from volbench.errors import InputError
 from volbench.present.plots.kinds import KINDS
 from volbench.present.renderers import CHART_FORMATS
@@ -43,6 +43,7 @@ class ChartOutput:
         image: format; None to take it from the name of the file.
         output: file or folder; ``-`` for standard output; None for the campaign's report folder.
         numbers: file for its numbers; None for one beside it.
+        is_raw: as in `TableOutput`.
     """
 
     by: tuple[str, ...]
@@ -51,6 +52,7 @@ class ChartOutput:
     image: str | None
     output: str | None
     numbers: str | None
+    is_raw: bool
 
     @property
     def format(self) -> str:
@@ -85,7 +87,7 @@ class ChartOutput:
         if self.numbers or place != "-":
             is_folder = Path(place).is_dir()
             beside = place if is_folder else str(Path(place).with_suffix(".csv"))
-            _write_numbers(plot, self.numbers or beside)
+            self._write_numbers(plot, self.numbers or beside)
 
     def write_page(self, plots: Sequence[Plot], *, folder: Path, name: str) -> None:
         """Write one page with interactive charts, and their numbers if they are wanted.
@@ -106,15 +108,15 @@ class ChartOutput:
         with binary_output(self.output or str(folder), default_name=f"{stem}.html") as sink:
             sink.write(page.encode())
         for plot in plots if self.numbers else ():
-            _write_numbers(plot, str(self.numbers))
+            self._write_numbers(plot, str(self.numbers))
 
+    def _write_numbers(self, plot: Plot, place: str) -> None:
+        from volbench.present.export.frame_export import export_frame
+        from volbench.present.plots.description import numbers
 
-def _write_numbers(plot: Plot, place: str) -> None:
-    from volbench.present.export.frame_export import export_frame
-    from volbench.present.plots.description import numbers
-
-    with binary_output(place, default_name=f"{plot.name}.csv") as sink:
-        export_frame(numbers(plot), frame_name=plot.name, format="csv", into=sink)
+        frame = numbers(plot)
+        with binary_output(place, default_name=f"{plot.name}.csv") as sink:
+            export_frame(frame, frame_name=plot.name, format="csv", into=sink, raw=self.is_raw)
 
 
 def _list_kinds(context: click.Context, option: click.Parameter, value: object) -> None:
@@ -181,6 +183,7 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
         help="File for the numbers that are drawn; - is standard output. Default: beside the "
         "picture.",
     ),
+    RAW,
 )
 @WHERE
 @click.option(

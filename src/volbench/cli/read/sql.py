@@ -86,7 +86,7 @@ def command(
     from volbench.present.export.frame_export import export_frame, file_name
     from volbench.present.formatting import records
     from volbench.present.tables.results_table import frame_table
-    from volbench.store.sql_answers import plain_answer
+    from volbench.store.sql_query import plain_answer
 
     answer = plain_answer(_answer(query, places or ["."], endpoint=endpoint, limits=limits))
     if shown.format == "table" and shown.output == "-":
@@ -96,7 +96,7 @@ def command(
     if shown.columns:
         answer = answer[[find_column(name, list(answer.columns)) for name in shown.columns]]
     with binary_output(shown.output, default_name=file_name("answer", kind)) as sink:
-        export_frame(answer, frame_name="answer", format=kind, into=sink)
+        export_frame(answer, frame_name="answer", format=kind, into=sink, raw=shown.is_raw)
 
 
 def _answer(query: str, places: Sequence[str], *, endpoint: str, limits: QueryLimits) -> pa.Table:

@@ -27,7 +27,8 @@ from volbench.model.campaign.event import CampaignEnded, CampaignStarted, Listen
 from volbench.model.campaign.host import HostKind
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
 from volbench.plan.expansion.estimate import expected_s
-from volbench.store.archive import hold_campaign, write_atomic
+from volbench.store.archive import hold_campaign
+from volbench.store.atomic_files import write_atomic
 from volbench.store.consent import seal_of
 from volbench.store.journal import Journal, read_history
 from volbench.store.layout import Layout
@@ -94,6 +95,9 @@ def run_campaign(
         try:
             with reported_silence(attendance, states.listener):
                 _run_all(campaign, workers, states)
+        except VolbenchError:
+            _report_end(context)
+            raise
         finally:
             # Hosts on which a run continues keep their files, folder and locks until a resume.
             done = [host for host in hosts if not _is_running(host, campaign, states)]
@@ -201,6 +205,17 @@ def _report_rounds(context: CampaignContext) -> None:
         context.states.notify(f"{profile}: {judge.so_far(profile).words}")
 
 
+def _report_end(context: CampaignContext) -> CampaignEnded:
+    """Report and return the outcome of the campaign, and name the hosts with unfinished runs."""
+    campaign, states = context.campaign, context.states
+    finished, failed, left = (states.ids(campaign, *outcome) for outcome in _OUTCOMES)
+    not_needed = states.ids(campaign, RunState.NOT_NEEDED)
+    end = CampaignEnded(finished, failed, left, not_needed)
+    states.listener(end)
+    _write_retry_file(context, {*failed, *left})
+    return end
+
+
 def _write_retry_file(context: CampaignContext, run_ids: Collection[str]) -> None:
     """Write the names of the hosts with unfinished runs, and of absent ones, for ``--limit``."""
     campaign, path = context.campaign, context.layout.failed_hosts
@@ -214,11 +229,8 @@ def _write_retry_file(context: CampaignContext, run_ids: Collection[str]) -> Non
 
 def _conclude(context: CampaignContext) -> None:
     """Report the outcome of the campaign, and raise an error unless all runs are finished."""
-    campaign, states = context.campaign, context.states
-    finished, failed, left = (states.ids(campaign, *outcome) for outcome in _OUTCOMES)
-    not_needed = states.ids(campaign, RunState.NOT_NEEDED)
-    states.listener(CampaignEnded(finished, failed, left, not_needed))
-    _write_retry_file(context, {*failed, *left})
+    campaign, end = context.campaign, _report_end(context)
+    finished, failed, left = end.finished, end.failed, end.left
     if context.settings.settle_only:
         return
     root, total = context.layout.root, len(campaign.runs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from volbench.engine.campaign.barrier import client_name
@@ -23,7 +24,7 @@ from volbench.engine.conditioning.warmup_verification import progress_words
 from volbench.engine.guard.held_devices import HeldDevices
 from volbench.engine.guard.preflight import guard_run
 from volbench.engine.guard.run_guard import RESULT_BYTES, check_space
-from volbench.engine.guard.scratch_files import Scratch
+from volbench.engine.guard.scratch_files import Scratch, paths_before
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.orphans import end_orphan, end_strays, intent_record, start_record
 from volbench.engine.hosts.volume_probe import probe_volume
@@ -127,7 +128,7 @@ class Worker:
             status = read_status(self._folder(run))
             state = RunState(str(status.get("state", RunState.INTERRUPTED)))
             reason = str(status.get("reason", "the controller ended while it ran"))
-            self._states.ended(run, state, reason=reason)
+            self._states.ended(run, state, reason=reason, folder=self._folder(run))
         folders = [self._folder(run).path for run in self.runs]
         for folder in end_strays(self._executor, folders):
             self._notify(f"{folder.name}: ended a process whose start was not recorded")
@@ -212,12 +213,8 @@ class Worker:
         if decision is None:
             return False
         if decision.is_over:
-            same_rounds = [
-                other
-                for other in pending
-                if other.profile == run.profile and other.repeat >= run.repeat
-            ]
-            self._states.leave_out(same_rounds, reason=decision.words)
+            later = [r for r in pending if r.profile == run.profile and r.repeat >= run.repeat]
+            self._states.leave_out(later, reason=decision.words)
         else:
             self._notify(f"{run.profile}: {decision.words}")
         return decision.is_over
@@ -242,7 +239,8 @@ class Worker:
             raise
         except VolbenchError as error:
             outcome = RunOutcome(RunState.FAILED, error.message)
-        self._scratch.settle(planned_files(self._scratch.place(run, make=False) or run))
+        with self._executor.snapshot(paths_before(run, key=self.context.campaign.key)):
+            self._scratch.settle(planned_files(self._scratch.place(run, make=False) or run))
         self._end(run, outcome)
         return outcome
 
@@ -278,19 +276,23 @@ class Worker:
             forget_attempt(self._folder(run))
         folder = fresh_run_folder(context.layout, run.id)
         context.outcomes.forget(run)
-        run = self._scratch.place(run) or run
-        with self._devices.holding(run) as opened:
-            guard_run(
-                executor,
-                run,
-                campaign=context.campaign,
-                campaign_dir=str(context.layout.root.resolve()),
-                ours=self._scratch.owns,
-                opened=opened,
-            )
-            return self._begin_guarded(run, folder, gate)
+        with ExitStack() as stack:
+            with executor.snapshot(paths_before(run, key=self.context.campaign.key)):
+                run = self._scratch.place(run) or run
+                opened = stack.enter_context(self._devices.holding(run))
+                guard_run(
+                    executor,
+                    run,
+                    campaign=context.campaign,
+                    campaign_dir=str(context.layout.root.resolve()),
+                    ours=self._scratch.owns,
+                    opened=opened,
+                )
+                attempt = self._prepared(run, folder, gate)
+            return execute_run(attempt)
 
-    def _begin_guarded(self, run: Run, folder: RunFolder, gate: Gate | None) -> RunOutcome:
+    def _prepared(self, run: Run, folder: RunFolder, gate: Gate | None) -> Attempt:
+        """Return a guarded run with its work folder, facts and files prepared."""
         context, executor = self.context, self._executor
         directory = self._directory(run, folder)
         if not directory.is_here:
@@ -307,7 +309,7 @@ class Worker:
         run = with_parallelism(
             context.outcomes, context.campaign, run, is_done=self._states.is_finished
         )
-        return execute_run(self._attempt(run, directory, facts, gate))
+        return self._attempt(run, directory, facts, gate)
 
     def _with_blocks(self, run: Run, facts: VolumeFacts) -> VolumeFacts:
         """Add a sample of the blocks that a run reads, unless they are known to hold data."""
@@ -331,7 +333,8 @@ class Worker:
         if status := read_status(folder):
             # All results are here; the earlier controller could not record that.
             directory.remove()
-            return RunOutcome(RunState(str(status["state"])), str(status["reason"]))
+            state = RunState(str(status.get("state", RunState.INTERRUPTED)))
+            return RunOutcome(state, str(status.get("reason", "")))
         process = self._states.process(run)
         record = {name: str(value) for name, value in process.items()}
         if process.get("launched", True) is False and not self._was_launched(record):
@@ -398,7 +401,8 @@ class Worker:
 
     def _end(self, run: Run, outcome: RunOutcome) -> None:
         context = self.context
-        self._states.ended(run, outcome.state, reason=outcome.reason)
+        folder = self._folder(run)
+        self._states.ended(run, outcome.state, reason=outcome.reason, folder=folder)
         self._states.listener(RunEnded(run, outcome.state, outcome.reason))
         if run.extent is not None and (
             words := progress_words(

@@ -18,6 +18,7 @@ from volbench.engine.hosts.volume_probe import find_volume, probe_volume
 from volbench.engine.sampling.clock_offset import Clock, read_clock
 from volbench.errors import RefusedError, VolbenchError
 from volbench.execute.parallel import on_each
+from volbench.fio.jobs.output_files import planned_files
 from volbench.model.campaign.host import Host, HostKind, Policy
 from volbench.model.campaign.planned_run import Absent, Campaign, OnError
 from volbench.model.campaign.run_secrets import conceal
@@ -151,6 +152,9 @@ class _ProbedHost:
     sizes_bytes: Mapping[str, int]
 
 
+_MAX_PATHS = 100
+"""Paths of a host looked at together; more are looked at one by one."""
+
 _Results = Sequence[_ProbedHost | VolbenchError]
 
 
@@ -195,12 +199,12 @@ def prepare(hosts: Sequence[ConnectedHost], request: Request) -> Prepared:
     secrets = merge_secrets([*secrets.items(), *in_targets])
     ready = [result.host for result in found.values()]
     folder = str(request.into.absolute())
-    on_every_host(
-        ready,
-        lambda host: check_campaign(
-            host, campaign, facts=found[host.name].facts, campaign_dir=folder
-        ),
-    )
+
+    def check(host: ConnectedHost) -> None:
+        with host.executor.snapshot(paths_of(campaign, host.name)):
+            check_campaign(host, campaign, facts=found[host.name].facts, campaign_dir=folder)
+
+    on_every_host(ready, check)
     archive = Archive(
         campaign=campaign,
         provenance=_provenance(list(found.values())),
@@ -250,17 +254,27 @@ def _probe(host: ConnectedHost, request: Request) -> _ProbedHost:
     """Prepare a host and identify its volumes."""
     executor = host.executor
     ready = ready_host(host, request.tools, may_install=request.install_fio)
-    volumes = {
-        role: find_volume(executor, role=role, target=target)
-        for role, target in request.targets_of(host.host).items()
-    }
-    return _ProbedHost(
-        host=ready,
-        facts=probe_host(executor, fio_version=ready.versions.get(Tool.FIO, "")),
-        volumes=volumes,
-        volume_facts=tuple(probe_volume(executor, volume) for volume in volumes.values()),
-        sizes_bytes=sizes_of(executor, request.profiles, volumes),
-    )
+    targets = request.targets_of(host.host)
+    with executor.snapshot([path for path in targets.values() if path.startswith("/")]):
+        facts = probe_host(executor, fio_version=ready.versions.get(Tool.FIO, ""))
+        volumes = {
+            role: find_volume(executor, role=role, target=target)
+            for role, target in targets.items()
+        }
+        return _ProbedHost(
+            host=ready,
+            facts=facts,
+            volumes=volumes,
+            volume_facts=tuple(probe_volume(executor, volume) for volume in volumes.values()),
+            sizes_bytes=sizes_of(executor, request.profiles, volumes),
+        )
+
+
+def paths_of(campaign: Campaign, host: str) -> list[str]:
+    """Return the volumes and planned files of a campaign on a host, for a snapshot."""
+    runs = [run for run in campaign.runs if run.host == host]
+    paths = [path for run in runs for path in (run.volume.target, *planned_files(run))]
+    return [path for path in dict.fromkeys(paths) if path.startswith("/")][:_MAX_PATHS]
 
 
 def ready_host(

@@ -8,6 +8,8 @@ from threading import RLock
 from volbench.model.campaign.event import Event, Listener, Notice, RunsNotNeeded
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
 from volbench.store.journal import History, Journal
+from volbench.store.layout import RunFolder
+from volbench.store.log_files import checksum
 
 
 class RunStates:
@@ -61,10 +63,14 @@ class RunStates:
         with self._lock:
             self._journal.write(kind, **facts)
 
-    def ended(self, run: Run, state: RunState, *, reason: str) -> None:
-        """Record the end of a run."""
+    def ended(
+        self, run: Run, state: RunState, *, reason: str, folder: RunFolder | None = None
+    ) -> None:
+        """Record the end of a run, with the checksum of its status if it has one in `folder`."""
+        status = None if folder is None else folder.status
+        facts = {"status_sha256": checksum(status)} if status and status.exists() else {}
         with self._lock:
-            self._journal.write("run", run=run.id, state=state, reason=reason)
+            self._journal.write("run", run=run.id, state=state, reason=reason, **facts)
             self._states[run.id] = state
 
     def settle(self, runs: Sequence[Run], state: RunState, *, reason: str) -> None:

@@ -16,6 +16,7 @@ from volbench.engine.campaign.barrier import POSTPONE_S, Barrier, StartSignal
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.stop_request import StopRequest
 from volbench.engine.sampling.clock_offset import Clock
+from volbench.execute.protocol import Process
 
 SCRIPT = "gate.sh"
 PRERUN = f"sh ./{SCRIPT}"
@@ -48,6 +49,7 @@ class Gate:
         self._clock = clock
         self.patience_s = patience_s
         self._directory: RunDirectory | None = None
+        self._process: Process | None = None
         self._polled_s = 0.0
         self._ready_s: float | None = None
         self._arrived_s = 0.0
@@ -88,6 +90,17 @@ class Gate:
         directory.make_folder(FOLDER)
         directory.put(SCRIPT, self.script)
 
+    @property
+    def followed(self) -> tuple[str, ...]:
+        """Files that tell of the process's state; the first appears when it starts."""
+        if self._directory is None:
+            return ()
+        return tuple(self._directory.path_of(name) for name in (_WOKE, _READY, _MISSED))
+
+    def follow(self, process: Process) -> None:
+        """Learn the state of a process from what its machine reports, if it has a handle."""
+        self._process = process if process.handle else None
+
     def reopen(self, directory: RunDirectory) -> None:
         """Take over a process that an earlier controller started and may have released."""
         self._directory = directory
@@ -116,7 +129,7 @@ class Gate:
             return
         self._polled_s = now_s
         if self._ready_s is None:
-            self._ready_s = self._read(_READY)
+            self._ready_s = self._reported(_READY)
             if self._ready_s is None:
                 return
             self._arrived_s = time.time()
@@ -171,7 +184,7 @@ class Gate:
 
         ``late_s`` is the delay of the process against the announced start.
         """
-        woke_s = self._read(_WOKE)
+        woke_s = self._reported(_WOKE)
         if woke_s is None and self._at_s is not None and self._text(_MISSED) is not None:
             self._reason, self._at_s = "the start announcement arrived too late", None
         if woke_s is not None and self._at_s is not None and self._is_early(woke_s, self._at_s):
@@ -191,7 +204,16 @@ class Gate:
 
     def _read(self, name: str) -> float | None:
         """Return the timestamp in a file, converted to the controller's clock."""
-        words = (self._text(name) or "").split()
+        return self._time_of(self._text(name))
+
+    def _reported(self, name: str) -> float | None:
+        """Return the timestamp in a file as last reported."""
+        if self._process is None or self._directory is None:
+            return self._read(name)
+        return self._time_of(self._process.first_line(self._directory.path_of(name)))
+
+    def _time_of(self, text: str | None) -> float | None:
+        words = (text or "").split()
         try:
             return float(words[0]) - self._clock.offset_s if words else None
         except ValueError:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import secrets
 
+from pydantic import Field
+
 from volbench.analyse.time.cold_volume import ColdProbe, describe, judge_cold, pair_by_offset
 from volbench.engine.conditioning.cold_reads import READ_BYTES, SPREAD_BYTES, Reader, make_folder
 from volbench.engine.guard.device_identity import check_identity
@@ -18,9 +20,10 @@ from volbench.model.base import Frozen
 from volbench.model.campaign.event import Listener, Notice
 from volbench.model.campaign.planned_run import Campaign
 from volbench.model.campaign.target import Volume, VolumeKind
-from volbench.store.archive import write_atomic
+from volbench.store.atomic_files import write_atomic
 from volbench.store.journal import utc_now
 from volbench.store.layout import Layout, ProbeFolder
+from volbench.store.log_files import raw_checksums
 from volbench.store.small_files import read_model
 
 
@@ -35,6 +38,7 @@ class Probed(Frozen):
         seed: of the offsets; None when nothing was read.
         cold: None when there is no result.
         reason: reason for the missing result; empty otherwise.
+        files: path within the folder to SHA-256 of each raw file.
     """
 
     role: str
@@ -44,6 +48,7 @@ class Probed(Frozen):
     seed: int | None = None
     cold: ColdProbe | None = None
     reason: str = ""
+    files: dict[str, str] = Field(default_factory=dict)
 
     @property
     def words(self) -> str:
@@ -171,8 +176,15 @@ def probe_campaign(
 
 def _stored(folder: ProbeFolder, probed: Probed) -> Probed:
     make_folder(folder.path)
-    write_atomic(folder.result, probed.model_dump_json(indent=1) + "\n")
-    return probed
+    files = {
+        f"{step.name}/{name}": digest
+        for step in sorted(folder.path.iterdir())
+        if step.is_dir()
+        for name, digest in raw_checksums(step).items()
+    }
+    whole = probed.model_copy(update={"files": files})
+    write_atomic(folder.result, whole.model_dump_json(indent=1) + "\n")
+    return whole
 
 
 def read_probe(folder: ProbeFolder) -> Probed | None:

@@ -21,7 +21,7 @@ from volbench.model.campaign.planned_run import Run, Section
 from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.model.results.result import Direction, RunOutput
 from volbench.plan.expansion.estimate import PROBE_READ_S
-from volbench.store.archive import write_atomic
+from volbench.store.atomic_files import write_atomic
 from volbench.store.layout import FIO_OUTPUT, JOB_FILE, ProbeFolder, RunFolder
 from volbench.store.small_files import read_text
 

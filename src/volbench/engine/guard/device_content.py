@@ -19,7 +19,7 @@ from volbench.engine.hosts.block_devices import (
     size_bytes,
 )
 from volbench.engine.hosts.mounts import stat_visible
-from volbench.engine.hosts.signatures import Signature, has_blkid, read_signature
+from volbench.engine.hosts.signatures import Signature, read_signature
 from volbench.execute.protocol import Executor
 from volbench.units import format_capacity
 
@@ -49,14 +49,14 @@ class Part:
         name: empty for the whole device, such as ``partition 2 (1m at 8m)`` otherwise.
         node: its device node; that of the disk for a partition that the kernel has not scanned.
         signature: what is on it.
-        has_data: whether there is data that is no known signature.
+        is_unidentified: whether there is data, on a host without blkid, that is no known signature.
         siblings: number of devices of its btrfs; 1 for other content.
     """
 
     name: str
     node: str
     signature: Signature
-    has_data: bool = False
+    is_unidentified: bool = False
     siblings: int = 1
 
     def __str__(self) -> str:
@@ -78,12 +78,9 @@ class Content:
 
     Attributes:
         parts: the device itself, then its partitions.
-        has_blkid: whether its host has blkid; without it, only the content listed in
-            `magic_bytes` is recognised.
     """
 
     parts: tuple[Part, ...]
-    has_blkid: bool = True
 
     def __str__(self) -> str:
         """Return a description; empty when the device could not be examined."""
@@ -111,8 +108,8 @@ class Content:
 
     @property
     def is_unidentified(self) -> bool:
-        """Whether it holds data, on a host without blkid, that is no known signature."""
-        return not self.has_blkid and any(part.has_data for part in self.parts)
+        """Whether it holds data that cannot be identified."""
+        return any(part.is_unidentified for part in self.parts)
 
     @property
     def mark(self) -> str:
@@ -132,13 +129,12 @@ def content_of(executor: Executor, path: str) -> Content:
 
 def read_content(executor: Executor, device: BlockDevice) -> Content:
     """Return the content of a block device and of its partitions, scanned or not."""
-    may_ask = has_blkid(executor)
     try:
         whole = _Region(executor, device.node, 0, size_bytes(executor, device))
         table = read_table(whole.read, whole.size_bytes)
-        first = _examine(whole, "", has_blkid=may_ask)
+        first = _examine(whole, "")
     except _UnreadableError:
-        return Content((Part("", device.node, Signature()),), may_ask)
+        return Content((Part("", device.node, Signature()),))
     if table.kind and not first.signature.mark:
         first = replace(first, signature=replace(first.signature, table=table.kind))
     scanned = {
@@ -152,14 +148,14 @@ def read_content(executor: Executor, device: BlockDevice) -> Content:
         for region in table.regions
         if region.offset not in scanned
     ]
-    parts = (_examined(executor, *place, has_blkid=may_ask) for place in places)
-    return Content((first, *parts), may_ask)
+    parts = (_examined(executor, *place) for place in places)
+    return Content((first, *parts))
 
 
 def read_whole(executor: Executor, device: BlockDevice) -> Part:
     """Return what is on a block device as a whole, without its partitions."""
     size = size_bytes(executor, device)
-    return _examined(executor, "", device.node, 0, size, has_blkid=has_blkid(executor))
+    return _examined(executor, "", device.node, 0, size)
 
 
 def _name_of(region: Region) -> str:
@@ -169,28 +165,25 @@ def _name_of(region: Region) -> str:
     )
 
 
-def _examined(
-    executor: Executor, name: str, node: str, offset: int, size: int, *, has_blkid: bool
-) -> Part:
+def _examined(executor: Executor, name: str, node: str, offset: int, size: int) -> Part:
     try:
-        return _examine(_Region(executor, node, offset, size), name, has_blkid=has_blkid)
+        return _examine(_Region(executor, node, offset, size), name)
     except _UnreadableError:
         return Part(name, node, Signature())
 
 
-def _examine(region: _Region, name: str, *, has_blkid: bool) -> Part:
+def _examine(region: _Region, name: str) -> Part:
     """Return what blkid finds, or what the magic bytes show where it finds nothing."""
     part = (region.offset, region.size_bytes) if region.offset else None
-    signature = Signature(known=True)
-    if has_blkid:
-        signature = read_signature(region.executor, region.node, part=part)
+    by_blkid = read_signature(region.executor, region.node, part=part)
+    signature = by_blkid or Signature(known=True)
     magic = find_magic(region.read, region.size_bytes)
     if signature.known and not signature.ambivalent and not signature.type and magic:
         kind, usage = next(iter(magic.items()))
         signature = replace(signature, type=kind, usage=usage)
     siblings = btrfs_devices(region.read) if signature.type == "btrfs" else 1
-    has_data = not region.is_blank and not signature.mark
-    return Part(name, region.node, signature, has_data=has_data, siblings=siblings)
+    is_unidentified = by_blkid is None and not region.is_blank and not signature.mark
+    return Part(name, region.node, signature, is_unidentified=is_unidentified, siblings=siblings)
 
 
 class _Region:

@@ -241,11 +241,13 @@ def check_job_files(host: ConnectedHost, runs: Sequence[Run], *, name: str) -> N
 def _check_in(place: str, host: ConnectedHost, runs: Sequence[Run]) -> None:
     """Check job files in a folder of the host."""
     jobs: dict[str, Run] = {}
+    written: dict[str, str] = {}
     texts = {render(run): run for run in reversed(runs) if run.tool is Tool.FIO}
     for number, (text, run) in enumerate(reversed(texts.items())):
         path = f"{place}/{number}.fio"
-        host.executor.write_text(path, without_references(text))
+        written[path] = without_references(text)
         jobs[path] = run
+    host.executor.write_texts(written)
     paths = list(jobs)
     for start in range(0, len(paths), _MAX_JOB_FILES):
         rejected = _first_rejected(host, paths[start : start + _MAX_JOB_FILES])

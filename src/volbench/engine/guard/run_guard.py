@@ -29,7 +29,7 @@ from volbench.model.campaign.planned_run import Run
 from volbench.model.campaign.target import VolumeKind
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.provenance import VolumeFacts
-from volbench.units import format_size
+from volbench.units import format_capacity, format_size
 
 RESERVE_BYTES = 64 * 1024**2
 """Free space always reserved for other programs on the file system."""
@@ -193,7 +193,7 @@ def describe_device(facts: VolumeFacts, *, host: str) -> str:
     """Return the facts to show before a device is overwritten, one per line."""
     size = "unknown"
     if facts.size_bytes is not None:
-        size = f"{format_size(facts.size_bytes)} ({facts.size_bytes} bytes)"
+        size = f"{format_capacity(facts.size_bytes)} ({facts.size_bytes} bytes)"
     lines = {
         "host": host,
         "device": facts.target if facts.target == facts.path else f"{facts.target} -> {facts.path}",

@@ -37,6 +37,10 @@ class Log(Protocol):
         """Append an entry."""
 
 
+_MAX_PATHS = 50
+"""Files of a run looked at together; more are looked at one by one."""
+
+
 class Scratch:
     """Scratch files of one campaign on one machine, shared by its clients.
 
@@ -277,3 +281,11 @@ def _in_folder(run: Run, folder: str) -> Run:
     """Return a run whose files are in a private folder of its volume."""
     volume = run.volume.model_copy(update={"private_folder": posixpath.basename(folder)})
     return run.model_copy(update={"volume": volume})
+
+
+def paths_before(run: Run, *, key: str) -> list[str]:
+    """Return the paths that are looked at before a run, for `Executor.snapshot`."""
+    target, files = run.volume.target, planned_files(run)[:_MAX_PATHS]
+    folder = f"{target.rstrip('/')}/volbench-{key}"
+    placed = (f"{folder}{path.removeprefix(target)}" for path in files)
+    return [path for path in (target, *files, folder, *placed) if path.startswith("/")]

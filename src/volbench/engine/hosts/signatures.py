@@ -51,30 +51,30 @@ class Signature:
         return " ".join(filter(None, (self.type, self.table, self.uuids)))
 
 
-def has_blkid(executor: Executor) -> bool:
-    """Return whether a machine has blkid."""
-    return executor.which(_BLKID) is not None
-
-
 def read_signature(
     executor: Executor, node: str, *, part: tuple[int, int] | None = None
-) -> Signature:
+) -> Signature | None:
     """Return the signature that blkid reads from a device, bypassing its cache.
 
     Args:
         executor: the machine.
         node: the device.
         part: offset and length in bytes of the part to examine; None for the whole device.
+
+    Returns:
+        None without the blkid of util-linux: that of busybox knows no ``-p``, and prints nothing.
     """
     blkid = executor.which(_BLKID)
     if blkid is None:
-        return Signature()
+        return None
     span = [] if part is None else ["-O", str(part[0]), "-S", str(part[1])]
     done = executor.run([blkid, "-p", "-o", "export", *span, node])
     if done.exit_status == _AMBIVALENT:
         return Signature(known=True, ambivalent=True)
     if done.exit_status == _NOTHING_FOUND and not done.stderr.strip():
         return Signature(known=True)
+    if not done.exit_status and not done.stdout.strip():
+        return None
     if done.exit_status:
         return Signature()
     tags = dict(line.partition("=")[::2] for line in done.stdout.splitlines())

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from volbench.execute.protocol import Executor, Process
-from volbench.store.archive import sync_files, write_atomic
+from volbench.store.atomic_files import sync_files, write_atomic
 from volbench.store.layout import RunFolder
 
 
@@ -26,9 +26,9 @@ class RunDirectory:
     def __init__(self, executor: Executor, folder: RunFolder, *, name: str = "") -> None:
         self.executor = executor
         self.folder = folder
-        self._name = name
         self.path = executor.make_work_folder(str(folder.path), name=name)
         self._unsynced: list[Path] = []
+        self._unsent: dict[str, str] = {}
 
     @property
     def is_here(self) -> bool:
@@ -46,35 +46,47 @@ class RunDirectory:
         self._unsynced.clear()
 
     def put(self, name: str, text: str) -> None:
-        """Write a file for the process, with a copy in the campaign."""
+        """Write a file for the process, with a copy in the campaign; `start` sends it."""
         self.keep(self.folder.path / name, text)
         if not self.is_here:
-            self.executor.write_text(self.path_of(name), text)
+            self._unsent[self.path_of(name)] = text
 
     def make_folder(self, name: str) -> None:
         """Create a folder that the controller can write to, even if the process runs as root."""
-        path = self.folder.path / name
-        path.mkdir(exist_ok=True)
+        (self.folder.path / name).mkdir(exist_ok=True)
         if not self.is_here:
-            self.executor.make_work_folder(str(path), name=f"{self._name}/{name}")
+            self._unsent[f"{self.path_of(name)}/"] = ""
 
     def path_of(self, name: str) -> str:
         """Return the path of a file on the machine."""
         return f"{self.path}/{name}"
 
-    def start(self, argv: Sequence[str], *, stderr: str, longest_s: float) -> Process:
-        """Start a program in the work folder.
+    def start(
+        self,
+        argv: Sequence[str],
+        *,
+        stderr: str,
+        longest_s: float,
+        followed: Sequence[str] = (),
+    ) -> Process:
+        """Start a program in the work folder, after its files were sent.
 
         Args:
             argv: program and arguments.
             stderr: name of the file for standard error.
             longest_s: time limit on another machine, enforced even without a controller.
+            followed: paths on the machine for `Process.first_line`.
 
         Raises:
             TransportError: it cannot be started.
         """
+        if self._unsent:
+            self.executor.write_texts(self._unsent)
+            self._unsent = {}
         path = self.path_of(stderr)
-        return self.executor.start(argv, cwd=self.path, stderr=path, longest_s=longest_s)
+        return self.executor.start(
+            argv, cwd=self.path, stderr=path, longest_s=longest_s, followed=followed
+        )
 
     def fetch(self) -> None:
         """Copy the process's files to the campaign, unless both folders are the same.

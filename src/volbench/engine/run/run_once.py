@@ -13,7 +13,7 @@ from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.run.process_watch import Watched, end_process, watch
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_outcome import RunOutcome, judge, separate_prerun_notes, write_status
-from volbench.engine.run.run_progress import LiveLatency, ProgressReporter, Watches
+from volbench.engine.run.run_progress import LiveLatency, ProgressReporter, Watches, counters_path
 from volbench.engine.run.secret_files import scrub, with_secrets
 from volbench.engine.run.stop_request import StopRequest
 from volbench.engine.run.tool_command import Command, command_of
@@ -138,7 +138,8 @@ def take_over_run(
     sampler = Sampler(attempt.directory)
     with ended_after(sampler):
         sampler.take_over(executor.find(sampler_handle) if sampler_handle else None)
-        watched = execution.watch(executor.find(handle), sampler)
+        process = executor.find(handle, followed=execution.followed)
+        watched = execution.watch(process, sampler)
     return execution.conclude(watched, started_utc=since_utc)
 
 
@@ -162,12 +163,22 @@ class _Execution:
         if self._attempt.gate is not None:
             self._attempt.gate.open_for(self._attempt.directory)
 
+    @property
+    def followed(self) -> tuple[str, ...]:
+        """Files whose first lines are reported while the process runs."""
+        attempt = self._attempt
+        gate = () if attempt.gate is None else attempt.gate.followed
+        return (*gate, *([] if attempt.device is None else [counters_path(attempt.device)]))
+
     def start(self, sampler: Sampler) -> Process:
         """Start the process and record it; end it if the record cannot be written."""
         attempt = self._attempt
         argv = with_secrets(attempt.directory, attempt.run, self.command.argv, attempt.secrets)
         process = attempt.directory.start(
-            argv, stderr=self.command.stderr, longest_s=attempt.longest_s
+            argv,
+            stderr=self.command.stderr,
+            longest_s=attempt.longest_s,
+            followed=self.followed,
         )
         try:
             attempt.on_start(process, sampler)
@@ -181,11 +192,14 @@ class _Execution:
     def watch(self, process: Process, sampler: Sampler) -> Watched:
         """Watch the process to its end, and the device until the end of write-back."""
         attempt, steady, executor = self._attempt, self._steady, self._attempt.host.executor
+        if attempt.gate is not None:
+            attempt.gate.follow(process)
+        read = process.first_line if process.handle else executor.read_text
         reporter = ProgressReporter(
             attempt.run,
             process,
             expected_s=self.command.expected_s,
-            watches=Watches(LiveLatency(executor, attempt.device), steady, attempt.gate),
+            watches=Watches(LiveLatency(read, attempt.device), steady, attempt.gate),
             listener=attempt.listener,
         )
         report = sampler.beside(reporter)
@@ -235,11 +249,12 @@ class _Execution:
 
 
 def _tidy(folder: RunFolder) -> None:
-    """Compress large logs, and remove what fio writes on its own about ``exec_prerun``."""
+    """Compress large logs, and remove empty ones of ``exec_prerun`` and of the sampler."""
     separate_prerun_notes(folder)
     compress_logs(folder.path, min_bytes=_LARGE_LOG_BYTES)
-    for path in folder.path.glob("*.prerun.txt"):
-        if not path.stat().st_size:
+    sampler_errors = folder.samples.with_suffix(".stderr")
+    for path in (*folder.path.glob("*.prerun.txt"), sampler_errors):
+        if path.is_file() and not path.stat().st_size:
             path.unlink()
 
 

@@ -17,8 +17,9 @@ from volbench.fio.results.validation import problems_of
 from volbench.ingest.run_files import STATUS_FORMAT, read_stderr
 from volbench.model.campaign.planned_run import Run, RunState
 from volbench.model.profile.profile_model import Tool
-from volbench.store.archive import write_atomic, write_bytes_atomic
+from volbench.store.atomic_files import write_atomic, write_bytes_atomic
 from volbench.store.layout import RunFolder
+from volbench.store.log_files import raw_checksums
 from volbench.store.small_files import read_text
 
 _MISMATCH = f"error {errno.EILSEQ}"
@@ -136,7 +137,7 @@ def write_status(
     started_utc: str,
     record: Mapping[str, object],
 ) -> None:
-    """Write status.json, the last file of a run.
+    """Write status.json, the last file of a run, with the checksums of the others.
 
     Args:
         folder: of the run.
@@ -158,4 +159,5 @@ def write_status(
         "argv": command.shown,
     }
     content |= {name: value for name, value in record.items() if value is not None}
+    content["files"] = raw_checksums(folder.path)
     write_atomic(folder.status, json.dumps(content, indent=1) + "\n")

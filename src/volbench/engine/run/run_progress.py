@@ -6,11 +6,12 @@ fio reports no latency while it runs; the kernel counts the device's without dis
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from volbench.engine.campaign.start_gate import WAITING, Gate
-from volbench.execute.protocol import Executor, Process
+from volbench.execute.protocol import Process
 from volbench.fio.results.status_lines import ProgressReader
 from volbench.model.campaign.event import Listener, Progress, RunProgress
 from volbench.model.campaign.planned_run import Run
@@ -22,20 +23,29 @@ if TYPE_CHECKING:
 _READS, _READ_TICKS, _WRITES, _WRITE_TICKS = 0, 3, 4, 7
 
 
+def counters_path(number: tuple[int, int]) -> str:
+    """Return the path of a block device's counters."""
+    return f"/sys/dev/block/{number[0]}:{number[1]}/stat"
+
+
 class LiveLatency:
     """Mean latency of a block device between two readings of its counters.
 
     Args:
-        executor: the machine.
+        read: returns the first line of a file of the machine.
         number: major and minor of the device; None for a volume without one.
         interval_s: minimum time between two readings.
     """
 
     def __init__(
-        self, executor: Executor, number: tuple[int, int] | None, *, interval_s: float = 1.0
+        self,
+        read: Callable[[str], str | None],
+        number: tuple[int, int] | None,
+        *,
+        interval_s: float = 1.0,
     ) -> None:
-        self._executor = executor
-        self._path = None if number is None else f"/sys/dev/block/{number[0]}:{number[1]}/stat"
+        self._read = read
+        self._path = None if number is None else counters_path(number)
         self._interval_s = interval_s
         self._read_s = 0.0
         self._before = self._counters()
@@ -51,7 +61,7 @@ class LiveLatency:
 
     def _counters(self) -> tuple[int, int] | None:
         """Return the number of I/Os and milliseconds so far."""
-        text = None if self._path is None else self._executor.read_text(self._path)
+        text = None if self._path is None else self._read(self._path)
         fields = [int(word) for word in (text or "").split() if word.isdecimal()]
         if len(fields) <= _WRITE_TICKS:
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from volbench.errors import InputError
 from volbench.model.campaign.planned_run import Run
 from volbench.model.campaign.run_secrets import missing_secrets, variables_of
 from volbench.model.profile.secret_values import mask_text
-from volbench.store.archive import write_atomic
+from volbench.store.atomic_files import write_atomic
 from volbench.store.layout import JOB_FILE
 
 _FOLDER, _FILE = ".secrets", "values"
@@ -18,7 +19,8 @@ _SCRIPT = (
     'while IFS= read -r l; do export "$l"; done <"$1/values" && rm -rf -- "$1" && shift && '
     'exec "$@"'
 )
-"""Start a program with variables from a file, which is removed first: its folder, program."""
+"""Start a program with variables from a file, which is removed first: its folder, as seen from the
+working directory, and the program."""
 
 _LOGS = frozenset({".log", ".zst"})
 """Endings of files without texts; the job file refers to its secrets by name."""
@@ -44,7 +46,7 @@ def with_secrets(
     directory.executor.make_private_folder(folder)
     lines = [f"{name}={secrets[name]}\n" for name in names]
     directory.executor.write_text(f"{folder}/{_FILE}", "".join(lines))
-    return ["sh", "-c", _SCRIPT, "secrets", folder, *argv]
+    return ["sh", "-c", _SCRIPT, "secrets", _FOLDER, *argv]
 
 
 def scrub(folder: Path, run: Run) -> None:
@@ -55,6 +57,7 @@ def scrub(folder: Path, run: Run) -> None:
     """
     if not variables_of(run) or not folder.is_dir():
         return
+    shutil.rmtree(folder / _FOLDER, ignore_errors=True)  # of a run that did not start
     for path in folder.iterdir():
         if path.is_file() and path.suffix not in _LOGS and path.name != JOB_FILE:
             text = path.read_text(encoding="utf-8", errors="replace")

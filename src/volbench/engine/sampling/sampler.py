@@ -182,8 +182,8 @@ class Sampler:
         self._process = None
 
     def tidy(self) -> None:
-        """Remove the sampler's standard error file when it is empty."""
-        if not self._stderr():
+        """Remove the sampler's standard error file when it is empty; a fetched one later."""
+        if self._directory.is_here and not self._stderr():
             self._directory.executor.remove(self._directory.path_of(self._errors))
 
     def _stderr(self) -> str:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from volbench.errors import ConnectError, DeadlineError
+from volbench.errors import ConnectError, DeadlineError, VolbenchError
 
 Sink = Callable[[bytes], None]
 """Receives standard output in chunks, as it arrives."""
-
-Input = bytes | Iterable[bytes]
-"""Standard input: bytes, or chunks from an iterator that may block in its own thread."""
 
 
 @dataclass(frozen=True)
@@ -70,25 +67,45 @@ class CommandEnd:
     stderr: bytes
 
 
+OnEnd = Callable[[CommandEnd | VolbenchError], None]
+"""Receives the end of a kept command, or the reason why it cannot be observed; at most once."""
+
+
+class Stream(Protocol):
+    """A running command whose input stays open."""
+
+    def send(self, data: bytes) -> None:
+        """Write to its standard input.
+
+        Raises:
+            ConnectError: the connection is broken.
+        """
+
+    def close(self, *, in_doubt: bool = False) -> None:
+        """End it without a further call of its receivers.
+
+        Args:
+            in_doubt: whether the connection itself may be dead.
+        """
+
+
 class Channel(Protocol):
     """Command execution on one host; thread-safe.
 
     Attributes:
         host: host name.
-        poll_s: interval in seconds between polls of a running program, depending on their cost.
     """
 
     host: str
-    poll_s: float
 
     def execute(
-        self, argv: Sequence[str], stdin: Input, sink: Sink, *, limit: TimeLimit
+        self, argv: Sequence[str], stdin: bytes, sink: Sink, *, limit: TimeLimit
     ) -> CommandEnd:
         """Run a command once, to completion.
 
         Args:
             argv: program and arguments, which the channel quotes if a login shell parses them.
-            stdin: standard input; chunks are sent as they become available.
+            stdin: standard input.
             sink: receives standard output.
             limit: time after which the command is abandoned.
 
@@ -96,6 +113,22 @@ class Channel(Protocol):
             DeadlineError: the limit was exceeded.
             ConnectError: see `connection_lost`.
             TransportError: the command cannot be run, or ended without an exit status.
+        """
+
+    def open(
+        self, argv: Sequence[str], on_output: Sink, on_end: OnEnd, *, limit: TimeLimit
+    ) -> Stream:
+        """Start a command that runs until its input is closed.
+
+        Args:
+            argv: program and arguments, which the channel quotes if a login shell parses them.
+            on_output: receives standard output; called by a thread shared with other hosts, so it
+                must not block.
+            on_end: receives its end.
+            limit: time limit of the start.
+
+        Raises:
+            TransportError: the command cannot be started.
         """
 
     def close(self) -> None:

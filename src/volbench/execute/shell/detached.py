@@ -6,29 +6,31 @@ host needs only a POSIX shell and coreutils or busybox.
 
 from __future__ import annotations
 
+import math
 import signal
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from math import ceil
 from typing import Protocol
 
-from volbench.errors import TransportError
+from volbench.errors import TransportError, VolbenchError
 from volbench.execute.protocol import Completed
+from volbench.execute.session.frames import Frame
+from volbench.execute.session.kept_shell import OnEnd, OnFrame, Session
+from volbench.execute.session.program_state import ProgramState
+from volbench.execute.shell.channel import TimeLimit
 from volbench.execute.shell.retry import PATIENCE_S
 
 LAUNCH_TIMEOUT_S = 30.0
 STATE_TIMEOUT_S = 20.0
-LOST_STATUS = -signal.SIGKILL
-"""Exit status if the exit was not observed, after a reboot or SIGKILL."""
+"""Time without a message after which the session counts as broken; the host sends one a second."""
 
-
-_LOST = {
-    "reboot": "its host rebooted",
-    "died": "it was killed together with its parent, or its exit status could not be written",
-    "none": "it was never started, or its control folder was removed",
-}
+_SILENCE = TimeLimit("the watch of a program", STATE_TIMEOUT_S, of_silence=True)
+_TRY_S = 1.0
+_START_TICKS = 300
+""" `watch.sh` waits this long for a program that is being launched: 30 s."""
 
 
 class CommandRunner(Protocol):
@@ -41,6 +43,11 @@ class CommandRunner(Protocol):
 
     def read_text(self, path: str) -> str | None:
         """Return the text of a file, or None if unreadable."""
+
+    def subscribe(
+        self, arguments: Sequence[str], on_frame: OnFrame, on_end: OnEnd, *, sudo: bool
+    ) -> Session:
+        """Start to push the state of a detached program; see `KeptShell.subscribe`."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +77,7 @@ def launch(runner: CommandRunner, order: LaunchOrder, *, sudo: bool = False) -> 
     """
     paths = order.control, order.cwd, order.stderr
     done = runner.run(
-        [*_script("launch"), *paths, str(ceil(order.longest_s)), *order.argv],
+        [*_script("launch"), *paths, str(math.ceil(order.longest_s)), *order.argv],
         timeout_s=LAUNCH_TIMEOUT_S,
         sudo=sudo,
     )
@@ -91,39 +98,48 @@ def launch(runner: CommandRunner, order: LaunchOrder, *, sudo: bool = False) -> 
 class DetachedProcess:
     """A launched program, possibly of an earlier controller.
 
-    Signals require the same user, so a program started by sudo is also polled and signalled by
-    sudo.
+    Its host pushes what happens to it. Signals require the same user, so a program started by sudo
+    is also watched and signalled by sudo.
 
     Args:
         runner: its host.
         control: path of the control folder.
-        poll_s: poll interval in seconds.
         sudo: whether it was started by sudo.
+        is_new: whether it is about to be launched, so that it counts as running.
+        followed: files whose first lines are pushed when they change.
     """
 
     def __init__(
-        self, runner: CommandRunner, control: str, *, poll_s: float, sudo: bool = False
+        self,
+        runner: CommandRunner,
+        control: str,
+        *,
+        sudo: bool = False,
+        is_new: bool = False,
+        followed: Sequence[str] = (),
     ) -> None:
         self._runner = runner
         self._control = control
-        self._poll_s = poll_s
         self._sudo = sudo
-        self._polled_s = -poll_s
+        self._followed = tuple(followed)
+        self._patience = _START_TICKS if is_new else 0
+        self._state = ProgramState(is_known=is_new)
+        self._changed = threading.Condition()
+        self._session: Session | None = None
         self._responded_s = time.monotonic()
-        self._offset = 0
-        self._unread: list[str] = []
-        self._status: int | None = None
+        self._tried_s = -math.inf
+        self._refused: VolbenchError | None = None
         self._pid = 0
-        self._lost = ""
+        self.on_change: Callable[[], None] | None = None
 
     @property
     def lost(self) -> str:
         """Reason why its exit was not observed; empty otherwise."""
-        return _LOST.get(self._lost, self._lost)
+        return self._state.lost
 
     @property
     def silent_s(self) -> float:
-        """Seconds since the last response of its host."""
+        """Seconds since the last message about it."""
         return time.monotonic() - self._responded_s
 
     @property
@@ -141,27 +157,37 @@ class DetachedProcess:
 
     def skip_output(self, count: int) -> None:
         """Skip the first bytes of the output, which an earlier controller has read."""
-        self._offset = count
+        self._state.offset = count
+
+    def first_line(self, path: str) -> str | None:
+        """Return the first line of a followed file as last pushed; None if empty or missing."""
+        return self._state.lines.get(self._followed.index(path) + 1) or None
 
     def poll(self) -> int | None:
         """Return the exit status (negative: signal number), or None while the program runs."""
-        if self._status is None and time.monotonic() - self._polled_s >= self._poll_s:
-            self._update()
-        return self._status
+        self.watch()
+        if not self._state.is_known:
+            with self._changed:
+                self._changed.wait_for(
+                    lambda: self._state.is_known or self._session is None, STATE_TIMEOUT_S
+                )
+        return self._state.status
 
     def read_output(self) -> str:
         """Return the standard output since the last call."""
         self.poll()
-        text = "".join(self._unread)
-        self._unread.clear()
-        return text
+        with self._changed:
+            return self._state.take_output()
 
     def signal(self, number: int) -> None:
         """Send a signal, if the program is running."""
-        if self._status is None:
+        if self._state.status is None:
             name = signal.Signals(number).name.removeprefix("SIG")
-            self._run("signal", name)
-            self._polled_s = -self._poll_s
+            self._runner.run(
+                [*_script("signal"), self._control, name],
+                timeout_s=STATE_TIMEOUT_S,
+                sudo=self._sudo,
+            )
 
     def wait(self, timeout_s: float) -> int | None:
         """Return the exit status, or None if the program still runs after `timeout_s`."""
@@ -170,47 +196,53 @@ class DetachedProcess:
             left_s = deadline_s - time.monotonic()
             if left_s <= 0:
                 return None
-            due_s = self._polled_s + self._poll_s - time.monotonic()
-            time.sleep(min(left_s, max(due_s, 0.01)))
-        return self._status
+            with self._changed:
+                self._changed.wait_for(lambda: self._state.status is not None, min(left_s, _TRY_S))
+        return self._state.status
 
-    def _run(self, script: str, argument: str) -> Completed:
-        return self._runner.run(
-            [*_script(script), self._control, argument], timeout_s=STATE_TIMEOUT_S, sudo=self._sudo
-        )
+    def watch(self) -> None:
+        """Subscribe, or again after a broken session; a temporarily unreachable host is retried.
 
-    def _update(self) -> None:
-        """Update the state; a temporarily unreachable host leaves it unchanged."""
-        try:
-            done = self._run("state", str(self._offset))
-        except TransportError as error:
-            self._polled_s = time.monotonic()
-            if not error.transient or self._polled_s - self._responded_s > PATIENCE_S:
-                raise
+        Raises:
+            TransportError: the host has been unreachable for too long, or sends nonsense.
+        """
+        if self._state.status is not None:
             return
-        self._polled_s = self._responded_s = time.monotonic()
-        state, length, output = (*done.stdout.split("\n", 2), "", "")[:3]
-        if done.exit_status or not length.isdecimal():
-            raise TransportError(
-                f"the state of {self._control} cannot be read on {self._runner.host}: "
-                f"{done.stderr.strip() or done.stdout.strip() or 'no response'}",
-                hint="check that host, then continue with: volbench resume DIR",
-                context={"host": self._runner.host},
+        if self._refused is not None:
+            raise self._refused
+        if self._session is not None and self._session.error is None:
+            if time.monotonic() - max(self._responded_s, self._tried_s) < STATE_TIMEOUT_S:
+                return
+            self._session.close(_SILENCE.exceeded(self._runner.host), in_doubt=True)
+        if time.monotonic() - self._tried_s < _TRY_S:
+            return
+        self._tried_s = time.monotonic()
+        numbers = str(self._state.offset), str(self._patience)
+        arguments = self._control, *numbers, *self._followed
+        try:
+            self._session = self._runner.subscribe(
+                arguments, self._take, self._lose, sudo=self._sudo
             )
-        self._offset = int(length)
-        self._unread.append(output)
-        word, _, detail = state.partition(" ")
-        if word == "done":
-            self._status = _exit_status(detail)
-        elif word in {"lost", "none"}:
-            self._lost = detail or word
-            self._status = LOST_STATUS
+        except TransportError as error:
+            if not error.transient or self.silent_s > PATIENCE_S:
+                raise
 
+    def _take(self, frame: Frame) -> None:
+        """Process a pushed message; called by the channel's reader."""
+        with self._changed:
+            self._responded_s = time.monotonic()
+            self._state.take(frame)
+            self._changed.notify_all()
+        if self.on_change is not None and frame.kind != "h":
+            self.on_change()
 
-def _exit_status(text: str) -> int:
-    """Convert a shell's exit status to that of `Process`: 128 + signal becomes negative."""
-    status = int(text) if text.strip().isdecimal() else 1
-    return 128 - status if status in {128 + number for number in (9, 15)} else status
+    def _lose(self, error: VolbenchError) -> None:
+        """Note that the session has ended; the program continues."""
+        with self._changed:
+            self._session = None
+            if not error.transient:
+                self._refused = error
+            self._changed.notify_all()
 
 
 def _script(name: str) -> list[str]:

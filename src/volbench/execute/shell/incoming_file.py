@@ -17,7 +17,7 @@ from typing import Self
 from volbench.errors import ArchiveError, TransferError
 
 _HEADER_LIMIT_BYTES = 200
-_GZIP_WINDOW = 16 + zlib.MAX_WBITS
+GZIP_WINDOW = 16 + zlib.MAX_WBITS
 """Window bits with 16 added, so that zlib expects a gzip header (zlib manual, inflateInit2)."""
 
 
@@ -123,7 +123,7 @@ class Incoming:
                 hint="the host needs sha256sum, of coreutils or busybox",
                 context={"path": self._name},
             )
-        self._inflate = zlib.decompressobj(_GZIP_WINDOW) if encoding == "gzip" else None
+        self._inflate = zlib.decompressobj(GZIP_WINDOW) if encoding == "gzip" else None
 
     def _check_header_length(self) -> None:
         if len(self._header) > _HEADER_LIMIT_BYTES:

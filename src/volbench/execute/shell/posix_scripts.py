@@ -71,9 +71,6 @@ REMOVE_FOLDER = (
 )
 """Remove an empty directory: path, sudo or empty."""
 
-CLOCK = "echo ready; while read -r x; do date +%s.%N; done; exit 0"
-"""Print the time for each line of standard input."""
-
 REMOVE = (
     'if [ "$2" ] && ! rm -f -- "$1" 2>/dev/null; then sudo -n -- rm -f -- "$1"; exit $?; fi; '
     'rm -f -- "$1"; exit $?'
@@ -93,7 +90,16 @@ The base is removed too if it is volbench's own and empty."""
 FOLDER = '{ mkdir -p -- "$1" 2>/dev/null || mkdir -p -- "$1"; } && cd -- "$1" && pwd -P'
 """Create a directory; a parent that is removed meanwhile is created again."""
 
-FILES = 'cd -- "$1" && find . -type f -print | sort; exit $?'
+_FILE = (
+    'for f do n=$(wc -c <"$f") && h=$(sha256sum <"$f") || exit 97; '
+    'echo "$(printf %s "$f" | base64 -w 0) $((n)) ${h%% *}"; head -c "$((n))" "$f" || exit 97; done'
+)
+FILES = (
+    'cd -- "$1" || exit 97; z=cat; if [ "$2" ] && command -v gzip >/dev/null; then echo gzip; '
+    'z="gzip -1c"; else echo plain; fi; '
+    f"{{ find . -type f -exec sh -c '{_FILE}' sh {{}} + && echo end; }} | $z; exit $?"
+)
+"""Print all files of a folder in one stream: path, gzip or empty; see `incoming_folder`."""
 
 EXCLUSIVE = (
     f"{_SUDO}"
@@ -133,6 +139,15 @@ WRITE = (
     'mv -f -- "$t" "$1" || { rm -f -- "$t"; exit 97; }; exit 0'
 )
 """Write standard input to a file atomically: path, random suffix, SHA-256."""
+
+WRITE_ALL = (
+    't=.$1.tmp; shift; while [ $# -gt 0 ]; do case $1 in */) mkdir -p -- "$1" || exit 97; shift 3; '
+    'continue;; esac; mkdir -p -- "${1%/*}" || exit 97; '
+    'printf %s "$2" | dd of="$1$t" bs=65536 conv=fsync || { rm -f -- "$1$t"; exit 97; }; '
+    f'if [ "$(sha256sum <"$1$t")" != "$3  -" ]; then rm -f -- "$1$t"; exit {DAMAGED}; fi; '
+    'mv -f -- "$1$t" "$1" || { rm -f -- "$1$t"; exit 97; }; shift 3; done; exit 0'
+)
+"""Write files atomically: random suffix, then path, text and SHA-256 of each; folders end in /."""
 
 FETCH = (
     '[ -f "$1" ] && [ -r "$1" ] || { [ -e "$1" ] || echo "No such file or directory" >&2; '

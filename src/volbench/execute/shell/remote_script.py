@@ -7,11 +7,11 @@ start-up files, is dropped. A missing marker means that the login shell did not 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from volbench.errors import TransportError
-from volbench.execute.shell.channel import Channel, Input, Sink, TimeLimit
+from volbench.execute.shell.channel import Channel, Sink, TimeLimit
 
 _PREAMBLE_LIMIT_BYTES = 64 * 1024
 _OUTPUT_LIMIT_BYTES = 256 * 1024**2
@@ -40,7 +40,7 @@ class ScriptCall:
     script: str
     arguments: tuple[str, ...]
     name: str
-    stdin: Input = b""
+    stdin: bytes = b""
     timeout_s: float = 60.0
     silence_s: float | None = None
     repeatable: bool = True
@@ -104,7 +104,7 @@ class _AfterMark:
         return self._before.decode("utf-8", "replace").strip()
 
 
-class _Collected:
+class Collected:
     """Sink that collects the output, up to a limit."""
 
     def __init__(self) -> None:
@@ -121,6 +121,11 @@ class _Collected:
             )
         self.parts.append(part)
 
+    @property
+    def content(self) -> bytes:
+        """All chunks so far."""
+        return b"".join(self.parts)
+
 
 def script_argv(script: str, mark: str, *arguments: str) -> list[str]:
     """Return the command that runs a script with arguments.
@@ -129,12 +134,21 @@ def script_argv(script: str, mark: str, *arguments: str) -> list[str]:
         TransportError: an argument contains a NUL byte.
     """
     argv = ["sh", "-c", _BEGIN + script, "sh", mark, *arguments]
-    if any("\0" in word for word in argv):
+    check_words(argv)
+    return argv
+
+
+def check_words(words: Sequence[str]) -> None:
+    """Check that a shell can receive some words.
+
+    Raises:
+        TransportError: a word contains a NUL byte.
+    """
+    if any("\0" in word for word in words):
         raise TransportError(
             "a command that contains a NUL byte cannot be sent",
             hint="correct the name or argument",
         )
-    return argv
 
 
 def call_script(
@@ -151,7 +165,7 @@ def call_script(
         TransportError: the script could not be run to completion.
     """
     mark = f"volbench-{secrets.token_hex(8)}"
-    collected = _Collected()
+    collected = Collected()
     marked = _AfterMark(mark.encode(), collected if call.sink is None else call.sink(), on_output)
     argv = script_argv(call.script, mark, *call.arguments)
     end = channel.execute(argv, call.stdin, marked, limit=call.limit)
@@ -165,4 +179,4 @@ def call_script(
             context={"host": channel.host},
         )
     stderr = (errors if found else before).decode("utf-8", "replace")
-    return ScriptAnswer(end.status, b"".join(collected.parts), stderr, mark)
+    return ScriptAnswer(end.status, collected.content, stderr, mark)

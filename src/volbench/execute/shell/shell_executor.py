@@ -15,9 +15,9 @@ from pathlib import PurePosixPath
 
 from volbench.errors import AuthError, TransportError
 from volbench.execute.protocol import FOREVER_S, ClockReading, Completed
+from volbench.execute.session.kept_shell import OnEnd, OnFrame, Session
 from volbench.execute.shell import posix_scripts
 from volbench.execute.shell.channel import Channel
-from volbench.execute.shell.clock_dialogue import ClockDialogue
 from volbench.execute.shell.detached import DetachedProcess, LaunchOrder, launch
 from volbench.execute.shell.remote_script import ScriptAnswer, ScriptCall
 from volbench.execute.shell.retry import Patience, retry
@@ -95,7 +95,13 @@ class ShellExecutor(ShellFiles):
         )
 
     def start(
-        self, argv: Sequence[str], *, cwd: str, stderr: str, longest_s: float = FOREVER_S
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str,
+        stderr: str,
+        longest_s: float = FOREVER_S,
+        followed: Sequence[str] = (),
     ) -> DetachedProcess:
         """Start a program in its own session, with standard error redirected to the file `stderr`.
 
@@ -108,15 +114,20 @@ class ShellExecutor(ShellFiles):
         count = self._starts[stderr]
         control = self.handle_of(stderr) + (f".{count}" if count > 1 else "")
         by_sudo = self.needs_sudo(argv)
+        process = DetachedProcess(self, control, sudo=by_sudo, is_new=True, followed=followed)
+        process.watch()  # its messages follow the launch without a further round trip
         launch(self, LaunchOrder(argv, cwd, stderr, control, longest_s), sudo=by_sudo)
-        return self._process(control, sudo=by_sudo)
+        return process
 
-    def find(self, handle: str) -> DetachedProcess:
+    def find(self, handle: str, *, followed: Sequence[str] = ()) -> DetachedProcess:
         """Reattach to a program that an earlier controller started."""
-        return self._process(handle, sudo=bool(self._sudo))
+        return DetachedProcess(self, handle, sudo=bool(self._sudo), followed=followed)
 
-    def _process(self, control: str, *, sudo: bool) -> DetachedProcess:
-        return DetachedProcess(self, control, poll_s=self._channel.poll_s, sudo=sudo)
+    def subscribe(
+        self, arguments: Sequence[str], on_frame: OnFrame, on_end: OnEnd, *, sudo: bool
+    ) -> Session:
+        """Start to push the state of a detached program; see `KeptShell.subscribe`."""
+        return self._shell.subscribe(arguments, on_frame, on_end, sudo=sudo)
 
     def handle_of(self, stderr: str) -> str:
         """Return the control folder of the first program started with the file `stderr`."""
@@ -135,24 +146,15 @@ class ShellExecutor(ShellFiles):
         Raises:
             TransportError: the host does not respond.
         """
-
-        def attempt() -> tuple[ClockReading, ...]:
-            dialogue = ClockDialogue(count)
-            call = ScriptCall(
-                posix_scripts.CLOCK,
-                (),
-                "reading the clock",
-                stdin=dialogue.requests(),
-                sink=lambda: dialogue.take,
-                repeatable=False,
-            )
-            self._call(call)
-            return tuple(dialogue.readings)
-
-        return retry(attempt, may_repeat=lambda error: error.transient, patience=Patience(tries=3))
+        return retry(
+            lambda: self._shell.read_clock(count),
+            may_repeat=lambda error: error.transient,
+            patience=Patience(tries=3),
+        )
 
     def close(self) -> None:
         """Release the host; running programs continue."""
+        self._shell.close()
         self._channel.close()
 
     def _require_started(self, answer: ScriptAnswer, argv: Sequence[str], *, by_sudo: bool) -> None:

@@ -7,14 +7,10 @@ import os
 import posixpath
 import re
 import secrets
-import time
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from volbench.errors import (
-    ArchiveError,
-    ConnectError,
-    DeadlineError,
     InputError,
     RefusedError,
     TransferError,
@@ -23,17 +19,18 @@ from volbench.errors import (
 )
 from volbench.execute.protocol import BLANK, EDGE_BYTES, FileStat
 from volbench.execute.shell import posix_scripts
-from volbench.execute.shell.channel import Channel
 from volbench.execute.shell.file_facts import ShellHeldDevice, parse_stat
 from volbench.execute.shell.incoming_file import Incoming
-from volbench.execute.shell.remote_script import ScriptAnswer, ScriptCall, call_script
-from volbench.execute.shell.retry import PATIENCE_S, Patience, retry
+from volbench.execute.shell.incoming_folder import IncomingFolder
+from volbench.execute.shell.remote_script import ScriptCall
+from volbench.execute.shell.retry import Patience, retry
+from volbench.execute.shell.shell_host import ShellHost
 from volbench.model.campaign.target import FileIdentity
 
-_WORK_FOLDER = ".volbench"
 _SILENCE_S = 60.0
 _DAMAGED = Patience(tries=3)
 _WRITE_S = 600.0
+_TEXTS_AT_ONCE = 50
 _ERRNO = re.compile(r"\[Errno \d+\] ([^:\n]+)")
 _WRITABLE_HINT = "check permissions and free space there"
 _READABLE_HINT = "check that it exists, and its permissions"
@@ -42,40 +39,17 @@ _READABLE_HINT = "check that it exists, and its permissions"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-class ShellFiles:
-    """The files of a host.
-
-    Args:
-        channel: channel to the host.
-        sudo: run fio and programs that access devices by ``sudo -n``.
-        work_folder: parent of the work folders on the host; empty for ``~/.volbench``.
-        patience: retry policy for an unreachable host.
-    """
-
-    def __init__(
-        self,
-        channel: Channel,
-        *,
-        sudo: bool = False,
-        work_folder: str = "",
-        patience: Patience | None = None,
-    ) -> None:
-        self.host = channel.host
-        self._channel = channel
-        self._sudo = "sudo" if sudo else ""
-        self._work_folder = work_folder or _WORK_FOLDER
-        self._patience = Patience() if patience is None else patience
-        self._responded_s = time.monotonic()
-
-    @property
-    def silent_s(self) -> float:
-        """Seconds since the last response of the host."""
-        return time.monotonic() - self._responded_s
+class ShellFiles(ShellHost):
+    """The files of a host; see `ShellHost` for the arguments."""
 
     def which(self, program: str) -> str | None:
         """Return the absolute path of a program, or None."""
-        answer = self._call(ScriptCall(posix_scripts.WHICH, (program,), f"finding {program}"))
-        return os.fsdecode(answer.stdout).removesuffix("\n") if answer.status == 0 else None
+        if program not in self._look_ahead.programs:
+            answer = self._call(ScriptCall(posix_scripts.WHICH, (program,), f"finding {program}"))
+            if answer.status:
+                return None
+            self._look_ahead.programs[program] = os.fsdecode(answer.stdout).removesuffix("\n")
+        return self._look_ahead.programs[program]
 
     def read_text(self, path: str) -> str | None:
         """Return the text of a file, or None if unreadable."""
@@ -219,12 +193,37 @@ class ShellFiles:
         """
         retry(lambda: self._write(path, data), may_repeat=_is_damage, patience=_DAMAGED)
 
+    def write_texts(self, files: Mapping[str, str]) -> None:
+        """Write small files atomically, creating their folders, in few requests.
+
+        Raises:
+            TransferError: the data was corrupted in transit.
+            TransportError: the host refused.
+        """
+        listed = list(files.items())
+        for first in range(0, len(listed), _TEXTS_AT_ONCE):
+            self._write_some(listed[first : first + _TEXTS_AT_ONCE])
+
+    def _write_some(self, files: Sequence[tuple[str, str]]) -> None:
+        words = (
+            word
+            for path, text in files
+            for word in (path, text, hashlib.sha256(text.encode()).hexdigest())
+        )
+        path = files[0][0]
+        arguments = (secrets.token_hex(4), *words)
+        call = ScriptCall(posix_scripts.WRITE_ALL, arguments, f"writing {path}")
+        retry(lambda: self._put(path, call), may_repeat=_is_damage, patience=_DAMAGED)
+
     def _write(self, path: str, data: bytes) -> None:
         arguments = path, secrets.token_hex(4), hashlib.sha256(data).hexdigest()
         name = f"writing {path}"
-        answer = self._call(
-            ScriptCall(posix_scripts.WRITE, arguments, name, stdin=data, timeout_s=_WRITE_S)
+        self._put(
+            path, ScriptCall(posix_scripts.WRITE, arguments, name, stdin=data, timeout_s=_WRITE_S)
         )
+
+    def _put(self, path: str, call: ScriptCall) -> None:
+        answer = self._call(call)
         if answer.status == posix_scripts.DAMAGED:
             raise TransferError(
                 f"{path} was damaged on the way to {self.host}",
@@ -284,18 +283,28 @@ class ShellFiles:
             TransportError: a file is unreadable on the host, or was corrupted in transit.
             ArchiveError: a local file cannot be written.
         """
-        call = ScriptCall(posix_scripts.FILES, (path,), f"listing {path}")
-        answer = self._require(call, f"{path} cannot be listed on", hint=_READABLE_HINT)
-        for name in os.fsdecode(answer.stdout).splitlines():
-            if not name.startswith("./") or ".." in name.split("/"):
-                raise TransferError(
-                    f"{self.host} lists a file outside {path}: {name!r}",
-                    hint="do not trust this host",
-                    context={"path": path, "host": self.host},
+        into = Path(folder)
+        retry(lambda: self._fetch_folder(path, into), may_repeat=_is_damage, patience=_DAMAGED)
+
+    def _fetch_folder(self, path: str, into: Path) -> None:
+        with IncomingFolder(self.host, path, into) as incoming:
+            call = ScriptCall(
+                posix_scripts.FILES,
+                (path, "gzip"),
+                f"fetching {path}",
+                silence_s=_SILENCE_S,
+                sink=incoming.restart,
+            )
+            answer = self._require(call, f"{path} cannot be fetched from", hint=_READABLE_HINT)
+            if answer.stderr.strip() and not incoming.is_whole:
+                raise self._refusal(
+                    f"{path} cannot be fetched from",
+                    answer,
+                    TransportError,
+                    path=path,
+                    hint=_READABLE_HINT,
                 )
-            into = Path(folder, name.removeprefix("./"))
-            _make_folder(into.parent)
-            self.fetch(posixpath.join(path, name), into)
+            incoming.check_whole()
 
     def remove_work_folder(self, path: str) -> None:
         """Remove a work folder recursively, including files owned by root.
@@ -311,67 +320,6 @@ class ShellFiles:
             error=VolbenchError,
         )
 
-    def wait_when_unreachable(self, *, unless: Callable[[], bool]) -> None:
-        """Extend the retry period for the case that the host becomes unreachable."""
-        self._patience = Patience(tries=10_000, begin_within_s=PATIENCE_S, unless=unless)
-
-    def _call(self, call: ScriptCall) -> ScriptAnswer:
-        """Run a script; retry transient errors if it is repeatable or was not sent."""
-
-        def may_repeat(error: TransportError) -> bool:
-            if isinstance(error, ConnectError):
-                return call.repeatable or not error.context.get("sent", True)
-            return call.repeatable and isinstance(error, DeadlineError | TransferError)
-
-        return retry(
-            lambda: call_script(self._channel, call, on_output=self._note_response),
-            may_repeat=may_repeat,
-            patience=self._patience,
-        )
-
-    def _note_response(self) -> None:
-        self._responded_s = time.monotonic()
-
-    def _require(
-        self,
-        call: ScriptCall,
-        problem: str,
-        *,
-        hint: str = "check the path and its permissions",
-        error: type[VolbenchError] = TransportError,
-    ) -> ScriptAnswer:
-        """Run a script and raise `error` if it fails."""
-        answer = self._call(call)
-        if answer.status:
-            raise self._refusal(problem, answer, error, path=call.arguments[0], hint=hint)
-        return answer
-
-    def _refusal(
-        self,
-        problem: str,
-        answer: ScriptAnswer,
-        error: type[VolbenchError],
-        *,
-        path: str,
-        hint: str = "check the path and its permissions",
-    ) -> VolbenchError:
-        return error(
-            f"{problem} {self.host}: {answer.reason}",
-            hint=hint,
-            context={"path": path, "host": self.host},
-        )
-
 
 def _is_damage(error: TransportError) -> bool:
     return isinstance(error, TransferError)
-
-
-def _make_folder(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ArchiveError(
-            f"{path} cannot be created: {error.strerror}",
-            hint="check permissions and free space, then continue with: volbench resume DIR",
-            context={"path": str(path)},
-        ) from error

@@ -13,7 +13,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import paramiko
 
@@ -82,7 +82,15 @@ class Connection:
 
     @contextmanager
     def channel(self, within_s: float) -> Iterator[paramiko.Channel]:
-        """Open a channel, closed on exit.
+        """Open a channel, closed on exit; see `open_channel`."""
+        channel = self.open_channel(within_s)
+        try:
+            yield channel
+        finally:
+            self.close_channel(channel)
+
+    def open_channel(self, within_s: float) -> paramiko.Channel:
+        """Open a channel, to be closed by `close_channel`.
 
         Args:
             within_s: remaining time of the command.
@@ -92,31 +100,27 @@ class Connection:
         """
         if not self._channels.acquire(timeout=within_s):
             raise _busy(self.host, f"no session became free in {within_s:g} s")
+        timeout_s = min(within_s, OPEN_S / 2 if self.in_doubt else OPEN_S)
         try:
-            timeout_s = min(within_s, OPEN_S / 2 if self.in_doubt else OPEN_S)
-            try:
-                channel = self._transports[-1].open_session(
-                    window_size=WINDOW_BYTES, timeout=timeout_s
-                )
-            except paramiko.ChannelException as error:  # the connection is fine
+            channel = self._transports[-1].open_session(window_size=WINDOW_BYTES, timeout=timeout_s)
+        except BaseException as error:
+            self._channels.release()
+            if isinstance(error, paramiko.ChannelException):  # the connection is fine
                 raise _busy(self.host, error.text) from error
-            except (paramiko.SSHException, EOFError, OSError) as error:
+            if isinstance(error, paramiko.SSHException | EOFError | OSError):
                 self.close()
                 raise connection_lost(self.host, str(error), sent=False) from error
-            self.in_doubt = False
-            try:
-                yield channel
-            finally:
-                self.close_channel(channel)
-        finally:
-            self._channels.release()
+            raise
+        self.in_doubt = False
+        return channel
 
     def close_channel(self, channel: paramiko.Channel) -> None:
         """Close a channel; if that hangs, close the connection."""
+        self._channels.release()
         if channel.closed:
             channel.close()  # releases its pipe
             return
-        closer = threading.Thread(target=channel.close, daemon=True)
+        closer = threading.Thread(target=_close_quietly, args=[channel], daemon=True)
         closer.start()
         closer.join(2.0)
         if closer.is_alive():
@@ -157,6 +161,12 @@ def connect(
         Connection(route.target.name, transports).close()
         raise
     return Connection(route.target.name, transports)
+
+
+def _close_quietly(channel: paramiko.Channel) -> None:
+    """Close a channel; on a connection that is broken already there is nothing to report."""
+    with suppress(OSError, EOFError, paramiko.SSHException):
+        channel.close()
 
 
 def _busy(host: str, reason: str) -> ConnectError:

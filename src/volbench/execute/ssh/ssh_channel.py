@@ -11,8 +11,9 @@ import re
 import select
 import shlex
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import TypeVar
 
 import paramiko
 
@@ -20,7 +21,7 @@ from volbench.errors import ConnectError, TransportError
 from volbench.execute.shell.channel import (
     CommandEnd,
     Countdown,
-    Input,
+    OnEnd,
     Sink,
     TimeLimit,
     connection_lost,
@@ -29,7 +30,10 @@ from volbench.execute.shell.retry import Patience
 from volbench.execute.shell.shell_executor import ShellExecutor
 from volbench.execute.ssh.connection import Connection
 from volbench.execute.ssh.connection_pool import ConnectionPool
+from volbench.execute.ssh.stream_reader import READER, KeptStream
 from volbench.model.campaign.host import Host
+
+T = TypeVar("T")
 
 _CHUNK_BYTES = 1024**2
 _NO_STATUS = -1
@@ -47,14 +51,12 @@ class SshChannel:
         pool: pool that contains the host.
     """
 
-    poll_s = 1.0
-
     def __init__(self, host: str, pool: ConnectionPool) -> None:
         self.host = host
         self._pool = pool
 
     def execute(
-        self, argv: Sequence[str], stdin: Input, sink: Sink, *, limit: TimeLimit
+        self, argv: Sequence[str], stdin: bytes, sink: Sink, *, limit: TimeLimit
     ) -> CommandEnd:
         """Run a command once, to completion, after reopening a dead connection.
 
@@ -64,14 +66,33 @@ class SshChannel:
             TransportError: the command cannot be sent, or ended without an exit status.
         """
         line = command_line(argv)
+        return self._attempt(lambda connection: _execute(connection, line, stdin, sink, limit))
+
+    def open(
+        self, argv: Sequence[str], on_output: Sink, on_end: OnEnd, *, limit: TimeLimit
+    ) -> KeptStream:
+        """Start a command whose input stays open, after reopening a dead connection.
+
+        Raises:
+            DeadlineError: the limit was exceeded.
+            ConnectError: see `connection_lost`.
+            TransportError: the command cannot be sent.
+        """
+        line = command_line(argv)
+        return self._attempt(
+            lambda connection: _open(connection, line, limit, on_output=on_output, on_end=on_end)
+        )
+
+    def _attempt(self, attempt: Callable[[Connection], T]) -> T:
+        """Use the open connection; if it turns out dead before a command was sent, a new one."""
         existing = self._pool.existing(self.host)
         connection = self._pool.connection(self.host)
         try:
-            return _execute(connection, line, stdin, sink, limit)
+            return attempt(connection)
         except ConnectError as error:
             if connection is not existing or error.context.get("sent", True):
                 raise
-        return _execute(self._pool.connection(self.host), line, stdin, sink, limit)
+        return attempt(self._pool.connection(self.host))
 
     def close(self) -> None:
         """Do nothing: the pool owns the connection."""
@@ -133,7 +154,7 @@ def _encoded(word: bytes) -> bytes:
 
 
 def _execute(
-    connection: Connection, line: bytes, stdin: Input, sink: Sink, limit: TimeLimit
+    connection: Connection, line: bytes, stdin: bytes, sink: Sink, limit: TimeLimit
 ) -> CommandEnd:
     countdown = Countdown(limit)
     try:
@@ -164,11 +185,29 @@ def _begin(
         timer.cancel()
 
 
-def _feed(channel: paramiko.Channel, stdin: Input) -> None:
+def _open(
+    connection: Connection, line: bytes, limit: TimeLimit, *, on_output: Sink, on_end: OnEnd
+) -> KeptStream:
+    countdown = Countdown(limit)
+    try:
+        channel = connection.open_channel(countdown.left_s)
+    except ConnectError as error:
+        if countdown.left_s == 0:
+            connection.in_doubt = True
+            raise limit.exceeded(connection.host) from error
+        raise
+    try:
+        _begin(connection, channel, line, countdown)
+        return READER.add(connection, channel, on_output, on_end)
+    except BaseException:
+        connection.close_channel(channel)
+        raise
+
+
+def _feed(channel: paramiko.Channel, stdin: bytes) -> None:
     """Send standard input while another thread reads the output and detects errors."""
     with suppress(OSError, paramiko.SSHException, EOFError):
-        for part in [stdin] if isinstance(stdin, bytes) else stdin:
-            channel.sendall(part)
+        channel.sendall(stdin)
         channel.shutdown_write()
 
 

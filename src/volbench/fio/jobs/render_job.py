@@ -11,6 +11,7 @@ from volbench.fio.jobs.option_table import shipped_table
 from volbench.fio.jobs.output_files import section_files
 from volbench.model.campaign.host import LOCAL
 from volbench.model.campaign.planned_run import Run, Section
+from volbench.model.campaign.run_secrets import variables_of
 from volbench.model.campaign.target import VolumeKind
 from volbench.model.profile.secret_values import option_variable, reference, target_variable
 
@@ -77,6 +78,8 @@ def _head(run: Run) -> Iterator[str]:
     if run.note:
         yield f"# {_plain(run.note)}"
     yield "# rerun it with: fio <this file>"
+    for variable in variables_of(run):
+        yield f"# its password is taken from the environment variable {variable}"
     if run.volume.private_folder:
         yield f"# its folder was removed at the end: mkdir {_plain(run.volume.folder)}"
     yield ""

@@ -8,7 +8,11 @@ from dataclasses import dataclass
 
 from volbench.errors import OutputError
 
-_BEYOND_FIO = 2**64
+_BOUND = 2**53
+"""Upper bound of counts, sizes, rates and times (in fio's units): 9 PB, or 104 days in ns.
+
+Below it every integer is exact as a float, and the sum of a thousand fits in 64 bits.
+"""
 
 
 @dataclass(frozen=True)
@@ -37,21 +41,28 @@ class Fields:
     def number(self, key: str) -> float | None:
         """Return a number; None when missing, nan or inf."""
         value = self._numeric(key)
-        return None if value is None or not math.isfinite(value) else value
+        return None if value is None or math.isnan(value) else value
 
     def need_number(self, key: str) -> float:
-        """Return a required number; NaN for nan and inf."""
+        """Return a required number; NaN for nan and inf, which fio prints where it divides by 0."""
         value = self._numeric(key)
         if value is None:
             raise self.wrong(key, "a number")
-        return value if math.isfinite(value) else math.nan
+        return value
+
+    def duration_s(self, key: str) -> float:
+        """Return a required duration in milliseconds as seconds; nan and inf are refused."""
+        value = self.need_number(key)
+        if math.isnan(value):
+            raise self.wrong(key, "a duration in milliseconds")
+        return value / 1000
 
     def count(self, key: str) -> int | None:
         """Return an integer, or None when missing."""
         value = self._numeric(key)
         if value is None:
             return None
-        if isinstance(value, float) and not value.is_integer():
+        if math.isnan(value) or int(value) != value:
             raise self.wrong(key, "an integer")
         return int(value)
 
@@ -62,12 +73,19 @@ class Fields:
             raise self.wrong(key, "an integer")
         return value
 
+    def kib(self, key: str) -> int:
+        """Return a required number of KiB as bytes."""
+        value = self.need_count(key)
+        if value * 1024 >= _BOUND:
+            raise self.wrong(key, "a size below 2^53 bytes")
+        return value * 1024
+
     def text(self, key: str) -> str | None:
         """Return a string, or None when missing."""
         value = self.raw.get(key)
         if value is not None and not isinstance(value, str):
             raise self.wrong(key, "a string")
-        return value
+        return None if value is None else self._unicode(key, value)
 
     def child(self, key: str) -> Fields | None:
         """Return the object of a key, or None when missing."""
@@ -89,7 +107,7 @@ class Fields:
         for key, value in self.raw.items():
             if isinstance(value, dict | list | None):
                 raise self.wrong(key, "a string")
-            found[key] = str(value)
+            found[self._unicode(key, key)] = self._unicode(key, str(value))
         return found
 
     def numbers(self) -> dict[str, float]:
@@ -102,9 +120,21 @@ class Fields:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.wrong(key, "a number")
-        if isinstance(value, int) and abs(value) >= _BEYOND_FIO:
-            raise self.wrong(key, "a number of 64 bits")
+        if isinstance(value, float) and not math.isfinite(value):
+            return math.nan
+        if value < 0:
+            raise self.wrong(key, "a number that is not negative")
+        if value >= _BOUND:
+            raise self.wrong(key, "a number below 2^53")
         return value
+
+    def _unicode(self, key: str, text: str) -> str:
+        """Return a text without lone surrogates, which can be neither printed nor stored."""
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise self.wrong(key, "Unicode text") from None
+        return text
 
     def _place(self, key: str) -> str:
         return f"{self.where}.{key}" if self.where else key

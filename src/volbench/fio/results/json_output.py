@@ -165,13 +165,13 @@ def _read_directions(entry: Fields) -> list[DirectionResult]:
 
 
 def _read_transfer(direction: Direction, block: Fields) -> DirectionResult:
-    io_bytes = block.need_count("io_bytes")
+    is_bytes = "io_kbytes" in block.raw
     bandwidth = block.number("bw_bytes")
     return DirectionResult(
         direction=direction,
-        io_bytes=io_bytes if "io_kbytes" in block.raw else io_bytes * 1024,
+        io_bytes=block.need_count("io_bytes") if is_bytes else block.kib("io_bytes"),
         total_ios=block.need_count("total_ios"),
-        runtime_s=block.need_number("runtime") / 1000,
+        runtime_s=block.duration_s("runtime"),
         iops=block.number("iops"),
         bw_bytes_per_s=_from_kib(block, "bw") if bandwidth is None else bandwidth,
         short_ios=block.count("short_ios"),
@@ -264,8 +264,10 @@ def read_latency(direction: Fields, kind: str) -> Latency | None:
 def _read_block(block: Fields, unit_ns: int) -> Latency | None:
     per_second = 1e9 / unit_ns
     count = block.count("N")
+    if count == 0:
+        return None
     low, high, mean = (block.need_number(key) for key in ("min", "max", "mean"))
-    if count == 0 or (count is None and low == high == mean == 0):
+    if count is None and low == high == mean == 0:
         return None
     return Latency(
         count=count,
@@ -304,10 +306,7 @@ def _read_bins(block: Fields | None, unit_ns: int) -> dict[int, int]:
     for key in block.raw:
         if key.startswith("FIO_IO_U_"):
             continue
-        if not (key.isascii() and key.isdigit() and len(key) < 20):
+        if not (key.isascii() and key.isdigit() and len(key) < 16):
             raise block.wrong(key, "a latency bin")
-        count = block.need_count(key)
-        if count < 0:
-            raise block.wrong(key, "a count")
-        found[int(key) * unit_ns] = count
+        found[int(key) * unit_ns] = block.need_count(key)
     return dict(sorted(found.items()))

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from volbench.model.base import Frozen
+from volbench.model.base import Count, Frozen
 from volbench.model.profile.profile_settings import Limits
 
 LOCAL = "local"
@@ -56,7 +56,7 @@ class Host(Frozen):
 
     name: str
     address: str = ""
-    port: int | None = None
+    port: Count | None = None
     user: str | None = None
     key: str = ""
     jump: tuple[str, ...] | None = None

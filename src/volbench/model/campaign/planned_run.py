@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from volbench.model.base import FileName, Frozen
+from volbench.model.base import Count, FileName, Frozen, Seconds
 from volbench.model.campaign.host import Host, Policy
 from volbench.model.campaign.target import Volume
 from volbench.model.profile.profile_model import Order, Phase, Start, Tool
@@ -38,12 +38,12 @@ class Extent(Frozen):
         auto: choose `numjobs` immediately before the run, from the results of earlier extents.
     """
 
-    offset_bytes: int
-    size_bytes: int
-    volume_bytes: int
+    offset_bytes: Count
+    size_bytes: Count
+    volume_bytes: Count
     direction: str
     auto: bool = False
-    whole_bytes: int = 0
+    whole_bytes: Count = 0
 
 
 class ImportedJob(Frozen):
@@ -57,9 +57,9 @@ class ImportedJob(Frozen):
     """
 
     name: str
-    groupid: int
+    groupid: Count
     section: str
-    numjobs: int = 1
+    numjobs: Count = 1
 
 
 class SourceFile(Frozen):
@@ -95,11 +95,11 @@ class Imported(Frozen):
     """
 
     files: tuple[SourceFile, ...]
-    document: int = 0
+    document: Count = 0
     hostname: str = ""
-    port: int | None = None
+    port: Count | None = None
     jobs: tuple[ImportedJob, ...]
-    first_job_number: int = 1
+    first_job_number: Count = 1
     incomplete_sections: tuple[str, ...] = ()
     unreported_flags: tuple[str, ...] = ()
     read_as: str = ""
@@ -141,24 +141,24 @@ class Run(Frozen):
     job: str
     volume: Volume
     phase: Phase = Phase.MEASURED
-    repeat: int = 1
+    repeat: Count = 1
     tool: Tool = Tool.FIO
     host: str = "local"
-    seed: int = 0
+    seed: Count = 0
     options: dict[str, str] = Field(default_factory=dict)
     sections: tuple[Section, ...]
     note: str = ""
     limits: Limits = Limits()
-    sample_s: float = 1.0
-    device_sample_s: float = 1.0
+    sample_s: Seconds = 1.0
+    device_sample_s: Seconds = 1.0
     latency_log: bool = False
     until: Until | None = None
-    pause_before_s: float = 0.0
+    pause_before_s: Seconds = 0.0
     extent: Extent | None = None
-    client: int = 0
-    step: int = 0
+    client: Count = 0
+    step: Count = 0
     start: Start = Start.TOGETHER
-    start_offset_s: float = 0.0
+    start_offset_s: Seconds = 0.0
     imported: Imported | None = None
 
     def reports_options(self, section: Section) -> bool:
@@ -217,7 +217,7 @@ class Absent(Frozen):
 
     host: str
     reason: str
-    clients: int = 1
+    clients: Count = 1
 
 
 class Campaign(Frozen):
@@ -245,7 +245,7 @@ class Campaign(Frozen):
     name: str
     created_utc: str
     runs: tuple[Run, ...]
-    seed: int
+    seed: Count
     order: Order = Order.LISTED
     on_error: OnError = OnError.CONTINUE
     allow_destroy: tuple[str, ...] = ()
@@ -255,7 +255,7 @@ class Campaign(Frozen):
     cold_probe_roles: tuple[FileName, ...] = ()
     hosts: tuple[Host, ...] = ()
     policy: Policy = Policy.ALL
-    quorum: int = 0
+    quorum: Count = 0
     absent: tuple[Absent, ...] = ()
     rounds: dict[str, Rounds] = Field(default_factory=dict)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from pathlib import PurePosixPath
 
-from volbench.model.base import FileName, Frozen
+from volbench.model.base import Count, FileName, Frozen
 
 FileIdentity = tuple[int, int, int, int]
 """Device major and minor, inode, and birth in ns since 1970 (0: not recorded by its filesystem)."""
@@ -43,17 +43,17 @@ class DevicePin(Frozen):
     """
 
     path: str
-    major: int
-    minor: int
-    size_bytes: int
+    major: Count
+    minor: Count
+    size_bytes: Count
     serial: str = ""
     model: str = ""
     wwid: str = ""
     by_id: str = ""
     backing: str = ""
-    start_sector: int = 0
+    start_sector: Count = 0
     boot_id: str = ""
-    diskseq: int = 0
+    diskseq: Count = 0
     edges: str = ""
     signature: str = ""
 

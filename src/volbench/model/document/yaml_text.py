@@ -117,6 +117,7 @@ class _Builder:
         self._note_node()
         if isinstance(node, ScalarNode):
             line, column = _place(node)
+            self._check_text(str(node.value), line, column, key)
             return Node(line, column, key, raw=_scalar(node))
         if isinstance(node, SequenceNode):
             line, column = _place(node)
@@ -129,6 +130,19 @@ class _Builder:
             line, column = _place(node)
             return Node(line, column, key, entries=self._entries(node, key))
         raise YAMLError(f"{type(node).__name__} is not supported")
+
+    def _check_text(self, text: str, line: int, column: int, key: str) -> bool:
+        """Note text with lone surrogates, which can be neither printed nor stored."""
+        if not any("\ud800" <= character <= "\udfff" for character in text):
+            return True
+        self._problems.add(
+            "must be Unicode text, not a half of a surrogate pair",
+            line=line,
+            column=column,
+            key=key,
+            hint='write the character itself, or "\\U" and eight digits',
+        )
+        return False
 
     def _note_node(self) -> None:
         self._count += 1
@@ -148,6 +162,8 @@ class _Builder:
                 merged |= dict(self._merged(value_node, key))
                 continue
             path = f"{key}.{name}" if key else name
+            if not self._check_text(name, line, column, key):
+                continue
             if name in own:
                 first = own[name].line
                 self._problems.add(

@@ -315,7 +315,8 @@ VERDICTS: tuple[Column, ...] = (
     _real("snia_range_percent", "%", "Range of the last five rounds over their mean; at most 20."),
     _real("snia_slope_percent", "%", "Slope of the last five rounds over their mean; at most 10."),
     _text(
-        "bottleneck", "`iops-limit`, `bandwidth-limit`, `latency`, `cache`, `cpu`, or `unknown` ..."
+        "bottleneck",
+        "`iops-limit`, `bandwidth-limit`, `latency`, `data-reduction`, `cpu`, `unknown` ...",
     ),
     _real("bottleneck_level", "", "Level of the bottleneck: 1/s for IOPS, bytes/s for bandwidth."),
     _text("causes", "Causes of the level and of changes, the bottleneck first; joined by `, `."),

@@ -5,7 +5,7 @@ None or an empty text always means "not reported". Sizes are in bytes.
 
 from __future__ import annotations
 
-from volbench.model.base import Frozen
+from volbench.model.base import Count, Frozen
 from volbench.model.campaign.target import VolumeKind
 
 MEMORY_FILESYSTEMS = frozenset({"tmpfs", "ramfs"})
@@ -31,8 +31,8 @@ class HostFacts(Frozen):
     kernel: str = ""
     os: str = ""
     cpu_model: str = ""
-    cpus: int = 1
-    memory_bytes: int | None = None
+    cpus: Count = 1
+    memory_bytes: Count | None = None
     fio_version: str = ""
     virtualization: str = ""
 
@@ -92,21 +92,21 @@ class VolumeFacts(Frozen):
     kind: VolumeKind
     path: str
     device: str = ""
-    major: int | None = None
-    minor: int | None = None
+    major: Count | None = None
+    minor: Count | None = None
     model: str = ""
     serial: str = ""
-    size_bytes: int | None = None
+    size_bytes: Count | None = None
     rotational: bool | None = None
     scheduler: str = ""
-    logical_block_bytes: int | None = None
-    physical_block_bytes: int | None = None
+    logical_block_bytes: Count | None = None
+    physical_block_bytes: Count | None = None
     write_cache: str = ""
     read_only: bool | None = None
     filesystem: str = ""
     mount_point: str = ""
     mount_options: str = ""
-    free_bytes: int | None = None
+    free_bytes: Count | None = None
     backing: tuple[str, ...] = ()
     content: str = ""
     blocks: BlockSample | None = None

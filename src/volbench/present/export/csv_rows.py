@@ -6,16 +6,22 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 
+from volbench.present.formatting import spreadsheet_text
 
-def render_csv_rows(rows: Sequence[Mapping[str, object]], *, columns: Sequence[str]) -> bytes:
+
+def render_csv_rows(
+    rows: Sequence[Mapping[str, object]], *, columns: Sequence[str], raw: bool = False
+) -> bytes:
     """Return CSV with the same bytes as `frame_export.export_frame` makes of the frame.
 
     Args:
         rows: as `volbench.dataset.Dataset.rows` returns them.
         columns: to write, in this order.
+        raw: leave text as it is, even where a spreadsheet would run it as a formula.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")  # RFC 4180
-    writer.writerow(columns)
-    writer.writerows([row[column] for column in columns] for row in rows)
+    safe = (lambda value: value) if raw else spreadsheet_text
+    writer.writerow([safe(column) for column in columns])
+    writer.writerows([safe(row[column]) for column in columns] for row in rows)
     return text.getvalue().encode()

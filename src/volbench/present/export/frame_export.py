@@ -21,8 +21,9 @@ from volbench.errors import InputError
 from volbench.model.frames.columns import described
 from volbench.present.export.markup import TEXT_FORMATS, render_text
 from volbench.present.export.workbook import render_xlsx
-from volbench.present.formatting import records
+from volbench.present.formatting import records, spreadsheet_text
 from volbench.present.tables.render_table import json_text
+from volbench.store.atomic_files import make_output_folder, write_output
 
 FORMATS = ("csv", "json", "parquet", "xlsx", *TEXT_FORMATS)
 
@@ -39,6 +40,7 @@ def export_frame(
     frame_name: str,
     format: str,  # noqa: A002 - the word users write: --format
     into: BinaryIO | Path,
+    raw: bool = False,
 ) -> None:
     """Write one frame.
 
@@ -47,14 +49,15 @@ def export_frame(
         frame_name: such as ``summary``; gives units and meanings, and the sheet's name.
         format: one of `FORMATS`.
         into: a binary stream, or a file that is replaced in one step.
+        raw: leave text in CSV as it is, even where a spreadsheet would run it as a formula.
 
     Raises:
         InputError: an unknown format, a file that cannot be written, too many rows for a sheet,
             or xlsx without openpyxl.
     """
-    content = _render({frame_name: frame}, format_name=_checked(format))
+    content = _render({frame_name: frame}, format_name=_checked(format), raw=raw)
     if isinstance(into, Path):
-        _replace_file(into, content)
+        write_output(into, content)
     else:
         into.write(content)
 
@@ -64,6 +67,7 @@ def export_frames(
     *,
     format: str,  # noqa: A002 - the word users write: --format
     into: Path,
+    raw: bool = False,
 ) -> tuple[Path, ...]:
     """Write several frames: a file each into a folder, or one workbook for xlsx.
 
@@ -71,6 +75,7 @@ def export_frames(
         frames: frame name to frame.
         format: one of `FORMATS`.
         into: the folder, made when missing; the file of the workbook for xlsx.
+        raw: as for `export_frame`.
 
     Returns:
         The files that were written.
@@ -79,13 +84,13 @@ def export_frames(
         InputError: as for `export_frame`.
     """
     if _checked(format) == "xlsx":
-        _replace_file(into, _render(frames, format_name=format))
+        write_output(into, _render(frames, format_name=format))
         return (into,)
-    _make_folder(into)
+    make_output_folder(into)
     files = []
     for name, frame in frames.items():
         files.append(into / file_name(name, format))
-        export_frame(frame, frame_name=name, format=format, into=files[-1])
+        export_frame(frame, frame_name=name, format=format, into=files[-1], raw=raw)
     return tuple(files)
 
 
@@ -103,18 +108,29 @@ def _checked(format_name: str) -> str:
     return format_name
 
 
-def _render(frames: Mapping[str, pd.DataFrame], *, format_name: str) -> bytes:
+def _render(frames: Mapping[str, pd.DataFrame], *, format_name: str, raw: bool = False) -> bytes:
     """Return the bytes of a file; only a workbook can hold several frames."""
     if format_name == "xlsx":
         return render_xlsx(frames)
     [(name, frame)] = frames.items()
     if format_name == "csv":  # as in RFC 4180: CRLF line ends, a header, quotes where needed
-        return str(frame.to_csv(index=False, lineterminator="\r\n")).encode()
+        plain = frame if raw else _without_formulas(frame)
+        return str(plain.to_csv(index=False, lineterminator="\r\n")).encode()
     if format_name == "json":
         return json_text(records(frame)).encode()
     if format_name in TEXT_FORMATS:
         return render_text(frame, frame_name=name, format_name=format_name).encode()
     return _render_parquet(frame, frame_name=name)
+
+
+def _without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame whose names and texts no spreadsheet runs as formulas."""
+    safe = frame.rename(columns=spreadsheet_text)
+    for place, dtype in enumerate(safe.dtypes):
+        if pd.api.types.is_object_dtype(dtype) or pd.api.types.is_string_dtype(dtype):
+            text = safe.iloc[:, place].map(spreadsheet_text, na_action="ignore")
+            safe.isetitem(place, text.array)
+    return safe
 
 
 def _render_parquet(
@@ -131,32 +147,6 @@ def _render_parquet(
     metadata = {**(table.schema.metadata or {}), **(facts or {})}
     pq.write_table(table.cast(pa.schema(fields, metadata=metadata)), stream, compression="zstd")
     return stream.getvalue()
-
-
-def _replace_file(file: Path, content: bytes) -> None:
-    """Replace a file in one step, so that a reader never sees half of it."""
-    part = file.with_name(f".{file.name}.part")
-    try:
-        part.write_bytes(content)
-        part.replace(file)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise _unwritable(file, error) from error
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise _unwritable(folder, error) from error
-
-
-def _unwritable(path: Path, error: OSError) -> InputError:
-    return InputError(
-        f"cannot write {path}: {error.strerror}",
-        hint="name a place that exists and that you may write to",
-        context={"path": str(path)},
-    )
 
 
 class Rows(Protocol):
@@ -194,13 +184,13 @@ def write_parts(parts: Iterable[Rows], *, frame_name: str, into: Path) -> tuple[
         InputError: a file cannot be written, or belongs to another campaign of that name.
     """
     folder = into / frame_name
-    _make_folder(folder)
+    make_output_folder(folder)
     files = []
     for part in parts:
         file = folder / f"{re.sub(r'[^A-Za-z0-9.()_-]', '_', part.campaign)}.parquet"
         _check_campaign(file, part)
         facts = {MADE: part.made}
-        _replace_file(file, _render_parquet(part.frame, frame_name=frame_name, facts=facts))
+        write_output(file, _render_parquet(part.frame, frame_name=frame_name, facts=facts))
         files.append(file)
     return tuple(files)
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import click
 
-from volbench.present.formatting import MISSING, Row, printable
+from volbench.present.formatting import MISSING, Row, printable, spreadsheet_text
 from volbench.present.tables.table import Column, Item, Table
 from volbench.present.tables.text_layout import aligned, display_width, lay_out, wrap
 
@@ -27,6 +27,7 @@ def render_table(
     width: int | None = None,
     columns: Sequence[str] = (),
     colour: bool = False,
+    raw: bool = False,
 ) -> str:
     """Return a table in a format.
 
@@ -36,6 +37,7 @@ def render_table(
         width: maximum width for ``table``; None for no limit.
         columns: names of the columns to show; those of the table, as far as they fit, if empty.
         colour: use the colours of the cells.
+        raw: leave text in CSV as it is, even where a spreadsheet would run it as a formula.
 
     Raises:
         InputError: there is no such column.
@@ -44,7 +46,7 @@ def render_table(
     if format_name == "json":
         return _render_json(chosen, only=columns)
     if format_name == "csv":
-        return csv_text(_values(chosen, only=columns))
+        return csv_text(_values(chosen, only=columns), raw=raw)
     chosen = replace(chosen, columns=_used(chosen))
     if format_name == "markdown":
         return _render_markdown(chosen)
@@ -99,20 +101,22 @@ def _plain(value: object) -> object:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def csv_text(records: Iterable[Row]) -> str:
+def csv_text(records: Iterable[Row], *, raw: bool = False) -> str:
     """Return a line for each record, numbers in full precision; unknown values are empty.
 
     Args:
         records: names to values; lists are joined by ``;``.
+        raw: as in `render_table`.
     """
     import csv  # noqa: PLC0415 - only where CSV is written
 
     listed = list(records)
     names = list(dict.fromkeys(name for record in listed for name in record))
     sink = io.StringIO()
-    writer = csv.DictWriter(sink, fieldnames=names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: _csv_cell(value) for name, value in row.items()} for row in listed)
+    safe = (lambda value: value) if raw else spreadsheet_text
+    writer = csv.writer(sink, lineterminator="\n")
+    writer.writerow([safe(name) for name in names])
+    writer.writerows([safe(_csv_cell(row.get(name, ""))) for name in names] for row in listed)
     return sink.getvalue()
 
 

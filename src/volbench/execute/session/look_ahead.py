@@ -1,0 +1,241 @@
+"""Snapshots of a host: read-only requests answered together, in one round trip.
+
+Within a snapshot the answers to looks (stat, readlink, files, folders) are all of one instant. Any
+other request drops them, and the next look takes them anew.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+import shlex
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from volbench.execute.shell import posix_scripts
+from volbench.execute.shell.remote_script import ScriptAnswer, ScriptCall
+
+LOOKS = frozenset(
+    {
+        posix_scripts.WHICH,
+        posix_scripts.READ,
+        posix_scripts.LIST,
+        posix_scripts.REAL,
+        posix_scripts.STAT,
+        posix_scripts.FREE,
+    }
+)
+"""Scripts that change nothing."""
+
+MAX_AGE_S = 2.0
+"""Age above which answers are taken anew."""
+
+_MAX_LEARNED = 500
+_MAX_KEYS = 1500
+_WELL_KNOWN = (
+    "/proc/self/mountinfo",
+    "/proc/swaps",
+    "/proc/meminfo",
+    "/proc/cpuinfo",
+    "/etc/fstab",
+    "/etc/machine-id",
+    "/etc/os-release",
+    "/proc/sys/kernel/osrelease",
+    "/sys/devices/system/cpu/online",
+)
+_HARMLESS = frozenset({"sync", "systemd-detect-virt"})
+_PROGRAMS = ("fio", "sh", "python3", "systemd-detect-virt")
+_ATTRIBUTES = (
+    "dev",
+    "size",
+    "ro",
+    "partition",
+    "serial",
+    "device/serial",
+    "device/model",
+    "loop/backing_file",
+    "dm/name",
+    "dm/uuid",
+    "queue/scheduler",
+    "queue/rotational",
+    "queue/logical_block_size",
+    "queue/physical_block_size",
+    "queue/write_cache",
+)
+
+Key = tuple[str, tuple[str, ...]]
+
+
+@dataclass
+class _Snapshot:
+    """Answers of the running snapshot of a thread."""
+
+    seeds: tuple[Key, ...]
+    answers: dict[Key, ScriptAnswer] = field(default_factory=dict)
+    taken_s: float = 0.0
+
+
+class LookAhead:
+    """Snapshots of one host, at most one for each thread.
+
+    Args:
+        send: runs a script on the host.
+    """
+
+    def __init__(self, send: Callable[[ScriptCall], ScriptAnswer]) -> None:
+        self._send = send
+        self._current = threading.local()
+        self._learned: dict[Key, None] = {}
+        self.programs: dict[str, str] = {}
+
+    @contextmanager
+    def snapshot(self, paths: Sequence[str]) -> Iterator[None]:
+        """Answer the looks of this thread together; a snapshot within another one does nothing.
+
+        What earlier snapshots did not foresee is asked for again.
+
+        Args:
+            paths: paths that will be looked at, with their parents.
+        """
+        if self._running is not None:
+            yield
+            return
+        self._current.snapshot = _Snapshot(tuple(_seeds(paths)))
+        try:
+            yield
+        finally:
+            self._current.snapshot = None
+
+    @property
+    def _running(self) -> _Snapshot | None:
+        found: _Snapshot | None = getattr(self._current, "snapshot", None)
+        return found
+
+    def answer(self, call: ScriptCall) -> ScriptAnswer | None:
+        """Return the answer to a look; None for other requests, and outside of a snapshot.
+
+        Raises:
+            TransportError: the host does not answer.
+        """
+        snapshot = self._running
+        if snapshot is None:
+            return None
+        if call.script not in LOOKS:
+            if not _keeps_answers(call):
+                snapshot.answers.clear()
+            return None
+        key = call.script, call.arguments
+        if snapshot.answers and time.monotonic() - snapshot.taken_s > MAX_AGE_S:
+            snapshot.answers.clear()
+        if key in snapshot.answers:
+            return snapshot.answers[key]
+        if not snapshot.answers:
+            self._take(snapshot, key)
+        if key not in snapshot.answers:
+            snapshot.answers[key] = self._send(call)
+            if len(self._learned) < _MAX_LEARNED:
+                self._learned[key] = None
+        return snapshot.answers[key]
+
+    def _take(self, snapshot: _Snapshot, key: Key) -> None:
+        """Ask for everything that is likely to be asked for."""
+        keys = list(dict.fromkeys((key, *snapshot.seeds, *self._learned)))[:_MAX_KEYS]
+        answer = self._send(ScriptCall(_batch(keys), _ATTRIBUTES, f"examining {key[1][0]}"))
+        snapshot.taken_s = time.monotonic()
+        snapshot.answers.update(_parse(answer, keys))
+        for (script, arguments), found in snapshot.answers.items():
+            if script == posix_scripts.WHICH and found.status == 0:
+                self.programs[arguments[0]] = os.fsdecode(found.stdout).removesuffix("\n")
+
+
+def _keeps_answers(call: ScriptCall) -> bool:
+    """Return whether a request changes nothing that is looked at.
+
+    Work folders are not: their names are new for each run.
+    """
+    is_program = call.script == posix_scripts.RUN and len(call.arguments) > 4
+    is_harmless = is_program and posixpath.basename(call.arguments[4]) in _HARMLESS
+    return is_harmless or call.script == posix_scripts.FOLDER
+
+
+def _seeds(paths: Iterable[str]) -> Iterator[Key]:
+    """Yield the looks at some paths and their parents, and at well-known files."""
+    for path in _WELL_KNOWN:
+        yield posix_scripts.READ, (path,)
+    for program in _PROGRAMS:
+        yield posix_scripts.WHICH, (program,)
+    yield posix_scripts.LIST, ("/sys/block",)
+    yield posix_scripts.STAT, ("/proc/self", "follow")
+    above = dict.fromkeys(
+        str(place)
+        for path in paths
+        for place in (PurePosixPath(path), *PurePosixPath(path).parents)
+    )
+    for place in above:
+        yield posix_scripts.REAL, (place,)
+        yield posix_scripts.STAT, (place, "follow")
+        yield posix_scripts.STAT, (place, "")
+    for path in paths:
+        yield posix_scripts.FREE, (path,)
+
+
+_SYSFS = (
+    'for d in /sys/block/* /sys/block/*/*/partition; do d=${d%/partition}; [ -d "$d" ] || '
+    "continue; "
+    'r=$(readlink -f -- "$d"); echo "/ $d $r"; for a do x=; if [ -f "$r/$a" ] && [ -r "$r/$a" ]; '
+    'then IFS= read -r x <"$r/$a"; echo "+ $a $x"; else echo "- $a"; fi; done; done; exit 0'
+)
+"""Print attributes of all block devices, which are one line each: ATTRIBUTE..."""
+
+
+def _batch(keys: Sequence[Key]) -> str:
+    """Return the script that answers many looks, and prints the attributes of block devices."""
+    scripts = list(dict.fromkeys(script for script, _ in keys))
+    lines = [f"s_{number}={shlex.quote(script)}" for number, script in enumerate(scripts)]
+    lines.append(f'look {shlex.quote(_SYSFS)} "$@"')
+    lines += [
+        f'look "$s_{scripts.index(script)}" {shlex.join(arguments)}' for script, arguments in keys
+    ]
+    return "\n".join([*lines, "exit 0"])
+
+
+def _parse(answer: ScriptAnswer, keys: Sequence[Key]) -> dict[Key, ScriptAnswer]:
+    """Return the answers of a batch; none of a malformed one, so that each is asked for alone."""
+    mark = re.escape(answer.mark.encode())
+    parts = re.split(rb"\n%s (\d{1,3})\n" % mark, answer.stdout)
+    outputs, statuses = parts[:-1:2], parts[1::2]
+    if len(outputs) != len(keys) + 1 or len(statuses) != len(outputs):
+        return {}
+    found = _attributes(outputs[0], answer.mark)
+    for key, output, status in zip(keys, outputs[1:], map(int, statuses[1:]), strict=True):
+        errors = output.decode("utf-8", "replace") if status else ""
+        found[key] = ScriptAnswer(status, b"" if status else output, errors, answer.mark)
+    return found
+
+
+def _attributes(output: bytes, mark: str) -> dict[Key, ScriptAnswer]:
+    """Return the answers to reads of attributes, by both paths of each device."""
+    found: dict[Key, ScriptAnswer] = {}
+    folders: list[str] = []
+    for line in output.decode("utf-8", "surrogateescape").split("\n"):
+        kind, _, rest = line.partition(" ")
+        name, _, value = rest.partition(" ")
+        if kind == "/":
+            folders = [name, value]
+            continue
+        for folder in folders:
+            key = posix_scripts.READ, (posixpath.join(folder, name),)
+            text = f"{value}\n".encode("utf-8", "surrogateescape")
+            found[key] = ScriptAnswer(0, text, "", mark)
+            if kind != "+":
+                found[key] = ScriptAnswer(posix_scripts.REFUSED, b"", "", mark)
+        if kind == "+" and name == "dev" and folders:
+            real = f"{folders[1]}\n".encode("utf-8", "surrogateescape")
+            key = posix_scripts.REAL, (f"/sys/dev/block/{value}",)
+            found[key] = ScriptAnswer(0, real, "", mark)
+    return found

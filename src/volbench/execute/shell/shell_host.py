@@ -1,0 +1,119 @@
+"""Requests to a remote host over a channel: retries, snapshots, and errors of refused requests."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+
+from volbench.errors import (
+    ConnectError,
+    DeadlineError,
+    TransferError,
+    TransportError,
+    VolbenchError,
+)
+from volbench.execute.session.kept_shell import MAX_INPUT_BYTES, NO_SHELL, KeptShell
+from volbench.execute.session.look_ahead import LookAhead
+from volbench.execute.shell.channel import Channel
+from volbench.execute.shell.remote_script import ScriptAnswer, ScriptCall, call_script
+from volbench.execute.shell.retry import PATIENCE_S, Patience, retry
+
+_WORK_FOLDER = ".volbench"
+
+
+class ShellHost:
+    """A host that answers requests.
+
+    Args:
+        channel: channel to the host.
+        sudo: run fio and programs that access devices by ``sudo -n``.
+        work_folder: parent of the work folders on the host; empty for ``~/.volbench``.
+        patience: retry policy for an unreachable host.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        *,
+        sudo: bool = False,
+        work_folder: str = "",
+        patience: Patience | None = None,
+    ) -> None:
+        self.host = channel.host
+        self._channel = channel
+        self._sudo = "sudo" if sudo else ""
+        self._work_folder = work_folder or _WORK_FOLDER
+        self._patience = Patience() if patience is None else patience
+        self._shell = KeptShell(channel)
+        self._look_ahead = LookAhead(self._send)
+        self._responded_s = time.monotonic()
+
+    @property
+    def silent_s(self) -> float:
+        """Seconds since the last response of the host."""
+        return time.monotonic() - max(self._responded_s, self._shell.heard_s)
+
+    def wait_when_unreachable(self, *, unless: Callable[[], bool]) -> None:
+        """Extend the retry period for the case that the host becomes unreachable."""
+        self._patience = Patience(tries=10_000, begin_within_s=PATIENCE_S, unless=unless)
+
+    def snapshot(self, paths: Sequence[str]) -> AbstractContextManager[None]:
+        """Answer the looks within a block together; see `LookAhead.snapshot`."""
+        return self._look_ahead.snapshot(paths)
+
+    def _call(self, call: ScriptCall) -> ScriptAnswer:
+        """Run a script, unless a snapshot has its answer."""
+        return self._look_ahead.answer(call) or self._send(call)
+
+    def _send(self, call: ScriptCall) -> ScriptAnswer:
+        """Run a script; retry transient errors if it is repeatable or was not sent."""
+
+        def may_repeat(error: TransportError) -> bool:
+            if isinstance(error, ConnectError):
+                return call.repeatable or not error.context.get("sent", True)
+            return call.repeatable and isinstance(error, DeadlineError | TransferError)
+
+        return retry(lambda: self._attempt(call), may_repeat=may_repeat, patience=self._patience)
+
+    def _attempt(self, call: ScriptCall) -> ScriptAnswer:
+        """Run a script in the kept shell; large transfers have a session of their own."""
+        if call.sink is None and len(call.stdin) <= MAX_INPUT_BYTES:
+            try:
+                return self._shell.call(call)
+            except TransportError as error:
+                if not error.context.get(NO_SHELL):
+                    raise
+        return call_script(self._channel, call, on_output=self._note_response)
+
+    def _note_response(self) -> None:
+        self._responded_s = time.monotonic()
+
+    def _require(
+        self,
+        call: ScriptCall,
+        problem: str,
+        *,
+        hint: str = "check the path and its permissions",
+        error: type[VolbenchError] = TransportError,
+    ) -> ScriptAnswer:
+        """Run a script and raise `error` if it fails."""
+        answer = self._call(call)
+        if answer.status:
+            raise self._refusal(problem, answer, error, path=call.arguments[0], hint=hint)
+        return answer
+
+    def _refusal(
+        self,
+        problem: str,
+        answer: ScriptAnswer,
+        error: type[VolbenchError],
+        *,
+        path: str,
+        hint: str = "check the path and its permissions",
+    ) -> VolbenchError:
+        return error(
+            f"{problem} {self.host}: {answer.reason}",
+            hint=hint,
+            context={"path": path, "host": self.host},
+        )

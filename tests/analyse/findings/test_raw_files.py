@@ -1,0 +1,60 @@
+"""The rule on results that contradict themselves, and what it lets pass."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.analyse.findings.conftest import (
+    BLOCK,
+    IOPS,
+    SECONDS,
+    a_run,
+    a_view,
+    found,
+    series_rows,
+    summary_row,
+)
+from volbench.model.results.finding import Severity
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"iops": 999_999.5}, "write: IOPS of 1e+06 contradicts 1,000"),
+        ({"bw_bytes_per_s": 819_000.0}, "write: bandwidth of 819,000 contradicts 4.096e+06"),
+        ({"total_ios": 1_000_000}, "write: IOPS of 1,000 contradicts 16,666.7"),
+        ({"io_bytes": 1}, "write: bandwidth of 4.096e+06 contradicts"),
+    ],
+)
+def test_a_lying_number_makes_the_result_invalid(columns: dict[str, object], words: str) -> None:
+    """One false number stands beside others that it does not follow from."""
+    run = a_run()
+    entries = found(a_view(run, summary=[summary_row(run, **columns)]), rule="inconsistent-result")
+    assert {entry.severity for entry in entries if "log" not in entry.message} == {Severity.INVALID}
+    assert any(entry.message.startswith(words) for entry in entries)
+
+
+def test_bytes_and_blocks_must_agree() -> None:
+    """Twice the bytes for the same I/Os: IOPS x block size is not the bandwidth."""
+    run, double = a_run(), 2 * IOPS * BLOCK
+    row = summary_row(run, block_bytes=BLOCK, bw_bytes_per_s=double, io_bytes=int(double * SECONDS))
+    (entry,) = found(a_view(run, summary=[row]), rule="inconsistent-result")
+    assert entry.message.startswith("write: bytes of")
+
+
+@pytest.mark.parametrize(("factor", "count"), [(1.0, 0), (0.9, 0), (1.5, 1), (0.5, 1)])
+def test_the_log_adds_up_to_the_result(factor: float, count: int) -> None:
+    """A lost last window is usual; half of the I/Os is not."""
+    run = a_run()
+    view = a_view(run, series=series_rows(run, [IOPS * factor] * SECONDS))
+    entries = found(view, rule="inconsistent-result")
+    assert [entry.severity for entry in entries] == [Severity.WARNING] * count
+
+
+def test_rounding_is_no_contradiction() -> None:
+    """Fio 2 prints whole KiB/s; a run of a few ms has no comparable rate."""
+    run = a_run()
+    rounded = summary_row(run, bw_bytes_per_s=IOPS * BLOCK - 1000)
+    short = summary_row(run, runtime_s=0.002, iops=1.0)
+    for row in (rounded, short):
+        assert found(a_view(run, summary=[row], series=[]), rule="inconsistent-result") == []

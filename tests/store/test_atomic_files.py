@@ -1,0 +1,74 @@
+"""Files that appear whole or not at all, also where a write fails half-way."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from volbench.errors import ArchiveError, InputError
+from volbench.store.atomic_files import make_output_folder, write_atomic, write_output
+
+
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every fsync fail, as on a disk that is full."""
+
+    def fail(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("volbench.store.atomic_files.os.fsync", fail)
+
+
+@pytest.mark.usefixtures("full_disk")
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_failed_write_leaves_what_was_there(tmp_path: Path, *, is_new: bool) -> None:
+    """Neither an empty file nor a temporary one stays."""
+    path = tmp_path / "out.csv"
+    if not is_new:
+        path.write_text("old")
+    with pytest.raises(InputError, match="No space left"):
+        write_output(path, b"new")
+    with pytest.raises(ArchiveError, match="No space left"):
+        write_atomic(path, "new")
+    assert [file.read_text() for file in tmp_path.iterdir()] == ([] if is_new else ["old"])
+
+
+def test_a_link_and_a_mode_stay(tmp_path: Path) -> None:
+    """The file behind a symbolic link is replaced, and stays as private as it was."""
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.write_text("old")
+    real.chmod(0o600)
+    link.symlink_to(real)
+    write_output(link, b"new")
+    assert link.is_symlink()
+    assert real.read_bytes() == b"new"
+    assert real.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_pipe_is_written_to(tmp_path: Path) -> None:
+    """A pipe or a device, such as /dev/stdout or /dev/null, is never replaced by a file."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_output(pipe, b"content")
+        assert os.read(reader, 100) == b"content"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+
+
+def test_a_long_name_is_possible(tmp_path: Path) -> None:
+    """The temporary file has a name of its own, within NAME_MAX."""
+    path = tmp_path / ("é" * 127)
+    write_output(path, b"content")
+    assert path.read_bytes() == b"content"
+
+
+def test_a_folder_below_a_file_is_refused(tmp_path: Path) -> None:
+    """The message names the place."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="file/below cannot be written"):
+        make_output_folder(tmp_path / "file" / "below")

@@ -1,0 +1,178 @@
+"""Random faults of networks and hosts during campaigns on a fleet: no run lost, doubled or left."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.fleet.delay import long_line
+from tests.fleet.desk import JOBS, Desk, check_clean
+from tests.fleet.hosts import RealHost, fleet
+from tests.waiting import until
+
+HOSTS = 3
+_LONGEST_S = 12.0
+"""About as long as a campaign takes."""
+_RESUMES = 6
+_HUNG_S = 300.0
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that happens to a host and is over after a while.
+
+    Attributes:
+        strike: begins it.
+        heal: ends it.
+        ends_runs: whether fio may have to be run again.
+    """
+
+    strike: Callable[[RealHost], object]
+    heal: Callable[[RealHost], object]
+    ends_runs: bool = False
+
+
+def _fill(host: RealHost) -> None:
+    """Put a disk without room under the work folder of a host."""
+    host.run("mkdir", "-p", "/root/.volbench")
+    host.run("mount", "-t", "tmpfs", "-o", "size=40k", "none", "/root/.volbench")
+
+
+def _kill_fio(host: RealHost) -> None:
+    host.run("sh", "-c", "pkill -9 -x fio || true")
+
+
+FAULTS = {
+    "link": Fault(lambda host: host.link(up=False), lambda host: host.link(up=True)),
+    "sshd": Fault(RealHost.kill_sshd, RealHost.start_sshd),
+    "hung": Fault(RealHost.freeze, lambda host: host.freeze(thaw=True)),
+    "power": Fault(RealHost.power_off, RealHost.power_on, ends_runs=True),
+    "fio": Fault(_kill_fio, lambda host: host.name, ends_runs=True),
+    "full": Fault(_fill, lambda host: host.run("umount", "-l", "/root/.volbench"), ends_runs=True),
+}
+
+
+def fleet_kill(chance: random.Random, folder: Path) -> int:
+    """Kill the controller of a fleet at a random instant, sometimes over a slow link.
+
+    Returns:
+        The number of kills.
+    """
+    with _desk(chance, folder) as desk:
+        process = desk.run()
+        kills = 0
+        while kills < 1 or chance.random() < 0.3:
+            _wait(chance, desk)
+            process.kill()
+            process.communicate()
+            kills += 1
+            if process.returncode != -signal.SIGKILL:
+                break
+            process = desk.start("resume", desk.out) if _is_planned(desk) else desk.run()
+        said, _ = process.communicate(timeout=_HUNG_S)
+        assert "Traceback" not in said, said
+        _settle(desk)
+        _check(desk, may_repeat=False)
+    return kills
+
+
+def fleet_fault(chance: random.Random, folder: Path) -> int:
+    """Let something happen to a host for a while, sometimes to the controller as well.
+
+    Returns:
+        The number of faults.
+    """
+    with _desk(chance, folder) as desk:
+        name = chance.choice(sorted(FAULTS))
+        fault, victim = FAULTS[name], chance.choice(desk.fleet.hosts)
+        policy = chance.choice(("all", "best-effort", "quorum:2"))
+        process = desk.run("--policy", policy, "--ready-timeout", "5s")
+        _wait(chance, desk)
+        fault.strike(victim)
+        try:
+            time.sleep(chance.choice((0.0, chance.uniform(0, 3), chance.uniform(0, 20))))
+            if chance.random() < 0.3:
+                process.kill()
+        finally:
+            fault.heal(victim)
+        said, _ = process.communicate(timeout=_HUNG_S)
+        assert "Traceback" not in said, f"{name}: {said}"
+        _settle(desk)
+        _check(desk, may_repeat=fault.ends_runs)
+    return 1
+
+
+@contextmanager
+def _desk(chance: random.Random, folder: Path) -> Iterator[Desk]:
+    """Yield a prepared desk with hosts of its own; one of three has a slow link."""
+    with ExitStack() as stack:
+        hosts = stack.enter_context(fleet(HOSTS, folder / "f"))
+        desk = Desk(folder, hosts)
+        desk.prepare(runtime=chance.choice(("1s", "3s")))
+        if chance.random() < 1 / 3:
+            host, delay_s = chance.choice(hosts.hosts), chance.uniform(0.02, 0.4)
+            port = stack.enter_context(long_line(host, round_trip_s=delay_s))
+            path = folder / "fleet.yaml"
+            text = path.read_text()
+            here = f"address: 127.0.0.1, port: {port}"
+            path.write_text(text.replace(f"address: {host.address}", here))
+            with hosts.known_hosts.open("a") as known:
+                known.write(f"[127.0.0.1]:{port} {host.public_key}\n")
+        yield desk
+
+
+def _wait(chance: random.Random, desk: Desk) -> None:
+    """Wait for a random instant, or for a random line of the journal and a little longer."""
+    if chance.random() < 0.3:
+        time.sleep(chance.uniform(0, _LONGEST_S))
+        return
+    lines, end = chance.randint(1, 40), time.monotonic() + _LONGEST_S
+    while len(desk.journal()) < lines and time.monotonic() < end:
+        time.sleep(0.01)
+    time.sleep(chance.uniform(0, 0.5))
+
+
+def _is_planned(desk: Desk) -> bool:
+    return (desk.out / "campaign.json").exists()
+
+
+def _settle(desk: Desk) -> None:
+    """Resume until every run is finished; a campaign that was never planned is run."""
+    said = ""
+    for _ in range(_RESUMES):
+        if _is_planned(desk) and set(desk.states()) == {"finished"}:
+            return
+        process = (
+            desk.start("resume", desk.out, "--retry-failed") if _is_planned(desk) else desk.run()
+        )
+        said, _ = process.communicate(timeout=_HUNG_S)
+        assert "Traceback" not in said, said
+    assert set(desk.states()) == {"finished"}, f"{desk.states()}\n{said}"
+
+
+def _check(desk: Desk, *, may_repeat: bool) -> None:
+    """Check that each run finished once, and that nothing is left on the hosts."""
+    runs = Counter(
+        entry["run"]
+        for entry in map(json.loads, (desk.out / "journal.jsonl").read_text().splitlines())
+        if entry.get("state") == "finished"
+    )
+    assert sorted(runs.values()) == [1] * HOSTS * len(JOBS), runs
+    repeated = sorted(path.parent.name for path in desk.out.glob("runs/*/attempts"))
+    assert may_repeat or not repeated, f"repeated: {repeated}"
+
+    def is_clean() -> bool:
+        try:
+            check_clean(desk.fleet.hosts)
+        except AssertionError:
+            return False
+        return True
+
+    until(is_clean, patience_s=15)
