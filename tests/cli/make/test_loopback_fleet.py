@@ -66,7 +66,7 @@ def test_campaign_on_two_hosts(fleet: LoopbackFleet) -> None:
         assert not fleet.work(name).exists()
         assert list(fleet.data(name).iterdir()) == []
         log = (out / "hosts" / f"{name}.log").read_text()
-        assert "1 runs to do" in log
+        assert "runs to do here: 1" in log
         assert f"001-a-r1-{name} finished" in log
         assert all(other not in log for other in fleet.names if other != name)
     assert "also used" in (out / "hosts/vm1.log").read_text()
@@ -95,7 +95,7 @@ class _NoWrites(LoopbackChannel):
             number = data.partition(b"request ")[2].partition(b" ")[0]
             on_output(number + b" e bm8gZmlvIGhlcmU=\n" + number + b" x 1\n")
 
-        stream.send = refuse  # type: ignore[method-assign] - this stream only
+        stream.send = refuse  # type: ignore[method-assign]  # this stream only
         return stream
 
 

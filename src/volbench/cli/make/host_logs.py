@@ -90,6 +90,6 @@ class HostLogs:
 def _begin_lines(event: CampaignStarted) -> Iterator[Line]:
     for host in event.campaign.hosts:
         count = sum(run.host == host.name for run in event.pending)
-        yield host.name, f"campaign {event.campaign.name}: {count} runs to do"
+        yield host.name, f"campaign {event.campaign.name}; runs to do here: {count}"
     for absent in event.campaign.absent:
         yield absent.host, f"left out: {absent.reason}"
