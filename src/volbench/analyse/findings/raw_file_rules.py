@@ -83,10 +83,10 @@ def inconsistent_result(view: RunView, _: Context) -> Iterator[Observation]:
         if not result["runtime_s"] >= _MIN_RUNTIME_S:
             continue
         for name, stated, derived in _pairs(result, view):
-            tolerance = _ROUNDING * derived + (_KIB if name == "bandwidth" else 1.0)
+            tolerance = _ROUNDING * derived + (_KIB if name == "Bandwidth" else 1.0)
             if abs(stated - derived) > tolerance:
                 yield Observation(
-                    f"{result.direction}: {name} of {stated:,.6g} contradicts {derived:,.6g}, which"
+                    f"{name} of {stated:,.8g} contradicts {derived:,.8g}, which"
                     " follows from the other numbers of the result.",
                     {"stated": stated, "derived": derived, "section": result.section},
                     direction=result.direction,
@@ -98,9 +98,9 @@ def _pairs(result: Result, view: RunView) -> Iterator[tuple[str, float, float]]:
     """Yield name, stated value and derived value of numbers; NaN, if unknown, is never unequal."""
     runtime_s, ios = result["runtime_s"], result["total_ios"]
     yield "IOPS", result["iops"], ios / runtime_s
-    yield "bandwidth", result["bw_bytes_per_s"], result["io_bytes"] / runtime_s
+    yield "Bandwidth", result["bw_bytes_per_s"], result["io_bytes"] / runtime_s
     if "num_range" not in view.run.options:  # a trim of several ranges is one I/O
-        yield "bytes", result["io_bytes"], ios * result["block_bytes"]
+        yield "Bytes", result["io_bytes"], ios * result["block_bytes"]
 
 
 def _log_sums(view: RunView) -> Iterator[Observation]:
@@ -117,8 +117,7 @@ def _log_sums(view: RunView) -> Iterator[Observation]:
         summed = math.fsum(widths_s * iops)
         if abs(summed - wanted) > _LOG_SHARE * wanted:
             yield Observation(
-                f"{direction}: the IOPS log adds up to {summed:,.0f} I/Os, the result has"
-                f" {wanted:,.0f}.",
+                f"The IOPS log adds up to {summed:,.0f} I/Os, the result has {wanted:,.0f}.",
                 {"stated": wanted, "derived": summed},
                 direction=direction,
                 severity=Severity.WARNING,
