@@ -90,10 +90,10 @@ def inconsistent_result(view: RunView, _: Context) -> Iterator[Observation]:
         if not result["runtime_s"] >= _MIN_RUNTIME_S:
             continue
         for name, stated, derived in _pairs(result, view):
-            tolerance = _ROUNDING * derived + (_KIB if name == "bandwidth" else 1.0)
+            tolerance = _ROUNDING * derived + (_KIB if name == "Bandwidth" else 1.0)
             if abs(stated - derived) > tolerance:
                 yield Observation(
-                    f"{result.direction}: {name} of {stated:,.6g} contradicts {derived:,.6g}, which"
+                    f"{name} of {stated:,.8g} contradicts {derived:,.8g}, which"
                     " follows from the other numbers of the result.",
                     {"stated": stated, "derived": derived, "section": result.section},
                     direction=result.direction,
@@ -107,9 +107,9 @@ def _pairs(result: Result, view: RunView) -> Iterator[tuple[str, float, float]]:
     whole = ("iops_overall", "bw_overall_bytes_per_s")
     names = ("iops", "bw_bytes_per_s") if math.isnan(result[whole[0]]) else whole
     yield "IOPS", result[names[0]], ios / runtime_s
-    yield "bandwidth", result[names[1]], result["io_bytes"] / runtime_s
+    yield "Bandwidth", result[names[1]], result["io_bytes"] / runtime_s
     if "num_range" not in view.run.options:  # a trim of several ranges is one I/O
-        yield "bytes", result["io_bytes"], ios * result["block_bytes"]
+        yield "Bytes", result["io_bytes"], ios * result["block_bytes"]
 
 
 def _log_sums(view: RunView) -> Iterator[Observation]:
@@ -128,8 +128,7 @@ def _log_sums(view: RunView) -> Iterator[Observation]:
         summed = math.fsum(widths_s * iops)
         if abs(summed - wanted) > _LOG_SHARE * wanted:
             yield Observation(
-                f"{direction}: the IOPS log adds up to {summed:,.0f} I/Os, the result has"
-                f" {wanted:,.0f}.",
+                f"The IOPS log adds up to {summed:,.0f} I/Os, the result has {wanted:,.0f}.",
                 {"stated": wanted, "derived": summed},
                 direction=direction,
                 severity=Severity.WARNING,
