@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
+import signal
 import sys
 import tempfile
 
@@ -25,6 +26,7 @@ def main() -> int:
     given = parser.parse_args()
     chosen = given.only or [kind.name for kind in (FLEET_KINDS if given.fleet else KINDS)]
     kinds = [kind for kind in (*KINDS, *FLEET_KINDS) if kind.name in chosen]
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends with the figures so far
     seed = given.seed or secrets.token_hex(4)
     with tempfile.TemporaryDirectory() as state:
         os.environ["XDG_STATE_HOME"] = state
