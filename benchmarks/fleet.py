@@ -5,7 +5,10 @@ this needs root. Prints, for a boot storm on N hosts, wall time, CPU time and pe
 controller; and, for M hosts, the spread of the first I/O from fio's own logs: once with volbench's
 common start, once with fio started on all hosts by plain parallel ssh.
 
-    python -m benchmarks.fleet [N] [M]
+    PYTHONPATH=. python benchmarks/fleet.py [N] [M]
+
+With `--cost K` it prints what one job on K hosts costs the controller instead, beside what else
+starts fio on many hosts (`fleet_rivals.py`), with the targets for sessions and long round trips.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from fleet_rivals import costs, delay
+from measured import print_figures
 from tests.fleet.hosts import Fleet, fleet
 
 PAIRS = 5
@@ -129,8 +134,16 @@ def skew(count: int, folder: Path) -> None:
     )
 
 
+def cost(count: int) -> int:
+    """Print what one job costs, beside rivals; return the exit status."""
+    with tempfile.TemporaryDirectory() as folder, fleet(count, Path(folder) / "f") as hosts:
+        return print_figures([*costs(hosts, Path(folder)), delay(hosts, Path(folder))])
+
+
 def main() -> None:
     """Measure and print."""
+    if sys.argv[1:2] == ["--cost"]:
+        sys.exit(cost(int(sys.argv[2]) if len(sys.argv) > 2 else 8))
     count, few = (int(sys.argv[1]), int(sys.argv[2])) if len(sys.argv) > 2 else (30, 8)
     resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
     with tempfile.TemporaryDirectory() as folder:

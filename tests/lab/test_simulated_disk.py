@@ -50,8 +50,9 @@ def test_large_requests_take_longer() -> None:
 def test_spread_keeps_the_mean(depth: int) -> None:
     """A log-normal spread changes single latencies and no rate."""
     disk = Disk(parameters(write=ServiceParameters(0.002, sigma=0.5)))
-    answers = keep_busy(disk, until_s=60, depth=depth)
-    assert rate(answers, 0, 60) == pytest.approx(depth / 0.002, rel=0.01)
+    until_s = 60 / depth  # as many answers at every depth
+    answers = keep_busy(disk, until_s=until_s, depth=depth)
+    assert rate(answers, 0, until_s) == pytest.approx(depth / 0.002, rel=0.01)
     latencies = sorted(answer.latency_s for answer in answers)
     assert latencies[len(latencies) // 2] < 0.9 * 0.002
     assert latencies[-1] > 2 * 0.002

@@ -145,6 +145,11 @@ def _in_file(name: str, parse: Callable[[Path], object]) -> Callable[[bytes], ob
     return parse_content
 
 
+def _inventory(path: Path) -> object:
+    notes: list[str] = []
+    return load_inventory(path, on_note=notes.append)
+
+
 def _kernel_tables(content: bytes) -> object:
     machine = FakeExecutor(
         files={"/proc/self/mountinfo": _text(content), "/proc/swaps": _text(content)}
@@ -179,13 +184,13 @@ PARSERS = (
     Parser(
         "inventory",
         ("tests/inventories/*/*.yaml", "tests/plan/inventory/files/*.y*ml"),
-        _in_file("hosts.yaml", load_inventory),
+        _in_file("hosts.yaml", _inventory),
         examples=20,
     ),
     Parser(
         "Terraform",
         ("tests/plan/inventory/files/*.json",),
-        _in_file("outputs.json", load_inventory),
+        _in_file("outputs.json", _inventory),
         examples=20,
     ),
     Parser("prices", ("prices/*.yaml",), lambda text: parse_prices(_text(text), path="p.yaml")),

@@ -8,7 +8,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -104,14 +104,15 @@ def torture(
         is_short = long and tally.cases < tally.kind.least
         return not tally.cases or is_short or tally.spent_s < seconds * tally.kind.share / whole
 
-    while due := [tally for tally in tallies if is_due(tally)]:
-        tally = min(due, key=lambda tally: tally.spent_s / tally.kind.share)
-        failed = len(tally.failures)
-        tally.try_case(seed, first + tally.cases)
-        if len(tally.failures) > failed:
-            number, text = next(reversed(tally.failures.items()))
-            say(f"FAILED: scripts/torture --seed {seed} --only {tally.kind.name} --case {number}")
-            say(text)
+    with suppress(KeyboardInterrupt):  # the figures so far count
+        while due := [tally for tally in tallies if is_due(tally)]:
+            tally = min(due, key=lambda tally: tally.spent_s / tally.kind.share)
+            failed = len(tally.failures)
+            tally.try_case(seed, first + tally.cases)
+            if len(tally.failures) > failed:
+                number, text = next(reversed(tally.failures.items()))
+                name = tally.kind.name
+                say(f"FAILED: scripts/torture --seed {seed} --only {name} --case {number}\n{text}")
     return tallies
 
 

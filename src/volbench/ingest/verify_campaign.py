@@ -76,6 +76,9 @@ def verify_files(layout: Layout, campaign: Campaign, history: History) -> Verifi
         state = history.states.get(run.id)
         if state is not None and state.has_ended:
             _verify_run(layout, layout.run(run.id), history.checksums.get(run.id), found)
+        elif layout.run(run.id).status.exists():
+            reason = f"no line says that {run.id} ended, but it has a status"
+            _note(found, layout, layout.journal, Change.CHANGED, reason)
     for role in campaign.cold_probe_roles:
         _verify_probe(layout, layout.probe(role), found)
     planned = {run.id for run in campaign.runs}

@@ -92,7 +92,7 @@ def test_where_most_is_disturbed_the_host_is_the_cause() -> None:
 def test_a_busy_host_is_no_bottleneck_of_a_run_that_did_not_wait(
     waited: float | None, count: int
 ) -> None:
-    """The CPUs were 100 % busy with somebody else; fio got its own whenever it asked."""
+    """The CPUs were 100 % busy with other processes; fio got one whenever it needed one."""
     run = a_run()
     view = a_view(run, device=device_samples(run, cpu_busy_percent=99.0, tool_wait_percent=waited))
     assert len(found(view, rule="cpu-bound")) == count

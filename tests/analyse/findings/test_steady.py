@@ -100,9 +100,12 @@ def test_steady_noise_is_rarely_warned_of(seconds: int) -> None:
         for seed in range(150)
     ]
     warned = [
-        (one.state is State.NOISY and _declines(one))
-        or (one.state in {State.STEPPED, State.DRIFTING} and not (_at_edges(one) or _is_small(one)))
-        for one in judged
+        (verdict.state is State.NOISY and _declines(verdict))
+        or (
+            verdict.state in {State.STEPPED, State.DRIFTING}
+            and not (_at_edges(verdict) or _is_small(verdict))
+        )
+        for verdict in judged
     ]
     assert sum(warned) <= 3
 

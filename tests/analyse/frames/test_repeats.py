@@ -46,7 +46,7 @@ def test_folders_of_an_option_do_not_split_its_line() -> None:
     assert list(points["iops"]) == [9090.0, 36360.0, 145440.0]
 
 
-def test_what_cannot_be_told_apart_is_refused() -> None:
+def test_indistinguishable_jobs_are_refused() -> None:
     """Two jobs that differ in nothing that a line shows are not drawn, and the reason is given."""
     summary = frames([{**row, "import_folder": None} for row in drives()])["summary"]
     assert sweep(summary, "iodepth", ["iops"]).empty
@@ -71,7 +71,7 @@ def test_mixes_are_lines_of_their_own() -> None:
     assert list(points["iops"]) == [70.0, 70.0, 30.0, 30.0]
 
 
-def test_grids_of_drives_are_told_apart() -> None:
+def test_grids_of_drives_are_separate() -> None:
     """A grid holds one drive, too."""
     rows = [
         {**row, "block_bytes": size, "job": f"{row['job']}-{size}"}

@@ -95,7 +95,7 @@ class _NoWrites(LoopbackChannel):
             number = data.partition(b"request ")[2].partition(b" ")[0]
             on_output(number + b" e bm8gZmlvIGhlcmU=\n" + number + b" x 1\n")
 
-        stream.send = refuse  # type: ignore[method-assign] - this stream only
+        stream.send = refuse  # type: ignore[method-assign]  # this stream only
         return stream
 
 

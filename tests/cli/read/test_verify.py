@@ -74,6 +74,7 @@ def test_an_untouched_campaign_is_as_recorded(out: Path, volbench: Volbench) -> 
         ("runs/002-b-r1/dd.txt", "changed", lambda path: _edit(path, "copied", "COPIED")),
         ("runs/002-b-r1/more", "added", Path.touch),
         ("runs/003-c-r1", "added", Path.mkdir),
+        ("journal.jsonl", "changed", lambda path: path.write_bytes(b"")),
         ("runs/002-b-r1/status.json", "changed", lambda path: _edit(path, '"a', '"b')),
         ("runs/002-b-r1/status.json", "missing", Path.unlink),
         ("campaign.json", "changed", lambda path: _edit(path, '"seed"', '"seed" ')),

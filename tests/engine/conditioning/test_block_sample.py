@@ -83,7 +83,7 @@ def test_a_thin_volume_knows_what_is_mapped() -> None:
     [
         (BlockSample(sampled=64, zeros=64), Severity.INVALID),
         (BlockSample(sampled=64, zeros=8), Severity.WARNING),
-        (BlockSample(unmapped_share=0.9, asked="the NBD server"), Severity.INVALID),
+        (BlockSample(unmapped_share=0.9, reported_by="the NBD server"), Severity.INVALID),
         (BlockSample(sampled=64, zeros=1), None),
         (BlockSample(problem="denied"), None),
     ],

@@ -50,8 +50,8 @@ _SHALLOW = 4
 """Queue depth up to which 1 % of the I/Os hardly queue."""
 _CACHED_S = 300e-6
 """Latency of a write below which it did not reach a volume behind a network."""
-_ALIKE = 0.8
-"""Percentile 20 over the mean latency before a fall from which I/Os waited alike."""
+_SIMILAR = 0.8
+"""Percentile 10 over the mean latency before a fall from which I/Os waited alike."""
 _SURE = 4
 """Points that a hypothesis needs to be certain, besides being the only one."""
 _PASS = 0.8
@@ -186,7 +186,7 @@ class Fall:
         fastest_s = rates.lat_min_s
         unhindered = rates.depth / fastest_s if fastest_s > 0 else 0.0
         is_slow = rates.depth > 1 and self.change.before < _HELD_BACK * unhindered
-        return is_slow and not rates.lat_p20_s < _ALIKE * self.before_s
+        return is_slow and not rates.lat_p10_s < _SIMILAR * self.before_s
 
     @property
     def became_uneven(self) -> bool:
@@ -337,7 +337,7 @@ def _tail(fall: Fall) -> Iterator[Point]:
     after_s = fall.rates.depth / after
     words = f"p99.9 is {format_latency(tail_s)} at a mean of {format_latency(after_s)} after it"
     if tail_s < _TAIL * after_s:
-        yield -2, words
+        yield -1 if fall.became_uneven else -2, words
     else:
         yield 0 if fall.is_stolen else 2, words
 
@@ -351,6 +351,8 @@ def _slc_cache(fall: Fall) -> Iterator[Point]:
         yield -6, f"{fall.kind.value} has no SLC cache"
     yield 1, "writes fell"
     yield _evenness(fall)
+    if fall.stalls:
+        yield -3, "an exhausted SLC cache slows a drive and does not stop it"
     share = f"{100 * fall.change.ratio:.0f} % of the rate is left"
     if fall.change.ratio > _HALF:
         yield -1, f"{share}, more than after most exhausted SLC caches"

@@ -153,7 +153,7 @@ def _sampled(view: RunView) -> Iterator[Observation]:
     if blocks.zeros:
         words.append(f"{blocks.zeros} of {blocks.sampled} sampled blocks held only zeros")
     if unmapped >= _LEAST_EMPTY:
-        words.append(f"{blocks.asked} has no data for {percent(unmapped)} of the range")
+        words.append(f"{blocks.reported_by} has no data for {percent(unmapped)} of the range")
     yield Observation(
         f"Right before the run {' and '.join(words)}: such reads need no look at the disk.",
         {

@@ -195,8 +195,9 @@ def host_noise(view: RunView, _: Context) -> Iterator[Observation]:
     looks_at=(
         "fio's user and system time for each job: from 95 % of a core on. Where fio was short of"
         " the CPU, that is its jobs waited for one for at least 5 % of the time each (run-queue"
-        " delay), or nobody knows: steal of at least 5 % of the host's CPU time, mean over the run;"
-        " a host whose CPUs are at least 95 % busy is a note. The thresholds are volbench's own."
+        " delay), or that is not known: steal of at least 5 % of the host's CPU time, mean over the"
+        " run; a host whose CPUs are at least 95 % busy is a note. The thresholds are volbench's"
+        " own."
     ),
     why="What was measured is how fast the CPU can submit I/O, not how fast the volume answers.",
     advice=(

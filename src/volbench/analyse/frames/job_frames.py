@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from volbench.analyse.frames.repeats import BY, FOLDER, key_of, pool, told_apart
+from volbench.analyse.frames.repeats import BY, FOLDER, key_of, pool, separate_series
 
 COLOUR = "colour"
 """A column that, where a frame has it, says which rows share a colour in charts."""
@@ -251,7 +251,7 @@ def _swept(summary: pd.DataFrame, options: Sequence[str]) -> pd.DataFrame:
     """Return the rows on lines along options, with ``line``; -1 where things would be mixed."""
     rows = measured(summary).dropna(subset=list(options))
     rows = rows[rows["direction"] != "sync"].reset_index(drop=True)
-    rows = told_apart(rows, key_of(rows, _fixed(*options)), options)
+    rows = separate_series(rows, key_of(rows, _fixed(*options)), options)
     lines = rows.groupby("line", sort=False)[list(options)]
     return rows[(lines.transform("nunique") >= 2).all(axis=1)]
 

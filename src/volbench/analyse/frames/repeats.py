@@ -106,7 +106,9 @@ def _percentiles(bins: pd.DataFrame, names: Sequence[str]) -> dict[str, float]:
     return {name: float(counts.index[place]) for name, place in places.items()}
 
 
-def told_apart(rows: pd.DataFrame, fixed: Sequence[str], options: Sequence[str]) -> pd.DataFrame:
+def separate_series(
+    rows: pd.DataFrame, fixed: Sequence[str], options: Sequence[str]
+) -> pd.DataFrame:
     """Number the series of rows that are equal in what is fixed, split where they are several.
 
     Different things at one point cannot be one series: they are told apart by the folder that

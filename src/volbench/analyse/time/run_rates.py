@@ -51,7 +51,7 @@ class Rates:
         lat_mean_s: of the whole run, as fio saw it; NaN when unknown.
         lat_min_s: the same, of the fastest I/O.
         lat_low_s: percentile 1 of it, of completion where there is no total; NaN without either.
-        lat_p20_s: the same, percentile 20.
+        lat_p10_s: the same, percentile 10.
         lat_p30_s: the same, percentile 30.
         lat_p50_s: the same, percentile 50.
         lat_p70_s: the same, percentile 70.
@@ -69,7 +69,7 @@ class Rates:
     lat_mean_s: float
     lat_min_s: float
     lat_low_s: float
-    lat_p20_s: float = math.nan
+    lat_p10_s: float = math.nan
     lat_p30_s: float = math.nan
     lat_p50_s: float = math.nan
     lat_p70_s: float = math.nan
@@ -191,7 +191,7 @@ def _held_over(values: Floats, busy: npt.NDArray[np.bool_]) -> Floats:
     return held
 
 
-_PERCENTILES = {"low": 1.0, "p20": 20.0, "p30": 30.0, "p50": 50.0, "p70": 70.0, "tail": 99.9}
+_PERCENTILES = {"low": 1.0, "p10": 10.0, "p30": 30.0, "p50": 50.0, "p70": 70.0, "tail": 99.9}
 
 
 def _latencies(view: RunView, direction: str) -> dict[str, float]:

@@ -155,7 +155,7 @@ def curves(
         summary: the summary frame.
         series: the series frame.
         verdicts: of the runs; a penalty for fresh blocks is then only where they say that blocks
-            got warm. Nobody knows whether the volume of an imported result was fresh.
+            got warm. Whether the volume of an imported result was fresh is not known.
     """
     done = (summary["status"] == "finished").fillna(value=False)
     rows = summary[done & summary["direction"].isin(["read", "write"])]

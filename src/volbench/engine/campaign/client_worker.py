@@ -11,7 +11,7 @@ from volbench.engine.campaign.cleanup import claim_files, end_run
 from volbench.engine.campaign.execution_settings import is_left
 from volbench.engine.campaign.shared_context import CampaignContext
 from volbench.engine.campaign.start_gate import Gate
-from volbench.engine.conditioning.block_sample import reads_blocks, sample_blocks
+from volbench.engine.conditioning.block_sample import BlockSampler
 from volbench.engine.conditioning.cold_probe import probe_campaign
 from volbench.engine.conditioning.idle_time import (
     LATE_S,
@@ -73,15 +73,13 @@ class Worker:
         scratch: Scratch,
         devices: HeldDevices,
     ) -> None:
-        self.context = context
-        self.host = host
-        self.runs = runs
+        self.context, self.host, self.runs = context, host, runs
         self._scratch = scratch
         self._devices = devices
         self._states = context.states
         self._executor: Executor = host.executor
         self._is_idle = False
-        self._filled: set[str] = set()
+        self._blocks = BlockSampler(host.executor)
         self._gate: Gate | None = None
         self._dirty = DirtyData(writes=0 if context.states.is_new else 1)
 
@@ -148,13 +146,12 @@ class Worker:
 
     def pending(self) -> tuple[Run, ...]:
         """Return the pending runs, including layout runs whose files are missing."""
-        settings = self.context.settings
-        if settings.settle_only:
+        if self.context.settings.settle_only:
             return tuple(run for run in self.runs if self._states.state(run) is RunState.RUNNING)
         pending = {
             run.id
             for run in self.runs
-            if is_left(self._states.state(run), retry_failed=settings.retry_failed)
+            if is_left(self._states.state(run), retry_failed=self.context.settings.retry_failed)
         }
         roles = {run.volume.role for run in self.runs if run.id in pending}
         for run in self.runs:
@@ -298,7 +295,7 @@ class Worker:
         if not directory.is_here:
             check_space(executor, directory.path, needed_bytes=RESULT_BYTES)
         self._flush(run)
-        facts = self._with_blocks(run, probe_volume(executor, run.volume))
+        facts = self._blocks.added_to(run)
         directory.keep(folder.facts, facts.model_dump_json(indent=1) + "\n")
         if writes_buffered(run) or (may_leave_dirt(run) and self._scratch.misses_files(run)):
             self._dirty.writes += 1
@@ -310,15 +307,6 @@ class Worker:
             context.outcomes, context.campaign, run, is_done=self._states.is_finished
         )
         return self._attempt(run, directory, facts, gate)
-
-    def _with_blocks(self, run: Run, facts: VolumeFacts) -> VolumeFacts:
-        """Add a sample of the blocks that a run reads, unless they are known to hold data."""
-        if not reads_blocks(run) or run.volume.target in self._filled:
-            return facts
-        blocks = sample_blocks(self._executor, run, facts)
-        if blocks is not None and blocks.sampled and not (blocks.zeros or blocks.unmapped_share):
-            self._filled.add(run.volume.target)
-        return facts.model_copy(update={"blocks": blocks})
 
     def _flush(self, run: Run) -> None:
         if self._dirty.needs_flush(run.volume.target) and (

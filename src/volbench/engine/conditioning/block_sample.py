@@ -11,6 +11,7 @@ import math
 from importlib.resources import files
 
 from volbench.analyse.frames.workload_spec import workloads_of
+from volbench.engine.hosts.volume_probe import probe_volume
 from volbench.engine.sampling.sampler import python_of
 from volbench.errors import TransportError
 from volbench.execute.protocol import Executor
@@ -29,6 +30,28 @@ _SECTOR_BYTES = 512
 _THIN = "thin"
 
 
+class BlockSampler:
+    """Samples the blocks of each volume until they are known to hold data.
+
+    Args:
+        executor: the machine.
+    """
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._filled: set[str] = set()
+
+    def added_to(self, run: Run) -> VolumeFacts:
+        """Return the facts of a run's volume with a sample of the blocks that the run reads."""
+        facts = probe_volume(self._executor, run.volume)
+        if not reads_blocks(run) or run.volume.target in self._filled:
+            return facts
+        blocks = sample_blocks(self._executor, run, facts)
+        if blocks is not None and blocks.sampled and not (blocks.zeros or blocks.unmapped_share):
+            self._filled.add(run.volume.target)
+        return facts.model_copy(update={"blocks": blocks})
+
+
 def reads_blocks(run: Run) -> bool:
     """Return whether a run measures reads of blocks that were there before it."""
     return run.phase is Phase.MEASURED and any(load.reads for load in workloads_of(run))
@@ -42,7 +65,7 @@ def sample_blocks(executor: Executor, run: Run, facts: VolumeFacts) -> BlockSamp
     """
     try:
         if run.volume.kind is VolumeKind.NBD:
-            return _asked_nbd(executor, run.volume.target)
+            return _nbd_mapping(executor, run.volume.target)
         for path in _paths(executor, run):
             first, length = _range(run, facts)
             found = _read(executor, path, first, length)
@@ -100,8 +123,8 @@ def _read(executor: Executor, path: str, first: int, length: int) -> BlockSample
     read, zeros = (int(number) for number in numbers["blocks"])
     data = numbers.get("data")
     share = None if data is None else 1 - int(data[0]) / max(1, int(data[1]))
-    asked = "" if data is None else "the filesystem"
-    return BlockSample(sampled=read, zeros=zeros, unmapped_share=share, asked=asked)
+    reporter = "" if data is None else "the filesystem"
+    return BlockSample(sampled=read, zeros=zeros, unmapped_share=share, reported_by=reporter)
 
 
 def _with_mapping(executor: Executor, facts: VolumeFacts, found: BlockSample) -> BlockSample:
@@ -113,7 +136,10 @@ def _with_mapping(executor: Executor, facts: VolumeFacts, found: BlockSample) ->
         below = _read(executor, backing.rstrip("\n"), 0, 0)
         if below is not None and below.unmapped_share is not None:
             return found.model_copy(
-                update={"unmapped_share": below.unmapped_share, "asked": "the file of the loop"}
+                update={
+                    "unmapped_share": below.unmapped_share,
+                    "reported_by": "the file of the loop",
+                }
             )
     name = (executor.read_text(f"/sys/class/block/{facts.device}/dm/name") or "").strip()
     dmsetup = executor.which("dmsetup") if name else None
@@ -124,7 +150,7 @@ def _with_mapping(executor: Executor, facts: VolumeFacts, found: BlockSample) ->
     return (
         found
         if share is None
-        else found.model_copy(update={"unmapped_share": share, "asked": "the thin pool"})
+        else found.model_copy(update={"unmapped_share": share, "reported_by": "the thin pool"})
     )
 
 
@@ -136,7 +162,7 @@ def _thin_share(status: str) -> float | None:
     return 1 - int(words[3]) / max(1, int(words[1])) if len(words) > 3 else None
 
 
-def _asked_nbd(executor: Executor, uri: str) -> BlockSample | None:
+def _nbd_mapping(executor: Executor, uri: str) -> BlockSample | None:
     """Return the share of holes by base:allocation, if libnbd's nbdinfo is installed."""
     nbdinfo = executor.which("nbdinfo")
     if nbdinfo is None:
@@ -150,4 +176,4 @@ def _asked_nbd(executor: Executor, uri: str) -> BlockSample | None:
             holes += int(words[0]) * (int(words[2]) & 1) if words[2].isdecimal() else 0
     if not whole:
         return None
-    return BlockSample(unmapped_share=holes / whole, asked="the NBD server")
+    return BlockSample(unmapped_share=holes / whole, reported_by="the NBD server")

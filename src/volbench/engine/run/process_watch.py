@@ -14,6 +14,8 @@ from volbench.execute.protocol import Process
 from volbench.store.journal import utc_now
 
 POLL_S = 0.1
+PUSHED_POLL_S = 0.5
+"""The same for a process whose host reports each change at once: only the deadline needs a poll."""
 PATIENCE_S = {signal.SIGINT: 30.0, signal.SIGTERM: 10.0, signal.SIGKILL: 10.0}
 """Grace period after each signal. fio reacts to SIGINT only when I/O in flight completes."""
 
@@ -77,8 +79,9 @@ def watch(
     """
     started = time.monotonic()
     ending = Ending.ITSELF
+    poll_s = PUSHED_POLL_S if process.handle else POLL_S
     try:
-        while (status := process.wait(POLL_S)) is None:
+        while (status := process.wait(poll_s)) is None:
             elapsed_s = time.monotonic() - started
             on_output(process.read_output(), elapsed_s)
             if stop.requested:

@@ -10,7 +10,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Protocol
@@ -130,7 +130,7 @@ class DetachedProcess:
         self._tried_s = -math.inf
         self._refused: VolbenchError | None = None
         self._pid = 0
-        self.on_change: Callable[[], None] | None = None
+        self._has_news = False
 
     @property
     def lost(self) -> str:
@@ -190,14 +190,17 @@ class DetachedProcess:
             )
 
     def wait(self, timeout_s: float) -> int | None:
-        """Return the exit status, or None if the program still runs after `timeout_s`."""
+        """Return the exit status, or None after `timeout_s` or when a followed file changed."""
         deadline_s = time.monotonic() + timeout_s
-        while self.poll() is None:
+        while self.poll() is None and not self._has_news:
             left_s = deadline_s - time.monotonic()
             if left_s <= 0:
-                return None
+                break
             with self._changed:
-                self._changed.wait_for(lambda: self._state.status is not None, min(left_s, _TRY_S))
+                self._changed.wait_for(
+                    lambda: self._state.status is not None or self._has_news, min(left_s, _TRY_S)
+                )
+        self._has_news = False
         return self._state.status
 
     def watch(self) -> None:
@@ -232,9 +235,8 @@ class DetachedProcess:
         with self._changed:
             self._responded_s = time.monotonic()
             self._state.take(frame)
+            self._has_news = self._has_news or frame.kind == "f"
             self._changed.notify_all()
-        if self.on_change is not None and frame.kind != "h":
-            self.on_change()
 
     def _lose(self, error: VolbenchError) -> None:
         """Note that the session has ended; the program continues."""

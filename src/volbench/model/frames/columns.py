@@ -191,11 +191,7 @@ SUMMARY: tuple[Column, ...] = (
     ),
     _real("clock_bound_s", "s", "Maximum error of clock_offset_s."),
     _whole("client", "", "Index among the clients on its host, from 1; missing for one."),
-    _text(
-        "import_folder",
-        "Folder of an imported result, without labels and numbers of repeats; missing for runs of"
-        " volbench.",
-    ),
+    _text("import_folder", "Folder of an imported result, without labels and repeat numbers."),
 )
 
 LABEL_PREFIX = "label_"

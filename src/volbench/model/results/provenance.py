@@ -45,14 +45,14 @@ class BlockSample(Frozen):
         zeros: of them, those that held only zeros.
         unmapped_share: share of the range that the storage has no data for; None if it was not
             asked or does not know.
-        asked: who knows that share; empty for nobody.
+        reported_by: source of that share; empty for none.
         problem: why no block was read; empty where some were.
     """
 
     sampled: int = 0
     zeros: int = 0
     unmapped_share: float | None = None
-    asked: str = ""
+    reported_by: str = ""
     problem: str = ""
 
 

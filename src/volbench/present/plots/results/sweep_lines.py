@@ -6,6 +6,7 @@ Deterministic Rules of Thumb for Probabilistic Problems in Computer Communicatio
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -124,7 +125,7 @@ def _value(row: Row, name: str) -> str:
     if name == "size_bytes" and isinstance(value, (int, float)):
         return f"size {format_size(value)}"
     if name == "rwmixread" and isinstance(value, (int, float)):
-        return f"{value:.0f} % reads" if value == value else ""  # noqa: PLR0124 - NaN
+        return "" if math.isnan(value) else f"{value:.0f} % reads"
     return str(value)
 
 
