@@ -56,7 +56,7 @@ def _full_results(chance: random.Random, folder: Path) -> int:
 
 
 def _full_volume(chance: random.Random, folder: Path) -> int:
-    """Measure a volume that somebody else fills up meanwhile, and again once there is room."""
+    """Measure a volume that another process fills up meanwhile, and again once there is room."""
     campaign = ShortCampaign(folder, folder / "c")
     campaign.prepare(chance, runs=3)
     with _small_disk(campaign.scratch, "96m"):

@@ -28,6 +28,7 @@ def test_the_fall_of_the_sum_has_no_cause() -> None:
     view = one_of_four_runs_on()
     context = Context((view,))
     assert {entry.rule for entry in find(context)} >= {"uneven-jobs"}
+    assert not {entry.rule for entry in find(context)} & {"inconsistent-result"}
     assert not any(cause.from_s > 0 for cause in context.explanations(view))
     assert context.steadiness(view, "write").median == pytest.approx(4000)
 

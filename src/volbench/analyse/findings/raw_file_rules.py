@@ -8,7 +8,14 @@ from collections.abc import Iterator
 
 from volbench.analyse.findings.rule import Observation, rule, tool_name
 from volbench.analyse.frames.campaign_context import Context
-from volbench.analyse.frames.observed import Result, device_rows, rate_per_s, results_of, total
+from volbench.analyse.frames.observed import (
+    Result,
+    device_rows,
+    is_partial,
+    rate_per_s,
+    results_of,
+    total,
+)
 from volbench.analyse.frames.run_view import RunView
 from volbench.model.results.finding import Severity
 
@@ -97,8 +104,10 @@ def inconsistent_result(view: RunView, _: Context) -> Iterator[Observation]:
 def _pairs(result: Result, view: RunView) -> Iterator[tuple[str, float, float]]:
     """Yield name, stated value and derived value of numbers; NaN, if unknown, is never unequal."""
     runtime_s, ios = result["runtime_s"], result["total_ios"]
-    yield "IOPS", result["iops"], ios / runtime_s
-    yield "Bandwidth", result["bw_bytes_per_s"], result["io_bytes"] / runtime_s
+    whole = ("iops_overall", "bw_overall_bytes_per_s")
+    names = ("iops", "bw_bytes_per_s") if math.isnan(result[whole[0]]) else whole
+    yield "IOPS", result[names[0]], ios / runtime_s
+    yield "Bandwidth", result[names[1]], result["io_bytes"] / runtime_s
     if "num_range" not in view.run.options:  # a trim of several ranges is one I/O
         yield "Bytes", result["io_bytes"], ios * result["block_bytes"]
 
@@ -106,6 +115,8 @@ def _pairs(result: Result, view: RunView) -> Iterator[tuple[str, float, float]]:
 def _log_sums(view: RunView) -> Iterator[Observation]:
     """Yield directions whose log and result differ; a log has windows of one section at most."""
     is_whole = len(view.run.sections) == 1 and not total(view, "bad_log_rows") > 0
+    # The series is judged where all parallel jobs ran, the result has all I/Os.
+    is_whole = is_whole and not is_partial(view.series).any()
     if not is_whole or "log_window_value" in view.run.effective(view.run.sections[0]):
         return
     for direction in dict.fromkeys(result.direction for result in results_of(view)):

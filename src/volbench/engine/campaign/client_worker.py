@@ -73,9 +73,7 @@ class Worker:
         scratch: Scratch,
         devices: HeldDevices,
     ) -> None:
-        self.context = context
-        self.host = host
-        self.runs = runs
+        self.context, self.host, self.runs = context, host, runs
         self._scratch = scratch
         self._devices = devices
         self._states = context.states
