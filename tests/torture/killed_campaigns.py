@@ -166,7 +166,7 @@ def controller_kill(chance: random.Random, folder: Path) -> int:
     """
     campaign = ShortCampaign(folder, folder / "c")
     campaign.prepare(chance, runs=chance.randint(2, 4))
-    kills, verb, output = 0, "run", ""
+    kills, verb, all_printed = 0, "run", ""
     while True:
         before = campaign.finished()
         process = campaign.start(verb)
@@ -177,7 +177,7 @@ def controller_kill(chance: random.Random, folder: Path) -> int:
         printed, _ = process.communicate(timeout=120)
         assert "Traceback" not in printed, printed
         check_kept(before, campaign.finished())
-        output += printed
+        all_printed += printed
         if process.returncode != -signal.SIGKILL:
             break
         if not (campaign.out / "campaign.json").exists():
@@ -187,7 +187,7 @@ def controller_kill(chance: random.Random, folder: Path) -> int:
         verb = "resume"
     assert process.returncode == 0, printed
     campaign.check_complete()
-    campaign.check_clean(output)
+    campaign.check_clean(all_printed)
     return kills
 
 
