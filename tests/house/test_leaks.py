@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +24,10 @@ def run_test(root: Path, folder: Path, body: str) -> subprocess.CompletedProcess
     test = f"import os\n\ndef test_it(monkeypatch):\n    {body}\n"
     (folder / "test_it.py").write_text(test, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder)]
-    return subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder)
+    environment = {**os.environ, "PYTHONPATH": str(root)}  # where the conftest finds its helpers
+    return subprocess.run(
+        command, check=False, capture_output=True, text=True, cwd=folder, env=environment
+    )
 
 
 @pytest.mark.parametrize("body", LEAKS.values(), ids=LEAKS.keys())
