@@ -15,13 +15,13 @@ from pathlib import Path
 from tests.fleet.delay import long_line
 from tests.fleet.desk import JOBS, Desk, check_clean
 from tests.fleet.hosts import RealHost, fleet
-from tests.waiting import until
 
 HOSTS = 3
 _LONGEST_S = 12.0
 """About as long as a campaign takes."""
 _RESUMES = 6
 _HUNG_S = 300.0
+_CLEAN_S = 15.0
 
 
 @dataclass(frozen=True)
@@ -31,16 +31,25 @@ class Fault:
     Attributes:
         strike: begins it.
         heal: ends it.
+        prepare: makes it possible.
     """
 
     strike: Callable[[RealHost], object]
     heal: Callable[[RealHost], object]
+    prepare: Callable[[RealHost], object] = str
+
+
+_FILLER = "/root/.volbench/filler"
+
+
+def _small_disk(host: RealHost) -> None:
+    """Put a small disk under the work folder of a host."""
+    host.run("mkdir", "-p", "/root/.volbench")
+    host.run("mount", "-t", "tmpfs", "-o", "size=160m", "none", "/root/.volbench")
 
 
 def _fill(host: RealHost) -> None:
-    """Put a disk without room under the work folder of a host."""
-    host.run("mkdir", "-p", "/root/.volbench")
-    host.run("mount", "-t", "tmpfs", "-o", "size=40k", "none", "/root/.volbench")
+    host.run("sh", "-c", f"dd if=/dev/zero of={_FILLER} bs=64k 2>/dev/null || true")
 
 
 def _kill_fio(host: RealHost) -> None:
@@ -53,7 +62,7 @@ FAULTS = {
     "hung": Fault(RealHost.freeze, lambda host: host.freeze(thaw=True)),
     "power": Fault(RealHost.power_off, RealHost.power_on),
     "fio": Fault(_kill_fio, lambda host: host.name),
-    "full": Fault(_fill, lambda host: host.run("umount", "-l", "/root/.volbench")),
+    "full": Fault(_fill, lambda host: host.run("rm", "-f", _FILLER), prepare=_small_disk),
 }
 
 
@@ -93,6 +102,7 @@ def fleet_fault(chance: random.Random, folder: Path) -> int:
         name = chance.choice(sorted(FAULTS))
         fault, victim = FAULTS[name], chance.choice(desk.fleet.hosts)
         policy = chance.choice(("all", "best-effort", "quorum:2"))
+        fault.prepare(victim)
         process = desk.run("--policy", policy, "--ready-timeout", "5s")
         _wait(chance, desk)
         fault.strike(victim)
@@ -105,7 +115,11 @@ def fleet_fault(chance: random.Random, folder: Path) -> int:
         said, _ = process.communicate(timeout=_HUNG_S)
         assert "Traceback" not in said, f"{name}: {said}"
         _settle(desk)
-        _check(desk)
+        try:
+            _check(desk)
+        except AssertionError as error:
+            error.add_note(f"{name} on {victim.name}, {policy}\n{said}")
+            raise
     return 1
 
 
@@ -166,11 +180,13 @@ def _check(desk: Desk) -> None:
     )
     assert sorted(runs.values()) == [1] * HOSTS * len(JOBS), runs
 
-    def is_clean() -> bool:
+    end = time.monotonic() + _CLEAN_S
+    while True:
         try:
             check_clean(desk.fleet.hosts)
         except AssertionError:
-            return False
-        return True
-
-    until(is_clean, patience_s=15)
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.5)
+        else:
+            return
