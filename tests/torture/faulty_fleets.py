@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.fleet.delay import long_line
-from tests.fleet.desk import JOBS, Desk, check_clean
+from tests.fleet.desk import JOBS, Desk, check_clean, fios
 from tests.fleet.hosts import RealHost, fleet
 
 HOSTS = 3
@@ -82,6 +82,8 @@ def fleet_kill(chance: random.Random, folder: Path) -> int:
             kills += 1
             if process.returncode != -signal.SIGKILL:
                 break
+            if not _is_planned(desk):
+                _forget_checks(desk)
             process = desk.start("resume", desk.out) if _is_planned(desk) else desk.run()
         said, _ = process.communicate(timeout=_HUNG_S)
         assert "Traceback" not in said, said
@@ -114,6 +116,8 @@ def fleet_fault(chance: random.Random, folder: Path) -> int:
             fault.heal(victim)
         said, _ = process.communicate(timeout=_HUNG_S)
         assert "Traceback" not in said, f"{name}: {said}"
+        if not _is_planned(desk):
+            _forget_checks(desk)
         _settle(desk)
         try:
             _check(desk)
@@ -157,6 +161,12 @@ def _is_planned(desk: Desk) -> bool:
     return (desk.out / "campaign.json").exists()
 
 
+def _forget_checks(desk: Desk) -> None:
+    """Remove the job files of a check that was killed before there was a plan (see SECURITY.md)."""
+    for host in desk.fleet.hosts:
+        host.run("sh", "-c", "rm -rf /root/.volbench/*/check")
+
+
 def _settle(desk: Desk) -> None:
     """Resume until every run is finished; a campaign that was never planned is run."""
     said = ""
@@ -184,9 +194,16 @@ def _check(desk: Desk) -> None:
     while True:
         try:
             check_clean(desk.fleet.hosts)
-        except AssertionError:
+        except AssertionError as error:
             if time.monotonic() > end:
+                error.add_note("\n".join(map(_left_on, desk.fleet.hosts)))
                 raise
             time.sleep(0.5)
         else:
             return
+
+
+def _left_on(host: RealHost) -> str:
+    """Return the files and processes of volbench on a host."""
+    files = host.run("sh", "-c", "find /root/.volbench /var/tmp -type f 2>/dev/null || true")
+    return f"{host.name}: {files} {fios(host)}"

@@ -87,6 +87,22 @@ def test_loop_devices_on_parts_of_a_disk(executor: LocalExecutor, disks: Disks) 
     assert refusal(executor, whole).endswith(f"is mounted, or one of its partitions is: {point}")
 
 
+@pytest.mark.root
+def test_a_part_of_a_disk_that_a_program_holds_under_another_name(
+    executor: LocalExecutor, disks: Disks
+) -> None:
+    """A loop device on a partition is a part of a loop device on the disk."""
+    disk = disks.attach()
+    whole = disks.attach(Path(disk))
+    part = disks.attach(Path(disks.partition(disk)))
+    assert refusal(executor, part) == ""
+    descriptor = os.open(whole, os.O_RDONLY | os.O_EXCL)
+    try:
+        assert f"cannot be opened exclusively as {whole}" in refusal(executor, part)
+    finally:
+        os.close(descriptor)
+
+
 def test_two_paths_to_a_disk() -> None:
     """Without multipathd the paths to a disk are two disks with the same World Wide Name."""
     server = Server()

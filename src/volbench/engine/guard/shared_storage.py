@@ -64,14 +64,19 @@ class SharedStorage:
         """Devices that the kernel lets others use while it gives this one exclusively."""
         known = {device.number for device in self.same}
         names = {whole_disk(self._executor, device).number for device in self.same}
-        return (
-            *self.same[1:],
-            *(
-                part
-                for part in self.parts
-                if part.number not in known and whole_disk(self._executor, part).number not in names
-            ),
+        parts = (
+            part
+            for part in self.parts
+            if part.number not in known and whole_disk(self._executor, part).number not in names
         )
+        # A whole disk with the same partition is known through that.
+        wholes = (
+            whole
+            for disk in self.wholes
+            for whole in self._same_as(disk)
+            if whole.number not in names
+        )
+        return _distinct((*self.same[1:], *parts, *wholes))
 
     @cached_property
     def elsewhere(self) -> tuple[BlockDevice, ...]:
