@@ -211,6 +211,27 @@ def test_every_shell_holds_the_device(remote: Remote, shell: str) -> None:
     assert (found[1].returncode, found[1].stdout) == (93, "")
 
 
+def test_a_partition_has_the_attachment_of_its_disk(disks: Disks, remote: Remote) -> None:
+    """The kernel numbers disks; a number that is not the checked one is refused."""
+    executor = ShellExecutor(LoopbackChannel("vm1"))
+    volume = find_volume(executor, role="data", target=disks.partition(remote.device))
+    run = remote.run.model_copy(update={"volume": volume})
+    assert attachment_of(executor, volume) == remote.attachment
+    assert remote.attachment.diskseq.isdecimal()
+    for diskseq, status in ((remote.attachment.diskseq, 0), ("1", 93)):
+        argv = held_open(run, ["true"], Attachment(diskseq, remote.attachment.boot_id))
+        assert executor.run(argv).exit_status == status
+
+
+def test_the_program_is_held_under_sudo(remote: Remote) -> None:
+    """Sudo closes descriptors: it starts the shell that opens them, whatever the node's path."""
+    volume = remote.run.volume.model_copy(update={"target": "/nodes/disk"})
+    argv = held_open(
+        remote.run.model_copy(update={"volume": volume}), ["fio", "job.fio"], remote.attachment
+    )
+    assert ShellExecutor(LoopbackChannel("vm1"), sudo=True).needs_sudo(argv)
+
+
 @pytest.mark.parametrize("is_ours", [True, False])
 def test_another_client_at_its_gate_is_no_user(remote: Remote, *, is_ours: bool) -> None:
     """Without perl and python, a device that is open elsewhere is in use, but not by volbench."""
