@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,11 @@ from tests.schedule import ModuleScheduling, sort_slowest_first
 _PYTEST_OWN = {"PYTEST_CURRENT_TEST"}
 _MARKED_FOLDERS = {"browser", "fleet"}
 """Folders below tests/ whose tests have the marker of the same name."""
+
+
+def pytest_configure() -> None:
+    """Let children receive Ctrl-C, which a shell that starts tests in the background ignores."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)

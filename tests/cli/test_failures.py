@@ -200,7 +200,7 @@ def test_full_disk_on_the_controller_keeps_what_is_finished(
         (("plot", "iopss", "."), "'iopss' is not one of", "did you mean `iops`?"),
         (("show", "--fromat", "json", "."), "'--fromat'", "see volbench show --help"),
         (("show",), "missing argument 'DIR...'", "see volbench show --help"),
-        (("run", "disk.fio", "--on", "."), "is a fio job file", "profile import disk.fio"),
+        (("run", "disk.fio", "--on", "."), "disk.fio: No such file", "check the path"),
         (("warmup", "x", "--size", "5q"), "--size: '5q'", "use k, m, g"),
         (("price", ".", "--prices", "x", "--by", ","), "--by names nothing", "--by COLUMN"),
     ],

@@ -210,3 +210,20 @@ def test_a_changed_copy_is_reported(tmp_path: Path) -> None:
 def test_odd_texts_are_no_results(text: str) -> None:
     """Whatever else a file holds, it is passed over."""
     assert find_results(text).results == ()
+
+
+@pytest.mark.parametrize("name", ["plain.json", "packed.json.gz", "powershell.json"])
+def test_secrets_are_left_out_of_what_is_kept(tmp_path: Path, name: str) -> None:
+    """A password in a result is in no file of the campaign, which is read like any other."""
+    text = JSON.replace('"rw"', '"http_s3_key" : "hunter2", "rw"', 1)
+    assert "hunter2" in text
+    packed = {
+        "packed.json.gz": gzip.compress(text.encode()),
+        "powershell.json": text.encode("utf-16"),
+    }
+    put(tmp_path / "in" / name, packed.get(name, text))
+    _, opened = take(tmp_path / "in", into=tmp_path / "campaign")
+    assert set(opened.summary()["status"]) == {"finished"}
+    kept = [path for path in opened.path.rglob("*") if path.is_file()]
+    assert not [path for path in kept if b"hunter2" in path.read_bytes()]
+    assert [path.name for path in kept if path.name.startswith("fio.json")] == ["fio.json"]

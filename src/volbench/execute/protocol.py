@@ -230,8 +230,8 @@ class Executor(Protocol):
 
         Args:
             path: path of the device node.
-            exclusive: whether to hold it with O_EXCL until closed. Remote hosts keep no descriptor
-                open and only check the device: `HeldDevice.is_exclusive` is then false.
+            exclusive: whether to hold it with O_EXCL until closed. A remote host only checks the
+                device (`HeldDevice.is_exclusive` is then false); fio itself holds it there.
 
         Raises:
             RefusedError: the device cannot be opened.

@@ -33,7 +33,7 @@ from volbench.store.archive import (
     hold_campaign,
     refuse_used,
 )
-from volbench.store.atomic_files import sync_folder, write_atomic
+from volbench.store.atomic_files import sync_folder, write_atomic, write_bytes_atomic
 from volbench.store.journal import Journal, utc_now
 from volbench.store.layout import Layout, RunFolder
 from volbench.store.log_files import checksum, raw_checksums
@@ -223,8 +223,11 @@ def _fill_all(layout: Layout, runs: Sequence[AssembledRun]) -> None:
 def _fill(layout: Layout, assembled: AssembledRun, copied: dict[Path, Path]) -> RunFolder:
     """Copy the files of a run into its folder, which is returned, and write its status."""
     folder = fresh_run_folder(layout, assembled.run.id)
-    for path, name in assembled.copies:
-        _copy(path, folder.path / name, copied)
+    for path, name, masked in assembled.copies:
+        if masked is None:
+            _copy(path, folder.path / name, copied)
+        else:
+            write_bytes_atomic(folder.path / name, masked)
     content = {
         "format": STATUS_FORMAT,
         "state": assembled.state,
@@ -248,19 +251,9 @@ def _copy(path: Path, target: Path, copied: dict[Path, Path]) -> None:
                 shutil.copyfile(path, target)
         else:
             shutil.copyfile(path, target)
-            _mask(target)
             copied[path] = target
     except OSError as error:
         raise _copy_error(path, error) from error
-
-
-def _mask(path: Path) -> None:
-    """Mask the secrets in a copied result: fio reports all options that it was given."""
-    if path.suffix in {".log", ".zst"}:
-        return
-    text = path.read_text(encoding="utf-8", errors="surrogateescape")
-    if (masked := mask_text(text)) != text:
-        path.write_text(masked, encoding="utf-8", errors="surrogateescape")
 
 
 def _copy_error(path: Path, error: OSError) -> InputError:

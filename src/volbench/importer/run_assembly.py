@@ -35,7 +35,8 @@ class AssembledRun:
 
     Attributes:
         run: the plan.
-        copies: path of each imported file, with its name in the run's folder.
+        copies: path of each imported file, with its name in the run's folder, and the content that
+            takes its place where it has secrets.
         state: finished, failed or interrupted.
         reason: why; empty when finished.
         started_utc: ISO 8601; None where it is not reported.
@@ -43,7 +44,7 @@ class AssembledRun:
     """
 
     run: Run
-    copies: tuple[tuple[Path, str], ...]
+    copies: tuple[tuple[Path, str, bytes | None], ...]
     state: RunState
     reason: str
     started_utc: str | None
@@ -64,8 +65,10 @@ def assemble_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> A
     last = first + sum(count for _, count in draft.sections)
     logs = [log for log in draft.process.logs if first <= (log.job_number or 1) < last]
     name, source = _result_name(draft), draft.file.source
-    copies = [] if draft.read_as else [(source.path, name)]
-    copies += [(_path(log), log.name) for log in logs]
+    copies: list[tuple[Path, str, bytes | None]] = [
+        *([] if draft.read_as else [(source.path, name, draft.file.masked)]),
+        *((_path(log), log.name, None) for log in logs),
+    ]
     result = SourceFile(name=name, source=source.shown, sha256=draft.file.digest)
     files = [] if draft.read_as else [result]
     files += [
@@ -122,6 +125,8 @@ def _path(log: LogFile) -> Path:
 
 def _result_name(draft: Draft) -> str:
     """Return the result's name in the run's folder, with the ending of its compression."""
+    if draft.file.masked is not None:
+        return "fio.json"
     endings = [suffix for suffix in (".gz", ".xz", ".zst", ".bz2") if _ends(draft, suffix)]
     return f"fio.json{''.join(endings)}"
 

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from volbench.errors import InputError, OutputError, Problem
 from volbench.fio.results.embedded_results import find_results
+from volbench.model.profile.secret_values import mask_text
 from volbench.model.results.result import RunOutput
 from volbench.store.compressed_text import (
     EXTENSIONS,
@@ -69,11 +70,19 @@ class Source:
 
 @dataclass(frozen=True)
 class ResultFile:
-    """A file with at least one result."""
+    """A file with at least one result.
+
+    Attributes:
+        source: the file.
+        digest: SHA-256 of its content, or of `masked`.
+        results: in the order of the file.
+        masked: its text without the secrets in it, in UTF-8; None if it has none.
+    """
 
     source: Source
     digest: str
     results: tuple[RunOutput, ...]
+    masked: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -225,8 +234,13 @@ def _result_of(source: Source) -> ResultFile | None:
         if _RESULT_NAMES.search(source.inside.name):
             raise OutputError("it is empty", hint="see the messages of fio on stderr")
         return None
-    results = find_results(decode(plain)).results
-    return ResultFile(source, sha256(content).hexdigest(), results) if results else None
+    text = decode(plain)
+    results = find_results(text).results
+    if not results:
+        return None
+    masked = mask_text(text)
+    kept = None if masked == text else masked.encode()
+    return ResultFile(source, sha256(kept or content).hexdigest(), results, kept)
 
 
 def _content(path: Path) -> bytes | None:

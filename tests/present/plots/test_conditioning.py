@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tests.present.frames_by_kind import rounds
-from tests.present.frames_for_plots import frames, intervals, result
+from tests.present.frames_for_plots import frames, intervals, result, warming
 from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark
 from volbench.analyse.time.round_convergence import determine
 from volbench.errors import InputError
@@ -27,7 +27,7 @@ def _cold() -> Frames:
     first = result("first-pass", iodepth=4, limit_iops=500.0, volume_bytes=1 << 30)
     second = result("second-pass", iodepth=4, limit_iops=500.0, volume_bytes=1 << 30)
     series = [*intervals(first, climb), *intervals(second, [485.0] * 30)]
-    return frames([first, second], series=series)
+    return frames([first, second], series=series, verdicts=warming([first]))
 
 
 @pytest.fixture(name="filled")

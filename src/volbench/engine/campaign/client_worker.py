@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from volbench.engine.campaign.barrier import client_name
@@ -13,12 +14,7 @@ from volbench.engine.campaign.shared_context import CampaignContext
 from volbench.engine.campaign.start_gate import Gate
 from volbench.engine.conditioning.block_sample import BlockSampler
 from volbench.engine.conditioning.cold_probe import probe_campaign
-from volbench.engine.conditioning.idle_time import (
-    LATE_S,
-    DirtyData,
-    flush_volume,
-    pause_before,
-)
+from volbench.engine.conditioning.idle_time import LATE_S, DirtyData, flush_volume, pause_before
 from volbench.engine.conditioning.warmup_preparation import make_room, with_parallelism
 from volbench.engine.conditioning.warmup_verification import progress_words
 from volbench.engine.guard.held_devices import HeldDevices
@@ -286,7 +282,7 @@ class Worker:
                     opened=opened,
                 )
                 attempt = self._prepared(run, folder, gate)
-            return execute_run(attempt)
+            return execute_run(replace(attempt, attachment=opened.attachment))
 
     def _prepared(self, run: Run, folder: RunFolder, gate: Gate | None) -> Attempt:
         """Return a guarded run with its work folder, facts and files prepared."""

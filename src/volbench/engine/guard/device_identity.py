@@ -7,7 +7,7 @@ backing file, or its first and last MiB must be unchanged.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from volbench.engine.guard.device_content import content_of
 from volbench.engine.hosts.block_devices import (
@@ -27,6 +27,31 @@ _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _NAMES = 'for f in /dev/disk/by-id/*; do [ "$f" -ef "$1" ] && echo "${f##*/}"; done; exit 0'
 """Print the names of a device in /dev/disk/by-id, sorted: node."""
 _WWIDS = ("wwid", "device/wwid", "uuid", "nguid", "eui")
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """Attachment of a device to a running machine; another disk, or the same later, has another.
+
+    Attributes:
+        diskseq: the kernel's number of it; empty before Linux 5.15.
+        boot_id: boot ID of the kernel that reported it.
+    """
+
+    diskseq: str
+    boot_id: str
+
+
+def attachment_of(executor: Executor, volume: Volume) -> Attachment | None:
+    """Return the attachment of the device that has a volume's number now; None without a pin.
+
+    Read before the guard's check and verified when fio starts, it covers all that lies between.
+    """
+    if volume.pin is None:
+        return None
+    device = block_device(executor, (volume.pin.major, volume.pin.minor))
+    diskseq = attribute(executor, whole_disk(executor, device), "diskseq") if device else ""
+    return Attachment(diskseq, (executor.read_text(_BOOT_ID) or "").strip())
 
 
 def find_device(executor: Executor, path: str) -> DevicePin:

@@ -1,4 +1,4 @@
-"""Block devices written by runs: held open from the guard's check to the end of the run.
+"""Block devices written by runs: held from the guard's check to the end of the run.
 
 The first and last MiB are recorded at the end of a run and compared before the next run. They count
 as unknown while a run writes, and after a crash.
@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import RLock
 
+from volbench.engine.guard.device_identity import Attachment, attachment_of
 from volbench.engine.guard.scratch_files import Log
 from volbench.errors import RefusedError
 from volbench.execute.protocol import Executor, HeldDevice
@@ -27,11 +28,13 @@ class OpenDevice:
         edges: digest of its first and last MiB after volbench's last write, empty if unknown; None
             to skip the check of its content.
         refusal: reason of a failed open.
+        attachment: of the device when it was opened; None for other volumes.
     """
 
     held: HeldDevice | None = None
     edges: str | None = None
     refusal: RefusedError | None = None
+    attachment: Attachment | None = None
 
 
 @dataclass
@@ -64,11 +67,13 @@ class HeldDevices:
     def holding(self, run: Run) -> Iterator[OpenDevice]:
         """Hold the device that a run writes; a read-only run holds none.
 
+        On another machine the run's program holds it, in the attachment that is returned here.
         When the last run on a device ends, its first and last MiB are recorded.
         """
         number = number_of(run)
+        attachment = attachment_of(self._executor, run.volume)
         if not number or not writes(run):
-            yield OpenDevice()
+            yield OpenDevice(attachment=attachment)
             return
         try:
             opened = self._open(number, run)
@@ -77,7 +82,7 @@ class HeldDevices:
             yield OpenDevice(edges=self._expected(number, run), refusal=refusal)
             return
         try:
-            yield opened
+            yield replace(opened, attachment=attachment)
         except BaseException:
             self._uses[number].is_unknown = True
             raise

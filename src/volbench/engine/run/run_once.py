@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from volbench.analyse.device.kernel_counters import STARTED
 from volbench.engine.campaign.start_gate import Gate
+from volbench.engine.guard.device_identity import Attachment
 from volbench.engine.hosts.connected_host import ConnectedHost
+from volbench.engine.run.device_hold import check_start, held_open
 from volbench.engine.run.process_watch import Watched, end_process, watch
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_outcome import RunOutcome, judge, separate_prerun_notes, write_status
@@ -19,6 +21,7 @@ from volbench.engine.run.stop_request import StopRequest
 from volbench.engine.run.tool_command import Command, command_of
 from volbench.engine.sampling.sampler import Sampler, ended_after, sampling
 from volbench.engine.sampling.writeback import follow_tail
+from volbench.errors import RefusedError
 from volbench.execute.protocol import Process
 from volbench.model.campaign.event import Listener
 from volbench.model.campaign.planned_run import Run, RunState
@@ -64,6 +67,8 @@ class Attempt:
             if they end with the controller.
         on_poll: called several times a second with the seconds since the start.
         on_start: called with the process and its sampler right after the start.
+        attachment: attachment of its device that the guard accepted, to be verified and held on
+            another machine; None for other volumes.
         secrets: its passwords and keys, by environment variable.
         gate: start gate shared with the other runs of its step; None to start immediately.
     """
@@ -80,6 +85,7 @@ class Attempt:
     on_start: Callable[[Process, Sampler], None] = _ignore_start
     on_poll: Callable[[float], None] = _ignore_poll
     gate: Gate | None = field(default=None)
+    attachment: Attachment | None = None
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
@@ -102,6 +108,7 @@ def execute_run(attempt: Attempt) -> RunOutcome:
     Raises:
         TransportError: the machine is unreachable; the run may continue there.
         ArchiveError: no space is left for its results; on another machine the run continues.
+        RefusedError: its device was replaced before the start, on another machine.
     """
     run, directory = attempt.run, attempt.directory
     execution = _Execution(attempt)
@@ -130,6 +137,7 @@ def take_over_run(
 
     Raises:
         TransportError: the machine is unreachable.
+        RefusedError: its device was replaced before the start.
     """
     executor = attempt.host.executor
     execution = _Execution(attempt)
@@ -173,7 +181,9 @@ class _Execution:
     def start(self, sampler: Sampler) -> Process:
         """Start the process and record it; end it if the record cannot be written."""
         attempt = self._attempt
-        argv = with_secrets(attempt.directory, attempt.run, self.command.argv, attempt.secrets)
+        attachment = None if attempt.directory.is_here else attempt.attachment
+        argv = held_open(attempt.run, self.command.argv, attachment)
+        argv = with_secrets(attempt.directory, attempt.run, argv, attempt.secrets)
         process = attempt.directory.start(
             argv,
             stderr=self.command.stderr,
@@ -227,6 +237,11 @@ class _Execution:
             gate.wait_until_quiet(attempt.stop)
         directory.fetch()
         scrub(directory.folder.path, attempt.run)
+        try:
+            check_start(attempt.run, directory.folder, watched)
+        except RefusedError:
+            directory.remove()
+            raise
         version = attempt.host.version_of(attempt.run.tool)
         outcome, version = judge(attempt.run, directory.folder, watched, version=version)
         if gate is not None and (reason := gate.held_back):

@@ -127,8 +127,17 @@ class Session:
             with self._sending:
                 self._stream.send(text.encode("utf-8", "surrogateescape"))
         except TransportError as error:
-            self.close(error)
-            raise
+            # An account without a shell may be gone before anything could be sent.
+            reason = error if self._frames.is_open else self._without_shell()
+            self.close(reason)
+            raise reason from error
+
+    def _without_shell(self) -> TransportError:
+        return TransportError(
+            f"the login shell on {self._host} started no shell",
+            hint="log in there and try a command",
+            context={"host": self._host, NO_SHELL: True},
+        )
 
     def close(self, error: VolbenchError, *, in_doubt: bool = False) -> None:
         """Close the session and end all that waits for it.
@@ -159,13 +168,7 @@ class Session:
         elif self._frames.is_open:
             self._fail(connection_lost(self._host, "its shell ended", sent=True))
         else:
-            self._fail(
-                TransportError(
-                    f"the login shell on {self._host} started no shell",
-                    hint="log in there and try a command",
-                    context={"host": self._host, NO_SHELL: True},
-                )
-            )
+            self._fail(self._without_shell())
 
     def _fail(self, error: VolbenchError) -> None:
         with self._lock:

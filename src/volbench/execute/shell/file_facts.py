@@ -13,7 +13,7 @@ from volbench.execute.protocol import FILE_KINDS, FileStat
 
 @dataclass(frozen=True)
 class ShellHeldDevice:
-    """A block device of a remote host, where no descriptor is kept open.
+    """A block device of a remote host, which the run's program holds open by itself.
 
     Attributes:
         number: (major, minor) of the device.
@@ -25,7 +25,7 @@ class ShellHeldDevice:
 
     @property
     def is_exclusive(self) -> bool:
-        """False: it is checked right before a run, but not held open."""
+        """False: a shell cannot open with O_EXCL, so it can still be mounted."""
         return False
 
     def close(self) -> None:

@@ -118,12 +118,14 @@ EXCLUSIVE = (
     "done </proc/swaps; for f in /sys/fs/btrfs/*/devices/*; do "
     '[ "${f##*/}" = "${b##*/}" ] && { echo "part of a btrfs"; exit 0; }; done; '
     'for f in /proc/[0-9]*/fd/*; do [ "$f" -ef "$1" ] && [ -b "$f" ] && '
+    'case ${f##*/} in 8) ! grep -q VOLBENCH_CONTROL= "${f%/fd/*}/environ";; esac && '
     '{ p=${f#/proc/}; echo "open in process ${p%%/*}"; exit 0; }; done; exit 0'
 )
 """Print the error of an exclusive open of a block device: path, sudo or empty, PERL, PYTHON.
 
 A shell cannot open with O_EXCL. Without perl and python3, the script checks for users of the
-device: holders, mounts, swap, btrfs, and processes that have it open.
+device: holders, mounts, swap, btrfs, and processes that have it open. A program of volbench that
+only holds it (descriptor 8 of ``hold.sh``) is no user: it is another client at its start gate.
 """
 
 PERL = "sysopen(my $f, $ARGV[0], O_RDONLY | O_EXCL) or print ${chr 33}"

@@ -27,6 +27,7 @@ _KILL_DELAY_S = 2
 """Margin by which the timeout on the host exceeds the controller's."""
 
 _DEVICE_TOOLS = frozenset({"blkid", "blockdev", "fio", "fuser", "lsof", "nvme", "smartctl"})
+_DEVICE_FOLDERS = ("/dev/", "/sys/dev/block/")
 _SUDO_REFUSAL = re.compile(
     r"^sudo: (.*(?:password|terminal|not allowed|sudoers|setuid).*)$", re.MULTILINE
 )
@@ -88,10 +89,10 @@ class ShellExecutor(ShellFiles):
         return Completed(tuple(argv), answer.status, answer.text, answer.stderr)
 
     def needs_sudo(self, argv: Sequence[str]) -> bool:
-        """Return whether a program is fio, a device tool, or has an argument below ``/dev``."""
+        """Return whether a program is fio, a device tool, or has an argument that is a device."""
         is_tool = posixpath.basename(argv[0]) in _DEVICE_TOOLS
         return bool(self._sudo) and (
-            is_tool or any(argument.startswith("/dev/") for argument in argv[1:])
+            is_tool or any(argument.startswith(_DEVICE_FOLDERS) for argument in argv[1:])
         )
 
     def start(

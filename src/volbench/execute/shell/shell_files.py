@@ -81,8 +81,8 @@ class ShellFiles(ShellHost):
             return None
         raise self._refusal(f"{path} cannot be examined on", answer, InputError, path=path)
 
-    def hold(self, path: str, *, exclusive: bool) -> ShellHeldDevice:  # noqa: ARG002 - no descriptor is kept open
-        """Check a block device; no descriptor is kept open on a remote host.
+    def hold(self, path: str, *, exclusive: bool) -> ShellHeldDevice:  # noqa: ARG002 - a shell cannot open with O_EXCL
+        """Check a block device; on a remote host, the run's program holds it open (``hold.sh``).
 
         Raises:
             RefusedError: the path is not a block device.

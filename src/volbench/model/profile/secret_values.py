@@ -50,8 +50,11 @@ _PATTERNS = (_NAMED, _URI, _ISCSI)
 
 def mask_text(text: str) -> str:
     """Return a text with `MASK` for passwords in URIs and for values of secret options."""
-    for pattern in _PATTERNS:
-        text = pattern.sub(_masked, text)
+    lower = text.lower()
+    if any(word in lower for word in (*SECRET_OPTIONS, *_WORDS)):
+        text = _NAMED.sub(_masked, text)
+    if "@" in text:
+        text = _ISCSI.sub(_masked, _URI.sub(_masked, text))
     return text
 
 

@@ -1,0 +1,253 @@
+"""Devices of other machines: held open by fio itself, and never another disk than was checked."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from tests.command_line import call as volbench
+from tests.engine.conftest import IMAGE_BYTES, Disks, call
+from tests.execute.loopback import LoopbackChannel
+from tests.loopback_fleet import loopback_fleet
+from tests.waiting import until
+from volbench.engine.guard.device_identity import Attachment, attachment_of
+from volbench.engine.hosts.connected_host import ConnectedHost
+from volbench.engine.hosts.volume_probe import find_volume
+from volbench.engine.run.device_hold import held_open
+from volbench.engine.run.run_directory import RunDirectory
+from volbench.engine.run.run_once import Attempt, execute_run
+from volbench.engine.run.run_outcome import RunOutcome
+from volbench.engine.run.stop_request import StopRequest
+from volbench.errors import RefusedError
+from volbench.execute.shell import posix_scripts
+from volbench.execute.shell.shell_executor import ShellExecutor
+from volbench.model.campaign.host import Host
+from volbench.model.campaign.planned_run import Run, RunState, Section
+from volbench.store.layout import RunFolder
+
+pytestmark = pytest.mark.root
+MIB = 1024**2
+WRITE = {"rw": "write", "bs": "65536", "size": str(MIB), "ioengine": "psync", "direct": "0"}
+
+
+@dataclass
+class Remote:
+    """A host that is this machine, and a run on one of its devices.
+
+    Attributes:
+        device: its loop device.
+        image: the file behind it.
+        run: writes its first MiB.
+        attachment: as accepted by the guard.
+        attempt: executes the run, with other attributes of `Attempt`.
+    """
+
+    device: str
+    image: Path
+    run: Run
+    attachment: Attachment
+    attempt: Callable[..., RunOutcome]
+
+
+@pytest.fixture(name="remote")
+def _remote(tmp_path: Path, disks: Disks) -> Remote:
+    image = disks.image()
+    device = disks.attach(image)
+    executor = ShellExecutor(LoopbackChannel("vm1"), work_folder=str(tmp_path / "work"))
+    volume = find_volume(executor, role="data", target=device)
+    section = Section(name="j", options=dict(WRITE))
+    run = Run(id="001-j-r1", profile="p", job="j", volume=volume, host="vm1", sections=(section,))
+    run = run.model_copy(update={"sample_s": 0, "device_sample_s": 0})
+    attachment = attachment_of(executor, volume)
+    assert attachment is not None
+
+    def attempt(run: Run = run, **options: Any) -> RunOutcome:  # noqa: ANN401 - of any attribute
+        folder = RunFolder(tmp_path / "run")
+        folder.path.mkdir()
+        settings: dict[str, Any] = {
+            "deadline_s": 60,
+            "listener": lambda _event: None,
+            "stop": StopRequest(),
+            "attachment": attachment,
+        }
+        host = ConnectedHost(Host(name="vm1"), executor, shutil.which("fio") or "")
+        directory = RunDirectory(executor, folder, name="key/run-0")
+        return execute_run(Attempt(host, run, directory, **(settings | options)))
+
+    return Remote(device, image, run, attachment, attempt)
+
+
+def is_attached(device: str) -> bool:
+    """Return whether a loop device has a file."""
+    return Path("/sys/block", Path(device).name, "loop").exists()
+
+
+def replace_image(device: str, other: Path) -> None:
+    """Attach another file under the number of a loop device."""
+    call("losetup", "-d", device)
+    until(lambda: not is_attached(device))
+    call("losetup", device, str(other))
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    return sha256(path.read_bytes()).hexdigest()
+
+
+def test_a_device_stays_attached_until_fio_ends(
+    tmp_path: Path, disks: Disks, remote: Remote
+) -> None:
+    """While fio waits and has closed it, nothing else can get its number; fio writes to it."""
+    gate, other = tmp_path / "gate", disks.image()
+    os.mkfifo(gate)
+    section = Section(name="j", options=WRITE | {"exec_prerun": f"cat {gate}"})
+    attached: list[object] = []
+
+    def swap(*_started: object) -> None:
+        release: list[int] = []
+
+        def is_waiting() -> bool:
+            try:
+                release.append(os.open(gate, os.O_WRONLY | os.O_NONBLOCK))
+            except OSError:
+                return False
+            return True
+
+        until(is_waiting)
+        call("losetup", "-d", remote.device)
+        done = subprocess.run(
+            ["losetup", remote.device, str(other)], check=False, capture_output=True
+        )
+        attached.extend([is_attached(remote.device), done.returncode])
+        os.close(release[0])
+
+    run = remote.run.model_copy(update={"sections": (section,)})
+    end = remote.attempt(run, on_start=swap)
+    assert end.state is RunState.FINISHED, end.reason
+    assert not other.read_bytes().strip(b"\0")
+    assert attached[0] is True
+    assert attached[1] != 0
+    assert remote.image.read_bytes()[:MIB].strip(b"\0")
+    until(lambda: not is_attached(remote.device))  # no process of volbench has it open any more
+    call("losetup", remote.device, str(remote.image))  # for the fixture to detach
+
+
+@pytest.mark.parametrize("what", ["file", "same file", "size", "nothing"])
+def test_a_device_replaced_before_the_start_is_refused(
+    tmp_path: Path, disks: Disks, remote: Remote, what: str
+) -> None:
+    """Number, node and, except for one, size are the same; not a byte of the new disk changes."""
+    other = disks.image(MIB if what == "size" else IMAGE_BYTES)
+    other = remote.image if what == "same file" else other
+    with other.open("r+b") as file:
+        file.write(b"precious")
+    before = digest(other)
+
+    def swap(*_intent: object) -> None:
+        if what != "nothing":
+            replace_image(remote.device, other)
+
+    if what == "nothing":
+        assert remote.attempt(on_intent=swap) == RunOutcome(RunState.FINISHED)
+        return
+    with pytest.raises(RefusedError) as caught:
+        remote.attempt(on_intent=swap)
+    assert digest(other) == before
+    assert f"{remote.device} on vm1 was replaced" in caught.value.message
+    assert caught.value.context == {"path": remote.device, "host": "vm1"}
+    assert not list(tmp_path.glob("work/key/*"))
+
+
+def test_the_host_is_asked_at_the_start_itself(tmp_path: Path, disks: Disks) -> None:
+    """A whole campaign on a host: another disk comes after the guard's yes, and stays as it is."""
+    device, other = disks.attach(), disks.image()
+    other.write_bytes(b"precious" + other.read_bytes()[8:])
+    before = digest(other)
+    starts: list[list[str]] = []
+    start = ShellExecutor.start
+
+    def swapped(executor: ShellExecutor, argv: list[str], **options: Any) -> object:  # noqa: ANN401 - passed on
+        if any(word.endswith("fio") for word in argv) and not starts:
+            starts.append(argv)
+            replace_image(device, other)
+        return start(executor, argv, **options)
+
+    with loopback_fleet(tmp_path, "vm1") as fleet:
+        text = fleet.inventory.read_text().replace(str(fleet.data("vm1")), device)
+        fleet.inventory.write_text(text)
+        profile = fleet.profile("jobs:\n  a: {rw: write, bs: 4k}\n")
+        with mock.patch.object(ShellExecutor, "start", swapped):
+            done = volbench(
+                *("run", profile, "--inventory", fleet.inventory, "-o", tmp_path / "out"),
+                *("--allow-destroy", f"vm1:{device}", "--yes"),
+            )
+    assert starts, done.stderr
+    assert digest(other) == before
+    assert done.returncode == 3, done.stderr
+    assert f"{device} on vm1 was replaced right before the start" in done.stderr
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash", "busybox"])
+def test_every_shell_holds_the_device(remote: Remote, shell: str) -> None:
+    """Descriptor 8 of the program that the shell becomes is the device; a wrong boot is refused."""
+    if shutil.which(shell) is None:
+        pytest.fail(f"{shell} is missing: scripts/setup dev")
+    look = ["stat", "-L", "-c", "%t:%T", "/proc/self/fd/8"]
+    found, boots = [], (remote.attachment.boot_id, "another")
+    for boot in boots:
+        attachment = Attachment(remote.attachment.diskseq, boot)
+        _sh, *arguments = held_open(remote.run, look, attachment)
+        argv = [*([shell, "sh"] if shell == "busybox" else [shell]), *arguments]
+        found.append(subprocess.run(argv, check=False, capture_output=True, text=True, timeout=60))
+    number = Path(remote.device).stat().st_rdev
+    assert found[0].stdout.strip() == f"{os.major(number):x}:{os.minor(number):x}", found[0].stderr
+    assert (found[1].returncode, found[1].stdout) == (93, "")
+
+
+def test_a_partition_has_the_attachment_of_its_disk(disks: Disks, remote: Remote) -> None:
+    """The kernel numbers disks; a number that is not the checked one is refused."""
+    executor = ShellExecutor(LoopbackChannel("vm1"))
+    volume = find_volume(executor, role="data", target=disks.partition(remote.device))
+    run = remote.run.model_copy(update={"volume": volume})
+    assert attachment_of(executor, volume) == remote.attachment
+    assert remote.attachment.diskseq.isdecimal()
+    for diskseq, status in ((remote.attachment.diskseq, 0), ("1", 93)):
+        argv = held_open(run, ["true"], Attachment(diskseq, remote.attachment.boot_id))
+        assert executor.run(argv).exit_status == status
+
+
+def test_the_program_is_held_under_sudo(remote: Remote) -> None:
+    """Sudo closes descriptors: it starts the shell that opens them, whatever the node's path."""
+    volume = remote.run.volume.model_copy(update={"target": "/nodes/disk"})
+    argv = held_open(
+        remote.run.model_copy(update={"volume": volume}), ["fio", "job.fio"], remote.attachment
+    )
+    assert ShellExecutor(LoopbackChannel("vm1"), sudo=True).needs_sudo(argv)
+
+
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_another_client_at_its_gate_is_no_user(remote: Remote, *, is_ours: bool) -> None:
+    """Without perl and python, a device that is open elsewhere is in use, but not by volbench."""
+    script = posix_scripts.EXCLUSIVE.replace("command -v", "false")
+    environment = dict(os.environ) | ({"VOLBENCH_CONTROL": "/x"} if is_ours else {})
+    argv = held_open(remote.run, ["cat"], remote.attachment)
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, env=environment) as holder:
+        until(lambda: Path(f"/proc/{holder.pid}/comm").read_text() == "cat\n")
+        asked = subprocess.run(
+            ["sh", "-c", script, "exclusive", remote.device, "", "", ""],
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        assert holder.stdin is not None
+        holder.stdin.close()
+    assert asked.stdout.strip() == ("" if is_ours else f"open in process {holder.pid}"), asked
