@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -169,3 +171,22 @@ def test_what_cannot_start_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(TransportError, match="no such program"):
         launch(EXECUTOR, order(tmp_path, "no-such-program"))
     assert not EXECUTOR.was_started(str(tmp_path / ".tool"))
+
+
+@pytest.mark.root
+def test_nothing_is_started_on_a_full_disk(tmp_path: Path) -> None:
+    """What could not be found again is not started: its state has no room."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", tmp_path], check=True)
+    try:
+        filler = tmp_path / "filler"
+        with suppress(OSError), filler.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+        with pytest.raises(TransportError, match="No space left"):
+            launch(EXECUTOR, order(tmp_path, "sleep", "60"))
+        assert of_folder(tmp_path) == []
+        filler.unlink()
+        process = started(tmp_path, "true")
+        until(lambda: process.poll() == 0)
+    finally:
+        subprocess.run(["umount", "-l", tmp_path], check=True)

@@ -16,14 +16,17 @@ if ! mkdir "$control/start" 2>/dev/null; then
     echo already
     exit 0
 fi
-cat /proc/sys/kernel/random/boot_id >"$control/boot"
+if ! cat /proc/sys/kernel/random/boot_id >"$control/boot"; then # the disk is full
+    rmdir "$control/start"
+    exit 97
+fi
 detached=$(command -v setsid || echo nohup)
 VOLBENCH_CONTROL=$control LC_ALL=C TMPDIR=$folder "$detached" sh -c '
 control=$1 errors=$2 longest=$3
 shift 3
 timeout -s INT -k 30 "$longest" "$@" </dev/null >"$control/out" 2>"$errors" &
 child=$!
-echo "$child" >"$control/pid.new" && mv "$control/pid.new" "$control/pid"
+echo "$child" >"$control/pid.new" && mv "$control/pid.new" "$control/pid" || kill "$child"
 wait "$child"
 status=$?
 echo "$status" >"$control/rc.new" && mv "$control/rc.new" "$control/rc"
