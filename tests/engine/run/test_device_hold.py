@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -69,10 +70,10 @@ def _remote(tmp_path: Path, disks: Disks) -> Remote:
     attachment = attachment_of(executor, volume)
     assert attachment is not None
 
-    def attempt(run: Run = run, **options: object) -> RunOutcome:
+    def attempt(run: Run = run, **options: Any) -> RunOutcome:  # noqa: ANN401 - of any attribute
         folder = RunFolder(tmp_path / "run")
         folder.path.mkdir()
-        settings: dict[str, object] = {
+        settings: dict[str, Any] = {
             "deadline_s": 60,
             "listener": lambda _event: None,
             "stop": StopRequest(),
@@ -80,7 +81,7 @@ def _remote(tmp_path: Path, disks: Disks) -> Remote:
         }
         host = ConnectedHost(Host(name="vm1"), executor, shutil.which("fio") or "")
         directory = RunDirectory(executor, folder, name="key/run-0")
-        return execute_run(Attempt(host, run, directory, **(settings | options)))  # type: ignore[arg-type] - as given
+        return execute_run(Attempt(host, run, directory, **(settings | options)))
 
     return Remote(device, image, run, attachment, attempt)
 
@@ -170,14 +171,15 @@ def test_the_host_is_asked_at_the_start_itself(tmp_path: Path, disks: Disks) -> 
     """A whole campaign on a host: another disk comes after the guard's yes, and stays as it is."""
     device, other = disks.attach(), disks.image()
     other.write_bytes(b"precious" + other.read_bytes()[8:])
-    before, starts = digest(other), []
+    before = digest(other)
+    starts: list[list[str]] = []
     start = ShellExecutor.start
 
-    def swapped(executor: ShellExecutor, argv: list[str], **options: object) -> object:
+    def swapped(executor: ShellExecutor, argv: list[str], **options: Any) -> object:  # noqa: ANN401 - passed on
         if any(word.endswith("fio") for word in argv) and not starts:
             starts.append(argv)
             replace_image(device, other)
-        return start(executor, argv, **options)  # type: ignore[arg-type] - as given
+        return start(executor, argv, **options)
 
     with loopback_fleet(tmp_path, "vm1") as fleet:
         text = fleet.inventory.read_text().replace(str(fleet.data("vm1")), device)
