@@ -196,6 +196,13 @@ def test_a_time_based_job_that_ended_before_its_time() -> None:
     assert (entry.severity, entry.evidence["asked_runtime_s"]) == (WARNING, 60)
 
 
+def test_a_runtime_that_no_fio_can_count_is_no_error() -> None:
+    """A damaged plan may name a runtime beyond any number."""
+    run = a_run({"runtime": "9" * 5000, "time_based": "1"})
+    (entry,) = found(a_view(run, summary=[summary_row(run, runtime_s=30.0)]), rule="ended-early")
+    assert "30s of the requested" in entry.message
+
+
 def test_fewer_bytes_than_size() -> None:
     """A size larger than the device is cut by fio without a word; preparations count too."""
     run = a_run(
