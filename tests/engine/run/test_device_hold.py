@@ -167,7 +167,7 @@ def test_a_device_replaced_before_the_start_is_refused(
     assert not list(tmp_path.glob("work/key/*"))
 
 
-def test_the_host_is_asked_at_the_start_itself(tmp_path: Path, disks: Disks) -> None:
+def test_the_host_checks_at_the_start_itself(tmp_path: Path, disks: Disks) -> None:
     """A whole campaign on a host: another disk comes after the guard's yes, and stays as it is."""
     device, other = disks.attach(), disks.image()
     other.write_bytes(b"precious" + other.read_bytes()[8:])
@@ -242,7 +242,7 @@ def test_another_client_at_its_gate_is_no_user(remote: Remote, *, is_ours: bool)
     argv = held_open(remote.run, ["cat"], remote.attachment)
     with subprocess.Popen(argv, stdin=subprocess.PIPE, env=environment) as holder:
         until(lambda: Path(f"/proc/{holder.pid}/comm").read_text() == "cat\n")
-        asked = subprocess.run(
+        requested = subprocess.run(
             ["sh", "-c", script, "exclusive", remote.device, "", "", ""],
             check=False,
             capture_output=True,
@@ -250,4 +250,6 @@ def test_another_client_at_its_gate_is_no_user(remote: Remote, *, is_ours: bool)
         )
         assert holder.stdin is not None
         holder.stdin.close()
-    assert asked.stdout.strip() == ("" if is_ours else f"open in process {holder.pid}"), asked
+    assert requested.stdout.strip() == ("" if is_ours else f"open in process {holder.pid}"), (
+        requested
+    )
