@@ -33,7 +33,7 @@ def test_drives_of_sibling_folders_are_lines_of_their_own(layout: str) -> None:
     """An HDD and an SSD, both /dev/sdb, are never averaged to one drive."""
     points = sweep(frames(drives(layout=layout))["summary"], "iodepth", ["iops"])
     lines = points.groupby("import_folder")["iops"].apply(list).to_dict()
-    assert {name.split("/")[-1]: rates for name, rates in lines.items()} == {
+    assert {str(name).split("/")[-1]: rates for name, rates in lines.items()} == {
         drive: [rate * depth for depth in (1, 4, 16)] for drive, rate in RATES.items()
     }
     assert points["line"].nunique() == 2
