@@ -174,7 +174,7 @@ def host_noise(view: RunView, _: Context) -> Iterator[Observation]:
             f"without them {format_count(clean)} IOPS instead of {format_count(float(every))}, so"
             f" the result is uncertain by {percent(off)}"
             if not math.isnan(off)
-            else "none is undisturbed, so how uncertain the result is cannot be told"
+            else "none is undisturbed, so the uncertainty of the result is unknown"
         )
         yield Observation(
             f"{flags.sum()} of {len(t_s)} intervals were disturbed by {several(by)}: {result}.",

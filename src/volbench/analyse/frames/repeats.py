@@ -111,7 +111,7 @@ def separate_series(
 ) -> pd.DataFrame:
     """Number the series of rows that are equal in what is fixed, split where they are several.
 
-    Different things at one point cannot be one series: they are told apart by the folder that
+    Different things at one point cannot be one series: they are distinguished by the folder that
     they were imported from, or by their size. A folder whose results cover several points is a
     series of its own in any case.
 

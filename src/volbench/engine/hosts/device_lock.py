@@ -2,7 +2,7 @@
 
 Controllers see each other's locks. A lock outlives its controller, because runs may continue
 without one; a resume of the same campaign takes over its lock. File systems may be shared: each
-campaign there is told of the others.
+campaign there prints a note about the others.
 """
 
 from __future__ import annotations
