@@ -210,8 +210,8 @@ def sweep(
     Returns:
         A row for each combination of `SETTING` and `OPTIONS` on a line of at least two
         values, ordered by `option`: those columns, the limits, ``line`` (number of the line, from
-        0, in the order of appearance) and what `pool` returns. Lines that cannot be distinguished are
-        left out.
+        0, in the order of appearance) and what `pool` returns. Lines that cannot be
+        distinguished are left out.
     """
     return _lines_of(_swept(summary, [option]), [option], columns, histogram, kind)
 
