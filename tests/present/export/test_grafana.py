@@ -61,7 +61,7 @@ def holds(model: object, reported: object, path: str = "") -> list[str]:
 
 
 def test_a_running_campaign_is_followed() -> None:
-    """The dashboard opens on the last minutes and refreshes itself, also before the first result."""
+    """The dashboard opens on the last minutes and refreshes itself, also without a result."""
     empty = {name: frame.head(0) for name, frame in frames().items()}
     dashboard = json.loads(render_dashboard(empty, running=["c"]))
     assert dashboard["time"] == {"from": "now-15m", "to": "now"}
