@@ -28,7 +28,6 @@ from benchmarks.truth_views import Simulated, simulate
 
 from volbench.analyse.bottleneck.cause import WORDS, Cause, Explanation
 from volbench.analyse.findings import find
-from volbench.analyse.time.run_rates import rates_of
 from volbench.model.results.finding import Severity
 
 ROOT = Path(__file__).parents[1]
@@ -74,6 +73,8 @@ class Score:
         is_certain: whether it was named as the only possible one.
         has_candidates: whether it is unknown and the most likely ones were named.
         level_error: relative; NaN without a level.
+        level_reach: distance of the farther end of its interval, relative; NaN without a level.
+        level_covers: whether the interval contains the true level.
         instant_error_s: without sign; NaN without an instant.
         penalty_error: without sign; NaN without a penalty.
         alarms: findings and causes that are false.
@@ -88,6 +89,8 @@ class Score:
     is_certain: bool
     has_candidates: bool
     level_error: float
+    level_reach: float
+    level_covers: bool
     instant_error_s: float
     penalty_error: float
     alarms: tuple[str, ...]
@@ -101,6 +104,7 @@ def score(seed: int) -> Score:
     explanations = run.context.explanations(run.view)
     answer = _answer(case, explanations)
     true_level = _true_iops(case)
+    level_error, level_reach, level_covers = _level(case, run)
     return Score(
         seed=seed,
         kind=case.kind,
@@ -109,7 +113,9 @@ def score(seed: int) -> Score:
         answer=answer.cause.value,
         is_certain=answer.is_certain,
         has_candidates=bool(answer.candidates),
-        level_error=_level_error(case, run),
+        level_error=level_error,
+        level_reach=level_reach,
+        level_covers=level_covers,
         instant_error_s=_instant_error(case, run, answer),
         penalty_error=_penalty_error(case, answer),
         alarms=_alarms(case, run, explanations) if case.is_steady else (),
@@ -154,12 +160,14 @@ def _true_iops(case: Case) -> float | None:
     return case.level / case.loads[-1].block_bytes
 
 
-def _level_error(case: Case, run: Simulated) -> float:
-    rates = rates_of(run.view, run.series.load.direction)
+def _level(case: Case, run: Simulated) -> tuple[float, float, bool]:
+    """Return the error of the level, the reach of its interval, and whether that has the truth."""
+    found = run.context.level(run.view, run.series.load.direction)
     true_level = _true_iops(case)
-    if rates is None or true_level is None:
-        return math.nan
-    return abs(rates.last.level / true_level - 1)
+    if found is None or true_level is None:
+        return math.nan, math.nan, False
+    covers = found.low_iops <= true_level <= found.high_iops
+    return abs(found.iops / true_level - 1), found.reach, covers
 
 
 def _instant_error(case: Case, run: Simulated, answer: Explanation) -> float:

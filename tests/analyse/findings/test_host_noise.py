@@ -74,15 +74,41 @@ def test_a_fall_without_noise_is_the_volumes() -> None:
     assert not found(view, rule="host-noise")
 
 
-def test_where_most_is_disturbed_the_host_is_the_cause() -> None:
-    """With two thirds of the run disturbed nothing is left out, and the fall has that cause."""
+def mostly_disturbed() -> RunView:
+    """Return a run that fell when the hypervisor took CPU time, for four fifths of it."""
     run = a_run()
-    rates = [IOPS] * 20 + [600.0] * 40
+    rates = [IOPS] * 12 + [600.0] * 48
     samples = device_samples(run)
     for sample in samples:
-        if float(str(sample["t_s"])) > 20:
+        if float(str(sample["t_s"])) > 12:
             sample["steal_percent"] = 30.0
+    return a_view(run, series=series_rows(run, rates), device=samples)
+
+
+def test_a_step_under_a_disturbed_host_is_a_note_beside_its_warning() -> None:
+    """The rate stepped, and the warning is that of the host."""
+    severities = {entry.rule: entry.severity for entry in find(Context((mostly_disturbed(),)))}
+    assert severities["not-steady"] is Severity.NOTE
+    assert severities["host-noise"] is Severity.WARNING
+
+
+def test_a_third_of_quiet_seconds_is_enough() -> None:
+    """Twenty quiet seconds of sixty show the level of the volume, whatever happened in the rest."""
+    run = a_run()
+    rates = [IOPS if second % 3 == 0 else 700.0 for second in range(SECONDS)]
+    samples = device_samples(run)
+    for sample in samples:
+        if (round(float(str(sample["t_s"]))) - 1) % 3:
+            sample["steal_percent"] = 20.0
     view = a_view(run, series=series_rows(run, rates), device=samples)
+    level = Context((view,)).level(view, "write")
+    assert level is not None
+    assert level.iops == pytest.approx(IOPS)
+
+
+def test_where_most_is_disturbed_the_host_is_the_cause() -> None:
+    """With four fifths of the run disturbed nothing is left out, and the fall has that cause."""
+    view = mostly_disturbed()
     causes = {cause.cause for cause in Context((view,)).explanations(view)}
     assert Cause.HOST_NOISE in causes
     assert Cause.CREDITS not in causes

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from volbench.analyse.bottleneck.cause import Cause, Explanation
+from volbench.analyse.bottleneck.cause import WORDS, Cause, Explanation
+from volbench.analyse.bottleneck.cpu_use import cpu_evidence
 from volbench.analyse.bottleneck.data_reduction import reduction
 from volbench.analyse.bottleneck.rate_changes import explain_events
+from volbench.analyse.bottleneck.sustained_level import at_upper_edge
 from volbench.analyse.bottleneck.volume_context import FLASH, LOCAL, Earlier, device_kind
-from volbench.analyse.frames.disturbed import WAIT_PERCENT, waits_for_cpu
-from volbench.analyse.frames.observed import host_rows_in_run, results_of
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.run_rates import Rates, rates_of
 from volbench.units import format_count, format_latency, format_rate
@@ -24,7 +24,6 @@ AT_LIMIT = 0.05
 """Relative distance within which a level counts as a declared limit."""
 _FLAT = 0.03
 """Spread of samples over the level that a throttle does not exceed."""
-_FULL_CPU = 95.0
 _QUEUED = 2.0
 """Ratio of mean to minimum latency from which I/Os count as queued."""
 _UNIFORM = 0.7
@@ -113,7 +112,7 @@ def explain_level(
     for judge in (_paced, _reduced, _declared, _cpu, _compared, _queued, _latency):
         found = judge(case)
         if found is not None:
-            return found
+            return at_upper_edge(found, rates)
     return case.explanation(
         Cause.UNKNOWN,
         case.iops,
@@ -157,11 +156,12 @@ def _declared(case: _Case) -> Explanation | None:
             format_rate,
         ),
     )
+    edge = case.rates.last.ceiling / case.iops
     near = [
-        (abs(level / limit - 1), cause, level, limit, written)
+        (off, cause, level, limit, written)
         for cause, level, declared, written in sides
         for limit in declared
-        if limit and abs(level / limit - 1) <= AT_LIMIT
+        if limit and (off := _distance(level, edge, limit)) <= AT_LIMIT
     ]
     if not near:
         return None
@@ -175,6 +175,12 @@ def _declared(case: _Case) -> Explanation | None:
         if case.rates.depth == 1:
             against.append("with one I/O in flight its latency may be the limit")
     return case.explanation(cause, level, reasons, against)
+
+
+def _distance(level: float, edge: float, limit: float) -> float:
+    """Return the relative distance of a level, or of its upper edge, from a limit."""
+    off = abs(level / limit - 1)
+    return off if math.isnan(edge) else min(off, abs(level * edge / limit - 1))
 
 
 def _waiting(case: _Case) -> list[str]:
@@ -208,19 +214,8 @@ def _is_uniform(rates: Rates) -> bool:
 
 def _cpu(case: _Case) -> Explanation | None:
     """Explain a level by saturated CPUs."""
-    usage = [
-        row["cpu_usr"] + row["cpu_sys"]
-        for row in results_of(case.view)
-        if not math.isnan(row["cpu_usr"])
-    ]
-    rows = host_rows_in_run(case.view)
-    busy = float(rows["cpu_busy_percent"].median()) if len(rows) else math.nan
-    reasons = []
-    if max(usage, default=0.0) >= _FULL_CPU:
-        reasons.append(f"fio used {max(usage):.0f} % of a CPU")
-    if busy >= _FULL_CPU and not waits_for_cpu(case.view) < WAIT_PERCENT:
-        reasons.append(f"the CPUs of the host were {busy:.0f} % busy")
-    return case.explanation(Cause.CPU, case.iops, reasons) if reasons else None
+    found = cpu_evidence(case.view, case.rates)
+    return None if found is None else case.explanation(Cause.CPU, case.iops, *found)
 
 
 def _compared(case: _Case) -> Explanation | None:
@@ -356,8 +351,12 @@ def explain(
     rates = rates_of(view, direction)
     if rates is None:
         return ()
-    events = explain_events(view, rates, earlier or Earlier())
+    events = [
+        at_upper_edge(event, rates) for event in explain_events(view, rates, earlier or Earlier())
+    ]
     level = explain_level(view, rates, others=_comparable(view, direction, others))
+    if level.cause is Cause.CPU:
+        events = [_of_the_host(event) for event in events]
     binding = [event for event in events if event.cause in _BINDING]
     further = [event for event in events if event.cause not in _BINDING]
     ran_out = any(event.cause is Cause.CREDITS for event in binding)
@@ -366,6 +365,18 @@ def explain(
     if further and level.cause is Cause.UNKNOWN and not binding:
         return (*further, level)
     return (level, *binding, *further)
+
+
+def _of_the_host(event: Explanation) -> Explanation:
+    """Return a dip of a run that the CPU limits: the host is as likely to be its cause."""
+    if event.cause is not Cause.NEIGHBOUR:
+        return event
+    return replace(
+        event,
+        cause=Cause.UNKNOWN,
+        candidates=(WORDS[Cause.HOST_NOISE], WORDS[Cause.NEIGHBOUR]),
+        speaks_against=(*event.speaks_against, "the CPU limited the run"),
+    )
 
 
 def _comparable(

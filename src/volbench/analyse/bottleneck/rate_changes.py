@@ -12,7 +12,7 @@ from volbench.analyse.bottleneck.volume_context import FLASH, LOCAL, Earlier, de
 from volbench.analyse.frames.disturbed import disturbed
 from volbench.analyse.frames.observed import host_rows_in_run, stall_spans
 from volbench.analyse.frames.run_view import RunView
-from volbench.analyse.time.change_points import Change
+from volbench.analyse.time.change_points import Change, inflation_of
 from volbench.analyse.time.run_rates import Rates, rates_of
 from volbench.analyse.time.warmup_curve import cold_level, plateau_of, time_to_level
 from volbench.units import format_capacity, format_count, format_duration
@@ -29,6 +29,11 @@ _CLIMB = 0.3
 _SLOW = 0.7
 """Share of the first rate below which a run has become slow."""
 _MOSTLY = 0.5
+_REACHED = 0.97
+_MOST_REACHED = 0.3
+"""Share of the intervals of a climb that may be at the plateau already."""
+_TIMES_ERROR = 2.5
+"""Distance of the mean of a climb from the plateau, in standard errors."""
 _RAMP_S = 15.0
 """A rise that ends by then may be the ramp-up of a drive."""
 
@@ -242,7 +247,7 @@ def _climb(view: RunView, rates: Rates, earlier: Earlier) -> Explanation | None:
     rises = float(np.mean(rates.iops[:third])) < float(np.mean(rates.iops[-third:]))
     if to_90_s is None or plateau <= 0 or 1 - cold / plateau < _CLIMB or not rises:
         return None
-    if to_90_s < 3 * rates.interval_s:
+    if to_90_s < 3 * rates.interval_s or not _is_climb(rates, plateau, to_90_s):
         return None
     half = float(np.median(rates.iops[len(rates.iops) // 2 :]))
     early_s = time_to_level(rates.t_s, rates.iops, level=0.9 * min(plateau, half))
@@ -262,6 +267,23 @@ def _climb(view: RunView, rates: Rates, earlier: Earlier) -> Explanation | None:
         evidence={"cold_iops": cold, "plateau_iops": plateau, "to_90_s": to_90_s},
         is_certain=False,
     )
+
+
+def _is_climb(rates: Rates, plateau: float, to_90_s: float) -> bool:
+    """Return whether the rates before a time are lower than noise after it makes them.
+
+    A constant rate with dips at its begin reaches its plateau right away.
+    """
+    early, late = rates.iops[rates.t_s <= to_90_s], rates.iops[rates.t_s > to_90_s]
+    if not len(late) or float(np.mean(early >= _REACHED * plateau)) > _MOST_REACHED:
+        return False
+    off = np.log(np.maximum(late, 0.01 * plateau) / float(np.median(late)))
+    spread = 1.4826 * float(np.median(np.abs(off)))
+    if not spread:
+        return True
+    error = spread * inflation_of(off / spread) / math.sqrt(len(early))
+    below = float(np.log(np.median(late) / max(float(early.mean()), 0.01 * plateau)))
+    return below >= _TIMES_ERROR * error
 
 
 def _why_it_rose(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from volbench.analyse.bottleneck.cause import Explanation
+from volbench.analyse.bottleneck.sustained_level import Level
 from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.disturbed import disturbed
 from volbench.analyse.frames.observed import directions, rate_per_s
@@ -39,6 +40,7 @@ def _rows(view: RunView, direction: str, context: Context) -> Sequence[Row]:
             "disturbed_percent": 100 * float(disturbed(view).at(t_s).mean()),
             **_steadiness(context.steadiness(view, direction)),
             **_steady_end(context.steady_end(view, direction)),
+            **_level(context.level(view, direction)),
             **_snia(snia_rounds(t_s, iops)),
             **_explained(
                 [
@@ -70,6 +72,16 @@ def _steady_end(stretch: Steadiness | None) -> Row:
     if stretch is None:
         return {"steady_from_s": None, "steady_iops": None}
     return {"steady_from_s": stretch.from_s, "steady_iops": stretch.median}
+
+
+def _level(found: Level | None) -> Row:
+    if found is None:
+        return {"level_iops": None, "level_low_iops": None, "level_high_iops": None}
+    return {
+        "level_iops": found.iops,
+        "level_low_iops": found.low_iops,
+        "level_high_iops": found.high_iops,
+    }
 
 
 def _snia(judged: Snia) -> Row:

@@ -151,7 +151,7 @@ def _foreign(
         "Samples beside each interval: steal of at least 5 % of the host's CPU time; run-queue"
         " delay of fio's jobs of at least 5 % each (CPU pressure of 25 % where it is unknown);"
         " I/O on the device that is not the run's, above a quarter of its own. Such intervals are"
-        " left out of verdicts while at least half are undisturbed, and grey in charts. It is a"
+        " left out of verdicts while at least 30 % are undisturbed, and grey in charts. It is a"
         " warning where the mean of all differs by more than 5 % from that of the undisturbed ones,"
         " or none is undisturbed; nothing is said of less than 5 % of the intervals. The thresholds"
         " are volbench's own."

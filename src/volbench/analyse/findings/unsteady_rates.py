@@ -10,7 +10,7 @@ import pandas as pd
 from volbench.analyse.bottleneck.cause import Cause
 from volbench.analyse.findings.rule import Observation, percent, rule, several
 from volbench.analyse.frames.campaign_context import Context
-from volbench.analyse.frames.disturbed import clean_rate_per_s
+from volbench.analyse.frames.disturbed import clean_rate_per_s, disturbed
 from volbench.analyse.frames.observed import (
     directions,
     rate_per_s,
@@ -39,6 +39,7 @@ _LEAST_STEPPED_S = 12.0
 _LARGE_DRIFT = 0.2
 """Estimated drift that noise alone rarely shows: one in ten runs of 30 s that scatter by 20 %."""
 _MOSTLY_SURE = 0.9
+_MOSTLY_DISTURBED = 0.5
 _EDGE_S = 2.0
 _EDGE_SHARE = 0.05
 _AT_DEADLINE = 0.95
@@ -91,10 +92,34 @@ def not_steady(view: RunView, context: Context) -> Iterator[Observation]:
         if judged.state is not State.NOISY:
             message = f"{_moved(judged)}{_explained(view, direction, context)}."
             severity = Severity.NOTE if _at_edges(judged) or _is_small(judged) else None
-            yield _unsteady(judged, message, direction, severity)
         else:
+            message = f"{_moved(judged)}{_known_to(view, direction, context)}."
             severity = Severity.WARNING if _declines(judged) else Severity.NOTE
-            yield _unsteady(judged, f"{_moved(judged)}.", direction, severity)
+        if by_host := _of_the_host(view, direction, context):
+            message, severity = f"{message} {by_host}", Severity.NOTE
+        yield _unsteady(judged, message, direction, severity)
+
+
+def _of_the_host(view: RunView, direction: str, context: Context) -> str:
+    """Return why the host, not the volume, moved the rate; empty if it did not."""
+    t_s, _ = rate_per_s(view, "iops", direction=direction)
+    share = float(disturbed(view).at(t_s).mean()) if len(t_s) else 0.0
+    kept, _ = clean_rate_per_s(view, "iops", direction=direction)
+    if share > _MOSTLY_DISTURBED and len(kept) == len(t_s):
+        return f"The host disturbed {percent(share)} of the intervals: see host-noise."
+    causes = (each.cause for each in context.explanations(view) if each.direction == direction)
+    return "The CPU limited the run: see cpu-bound." if next(causes, None) is Cause.CPU else ""
+
+
+def _known_to(view: RunView, direction: str, context: Context) -> str:
+    """Return the level with its interval, if there is one."""
+    level = context.level(view, direction)
+    if level is None or not math.isfinite(level.reach):
+        return ""
+    return (
+        f"; the level is {format_count(level.iops)} ({format_count(level.low_iops)} to"
+        f" {format_count(level.high_iops)})"
+    )
 
 
 def _is_small(judged: Steadiness) -> bool:

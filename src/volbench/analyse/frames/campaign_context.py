@@ -15,11 +15,13 @@ import numpy as np
 import pandas as pd
 
 from volbench.analyse.bottleneck.bottleneck import Explanation, explain
+from volbench.analyse.bottleneck.sustained_level import Level, sustained_level
 from volbench.analyse.bottleneck.volume_context import Earlier
 from volbench.analyse.frames.disturbed import clean_rate_per_s
 from volbench.analyse.frames.observed import directions
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.resample import Floats, on_clock, spread_rows
+from volbench.analyse.time.run_rates import rates_of
 from volbench.analyse.time.steady_state import (
     State,
     Steadiness,
@@ -107,6 +109,14 @@ class Context:
                 )
             )
         return self._explained[view.run.id]
+
+    def level(self, view: RunView, direction: str) -> Level | None:
+        """Return the sustained level of one direction of a run; None without a series."""
+        rates = rates_of(view, direction)
+        if rates is None:
+            return None
+        mine = [each for each in self.explanations(view) if each.direction == direction]
+        return sustained_level(rates, mine)
 
     @cached_property
     def by_id(self) -> Mapping[str, RunView]:

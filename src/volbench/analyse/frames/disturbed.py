@@ -32,7 +32,8 @@ _OTHER_SHARE = 0.25
 _OTHER_BYTES_PER_S = 1e6
 _COVERED = 0.5
 _LEAST_CLEAN = 8
-_LEAST_CLEAN_SHARE = 0.5
+_LEAST_CLEAN_SHARE = 0.3
+"""With 8 of them or more, the rest is left out: what the host took is no trait of the volume."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def clean_rate_per_s(
     """Return time and a rate as `rate_per_s` does, without the intervals that the host disturbed.
 
     Intervals in which nothing completed stay: a host that is busy slows a run, it does not stop it.
-    All stay where fewer than half are undisturbed.
+    All stay where fewer than 8, or less than 30 %, are undisturbed.
     """
     t_s, rate = rate_per_s(view, column, direction=direction)
     kept = disturbed(view).clean(t_s) | ~(rate > 0)

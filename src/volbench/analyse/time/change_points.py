@@ -24,9 +24,16 @@ _LEAST_BLOCKS = 8
 _PENALTY = 3.0
 _FLOOR = 0.01
 """Share of the median that replaces zero, which has no logarithm."""
+_NORMAL_90 = 1.2815515655446004
+"""Quantile 0.9 of the normal distribution."""
 _MEDIAN_LOSS = 1.25
 """A median scatters this much more than a mean does, for normal noise."""
 _BIAS = 4
+_FLAT = 0.01
+"""Spread up to which the median of samples is their upper edge as well."""
+_LEAST_EDGE = 10
+_SHARP = 0.4
+"""Distance of percentiles 98 and 75 over that of 50 and 10, up to which samples have an edge."""
 _TIMES_ERROR = 5.0
 """How many standard errors a change must be."""
 
@@ -60,12 +67,15 @@ class Plateau:
         to_s: its end.
         level: its median.
         spread: 1.4826 times the median absolute deviation of the samples, over the level.
+        ceiling: their upper edge, where they scatter below a level that they do not exceed, as
+            under a limit; NaN where they scatter to both sides, or not at all.
     """
 
     from_s: float
     to_s: float
     level: float
     spread: float
+    ceiling: float = math.nan
 
 
 def block_length_s(t_s: Floats, block_s: float | None = None) -> float:
@@ -141,7 +151,20 @@ def _plateau(t_s: Floats, values: Floats, *, sample_s: float) -> Plateau:
         to_s=float(t_s[-1]),
         level=level,
         spread=deviation / level if level else 0.0,
+        ceiling=_ceiling(values) if deviation > _FLAT * level else math.nan,
     )
+
+
+def _ceiling(values: Floats) -> float:
+    """Return the upper edge of samples; NaN unless they pile up there.
+
+    Above the third quartile normal noise reaches as far as it does below the median; under a limit
+    hardly anything is left.
+    """
+    if len(values) < _LEAST_EDGE:
+        return math.nan
+    low, middle, third, edge, top = np.quantile(values, [0.1, 0.5, 0.75, 0.95, 0.98])
+    return float(edge) if top - third <= _SHARP * (middle - low) else math.nan
 
 
 def _logs(values: Floats) -> Floats:
@@ -242,10 +265,25 @@ def _strength(blocks: Floats, edges: list[int], place: int) -> float:
     bounds = [0, *edges, len(blocks)]
     levels = [np.full(b - a, np.median(blocks[a:b])) for a, b in pairwise(bounds)]
     residuals = blocks - np.concatenate(levels)
-    scale = max(1.4826 * float(np.median(np.abs(residuals))), _noise(blocks), 1e-3)
+    scale = max(
+        1.4826 * float(np.median(np.abs(residuals))),
+        _noise(blocks),
+        _one_sided(before, after),
+        1e-3,
+    )
     error = _MEDIAN_LOSS * scale * inflation_of(residuals / scale)
     error *= math.sqrt(1 / len(before) + 1 / len(after))
     return float(abs(np.median(after) - np.median(before)) / error)
+
+
+def _one_sided(before: Floats, after: Floats) -> float:
+    """Return the scatter of the longer level towards the shorter one.
+
+    Below a limit blocks scatter to one side only, which their median deviation hardly shows.
+    """
+    longer, shorter = (before, after) if len(before) >= len(after) else (after, before)
+    away = np.sign(np.median(shorter) - np.median(longer)) * (longer - np.median(longer))
+    return float(np.quantile(away, 0.9)) / _NORMAL_90
 
 
 def inflation_of(residuals: Floats) -> float:

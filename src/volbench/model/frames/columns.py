@@ -306,6 +306,14 @@ VERDICTS: tuple[Column, ...] = (
     _whole("changes", "", "Change points in the whole series."),
     _real("steady_from_s", "s", "Start of the steady stretch at the end; missing without one."),
     _real("steady_iops", "1/s", "Median of the steady stretch, without the transient before."),
+    _real(
+        "level_iops",
+        "1/s",
+        "Level at the end: the upper edge under a limit, the middle of the noise elsewhere, the"
+        " mean of stalls and what follows them.",
+    ),
+    _real("level_low_iops", "1/s", "Lower end of its 95 % interval."),
+    _real("level_high_iops", "1/s", "Upper end of its 95 % interval."),
     Column("snia_steady", "bool", "", "SNIA PTS: 5 rounds, range and slope in bounds."),
     _whole("snia_round", "", "Last round of the first window that passed; missing for none."),
     _real("snia_range_percent", "%", "Range of the last five rounds over their mean; at most 20."),

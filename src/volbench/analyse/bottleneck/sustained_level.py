@@ -1,0 +1,127 @@
+"""Sustained level of a run: what it ended at, with the interval that its noise leaves.
+
+A throttle never exceeds its limit, so noise only takes I/Os away: the upper edge of the rates is
+the level. A volume that is full and stalls again and again delivers what drains, on average. All
+else is noisy to both sides, and the middle of the seconds is the level.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from volbench.analyse.bottleneck.cause import WORDS, Cause, Explanation
+from volbench.analyse.time.change_points import Floats, inflation_of
+from volbench.analyse.time.run_rates import Rates
+
+_LIMITS = frozenset({Cause.IOPS_LIMIT, Cause.BANDWIDTH_LIMIT, Cause.CREDITS})
+_MAY_BE_LIMITED = _LIMITS | {Cause.WARMING}
+"""Causes that a limit is part of, or that often end at one."""
+_CLIMBS = frozenset({Cause.WARMING, Cause.RECOVERY, Cause.RAMP_UP})
+_STALLED = 0.1
+"""Share of intervals without any I/O from which a level consists of stalls and what is between."""
+_LOSS = 1.1
+"""The mean of the middle half scatters this much more than a mean does, for normal noise."""
+_WIDE = 2.0
+"""Standard errors on either side, before the correction for few intervals."""
+_FEW = 3.0
+_ROUNDING = 0.005
+_LEAST_INTERVALS = 5
+
+
+@dataclass(frozen=True)
+class Level:
+    """A sustained level.
+
+    Attributes:
+        iops: the level.
+        low_iops: lower end of its 95 % interval.
+        high_iops: upper end.
+    """
+
+    iops: float
+    low_iops: float
+    high_iops: float
+
+    @property
+    def reach(self) -> float:
+        """Distance of the farther end of the interval, as a share of the level."""
+        reach_iops = max(self.high_iops - self.iops, self.iops - self.low_iops)
+        return reach_iops / self.iops if self.iops > 0 else math.inf
+
+
+def sustained_level(rates: Rates, explanations: Sequence[Explanation]) -> Level:
+    """Return the level at which a direction of a run ended.
+
+    Args:
+        rates: of the direction.
+        explanations: of its level and its events.
+    """
+    causes = {each.cause: each for each in explanations}
+    full = causes.get(Cause.CACHE_FULL)
+    if full is not None:
+        after = rates.iops[rates.t_s > full.from_s]
+        if len(after) and float(np.mean(after == 0)) >= _STALLED:
+            return _over_cycles(after)
+    last = rates.last
+    climbed_s = max((each.to_s for name, each in causes.items() if name in _CLIMBS), default=0.0)
+    latest_s = last.to_s - _LEAST_INTERVALS * rates.interval_s
+    from_s = max(last.from_s, min(2 * climbed_s, latest_s))
+    values = rates.iops[(rates.t_s > from_s) & (rates.t_s <= last.to_s)]
+    candidates = {words for each in explanations for words in each.candidates}
+    may_be_limited = causes.keys() & _MAY_BE_LIMITED or WORDS[Cause.CREDITS] in candidates
+    if may_be_limited and not math.isnan(last.ceiling):
+        return _below(values, last.ceiling)
+    return _around(values)
+
+
+def at_upper_edge(found: Explanation, rates: Rates) -> Explanation:
+    """Return the explanation of a limit with the upper edge of the last rates as its level."""
+    last = rates.last
+    if found.cause not in _LIMITS or math.isnan(last.ceiling) or found.to_s < last.to_s:
+        return found
+    words = (
+        f"rates scatter below {100 * last.ceiling / last.level - 100:.1f} % above their median only"
+    )
+    return replace(
+        found,
+        level=found.level * last.ceiling / last.level,
+        speaks_for=(*found.speaks_for, words),
+    )
+
+
+def _over_cycles(values: Floats) -> Level:
+    """Return the mean over whole cycles of a stall and what follows it, with that of its halves."""
+    is_empty = values == 0
+    begins = np.flatnonzero(is_empty & ~np.roll(is_empty, 1))
+    if len(begins) > 1:
+        values = values[begins[0] : begins[-1]]
+    mean, half = float(values.mean()), len(values) // 2
+    parts = (values[:half], values[half:]) if half else ()
+    off = max((abs(float(part.mean()) - mean) for part in parts), default=0.0)
+    return Level(mean, mean - off, mean + off)
+
+
+def _below(values: Floats, edge: float) -> Level:
+    """Return an upper edge; the limit may be a little above it, where it was hardly reached."""
+    low, high = np.quantile(values, [0.75, 0.98])
+    margin = _ROUNDING * edge
+    return Level(edge, min(edge, float(low)) - margin, max(edge, float(2 * high - low)) + margin)
+
+
+def _around(values: Floats) -> Level:
+    """Return the mean of the middle half, with an interval as wide as autocorrelation makes it."""
+    first, third = np.quantile(values, [0.25, 0.75])
+    level = float(values[(values >= first) & (values <= third)].mean())
+    if level <= 0:
+        return Level(level, level, level)
+    off = np.log(np.maximum(values, 0.01 * level) / level)
+    spread = 1.4826 * float(np.median(np.abs(off)))
+    inflation = inflation_of(off / spread) if spread else 1.0
+    error = _LOSS * spread * inflation / math.sqrt(len(values))
+    # Where noise is short, a second holds its mean; that of its factors is above their median.
+    reach = _WIDE * (1 + _FEW / len(values)) * error + spread**2 / 2 + _ROUNDING
+    return Level(level, level * math.exp(-reach), level * math.exp(reach))
