@@ -10,10 +10,12 @@ import argparse
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from statistics import median
 
 import numpy as np
 from scipy.signal import lfilter
 
+from volbench.analyse.bottleneck.sustained_level import around
 from volbench.analyse.time.change_points import Floats
 from volbench.analyse.time.steady_state import State, Steadiness, judge_steady
 
@@ -111,6 +113,32 @@ def row(shape: Shape, runs: int, *, near_s: float) -> tuple[str, ...]:
     )
 
 
+LENGTHS_S = (18, 30, 60, 120, 300)
+_PHI = 0.5
+
+
+def needed(runs: int) -> Iterator[tuple[str, ...]]:
+    """Yield, for each noise and step, how often the step is found in runs of each length.
+
+    The last row of a noise is the width of the interval of the level: its median, one way.
+    """
+    for cv in (0.05, 0.12, 0.2):
+        shapes = [Shape(seconds, 1.0, _PHI, cv) for seconds in LENGTHS_S]
+        for size in (0.15, 0.3, 0.5):
+            found = (
+                share([bool(v.changes) for _, v in judged(shape, runs, step(size))])
+                for shape in shapes
+            )
+            yield f"{100 * cv:g} %", f"step of {100 * size:g} % found", *found
+        reaches = (median(_reach(shape, seed) for seed in range(runs)) for shape in shapes)
+        yield f"{100 * cv:g} %", "level known to, ±", *(f"{100 * each:.1f}" for each in reaches)
+
+
+def _reach(shape: Shape, seed: int) -> float:
+    values = LEVEL * shape.noise(np.random.default_rng([seed, shape.samples]))
+    return around(values).reach
+
+
 HEAD = (
     "series",
     "phi",
@@ -138,6 +166,11 @@ def main() -> None:
         for shape in shapes:
             near_s = 30.0 * blocks or shape.interval_s
             print("| " + " | ".join(row(shape, runs, near_s=near_s)) + " |", flush=True)
+    print(f"\nlength of a run, {runs} seeds a cell, phi {_PHI}, in percent\n")
+    print("| CV | | " + " | ".join(f"{seconds} s" for seconds in LENGTHS_S) + " |")
+    print("|" + " --- |" * (2 + len(LENGTHS_S)))
+    for line in needed(runs):
+        print("| " + " | ".join(line) + " |", flush=True)
     for samples in (3600, 100_000):
         shape = Shape(samples, 1.0, 0.5, 0.08)
         started = time.perf_counter()

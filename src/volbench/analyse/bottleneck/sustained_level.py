@@ -75,7 +75,7 @@ def sustained_level(rates: Rates, explanations: Sequence[Explanation]) -> Level:
     may_be_limited = causes.keys() & _MAY_BE_LIMITED or WORDS[Cause.CREDITS] in candidates
     if may_be_limited and not math.isnan(last.ceiling):
         return _below(values, last.ceiling)
-    return _around(values)
+    return around(values)
 
 
 def at_upper_edge(found: Explanation, rates: Rates) -> Explanation:
@@ -112,10 +112,13 @@ def _below(values: Floats, edge: float) -> Level:
     return Level(edge, min(edge, float(low)) - margin, max(edge, float(2 * high - low)) + margin)
 
 
-def _around(values: Floats) -> Level:
-    """Return the mean of the middle half, with an interval as wide as autocorrelation makes it."""
-    first, third = np.quantile(values, [0.25, 0.75])
-    level = float(values[(values >= first) & (values <= third)].mean())
+def around(values: Floats) -> Level:
+    """Return the level of rates that noise moves to both sides.
+
+    It is the mean of the middle half; autocorrelation widens its interval.
+    """
+    beyond = len(values) // 4
+    level = float(np.sort(values)[beyond : len(values) - beyond].mean())
     if level <= 0:
         return Level(level, level, level)
     off = np.log(np.maximum(values, 0.01 * level) / level)

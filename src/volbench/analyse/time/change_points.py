@@ -24,6 +24,8 @@ _LEAST_BLOCKS = 8
 _PENALTY = 3.0
 _FLOOR = 0.01
 """Share of the median that replaces zero, which has no logarithm."""
+_LEAST_TAIL = 24
+"""Blocks from which their percentile 90 says something."""
 _NORMAL_90 = 1.2815515655446004
 """Quantile 0.9 of the normal distribution."""
 _MEDIAN_LOSS = 1.25
@@ -279,9 +281,12 @@ def _strength(blocks: Floats, edges: list[int], place: int) -> float:
 def _one_sided(before: Floats, after: Floats) -> float:
     """Return the scatter of the longer level towards the shorter one.
 
-    Below a limit blocks scatter to one side only, which their median deviation hardly shows.
+    Below a limit blocks scatter to one side only, which their median deviation hardly shows. A few
+    blocks do not show it either.
     """
     longer, shorter = (before, after) if len(before) >= len(after) else (after, before)
+    if len(longer) < _LEAST_TAIL:
+        return 0.0
     away = np.sign(np.median(shorter) - np.median(longer)) * (longer - np.median(longer))
     return float(np.quantile(away, 0.9)) / _NORMAL_90
 
