@@ -24,8 +24,8 @@ _LEAST_BLOCKS = 8
 _PENALTY = 3.0
 _FLOOR = 0.01
 """Share of the median that replaces zero, which has no logarithm."""
-_LEAST_TAIL = 24
-"""Blocks from which their percentile 90 says something."""
+_LEAST_TAIL = 36
+"""Blocks of a series from which scatter to one side counts: in fewer it would hide steps."""
 _NORMAL_90 = 1.2815515655446004
 """Quantile 0.9 of the normal distribution."""
 _MEDIAN_LOSS = 1.25
@@ -270,7 +270,7 @@ def _strength(blocks: Floats, edges: list[int], place: int) -> float:
     scale = max(
         1.4826 * float(np.median(np.abs(residuals))),
         _noise(blocks),
-        _one_sided(before, after),
+        _one_sided(before, after) if len(blocks) >= _LEAST_TAIL else 0.0,
         1e-3,
     )
     error = _MEDIAN_LOSS * scale * inflation_of(residuals / scale)
@@ -281,12 +281,9 @@ def _strength(blocks: Floats, edges: list[int], place: int) -> float:
 def _one_sided(before: Floats, after: Floats) -> float:
     """Return the scatter of the longer level towards the shorter one.
 
-    Below a limit blocks scatter to one side only, which their median deviation hardly shows. A few
-    blocks do not show it either.
+    Below a limit blocks scatter to one side only, which their median deviation hardly shows.
     """
     longer, shorter = (before, after) if len(before) >= len(after) else (after, before)
-    if len(longer) < _LEAST_TAIL:
-        return 0.0
     away = np.sign(np.median(shorter) - np.median(longer)) * (longer - np.median(longer))
     return float(np.quantile(away, 0.9)) / _NORMAL_90
 
