@@ -23,6 +23,8 @@ from volbench.lab.noise import Noise
 from volbench.lab.scenario import Scenario
 
 TICK_S = 0.05
+_LEAST_IOS = 1e-6
+"""Less than that in a tick is rounding, at the edges of a stall."""
 _COLLECTION_TAIL = 30.0
 """Latency of a write that waits for an erase, over the usual one."""
 
@@ -162,7 +164,7 @@ class VirtualVolume:
             work_s = self._speed.work(self._now + TICK_S) - self._speed.work(self._now)
             tick = self._tick(series, at, work_s)
             series.ticks.append(tick)
-            silent_s = silent_s + TICK_S - work_s if not tick.ios else 0.0
+            silent_s = silent_s + TICK_S - work_s if tick.ios < _LEAST_IOS else 0.0
             series.longest_s = max(series.longest_s, silent_s)
             self._now += TICK_S
         if self._flash:
@@ -257,7 +259,7 @@ class VirtualVolume:
 
     def _uneven(self, series: VirtualSeries, ios: float, *, is_limited: bool) -> float:
         """Return whole requests: their service times vary, and limits let whole ones pass."""
-        if is_limited or not series.sigma or ios <= 0:
+        if is_limited or not series.sigma or ios < 1:
             return ios
         spread = min(1.0, series.sigma) / math.sqrt(ios)
         return max(0.0, ios * (1 + spread * self._rng.gauss(0, 1)))
@@ -310,7 +312,7 @@ _PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99
 
 def _latency(series: VirtualSeries) -> dict[str, float]:
     """Return statistics of latency: a mixture over ticks of usual, delayed and stolen requests."""
-    busy = [tick for tick in series.ticks if tick.ios > 0]
+    busy = [tick for tick in series.ticks if tick.ios >= _LEAST_IOS]
     ios = np.array([tick.ios for tick in busy])
     mean_s = np.minimum(series.load.iodepth * TICK_S / ios, 60.0)
     service_s = np.array([tick.service_s for tick in busy])

@@ -56,6 +56,16 @@ def test_a_noisy_decline_is_warned_of_with_its_bound() -> None:
     assert float(entry.evidence["drift_bound_percent"]) > 10
 
 
+def test_a_short_noisy_run_says_how_well_its_level_is_known() -> None:
+    """A step of 40 % within 18 s is hidden by noise of 20 %; nothing is claimed to be steady."""
+    noise = restless(18, spread=0.2, seed=3)
+    rates = [entry * (1.0 if second < 9 else 0.8) for second, entry in enumerate(noise)]
+    (entry,) = found(over_time(rates), rule="not-steady")
+    assert entry.severity is Severity.NOTE
+    assert "the level is" in entry.message
+    assert float(entry.evidence["drift_bound_percent"]) > 10
+
+
 def test_a_short_run_is_not_judged() -> None:
     """A step within ten seconds proves nothing."""
     assert found(over_time([3000.0] * 5 + [1000.0] * 5), rule="not-steady") == []

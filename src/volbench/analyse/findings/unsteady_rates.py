@@ -34,8 +34,8 @@ from volbench.model.results.finding import Severity
 from volbench.units import format_count, format_duration, format_latency
 
 _LEAST_S = 20.0
-_LEAST_STEPPED_S = 12.0
-"""A step shows in fewer seconds than a drift."""
+_LEAST_SHORT_S = 12.0
+"""A step shows in fewer seconds than a drift, and so does noise that hides both."""
 _LARGE_DRIFT = 0.2
 """Estimated drift that noise alone rarely shows: one in ten runs of 30 s that scatter by 20 %."""
 _MOSTLY_SURE = 0.9
@@ -60,10 +60,11 @@ _LONGEST = 5
     looks_at=(
         "IOPS over time of each direction, as the verdicts frame judges them: medians of blocks,"
         " no change point, and the upper 95 % bound of the Theil-Sen drift over the run within"
-        " 10 % of the median. Runs of less than 20 s are not judged, 12 s for a step. A series that"
-        " is only noisy is a note, a warning if its estimated drift exceeds 20 % and nine tenths of"
+        " 10 % of the median. Runs of less than 12 s are not judged, nor is a drift in less than 20 s."
+        " A series that is only noisy is a note with the interval of its level, a warning if its estimated drift exceeds 20 % and nine tenths of"
         " its uncertainty; one that moved by at most 10 %, or"
-        " stepped only within 5 % (at least 2 s) of its begin or end is a note. Jobs with"
+        " stepped only within 5 % (at least 2 s) of its begin or end is a note, and so is one whose"
+        " host was disturbed for more than half of the time, or that the CPU limited. Jobs with"
         " `thinktime` or `latency_target` are left out. Jobs with `until: steady` are judged by"
         " their last window, when they ran into their deadline."
     ),
@@ -86,7 +87,7 @@ def not_steady(view: RunView, context: Context) -> Iterator[Observation]:
             continue
         judged = context.steadiness(view, direction)
         length_s = judged.to_s - judged.from_s
-        least_s = _LEAST_STEPPED_S if judged.state is State.STEPPED else _LEAST_S
+        least_s = _LEAST_S if judged.state is State.DRIFTING else _LEAST_SHORT_S
         if judged.state in {State.STEADY, State.TOO_SHORT} or length_s < least_s:
             continue
         if judged.state is not State.NOISY:
@@ -94,7 +95,8 @@ def not_steady(view: RunView, context: Context) -> Iterator[Observation]:
             severity = Severity.NOTE if _at_edges(judged) or _is_small(judged) else None
         else:
             message = f"{_moved(judged)}{_known_to(view, direction, context)}."
-            severity = Severity.WARNING if _declines(judged) else Severity.NOTE
+            is_long = length_s >= _LEAST_S
+            severity = Severity.WARNING if is_long and _declines(judged) else Severity.NOTE
         if by_host := _of_the_host(view, direction, context):
             message, severity = f"{message} {by_host}", Severity.NOTE
         yield _unsteady(judged, message, direction, severity)
