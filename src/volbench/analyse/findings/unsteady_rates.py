@@ -60,13 +60,13 @@ _LONGEST = 5
     looks_at=(
         "IOPS over time of each direction, as the verdicts frame judges them: medians of blocks,"
         " no change point, and the upper 95 % bound of the Theil-Sen drift over the run within"
-        " 10 % of the median. Runs of less than 12 s are not judged, nor is a drift in less than 20 s."
-        " A series that is only noisy is a note with the interval of its level, a warning if its estimated drift exceeds 20 % and nine tenths of"
-        " its uncertainty; one that moved by at most 10 %, or"
-        " stepped only within 5 % (at least 2 s) of its begin or end is a note, and so is one whose"
-        " host was disturbed for more than half of the time, or that the CPU limited. Jobs with"
-        " `thinktime` or `latency_target` are left out. Jobs with `until: steady` are judged by"
-        " their last window, when they ran into their deadline."
+        " 10 % of the median. Runs of less than 12 s are not judged, nor is a drift in less than"
+        " 20 s. A series that is only noisy is a note with the interval of its level, a warning if"
+        " its estimated drift exceeds 20 % and nine tenths of its uncertainty in 20 s or more. One"
+        " that moved by at most 10 %, or stepped only within 5 % (at least 2 s) of its begin or end"
+        " is a note, and so is one whose host was disturbed for more than half of the time, or that"
+        " the CPU limited. Jobs with `thinktime` or `latency_target` are left out. Jobs with"
+        " `until: steady` are judged by their last window, when they ran into their deadline."
     ),
     why=(
         "The mean of a rate that moves depends on how long one looks. Another runtime gives another"
