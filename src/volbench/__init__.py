@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from volbench.api import CampaignData, open_campaign
-    from volbench.compare_campaigns import compare
+    from volbench.compare_campaigns import compare, trend
     from volbench.dataset import Dataset, open_campaigns
     from volbench.errors import VolbenchError
 
@@ -24,6 +24,7 @@ __all__ = [
     "compare",
     "open_campaign",
     "open_campaigns",
+    "trend",
 ]
 
 
@@ -33,10 +34,10 @@ def __getattr__(name: str) -> object:
         from volbench import api  # noqa: PLC0415 - lazy on purpose: pandas is slow to import
 
         return getattr(api, name)
-    if name == "compare":
-        from volbench.compare_campaigns import compare  # noqa: PLC0415 - same
+    if name in {"compare", "trend"}:
+        from volbench import compare_campaigns  # noqa: PLC0415 - same
 
-        return compare
+        return getattr(compare_campaigns, name)
     if name in {"Dataset", "open_campaigns"}:
         from volbench import dataset  # noqa: PLC0415 - same
 

@@ -20,6 +20,7 @@ PUBLIC = [
     "compare",
     "open_campaign",
     "open_campaigns",
+    "trend",
 ]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
+from tests.nightly_campaigns import WORKLOADS, dropping, rows_of_night
 from tests.present.frames_for_plots import (
     Row,
     bins,
@@ -148,6 +149,16 @@ def storms() -> Frames:
     return storm(clients=2, stagger_s=5, campaign="trial")
 
 
+def nightly() -> Frames:
+    """Return two workloads over 20 nights, of which one drops."""
+    rows = [
+        row | {"run": f"{night}/{row['run']}"}
+        for night in range(20)
+        for row in rows_of_night(night, level=dropping(at=14), workloads=WORKLOADS[:2])
+    ]
+    return frames(rows)
+
+
 FOR_KIND: Mapping[str, Callable[[], Frames]] = {
     "iops": repeats,
     "bandwidth": repeats,
@@ -178,5 +189,6 @@ FOR_KIND: Mapping[str, Callable[[], Frames]] = {
     "mixes": rounds,
     "mixes3d": rounds,
     "latency-map": mapped,
+    "trend": nightly,
 }
 """Kind to frames that have something for it."""

@@ -110,8 +110,7 @@ def compare(
             )
     facts = fact_columns(rows)
     by = [find_column(name, list(rows.columns)) for name in question.by]
-    metrics = question.metrics or (("iops", "p99") if rows["iops"].notna().any() else ("bw",))
-    measures = [find_measure(name, list(_COLUMNS)) for name in metrics]
+    measures = find_measures(question.metrics, rows)
     allowed = [find_fact(name, facts) for name in question.allowed]
     if not question.keep_invalid:
         rows, excluded = without_invalid(rows, warnings)
@@ -129,7 +128,7 @@ def compare(
     remarks += check_comparable(
         rows, facts=[name for name in facts if name not in by], allowed=allowed, base=base
     )
-    measures = [_latency_kind(measure, rows) for measure in measures]
+    measures = [known_latency(measure, rows) for measure in measures]
     remarks += steadiness_remarks(rows, [measure.column for measure in measures])
     remarks += [remark for measure in measures for remark in _unreported(measure, rows)]
     found = list(_compared(rows, measures, by, base, warnings))
@@ -173,14 +172,29 @@ def _compared(
 
 
 def _groups(rows: pd.DataFrame, measure: Measure) -> Mapping[tuple[str, str], Group]:
-    """Return the repeats of each cell and side; fsync and its kin report total latency only."""
+    """Return the repeats of each cell and side."""
+    return groups_of(rows, values_of_measure(rows, measure), is_rate=measure.column in ADDED)
+
+
+def find_measures(names: Sequence[str], rows: pd.DataFrame) -> list[Measure]:
+    """Return the metrics of some names; without names IOPS and p99, or bandwidth.
+
+    Raises:
+        InputError: there is no such metric.
+    """
+    chosen = names or (("iops", "p99") if rows["iops"].notna().any() else ("bw",))
+    return [find_measure(name, list(_COLUMNS)) for name in chosen]
+
+
+def values_of_measure(rows: pd.DataFrame, measure: Measure) -> pd.Series[float]:
+    """Return a metric of each row; fsync and its kin report total latency only."""
     values = rows[measure.column]
     if measure.column.startswith("clat_"):
         values = values.where(rows["direction"] != "sync", rows[measure.column[1:]])
-    return groups_of(rows, values, is_rate=measure.column in ADDED)
+    return values
 
 
-def _latency_kind(measure: Measure, rows: pd.DataFrame) -> Measure:
+def known_latency(measure: Measure, rows: pd.DataFrame) -> Measure:
     """Return the metric on the kind of latency that all rows have."""
     if not measure.column.startswith("lat_"):
         return measure
