@@ -11,14 +11,14 @@ from volbench.analyse.compare.workload_trends import State, Trend, TrendQuestion
 from volbench.errors import ComparisonError
 from volbench.store.parquet_tables import frame_of, table_of
 
-ONE = WORKLOADS[:1]
+SINGLE = WORKLOADS[:1]
 
 
 def summary_of(
     nights: int,
     *,
     level: Level = steady,
-    workloads: tuple[tuple[str, int], ...] = ONE,
+    workloads: tuple[tuple[str, int], ...] = SINGLE,
     seed: int = 1,
 ) -> pd.DataFrame:
     """Return the summary of many nights."""
