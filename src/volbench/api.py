@@ -192,18 +192,15 @@ class CampaignData:
 
         Args:
             other: the candidate.
-            metric: as for `volbench.compare`, which takes folders and conditions, like the others.
-            by: same.
-            tolerance: same.
-            allow_different: same.
-            keep_invalid: same.
+            metric: as for `volbench.compare`, which takes folders, like the others.
+            by, tolerance, allow_different, keep_invalid: same.
 
         Raises:
             InputError: there is no such column, metric or fact.
             ComparisonError: relevant facts differ, or nothing is left to compare.
         """
-        from volbench.analyse.compare.comparison import Question, compare  # noqa: PLC0415 - slow
-        from volbench.present.notebook import Verdicts  # noqa: PLC0415 - same
+        from volbench.analyse.compare.comparison import Question  # noqa: PLC0415 - slow
+        from volbench.present.notebook import verdicts_on  # noqa: PLC0415 - same
 
         question = Question(
             metrics=listed_names(metric),
@@ -212,17 +209,9 @@ class CampaignData:
             allowed=listed_names(allow_different),
             keep_invalid=keep_invalid,
         )
-        names = ("base", "candidate")
-        if self.campaign.name != other.campaign.name:
-            names = (self.campaign.name, other.campaign.name)
-        sides = dict(zip(names, (self, other), strict=True))
-        return Verdicts(
-            compare(
-                {name: side.facts() for name, side in sides.items()},
-                {name: side.frame("findings") for name, side in sides.items()},
-                question,
-            )
-        )
+        own, others = self.campaign.name, other.campaign.name
+        names = (own, others) if own != others else ("base", "candidate")
+        return verdicts_on(dict(zip(names, (self, other), strict=True)), question)
 
     def frame(self, name: str) -> pd.DataFrame:
         """Return a frame by name; a copy, so that callers may change it.

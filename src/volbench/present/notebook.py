@@ -12,12 +12,12 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import pandas as pd
 from markupsafe import Markup
 
-from volbench.analyse.compare.comparison import Comparison
+from volbench.analyse.compare.comparison import Comparison, Question, compare
 from volbench.analyse.compare.comparison_result import row_of
 from volbench.analyse.compare.comparison_summary import headlines
 from volbench.errors import InputError
@@ -241,6 +241,28 @@ class Verdicts:
         known = not all(math.isnan(row.ratio) for row in self.comparison.rows)
         picture = self.plot().to_html() if known else ""
         return table_html(comparison_table(self.comparison)) + picture
+
+
+class Side(Protocol):
+    """A campaign that is compared."""
+
+    def facts(self) -> pd.DataFrame:
+        """Return the summary with the facts of each run."""
+
+    def frame(self, name: str) -> pd.DataFrame:
+        """Return a frame by name."""
+
+
+def verdicts_on(sides: Mapping[str, Side], question: Question) -> Verdicts:
+    """Compare campaigns by name with the first of them.
+
+    Raises:
+        InputError: there is no such column, metric or fact.
+        ComparisonError: relevant facts differ, or nothing is left to compare.
+    """
+    facts = {name: side.facts() for name, side in sides.items()}
+    findings = {name: side.frame("findings") for name, side in sides.items()}
+    return Verdicts(compare(facts, findings, question))
 
 
 def chart_of(
