@@ -193,7 +193,10 @@ class CampaignData:
         Args:
             other: the candidate.
             metric: as for `volbench.compare`, which takes folders, like the others.
-            by, tolerance, allow_different, keep_invalid: same.
+            by: same.
+            tolerance: same.
+            allow_different: same.
+            keep_invalid: same.
 
         Raises:
             InputError: there is no such column, metric or fact.
