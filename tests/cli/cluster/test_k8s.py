@@ -126,9 +126,7 @@ def test_every_storage_class_is_valid_and_keeps_its_volumes() -> None:
     """The listed classes are those of the folder: valid, named as their file, and Retain."""
     listed = json.loads(call("k8s", "storageclass", "--list", "--json").stdout)
     names = [row["name"] for row in listed]
-    assert sorted(names) == sorted(
-        path.stem for path in bundled_folder("storage-classes").iterdir()
-    )
+    assert sorted(names) == list(bundled_names("storage-classes"))
     for each, name in zip(documents("storageclass", *names), names, strict=True):
         assert each["metadata"]["name"] == name
         assert each["reclaimPolicy"] == "Retain"
