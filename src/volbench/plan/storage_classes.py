@@ -39,7 +39,7 @@ def read_class(name: str) -> str:
     """Return the manifest of a bundled storage class.
 
     Raises:
-        InputError: there is none of that name.
+        InputError: the name is unknown.
     """
     names = bundled_names(FOLDER)
     if name not in names:

@@ -20,7 +20,7 @@ def command(namespace: str, name: str, output: str) -> None:
     """Print a service account with the least access rights that campaigns need.
 
     All rights are within the namespace, but for two: reading persistent volumes and storage
-    classes, which tell what stays behind. Without them volbench says that it cannot know.
+    classes, for the volumes that stay behind. Without them volbench cannot list those.
     """
     from volbench.execute.kubernetes.access import access_manifests
     from volbench.model.document.yaml_text import yaml_documents
