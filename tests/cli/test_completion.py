@@ -25,8 +25,10 @@ ASK = {
 
 def documented(shell: str) -> str:
     """Return the line of the page for a shell."""
-    (line,) = re.findall(rf"^\| {shell}\b[^|]*\| `(.*?)` \|", PAGE.read_text("utf-8"), re.MULTILINE)
-    return line.replace("\\|", "|")
+    page = PAGE.read_text(encoding="utf-8")
+    found = re.search(rf"^\| {shell}\b[^|]*\| `(.*?)` \|", page, re.MULTILINE)
+    assert found is not None
+    return found[1].replace("\\|", "|")
 
 
 @pytest.mark.parametrize(
