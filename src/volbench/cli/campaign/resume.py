@@ -22,6 +22,8 @@ from volbench.cli.options import (
     CAMPAIGN,
     GRACE,
     KEEP_FILES,
+    METRICS_ADDRESS,
+    METRICS_PORT,
     READY_TIMEOUT,
     WIPE_SIGNATURES,
     flag,
@@ -60,6 +62,8 @@ if TYPE_CHECKING:
     "what it was; repeatable. On another host: vm01:/dev/sdb.",
 )
 @WIPE_SIGNATURES
+@METRICS_PORT
+@METRICS_ADDRESS
 @HOST_KEYS
 @table_options(has_output=False)
 def command(
@@ -75,6 +79,8 @@ def command(
     allow_exec: bool,
     allow_destroy: tuple[str, ...],
     wipe_signatures: bool,
+    metrics_port: int | None,
+    metrics_address: str,
     host_keys: HostKeyPolicy,
     shown: TableOutput,
 ) -> None:
@@ -86,6 +92,7 @@ def command(
     """
     from volbench.cli.make.confirmations import ask_secrets, confirm_destruction
     from volbench.cli.make.execution import execute, reported_errors
+    from volbench.cli.make.metrics_server import serve_metrics
     from volbench.engine.campaign.execution_settings import Settings, is_left
     from volbench.engine.campaign.resume_plan import (
         FreshConsent,
@@ -119,7 +126,11 @@ def command(
         if not hosts and (plan.hosts or not history.in_use):
             _show_end(layout, plan, history, shown)
             return
-    with reported_errors(shown), connect(hosts, host_keys) as connected:
+    with (
+        reported_errors(shown),
+        serve_metrics(metrics_port, metrics_address) as metrics,
+        connect(hosts, host_keys) as connected,
+    ):
         reached = resume_on(connected, archive, allow_exec=allow_exec)
         may_go_on = reached.may_go_on(plan)
         if reached.hosts:
@@ -132,7 +143,7 @@ def command(
             needing = plan.runs if redo_steps else left
             secrets = ask_secrets(needing, {}) if may_go_on else {}
             settings = replace(settings, settle_only=not may_go_on, secrets=secrets)
-            execute(reached.hosts, layout, plan, settings=settings, shown=shown)
+            execute(reached.hosts, layout, plan, settings=settings, shown=shown, metrics=metrics)
         if not may_go_on:
             reached.raise_absent(plan, read_history(layout.journal).states)
 
