@@ -141,6 +141,15 @@ def end_run(executor: Executor, run: Run, states: RunStates, *, reason: str) -> 
     states.ended(run, RunState.INTERRUPTED, reason=reason)
 
 
+def was_launched(executor: Executor, record: Mapping[str, str], stop: StopRequest) -> bool:
+    """Return whether a process whose start was announced did start; if not, end its sampler."""
+    if executor.was_started(record["handle"]):
+        return True
+    if record["sampler"] and executor.was_started(record["sampler"]):
+        end_process(executor.find(record["sampler"]), stop)
+    return False
+
+
 def release_host(host: ConnectedHost, campaign: Campaign, root: Path) -> None:
     """Release a host from a campaign: unlock its devices, remove its records and work folder there.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from volbench.engine.campaign.barrier import client_name
-from volbench.engine.campaign.cleanup import claim_files, end_run
+from volbench.engine.campaign.cleanup import claim_files, end_run, was_launched
 from volbench.engine.campaign.execution_settings import is_left
 from volbench.engine.campaign.shared_context import CampaignContext
 from volbench.engine.campaign.start_gate import Gate
@@ -25,7 +25,6 @@ from volbench.engine.guard.scratch_files import Scratch, paths_before
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.orphans import end_orphan, end_strays, intent_record, start_record
 from volbench.engine.hosts.volume_probe import probe_volume
-from volbench.engine.run.process_watch import end_process
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, execute_run, take_over_run
 from volbench.engine.run.run_outcome import RunOutcome, stopped_by
@@ -90,13 +89,10 @@ class Worker:
     @property
     def silent_s(self) -> float:
         """Seconds since its machine last answered; 0 while no request is pending."""
-        if self._is_idle:
-            return 0.0
-        gate = self._gate
-        active_s = time.monotonic() - self._began_s
-        if gate is not None:
-            active_s = min(active_s, gate.active_for_s)
-        return min(active_s, self._executor.silent_s)
+        gate, active_s = self._gate, time.monotonic() - self._began_s
+        if self._is_idle or gate is None:
+            return 0.0 if self._is_idle else min(active_s, self._executor.silent_s)
+        return min(active_s, gate.active_for_s, self._executor.silent_s)
 
     def _notify(self, message: str) -> None:
         self._states.notify(message, host=self.host.name)
@@ -335,7 +331,8 @@ class Worker:
             return RunOutcome(state, str(status.get("reason", "")))
         process = self._states.process(run)
         record = {name: str(value) for name, value in process.items()}
-        if process.get("launched", True) is False and not self._was_launched(record):
+        is_intended = process.get("launched", True) is False
+        if is_intended and not was_launched(self._executor, record, self.context.stop):
             directory.remove()
             forget_attempt(folder)
             return (yield from self._begin(run, gate))
@@ -352,14 +349,6 @@ class Worker:
                 since_utc=record.get("since_utc", ""),
             )
             return (yield from work)
-
-    def _was_launched(self, record: Mapping[str, str]) -> bool:
-        """Return whether an intended process was started; if not, end its sampler."""
-        if self._executor.was_started(record["handle"]):
-            return True
-        if record["sampler"] and self._executor.was_started(record["sampler"]):
-            end_process(self._executor.find(record["sampler"]), self.context.stop)
-        return False
 
     def _attempt(
         self, run: Run, directory: RunDirectory, facts: VolumeFacts, gate: Gate | None
