@@ -21,6 +21,7 @@ from scipy.special import stdtrit
 
 from volbench.analyse.compare.comparability import value_text, without_invalid
 from volbench.analyse.compare.comparison import (
+    check_share,
     find_measures,
     known_latency,
     values_of_measure,
@@ -75,6 +76,9 @@ class TrendQuestion:
         reference: number of campaigns of the reference period; None to choose.
         tolerance: acceptable relative change for the worse.
         keep_invalid: keep runs that a rule marked invalid.
+
+    Raises:
+        InputError: the tolerance is not a share.
     """
 
     metrics: tuple[str, ...] = ()
@@ -82,6 +86,10 @@ class TrendQuestion:
     reference: int | None = None
     tolerance: float = TOLERANCE
     keep_invalid: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the tolerance: 5 is easily written for 5 %."""
+        check_share("tolerance", self.tolerance, least=0)
 
 
 @dataclass(frozen=True)
