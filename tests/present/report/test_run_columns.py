@@ -11,6 +11,7 @@ import pandas as pd
 
 from tests.present.report.small_reports import content_of, parsed, row_of, run_of
 from volbench.model.frames.columns import FINDINGS
+from volbench.present.formatting import records
 from volbench.present.report import ReportContent, render_report
 from volbench.present.report.data_tables import results_table
 from volbench.present.report.run_columns import packed_rows, run_columns
@@ -67,9 +68,9 @@ def test_percentiles_fall_back_on_completion_latency() -> None:
 def test_rows_beyond_the_first_are_compressed() -> None:
     """They carry text, exact value and title of each cell, and the runs that filters go by."""
     own = content(5)
-    rows = [{**row} for row in own.frames["summary"].astype(object).to_dict("records")]
     runs = run_columns([("", own)])
-    found = unpacked(packed_rows(results_table(rows), "", runs=runs, first=3))
+    table = results_table(records(own.frames["summary"]))
+    found = unpacked(packed_rows(table, "", runs=runs, first=3))
     assert [(numbers, direction) for numbers, direction, _ in found] == [
         ([3], "write"),
         ([4], "write"),
