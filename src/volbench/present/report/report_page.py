@@ -17,9 +17,9 @@ from volbench.present.formatting import instant, printable
 from volbench.present.renderers.interactive import asset, chart_scripts, digest, library, pack
 from volbench.present.report.campaign_section import CampaignSection, campaign_section
 from volbench.present.report.content import MultiCampaignContent, ReportContent
-from volbench.present.report.downloads import ROOM_CHARS
+from volbench.present.report.embedded.downloads import ROOM_CHARS
+from volbench.present.report.embedded.run_columns import packed_rows, run_columns
 from volbench.present.report.multi_campaign import MultiCampaignSection, multi_campaign_section
-from volbench.present.report.run_columns import packed_rows, run_columns
 
 _SCRIPTS = ("view.js", "runs.js", "filters.js", "explorer.js", "tables.js")
 """After those of charts, in the order in which they use each other."""
