@@ -281,7 +281,7 @@ def _trend(
         return None
     names = list(starts)
     campaigns = tuple(names[int(str(place))] for place in medians.index)
-    numbers: Floats = medians.to_numpy(dtype=np.float64)
+    numbers = np.asarray(medians, dtype=np.float64)
     changes = _changes(numbers, question.tolerance)
     reference = _reference(len(numbers), question.reference, changes)
     return Trend(
