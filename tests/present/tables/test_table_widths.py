@@ -36,7 +36,7 @@ from volbench.present.tables.catalogue.price_list_table import prices_table
 from volbench.present.tables.catalogue.price_table import market_table
 from volbench.present.tables.catalogue.scenario_tables import scenario_tables
 from volbench.present.tables.catalogue.volume_types_table import type_table, types_table
-from volbench.present.tables.compare_table import comparison_table
+from volbench.present.tables.compare_table import comparison_table, trends_table
 from volbench.present.tables.findings_table import findings_table, findings_text
 from volbench.present.tables.groups_table import groups_table
 from volbench.present.tables.hosts_tables import (
@@ -56,7 +56,6 @@ from volbench.present.tables.results_table import (
 )
 from volbench.present.tables.rounds_table import rounds_tables
 from volbench.present.tables.table import IDENTITY, Table
-from volbench.present.tables.trend_table import trends_table
 from volbench.present.tables.use_table import use_table
 from volbench.present.terminal.campaign_text import RunNote
 from volbench.store.parquet_tables import frame_of, table_of

@@ -75,7 +75,7 @@ def command(
     last campaign is beyond its control limits. Methods: docs/explanation/statistics.md.
     """
     from volbench.compare_campaigns import trend_folders
-    from volbench.present.tables.trend_table import trends_table
+    from volbench.present.tables.compare_table import trends_table
 
     trends = trend_folders(campaigns, question, where=where)
     table = trends_table(trends)
@@ -96,13 +96,12 @@ def _fail_on_regression(trends: Trends) -> None:
     Raises:
         RegressionError: a level dropped and stayed, or a last campaign is beyond its limits.
     """
-    from volbench.present.tables.compare_table import measure_name
-    from volbench.present.tables.trend_table import words
+    from volbench.present.tables.compare_table import measure_name, trend_words
 
     bad = [trend for trend in trends.rows if trend.state.is_bad]
     if bad:
         named = "; ".join(
-            f"{trend.label} {trend.direction} {measure_name(trend.measure)}: {words(trend)}"
+            f"{trend.label} {trend.direction} {measure_name(trend.measure)}: {trend_words(trend)}"
             for trend in bad
         )
         raise RegressionError(

@@ -25,8 +25,7 @@ from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.kind import Frames, Kind, Options
 from volbench.present.plots.metrics import only_last_named
-from volbench.present.tables.compare_table import measure_name
-from volbench.present.tables.trend_table import headline, words
+from volbench.present.tables.compare_table import measure_name, trend_headline, trend_words
 
 _LEAST_CAMPAIGNS = 3
 _MOST_PANELS = 24
@@ -70,7 +69,7 @@ def build(trends: Trends) -> Plot:
             Series("outside", "beyond a limit", "palette-1", "diamond"),
         ),
         caption=(
-            headline(trends).rstrip("."),
+            trend_headline(trends).rstrip("."),
             "Grey: reference period",
             f"An unchanged campaign is beyond a limit on the worse side with at most {alarms}",
             labels.not_shown(len(rows) - len(shown), "workloads"),
@@ -180,7 +179,7 @@ def _panel(trend: Trend, places: dict[str, float]) -> Panel:
             marks.Lines(data, y="level", group="_level", series="level", width=1.6),
             marks.Points(outside, y="value", series="outside", size=6),
         ),
-        title=labels.wrap_name(printable(f"{name}: {words(trend)}"), columns=76),
+        title=labels.wrap_name(printable(f"{name}: {trend_words(trend)}"), columns=76),
     )
 
 
@@ -193,8 +192,8 @@ def _format(trend: Trend) -> str:
 def describe(trends: Trends) -> str:
     """Return how many workloads have which state, and the first of the worse ones."""
     bad = [trend for trend in trends.rows if trend.state.is_bad]
-    worst = f" {bad[0].label} {bad[0].direction}: {words(bad[0])}." if bad else ""
-    return headline(trends) + worst
+    worst = f" {bad[0].label} {bad[0].direction}: {trend_words(bad[0])}." if bad else ""
+    return trend_headline(trends) + worst
 
 
 TREND = Kind(
