@@ -287,6 +287,12 @@ DEVICE: tuple[Column, ...] = (
         "%",
         "Time that these tasks were ready to run and had no CPU (run-queue delay), the same way.",
     ),
+    _real(
+        "cpu_throttled_percent",
+        "%",
+        "Periods of a CPU limit (cgroup) of the run in which it throttled; NaN without a limit.",
+    ),
+    _real("cpu_throttled_s", "s", "Time for which it did, added up over CPUs."),
     _real("swap_bytes_per_s", "bytes/s", "Bytes swapped in and out by the host."),
 )
 
