@@ -18,10 +18,10 @@ from volbench.model.frames.columns import DERIVED, FRAMES, ON_DEMAND
 from volbench.present.terminal.campaign_text import RunNote
 from volbench.store.archive import Archive, Provenance, is_held, read_campaign
 from volbench.store.journal import read_history
-from volbench.store.layout import Layout
+from volbench.store.layout import DD_COMMAND, JOB_FILE, Layout, is_address
 from volbench.store.parquet_tables import frame_of, rows_of, same_rows, table_of
 from volbench.store.small_files import read_text
-from volbench.store.stored_tables import StoredTables, fingerprint_of
+from volbench.store.stored_tables import StoredTables, files_in, fingerprint_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     from volbench.analyse.frames.run_view import RunView
     from volbench.analyse.time.cold_volume import ColdProbe
     from volbench.model.results.provenance import VolumeFacts
+    from volbench.store.campaign_copy import CampaignCopy
+    from volbench.store.object_storage import ObjectStorage
 
+_RAW = ("runs/*", "probe/*")
 _READ = tuple(name for name in FRAMES if name not in DERIVED)
 
 
@@ -45,11 +48,22 @@ class CampaignData:
     that judge them, have changed.
     """
 
-    def __init__(self, layout: Layout, archive: Archive) -> None:
+    def __init__(
+        self, layout: Layout, archive: Archive, *, copy: CampaignCopy | None = None
+    ) -> None:
         self._layout = layout
         self._archive = archive
+        self._copy = copy
         self._journal_bytes = -1
         self._forget()
+        if copy is not None:
+            states = self._history.states
+            copy.check_complete(run for run, state in states.items() if state.has_ended)
+
+    def _fetch(self, *patterns: str) -> None:
+        """Fetch files of a campaign in object storage, by patterns of their names."""
+        if self._copy is not None:
+            self._copy.fetch(*patterns)
 
     def _forget(self) -> None:
         """Start from the journal as it is now: frames are all of one moment."""
@@ -62,13 +76,18 @@ class CampaignData:
 
     @property
     def path(self) -> Path:
-        """The folder."""
+        """The folder, or its temporary copy."""
         return self._layout.root
+
+    @property
+    def address(self) -> str:
+        """Path of the folder, or its address in object storage."""
+        return str(self.path) if self._copy is None else self._copy.address
 
     @property
     def report_folder(self) -> Path:
         """Where charts and the report go unless another place is named; may not exist yet."""
-        return self._layout.report
+        return self._layout.report if self._copy is None else Path(f"{self.path.name}-report")
 
     @property
     def is_running(self) -> bool:
@@ -96,6 +115,7 @@ class CampaignData:
 
     def job_text(self, run_id: str) -> str:
         """Return the job file, or the dd command, exactly as it was used; "" before it started."""
+        self._fetch(f"runs/*/{JOB_FILE}", f"runs/*/{DD_COMMAND}")
         folder = self._layout.run(run_id)
         for path in (folder.job_file, folder.dd_command):
             if path.exists():
@@ -179,6 +199,7 @@ class CampaignData:
         """Return the Parquet file of a frame, up to date; None where none can be kept."""
         self.store_tables()
         stored = self._storage()
+        self._fetch(f"tables/{name}.parquet")
         if stored.is_current(name) and not stored.is_intact(name):
             stored.keep(self._judged() if name in DERIVED else self._read())
         return stored.path(name) if stored.is_current(name) else None
@@ -219,7 +240,8 @@ class CampaignData:
         if self._layout.journal_bytes != self._journal_bytes:
             self._forget()
         if self._stored is None:
-            mark = fingerprint_of(self._layout, self.campaign, self._history)
+            listed = files_in if self._copy is None else self._copy.files_in
+            mark = fingerprint_of(self._layout, self.campaign, self._history, listed=listed)
             self._stored = StoredTables(self._layout, mark)
         return self._stored
 
@@ -229,9 +251,11 @@ class CampaignData:
         if name in ON_DEMAND:
             from volbench.ingest.campaign_tables import read_latency_maps  # noqa: PLC0415 - slow
 
+            self._fetch(*_RAW)
             self._tables[name] = read_latency_maps(self._layout, self.campaign, self._history)
         else:
             if stored.is_current(name):
+                self._fetch(f"tables/{name}.parquet")
                 with suppress(ArchiveError):  # a damaged table is rebuilt
                     self._tables[name] = stored.read(name)
                     return
@@ -242,6 +266,7 @@ class CampaignData:
     def _read(self) -> dict[str, pa.Table]:
         from volbench.ingest.campaign_tables import read_tables  # noqa: PLC0415 - slow
 
+        self._fetch(*_RAW)
         return read_tables(self._layout, self.campaign, self._history)
 
     def _judged(self) -> dict[str, pa.Table]:
@@ -261,6 +286,7 @@ class CampaignData:
     def _views(self) -> Iterator[RunView]:
         from volbench.analyse.frames.run_view import run_views  # noqa: PLC0415 - slow
 
+        self._fetch("runs/*/facts.json", "probe/*/probe.json")
         facts = {run.id: self._facts(run.id) for run in self.campaign.runs}
         return run_views(
             self.campaign,
@@ -298,10 +324,55 @@ def open_campaign(path: str | os.PathLike[str]) -> CampaignData:
     """Open a campaign folder.
 
     Args:
-        path: the folder that ``volbench run`` wrote.
+        path: the folder that ``volbench run`` wrote, or its address in object storage, such as
+            ``s3://bucket/results/quick``.
 
     Raises:
         ArchiveError: no campaign there, damaged, or written by a newer volbench.
+        InputError: the address holds no campaign, or several.
+        TransportError: the storage does not answer, or denies access.
     """
-    layout, archive = read_campaign(Path(path))
-    return CampaignData(layout, archive)
+    if not is_address(path):
+        layout, archive = read_campaign(Path(path))
+        return CampaignData(layout, archive)
+    found = open_address(str(path))
+    if len(found) != 1:
+        raise InputError(
+            f"there are {len(found)} campaigns at {path}", hint="name one: its folder's prefix"
+        )
+    return found[0]
+
+
+def open_address(address: str) -> list[CampaignData]:
+    """Open every campaign at or below an address in object storage.
+
+    Raises:
+        InputError: there is none.
+        ArchiveError: one is damaged, incomplete, or written by a newer volbench.
+        TransportError: the storage does not answer, or denies access.
+    """
+    from volbench.store.object_storage import open_storage  # noqa: PLC0415 - brings pyarrow.fs
+
+    storage = open_storage(address)
+    found = open_copies(storage, storage.sizes())
+    if not found:
+        raise InputError(
+            f"there is no campaign at {address}",
+            hint="name a folder that was uploaded as a whole, with its campaign.json",
+        )
+    return found
+
+
+def open_copies(storage: ObjectStorage, sizes: Mapping[str, int]) -> list[CampaignData]:
+    """Open every campaign among listed objects; there may be none.
+
+    Raises:
+        ArchiveError: as for `open_address`.
+        TransportError: as for `open_address`.
+    """
+    from volbench.store.campaign_copy import campaign_copies  # noqa: PLC0415 - brings pyarrow.fs
+
+    return [
+        CampaignData(*read_campaign(copy.root), copy=copy)
+        for copy in campaign_copies(storage, sizes)
+    ]

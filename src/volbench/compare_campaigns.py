@@ -15,6 +15,7 @@ from volbench.analyse.compare.repeat_statistics import CONFIDENCE
 from volbench.analyse.frames.row_filter import select
 from volbench.dataset import open_campaigns
 from volbench.errors import InputError
+from volbench.store.layout import is_address
 
 
 def compare(  # noqa: PLR0913 - the keywords are the options of `volbench compare`, one by one
@@ -78,11 +79,13 @@ _NUMBERS = (
 """Columns that are None where nothing can be said: NaN in a frame."""
 
 
-def compare_folders(folders: Sequence[Path], question: Question, *, where: str = "") -> Comparison:
+def compare_folders(
+    folders: Sequence[str | Path], question: Question, *, where: str = ""
+) -> Comparison:
     """Read folders and compare them; the first is the base.
 
     Args:
-        folders: campaigns, or folders of campaigns.
+        folders: campaigns, or folders of campaigns; also addresses in object storage.
         question: what is compared, and how.
         where: keep only runs for which this holds.
 
@@ -121,11 +124,11 @@ def _share(value: float, name: str, *, least: float) -> float:
     return value
 
 
-def _side_names(folders: Sequence[Path]) -> list[str]:
+def _side_names(folders: Sequence[str | Path]) -> list[str]:
     """Return the shortest unique names of folders."""
-    resolved = [folder.resolve() for folder in folders]
-    twice = next((path for place, path in enumerate(resolved) if path in resolved[:place]), None)
+    whole = [str(own) if is_address(own) else str(Path(own).resolve()) for own in folders]
+    twice = next((path for place, path in enumerate(whole) if path in whole[:place]), None)
     if twice is not None:
         raise InputError(f"{twice} is named twice", hint="name different folders")
-    short = [folder.name for folder in resolved]
+    short = [path.rstrip("/").rpartition("/")[2] for path in whole]
     return short if len(set(short)) == len(short) else [str(folder) for folder in folders]

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from volbench.api import CampaignData, open_campaign
+from volbench.api import CampaignData, open_address, open_campaign
 from volbench.errors import InputError
 from volbench.model.frames.columns import FRAMES, LABEL_PREFIX
 from volbench.present.terminal.campaign_text import RunNote
-from volbench.store.layout import Layout
+from volbench.store.layout import Layout, is_address
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -207,15 +207,23 @@ def open_campaigns(*paths: str | os.PathLike[str], where: str = "") -> Dataset:
     """Open campaign folders, and every campaign below folders that hold some.
 
     Args:
-        paths: campaign folders, or folders with campaigns in them at any depth.
+        paths: campaign folders, or folders with campaigns in them at any depth; also addresses in
+            object storage, such as ``s3://bucket/results``.
         where: keep only runs for which this holds, such as ``bs==4k and volume_type~gp``.
 
     Raises:
         InputError: there is no campaign in one of them.
         ArchiveError: one is damaged, or written by a newer volbench.
+        TransportError: object storage does not answer, or denies access.
     """
-    found = [folder for path in paths for folder in campaign_folders(Path(path))]
-    return Dataset([open_campaign(folder) for folder in dict.fromkeys(found)], where=where)
+    found = {data.address: data for path in paths for data in _opened(path)}
+    return Dataset([*found.values()], where=where)
+
+
+def _opened(path: str | os.PathLike[str]) -> list[CampaignData]:
+    if is_address(path):
+        return open_address(str(path))
+    return [open_campaign(folder) for folder in campaign_folders(Path(path))]
 
 
 def campaign_folders(path: Path) -> list[Path]:

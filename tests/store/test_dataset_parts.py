@@ -2,93 +2,99 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
-import boto3
 import pytest
-from moto.server import ThreadedMotoServer
 
+from tests.buckets import Bucket, credentials, storage_server
+from tests.command_line import call
 from tests.store.test_sql_query import summary
-from volbench.errors import InputError, TransportError
-from volbench.store.dataset_parts import local_parts, remote_parts
+from volbench.errors import InputError
+from volbench.store.dataset_parts import Parts, local_parts, remote_parts
+from volbench.store.object_storage import open_storage
 from volbench.store.sql_query import View, run_query
 
 
 @pytest.fixture(scope="module", name="endpoint")
 def _endpoint() -> Iterator[str]:
-    """Return the address of a server that speaks S3."""
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    try:
-        host, port = server.get_host_and_port()
-        yield f"http://{host}:{port}"
-    finally:
-        server.stop()
+    with storage_server() as endpoint:
+        yield endpoint
 
 
 @pytest.fixture(name="bucket")
-def _bucket(endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def _bucket(endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
     """Return a bucket that holds a dataset of two campaigns below a prefix."""
-    for name, value in (("ID", "me"), ("KEY", "secret")):
-        monkeypatch.setenv(f"AWS_{'ACCESS_KEY' if name == 'ID' else 'SECRET_ACCESS'}_{name}", value)
-    client = boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1")
-    name = f"bucket-{abs(hash(str(tmp_path))) % 10**9}"
-    client.create_bucket(Bucket=name)
+    for name, value in credentials(endpoint).items():
+        monkeypatch.setenv(name, value)
+    bucket = Bucket(endpoint, f"bucket-{uuid4().hex}")
     for own, iops in (("one", 1.0), ("two", 2.0)):
-        file = summary(tmp_path, own, iops=iops, zone=own)
-        client.upload_file(file, name, f"team/set/summary/{own}.parquet")
-    client.put_object(Bucket=name, Key="team/set/README", Body=b"not a table")
-    client.upload_file(file, name, "secret/summary/other.parquet")
-    client.close()
-    return name
+        summary(tmp_path / "set" / "summary", own, iops=iops, zone=own)
+    (tmp_path / "set" / "README").write_text("not a table")
+    bucket.put(tmp_path / "set", "team/set")
+    bucket.put(tmp_path / "set", "secret")
+    yield bucket
+    bucket.client.close()
 
 
-def test_a_bucket_is_read(bucket: str, endpoint: str) -> None:
+def parts_of(address: str) -> Parts:
+    """Return the files of a dataset at an address."""
+    storage = open_storage(address)
+    return remote_parts(storage, storage.sizes())
+
+
+def test_a_bucket_is_read(bucket: Bucket) -> None:
     """A query over a prefix has the rows of all its files, labels included."""
-    parts = remote_parts(f"s3://{bucket}/team/set", endpoint=endpoint)
-    answer = run_query(
+    done = call(
+        "sql",
         "select iops, label_zone from summary order by iops",
-        lambda name: View(files=list(parts.files.get(name, []))),
-        filesystem=parts.filesystem,
+        f"s3://{bucket.name}/team/set",
+        "--format",
+        "csv",
     )
-    assert answer.to_pylist() == [
-        {"iops": 1.0, "label_zone": "one"},
-        {"iops": 2.0, "label_zone": "two"},
-    ]
+    assert done.stdout.splitlines() == ["iops,label_zone", "1.0,one", "2.0,two"]
 
 
-def test_the_rest_of_the_bucket_is_out_of_reach(bucket: str, endpoint: str) -> None:
+def test_the_rest_of_the_bucket_is_out_of_reach(bucket: Bucket) -> None:
     """Credentials may open more than was named; SQL gets no further."""
-    parts = remote_parts(f"s3://{bucket}/team/set", endpoint=endpoint)
+    parts = parts_of(f"s3://{bucket.name}/team/set")
     with pytest.raises(InputError, match="Cannot access file"):
         run_query(
-            f"from read_parquet('volbench://{bucket}/secret/summary/other.parquet')",
+            f"from read_parquet('volbench://{bucket.name}/secret/summary/one.parquet')",
             lambda _: View(),
             filesystem=parts.filesystem,
         )
 
 
-def test_nothing_there_is_reported(bucket: str, endpoint: str) -> None:
-    """A prefix without a dataset, and a bucket that does not exist."""
-    with pytest.raises(InputError, match="nothing at") as caught:
-        remote_parts(f"s3://{bucket}/empty", endpoint=endpoint)
+def test_nothing_there_is_reported(bucket: Bucket) -> None:
+    """A prefix without a dataset, with nothing, and a bucket that does not exist."""
+    bucket.client.put_object(Bucket=bucket.name, Key="other/README", Body=b"")
+    with pytest.raises(InputError, match="no dataset and no campaign") as caught:
+        parts_of(f"s3://{bucket.name}/other")
     assert "--format dataset" in caught.value.hint
-    with pytest.raises(TransportError, match="cannot be read"):
-        remote_parts("s3://no-such-bucket-here/x", endpoint=endpoint)
+    for address in (f"s3://{bucket.name}/empty", "s3://no-such-bucket-here/x"):
+        with pytest.raises(InputError, match="there is nothing at"):
+            parts_of(address)
 
 
-@pytest.mark.parametrize(
-    ("address", "endpoint"),
-    [("s3://b/x", "minio:9000"), ("gs://b/x", "http://127.0.0.1:1"), ("sftp://b/x", "")],
-)
-def test_an_address_that_means_nothing_is_refused(address: str, endpoint: str) -> None:
+def test_only_one_dataset_is_read_at_a_time(bucket: Bucket) -> None:
+    """DuckDB reads through one connection."""
+    places = [f"s3://{bucket.name}/{prefix}" for prefix in ("team/set", "secret")]
+    done = call("sql", "select count(*) from summary", *places)
+    assert done.returncode == 2
+    assert "only one dataset" in done.stderr
+
+
+@pytest.mark.parametrize("endpoint", ["minio:9000", "ftp://minio"])
+def test_an_endpoint_that_means_nothing_is_refused(
+    endpoint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The message names what was given, and the hint how to write it."""
-    with pytest.raises(InputError, match=r"b/x") as caught:
-        remote_parts(address, endpoint=endpoint)
-    assert "use a URL such as" in caught.value.hint
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    with pytest.raises(InputError, match="is not a URL") as caught:
+        open_storage("s3://b/x")
+    assert "https://" in caught.value.hint
 
 
 def test_a_folder_is_a_dataset_by_its_frames(tmp_path: Path) -> None:

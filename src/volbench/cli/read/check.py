@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @flag("--strict", "Exit with 10 on a warning or if a result is invalid.")
 @table_options()
 def command(
-    campaigns: tuple[Path, ...], rules: tuple[str, ...], *, strict: bool, shown: TableOutput
+    campaigns: tuple[str | Path, ...], rules: tuple[str, ...], *, strict: bool, shown: TableOutput
 ) -> None:
     """List data-quality warnings of the campaigns in DIR..., with reasons and advice.
 
