@@ -1,7 +1,8 @@
-"""Python interface to one campaign folder: its frames, states and provenance.
+"""Python interface to one campaign folder: its frames, charts, findings and provenance.
 
 campaign = volbench.open_campaign("results/quick")
 campaign.summary()[["job", "iops", "lat_p99_s"]]
+campaign.plot("iops").save("iops.svg")
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from typing import TYPE_CHECKING
 
 from volbench.errors import ArchiveError, InputError, OutputError
 from volbench.model.campaign.planned_run import Campaign, RunState
+from volbench.model.frames.column_names import listed_names
 from volbench.model.frames.columns import DERIVED, FRAMES, ON_DEMAND
+from volbench.present.formatting import printable
 from volbench.present.terminal.campaign_text import RunNote
 from volbench.store.archive import Archive, Provenance, is_held, read_campaign
 from volbench.store.journal import read_history
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from volbench.analyse.frames.run_view import RunView
     from volbench.analyse.time.cold_volume import ColdProbe
     from volbench.model.results.provenance import VolumeFacts
+    from volbench.present.notebook import Chart, Findings, Verdicts
     from volbench.store.campaign_copy import CampaignCopy
     from volbench.store.object_storage import ObjectStorage
 
@@ -45,7 +49,7 @@ class CampaignData:
     ended, in the order of the plan, and a plain integer index. Unknown values are NaN or missing.
 
     Frames are made once and kept as Parquet. They are recomputed when the raw files, or the rules
-    that judge them, have changed.
+    that judge them, have changed. A notebook shows a campaign with its answer, charts and results.
     """
 
     def __init__(
@@ -138,9 +142,13 @@ class CampaignData:
         """Return one row for each run and direction: is it steady, and what is its bottleneck."""
         return self.frame("verdicts")
 
-    def findings(self) -> pd.DataFrame:
-        """Return one row for each data-quality warning about a run, with its evidence."""
-        return self.frame("findings")
+    @property
+    def findings(self) -> Findings:
+        """Data-quality warnings about its runs; ``findings.frame`` has a row for each."""
+        from volbench.present.notebook import Findings  # noqa: PLC0415 - slow to import
+
+        finished = sum(note.state is RunState.FINISHED for note in self.runs.values())
+        return Findings(self.frame("findings"), runs=finished)
 
     def aggregate(self) -> pd.DataFrame:
         """Return one row for each step of several clients, section and direction: their sums."""
@@ -157,6 +165,76 @@ class CampaignData:
     def histogram(self) -> pd.DataFrame:
         """Return one row for each latency bin that is not empty."""
         return self.frame("histogram")
+
+    def facts(self) -> pd.DataFrame:
+        """Return the summary with options, host, volume and steady rates of each run.
+
+        Columns beyond the summary's are those of `volbench.model.frames.metadata`, and every option
+        of fio that changes the I/O.
+        """
+        from volbench.analyse.frames.run_facts import with_facts  # noqa: PLC0415 - brings pandas
+        from volbench.analyse.price.steady_performance import with_steady  # noqa: PLC0415 - same
+
+        summary = with_steady(self.frame("summary"), self.frame("verdicts"))
+        version = self.provenance.volbench_version
+        return with_facts(summary, self.context().views, volbench_version=version)
+
+    def plot(
+        self, kind: str, *, by: str | Sequence[str] = (), title: str = "", theme: str = "light"
+    ) -> Chart:
+        """Return a chart, as ``volbench plot KIND`` draws it.
+
+        Args:
+            kind: such as ``"iops"``; ``volbench plot --list`` has all.
+            by: one or two columns or labels whose values have a colour, or a panel.
+            title: over the chart; empty for its own.
+            theme: ``light``, ``dark`` or ``print``.
+
+        Raises:
+            InputError: there is no such kind or column, or the campaign has nothing for it.
+        """
+        from volbench.present.notebook import chart_of  # noqa: PLC0415 - slow to import
+
+        rounds = self.campaign.rounds
+        return chart_of(kind, self.frame, rounds=rounds, by=by, title=title, theme=theme)
+
+    def compare(
+        self,
+        other: CampaignData,
+        *,
+        metric: str | Sequence[str] = (),
+        by: str | Sequence[str] = (),
+        tolerance: float | None = None,
+        allow_different: str | Sequence[str] = (),
+        keep_invalid: bool = False,
+    ) -> Verdicts:
+        """Compare another campaign with this one, the base.
+
+        Args:
+            other: the candidate.
+            metric: as for `volbench.compare`, which takes folders, like the others.
+            by: same.
+            tolerance: same.
+            allow_different: same.
+            keep_invalid: same.
+
+        Raises:
+            InputError: there is no such column, metric or fact.
+            ComparisonError: relevant facts differ, or nothing is left to compare.
+        """
+        from volbench.analyse.compare.comparison import Question  # noqa: PLC0415 - slow
+        from volbench.present.notebook import verdicts_on  # noqa: PLC0415 - same
+
+        question = Question(
+            metrics=listed_names(metric),
+            by=listed_names(by),
+            tolerance=tolerance,
+            allowed=listed_names(allow_different),
+            keep_invalid=keep_invalid,
+        )
+        own, others = self.campaign.name, other.campaign.name
+        names = (own, others) if own != others else ("base", "candidate")
+        return verdicts_on(dict(zip(names, (self, other), strict=True)), question)
 
     def frame(self, name: str) -> pd.DataFrame:
         """Return a frame by name; a copy, so that callers may change it.
@@ -235,6 +313,17 @@ class CampaignData:
 
             self._context = Context(tuple(self._views()))
         return self._context
+
+    def __repr__(self) -> str:
+        """Return name, folder and number of finished runs."""
+        finished = sum(note.state is RunState.FINISHED for note in self.runs.values())
+        count = f"{finished} of {len(self.runs)} runs finished"
+        return printable(f"<CampaignData {self.campaign.name}: {count}, in {self.path}>")
+
+    def _repr_html_(self) -> str:
+        from volbench.present.overview import overview  # noqa: PLC0415 - slow to import
+
+        return overview(self).to_html()
 
     def _storage(self) -> StoredTables:
         if self._layout.journal_bytes != self._journal_bytes:

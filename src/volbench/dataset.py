@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from volbench.api import CampaignData, open_address, open_campaign
 from volbench.errors import InputError
+from volbench.model.campaign.planned_run import RunState
 from volbench.model.frames.columns import FRAMES, LABEL_PREFIX
 from volbench.present.terminal.campaign_text import RunNote
 from volbench.store.layout import Layout, is_address
@@ -21,6 +22,8 @@ from volbench.store.layout import Layout, is_address
 if TYPE_CHECKING:
     import pandas as pd
 
+    from volbench.model.profile.profile_settings import Rounds
+    from volbench.present.notebook import Chart, Findings
     from volbench.store.sql_query import View
 
 
@@ -127,21 +130,9 @@ class Dataset:
         of fio that changes the I/O. A condition may name them.
         """
         from volbench.analyse.frames.row_filter import select  # noqa: PLC0415 - brings pandas
-        from volbench.analyse.frames.run_facts import stack, with_facts  # noqa: PLC0415 - same
-        from volbench.analyse.price.steady_performance import with_steady  # noqa: PLC0415 - same
+        from volbench.analyse.frames.run_facts import stack  # noqa: PLC0415 - same
 
-        parts = []
-        for name, data in self.names.items():
-            prefix = self._prefix(name)
-            summary = with_steady(data.frame("summary"), data.frame("verdicts"))
-            parts.append(
-                with_facts(
-                    _named(summary, campaign=name) if prefix else summary,
-                    data.context().views,
-                    volbench_version=data.provenance.volbench_version,
-                    prefix=prefix,
-                )
-            )
+        parts = [self._own(name, data.facts()) for name, data in self.names.items()]
         return select(stack(parts), self.where)
 
     def view(self, name: str) -> View:
@@ -156,6 +147,35 @@ class Dataset:
             return View(tables=[table])
         paths = {str(file.absolute()): own for own, file in files.items() if file is not None}
         return View(named_files=paths) if len(paths) > 1 else View(files=list(paths))
+
+    @property
+    def rounds(self) -> dict[str, Rounds]:
+        """Profile to its tracking variables, of profiles that have rounds."""
+        return {
+            profile: rounds
+            for data in self.names.values()
+            for profile, rounds in data.campaign.rounds.items()
+        }
+
+    @property
+    def findings(self) -> Findings:
+        """Data-quality warnings about the runs; ``findings.frame`` has a row for each."""
+        from volbench.present.notebook import Findings  # noqa: PLC0415 - slow to import
+
+        finished = sum(note.state is RunState.FINISHED for note in self.runs.values())
+        return Findings(self.frame("findings"), runs=finished)
+
+    def plot(
+        self, kind: str, *, by: str | Sequence[str] = (), title: str = "", theme: str = "light"
+    ) -> Chart:
+        """Return a chart of all campaigns; see `CampaignData.plot`.
+
+        Raises:
+            InputError: there is no such kind or column, or nothing for it.
+        """
+        from volbench.present.notebook import chart_of  # noqa: PLC0415 - slow to import
+
+        return chart_of(kind, self.frame, rounds=self.rounds, by=by, title=title, theme=theme)
 
     def store_tables(self) -> None:
         """Make every frame that is not up to date, and keep it in its campaign's folder."""
@@ -174,6 +194,10 @@ class Dataset:
         from volbench.store.sql_query import plain_answer, run_query  # noqa: PLC0415 - brings pyarrow
 
         return plain_answer(run_query(query, self.view))
+
+    def _own(self, campaign: str, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return rows of a campaign as they are named here."""
+        return _named(frame, campaign=campaign) if len(self.names) > 1 else frame
 
     def _prefix(self, campaign: str) -> str:
         """Return what ids of runs of a campaign begin with."""
@@ -197,7 +221,7 @@ class Dataset:
 
         if len(self.names) == 1:
             return next(iter(self.names.values())).frame(name)
-        parts = [_named(data.frame(name), campaign=own) for own, data in self.names.items()]
+        parts = [self._own(own, data.frame(name)) for own, data in self.names.items()]
         filled = [part for part in parts if len(part)] or parts[:1]
         joined = pd.concat(filled, ignore_index=True)
         return joined[_in_order(parts, list(joined.columns))]

@@ -26,6 +26,7 @@ FLOORS = {
     "api": 5,
     "dataset": 5,
     "compare_campaigns": 5,
+    "run_profiles": 5,
     "__main__": 6,
 }
 SAME_FLOOR = {
@@ -35,6 +36,8 @@ SAME_FLOOR = {
     ("dataset", "api"),  # several campaigns are made of single ones
     ("compare_campaigns", "dataset"),  # a side of a comparison is a dataset
     ("cli", "compare_campaigns"),  # the command line compares as any Python program does
+    ("run_profiles", "api"),  # what ran is opened for reading
+    ("cli", "run_profiles"),  # the command line runs profiles as any Python program does
     ("cli", "api"),  # the command line reads a campaign as any Python program does
     ("cli", "dataset"),  # the same
 }

@@ -147,14 +147,13 @@ def open_storage(address: str) -> ObjectStorage:
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
     with _reported(shown):
         if parts.scheme == "s3" and endpoint:
-            return ObjectStorage(
-                address, _s3_at(endpoint), f"{parts.netloc}{parts.path}".rstrip("/")
-            )
+            prefix = f"{parts.netloc}{parts.path}".rstrip("/")
+            return ObjectStorage(shown, _s3_at(endpoint), prefix)
         try:
             filesystem, prefix = fs.FileSystem.from_uri(address)
         except (ValueError, pa.ArrowInvalid) as error:
             raise InputError(
-                f"{address} is not an address of object storage: {error}", hint=_HINT
+                f"{shown} is not an address of object storage: {error}", hint=_HINT
             ) from error
     return ObjectStorage(shown, filesystem, str(prefix).rstrip("/"))
 
