@@ -8,12 +8,12 @@ campaign.plot("iops").save("iops.svg")
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from volbench.errors import ArchiveError, InputError, OutputError
+from volbench.errors import ArchiveError, InputError
 from volbench.model.campaign.planned_run import Campaign, RunState
 from volbench.model.frames.column_names import listed_names
 from volbench.model.frames.columns import DERIVED, FRAMES, ON_DEMAND
@@ -21,7 +21,7 @@ from volbench.present.formatting import printable
 from volbench.present.terminal.campaign_text import RunNote
 from volbench.store.archive import Archive, Provenance, is_held, read_campaign
 from volbench.store.journal import read_history
-from volbench.store.layout import DD_COMMAND, JOB_FILE, Layout, is_address
+from volbench.store.layout import DD_COMMAND, JOB_FILE, Layout
 from volbench.store.parquet_tables import frame_of, rows_of, same_rows, table_of
 from volbench.store.small_files import read_text
 from volbench.store.stored_tables import StoredTables, files_in, fingerprint_of
@@ -31,12 +31,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from volbench.analyse.frames.campaign_context import Context
-    from volbench.analyse.frames.run_view import RunView
-    from volbench.analyse.time.cold_volume import ColdProbe
-    from volbench.model.results.provenance import VolumeFacts
     from volbench.present.notebook import Chart, Findings, Verdicts
-    from volbench.store.campaign_copy import CampaignCopy
-    from volbench.store.object_storage import ObjectStorage
+    from volbench.store.bucket.campaign_copy import CampaignCopy
 
 _RAW = ("runs/*", "probe/*")
 _READ = tuple(name for name in FRAMES if name not in DERIVED)
@@ -310,8 +306,11 @@ class CampaignData:
         """Return the runs side by side, with judgements that verdicts and findings share."""
         if self._context is None:
             from volbench.analyse.frames.campaign_context import Context  # noqa: PLC0415 - slow
+            from volbench.opened_runs import opened_runs  # noqa: PLC0415 - the same
 
-            self._context = Context(tuple(self._views()))
+            self._fetch("runs/*/facts.json", "probe/*/probe.json")
+            views = opened_runs(self._layout, self._archive, self._shared)
+            self._context = Context(tuple(views))
         return self._context
 
     def __repr__(self) -> str:
@@ -372,96 +371,15 @@ class CampaignData:
         }
         return {name: table_of(name, part) for name, part in rows.items()}
 
-    def _views(self) -> Iterator[RunView]:
-        from volbench.analyse.frames.run_view import run_views  # noqa: PLC0415 - slow
-
-        self._fetch("runs/*/facts.json", "probe/*/probe.json")
-        facts = {run.id: self._facts(run.id) for run in self.campaign.runs}
-        return run_views(
-            self.campaign,
-            {name: self._shared(name) for name in ("summary", "series", "device", "percentiles")},
-            volumes={run: found for run, found in facts.items() if found is not None},
-            hosts={host.host: host for host in self.provenance.hosts},
-            colds=self._colds(),
-        )
-
-    def _facts(self, run_id: str) -> VolumeFacts | None:
-        from volbench.ingest.run_files import read_facts  # noqa: PLC0415 - slow
-
-        # Where they are damaged, the summary says so.
-        with suppress(OutputError):
-            return read_facts(self._layout.run(run_id))
-        return None
-
-    def _colds(self) -> Mapping[str, ColdProbe]:
-        """Return role to the result of its volume's cold probe, where there was one."""
-        roles = self.campaign.cold_probe_roles
-        if not roles:
-            return {}
-        from volbench.engine.conditioning.cold_probe import read_probe  # noqa: PLC0415 - slow
-
-        found: dict[str, ColdProbe] = {}
-        for role in roles:
-            # `volbench verify` names a damaged one; the runs do not depend on it.
-            with suppress(OutputError):
-                if (probed := read_probe(self._layout.probe(role))) and probed.cold:
-                    found[role] = probed.cold
-        return found
-
 
 def open_campaign(path: str | os.PathLike[str]) -> CampaignData:
     """Open a campaign folder.
 
     Args:
-        path: the folder that ``volbench run`` wrote, or its address in object storage, such as
-            ``s3://bucket/results/quick``.
+        path: the folder that ``volbench run`` wrote.
 
     Raises:
         ArchiveError: no campaign there, damaged, or written by a newer volbench.
-        InputError: the address holds no campaign, or several.
-        TransportError: the storage does not answer, or denies access.
     """
-    if not is_address(path):
-        layout, archive = read_campaign(Path(path))
-        return CampaignData(layout, archive)
-    found = open_address(str(path))
-    if len(found) != 1:
-        raise InputError(
-            f"there are {len(found)} campaigns at {path}", hint="name one: its folder's prefix"
-        )
-    return found[0]
-
-
-def open_address(address: str) -> list[CampaignData]:
-    """Open every campaign at or below an address in object storage.
-
-    Raises:
-        InputError: there is none.
-        ArchiveError: one is damaged, incomplete, or written by a newer volbench.
-        TransportError: the storage does not answer, or denies access.
-    """
-    from volbench.store.object_storage import open_storage  # noqa: PLC0415 - brings pyarrow.fs
-
-    storage = open_storage(address)
-    found = open_copies(storage, storage.sizes())
-    if not found:
-        raise InputError(
-            f"there is no campaign at {address}",
-            hint="name a folder that was uploaded as a whole, with its campaign.json",
-        )
-    return found
-
-
-def open_copies(storage: ObjectStorage, sizes: Mapping[str, int]) -> list[CampaignData]:
-    """Open every campaign among listed objects; there may be none.
-
-    Raises:
-        ArchiveError: as for `open_address`.
-        TransportError: as for `open_address`.
-    """
-    from volbench.store.campaign_copy import campaign_copies  # noqa: PLC0415 - brings pyarrow.fs
-
-    return [
-        CampaignData(*read_campaign(copy.root), copy=copy)
-        for copy in campaign_copies(storage, sizes)
-    ]
+    layout, archive = read_campaign(Path(path))
+    return CampaignData(layout, archive)

@@ -15,7 +15,7 @@ import volbench
 from tests.buckets import KEY, SECRET, Bucket, credentials, storage_server
 from tests.command_line import call
 from volbench.errors import InputError, TransferError
-from volbench.store.object_storage import ObjectStorage
+from volbench.store.bucket.object_storage import ObjectStorage
 
 RECORDED = Path(__file__).parents[2] / "campaigns" / "format-1"
 LOGS = (".log", ".zst")
@@ -81,6 +81,12 @@ def _fetched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
+def opened(address: str) -> volbench.CampaignData:
+    """Open the only campaign at an address."""
+    (found,) = volbench.open_campaigns(address).names.values()
+    return found
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -116,7 +122,7 @@ def test_charts_are_written_here(address: str, tmp_path: Path) -> None:
 
 def test_job_files_are_read(address: str, campaign: Path) -> None:
     """The report shows them; of dd, its command."""
-    here, there = volbench.open_campaign(campaign), volbench.open_campaign(address)
+    here, there = volbench.open_campaign(campaign), opened(address)
     texts = [there.job_text(run) for run in there.runs]
     assert texts == [here.job_text(run) for run in here.runs]
     assert all(texts)
@@ -154,10 +160,10 @@ def test_outdated_tables_are_rebuilt_from_the_raw_files(
 
 def test_nothing_is_left_behind(address: str) -> None:
     """The copy goes when nobody uses the campaign any more."""
-    opened = volbench.open_campaign(address)
-    assert opened.path.is_dir()
-    folder = opened.path.parent
-    del opened
+    found = opened(address)
+    assert found.path.is_dir()
+    folder = found.path.parent
+    del found
     assert not folder.exists()
 
 
@@ -195,7 +201,7 @@ def test_a_file_that_is_being_written_is_refused(
         lambda own: {name: size + (name == "campaign.json") for name, size in sizes(own).items()},
     )
     with pytest.raises(TransferError, match="as listed"):
-        volbench.open_campaign(address)
+        opened(address)
 
 
 def check_keys_after(endpoint: str, requests: str) -> None:
@@ -242,18 +248,18 @@ def test_names_that_lead_elsewhere_are_refused(bucket: Bucket, campaign: Path) -
     key = "quick/runs/../../../escaped"
     bucket.client.put_object(Bucket=bucket.name, Key=key, Body=b"")
     with pytest.raises(InputError, match="not the name of a file"):
-        volbench.open_campaign(address)
+        opened(address)
 
 
 def test_a_campaign_that_is_too_large_is_not_fetched(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its tables are read all the same."""
-    opened = volbench.open_campaign(address)
-    assert len(opened.summary())
-    monkeypatch.setattr("volbench.store.campaign_copy.MAX_BYTES", 100)
+    found = opened(address)
+    assert len(found.summary())
+    monkeypatch.setattr("volbench.store.bucket.campaign_copy.MAX_BYTES", 100)
     with pytest.raises(InputError, match="would have to be fetched"):
-        opened.latency_map()
+        found.latency_map()
 
 
 def test_verbs_that_write_take_folders_only(address: str) -> None:

@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from volbench.errors import ArchiveError, InputError
-from volbench.store.object_storage import ObjectStorage
+from volbench.store.bucket.object_storage import ObjectStorage
 
 MAX_BYTES = 4 << 30
 """Most that is fetched of one campaign."""

@@ -16,7 +16,7 @@ from volbench.model.frames.columns import FRAMES
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
-    from volbench.store.object_storage import ObjectStorage
+    from volbench.store.bucket.object_storage import ObjectStorage
 
 _PROTOCOL = "volbench"
 """URL scheme of paths in object storage, so that DuckDB uses our filesystem, not its extension."""
