@@ -62,7 +62,7 @@ def _question(**options: object) -> TrendQuestion:
 @table_options()
 @chart_options("each workload over the campaigns")
 def command(
-    campaigns: tuple[Path, ...],
+    campaigns: tuple[str | Path, ...],
     *,
     question: TrendQuestion,
     where: str,
