@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
 from volbench.model.campaign.target import Volume, VolumeKind
@@ -14,7 +15,7 @@ from volbench.model.frames.columns import DERIVED, FRAMES
 from volbench.model.results.provenance import HostFacts
 from volbench.store.archive import Archive, Provenance, create_campaign
 from volbench.store.journal import Journal, read_history
-from volbench.store.parquet_tables import table_of
+from volbench.store.parquet_tables import frame_of, table_of
 from volbench.store.stored_tables import StoredTables, fingerprint_of
 
 FIRST = datetime(2026, 1, 1, 2, tzinfo=UTC)
@@ -96,6 +97,21 @@ def rows_of_night(
             }
         )
     return rows
+
+
+def summary_of(nights: int, **options: object) -> pd.DataFrame:
+    """Return the summary of many nights.
+
+    Args:
+        nights: how many.
+        options: of `rows_of_night`.
+    """
+    rows = [
+        row | {"run": f"{night}/{row['run']}"}
+        for night in range(nights)
+        for row in rows_of_night(night, **options)  # type: ignore[arg-type]  # by name
+    ]
+    return frame_of(table_of("summary", rows))
 
 
 def make_nights(root: Path, nights: int, *, kernel_from: int = 0, **options: object) -> Path:

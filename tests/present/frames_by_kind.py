@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
-from tests.nightly_campaigns import WORKLOADS, dropping, rows_of_night
+from tests.nightly_campaigns import WORKLOADS, dropping, summary_of
 from tests.present.frames_for_plots import (
     Row,
     bins,
@@ -151,12 +151,8 @@ def storms() -> Frames:
 
 def nightly() -> Frames:
     """Return two workloads over 20 nights, of which one drops."""
-    rows = [
-        row | {"run": f"{night}/{row['run']}"}
-        for night in range(20)
-        for row in rows_of_night(night, level=dropping(at=14), workloads=WORKLOADS[:2])
-    ]
-    return frames(rows)
+    summary = summary_of(20, level=dropping(at=14), workloads=WORKLOADS[:2])
+    return {**frames([]), "summary": summary}
 
 
 FOR_KIND: Mapping[str, Callable[[], Frames]] = {

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
+from tests import nightly_campaigns
 from tests.analyse.compared_rows import no_findings
-from tests.nightly_campaigns import WORKLOADS, Level, dropping, rows_of_night, steady
+from tests.nightly_campaigns import WORKLOADS, Level, dropping, steady
 from volbench.analyse.compare.workload_trends import State, Trend, TrendQuestion, find_trends
 from volbench.errors import ComparisonError
-from volbench.store.parquet_tables import frame_of, table_of
 
 SINGLE = WORKLOADS[:1]
 
@@ -21,13 +21,8 @@ def summary_of(
     workloads: tuple[tuple[str, int], ...] = SINGLE,
     seed: int = 1,
 ) -> pd.DataFrame:
-    """Return the summary of many nights."""
-    rows = [
-        row | {"run": f"{night}/{row['run']}"}
-        for night in range(nights)
-        for row in rows_of_night(night, level=level, workloads=workloads, seed=seed)
-    ]
-    return frame_of(table_of("summary", rows))
+    """Return the summary of many nights, of one workload unless others are named."""
+    return nightly_campaigns.summary_of(nights, level=level, workloads=workloads, seed=seed)
 
 
 def trends_of(summary: pd.DataFrame, **options: object) -> list[Trend]:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.analyse.compared_rows import no_findings, rows_of
 from tests.analyse.time.test_round_convergence import row as round_row
-from tests.nightly_campaigns import WORKLOADS, dropping, rows_of_night
+from tests.nightly_campaigns import WORKLOADS, dropping, summary_of
 from tests.present.tables.test_use_table import ROW
 from volbench.analyse.compare.comparison import Question, compare
 from volbench.analyse.compare.repeat_statistics import Interval
@@ -203,20 +203,11 @@ def comparison() -> Table[Any]:
 
 def trends() -> Any:  # noqa: ANN401 - a table of any rows
     """Return workloads over nights of which one dropped, with two facts beside it."""
-    rows = [
-        row | {"run": f"{night}/{row['run']}"}
-        for night in range(20)
-        for row in rows_of_night(night, level=dropping(at=14), workloads=WORKLOADS[:2])
-    ]
-    nights = sorted({str(row["campaign"]) for row in rows})
+    summary = summary_of(20, level=dropping(at=14), workloads=WORKLOADS[:2])
     facts = {
-        name: {
-            "kernel": f"6.1.0-{17 + place // 14}-cloud-amd64",
-            "os": f"Debian {12 + place // 14}",
-        }
-        for place, name in enumerate(nights)
+        name: {"kernel": f"6.1.0-{place // 14}-cloud-amd64", "os": f"Debian {12 + place // 14}"}
+        for place, name in enumerate(summary["campaign"].unique())
     }
-    summary = frame_of(table_of("summary", rows))
     return trends_table(find_trends(summary, no_findings(), TrendQuestion(), facts=facts))
 
 
