@@ -14,6 +14,7 @@ from volbench.analyse.frames.row_filter import select
 from volbench.dataset import open_campaigns
 from volbench.errors import InputError
 from volbench.model.frames.column_names import listed_names
+from volbench.store.layout import is_address
 
 if TYPE_CHECKING:
     from volbench.present.notebook import Verdicts
@@ -64,14 +65,16 @@ def compare(  # noqa: PLR0913 - the keywords are the options of `volbench compar
         allowed=listed_names(allow_different),
         keep_invalid=keep_invalid,
     )
-    return Verdicts(compare_folders([Path(path) for path in paths], question, where=where))
+    return Verdicts(compare_folders([os.fspath(path) for path in paths], question, where=where))
 
 
-def compare_folders(folders: Sequence[Path], question: Question, *, where: str = "") -> Comparison:
+def compare_folders(
+    folders: Sequence[str | Path], question: Question, *, where: str = ""
+) -> Comparison:
     """Read folders and compare them; the first is the base.
 
     Args:
-        folders: campaigns, or folders of campaigns.
+        folders: campaigns, or folders of campaigns; also addresses in object storage.
         question: what is compared, and how.
         where: keep only runs for which this holds.
 
@@ -97,11 +100,11 @@ def compare_folders(folders: Sequence[Path], question: Question, *, where: str =
     )
 
 
-def _side_names(folders: Sequence[Path]) -> list[str]:
+def _side_names(folders: Sequence[str | Path]) -> list[str]:
     """Return the shortest unique names of folders."""
-    resolved = [folder.resolve() for folder in folders]
-    twice = next((path for place, path in enumerate(resolved) if path in resolved[:place]), None)
+    whole = [str(own) if is_address(own) else str(Path(own).resolve()) for own in folders]
+    twice = next((path for place, path in enumerate(whole) if path in whole[:place]), None)
     if twice is not None:
         raise InputError(f"{twice} is named twice", hint="name different folders")
-    short = [folder.name for folder in resolved]
+    short = [path.rstrip("/").rpartition("/")[2] for path in whole]
     return short if len(set(short)) == len(short) else [str(folder) for folder in folders]
