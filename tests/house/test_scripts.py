@@ -19,6 +19,7 @@ SCRIPTS = (
     "scripts/get-prometheus",
     "scripts/test",
     "scripts/demo",
+    "scripts/docs",
     "scripts/torture",
     ".ci/run",
 )
