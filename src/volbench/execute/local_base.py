@@ -6,11 +6,14 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
-from volbench.execute.protocol import ClockReading
+from volbench.execute.protocol import ClockReading, SharedLocks
 
 
 class LocalBase:
     """An always reachable host, whose processes end with their controller."""
+
+    identity = ""
+    shared_locks: SharedLocks | None = None
 
     def handle_of(self, stderr: str) -> str:
         """Return an empty handle: processes cannot be reattached."""
