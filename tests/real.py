@@ -40,12 +40,21 @@ def measure(folder: Path, name: str, *settings: str) -> Path:
     return into
 
 
+def prometheus_program(name: str) -> str:
+    """Return the path of a program of Prometheus; scripts/setup dev puts it in place."""
+    program = shutil.which(name, path=f"{os.environ['PATH']}:{ROOT / '.tools'}")
+    assert program is not None, f"{name} is missing: run scripts/setup dev"
+    return program
+
+
 def promtool(*arguments: str | Path) -> str:
-    """Run promtool and return what it prints; scripts/setup dev puts it in place."""
-    program = shutil.which("promtool", path=f"{os.environ['PATH']}:{ROOT / '.tools'}")
-    assert program is not None, "promtool is missing: run scripts/setup dev"
+    """Run promtool and return what it prints."""
     done = subprocess.run(
-        [program, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=120
+        [prometheus_program("promtool"), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -16,7 +16,7 @@ from volbench.errors import ArchiveError, InputError, OutputError
 from volbench.model.campaign.planned_run import Campaign, RunState
 from volbench.model.frames.columns import DERIVED, FRAMES, ON_DEMAND
 from volbench.present.terminal.campaign_text import RunNote
-from volbench.store.archive import Archive, Provenance, read_campaign
+from volbench.store.archive import Archive, Provenance, is_held, read_campaign
 from volbench.store.journal import read_history
 from volbench.store.layout import Layout
 from volbench.store.parquet_tables import frame_of, rows_of, same_rows, table_of
@@ -69,6 +69,11 @@ class CampaignData:
     def report_folder(self) -> Path:
         """Where charts and the report go unless another place is named; may not exist yet."""
         return self._layout.report
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a controller on this machine is running the campaign."""
+        return is_held(self._layout)
 
     @property
     def campaign(self) -> Campaign:

@@ -69,6 +69,7 @@ def test_show_names_the_source_of_each_value(folder: Path) -> None:
         "targets": (None, None),
         "inventory": (None, None),
         "prices": ("own.yaml", "volbench.toml"),
+        "image": (None, None),
         "results": ("volbench-results", "volbench"),
     }
 

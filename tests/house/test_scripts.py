@@ -16,7 +16,7 @@ from tests.schedule import SECONDS, ModuleScheduling, sort_slowest_first
 SCRIPTS = (
     "scripts/setup",
     "scripts/lock",
-    "scripts/get-promtool",
+    "scripts/get-prometheus",
     "scripts/test",
     "scripts/demo",
     "scripts/torture",

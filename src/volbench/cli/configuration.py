@@ -17,6 +17,7 @@ KEYS = {
     "targets": "Role to device, file, directory or NBD URI, for run and measure.",
     "inventory": "List of hosts, for run; --on on the command line leaves it out.",
     "prices": "Price list, for price.",
+    "image": "Container image with fio, for run --k8s and k8s render.",
     "results": "Folder in which new campaign folders are made.",
 }
 """Key to what it stands for."""
@@ -79,9 +80,18 @@ def default_map(configuration: Mapping[str, Default]) -> dict[str, dict[str, obj
 
 def results_folder() -> Path:
     """Return the folder for new campaign folders."""
+    return Path(_configured("results", DEFAULT_RESULTS))
+
+
+def container_image() -> str:
+    """Return the container image for pods; empty if none is configured."""
+    return _configured("image", "")
+
+
+def _configured(key: str, otherwise: str) -> str:
     configuration: Mapping[str, Default] = click.get_current_context().find_root().obj or {}
-    found = configuration.get("results")
-    return Path(str(found.value) if found else DEFAULT_RESULTS)
+    found = configuration.get(key)
+    return str(found.value) if found else otherwise
 
 
 def unless_targets_are_given(

@@ -60,6 +60,16 @@ def holds(model: object, reported: object, path: str = "") -> list[str]:
     return [] if model == reported else [path]
 
 
+def test_a_running_campaign_is_followed() -> None:
+    """The dashboard opens on the last minutes and refreshes itself, also without a result."""
+    empty = {name: frame.head(0) for name, frame in frames().items()}
+    dashboard = json.loads(render_dashboard(empty, running=["c"]))
+    assert dashboard["time"] == {"from": "now-15m", "to": "now"}
+    assert dashboard["refresh"] == "5s"
+    chosen = {own["name"]: own["current"]["value"] for own in dashboard["templating"]["list"][1:]}
+    assert chosen["campaign"] == ["c"]
+
+
 def test_grafana_knows_every_field(dashboard: dict[str, Any]) -> None:
     """Read into the classes that Grafana generates from its schema, nothing gets lost."""
     read = json.loads(json.dumps(Dashboard.from_json(dashboard), cls=JSONEncoder))
@@ -89,7 +99,7 @@ def test_prometheus_understands_every_query(dashboard: dict[str, Any], tmp_path:
 def test_every_query_names_an_exported_metric(dashboard: dict[str, Any]) -> None:
     """No panel waits for a metric that is never exported."""
     exported = {f"{counter.family.name}_total" for counter in (*ON_DEVICE, *ON_HOST)}
-    exported |= {family.name for _, family in MEMORY} | FIO_NAMES
+    exported |= {family.name for _, _, family in MEMORY} | FIO_NAMES
     used = {
         name
         for panel in dashboard["panels"]

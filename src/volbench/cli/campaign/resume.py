@@ -22,6 +22,8 @@ from volbench.cli.options import (
     CAMPAIGN,
     GRACE,
     KEEP_FILES,
+    METRICS_ADDRESS,
+    METRICS_PORT,
     READY_TIMEOUT,
     WIPE_SIGNATURES,
     flag,
@@ -58,6 +60,8 @@ if TYPE_CHECKING:
     "what it was; repeatable. On another host: vm01:/dev/sdb.",
 )
 @WIPE_SIGNATURES
+@METRICS_PORT
+@METRICS_ADDRESS
 @HOST_KEYS
 @table_options(has_output=False)
 def command(
@@ -73,6 +77,8 @@ def command(
     allow_exec: bool,
     allow_destroy: tuple[str, ...],
     wipe_signatures: bool,
+    metrics_port: int | None,
+    metrics_address: str,
     host_keys: HostKeyPolicy,
     shown: TableOutput,
 ) -> None:
@@ -84,6 +90,7 @@ def command(
     """
     from volbench.cli.make.confirmations import ask_secrets, confirm_destruction
     from volbench.cli.make.execution import execute, reported_errors
+    from volbench.cli.make.metrics_server import serve_metrics
     from volbench.engine.campaign.execution_settings import Settings, is_left
     from volbench.engine.campaign.resume_plan import (
         FreshConsent,
@@ -115,7 +122,11 @@ def command(
         click.echo(f"nothing to resume: no run of {campaign} is left to do", err=True)
         if plan.hosts and not hosts:
             return
-    with reported_errors(shown), connect(hosts, host_keys) as connected:
+    with (
+        reported_errors(shown),
+        serve_metrics(metrics_port, metrics_address) as metrics,
+        connect(hosts, host_keys) as connected,
+    ):
         reached = resume_on(connected, archive, allow_exec=allow_exec)
         may_go_on = reached.may_go_on(plan)
         if reached.hosts:
@@ -128,7 +139,7 @@ def command(
             needing = plan.runs if redo_steps else left
             secrets = ask_secrets(needing, {}) if may_go_on else {}
             settings = replace(settings, settle_only=not may_go_on, secrets=secrets)
-            execute(reached.hosts, layout, plan, settings=settings, shown=shown)
+            execute(reached.hosts, layout, plan, settings=settings, shown=shown, metrics=metrics)
         if not may_go_on:
             reached.raise_absent(plan, read_history(layout.journal).states)
 

@@ -69,13 +69,14 @@ class _LogStream(TextIOBase):
 
 @contextmanager
 def logged_listener(
-    layout: Layout, *, events: EventStream | None = None
+    layout: Layout, *, events: EventStream | None = None, more: Sequence[Listener] = ()
 ) -> Iterator[LoggedListener]:
     """Yield the listener of a controller.
 
     Args:
         layout: the campaign folder.
         events: also receives every event, while a terminal is attached.
+        more: also receive every event, with and without a terminal.
 
     Raises:
         ArchiveError: the log cannot be written.
@@ -89,7 +90,7 @@ def logged_listener(
         with listener_for(sys.stderr) as to_terminal:
             shown = [] if _is_same_file(log, sys.stderr) else [to_terminal]
             shown += [] if events is None else [events]
-            yield LoggedListener(log, [PlainProgress(stream), HostLogs(layout)], shown)
+            yield LoggedListener(log, [PlainProgress(stream), HostLogs(layout), *more], shown)
     finally:
         os.close(log)
 

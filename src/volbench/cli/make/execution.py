@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING
 import click
 
 from volbench.cli.make.controller_log import logged_listener, resume_in_background
+from volbench.cli.make.metrics_server import MetricsServer, metrics_of, serve_metrics
 from volbench.cli.options import (
     ALLOW_DESTROY,
     ALLOW_SHARED_FOLDER,
     DRY_RUN,
     GRACE,
+    METRICS_ADDRESS,
+    METRICS_PORT,
     NEW_CAMPAIGN,
     WIPE_SIGNATURES,
     YES,
@@ -54,6 +57,8 @@ class StartOptions:
         ready_timeout_s: how long clients that are ready wait for another.
         prices: to show what it costs; None for no cost.
         detach: run in the background.
+        metrics_port: port to serve metrics on; None to serve none.
+        metrics_address: address of this machine to serve them on.
     """
 
     output: Path | None
@@ -63,6 +68,8 @@ class StartOptions:
     grace_s: float
     dry_run: bool
     yes: bool
+    metrics_port: int | None
+    metrics_address: str
     keep_files: bool = False
     ready_timeout_s: float = 120.0
     prices: str | None = None
@@ -72,7 +79,12 @@ class StartOptions:
     def resume_options(self) -> tuple[str, ...]:
         """The same for volbench resume."""
         limits = ("--grace", f"{self.grace_s}s", "--ready-timeout", f"{self.ready_timeout_s}s")
-        return (*limits, "--keep-files") if self.keep_files else limits
+        metrics = ("--metrics-port", f"{self.metrics_port}", "--metrics-address")
+        return (
+            *limits,
+            *(["--keep-files"] if self.keep_files else []),
+            *([] if self.metrics_port is None else [*metrics, self.metrics_address]),
+        )
 
 
 def start_options(*more: Decorator) -> Decorator:
@@ -82,7 +94,7 @@ def start_options(*more: Decorator) -> Decorator:
         more: the options of the last attributes of `StartOptions`.
     """
     consent = (ALLOW_DESTROY, WIPE_SIGNATURES, ALLOW_SHARED_FOLDER)
-    usual = (NEW_CAMPAIGN, *consent, DRY_RUN, YES, GRACE)
+    usual = (NEW_CAMPAIGN, *consent, DRY_RUN, YES, GRACE, METRICS_PORT, METRICS_ADDRESS)
     return option_group("start", StartOptions, *usual, *more)
 
 
@@ -141,19 +153,21 @@ def _carry_out(
     confirm_length(prepared, bill=bill, yes=start.yes)
     confirm_destruction(prepared.hosts, prepared.campaign)
     secrets = ask_secrets(prepared.campaign.runs, prepared.secrets)
-    layout = create_campaign(request.into, prepared.archive)
-    sign_campaign(layout)
-    if start.detach:
-        resume_in_background(layout, [*start.resume_options, *resume_options], secrets=secrets)
-        return None
     settings = Settings(
         grace_s=start.grace_s,
         keep_files=start.keep_files,
         ready_timeout_s=start.ready_timeout_s,
         secrets=secrets,
     )
-    execute(prepared.hosts, layout, prepared.campaign, settings=settings, shown=shown)
-    return layout
+    with serve_metrics(start.metrics_port, start.metrics_address) as metrics:
+        layout = create_campaign(request.into, prepared.archive)
+        sign_campaign(layout)
+        if not start.detach:
+            plan = prepared.campaign
+            execute(prepared.hosts, layout, plan, settings=settings, shown=shown, metrics=metrics)
+            return layout
+    resume_in_background(layout, [*start.resume_options, *resume_options], secrets=secrets)
+    return None
 
 
 def show_plan(prepared: Prepared, *, bill: Bill | None, shown: TableOutput) -> None:
@@ -179,10 +193,12 @@ def execute(
     *,
     settings: Settings,
     shown: TableOutput,
+    metrics: MetricsServer | None = None,
 ) -> None:
     """Run a campaign with progress on standard error and its results on standard output.
 
-    When the terminal is closed (SIGHUP) it goes on without one, and prints to its log.
+    When the terminal is closed (SIGHUP) it goes on without one, and prints to its log. Its metrics
+    are added to those that are served.
 
     Raises:
         VolbenchError: as `run_campaign` does, after the results of what has finished.
@@ -192,7 +208,9 @@ def execute(
 
     try:
         with (
-            logged_listener(layout, events=_events(shown)) as listener,
+            logged_listener(
+                layout, events=_events(shown), more=metrics_of(layout, metrics)
+            ) as listener,
             stop_on_signals(on_hangup=listener.detach) as stop,
         ):
             run_campaign(layout, campaign, hosts, settings=settings, listener=listener, stop=stop)

@@ -142,4 +142,7 @@ def _render_whole(opened: Dataset, *, kind: str, name: str | None) -> str:
 
     wanted = [name] if name in TIMED else TIMED
     frames = {frame_name: opened.frame(str(frame_name)) for frame_name in (*wanted, "summary")}
-    return render_openmetrics(frames) if kind == "openmetrics" else render_dashboard(frames)
+    if kind == "openmetrics":
+        return render_openmetrics(frames)
+    running = [data.campaign.name for data in opened.names.values() if data.is_running]
+    return render_dashboard(frames, running=running)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from io import StringIO
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError, YAMLWarning
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
+from ruamel.yaml.representer import SafeRepresenter
 
 from volbench.errors import Problems
 from volbench.model.document.yaml_nodes import Entry, Node
@@ -211,7 +213,47 @@ def _scalar(node: ScalarNode) -> str | bool | None:
 
 def yaml_text(content: Mapping[str, object]) -> str:
     """Return the YAML text of plain values, one key per line."""
+    return _dumped(YAML(typ="safe", pure=True), content)
+
+
+_PLAIN = re.compile(
+    r"(?!(?:y|n|yes|no|on|off|true|false|null)\Z)[a-z/][\w./-]*", re.ASCII | re.IGNORECASE
+)
+"""Text that YAML 1.1 reads as text, too, without quotes."""
+
+
+def yaml_documents(documents: Iterable[Mapping[str, object]]) -> str:
+    """Return several mappings as a stream of documents that YAML 1.1 and 1.2 read alike.
+
+    kubectl reads YAML 1.1, where ``yes`` and ``on`` are booleans: whatever might be something else
+    than text there is quoted.
+    """
+    return "---\n".join(map(_document_text, documents))
+
+
+def _document_text(document: Mapping[str, object]) -> str:
     yaml = YAML(typ="safe", pure=True)
+    yaml.Representer = _Quoting
+    return _dumped(yaml, document)
+
+
+class _Quoting(SafeRepresenter):
+    """Representer that quotes ambiguous texts, and writes equal values out each time."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        del data
+        return True
+
+    def represent_str(self, data: str) -> ScalarNode:
+        style = None if _PLAIN.fullmatch(data) else '"'
+        node: ScalarNode = self.represent_scalar(f"{_CORE}str", data, style=style)
+        return node
+
+
+_Quoting.add_representer(str, _Quoting.represent_str)
+
+
+def _dumped(yaml: YAML, content: Mapping[str, object]) -> str:
     yaml.default_flow_style = False
     yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]  # ruamel's own name for sort_keys
     yaml.width = 1_000_000

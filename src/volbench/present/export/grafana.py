@@ -26,6 +26,7 @@ _HOSTS = 'campaign=~"$campaign",instance=~"$instance"'
 _DISKS = f'{_HOSTS},device=~"$device"'
 _WIDTH, _HEIGHT = 12, 8
 _MARGIN_S = 5.0
+_LAST = ("now-15m", "now")
 _WINDOWS = {"5s": 5, "10s": 10, "30s": 30, "1m": 60, "5m": 300}
 _SAMPLES = 4
 """A rate over four samples has two to reckon from even when one is late."""
@@ -152,26 +153,22 @@ PANELS: tuple[Panel, ...] = (
 )
 
 
-def render_dashboard(frames: Mapping[str, pd.DataFrame]) -> str:
+def render_dashboard(frames: Mapping[str, pd.DataFrame], *, running: Sequence[str] = ()) -> str:
     """Return a dashboard that opens on the time of the campaigns.
 
     Args:
         frames: ``device`` and ``series``, or one of them; they determine the time range, the
             campaigns and the window of rates.
+        running: names of campaigns that are running; with any, it opens on the last minutes and
+            refreshes itself.
 
     Raises:
-        InputError: no row has a time.
+        InputError: no campaign is running, and no row has a time.
     """
     timed = [frames[name] for name in TIMED if name in frames]
-    moments = pd.concat([seconds(frame["utc"]) for frame in timed]).dropna()
-    if moments.empty:
-        raise InputError(
-            "no result here has a time of day",
-            hint="a dashboard shows the frames device and series of finished runs; imported logs"
-            " have a time of day only with fio's log_unix_epoch",
-        )
-    begin, end = moments.min() - _MARGIN_S, moments.max() + _MARGIN_S
-    campaigns = list(dict.fromkeys(str(name) for frame in timed for name in frame["campaign"]))
+    begin, end = _LAST if running else _times(timed)
+    names = [*running, *(str(name) for frame in timed for name in frame["campaign"].unique())]
+    campaigns = list(dict.fromkeys(names))
     dashboard = {
         "title": "volbench: " + ", ".join(campaigns[:3]) + (" ..." if len(campaigns) > 3 else ""),
         "description": "Storage benchmarks: the device, the host, and fio's own view.",
@@ -180,13 +177,25 @@ def render_dashboard(frames: Mapping[str, pd.DataFrame]) -> str:
         "editable": True,
         "graphTooltip": 1,
         "schemaVersion": 39,
-        "time": {"from": _iso(begin), "to": _iso(end)},
-        "refresh": "",
+        "time": {"from": begin, "to": end},
+        "refresh": "5s" if running else "",
         "annotations": {"list": []},
         "templating": {"list": _variables(campaigns, window=_window(frames))},
         "panels": [_panel(panel, place) for place, panel in enumerate(PANELS)],
     }
     return json.dumps(dashboard, indent=2, ensure_ascii=False) + "\n"
+
+
+def _times(timed: Sequence[pd.DataFrame]) -> tuple[str, str]:
+    """Return the time range of frames."""
+    moments = pd.concat([seconds(frame["utc"]) for frame in timed]).dropna()
+    if moments.empty:
+        raise InputError(
+            "no result here has a time of day",
+            hint="a dashboard shows the frames device and series of finished runs; imported logs"
+            " have a time of day only with fio's log_unix_epoch",
+        )
+    return _iso(moments.min() - _MARGIN_S), _iso(moments.max() + _MARGIN_S)
 
 
 def _iso(moment_s: float) -> str:

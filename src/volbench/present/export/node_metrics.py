@@ -1,16 +1,31 @@
-"""The node exporter's metrics, made of the device frame: names and what a row adds to each.
+"""The node exporter's metrics: their names, and their values in the device frame and in samples.
 
-Names and units are those of its collectors diskstats, cpu, meminfo and pressure.
+Names and units are those of its collectors diskstats, cpu, meminfo and pressure; fio's own view is
+called ``volbench_*``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+import re
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import pandas as pd
+from volbench.analyse.device.kernel_counters import SECTOR_BYTES, Disk, Sample
 
-Amount = Callable[[pd.DataFrame], "pd.Series[float]"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+    Amount = Callable[[pd.DataFrame], pd.Series[float]]
+
+JOB = "volbench"
+"""The label ``job``: where a scrape would have the name of its configuration."""
+
+_TICKS_PER_S = 100
+"""Unit of the CPU times in /proc/stat (USER_HZ), the same on all architectures of Linux today."""
+_USER_TO_STEAL = 8
+_IDLE, _IOWAIT, _STEAL = 3, 4, 7
 
 
 @dataclass(frozen=True)
@@ -24,19 +39,49 @@ class Family:
 
 
 @dataclass(frozen=True)
+class Reading:
+    """A sample of a host, and what is needed to read its counters.
+
+    Attributes:
+        sample: the counters.
+        disk: of the device in question; None for metrics of the whole host.
+        device: kernel name of that device.
+        cpus: CPUs of the host.
+        page_bytes: size of a page of the host's memory.
+    """
+
+    sample: Sample
+    disk: Disk | None = None
+    device: str = ""
+    cpus: int = 1
+    page_bytes: int = 4096
+
+
+Total = Callable[[Reading], float]
+
+
+@dataclass(frozen=True)
 class Counter:
-    """A counter of the device frame: what a row adds to it."""
+    """A counter: what a row of the device frame adds to it, and its value since boot in a sample.
+
+    Attributes:
+        family: its name and meaning.
+        amount: of each row of the frame.
+        total: of a sample; NaN if the host does not report it.
+        more: its own labels.
+    """
 
     family: Family
     amount: Amount
+    total: Total
     more: Mapping[str, str]
 
 
-def _counter(name: str, meaning: str, amount: Amount, **more: str) -> Counter:
+def _counter(name: str, meaning: str, amount: Amount, total: Total, **more: str) -> Counter:
     """Return a counter; its unit is the last word of its name where that is one."""
     unit = name.rpartition("_")[2]
     known = unit if unit in {"seconds", "bytes"} else ""
-    return Counter(Family(name, "counter", known, meaning), amount, more)
+    return Counter(Family(name, "counter", known, meaning), amount, total, more)
 
 
 def _over_time(column: str, *, scale: float = 1.0) -> Amount:
@@ -70,44 +115,145 @@ def _cpu(kind: str) -> Amount:
     return amount
 
 
+def _disk_count(name: str, *, scale: float = 1.0) -> Total:
+    """Return a count of the kernel for a device, in the unit of its metric."""
+    return lambda reading: float(getattr(reading.disk, name)) * scale
+
+
+def _error_count(reading: Reading) -> float:
+    return float(reading.sample.io_errors.get(reading.device, math.nan))
+
+
+def _cpu_time(kind: str) -> Total:
+    """Return seconds of a mode since boot, as if the host had one CPU."""
+
+    def total(reading: Reading) -> float:
+        ticks = reading.sample.cpu[:_USER_TO_STEAL]
+        if len(ticks) < _USER_TO_STEAL:
+            return math.nan
+        apart = {"idle": ticks[_IDLE], "iowait": ticks[_IOWAIT], "steal": ticks[_STEAL]}
+        spent = apart.get(kind, sum(ticks) - sum(apart.values()))
+        return spent / _TICKS_PER_S / reading.cpus
+
+    return total
+
+
+def _pressure(kind: str) -> Total:
+    return lambda reading: reading.sample.pressure_us.get(kind, math.nan) / 1e6
+
+
+def _swapped_bytes(reading: Reading) -> float:
+    pages = reading.sample.swapped_pages
+    return math.nan if pages is None else float(pages * reading.page_bytes)
+
+
+_MS = 0.001
 ON_DEVICE = (
-    _counter("node_disk_reads_completed", "Reads completed.", _over_time("read_iops")),
-    _counter("node_disk_writes_completed", "Writes completed.", _over_time("write_iops")),
-    _counter("node_disk_read_bytes", "Bytes read.", _over_time("read_bw_bytes_per_s")),
-    _counter("node_disk_written_bytes", "Bytes written.", _over_time("write_bw_bytes_per_s")),
-    _counter("node_disk_read_time_seconds", "Time that reads took.", _time_of("read")),
-    _counter("node_disk_write_time_seconds", "Time that writes took.", _time_of("write")),
+    _counter(
+        "node_disk_reads_completed",
+        "Reads completed.",
+        _over_time("read_iops"),
+        _disk_count("reads"),
+    ),
+    _counter(
+        "node_disk_writes_completed",
+        "Writes completed.",
+        _over_time("write_iops"),
+        _disk_count("writes"),
+    ),
+    _counter(
+        "node_disk_read_bytes",
+        "Bytes read.",
+        _over_time("read_bw_bytes_per_s"),
+        _disk_count("read_sectors", scale=SECTOR_BYTES),
+    ),
+    _counter(
+        "node_disk_written_bytes",
+        "Bytes written.",
+        _over_time("write_bw_bytes_per_s"),
+        _disk_count("write_sectors", scale=SECTOR_BYTES),
+    ),
+    _counter(
+        "node_disk_read_time_seconds",
+        "Time that reads took.",
+        _time_of("read"),
+        _disk_count("read_ticks", scale=_MS),
+    ),
+    _counter(
+        "node_disk_write_time_seconds",
+        "Time that writes took.",
+        _time_of("write"),
+        _disk_count("write_ticks", scale=_MS),
+    ),
     _counter(
         "node_disk_io_time_seconds",
         "Time with a request in flight.",
         _over_time("active_percent", scale=0.01),
+        _disk_count("busy_ticks", scale=_MS),
     ),
     _counter(
         "node_disk_io_time_weighted_seconds",
         "Time of every request in flight, added up.",
         _over_time("queue_depth"),
+        _disk_count("queue_ticks", scale=_MS),
     ),
-    _counter("volbench_disk_io_errors", "Requests that ended in an error.", _errors),
+    _counter("volbench_disk_io_errors", "Requests that ended in an error.", _errors, _error_count),
 )
 _CPU = "CPU time by mode, as a share of all CPUs; busy is all but idle, iowait and steal."
 ON_HOST = (
     *(
-        _counter("node_cpu_seconds", _CPU, _cpu(mode), cpu="all", mode=mode)
+        _counter("node_cpu_seconds", _CPU, _cpu(mode), _cpu_time(mode), cpu="all", mode=mode)
         for mode in ("busy", "iowait", "steal", "idle")
     ),
     _counter(
         "node_pressure_io_waiting_seconds",
         "Time in which some task waited for I/O.",
         _over_time("io_pressure_some_percent", scale=0.01),
+        _pressure("some"),
     ),
     _counter(
         "node_pressure_io_stalled_seconds",
         "Time in which all tasks waited for I/O.",
         _over_time("io_pressure_full_percent", scale=0.01),
+        _pressure("full"),
     ),
-    _counter("volbench_swap_bytes", "Swapped in and out.", _over_time("swap_bytes_per_s")),
+    _counter(
+        "volbench_swap_bytes",
+        "Swapped in and out.",
+        _over_time("swap_bytes_per_s"),
+        _swapped_bytes,
+    ),
 )
 MEMORY = (
-    ("dirty_bytes", Family("node_memory_Dirty_bytes", "gauge", "bytes", "Waiting to be written.")),
-    ("writeback_bytes", Family("node_memory_Writeback_bytes", "gauge", "bytes", "Being written.")),
+    (
+        "dirty_bytes",
+        "Dirty",
+        Family("node_memory_Dirty_bytes", "gauge", "bytes", "Waiting to be written."),
+    ),
+    (
+        "writeback_bytes",
+        "Writeback",
+        Family("node_memory_Writeback_bytes", "gauge", "bytes", "Being written."),
+    ),
 )
+"""Column of the frame, name in /proc/meminfo, and metric."""
+
+IOPS = Family("volbench_iops", "gauge", "", "I/Os completed a second, as fio saw it.")
+BANDWIDTH = Family(
+    "volbench_bandwidth_bytes_per_second",
+    "gauge",
+    "bytes_per_second",
+    "Bytes a second, as fio saw it.",
+)
+LATENCY = Family(
+    "volbench_latency_seconds", "gauge", "seconds", "Total latency of I/Os, as fio saw it."
+)
+RUN = Family("volbench_run", "info", "", "What a run was, from its start to its end.")
+
+
+def fit_label(name: str, taken: Container[str]) -> str:
+    """Return the name of a label as Prometheus accepts it, and that is not taken yet."""
+    fit = re.sub(r"[^A-Za-z0-9_]", "_", name)
+    while fit in taken:
+        fit += "_"
+    return fit

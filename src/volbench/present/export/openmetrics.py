@@ -8,7 +8,6 @@ backfill: Prometheus, storage documentation.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
@@ -17,11 +16,20 @@ import pandas as pd
 from volbench.analyse.time.resample import once_each, running_sum, seconds
 from volbench.errors import InputError
 from volbench.model.frames.columns import LABEL_PREFIX
-from volbench.present.export.node_metrics import MEMORY, ON_DEVICE, ON_HOST, Counter, Family
+from volbench.present.export.node_metrics import (
+    BANDWIDTH,
+    IOPS,
+    JOB,
+    LATENCY,
+    MEMORY,
+    ON_DEVICE,
+    ON_HOST,
+    RUN,
+    Counter,
+    Family,
+    fit_label,
+)
 from volbench.present.formatting import records
-
-JOB = "volbench"
-"""The label ``job``: where a scrape would have the name of its configuration."""
 
 TIMED = ("device", "series")
 """The frames with values over time."""
@@ -33,18 +41,7 @@ _AFTER_S = 0.001
 _INFO_S = 60.0
 """How often a run's facts are repeated: Prometheus forgets a sample after five minutes."""
 
-_IOPS = Family("volbench_iops", "gauge", "", "I/Os completed a second, as fio saw it.")
-_BANDWIDTH = Family(
-    "volbench_bandwidth_bytes_per_second",
-    "gauge",
-    "bytes_per_second",
-    "Bytes a second, as fio saw it.",
-)
-_LATENCY = Family(
-    "volbench_latency_seconds", "gauge", "seconds", "Total latency of I/Os, as fio saw it."
-)
 _STATISTICS = ("mean", "p50", "p99", "p999", "max")
-_RUN = Family("volbench_run", "info", "", "What a run was, from its start to its end.")
 _RUN_FACTS = (
     *("run", "profile", "role", "volume", "repeat", "phase", "tool", "rw", "direct"),
     *("block_bytes", "iodepth", "numjobs", "ioengine", "fio_version"),
@@ -89,7 +86,7 @@ def _device_blocks(device: pd.DataFrame) -> Iterator[list[str]]:
     for family in names:
         counters = [counter for counter in ON_HOST if counter.family == family]
         yield _counter_block(counters, on_host, by=_HOST)
-    for column, family in MEMORY:
+    for column, _, family in MEMORY:
         yield _block(family, _gauge_lines(family.name, on_host, column, labels=_host_labels))
 
 
@@ -129,13 +126,13 @@ def _series_blocks(series: pd.DataFrame) -> Iterator[list[str]]:
         kind="stable",
         key=lambda column: pd.factorize(column)[0] if column.name in _STREAM else column,
     ).drop_duplicates([*_STREAM, "end_s"])
-    yield _block(_IOPS, _ended(rows, "iops", _IOPS.name, end="0.0"))
-    yield _block(_BANDWIDTH, _ended(rows, "bw_bytes_per_s", _BANDWIDTH.name, end="0.0"))
+    yield _block(IOPS, _ended(rows, "iops", IOPS.name, end="0.0"))
+    yield _block(BANDWIDTH, _ended(rows, "bw_bytes_per_s", BANDWIDTH.name, end="0.0"))
     latencies = [
-        _ended(rows, f"lat_{statistic}_s", _LATENCY.name, end="NaN", statistic=statistic)
+        _ended(rows, f"lat_{statistic}_s", LATENCY.name, end="NaN", statistic=statistic)
         for statistic in _STATISTICS
     ]
-    yield _block(_LATENCY, [line for lines in latencies for line in lines])
+    yield _block(LATENCY, [line for lines in latencies for line in lines])
 
 
 def _ended(rows: pd.DataFrame, column: str, name: str, *, end: str, **more: str) -> list[str]:
@@ -177,13 +174,13 @@ def _run_block(frames: Mapping[str, pd.DataFrame]) -> list[str]:
     runs = runs.assign(start_s=seconds(runs["started_utc"]), end_s=runs["run"].map(last))
     lines = []
     for row in records(runs.dropna(subset=["start_s", "end_s"])):
-        text = f"{_RUN.name}_info{_braces(_run_labels(row))} 1"
+        text = f"{RUN.name}_info{_braces(_run_labels(row))} 1"
         moment, end = float(str(row["start_s"])), float(str(row["end_s"]))
         while moment < end:
             lines.append(f"{text} {moment:.3f}\n")
             moment += _INFO_S
         lines.append(f"{text} {end:.3f}\n")
-    return _block(_RUN, lines)
+    return _block(RUN, lines)
 
 
 def _host_labels(row: Mapping[str, object]) -> dict[str, str]:
@@ -201,11 +198,9 @@ def _run_labels(row: Mapping[str, object]) -> dict[str, str]:
     facts = {name: row[name] for name in _RUN_FACTS}
     facts |= {name: value for name, value in row.items() if name.startswith(LABEL_PREFIX)}
     for name, value in facts.items():
-        fit = re.sub(r"[^A-Za-z0-9_]", "_", name)
-        while fit in labels:
-            fit += "_"
         if value is not None:
-            labels[fit] = str(value).lower() if isinstance(value, bool) else str(value)
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            labels[fit_label(name, labels)] = text
     return labels
 
 

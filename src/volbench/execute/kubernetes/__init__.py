@@ -1,0 +1,1 @@
+"""Machines of a Kubernetes cluster: objects of a campaign, and the channel to its pods."""

@@ -1,0 +1,170 @@
+"""Metrics of a campaign under way, scraped by the real Prometheus."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from urllib.error import URLError
+from urllib.parse import urlencode
+from urllib.request import urlopen
+
+import pytest
+
+from tests.command_line import call
+from tests.real import prometheus_program
+from tests.waiting import until
+from volbench.analyse.device.kernel_counters import SampleReader
+from volbench.present.export.grafana import PANELS, WINDOW
+from volbench.store.log_files import open_log
+
+PROFILE = """\
+name: live
+defaults: {ioengine: psync, size: 4m, runtime: RUNTIME, time_based: 1, direct: 0}
+jobs:
+  reads: {rw: randrw, bs: 4k, rate_iops: 200}
+"""
+CONFIG = """\
+global: {scrape_interval: 200ms, scrape_timeout: 200ms}
+scrape_configs:
+  - job_name: benchmarks
+    honor_labels: true
+    static_configs: [{targets: ["127.0.0.1:PORT"]}]
+"""
+"""As in docs/how-to/prometheus-and-grafana.md, but faster."""
+
+
+def free_port() -> int:
+    """Return a port on loopback that nobody listens on."""
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Prometheus:
+    """A server in a folder of its own that scrapes a port."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self._url = f"http://127.0.0.1:{free_port()}"
+        config = folder / "prometheus.yml"
+        config.write_text(CONFIG.replace("PORT", str(port)), encoding="utf-8")
+        self._process = subprocess.Popen(
+            [
+                prometheus_program("prometheus"),
+                f"--config.file={config}",
+                f"--storage.tsdb.path={folder / 'data'}",
+                f"--web.listen-address={self._url.removeprefix('http://')}",
+                "--log.level=error",
+            ]
+        )
+        until(self._is_ready)
+
+    def _is_ready(self) -> bool:
+        with suppress(URLError), urlopen(f"{self._url}/-/ready") as answer:  # noqa: S310 - loopback
+            return bool(answer.status == 200)
+        return False
+
+    def query(self, promql: str, *, at_s: float | None = None) -> list[dict[str, object]]:
+        """Return the series of an expression, now or at another moment."""
+        query = urlencode({"query": promql, "time": at_s or time.time()})
+        with urlopen(f"{self._url}/api/v1/query?{query}") as answer:  # noqa: S310 - loopback
+            found = json.load(answer)
+        return list(found["data"]["result"])
+
+    def stop(self) -> None:
+        """End the server."""
+        self._process.terminate()
+        self._process.wait()
+
+
+@pytest.fixture(name="port")
+def _port() -> int:
+    return free_port()
+
+
+@pytest.fixture(name="prometheus")
+def _prometheus(tmp_path: Path, port: int) -> Iterator[Prometheus]:
+    server = Prometheus(tmp_path, port)
+    yield server
+    server.stop()
+
+
+def write_profile(folder: Path, runtime: str) -> Path:
+    """Write a profile that makes little I/O, to run in a folder."""
+    path = folder / "live.yaml"
+    path.write_text(PROFILE.replace("RUNTIME", runtime), encoding="utf-8")
+    return path
+
+
+@pytest.mark.slow
+def test_prometheus_scrapes_a_campaign(tmp_path: Path, port: int, prometheus: Prometheus) -> None:
+    """It stores what the campaign recorded, and every panel of the dashboard shows it."""
+    into = tmp_path / "out"
+    profile = write_profile(tmp_path, "8s")
+    serve = ("--metrics-port", str(port))
+    done = call("run", profile, "--on", tmp_path, "--output", into, *serve)
+    assert done.returncode == 0, done.stderr
+    assert f"metrics: http://127.0.0.1:{port}/metrics" in done.stderr
+
+    (facts,) = prometheus.query("last_over_time(volbench_run_info[1m])")
+    labels = facts["metric"]
+    assert isinstance(labels, dict)
+    assert {"campaign": "out", "instance": "local", "fio_job": "reads"}.items() <= labels.items()
+    reader = SampleReader()
+    with open_log(next(into.glob("runs/*/device.log*"))) as log:
+        samples = reader.feed(log.read().decode())
+    for device in samples[0].disks:
+        counts = {float(sample.disks[device].writes) for sample in samples}
+        (series,) = prometheus.query(f'node_disk_writes_completed_total{{device="{device}"}}[1m]')
+        values = series["values"]
+        assert isinstance(values, list)
+        assert {float(value) for _, value in values} <= counts
+    (rate,) = prometheus.query('max_over_time(volbench_iops{direction="read"}[1m])')
+    assert 150 < float(rate["value"][1]) < 250  # type: ignore[index]  # [time, text]
+
+    last = prometheus.query("timestamp(last_over_time(volbench_run_elapsed_seconds[1m]))")
+    at_s = float(last[0]["value"][1])  # type: ignore[index]  # [time, text]
+    for panel in PANELS:
+        for query, _ in panel.queries:
+            chosen = query.replace(WINDOW, "5s")
+            for name in ("campaign", "instance", "device"):
+                chosen = chosen.replace(f"${name}", ".+")
+            has_data = bool(prometheus.query(chosen, at_s=at_s - 1))
+            assert has_data is ("volbench_latency" not in query), chosen
+
+
+def test_a_port_in_use_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    """No campaign folder is left that would have to be resumed."""
+    with closing(socket.socket()) as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        into = tmp_path / "out"
+        run = ("run", write_profile(tmp_path, "1s"), "--on", tmp_path, "--output", into)
+        done = call(*run, "--metrics-port", str(port))
+    assert done.returncode == 2
+    assert f"port {port}: Address already in use" in done.stderr
+    assert not into.exists()
+
+
+def test_the_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything else works without it."""
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    into = tmp_path / "out"
+    run = ("run", write_profile(tmp_path, "1s"), "--on", tmp_path, "--output", into)
+    done = call(*run, "--metrics-port", "0")
+    assert done.returncode == 2
+    assert "volbench[metrics]" in done.stderr
+    assert not into.exists()
+
+
+def test_a_plan_serves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The extra is not even needed."""
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    run = ("run", write_profile(tmp_path, "1s"), "--on", tmp_path, "--dry-run")
+    assert call(*run, "--metrics-port", "0").returncode == 0

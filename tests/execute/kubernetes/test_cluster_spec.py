@@ -1,0 +1,129 @@
+"""Specification of a campaign on a cluster: what the cluster would refuse is refused before."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from volbench.errors import InputError
+from volbench.execute.kubernetes.cluster_spec import (
+    ClusterSpec,
+    Toleration,
+    VolumeSource,
+    parse_pairs,
+    parse_toleration,
+)
+
+
+def spec(**more: Any) -> ClusterSpec:  # noqa: ANN401 - any field of the specification
+    """Return a valid specification, with some fields changed."""
+    given = {"campaign": "volbench-1", "image": "registry.example.com/fio:1", "size": "1Gi"}
+    return ClusterSpec(**{**given, **more})
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("campaign", ""),
+        ("campaign", "Volbench"),
+        ("campaign", "-a"),
+        ("campaign", "a\n"),
+        ("campaign", "a" * 41),
+        ("namespace", "kube system"),
+        ("namespace", "../default"),
+        ("image", ""),
+        ("image", "--privileged"),
+        ("image", "fio:1 --rm"),
+        ("storage_classes", ("fast", "Fast")),
+        ("storage_classes", ("a/b",)),
+        ("storage_classes", ("a" * 254,)),
+        ("size", ""),
+        ("size", "0"),
+        ("size", "0.0Gi"),
+        ("size", "250g"),
+        ("size", "-1Gi"),
+        ("size", "1e9"),
+        ("replicas", 0),
+        ("replicas", 1001),
+        ("topology_key", "a b"),
+        ("node_selector", {"$(x)": "y"}),
+        ("node_selector", {"x": "a b"}),
+        ("node_selector", {"x": "y" * 64}),
+        ("node_selector", {"Example.com/x": "y"}),
+        ("node_selector", {"": "y"}),
+        ("image_pull_policy", "never"),
+        ("image_pull_secrets", ("a_b",)),
+        ("service_account", "me!"),
+        ("requests", {"cpu": "two"}),
+        ("limits", {"c p u": "2"}),
+        ("run_as_user", -1),
+        ("deadline_s", 0),
+    ],
+)
+def test_what_the_cluster_would_refuse_is_refused(field: str, value: object) -> None:
+    """Names, labels and quantities are checked before anything is created."""
+    with pytest.raises(InputError):
+        spec(**{field: value})
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"source": VolumeSource.NODE, "block": True},
+        {"source": VolumeSource.NODE, "storage_classes": ("fast",)},
+        {"source": VolumeSource.NODE, "keep": True},
+        {"source": VolumeSource.EPHEMERAL, "keep": True},
+    ],
+)
+def test_contradictions_are_refused(more: dict[str, object]) -> None:
+    """The node's disk has neither a storage class nor a block volume, and cannot be kept."""
+    with pytest.raises(InputError):
+        spec(**more)
+
+
+def test_a_block_volume_is_opened_by_root() -> None:
+    """Device nodes in a container belong to root; folders are opened without privileges."""
+    assert spec().user > 0
+    assert spec(block=True).user == 0
+    assert spec(block=True, run_as_user=1000).user == 1000
+
+
+def test_the_node_disk_needs_no_size() -> None:
+    """A limit of an emptyDir is optional."""
+    assert spec(source=VolumeSource.NODE, size="").size == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "taint"),
+    [
+        ("gpu", Toleration(key="gpu")),
+        ("gpu:NoSchedule", Toleration(key="gpu", effect="NoSchedule")),
+        ("gpu=", Toleration(key="gpu", value="")),
+        ("x.io/gpu=a:NoExecute", Toleration(key="x.io/gpu", value="a", effect="NoExecute")),
+    ],
+)
+def test_tolerations_are_written_like_taints(text: str, taint: Toleration) -> None:
+    """The form is that of kubectl taint."""
+    assert parse_toleration(text) == taint
+
+
+@pytest.mark.parametrize("text", ["", "=x", ":NoSchedule", "a:", "a:Never", "a=b c", "a=b=c"])
+def test_odd_tolerations_are_refused(text: str) -> None:
+    """A toleration has a key, and an effect that exists."""
+    with pytest.raises(InputError):
+        parse_toleration(text)
+
+
+@pytest.mark.parametrize("texts", [["a"], ["=b"], ["a=1", "a=2"]])
+def test_odd_pairs_are_refused(texts: list[str]) -> None:
+    """The option is named, and no key is taken twice in silence."""
+    with pytest.raises(InputError, match="--node-selector"):
+        parse_pairs(texts, option="--node-selector")
+
+
+def test_every_field_has_a_description() -> None:
+    """The docstring names each field."""
+    names = [field.name for field in fields(ClusterSpec)]
+    assert [name for name in names if f"        {name}: " not in str(ClusterSpec.__doc__)] == []

@@ -1,0 +1,218 @@
+"""Manifests of a campaign: valid under strict schemas, safe by default, and found by label."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kubernetes_validate.utils import all_versions, major_minor, schema_contents
+from referencing import Registry, Resource
+
+from volbench.execute.kubernetes.access import access_manifests
+from volbench.execute.kubernetes.cluster_spec import (
+    ClusterSpec,
+    VolumeSource,
+    is_label_value,
+    parse_toleration,
+)
+from volbench.execute.kubernetes.manifests import (
+    CAMPAIGN_LABEL,
+    MANAGED_BY,
+    Manifest,
+    label_value,
+    objects,
+    pod_names,
+    role_paths,
+)
+from volbench.model.document.yaml_text import yaml_documents
+
+BY_MINOR = {major_minor(version): version for version in all_versions()}
+NEWEST = list(BY_MINOR.values())[-3:]
+SNAPSHOT = Path(__file__).with_name("manifests.yaml")
+
+
+@cache
+def validator(version: str, kind: str, api: str) -> Any:  # noqa: ANN401 - jsonschema has no public type
+    """Return the validator of a kind that refuses unknown fields, too."""
+    folder = f"kubernetes-json-schema/v{version}-local-strict"
+    group = api.replace(".authorization.k8s.io", "").replace("/", "-")
+    schema = schema_contents(f"{folder}/{kind.lower()}-{group}.json", version)
+    shared = Resource.from_contents(schema_contents(f"{folder}/_definitions.json", version))
+    registry = shared @ (Resource.from_contents(schema) @ Registry())
+    return jsonschema.Draft202012Validator(schema, registry=registry)
+
+
+def problems(manifest: Manifest, version: str) -> list[str]:
+    """Return what a version's schema finds wrong with a manifest."""
+    found = validator(version, str(manifest["kind"]), str(manifest["apiVersion"]))
+    return [error.message for error in found.iter_errors(manifest)]
+
+
+def spec(**more: Any) -> ClusterSpec:  # noqa: ANN401 - any field of the specification
+    """Return a specification with most fields set, some of them changed."""
+    usual: dict[str, Any] = {
+        "campaign": "volbench-0123456789",
+        "image": "registry.example.com/volbench-fio:1",
+        "namespace": "disktest",
+        "storage_classes": ("managed-premium-retain-nocache",),
+        "size": "250Gi",
+        "node_selector": {"tag": "disktest", "numbered": "007"},
+        "tolerations": (parse_toleration("dedicated=yes:NoSchedule"), parse_toleration("gpu")),
+        "image_pull_secrets": ("registry",),
+        "requests": {"cpu": "2", "memory": "1Gi"},
+    }
+    return ClusterSpec(**{**usual, **more})
+
+
+def every_kind() -> Iterator[ClusterSpec]:
+    """Yield a specification for every combination of volume, replicas and owner."""
+    classes = ("fast", "slow.example.com")
+    for replicas, block, os_disk in product((1, 3), (False, True), (False, True)):
+        more: dict[str, Any] = {"replicas": replicas, "os_disk": os_disk}
+        yield spec(storage_classes=classes, block=block, **more)
+        yield spec(storage_classes=(), block=block, keep=True, **more)
+        yield spec(source=VolumeSource.EPHEMERAL, block=block, **more)
+        if not block:
+            yield spec(source=VolumeSource.NODE, storage_classes=(), **more)
+
+
+def within(value: object) -> Iterator[dict[str, Any]]:
+    """Yield every mapping in a manifest."""
+    if isinstance(value, dict):
+        yield value
+    if isinstance(value, dict | list):
+        for child in value.values() if isinstance(value, dict) else value:
+            yield from within(child)
+
+
+def pods(spec: ClusterSpec) -> list[dict[str, Any]]:
+    """Return the specification of every pod and pod template."""
+    return [
+        part
+        for item in objects(spec)
+        for part in within(item)
+        if "automountServiceAccountToken" in part
+    ]
+
+
+@pytest.mark.parametrize("version", NEWEST)
+def test_strict_schemas_find_nothing(version: str) -> None:
+    """Every combination, with and without an owner, is valid: no field is misspelt."""
+    manifests = [item for each in every_kind() for item in objects(each, owner_uid="u-1")]
+    manifests += [item for each in every_kind() for item in objects(each)]
+    manifests += access_manifests(namespace="disktest")
+    assert {text for item in manifests for text in problems(item, version)} == set()
+
+
+def test_a_misspelt_field_is_found() -> None:
+    """The schemas are the strict ones."""
+    manifest = objects(spec())[0] | {"immutible": True}
+    assert problems(manifest, NEWEST[-1])
+
+
+def test_the_manifests_of_the_article_are_as_reviewed() -> None:
+    """One class on a labelled node, and three pods of another on raw block volumes."""
+    article = objects(spec(os_disk=True))
+    several = objects(spec(replicas=3, block=True, tolerations=()))
+    text = yaml_documents([*article, *several])
+    assert text == SNAPSHOT.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("each", list(every_kind()))
+def test_everything_is_found_by_label_and_has_an_owner(each: ClusterSpec) -> None:
+    """All objects, pods and claims have both labels; all but kept claims have the owner."""
+    owner, *others = objects(each, owner_uid="u-1")
+    described = [
+        part["metadata"] for item in [owner, *others] for part in within(item) if "metadata" in part
+    ]
+    wanted = {MANAGED_BY: "volbench", CAMPAIGN_LABEL: each.campaign}
+    assert all(wanted.items() <= metadata["labels"].items() for metadata in described)
+    kept = [item["kind"] for item in others if "ownerReferences" not in item["metadata"]]  # type: ignore[operator]  # a mapping
+    assert kept == (["PersistentVolumeClaim"] if each.keep and each.replicas == 1 else [])
+    names = [(item["kind"], item["metadata"]["name"]) for item in [owner, *others]]  # type: ignore[index]  # a mapping
+    assert len({*names}) == len(names)
+
+
+@pytest.mark.parametrize("each", list(every_kind()))
+def test_pods_have_no_privileges(each: ClusterSpec) -> None:
+    """File tests pass the restricted Pod Security Standard, block tests the baseline."""
+    for pod in pods(each):
+        (container,) = pod["containers"]
+        security, own = pod["securityContext"], container["securityContext"]
+        assert own["allowPrivilegeEscalation"] is False
+        assert own["capabilities"] == {"drop": ["ALL"]}
+        assert security["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert security["runAsNonRoot"] is (not each.block)
+        assert (security["runAsUser"] == 0) is each.block
+        assert pod["automountServiceAccountToken"] is False
+        assert "limits" not in container["resources"]
+
+
+def test_a_pod_runs_once_and_ends() -> None:
+    """A repeated run would overwrite its own measurement."""
+    _, _, pod = objects(spec(deadline_s=60))
+    content: Any = pod["spec"]
+    assert content["restartPolicy"] == "Never"
+    assert content["activeDeadlineSeconds"] == 60
+
+
+@pytest.mark.parametrize("each", list(every_kind()))
+def test_roles_lead_to_mounts(each: ClusterSpec) -> None:
+    """The path of each role is a volume of the pod, never its root filesystem."""
+    for pod in pods(each):
+        (container,) = pod["containers"]
+        mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
+        devices = {device["devicePath"] for device in container.get("volumeDevices", [])}
+        assert {*role_paths(each).values()} <= mounts | devices
+        named = {volume["name"] for volume in pod["volumes"]}
+        claimed = {"data"} if each.replicas > 1 and each.source is VolumeSource.CLAIM else set()
+        used = [*container["volumeMounts"], *container.get("volumeDevices", [])]
+        assert {mount["name"] for mount in used} == named | claimed
+
+
+@pytest.mark.parametrize(
+    ("more", "names"),
+    [
+        ({}, [("c-0", "a", "c-0"), ("c-1", "b", "c-1")]),
+        ({"storage_classes": (), "source": VolumeSource.EPHEMERAL}, [("c-0", "", "c-0-data")]),
+        ({"storage_classes": (), "source": VolumeSource.NODE}, [("c-0", "", "")]),
+        (
+            {"storage_classes": ("a",), "replicas": 2},
+            [("c-0-0", "a", "data-c-0-0"), ("c-0-1", "a", "data-c-0-1")],
+        ),
+    ],
+)
+def test_names_of_pods_and_claims_are_known_before(
+    more: dict[str, Any], names: list[tuple[str, str, str]]
+) -> None:
+    """The names that the cluster gives to pods and claims of a StatefulSet follow from its name."""
+    usual = {"campaign": "c", "storage_classes": ("a", "b")}
+    assert pod_names(spec(**{**usual, **more})) == names
+
+
+@settings(max_examples=50)
+@given(st.text())
+def test_any_text_becomes_a_label(text: str) -> None:
+    """Storage classes may be longer than labels; different ones stay different."""
+    assert is_label_value(label_value(text))
+    assert label_value(text) == text or label_value(text) != label_value(text + "x")
+
+
+@given(st.dictionaries(st.text(min_size=1), st.text() | st.booleans() | st.integers(), min_size=1))
+def test_kubectl_reads_what_was_meant(content: dict[str, object]) -> None:
+    """Texts such as yes, 1e3 or 0x1F stay texts in YAML 1.1."""
+    assert yaml.safe_load(yaml_documents([content])) == content
+
+
+@pytest.mark.parametrize("text", ["yes", "On", "1e3", "0x1F", "12:30", "~", "", "=", "null", "y"])
+def test_ambiguous_texts_are_quoted(text: str) -> None:
+    """Each of these is something else than text in YAML 1.1, or to kubectl."""
+    assert f'key: "{text}"\n' == yaml_documents([{"key": text}])
