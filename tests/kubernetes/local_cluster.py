@@ -59,7 +59,7 @@ class LocalCluster:
             pytest.fail(f"the cluster answers {answer!r}, not {line!r}\n" + "\n".join(logs))
 
 
-def built() -> str:
+def missing_cluster() -> str:
     """Return why there is no cluster to start; empty if there is one.
 
     On a build server its build is awaited, and its absence is an error.

@@ -15,10 +15,12 @@ from volbench.cli.cluster_connection import CONNECTION, ClusterConnection
 from volbench.cli.cluster_options import CLUSTER, ClusterOptions
 from volbench.cli.fleet_options import connect
 from volbench.cli.options import Quantity, Verb, flag
-from volbench.errors import InputError, StoppedError, TransportError, VolbenchError
+from volbench.errors import InputError, VolbenchError
 from volbench.units import parse_duration
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from volbench.cli.output import TableOutput
     from volbench.engine.campaign.prepare import Request
     from volbench.engine.hosts.connected_host import ConnectedHost
@@ -62,7 +64,7 @@ class PodPlacement:
             create_objects(cluster, spec)
             click.echo(f"created {spec.campaign} in the namespace {cluster.namespace}", err=True)
             with (
-                removed_at_end(cluster, spec.campaign, stays=stays),
+                removed_at_end(cluster, spec.campaign, request.into, stays=stays),
                 shown_as_running(cluster, spec.campaign),
             ):
                 hosts = wait_for_hosts(
@@ -130,22 +132,26 @@ def _say_reason(host: str, words: str) -> None:
 
 
 @contextmanager
-def removed_at_end(cluster: Cluster, campaign: str, *, stays: bool = False) -> Iterator[None]:
-    """Remove what a campaign made on a cluster, unless its runs may go on there.
+def removed_at_end(
+    cluster: Cluster, campaign: str, root: Path, *, stays: bool = False
+) -> Iterator[None]:
+    """Remove what a campaign made on a cluster, unless runs of it are left to do.
 
     Args:
         cluster: connection to the cluster.
         campaign: name of the object that owns the others.
+        root: the campaign folder.
         stays: whether it stays also without an error.
     """
+    from volbench.engine.pods.revival import is_resumable
+
     try:
         yield
-    except BaseException as error:
-        is_lost = isinstance(error, TransportError) and error.transient
-        if is_lost or isinstance(error, StoppedError):
+    except BaseException:
+        if is_resumable(root):
             click.echo(
-                f"{campaign} stays on the cluster for volbench resume; remove it: "
-                f"volbench k8s reap {campaign}",
+                f"{campaign} stays on the cluster; continue: volbench resume {root}; "
+                f"or remove it: volbench k8s reap {campaign}",
                 err=True,
             )
             raise
@@ -154,19 +160,24 @@ def removed_at_end(cluster: Cluster, campaign: str, *, stays: bool = False) -> I
         except VolbenchError as problem:  # the first error is what the user must see
             click.echo(f"{problem.message}; try: volbench k8s reap {campaign}", err=True)
         raise
-    if not stays:
+    if not (stays or is_resumable(root)):
         remove(cluster, campaign)
 
 
-def remove(cluster: Cluster, campaign: str) -> None:
+def remove(cluster: Cluster, campaign: str, *, volumes: bool = False) -> None:
     """Remove what a campaign made on a cluster, and list the volumes that it leaves.
+
+    Args:
+        cluster: connection to the cluster.
+        campaign: name of the object that owns the others.
+        volumes: remove also volumes that were to be kept.
 
     Raises:
         VolbenchError: the cluster refuses, or is out of reach.
     """
     from volbench.engine.pods.removal import keeps_volumes, remove_campaign
 
-    keep = keeps_volumes(cluster, campaign)
+    keep = keeps_volumes(cluster, campaign) and not volumes
     left = remove_campaign(cluster, campaign, keep_volumes=keep)
     click.echo(f"removed {campaign} from the namespace {cluster.namespace}", err=True)
     if left:

@@ -6,7 +6,7 @@ import json
 import random
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from volbench.engine.hosts.mounts import read_mounts
@@ -47,7 +47,7 @@ def create_objects(cluster: Cluster, spec: ClusterSpec) -> None:
     """
     check_objects(cluster, spec)
     owner, *_ = objects(spec)
-    pods = {m["metadata"]["name"]: m for m in objects(spec) if m["kind"] == "Pod"}
+    pods = [manifest for manifest in objects(spec) if manifest["kind"] == "Pod"]
     owner["data"] = {KEEP: json.dumps(spec.keep), PODS: json.dumps(pods)}
     try:
         created = cluster.create(owner)
@@ -105,23 +105,50 @@ def wait_for_hosts(
         TransportError: a pod cannot start, in the words of the cluster.
         DeadlineError: a pod is not ready in time.
     """
+    names = host_names(spec)
+    places = dict(zip(names, pod_names(spec), strict=True))
+    wanted = {name: (pod, claim) for name, (pod, _, claim) in places.items()}
+    pods = ready_pods(cluster, wanted, timeout_s=timeout_s, on_reason=on_reason)
+    return [_host(cluster, spec, name, pods[name], places[name]) for name in names]
+
+
+def ready_pods(
+    cluster: Cluster,
+    wanted: Mapping[str, tuple[str, str]],
+    *,
+    timeout_s: float,
+    on_reason: OnReason,
+) -> dict[str, Manifest]:
+    """Wait until pods are ready, and return them by the names of their hosts.
+
+    Args:
+        cluster: connection to the cluster.
+        wanted: name of the host to the names of pod and claim.
+        timeout_s: longest wait.
+        on_reason: receives why a pod is not ready.
+
+    Raises:
+        TransportError: a pod cannot start, in the words of the cluster.
+        DeadlineError: a pod is not ready in time.
+    """
     end_s = time.monotonic() + timeout_s
-    left = dict(zip(pod_names(spec), host_names(spec), strict=True))
-    hosts, told = {}, dict.fromkeys(left.values(), "")
-    while left:
-        for key, name in tuple(left.items()):
-            pod = cluster.read("Pod", key[0])
-            pending = why_pending(pod, _warnings(cluster, key))
+    ready: dict[str, Manifest] = {}
+    told: dict[str, str] = {}
+    while len(ready) < len(wanted):
+        for name, (pod_name, claim) in wanted.items():
+            if name in ready:
+                continue
+            pod = cluster.read("Pod", pod_name)
+            pending = why_pending(pod, _warnings(cluster, pod_name, claim))
             if pending is None and pod is not None:
-                hosts[name] = _host(cluster, spec, name, pod, key)
-                del left[key]
+                ready[name] = pod
             elif pending is not None:
-                if pending.words != told[name]:
-                    told[name] = pending.words
+                if told.get(name) != pending.words:
                     on_reason(name, pending.words)
-                _raise_if_over(name, key[0], pending, is_late=time.monotonic() > end_s)
-        time.sleep(POLL_S if left else 0)
-    return [hosts[name] for name in host_names(spec)]
+                told[name] = pending.words
+                _raise_if_over(name, pod_name, pending, is_late=time.monotonic() > end_s)
+        time.sleep(POLL_S if len(ready) < len(wanted) else 0)
+    return ready
 
 
 def _raise_if_over(name: str, pod: str, pending: Pending, *, is_late: bool) -> None:
@@ -135,9 +162,8 @@ def _raise_if_over(name: str, pod: str, pending: Pending, *, is_late: bool) -> N
         )
 
 
-def _warnings(cluster: Cluster, key: tuple[str, str, str]) -> list[Manifest]:
+def _warnings(cluster: Cluster, pod: str, claim: str) -> list[Manifest]:
     """Return the warnings about a pod, its claim and the set that creates it, oldest first."""
-    pod, _, claim = key
     found: list[Manifest] = []
     for name in dict.fromkeys(filter(None, (pod, claim, pod.rpartition("-")[0]))):
         found += cluster.list("Event", fields=f"involvedObject.name={name},type=Warning")

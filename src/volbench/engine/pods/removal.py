@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from volbench.errors import DeadlineError
 from volbench.execute.kubernetes.cluster import Cluster, Manifest
@@ -46,10 +48,23 @@ class RetainedVolume:
         )
 
 
+def campaigns_on(cluster: Cluster) -> list[str]:
+    """Return the names of all campaigns that have objects in the namespace."""
+    found = [item for kind in _KINDS for item in cluster.list(kind, f"{MANAGED_BY}=volbench")]
+    names = {item["metadata"].get("labels", {}).get(CAMPAIGN_LABEL, "") for item in found}
+    return sorted(names - {""})
+
+
+def has_volumes_only(cluster: Cluster, campaign: str) -> bool:
+    """Return whether a campaign has ended and left the volumes that it was to keep."""
+    claims = cluster.list("PersistentVolumeClaim", f"{CAMPAIGN_LABEL}={campaign}")
+    return bool(claims) and cluster.read("ConfigMap", campaign) is None
+
+
 def keeps_volumes(cluster: Cluster, campaign: str) -> bool:
     """Return whether the volumes of a campaign shall stay, as its object says."""
     found = cluster.read("ConfigMap", campaign) or {}
-    return found.get("data", {}).get(KEEP) == "true"
+    return str(found.get("data", {}).get(KEEP)) == "true"
 
 
 def remove_campaign(
@@ -76,16 +91,33 @@ def remove_campaign(
     for kind in kinds:
         for found in cluster.list(kind, selector):
             cluster.delete(kind, found["metadata"]["name"], uid=found["metadata"]["uid"])
+    for kind in kinds:
+        _wait_for(partial(_is_none, cluster, kind, selector), f"every {kind} of {campaign}")
+    return left
+
+
+def wait_until_gone(cluster: Cluster, kind: str, name: str) -> None:
+    """Wait until a deleted object is gone.
+
+    Raises:
+        DeadlineError: it is still there after two minutes.
+    """
+    _wait_for(lambda: cluster.read(kind, name) is None, f"the {kind} {name}")
+
+
+def _is_none(cluster: Cluster, kind: str, selector: str) -> bool:
+    return not cluster.list(kind, selector)
+
+
+def _wait_for(is_gone: Callable[[], bool], what: str) -> None:
     end_s = time.monotonic() + _REMOVE_S
-    while there := [kind for kind in kinds if cluster.list(kind, selector)]:
+    while not is_gone():
         if time.monotonic() > end_s:
             raise DeadlineError(
-                f"the cluster has not removed every {there[0]} of {campaign}",
-                hint=f"see: kubectl -n {cluster.namespace} get all,pvc -l "
-                f"{CAMPAIGN_LABEL}={campaign}",
+                f"the cluster has not removed {what}",
+                hint="see what holds it: kubectl describe, Events and Finalizers",
             )
         time.sleep(_POLL_S)
-    return left
 
 
 def _retained(cluster: Cluster, claims: list[Manifest], *, is_kept: bool) -> list[RetainedVolume]:

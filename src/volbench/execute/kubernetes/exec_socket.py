@@ -12,7 +12,7 @@ import ssl
 import threading
 from contextlib import suppress
 from socket import SHUT_RDWR
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from websocket import ABNF, WebSocketException
 
@@ -42,6 +42,7 @@ class ExecSocket:
     def __init__(self, host: str, socket: WebSocket, sink: Sink) -> None:
         self._host = host
         self._socket = socket
+        self._inner: Any = socket.sock
         self._sink = sink
         self._turn = threading.Lock()
         self._errors = bytearray()
@@ -67,7 +68,7 @@ class ExecSocket:
 
     def wait(self, timeout_s: float, *, to_send: bool = False) -> tuple[bool, bool]:
         """Wait until the connection can be read, or written; return which."""
-        inner = self._socket.sock
+        inner = self._inner
         if isinstance(inner, ssl.SSLSocket) and inner.pending():
             return True, False
         poller = select.poll()
@@ -117,8 +118,8 @@ class ExecSocket:
     def abort(self) -> None:
         """End the connection, so that its reader ends and closes it."""
         self.has_ended = True
-        with suppress(OSError, AttributeError):  # closed already
-            self._socket.sock.shutdown(SHUT_RDWR)
+        with suppress(OSError):  # closed already
+            self._inner.shutdown(SHUT_RDWR)
 
     def close(self) -> None:
         """Close the connection; the command sees the end of its input."""
