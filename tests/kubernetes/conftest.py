@@ -19,7 +19,7 @@ from tests.kubernetes.local_cluster import LocalCluster
 from tests.waiting import until
 from volbench.execute.kubernetes.cluster import Cluster, Manifest, open_cluster
 
-IMAGE = ("--image", NAME, "--image-pull-policy", "Never")
+IMAGE = ("--image", NAME, "--image-pull-policy", "Never", "--run-as-user", "0")
 SHORT = ("--set", "runtime=1s", "--set", "time_based=1", "--set", "size=8m", "--yes")
 _KINDS = ("Pod", "StatefulSet", "PersistentVolumeClaim", "ConfigMap", "Lease")
 _OWN_CONFIG = "kube-root-ca.crt"

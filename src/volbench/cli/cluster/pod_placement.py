@@ -124,7 +124,12 @@ def _on_pods(request: Request, spec: ClusterSpec) -> Request:
         profiles = tuple(
             profile.model_copy(update={"start": Start.SEQUENTIAL}) for profile in profiles
         )
-    return replace(request, allow_destroy=tuple(dict.fromkeys(consent)), profiles=profiles)
+    return replace(
+        request,
+        allow_destroy=tuple(dict.fromkeys(consent)),
+        allow_shared_folder=True,  # the volumes of a pod are its own, whatever their modes
+        profiles=profiles,
+    )
 
 
 def _say_reason(host: str, words: str) -> None:

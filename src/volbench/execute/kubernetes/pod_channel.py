@@ -20,6 +20,10 @@ from volbench.model.campaign.host import Pod
 _FEED = 'n=$1; shift; head -c "$n" | "$@"'
 """Run a command on the first bytes of standard input: their number, command."""
 
+_HOLD = 'exec 9>&2; exec "$@"'
+"""Run a command with standard error open until its end: containerd ends the input of a command
+whose standard output or standard error is closed."""
+
 _CONNECT_S = 20.0
 _PING_S = 30.0
 """Load balancers drop connections that are idle for a few minutes (Azure: 4)."""
@@ -79,6 +83,7 @@ class PodChannel:
             ConnectError: see `connection_lost`.
             TransportError: the pod or its container has ended.
         """
+        argv = ["sh", "-c", _HOLD, "sh", *argv]
         return PodStream(self._connect(argv, on_output, Countdown(limit), has_input=True), on_end)
 
     def close(self) -> None:
