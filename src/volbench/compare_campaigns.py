@@ -99,12 +99,13 @@ def compare_folders(folders: Sequence[Path], question: Question, *, where: str =
         raise InputError(
             "--base names a value of --between", hint="without --between the first folder is it"
         )
-    sides, findings = {}, {}
-    for name, folder in zip(_side_names(folders), folders, strict=True):
-        dataset = open_campaigns(folder)
-        sides[name] = select(dataset.facts(), where)
-        findings[name] = dataset.frame("findings")
-    return compare_sides(sides, findings, question)
+    opened = dict(zip(_side_names(folders), map(open_campaigns, folders), strict=True))
+    return compare_sides(
+        {name: select(dataset.facts(), where) for name, dataset in opened.items()},
+        {name: dataset.frame("findings") for name, dataset in opened.items()},
+        question,
+        bins=lambda name: opened[name].frame("histogram"),
+    )
 
 
 def _listed(names: str | Sequence[str]) -> tuple[str, ...]:

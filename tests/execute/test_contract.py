@@ -142,6 +142,18 @@ def test_a_missing_program_is_a_transport_error(machine: Machine) -> None:
     assert "command -v no-such-program" in caught.value.hint
 
 
+def test_a_program_runs_on_files_that_go_away(remote: Machine) -> None:
+    """Texts arrive unchanged in files, which are removed with the program, whatever its end."""
+    texts = ["it's $HOME\n", "", "two\nlines"]
+    script = 'pwd; for f; do wc -c <"$f"; done; cat -- "$@"; exit 4'
+    done = remote.executor.run_on_files(["sh", "-c", script, "sh"], texts)
+    folder, *lengths = done.stdout.split("\n")[:4]
+    assert done.exit_status == 4
+    assert list(map(int, lengths)) == [11, 0, 9]
+    assert done.stdout.endswith("".join(texts))
+    assert remote.executor.stat(folder) is None
+
+
 def test_a_missing_program_is_not_started(machine: Machine) -> None:
     """A program that is not there is an error at once, not a process that failed."""
     with pytest.raises(TransportError):

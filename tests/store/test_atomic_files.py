@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 
 from volbench.errors import ArchiveError, InputError
-from volbench.store.atomic_files import make_output_folder, write_atomic, write_output
+from volbench.store.atomic_files import (
+    make_output_folder,
+    remove_half_written,
+    replaced_file,
+    write_atomic,
+    write_output,
+)
 
 
 @pytest.fixture
@@ -72,3 +79,20 @@ def test_a_folder_below_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="file/below cannot be written"):
         make_output_folder(tmp_path / "file" / "below")
+
+
+def test_what_killed_processes_left_is_removed(tmp_path: Path) -> None:
+    """Files that a living process writes, and those of users, stay."""
+    folder = tmp_path / "runs" / "001"
+    folder.mkdir(parents=True)
+    child = os.fork()
+    if child == 0:
+        with replaced_file(folder / "device.log.zst"):
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    assert len(list(folder.iterdir())) == 1
+    (folder / ".notes.tmp").write_text("of the user")
+    with replaced_file(tmp_path / "table.parquet"):
+        remove_half_written(tmp_path)
+    left = {path.name for path in tmp_path.rglob("*") if path.is_file()}
+    assert left == {".notes.tmp", "table.parquet"}

@@ -109,7 +109,7 @@ class ShortCampaign:
         assert len(ends) == len(set(ends)) == len(self.states()), ends
 
     def check_clean(self, printed: str = "") -> None:
-        """Check that no process is left, and no file but those that volbench named.
+        """Check that no process is left, and no file but those that volbench named or stores.
 
         A scratch file that was made right before a kill is not recognised (see SECURITY.md): it is
         kept and named.
@@ -119,6 +119,8 @@ class ShortCampaign:
         words = printed.split()
         unnamed = [path for path in left if not path.is_dir() and not _is_named(path, words)]
         assert not unnamed, f"{unnamed} left, and not named in {printed}"
+        half_written = [path for path in self.out.rglob("*") if _is_half_written(path)]
+        assert not half_written, f"{half_written} left"
 
     def processes(self) -> list[str]:
         """Return the command lines of processes that have to do with the campaign."""
@@ -138,11 +140,15 @@ def _is_named(path: Path, words: list[str]) -> bool:
     return any(str(path).startswith(word.rstrip(",.;:")) for word in words if word[:1] == "/")
 
 
+def _is_half_written(path: Path) -> bool:
+    return path.name.startswith(".") and path.name.endswith(".tmp")
+
+
 def _digests(folder: Path) -> dict[str, str]:
     """Return the digest of the content of each file: logs are compressed when a campaign ends."""
     found = {}
     for path in folder.rglob("*"):
-        if path.is_file():
+        if path.is_file() and not _is_half_written(path):
             with open_log(path) as log:
                 content = log.read()
             name = str(path.relative_to(folder)).removesuffix(".zst")

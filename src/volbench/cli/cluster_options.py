@@ -130,6 +130,7 @@ _OPTIONS = (
     click.option(
         "--volume-mode",
         type=click.Choice(["Filesystem", "Block"], case_sensitive=False),
+        metavar="Filesystem|Block",
         default="Filesystem",
         show_default=True,
         help="Measure through a filesystem, or the raw block device.",
@@ -153,10 +154,16 @@ _OPTIONS = (
     ),
     _several("--node-selector", "node_selector", "LABEL=VALUE", "Only nodes with this label"),
     _several("--toleration", "tolerations", "KEY[=VALUE][:EFFECT]", "Also nodes with this taint"),
-    click.option("--image", default="", metavar="IMAGE", help="Container image with fio."),
+    click.option(
+        "--image",
+        default="",
+        metavar="IMAGE",
+        help="Container image with fio and a POSIX shell. Default: `image` in volbench.toml.",
+    ),
     click.option(
         "--image-pull-policy",
         type=click.Choice(["Always", "IfNotPresent", "Never"], case_sensitive=False),
+        metavar="Always|IfNotPresent|Never",
         default=None,
         help="When the image is pulled. Default: the cluster's rule.",
     ),

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Protocol
 
-from volbench.execute.protocol import ClockReading, SharedLocks
+from volbench.execute.protocol import ClockReading, Completed, SharedLocks
+
+
+class _Runner(Protocol):
+    """Host that runs programs."""
+
+    def run(self, argv: Sequence[str], *, timeout_s: float = 60.0) -> Completed:
+        """Run a program to completion."""
 
 
 class LocalBase:
@@ -14,6 +24,18 @@ class LocalBase:
 
     identity = ""
     shared_locks: SharedLocks | None = None
+
+    def run_on_files(self: _Runner, argv: Sequence[str], texts: Sequence[str]) -> Completed:
+        """Run a program on temporary files, which are removed when it ends.
+
+        Raises:
+            TransportError: the program is missing.
+        """
+        with tempfile.TemporaryDirectory(prefix="volbench-") as folder:
+            paths = [Path(folder, str(number)) for number in range(len(texts))]
+            for path, text in zip(paths, texts, strict=True):
+                path.write_text(text, encoding="utf-8")
+            return self.run([*argv, *map(str, paths)])
 
     def handle_of(self, stderr: str) -> str:
         """Return an empty handle: processes cannot be reattached."""
@@ -70,6 +92,9 @@ class LocalProcessBase:
         """Return None: the executor reads files without delay."""
         del path
         return None
+
+    def notify(self, wake: Callable[[], None]) -> None:
+        """Do nothing: the process is polled."""
 
     @property
     def lost(self) -> str:

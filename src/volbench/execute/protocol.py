@@ -150,6 +150,12 @@ class Process(Protocol):
     def wait(self, timeout_s: float) -> int | None:
         """Return the exit status, or None if the process still runs after `timeout_s`."""
 
+    def notify(self, wake: Callable[[], None]) -> None:
+        """Call `wake` once, when the process ends or a followed file changes.
+
+        A process without a handle is to be polled instead.
+        """
+
 
 class SharedLocks(Protocol):
     """Locks on devices that executors of several hosts share, such as pods of one node."""
@@ -183,6 +189,19 @@ class Executor(Protocol):
 
         Raises:
             TransportError: the program is missing, or was killed after `timeout_s`.
+        """
+
+    def run_on_files(self, argv: Sequence[str], texts: Sequence[str]) -> Completed:
+        """Run a program on temporary files, which are removed when it ends.
+
+        They are also removed if the controller is killed meanwhile.
+
+        Args:
+            argv: program and arguments; the paths of the files follow them.
+            texts: contents of the files, small and at least one.
+
+        Raises:
+            TransportError: the program is missing, or the files cannot be written.
         """
 
     def start(

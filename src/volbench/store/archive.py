@@ -15,7 +15,12 @@ from volbench.errors import ArchiveError
 from volbench.model.base import Frozen
 from volbench.model.campaign.planned_run import Campaign
 from volbench.model.results.provenance import HostFacts, VolumeFacts
-from volbench.store.atomic_files import sync_folder, unwritable, write_atomic
+from volbench.store.atomic_files import (
+    remove_half_written,
+    sync_folder,
+    unwritable,
+    write_atomic,
+)
 from volbench.store.layout import Layout, RunFolder
 from volbench.store.small_files import first_error, parse_json
 
@@ -187,10 +192,11 @@ def attempts_before(folder: RunFolder) -> int:
 def hold_campaign(layout: Layout) -> Iterator[None]:
     """Hold the exclusive lock of a campaign, so that only one controller runs it.
 
-    The kernel releases the lock when the process exits or crashes.
+    The kernel releases the lock when the process exits or crashes. What a killed process had half
+    written is removed.
 
     Raises:
-        ArchiveError: another process holds the lock.
+        ArchiveError: another process holds the lock, or the folder cannot be written.
     """
     try:
         descriptor = os.open(layout.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -205,6 +211,10 @@ def hold_campaign(layout: Layout) -> Iterator[None]:
                 hint="wait until it has ended",
                 context={"path": str(layout.root)},
             ) from error
+        try:
+            remove_half_written(layout.root)
+        except OSError as error:
+            raise unwritable(layout.root, error) from error
         yield
     finally:
         os.close(descriptor)

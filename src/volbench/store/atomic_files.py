@@ -46,6 +46,18 @@ def replaced_file(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
         sync_folder(path.parent)
 
 
+def remove_half_written(folder: Path) -> None:
+    """Remove the temporary files of killed processes from a folder and its subfolders.
+
+    Raises:
+        OSError: one cannot be removed.
+    """
+    for path in folder.rglob(".*.tmp"):
+        process = path.name.split(".")[-2]
+        if process.isdecimal() and not Path("/proc", process).exists():
+            path.unlink(missing_ok=True)
+
+
 def write_output(path: Path, content: bytes) -> None:
     """Write a file that the user named; a pipe or device, such as /dev/stdout, is written to.
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from volbench.errors import ArchiveError
+from volbench.store.atomic_files import replaced_file
 from volbench.store.layout import COMPRESSED, UNCHECKED
 
 if TYPE_CHECKING:
@@ -39,15 +40,16 @@ def compress(path: Path) -> Path:
     import pyarrow as pa  # noqa: PLC0415 - slow to import, and not needed before a run has ended
 
     target = path.with_name(path.name + COMPRESSED)
-    temporary = path.with_name(f".{target.name}.tmp")
     try:
-        with path.open("rb") as source, pa.CompressedOutputStream(str(temporary), "zstd") as sink:
+        with (
+            path.open("rb") as source,
+            replaced_file(target, durable=False) as file,
+            pa.CompressedOutputStream(file, "zstd") as sink,
+        ):
             while chunk := source.read(_CHUNK_BYTES):
                 sink.write(chunk)
-        temporary.replace(target)
         path.unlink()
     except (OSError, pa.ArrowException) as error:
-        temporary.unlink(missing_ok=True)
         raise ArchiveError(
             f"{path} cannot be compressed: {error}",
             hint="check free space; the uncompressed file is kept",

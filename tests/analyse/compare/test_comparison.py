@@ -267,6 +267,48 @@ def test_clients_of_one_volume_are_one_repeat() -> None:
     assert added.tolist() == pytest.approx([400] * 5, rel=0.03)
 
 
+def clients_of(count: int) -> pd.DataFrame:
+    """Return five repeats of a step of clients, each with its own p99, mean and maximum."""
+    parts = []
+    for place in range(count):
+        part = rows_of(100, noise=0.0, clients=count, total_ios=1000 * (place + 1))
+        part[STEP] = [f"{repeat}/1" for repeat in part["repeat"]]
+        part["run"] += f"-c{place}"
+        part["lat_p99_s"] = part["lat_max_s"] = part["lat_mean_s"] = 0.001 * 10**place
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True)
+
+
+def bins_of(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return all latencies of each row in one bin."""
+    kept = rows[["run", "group", "direction"]]
+    return kept.assign(latency="lat", bin_s=rows["lat_p99_s"], count=rows["total_ios"])
+
+
+@pytest.mark.parametrize(
+    ("metric", "value"), [("p50", 0.01), ("p99", 0.01), ("max", 0.01), ("lat_mean", 0.007)]
+)
+def test_latencies_of_clients_are_those_of_all_their_ios(metric: str, value: float) -> None:
+    """Of two clients the p99 comes from the added bins, never from their two percentiles."""
+    rows = clients_of(2).assign(lat_p50_s=0.5)
+    question = Question(metrics=(metric,))
+    sides = {"old": rows, "new": rows.copy()}
+    entry = only(
+        compare(sides, dict.fromkeys(sides, no_findings()), question, bins=lambda _: bins_of(rows))
+    )
+    (merged,) = entry.base_group.by_volume.values()
+    assert merged.tolist() == pytest.approx([value] * 5)
+
+
+def test_percentiles_of_clients_without_bins_are_left_out() -> None:
+    """Nothing stands in for the p99 of several clients, and the comparison says so."""
+    both, single = clients_of(2), rows_of(100, job="alone")
+    rows = pd.concat([both, single], ignore_index=True)
+    found = compared(rows, rows.copy(), metrics=("p99",))
+    assert {entry.label for entry in found.rows} == {"alone"}
+    assert any("10 of 20 repeats of several clients" in remark for remark in found.remarks)
+
+
 def test_a_regression_is_shown_ruled_out_or_undecided() -> None:
     """Only an interval beyond the tolerance shows one; only one within it rules it out."""
     cases = {

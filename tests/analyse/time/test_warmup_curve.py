@@ -137,9 +137,17 @@ def rows_of(run: str, phase: str, **more: object) -> dict[str, object]:
 
 
 def series_of(run: str, t_s: Floats, iops: Floats) -> pd.DataFrame:
-    """Return rows of the series frame."""
+    """Return rows of the series frame, of a section with one job."""
     return pd.DataFrame(
-        {"run": run, "direction": "write", "t_s": t_s, "iops": iops, "lat_mean_s": 8 / iops}
+        {
+            "run": run,
+            "group": run,
+            "direction": "write",
+            "t_s": t_s,
+            "iops": iops,
+            "lat_mean_s": 8 / iops,
+            "jobs_running": 1,
+        }
     )
 
 
@@ -168,6 +176,20 @@ def test_second_pass_gives_the_warm_level() -> None:
     assert curve.at_limit
     assert curve.to_steady_s is not None
     assert curve.bytes_per_s == pytest.approx((64 << 20) / curve.to_steady_s)
+
+
+def test_intervals_without_all_jobs_are_left_out() -> None:
+    """A job that starts later or ends earlier is no climb and no fall, and the count is kept."""
+    t_s = np.arange(1.0, 61.0)
+    summary = pd.DataFrame([rows_of(run, "measured", numjobs=2) for run in ("first", "second")])
+    uneven = series_of("first", t_s, np.where((t_s > 3) & (t_s < 50), 500.0, 250.0))
+    uneven["jobs_running"] = np.where(uneven["iops"] > 250, 2, 1)
+    late = series_of("second", t_s, np.full(60, 250.0)).assign(group="a")
+    even = pd.concat([late, late[late["t_s"] > 2].assign(group="b")])
+    (curve,) = curves(summary, pd.concat([uneven, even]))
+    assert (curve.cold_iops, curve.plateau_iops, curve.warm_iops) == pytest.approx([500.0] * 3)
+    assert curve.second is not None
+    assert (curve.first.left_out, curve.second.left_out) == (14, 2)
 
 
 def test_volume_that_was_filled_has_no_curve() -> None:
@@ -204,7 +226,7 @@ def test_fill_adds_up_its_extents() -> None:
 def test_campaign_without_a_series_has_no_curve() -> None:
     """Without intervals there is nothing to read."""
     summary = pd.DataFrame([rows_of("first", "measured")])
-    empty = pd.DataFrame(columns=["run", "direction", "t_s", "iops", "lat_mean_s"])
+    empty = series_of("first", np.arange(1.0), np.ones(1)).iloc[:0]
     assert curves(summary, empty) == ()
 
 

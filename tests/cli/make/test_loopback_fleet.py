@@ -16,6 +16,7 @@ from tests.execute.loopback import LoopbackChannel, LoopbackStream
 from tests.loopback_fleet import LoopbackFleet, loopback_fleet
 from volbench.engine.hosts.device_lock import join_filesystems, leave_filesystems
 from volbench.errors import RefusedError
+from volbench.execute import connect
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Executor
 from volbench.execute.shell.channel import OnEnd, Sink, TimeLimit
@@ -76,6 +77,28 @@ def test_campaign_on_two_hosts(fleet: LoopbackFleet) -> None:
     assert {line["host"] for line in lines if line["event"] == "run-ended"} == set(fleet.names)
     assert [row["host"] for row in lines[-1]["runs"]] == list(fleet.names)
     assert not (out / "failed-hosts.txt").exists()
+    with mock.patch.object(connect, "_ssh", side_effect=AssertionError("a host was contacted")):
+        again = call("resume", out)
+    assert again.returncode == 0, again.stderr
+    assert "nothing to resume" in again.stderr
+    assert all(name in again.stdout for name in fleet.names)
+
+
+def test_complete_campaign_that_holds_files_is_cleaned_up(fleet: LoopbackFleet) -> None:
+    """A controller that was killed right after the last run has left locks and files."""
+    out = fleet.folder / "out"
+    done = call("run", fleet.profile(), "--inventory", fleet.inventory, "-o", out)
+    assert done.returncode == 0, done.stderr
+    journal = out / "journal.jsonl"
+    lines = journal.read_text().splitlines(keepends=True)
+    kept = [line for line in lines if '"released"' not in line]
+    assert lines[-2:] == lines[len(kept) :]
+    journal.write_text("".join(kept))
+    fleet.work("vm1").mkdir()
+    again = call("resume", out)
+    assert again.returncode == 0, again.stderr
+    assert journal.read_text().count('"released"') == 2
+    assert not fleet.work("vm1").exists()
 
 
 class _NoWrites(LoopbackChannel):

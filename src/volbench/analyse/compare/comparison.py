@@ -6,17 +6,18 @@ A cell is a job and direction, apart by whatever else was asked for. Repeats are
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any
 
 import pandas as pd
 
 from volbench.analyse.compare.comparability import WarningCounts, check_comparable, without_invalid
 from volbench.analyse.compare.comparison_groups import (
-    ADDED,
     groups_of,
     lay_out_cells,
+    repeats_of,
     sides_between,
 )
 from volbench.analyse.compare.comparison_result import Compared
@@ -74,8 +75,20 @@ class Comparison:
     confidence: float
 
 
+_UNMERGED = (
+    "{}: {} of {} repeats of several clients left out: without latency bins of all clients theirs"
+    " is unknown"
+)
+Bins = Callable[[str], pd.DataFrame]
+"""Returns the latency bins (the histogram frame) of a side."""
+
+
 def compare(
-    sides: Mapping[str, pd.DataFrame], findings: Mapping[str, pd.DataFrame], question: Question
+    sides: Mapping[str, pd.DataFrame],
+    findings: Mapping[str, pd.DataFrame],
+    question: Question,
+    *,
+    bins: Bins | None = None,
 ) -> Comparison:
     """Compare candidates with a base.
 
@@ -85,6 +98,7 @@ def compare(
             together.
         findings: for each of them, its findings.
         question: the comparison to make.
+        bins: from which percentiles of several clients are merged; without it they are left out.
 
     Raises:
         InputError: a column, a metric or a fact does not exist.
@@ -132,19 +146,25 @@ def compare(
     measures = [_latency_kind(measure, rows) for measure in measures]
     remarks += steadiness_remarks(rows, [measure.column for measure in measures])
     remarks += [remark for measure in measures for remark in _unreported(measure, rows)]
-    found = list(_compared(rows, measures, by, base, warnings))
+    merged = cache(partial(_bins_of, tuple(sides), bins))
+    repeats = [_repeats(rows, measure, merged) for measure in measures]
+    remarks += [
+        remark for pair in zip(measures, repeats, strict=True) for remark in _unmerged(*pair)
+    ]
+    groups = [groups_of(part) for part in repeats]
+    found = list(_compared(rows, measures, groups, by, base, warnings))
     return _judged(found, question, remarks)
 
 
 def _compared(
     rows: pd.DataFrame,
     measures: Sequence[Measure],
+    groups: Sequence[Mapping[tuple[str, str], Group]],
     by: Sequence[str],
     base: str,
     findings: pd.DataFrame,
 ) -> Iterator[Compared]:
     """Yield a comparison of each cell, metric and candidate, not yet judged together."""
-    groups = [_groups(rows, measure) for measure in measures]
     warnings = WarningCounts(findings)
     candidates = [side for side in dict.fromkeys(rows["side"]) if side != base]
     columns = ["side", "run", "label", "direction", "rw", *(f"by_{name}" for name in by)]
@@ -172,12 +192,31 @@ def _compared(
                     )
 
 
-def _groups(rows: pd.DataFrame, measure: Measure) -> Mapping[tuple[str, str], Group]:
-    """Return the repeats of each cell and side; fsync and its kin report total latency only."""
+def _bins_of(sides: Collection[str], bins: Bins | None) -> pd.DataFrame | None:
+    """Return the latency bins of all sides, runs named as in `compare`."""
+    if bins is None:
+        return None
+    parts = [(name, bins(name)) for name in sides]
+    return pd.concat(
+        [part.assign(run=name + "\n" + part["run"].astype(str)) for name, part in parts],
+        ignore_index=True,
+    )
+
+
+def _repeats(
+    rows: pd.DataFrame, measure: Measure, bins: Callable[[], pd.DataFrame | None]
+) -> pd.DataFrame:
+    """Return a value for each repeat; fsync and its kin report total latency only."""
     values = rows[measure.column]
     if measure.column.startswith("clat_"):
         values = values.where(rows["direction"] != "sync", rows[measure.column[1:]])
-    return groups_of(rows, values, is_rate=measure.column in ADDED)
+    return repeats_of(rows, values, column=measure.column, bins=bins)
+
+
+def _unmerged(measure: Measure, repeats: pd.DataFrame) -> list[str]:
+    """Return how many repeats of several clients have no value of a metric, in one sentence."""
+    lost = int(repeats["value"].isna().sum())
+    return [_UNMERGED.format(measure.name, lost, len(repeats))] if lost else []
 
 
 def _latency_kind(measure: Measure, rows: pd.DataFrame) -> Measure:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pandas as pd
 
 from volbench.analyse.compare.comparability import value_text, values_of
 from volbench.analyse.compare.repeat_statistics import Group
+from volbench.analyse.frames.repeats import merged_percentiles
 from volbench.analyse.frames.run_facts import STEP, VOLUME_KEY
 from volbench.analyse.price.steady_performance import STEADY
 from volbench.errors import ComparisonError, InputError
-from volbench.model.frames.columns import LABEL_PREFIX
+from volbench.model.frames.columns import LABEL_PREFIX, PERCENTILES
 
 _WORKLOAD = ("rw", "block_bytes", "iodepth", "numjobs", "direct", "ioengine", "size_bytes")
 """What distinguishes workloads whose jobs are named after what is compared."""
@@ -20,6 +21,10 @@ _NUMBERS = re.compile(r"(\d+)", re.ASCII)
 _SHOWN = 5
 ADDED = ("iops", "bw_bytes_per_s", *STEADY)
 """Columns that are summed over the clients of a volume."""
+_LATENCIES = ("lat_", "clat_", "slat_")
+_CPU = ("cpu_usr", "cpu_sys")
+_REPEAT = ["cell", "side", "origin", "campaign", STEP, VOLUME_KEY]
+"""What is equal in all rows of a repeat."""
 
 
 def sides_between(rows: pd.DataFrame, column: str, *, base: str) -> tuple[pd.DataFrame, str]:
@@ -160,24 +165,79 @@ def _order(value: object) -> list[tuple[int, float, str]]:
     return [(0, float(part), "") if part.isdecimal() else (1, 0.0, part) for part in parts if part]
 
 
-def groups_of(
-    rows: pd.DataFrame, values: pd.Series[float], *, is_rate: bool
-) -> dict[tuple[str, str], Group]:
-    """Return the repeats of each cell and side, clients of one repeat taken together.
+def repeats_of(
+    rows: pd.DataFrame,
+    values: pd.Series[float],
+    *,
+    column: str,
+    bins: Callable[[], pd.DataFrame | None],
+) -> pd.DataFrame:
+    """Return one value for each repeat; clients that ran at one time are one repeat.
+
+    Rates of clients are summed. Of latencies, the mean is that of all I/Os, the percentiles are
+    those of their added bins, and minimum and maximum are those of all; CPU time is the mean of
+    the clients. Other statistics of several clients are left out, as are percentiles without bins.
+
+    Args:
+        rows: with ``cell``, ``side``, `VOLUME_KEY`, `STEP` and what identifies a run's result.
+        values: the number that is wanted, of each row; rows without it are left out.
+        column: of the summary, from which the values are.
+        bins: returns the latency bins of all rows, or None; called where several are merged.
+
+    Returns:
+        ``cell``, ``side``, ``origin``, ``campaign``, `STEP`, `VOLUME_KEY`, ``clients`` (rows of
+        the repeat) and ``value``, NaN where it is left out.
+    """
+    known = rows.assign(value=values.astype(float)).dropna(subset=["value"])
+    grouped = known.groupby(_REPEAT, sort=False, dropna=False)
+    known = known.assign(_thing=grouped.ngroup())
+    repeats = grouped.size().rename("clients").reset_index()
+    repeats["value"] = _of_all_clients(known, column, bins).reindex(range(len(repeats))).to_numpy()
+    return repeats
+
+
+def _of_all_clients(
+    known: pd.DataFrame, column: str, bins: Callable[[], pd.DataFrame | None]
+) -> pd.Series[float]:
+    """Return the value of each ``_thing``; none where several values give no value for all."""
+    values = known.groupby("_thing")["value"]
+    if column in ADDED:
+        return values.sum()
+    if column in _CPU:
+        return values.mean()
+    single = values.first().where(values.size().eq(1))
+    if single.notna().all() or not column.startswith(_LATENCIES):
+        return single
+    return single.fillna(_latency_of_all(known, column, bins))
+
+
+def _latency_of_all(
+    known: pd.DataFrame, column: str, bins: Callable[[], pd.DataFrame | None]
+) -> pd.Series[float]:
+    """Return a statistic of the latency of all I/Os of each ``_thing``, where it is known."""
+    kind, _, statistic = column.removesuffix("_s").partition("_")
+    things = known["_thing"]
+    if statistic in {"min", "max"}:
+        return known.groupby("_thing")["value"].agg(statistic)
+    if statistic == "mean":
+        ios = known["total_ios"].astype(float)
+        return (known["value"] * ios).groupby(things).sum(min_count=1) / ios.groupby(things).sum()
+    if statistic in PERCENTILES:
+        return merged_percentiles(known, bins(), kind=kind, names=[statistic])[statistic]
+    return pd.Series(dtype=float)
+
+
+def groups_of(repeats: pd.DataFrame) -> dict[tuple[str, str], Group]:
+    """Return the repeats of each cell and side.
 
     Clients that used one volume at the same time are not repeats of each other: they share the
     volume and the time. A volume that was measured in several campaigns counts as one in each:
     repeats of one campaign share its day.
 
     Args:
-        rows: with ``cell``, ``side``, `VOLUME_KEY` and `STEP`.
-        values: the number that is wanted, of each row; rows without it are left out.
-        is_rate: the values of clients are summed; else their median is taken.
+        repeats: as `repeats_of` returns them; those without a value are left out.
     """
-    keys = ["cell", "side", "origin", "campaign", STEP, VOLUME_KEY]
-    known = rows[keys].assign(value=values.astype(float)).dropna(subset=["value"])
-    grouped = known.groupby(keys, sort=False, dropna=False)["value"]
-    repeats = (grouped.sum() if is_rate else grouped.median()).reset_index()
+    repeats = repeats.dropna(subset=["value"]).reset_index(drop=True)
     own = ["cell", "side"]
     places = repeats.drop_duplicates([*own, "campaign", VOLUME_KEY])
     several = pd.MultiIndex.from_frame(places[places.duplicated([*own, VOLUME_KEY])][own])

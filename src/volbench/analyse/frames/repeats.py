@@ -69,7 +69,8 @@ def pool(
         pooled[column] = pooled[f"{column}_high"] if column == "max" else groups[column].median()
     named = [column for column in columns if column in PERCENTILES]
     if named:
-        merged = _merged(floats.assign(_thing=groups.ngroup()), histogram, kind, named)
+        things = floats.assign(_thing=groups.ngroup())
+        merged = merged_percentiles(things, histogram, kind=kind, names=named)
         several = groups.size().gt(1).to_numpy()
         for column in named:
             values = merged[column].reindex(range(len(pooled))).to_numpy(dtype=float)
@@ -77,10 +78,21 @@ def pool(
     return pooled
 
 
-def _merged(
-    rows: pd.DataFrame, histogram: pd.DataFrame | None, kind: str, names: Sequence[str]
+def merged_percentiles(
+    rows: pd.DataFrame, histogram: pd.DataFrame | None, *, kind: str, names: Sequence[str]
 ) -> pd.DataFrame:
-    """Return percentiles of the added bins of each ``_thing`` whose rows all have bins."""
+    """Return the percentiles of all I/Os of several rows together, from their added bins.
+
+    Args:
+        rows: with ``run``, ``group``, ``direction`` and ``_thing``, a number for each set of rows.
+        histogram: latency bins of the runs; None for none.
+        kind: of the latency, ``lat``, ``clat`` or ``slat``; fsync and its kin have ``lat`` only.
+        names: percentiles as in `PERCENTILES`.
+
+    Returns:
+        A column of seconds for each name, indexed by ``_thing``: sets of several rows that all
+        have bins.
+    """
     things: dict[int, dict[str, float]] = {}
     if histogram is not None and len(histogram):
         several = rows[rows["_thing"].duplicated(keep=False)]

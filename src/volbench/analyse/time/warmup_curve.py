@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from volbench.analyse.bottleneck.cause import Cause
+from volbench.analyse.frames.observed import is_partial
 
 Floats = npt.NDArray[np.float64]
 
@@ -27,6 +28,8 @@ _CLIMB = 0.15
 _NO_PENALTY = 0.1
 """Penalty below which fresh blocks cost nothing worth a word."""
 _LEAST_POINTS = 6
+_GAP = 1.5
+"""Distance of two intervals, over the usual one, from which others are missing between them."""
 _LEAST_IOS = 8
 """I/Os that a point of the start must have, so that one late I/O does not bend it."""
 
@@ -40,12 +43,14 @@ class Pass:
         t_s: end of each interval, since its I/O began.
         iops: of each interval.
         lat_s: mean latency of each interval; NaN for none.
+        left_out: intervals without a rate, because not all of its parallel jobs ran through them.
     """
 
     run: str
     t_s: Floats
     iops: Floats
     lat_s: Floats
+    left_out: int = 0
 
 
 @dataclass(frozen=True)
@@ -225,16 +230,19 @@ def _passes(rows: pd.DataFrame, series: pd.DataFrame) -> tuple[Pass | None, Pass
 
 
 def _pass_of(series: pd.DataFrame, *, run: str, direction: str) -> Pass:
-    """Return one run's series, its sections added up."""
+    """Return one run's series, its sections added up, while all of its jobs ran."""
     mine = series[(series["run"] == run) & (series["direction"] == direction)]
     mine = mine.dropna(subset=["iops"])
-    groups = mine.assign(time=mine["lat_mean_s"] * mine["iops"]).groupby("t_s")
+    whole = mine[~is_partial(mine)]
+    groups = whole.assign(time=whole["lat_mean_s"] * whole["iops"]).groupby("t_s")
     added = groups[["iops", "time"]].sum(min_count=1)
+    added = added[groups.size() == mine["group"].nunique(dropna=False)]
     iops = added["iops"].to_numpy(dtype=float)
     time_s = added["time"].to_numpy(dtype=float)
     busy = iops > 0
     lat_s = np.divide(time_s, iops, out=np.full(len(iops), np.nan), where=busy)
-    return Pass(run, added.index.to_numpy(dtype=float), iops, lat_s)
+    left_out = mine["t_s"].nunique() - len(added)
+    return Pass(run, added.index.to_numpy(dtype=float), iops, lat_s, left_out)
 
 
 def _curve(
@@ -304,16 +312,24 @@ def cold_level(t_s: Floats, iops: Floats, *, plateau: float) -> float:
 
 def _time_of_each(t_s: Floats, iops: Floats) -> tuple[Floats, Floats]:
     """Return, for stretches of enough I/Os, the I/Os done by their middle and seconds per I/O."""
-    widths = np.diff(t_s, prepend=0.0)
+    widths_s = _widths_s(t_s)
     done, each_s = [], []
     total = ios = seconds = 0.0
-    for width, count in zip(widths, iops * widths, strict=True):
+    for width, count in zip(widths_s, iops * widths_s, strict=True):
         ios, seconds = ios + count, seconds + width
         if ios >= _LEAST_IOS:
             done.append(total + ios / 2)
             each_s.append(seconds / ios)
             total, ios, seconds = total + ios, 0.0, 0.0
     return np.array(done), np.array(each_s)
+
+
+def _widths_s(t_s: Floats) -> Floats:
+    """Return the lengths of intervals, of which some may have been left out."""
+    steps_s = np.diff(t_s, prepend=0.0)
+    usual_s = float(np.median(steps_s)) if len(steps_s) else 0.0
+    found: Floats = np.where(steps_s > _GAP * usual_s, usual_s, steps_s)
+    return found
 
 
 def time_to_level(t_s: Floats, iops: Floats, *, level: float) -> float | None:
@@ -330,7 +346,7 @@ def time_to_level(t_s: Floats, iops: Floats, *, level: float) -> float | None:
     from scipy.optimize import isotonic_regression  # noqa: PLC0415 - slow to import
 
     fitted = isotonic_regression(iops).x
-    middles = t_s - np.diff(t_s, prepend=0.0) / 2
+    middles = t_s - _widths_s(t_s) / 2
     index = int(np.argmax(fitted >= level))
     if fitted[index] < level:
         return None

@@ -35,6 +35,8 @@ from volbench.errors import InputError
 if TYPE_CHECKING:
     from volbench.execute.connect import HostKeyPolicy
     from volbench.model.campaign.planned_run import Campaign
+    from volbench.store.journal import History
+    from volbench.store.layout import Layout
 
 
 @click.command("resume")
@@ -107,7 +109,7 @@ def command(
 
     layout, archive, seal = read_own_campaign(campaign)
     plan = with_policy(archive.campaign, policy)
-    states = read_history(layout.journal).states
+    history = read_history(layout.journal)
     settings = Settings(
         grace_s=grace_s,
         keep_files=keep_files,
@@ -115,15 +117,17 @@ def command(
         ready_timeout_s=ready_timeout_s,
         redo_steps=_parse_steps(redo_steps, plan),
     )
-    hosts = hosts_to_reach(plan, states, named_limits(limits, campaign))
+    hosts = hosts_to_reach(plan, history.states, named_limits(limits, campaign))
     left = [
         run
         for run in plan.runs
-        if is_left(states.get(run.id, RunState.PLANNED), retry_failed=retry_failed)
+        if is_left(history.states.get(run.id, RunState.PLANNED), retry_failed=retry_failed)
     ]
     if not (left or redo_steps):
         click.echo(f"nothing to resume: no run of {campaign} is left to do", err=True)
-        if plan.hosts and not (hosts and hosts[0].pod is None):  # pods are removed at the end
+        hosts = tuple(host for host in hosts if host.name in history.in_use)
+        if not hosts and (plan.hosts or not history.in_use):
+            _show_end(layout, plan, history, shown)
             return
     with (
         reported_errors(shown),
@@ -146,6 +150,20 @@ def command(
             execute(reached.hosts, layout, plan, settings=settings, shown=shown, metrics=metrics)
         if not may_go_on:
             reached.raise_absent(plan, read_history(layout.journal).states)
+
+
+def _show_end(layout: Layout, plan: Campaign, history: History, shown: TableOutput) -> None:
+    """Print the results of a campaign that holds nothing on its hosts; no host is contacted.
+
+    Raises:
+        CampaignError: some of its runs failed.
+    """
+    from volbench.cli.make.execution import reported_errors, show_results
+    from volbench.engine.campaign.campaign_engine import check_finished, outcome_of
+
+    with reported_errors(shown):
+        show_results(layout, shown)
+        check_finished(outcome_of(plan, history.states), layout.root, total=len(plan.runs))
 
 
 def _parse_steps(texts: Sequence[str], campaign: Campaign) -> frozenset[int]:

@@ -1,1 +1,1 @@
-"""Verbs on Kubernetes clusters."""
+"""Verbs on Kubernetes clusters: manifests, access rights, storage classes."""

@@ -76,6 +76,7 @@ def multi_campaign_content(dataset: Dataset) -> MultiCampaignContent:
             {name: own.facts() for name, own in single.items()},
             {name: own.frame("findings") for name, own in single.items()},
             Question(),
+            bins=lambda name: single[name].frame("histogram"),
         )
     except ComparisonError as error:
         reason = f"No verdicts: {error.message}." + f" Hint: {error.hint}." * bool(error.hint)

@@ -71,17 +71,16 @@ class Attendance:
         self._has_ended = False
         self._lock = Lock()
 
-    @contextmanager
-    def of(self, worker: _Client) -> Iterator[None]:
-        """Count a client as working inside the block."""
+    def enter(self, worker: _Client) -> None:
+        """Count a client as working."""
         with self._lock:
             self._working.append(worker)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._working.remove(worker)
-                self._has_ended = True
+
+    def leave(self, worker: _Client) -> None:
+        """Record that a client has ended."""
+        with self._lock:
+            self._working.remove(worker)
+            self._has_ended = True
 
     @property
     def is_over(self) -> bool:

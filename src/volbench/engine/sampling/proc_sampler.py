@@ -48,8 +48,36 @@ def _listed(path: str) -> list[str]:
         return []
 
 
+def _is_here(pid: str) -> bool | None:
+    """Return whether a process works in the current directory; None where that is not allowed."""
+    try:
+        place = os.stat("/proc/" + pid + "/cwd")  # noqa: PTH116 - pathlib loads slowly
+    except PermissionError:
+        return None
+    except OSError:
+        return False  # it ended
+    here = os.stat(".")  # noqa: PTH116 - same
+    return (place.st_dev, place.st_ino) == (here.st_dev, here.st_ino)
+
+
+def _own(pids: list[str]) -> list[str]:
+    """Return the processes of this run: those that work in its directory, as the sampler does.
+
+    The directory of a tool that sudo started cannot be read. Such a tool counts if it is the only
+    one on the host, with its children.
+    """
+    places = {pid: _is_here(pid) for pid in pids}
+    own = [pid for pid, here in places.items() if here]
+    hidden = [pid for pid, here in places.items() if here is None]
+    if own or not hidden:
+        return own
+    stats = (_read("/proc/" + pid + "/stat").decode() for pid in hidden)
+    parents = [stat.rpartition(")")[2].split()[1] for stat in stats if stat]
+    return hidden if sum(parent not in hidden for parent in parents) == 1 else []
+
+
 class _Tool:
-    """Processes of the measured tool; new ones are found as children, or every few samples."""
+    """Processes of this run's tool; new ones are found as children, or every few samples."""
 
     def __init__(self) -> None:
         self._pids: list[str] = []
@@ -59,7 +87,7 @@ class _Tool:
         """Return a line with the number of tasks, and their time on a CPU and waiting for one."""
         if not self._pids or self._turns % _RESCAN == 0:
             names = ((pid, _read("/proc/" + pid + "/comm").strip()) for pid in _listed("/proc"))
-            self._pids = [pid for pid, name in names if name in _TOOLS]
+            self._pids = _own([pid for pid, name in names if name in _TOOLS])
         self._turns += 1
         for pid in list(self._pids):
             children = _read("/proc/" + pid + "/task/" + pid + "/children").decode().split()

@@ -47,14 +47,37 @@ take() {
     echo .
 }
 
+only_tool() {
+    # Takes tools whose directory cannot be read, as those started by sudo, if it is one tool.
+    roots=0
+    for pid in $hidden; do
+        read -r stat <"/proc/$pid/stat" || continue
+        stat=${stat##*) }
+        set -- $stat
+        case " $hidden " in *" $2 "*) ;; *) roots=$((roots + 1)) ;; esac
+    done
+    [ "$roots" != 1 ] || pids=$hidden
+}
+
 waits() {
-    # Prints the number of tasks of fio and dd, and their time on a CPU and waiting for one.
+    # Prints the number of tasks of this run's fio or dd, and their time on a CPU and waiting for
+    # one. Only this run works in the current directory.
     if [ -z "$pids" ] || [ "$turn" -ge 10 ]; then
-        pids= turn=0
+        pids= hidden= turn=0
         for path in /proc/[0-9]*/comm; do
             read -r name <"$path" || continue
-            case $name in fio | dd) path=${path%/comm} pids="$pids ${path#/proc/}" ;; esac
+            path=${path%/comm}
+            case $name in
+            fio | dd)
+                if [ "$path/cwd" -ef . ]; then
+                    pids="$pids ${path#/proc/}"
+                elif [ -d "$path" ] && [ ! -e "$path/cwd" ]; then
+                    hidden="$hidden ${path#/proc/}"
+                fi
+                ;;
+            esac
         done
+        [ -n "$pids" ] || only_tool
     fi
     turn=$((turn + 1))
     for pid in $pids; do

@@ -155,7 +155,7 @@ class ClusterSpec:
             raise InputError(
                 f"{self.image!r} is not the name of an image" if self.image else "no image given",
                 hint="build the Containerfile, push it to your registry, and name it: --image "
-                "registry.example.com/volbench-fio:1",
+                "registry.example.com/volbench-fio:1, or image = ... in volbench.toml",
             )
         for name in self.storage_classes:
             _require(_SUBDOMAIN, name, what="storage class", longest=_MAX_SUBDOMAIN)

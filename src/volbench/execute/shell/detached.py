@@ -10,7 +10,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Protocol
@@ -131,6 +131,7 @@ class DetachedProcess:
         self._refused: VolbenchError | None = None
         self._pid = 0
         self._has_news = False
+        self._wake: Callable[[], None] | None = None
 
     @property
     def lost(self) -> str:
@@ -203,6 +204,15 @@ class DetachedProcess:
         self._has_news = False
         return self._state.status
 
+    def notify(self, wake: Callable[[], None]) -> None:
+        """Call `wake` once, when the program ends or a followed file changes."""
+        with self._changed:
+            is_due = self._has_news or self._state.status is not None
+            self._has_news = False
+            self._wake = None if is_due else wake
+        if is_due:
+            wake()
+
     def watch(self) -> None:
         """Subscribe, or again after a broken session; a temporarily unreachable host is retried.
 
@@ -237,6 +247,13 @@ class DetachedProcess:
             self._state.take(frame)
             self._has_news = self._has_news or frame.kind == "f"
             self._changed.notify_all()
+            wake = self._wake
+            if wake is not None and (self._has_news or self._state.status is not None):
+                self._has_news, self._wake = False, None
+            else:
+                wake = None
+        if wake is not None:
+            wake()
 
     def _lose(self, error: VolbenchError) -> None:
         """Note that the session has ended; the program continues."""

@@ -31,6 +31,14 @@ RUN = (
 )
 """Run a program: timeout in s, timeout signal, sudo or empty, input or empty, program."""
 
+RUN_ON_FILES = (
+    'd=$(mktemp -d 2>/dev/null) || d=$(mktemp -d ./.volbench.XXXXXX) && d=$(cd "$d" && pwd -P) || '
+    f"exit {REFUSED}; trap 'rm -rf -- \"$d\"' EXIT; trap 'exit {REFUSED}' HUP INT PIPE TERM; "
+    'cd "$d"; c=$1; shift; i=0; while [ "$i" -lt "$c" ]; do printf %s "$1" >"$i" || '
+    f"exit {REFUSED}; shift; i=$((i + 1)); done; {RUN}"
+)
+"""Run a program in a temporary folder: number of files, their texts, and the arguments of `RUN`."""
+
 WHICH = f'{_FIND}find "$1"'
 READ = f'[ -f "$1" ] && [ -r "$1" ] || exit {REFUSED}; cat -- "$1"; exit $?'
 LIST = (

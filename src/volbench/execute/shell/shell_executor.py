@@ -23,6 +23,7 @@ from volbench.execute.shell.remote_script import ScriptAnswer, ScriptCall
 from volbench.execute.shell.retry import Patience, retry
 from volbench.execute.shell.shell_files import ShellFiles
 
+_CHECK_S = 60.0
 _KILL_DELAY_S = 2
 """Margin by which the timeout on the host exceeds the controller's."""
 
@@ -85,6 +86,35 @@ class ShellExecutor(ShellFiles):
                 repeatable=repeatable,
             )
         )
+        self._require_started(answer, argv, by_sudo=by_sudo)
+        return Completed(tuple(argv), answer.status, answer.text, answer.stderr)
+
+    def run_on_files(self, argv: Sequence[str], texts: Sequence[str]) -> Completed:
+        """Run a program on temporary files, in a single request that also removes them.
+
+        Raises:
+            TransportError: the program is missing, or the files cannot be written.
+            AuthError: sudo requires a password.
+        """
+        argv = [*argv, *map(str, range(len(texts)))]
+        by_sudo = self.needs_sudo(argv)
+        flags = str(math.ceil(_CHECK_S) + _KILL_DELAY_S), "KILL", "sudo" if by_sudo else "", ""
+        answer = self._call(
+            ScriptCall(
+                posix_scripts.RUN_ON_FILES,
+                (str(len(texts)), *texts, *flags, *argv),
+                argv[0],
+                timeout_s=_CHECK_S,
+            )
+        )
+        if answer.status == posix_scripts.REFUSED:
+            raise self._refusal(
+                "temporary files cannot be written on",
+                answer,
+                TransportError,
+                path="/tmp",  # noqa: S108 - named in the message only
+                hint="check permissions and free space there",
+            )
         self._require_started(answer, argv, by_sudo=by_sudo)
         return Completed(tuple(argv), answer.status, answer.text, answer.stderr)
 

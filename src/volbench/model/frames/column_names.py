@@ -87,6 +87,7 @@ ALIASES: Mapping[str, str] = MappingProxyType(
         "steady_bw": "steady_bw_bytes_per_s",
         **{name: f"lat_{name}_s" for name in ("p50", "p90", "p95", "p99", "p999", "p9999")},
         **{name: f"lat_{name}_s" for name in ("mean", "min", "max", "stddev")},
+        "lat_mean": "lat_mean_s",
     }
 )
 """Alias to column of the summary."""

@@ -280,7 +280,7 @@ DEVICE: tuple[Column, ...] = (
     _real(
         "tool_cpu_percent",
         "%",
-        "CPU time of all tasks of fio or dd on the host, in percent of one CPU; NaN if unknown.",
+        "CPU time of all tasks of the run's fio or dd, in percent of one CPU; NaN if unknown.",
     ),
     _real(
         "tool_wait_percent",

@@ -11,7 +11,8 @@ import pandas as pd
 
 from volbench.analyse.compare.comparison import Question, compare
 from volbench.analyse.compare.comparison_summary import headlines
-from volbench.analyse.frames.job_frames import latency_column, measured, plain_rows
+from volbench.analyse.frames.job_frames import measured, plain_rows, with_latencies
+from volbench.analyse.frames.repeats import pool
 from volbench.analyse.time.steady_state import State
 from volbench.errors import ComparisonError
 from volbench.model.frames.metadata import FACTS, Source
@@ -39,25 +40,26 @@ def conclusion(dataset: Results, *, folder: Path) -> list[str]:
         folder: of the campaign.
     """
     rows = measured(dataset.frame("summary")).sort_values(["role", "rw", "job"], kind="stable")
-    lines = [*_results(rows), *_reservations(dataset, rows, folder)]
+    lines = [*_results(rows, dataset.frame("histogram")), *_reservations(dataset, rows, folder)]
     return [*lines, *_comparison(dataset)] if len(set(rows["volume"])) > 1 else lines
 
 
-def _results(rows: pd.DataFrame) -> Iterator[str]:
-    """Yield IOPS, bandwidth and p99 of each workload: the median of its repeats and their range."""
-    column = latency_column(rows, "p99")
+def _results(rows: pd.DataFrame, histogram: pd.DataFrame) -> Iterator[str]:
+    """Yield IOPS, bandwidth and p99 of each workload: medians of its repeats, p99 of all I/Os."""
+    rows, kind = with_latencies(rows, ("p99",))
     keys = ["volume", "job", "group", "direction"]
-    for (volume, *_), part in rows.groupby(keys, sort=False):
+    tails = pool(rows, keys, ["p99"], histogram=histogram, kind=kind)["p99"]
+    for place, (_, part) in enumerate(rows.groupby(keys, sort=False)):
         iops = part["iops"].dropna()
         if iops.empty:
             continue
         count = len(iops)
         spread = f" (median of {count}, {format_count(iops.min())} to {format_count(iops.max())})"
         yield (
-            f"{printable(str(volume))}: {shape(plain_rows(part)[0])}:"
+            f"{printable(str(part['volume'].iloc[0]))}: {shape(plain_rows(part)[0])}:"
             f" {format_count(iops.median())} IOPS{spread if count > 1 else ''},"
             f" {format_rate(part['bw_bytes_per_s'].median())},"
-            f" p99 {format_latency(part[column].median())}."
+            f" p99 {format_latency(float(tails.iloc[place]))}."
         )
 
 
@@ -94,6 +96,12 @@ def _comparison(dataset: Results) -> Sequence[str]:
         allowed=tuple(name for name in (*of_volumes, "volume_bytes") if name in facts),
     )
     try:
-        return headlines(compare({"": facts}, {"": dataset.frame("findings")}, question))
+        found = compare(
+            {"": facts},
+            {"": dataset.frame("findings")},
+            question,
+            bins=lambda _: dataset.frame("histogram"),
+        )
+        return headlines(found)
     except ComparisonError as error:
         return [f"Not compared: {error.message}"]

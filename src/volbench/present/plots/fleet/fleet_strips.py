@@ -13,7 +13,7 @@ import pandas as pd
 
 from volbench.analyse.frames.job_frames import COLOUR, measured, with_latencies
 from volbench.analyse.frames.job_frames import labels as job_labels
-from volbench.analyse.frames.repeats import BY
+from volbench.analyse.frames.repeats import BY, pool
 from volbench.present.formatting import printable
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, grid
@@ -45,9 +45,9 @@ class _Fleet:
     """Data of the chart.
 
     Attributes:
-        dots: a row per job, direction and member: medians of its repeats (``iops``,
-            ``lat_p99_s``), ``latency``, ``outlier_iops`` and ``outlier_p99`` (bool), in the order
-            of the jobs.
+        dots: a row per job, direction and member: median of its repeats (``iops``), percentile 99
+            of all their I/Os (``lat_p99_s``), ``latency``, ``outlier_iops`` and ``outlier_p99``
+            (bool), in the order of the jobs.
         member: kind of a dot, such as ``host``.
     """
 
@@ -61,7 +61,7 @@ def read(frames: Frames, _: Options) -> _Fleet | str:
     member = member_column(summary)
     if not member:
         return "one host, one client and one volume: run it on several hosts (--inventory)"
-    rows = measured(summary.assign(lat_p99_s=summary["p99"]))
+    rows = measured(summary)
     rows = rows[rows["direction"] != "sync"]
     if rows["iops"].isna().all():
         return "no IOPS: not reported by any run (dd reports bandwidth alone)"
@@ -69,9 +69,9 @@ def read(frames: Frames, _: Options) -> _Fleet | str:
     rows = rows.assign(member=before + rows[member].astype(str), label=_job_names(rows))
     extra = [COLOUR] if COLOUR in rows else []
     key = ["label", "job", "direction", *extra, "member"]
-    columns = ["iops", "lat_p99_s"]
-    pooled = rows.groupby(key, sort=False, dropna=False)[columns].median().reset_index()
-    for metric, name in zip(columns, ("outlier_iops", "outlier_p99"), strict=True):
+    pooled = pool(rows, key, ["iops", "p99"], histogram=frames["histogram"], kind=kind)
+    pooled = pooled.reset_index()[[*key, "iops", "p99"]].rename(columns={"p99": "lat_p99_s"})
+    for metric, name in zip(("iops", "lat_p99_s"), ("outlier_iops", "outlier_p99"), strict=True):
         groups = pooled.groupby(["label", "direction"], sort=False)[metric]
         pooled[name] = groups.transform(_outliers).astype(bool)
     return _Fleet(pooled.assign(latency=LATENCY_KINDS[kind]), member)
@@ -107,7 +107,7 @@ def build(fleet: _Fleet) -> Plot:
         width_in=12,
         series=labels.colour_series(rows),
         caption=(
-            f"A dot is the median of a {fleet.member}'s repeats",
+            f"A dot is the median of a {fleet.member}'s repeats, p99 that of all their I/Os",
             "Grey: the middle half; bar: the median",
             f"Named: beyond {FENCE:g} interquartile ranges of the middle half (Tukey)",
             labels.not_shown(len(every) - len(strips), "jobs"),

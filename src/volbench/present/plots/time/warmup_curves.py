@@ -181,6 +181,9 @@ def _numbers(curve: Curve) -> str:
         parts.append(f"steady after {format_duration(curve.to_steady_s)}")
     if curve.at_limit:
         parts.append("at the declared limit")
+    if left_out := sum(part.left_out for part in (curve.first, curve.second) if part):
+        intervals = "1 interval" if left_out == 1 else f"{left_out} intervals"
+        parts.append(f"{intervals} left out, in which not all jobs ran")
     return ", ".join(parts)
 
 
