@@ -125,3 +125,15 @@ def kill(process: subprocess.Popen[str]) -> None:
     """Kill a controller as a power failure would."""
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    """Write a profile of one short job."""
+    path = tmp_path / "one.yaml"
+    path.write_text(
+        "name: one\n"
+        "defaults: {size: 4m, runtime: 1s, time_based: 1, ioengine: psync, rate_iops: 200}\n"
+        "jobs:\n  a: {rw: randwrite, bs: 4k}\n"
+    )
+    return path

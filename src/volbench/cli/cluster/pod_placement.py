@@ -55,7 +55,7 @@ class PodPlacement:
         Raises:
             VolbenchError: the cluster refuses, or a pod does not start; nothing is left there.
         """
-        from volbench.engine.pods.placement import check_mounts, create_objects, wait_for_hosts
+        from volbench.engine.pods.pod_hosts import check_mounts, create_objects, wait_for_hosts
         from volbench.execute.connect import HostKeyPolicy
         from volbench.execute.kubernetes.leases import shown_as_running
 
@@ -82,7 +82,7 @@ class PodPlacement:
             VolbenchError: the cluster would refuse them.
         """
         from volbench.cli.make.execution import show_plan
-        from volbench.engine.pods.placement import check_objects
+        from volbench.engine.pods.pod_hosts import check_objects
         from volbench.engine.pods.rehearsed_plan import plan_without_pods
 
         with self.connection.opened(self.pods.namespace) as cluster:
@@ -92,7 +92,7 @@ class PodPlacement:
         show_plan(prepared, bill=None, shown=shown)
 
     def _spec(self, request: Request, cluster: Cluster) -> ClusterSpec:
-        from volbench.engine.pods.placement import in_random_order
+        from volbench.engine.pods.pod_hosts import in_random_order
 
         if request.targets:
             raise InputError(
@@ -111,7 +111,7 @@ def _on_pods(request: Request, spec: ClusterSpec) -> Request:
     Volumes of several storage classes are measured one after another, in each step: their pods may
     share a node, and its limits.
     """
-    from volbench.engine.pods.placement import host_names
+    from volbench.engine.pods.pod_hosts import host_names
     from volbench.model.profile.profile_model import Start
 
     consent = (

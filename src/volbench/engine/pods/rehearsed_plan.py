@@ -7,7 +7,7 @@ import re
 
 from volbench import __version__
 from volbench.engine.campaign.prepare import Prepared, Request
-from volbench.engine.pods.placement import host_names
+from volbench.engine.pods.pod_hosts import host_names
 from volbench.execute.kubernetes.cluster_spec import ClusterSpec
 from volbench.execute.kubernetes.manifests import DATA_DEVICE, pod_names, role_paths
 from volbench.model.campaign.host import Host

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from volbench.engine.pods.placement import PODS, OnReason, ready_pods
+from volbench.engine.pods.pod_hosts import PODS, OnReason, ready_pods
 from volbench.engine.pods.removal import wait_until_gone
 from volbench.errors import TransportError
 from volbench.execute.kubernetes.cluster import Cluster, Manifest
