@@ -133,7 +133,7 @@ def job(tmp_path: Path) -> Path:
     path = tmp_path / "one.yaml"
     path.write_text(
         "name: one\n"
-        "defaults: {size: 4m, runtime: 1s, time_based: 1, ioengine: psync, rate_iops: 200}\n"
+        "defaults: {size: 4m, runtime: 1s, time_based: 1, ioengine: psync, direct: 1}\n"
         "jobs:\n  a: {rw: randwrite, bs: 4k}\n"
     )
     return path

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.catalogue.profile_sources import load_texts
 from volbench.cli.configuration import say_what_is_configured
 from volbench.cli.make.execution import StartOptions, carry_out, start_options
 from volbench.cli.options import (
@@ -28,6 +27,7 @@ from volbench.cli.output import (
     table_options,
 )
 from volbench.errors import InputError, ProfileError
+from volbench.run_profiles import load_texts
 from volbench.units import format_duration, parse_duration
 
 if TYPE_CHECKING:

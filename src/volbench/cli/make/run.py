@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.catalogue.profile_sources import load_texts, profile_texts
+from volbench.cli.catalogue.profile_sources import texts_of
 from volbench.cli.cluster.pod_placement import PodPlacement, in_pods
 from volbench.cli.configuration import say_what_is_configured
 from volbench.cli.fleet_options import POLICY, HostSelection, on_hosts, parse_policy
@@ -32,6 +32,7 @@ from volbench.cli.output import (
     recorded_command,
     table_options,
 )
+from volbench.run_profiles import load_texts
 
 if TYPE_CHECKING:
     from volbench.engine.campaign.prepare import Request
@@ -118,7 +119,7 @@ def command(
 
     say_what_is_configured()
     executor = LocalExecutor()
-    sources = profile_texts(executor, profiles, like=like, allow_exec=allow_exec)
+    sources = texts_of(executor, profiles, like=like, allow_exec=allow_exec)
     loaded = load_texts(executor, sources, settings=settings, allow_exec=allow_exec)
     chosen, quorum = parse_policy(policy)
     names = "+".join(profile.name for profile in loaded)

@@ -102,7 +102,7 @@ def _share(text: str, *, least: float) -> float:
 @table_options()
 @chart_options("the ratios with their intervals")
 def command(
-    campaigns: tuple[Path, ...],
+    campaigns: tuple[str | Path, ...],
     *,
     question: Question,
     where: str,
