@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import call
-from tests.kubernetes.conftest import SHORT, Desk
+from tests.engine.conftest import attach_loop
+from tests.fleet.hosts import call as call_program
+from tests.kubernetes.conftest import SHORT, Desk, block_volume
+from tests.waiting import until
 from volbench.api import CampaignData, open_campaign
+from volbench.execute.kubernetes.manifests import DATA_DEVICE
 from volbench.model.frames.columns import LABEL_PREFIX
 
 
@@ -69,13 +73,25 @@ def test_replicas_start_together(desk: Desk, job: Path) -> None:
     assert aggregate["start_skew_s"] < 0.5
 
 
-def test_a_block_volume_needs_consent(desk: Desk, job: Path) -> None:
-    """A raw device is refused without consent, as on a machine."""
+def test_a_block_volume_needs_consent(desk: Desk, job: Path, tmp_path: Path) -> None:
+    """A raw device is refused without consent, as on a machine, and written with it."""
+    image = tmp_path / "image"
+    with image.open("wb") as file:
+        file.truncate(32 * 1024**2)
+    device = attach_loop(image)
     block = ("--storage-class", "block", "--volume-mode", "Block", "--size", "32Mi")
-    refused = desk.run("c", str(job), *block)
-    assert refused.returncode == 3, refused.stderr
-    assert "--allow-destroy" in refused.stderr
-    assert desk.left() == []
+    try:
+        with block_volume(desk.api, device):
+            refused = desk.run("c", str(job), *block)
+            assert refused.returncode == 3, refused.stderr
+            assert "--allow-destroy" in refused.stderr
+            assert desk.left() == []
+        with block_volume(desk.api, device):
+            done = desk.run("d", str(job), *block, "--allow-destroy", DATA_DEVICE)
+            assert done.returncode == 0, done.stderr
+    finally:
+        call_program("losetup", "-d", device)
+    assert any(image.read_bytes())
 
 
 def test_the_disk_of_the_node(desk: Desk, job: Path) -> None:
@@ -95,9 +111,16 @@ def test_kept_and_retained_volumes_are_listed(desk: Desk, job: Path) -> None:
     """What outlives the campaign is listed with the command that removes it."""
     done = desk.run("c", str(job), "--storage-class", "retained")
     assert done.returncode == 0, done.stderr
-    (volume,) = [v for v in desk.api.list("PersistentVolume") if v["status"]["phase"] == "Released"]
-    assert f"kubectl patch pv {volume['metadata']['name']}" in done.stderr
-    desk.api.delete("PersistentVolume", volume["metadata"]["name"])
+    volumes = desk.api.list("PersistentVolume")
+    (name,) = [
+        volume["metadata"]["name"]
+        for volume in volumes
+        if volume["spec"]["storageClassName"] == "retained"
+    ]
+    assert f"kubectl patch pv {name} -p '" in done.stderr
+    patch = json.loads(done.stderr.partition("-p '")[2].partition("'")[0])
+    desk.api.patch("PersistentVolume", name, patch)
+    until(lambda: desk.api.read("PersistentVolume", name) is None)
     kept = desk.run("d", str(job), "--storage-class", "fast", "--keep")
     (claim,) = desk.left()
     assert f"delete pvc {claim.partition(' ')[2]}" in kept.stderr

@@ -156,7 +156,8 @@ def _other_io(
     own = series.groupby("t_s")["bw_bytes_per_s"].sum(min_count=1).to_numpy(dtype=float)
     # Neighbouring intervals count together, for the two clocks are some hundredths apart.
     other = _smooth(spread(ends, widths, moved, edges_s) - own)
-    found: Flags = other > np.maximum(_OTHER_BYTES_PER_S, _OTHER_SHARE * np.nanmedian(own))
+    usual = float(np.nanmedian(own)) if np.isfinite(own).any() else 0.0
+    found: Flags = other > np.maximum(_OTHER_BYTES_PER_S, _OTHER_SHARE * usual)
     return found
 
 
