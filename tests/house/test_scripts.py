@@ -20,6 +20,7 @@ SCRIPTS = (
     "scripts/test",
     "scripts/demo",
     "scripts/torture",
+    "scripts/build-image",
     ".ci/run",
 )
 
