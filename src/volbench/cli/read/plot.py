@@ -202,7 +202,7 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
 )
 def command(
     kind: str,
-    campaigns: tuple[Path, ...],
+    campaigns: tuple[str | Path, ...],
     *,
     chart: ChartOutput,
     where: str,
