@@ -83,10 +83,14 @@ class _Columns:
             for name in names
             if name in frame
         }
-        keys = frame.groupby(["run", part], sort=False, dropna=False) if len(frame) else None
         self.places: dict[str, dict[str, npt.NDArray[np.intp]]] = {}
-        for (run, own), places in keys.indices.items() if keys is not None else ():
-            self.places.setdefault(str(run), {})[str(own)] = places
+        if frame.empty:
+            return
+        codes = frame.groupby(["run", part], sort=False, dropna=False).ngroup().to_numpy()
+        order = np.argsort(codes, kind="stable")
+        for places in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1):
+            run, own = (str(frame[name].iat[places[0]]) for name in ("run", part))
+            self.places.setdefault(run, {})[own] = places
 
     def rows(self, places: npt.NDArray[np.intp]) -> dict[str, Floats]:
         """Return some rows of each column that has a value in them."""
@@ -136,7 +140,7 @@ class _Parts:
     def _percentiles_of(self, run: str) -> list[Json]:
         """Return the percentiles of each direction: of total latency where there is any."""
         own = self._percentiles.places.get(run, {})
-        found = {}
+        found: dict[str, Json] = {}
         for part in sorted(own, key=lambda name: _LATENCIES.index(name.partition("/")[2])):
             direction, _, kind = part.partition("/")
             if kind != "slat" and direction not in found:
