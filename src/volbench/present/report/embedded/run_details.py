@@ -89,7 +89,7 @@ class _Columns:
         codes = frame.groupby(["run", part], sort=False, dropna=False).ngroup().to_numpy()
         order = np.argsort(codes, kind="stable")
         for places in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1):
-            run, own = (str(frame[name].iat[places[0]]) for name in ("run", part))
+            run, own = (str(frame[name].iloc[places[0]]) for name in ("run", part))
             self.places.setdefault(run, {})[own] = places
 
     def rows(self, places: npt.NDArray[np.intp]) -> dict[str, Floats]:
