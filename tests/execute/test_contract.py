@@ -151,7 +151,8 @@ def _machine(kind: str, request: pytest.FixtureRequest, folder: Path) -> Iterato
         case "loopback":
             yield _here(ShellExecutor(LoopbackChannel()), folder.resolve())
         case "pod":
-            yield _in_pod(*request.getfixturevalue("pod_host"), folder.name)
+            host, cluster = request.getfixturevalue("pod_host")
+            yield _in_pod(host, cluster, folder.name)
         case _:
             hosts = request.getfixturevalue("ssh_host" if kind == "ssh" else "busybox_host")
             with _by_ssh(hosts, folder.name, folder) as machine:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -13,6 +15,7 @@ from tests.fleet.hosts import call as call_program
 from tests.kubernetes.conftest import SHORT, Desk, block_volume
 from tests.waiting import until
 from volbench.api import CampaignData, open_campaign
+from volbench.execute.kubernetes.cluster import Cluster
 from volbench.execute.kubernetes.manifests import DATA_DEVICE
 from volbench.model.frames.columns import LABEL_PREFIX
 
@@ -33,8 +36,13 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> CampaignData:
 
 def test_the_nine_tests_of_the_article(desk: Desk, local: CampaignData) -> None:
     """One command gives nine runs as on a machine, with samples of the device, and cleans up."""
-    done = desk.run("c", "aks-disk", "--storage-class", "fast", *SHORT)
+    begun = time.monotonic()
+    with mock.patch.object(
+        Cluster, "open_exec", autospec=True, side_effect=Cluster.open_exec
+    ) as ex:
+        done = desk.run("c", "aks-disk", "--storage-class", "fast", *SHORT)
     assert done.returncode == 0, done.stderr
+    assert ex.call_count < time.monotonic() - begun  # the API server is polled by nobody
     campaign = open_campaign(desk.folder / "c")
     summary = campaign.summary()
     assert columns_of(campaign) == columns_of(local)
