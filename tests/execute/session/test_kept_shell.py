@@ -141,5 +141,10 @@ def test_looks_are_answered_together(
     with machine.snapshot([str(path)]):
         assert size_of(machine, path) == 7
         assert len(sent) == 6
-    assert size_of(machine, path) == 6
+        with ThreadPoolExecutor(1) as threads:  # of another client of the host
+            threads.submit(machine.write_text, str(path), "x\n").result()
+        assert size_of(machine, path) == 7
+    with machine.snapshot([str(path)]):
+        assert size_of(machine, path) == 2
+    assert size_of(machine, path) == 2
     assert channel.sessions == 1

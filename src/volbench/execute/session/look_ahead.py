@@ -89,6 +89,7 @@ class _Snapshot:
     seeds: tuple[Key, ...]
     answers: dict[Key, ScriptAnswer] = field(default_factory=dict)
     taken_s: float = 0.0
+    changes: int = 0
 
 
 class LookAhead:
@@ -106,6 +107,7 @@ class LookAhead:
         self._always = ((posix_scripts.REAL, (work_folder,)),) if work_folder else ()
         self._current = threading.local()
         self._last: _Snapshot | None = None
+        self._changes = 0
         self._learned: dict[Key, None] = {}
         self.programs: dict[str, str] = {}
 
@@ -124,8 +126,10 @@ class LookAhead:
             return
         snapshot = self._current.snapshot = _Snapshot((*self._always, *_seeds(paths)))
         last = self._last
-        if last is not None and last.answers.keys() >= set(snapshot.seeds):
+        is_fresh = last is not None and last.changes == self._changes
+        if is_fresh and last is not None and last.answers.keys() >= set(snapshot.seeds):
             snapshot.answers, snapshot.taken_s = dict(last.answers), last.taken_s
+            snapshot.changes = last.changes
         try:
             yield
         finally:
@@ -144,11 +148,14 @@ class LookAhead:
             TransportError: the host does not answer.
         """
         snapshot, key = self._running, self._key(call)
-        if key is None and not _keeps_answers(call):
-            self._last = None
-            if snapshot is not None:
-                snapshot.answers.clear()
+        if key is None and snapshot is not None and not _keeps_answers(call):
+            snapshot.answers.clear()
         return None if key is None or snapshot is None else self._look(snapshot, key, call)
+
+    def note(self, call: ScriptCall) -> None:
+        """Note that a request was carried out, of any thread: it may have changed something."""
+        if self._key(call) is None and not _keeps_answers(call):
+            self._changes += 1
 
     def _look(self, snapshot: _Snapshot, key: Key, call: ScriptCall) -> ScriptAnswer | None:
         if snapshot.answers and time.monotonic() - snapshot.taken_s > MAX_AGE_S:
@@ -179,6 +186,7 @@ class LookAhead:
 
     def _take(self, snapshot: _Snapshot, key: Key) -> None:
         """Ask for everything that is likely to be asked for."""
+        snapshot.changes = self._changes
         keys = list(dict.fromkeys((key, *snapshot.seeds, *self._learned)))[:_MAX_KEYS]
         answer = self._send(ScriptCall(_batch(keys), _ATTRIBUTES, f"examining {key[1][0]}"))
         snapshot.taken_s = time.monotonic()

@@ -66,7 +66,12 @@ class ShellHost:
 
     def _call(self, call: ScriptCall) -> ScriptAnswer:
         """Run a script, unless a snapshot has its answer."""
-        return self._look_ahead.answer(call) or self._send(call)
+        if (answer := self._look_ahead.answer(call)) is not None:
+            return answer
+        try:
+            return self._send(call)
+        finally:
+            self._look_ahead.note(call)
 
     def _send(self, call: ScriptCall) -> ScriptAnswer:
         """Run a script; retry transient errors if it is repeatable or was not sent."""
