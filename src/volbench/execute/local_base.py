@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol
 
-from volbench.execute.protocol import ClockReading, Completed
+from volbench.execute.protocol import ClockReading, Completed, SharedLocks
 from volbench.model.campaign.target import FileIdentity
 
 
@@ -25,6 +25,9 @@ class _Host(Protocol):
 
 class LocalBase:
     """An always reachable host, whose processes end with their controller."""
+
+    identity = ""
+    shared_locks: SharedLocks | None = None
 
     def run_on_files(self: _Host, argv: Sequence[str], texts: Sequence[str]) -> Completed:
         """Run a program on temporary files, which are removed when it ends.

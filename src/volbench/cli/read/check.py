@@ -11,6 +11,7 @@ import click
 from volbench.cli.options import CAMPAIGNS, flag
 from volbench.cli.output import TableOutput, table_options
 from volbench.errors import FindingsError, InputError, did_you_mean
+from volbench.store.layout import is_address
 
 if TYPE_CHECKING:
     from volbench.present.formatting import Row
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 @flag("--strict", "Exit with 10 on a warning or if a result is invalid.")
 @table_options()
 def command(
-    campaigns: tuple[Path, ...], rules: tuple[str, ...], *, strict: bool, shown: TableOutput
+    campaigns: tuple[str | Path, ...], rules: tuple[str, ...], *, strict: bool, shown: TableOutput
 ) -> None:
     """List data-quality warnings of the campaigns in DIR..., with reasons and advice.
 
@@ -30,11 +31,16 @@ def command(
     what it claims to; a warning means that it may be misleading; a note gives context.
     """
     from volbench.api import open_campaign
+    from volbench.dataset import open_address
     from volbench.model.campaign.planned_run import RunState
     from volbench.present.tables.findings_table import findings_table, findings_text
 
     wanted = _known_rules(rules)
-    opened = [open_campaign(path) for path in campaigns]
+    opened = [
+        campaign
+        for place in campaigns
+        for campaign in (open_address(str(place)) if is_address(place) else [open_campaign(place)])
+    ]
     rows = [
         row
         for campaign in opened

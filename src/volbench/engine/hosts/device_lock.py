@@ -1,5 +1,7 @@
 """Locks on the block devices of a campaign and notes on its file systems, stored on their machine.
 
+Those of pods are stored in the cluster, as the pods of one node share its devices.
+
 Controllers see each other's locks. A lock outlives its controller, because runs may continue
 without one; a resume of the same campaign takes over its lock. File systems may be shared: each
 campaign there prints a note about the others.
@@ -67,8 +69,12 @@ def join_filesystems(executor: Executor, campaign: Campaign) -> dict[str, list[s
 
 def leave_filesystems(executor: Executor, campaign: Campaign) -> None:
     """Remove the records of `join_filesystems`."""
-    if _file_targets(executor, campaign):
-        _run_lock_script(executor, "leave", "-", campaign.key)
+    if executor.shared_locks is None:
+        names = ["-"] if _file_targets(executor, campaign) else []
+    else:
+        names = list(_filesystems(executor, campaign))
+    for name in names:
+        _run_lock_script(executor, "leave", name, campaign.key)
 
 
 def _filesystems(executor: Executor, campaign: Campaign) -> dict[str, str]:
@@ -91,5 +97,7 @@ def _file_targets(executor: Executor, campaign: Campaign) -> list[str]:
 
 
 def _run_lock_script(executor: Executor, verb: str, number: str, key: str) -> str:
+    if executor.shared_locks is not None:
+        return executor.shared_locks.answer(verb, number, key)
     text = files("volbench.engine.hosts").joinpath("lock.sh").read_text(encoding="utf-8")
     return executor.run(["sh", "-c", text, "lock", verb, number, key]).stdout.strip()

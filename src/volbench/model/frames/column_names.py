@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -123,3 +123,9 @@ def find_column(name: str, columns: Collection[str]) -> str:
         hint=f"{question}docs/reference/frames.md lists the columns",
         context={"column": wanted},
     )
+
+
+def listed_names(names: str | Sequence[str]) -> tuple[str, ...]:
+    """Return names that are given as one text with commas, or one by one."""
+    parts = names.split(",") if isinstance(names, str) else names
+    return tuple(part.strip() for part in parts if part.strip())

@@ -163,8 +163,9 @@ class Chart {
     }
   }
 
-  async drawAll() {
-    for (let n = 0; n < this.cells.length; n++) await this.draw(n);
+  remove() {
+    for (const cell of this.cells) nearby.unobserve(cell);
+    for (const { view } of this.drawn.values()) view?.remove();
   }
 }
 
@@ -308,12 +309,47 @@ function tableOf(mark, looks) {
 /** @type {Chart[]} */
 const charts = [];
 
-/** @param {HTMLElement} place */
+/**
+ * What a page with filters makes of a plot before it is drawn.
+ * @type {{plot: (plot: any) => any}}
+ */
+const shaping = { plot: (plot) => plot };
+
+/** @param {any} place of a chart; `describe` gives its plot if the page makes it */
 async function openChart(place) {
   await loadLibrary();
-  const chart = new Chart(place, decodedPlot(JSON.parse(await payload(place.dataset.payload ?? ""))));
-  charts.push(chart);
-  /** @type {any} */ (place).chart = chart;
+  if (!place.describe) place.original ??= decodedPlot(JSON.parse(await payload(place.dataset.payload ?? "")));
+  const plot = place.describe ? place.describe() : shaping.plot(place.original);
+  if (!plot.panels.length) {
+    place.replaceChildren(made("p", { className: "soft" }, "No run that the filters keep is in this chart."));
+    place.dataset.drawn = "";
+    return;
+  }
+  place.chart = new Chart(place, plot);
+  charts.push(place.chart);
+}
+
+/**
+ * Draw a chart again, from a plot that has changed.
+ * @param {any} place of a chart; one that was never in view stays so
+ */
+function redrawChart(place) {
+  if (!begun.has(place)) return;
+  if (place.chart) {
+    place.chart.remove();
+    charts.splice(charts.indexOf(place.chart), 1);
+    place.chart = null;
+  }
+  delete place.dataset.drawn;
+  begun.delete(place);
+  nearby.unobserve(place);
+  nearby.observe(place);
+}
+
+function redrawCharts() {
+  for (const place of /** @type {NodeListOf<any>} */ (document.querySelectorAll(".chart"))) {
+    if (!place.describe) redrawChart(place);
+  }
 }
 
 /** @type {WeakMap<Element, Promise<void>>} */
