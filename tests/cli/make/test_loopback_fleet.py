@@ -102,9 +102,11 @@ def test_requests_are_few(fleet: LoopbackFleet, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(KeptShell, "call", count)
     profile = fleet.profile("jobs:\n  a: {rw: randread, bs: 4k}\n  b: {rw: randread, bs: 4k}\n")
-    known = ["--inventory", fleet.inventory, "--limit", "vm0", "-o", fleet.folder / "out"]
     with mock.patch.object(LoopbackChannel, "execute", side_effect=AssertionError("a session")):
-        done = call("run", profile, *known)
+        done = call(
+            *("run", profile, "--inventory", fleet.inventory, "--limit", "vm0"),
+            *("-o", fleet.folder / "out"),
+        )
     assert done.returncode == 0, done.stderr
     assert len(names) <= 2 * MAX_OF_RUN + MAX_OF_CAMPAIGN, names
 
