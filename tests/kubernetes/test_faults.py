@@ -13,7 +13,6 @@ from tests.command_line import call
 from tests.kubernetes.conftest import Desk, kill
 from tests.waiting import until
 from volbench.api import open_campaign
-from volbench.execute.kubernetes.access import access_manifests
 from volbench.execute.kubernetes.cluster import Manifest
 from volbench.model.campaign.planned_run import RunState
 from volbench.store.journal import read_history
@@ -67,35 +66,6 @@ def test_a_quota_is_reported(desk: Desk, job: Path) -> None:
     assert done.returncode == 2
     assert "exceeded quota: small" in done.stderr
     assert "persistentvolumeclaims" in done.stderr
-
-
-@pytest.mark.parametrize("is_complete", [True, False])
-def test_the_least_role_is_enough(
-    desk: Desk, job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_complete: bool
-) -> None:
-    """A service account with the shipped role can run; without a verb, it is named."""
-    space = desk.api.namespace
-    account = f"least-{is_complete}".lower()
-    manifests: list[Manifest] = list(access_manifests(namespace=space, name=account))
-    for manifest in manifests:
-        if manifest["kind"] == "Role" and not is_complete:
-            for rule in manifest["rules"]:
-                rule["resources"] = [name for name in rule["resources"] if name != "pods"]
-            manifest["rules"] = [rule for rule in manifest["rules"] if rule["resources"]]
-        desk.api.create(manifest)
-    path = f"api/v1/namespaces/{space}/serviceaccounts/{account}/token"
-    token = desk.api.request("POST", path, body={"spec": {}})["status"]["token"]
-    config = tmp_path / "kubeconfig"
-    config.write_text(
-        desk.cluster.kubeconfig.read_text().replace("token: tests", f"token: {token}")
-    )
-    monkeypatch.setenv("KUBECONFIG", str(config))
-    done = desk.run("c", str(job), "--storage-class", "fast")
-    if is_complete:
-        assert done.returncode == 0, done.stderr
-    else:
-        assert done.returncode == 4, done.stderr
-        assert 'cannot create resource "pods"' in done.stderr
 
 
 def wait_for_run(desk: Desk, state: RunState) -> None:
