@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.kubernetes.local_cluster import LocalCluster, missing_cluster, running_cluster
 from tests.schedule import ModuleScheduling, sort_slowest_first
 
 _PYTEST_OWN = {"PYTEST_CURRENT_TEST"}
-_MARKED_FOLDERS = {"browser", "fleet"}
+_MARKED_FOLDERS = {"browser", "fleet", "kubernetes"}
 """Folders below tests/ whose tests have the marker of the same name."""
 
 
@@ -27,6 +28,17 @@ def own_key(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    """Hand out a real Kubernetes cluster, started once for all tests."""
+    if os.geteuid():
+        pytest.skip("a cluster needs root")
+    if reason := missing_cluster():
+        pytest.skip(reason)
+    with running_cluster(tmp_path_factory.mktemp("cluster")) as found:
+        yield found
 
 
 @pytest.hookimpl(trylast=True)  # after pytest-randomly has shuffled them

@@ -46,7 +46,7 @@ class ClusterOptions:
     image_pull_policy: str
     image_pull_secrets: tuple[str, ...]
     requests: tuple[str, ...]
-    limits: tuple[str, ...]
+    pod_limits: tuple[str, ...]
     run_as_user: int | None
     service_account: str
     namespace: str
@@ -94,7 +94,7 @@ class ClusterOptions:
             image_pull_policy=self.image_pull_policy,
             image_pull_secrets=self.image_pull_secrets,
             requests=parse_pairs(self.requests, option="--pod-request"),
-            limits=parse_pairs(self.limits, option="--pod-limit"),
+            limits=parse_pairs(self.pod_limits, option="--pod-limit"),
             run_as_user=self.run_as_user,
             service_account=self.service_account,
             deadline_s=max(1, round(self.deadline_s)),
@@ -181,7 +181,7 @@ _OPTIONS = (
     ),
     _several(
         "--pod-limit",
-        "limits",
+        "pod_limits",
         "RESOURCE=QUANTITY",
         "Limit of a pod. None by default: a CPU limit throttles fio, a memory limit its page cache",
     ),

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol
 
-from volbench.execute.protocol import ClockReading, Completed
+from volbench.execute.protocol import ClockReading, Completed, SharedLocks
 
 
 class _Runner(Protocol):
@@ -21,6 +21,9 @@ class _Runner(Protocol):
 
 class LocalBase:
     """An always reachable host, whose processes end with their controller."""
+
+    identity = ""
+    shared_locks: SharedLocks | None = None
 
     def run_on_files(self: _Runner, argv: Sequence[str], texts: Sequence[str]) -> Completed:
         """Run a program on temporary files, which are removed when it ends.

@@ -157,10 +157,32 @@ class Process(Protocol):
         """
 
 
+class SharedLocks(Protocol):
+    """Locks on devices that executors of several hosts share, such as pods of one node."""
+
+    def answer(self, verb: str, name: str, key: str) -> str:
+        """Take, free, show, join or leave a lock; see ``lock.sh`` of `volbench.engine.hosts`.
+
+        Args:
+            verb: what to do.
+            name: of the device or file system.
+            key: of the campaign.
+
+        Returns:
+            Keys of other campaigns that hold it, separated by line ends; for ``show`` the holder.
+        """
+
+
 class Executor(Protocol):
-    """Interface to a host."""
+    """Interface to a host.
+
+    Attributes:
+        host: its name.
+        shared_locks: locks that are not kept on the host itself; None to keep them there.
+    """
 
     host: str
+    shared_locks: SharedLocks | None
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 60.0) -> Completed:
         """Run a program to completion with LC_ALL=C and no input.
@@ -223,6 +245,10 @@ class Executor(Protocol):
 
     def was_started(self, handle: str) -> bool:
         """Return whether the program of a handle was started."""
+
+    @property
+    def identity(self) -> str:
+        """What identifies the host across reboots; empty to look at its machine-id."""
 
     def which(self, program: str) -> str | None:
         """Return the absolute path of a program, or None."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from volbench.cli.cluster_connection import KUBECONFIG
 from volbench.cli.fleet_options import (
     HOST_KEYS,
     LIMIT,
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
 @METRICS_PORT
 @METRICS_ADDRESS
 @HOST_KEYS
+@KUBECONFIG
 @table_options(has_output=False)
 def command(
     campaign: Path,
@@ -90,6 +92,7 @@ def command(
     policy does not allow to go on without hosts that are out of reach, nothing new is started; the
     runs of the other hosts are still brought to their end, and their results fetched.
     """
+    from volbench.cli.cluster.resumed_pods import pods_again
     from volbench.cli.make.confirmations import ask_secrets, confirm_destruction
     from volbench.cli.make.execution import execute, reported_errors
     from volbench.cli.make.metrics_server import serve_metrics
@@ -129,7 +132,8 @@ def command(
     with (
         reported_errors(shown),
         serve_metrics(metrics_port, metrics_address) as metrics,
-        connect(hosts, host_keys) as connected,
+        pods_again(hosts, campaign) as found,
+        connect(found, host_keys) as connected,
     ):
         reached = resume_on(connected, archive, allow_exec=allow_exec)
         may_go_on = reached.may_go_on(plan)

@@ -7,6 +7,7 @@ import click
 from volbench.cli.lazy_group import LazyGroup
 
 VERBS: dict[str, tuple[str, str]] = {
+    "reap": ("cluster.k8s_reap", "Remove what interrupted campaigns left on a cluster."),
     "render": ("cluster.k8s_render", "Print the manifests that run --k8s would apply."),
     "role": ("cluster.k8s_role", "Print the least access rights that campaigns need."),
     "storageclass": ("cluster.k8s_storageclass", "Print storage classes of Azure, AWS and GCP."),
@@ -15,4 +16,4 @@ VERBS: dict[str, tuple[str, str]] = {
 
 @click.group("k8s", cls=LazyGroup, verbs=VERBS)
 def command() -> None:
-    """Kubernetes: manifests, access rights and storage classes."""
+    """Kubernetes: manifests, access rights, storage classes, and removal."""

@@ -115,6 +115,8 @@ EXCLUSIVE = (
     '[ -b "$1" ] || { echo "not a block device"; exit 0; }; '
     'if command -v perl >/dev/null; then root perl -MFcntl -e "$3" "$1"; exit $?; fi; '
     'if command -v python3 >/dev/null; then root python3 -c "$4" "$1"; exit $?; fi; '
+    'if [ "$5" ]; then echo "a container does not see its users: the image needs perl or python3"; '
+    "exit 0; fi; "
     'if [ "$(id -u)" != 0 ]; then echo "the check needs root, perl or python3"; exit 0; fi; '
     'set -- "$1" $(stat -L -c "%t %T" -- "$1"); d=$((0x$2)):$((0x$3)); '
     "b=$(readlink -f /sys/dev/block/$d); "
@@ -129,9 +131,11 @@ EXCLUSIVE = (
     'case ${f##*/} in 8) ! grep -q VOLBENCH_CONTROL= "${f%/fd/*}/environ";; esac && '
     '{ p=${f#/proc/}; echo "open in process ${p%%/*}"; exit 0; }; done; exit 0'
 )
-"""Print the error of an exclusive open of a block device: path, sudo or empty, PERL, PYTHON.
+"""Print the error of an exclusive open of a block device: path, sudo or empty, PERL, PYTHON, and
+text if it runs in a container.
 
-A shell cannot open with O_EXCL. Without perl and python3, the script checks for users of the
+A shell cannot open with O_EXCL. Without perl and python3, the script refuses in a container, whose
+mounts and processes are only its own; on a machine it checks for users of the
 device: holders, mounts, swap, btrfs, and processes that have it open. A program of volbench that
 only holds it (descriptor 8 of ``hold.sh``) is no user: it is another client at its start gate.
 """

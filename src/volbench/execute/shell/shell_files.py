@@ -107,7 +107,8 @@ class ShellFiles(ShellHost):
 
     def exclusive_error(self, path: str) -> str:
         """Return the error of opening a block device with O_EXCL, or "" on success."""
-        arguments = path, self._sudo, posix_scripts.PERL, posix_scripts.PYTHON
+        blind = "container" if self.is_container else ""
+        arguments = path, self._sudo, posix_scripts.PERL, posix_scripts.PYTHON, blind
         answer = self._call(ScriptCall(posix_scripts.EXCLUSIVE, arguments, f"opening {path}"))
         printed = answer.text.strip()
         if answer.status == 0 or printed:

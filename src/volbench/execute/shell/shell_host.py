@@ -13,6 +13,7 @@ from volbench.errors import (
     TransportError,
     VolbenchError,
 )
+from volbench.execute.protocol import SharedLocks
 from volbench.execute.session.kept_shell import MAX_INPUT_BYTES, NO_SHELL, KeptShell
 from volbench.execute.session.look_ahead import LookAhead
 from volbench.execute.shell.channel import Channel
@@ -32,6 +33,11 @@ class ShellHost:
         patience: retry policy for an unreachable host.
     """
 
+    is_container = False
+    """Whether mounts and processes of the machine may be out of sight."""
+
+    shared_locks: SharedLocks | None = None
+
     def __init__(
         self,
         channel: Channel,
@@ -48,6 +54,11 @@ class ShellHost:
         self._shell = KeptShell(channel)
         self._look_ahead = LookAhead(self._send)
         self._responded_s = time.monotonic()
+
+    @property
+    def identity(self) -> str:
+        """Empty: its machine-id identifies a machine."""
+        return ""
 
     @property
     def silent_s(self) -> float:
