@@ -29,7 +29,7 @@ _FILES = ("--volume-types", "--prices", "--kubeconfig")
 
 @click.command(
     "submit",
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    context_settings={"allow_interspersed_args": False},
     epilog=examples(
         "volbench k8s submit --controller-image registry.example.com/volbench:1 aks-disk "
         "--image registry.example.com/volbench-fio:1 --storage-class managed-csi-premium "

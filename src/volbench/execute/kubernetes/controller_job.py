@@ -1,7 +1,7 @@
 """Manifests of a controller on a cluster: a Job that runs a campaign into a volume of its own.
 
-Fields: Kubernetes API reference, versions 1.35 to 1.37. A pod that was evicted or killed is replaced
-and resumes the campaign; one whose volbench ended with an error is not.
+Fields: Kubernetes API reference, versions 1.35 to 1.37. A pod that was evicted or killed is
+replaced and resumes the campaign; one whose volbench ended with an error is not.
 """
 
 from __future__ import annotations
