@@ -68,6 +68,7 @@ def page(context: click.Context) -> str:
     name = path.replace(" ", "-")
     usage = " ".join(command.collect_usage_pieces(context))
     about = paragraphs(command.help or "")
+    examples = paragraphs((command.epilog or "").replace("Examples:\n", ""))
     parts = [
         f'.TH {escaped(name.upper())} 1 "" volbench "User commands"',
         f".SH NAME\n{escaped(name)} \\- {escaped(command.get_short_help_str(200))}",
@@ -75,7 +76,7 @@ def page(context: click.Context) -> str:
         f".SH DESCRIPTION\n{about}",
         f".SH OPTIONS\n{definitions(options_of(context))}",
         f".SH COMMANDS\n{definitions(commands_of(context))}",
-        f".SH EXAMPLES\n{paragraphs((command.epilog or '').replace('Examples:', ''))}",
+        f".SH EXAMPLES\n{examples}",
         f".SH EXIT STATUS\n{EXIT_CODES}",
     ]
     above = context.parent.command_path.replace(" ", "-") if context.parent else ""
@@ -85,7 +86,9 @@ def page(context: click.Context) -> str:
 
 def options_of(context: click.Context) -> list[tuple[str, str]]:
     """Return the options of a command, each with its help."""
-    records = (option.get_help_record(context) for option in context.command.get_params(context))
+    parameters = context.command.get_params(context)
+    options = (option for option in parameters if isinstance(option, click.Option))
+    records = (option.get_help_record(context) for option in options)
     return [record for record in records if record is not None]
 
 

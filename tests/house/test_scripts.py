@@ -21,6 +21,7 @@ SCRIPTS = (
     "scripts/cluster-start",
     "scripts/test",
     "scripts/demo",
+    "scripts/docs",
     "scripts/torture",
     ".ci/run",
 )

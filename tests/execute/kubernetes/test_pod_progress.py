@@ -63,7 +63,7 @@ UNSCHEDULABLE = {
 def test_a_pending_pod_has_a_reason(
     status: Manifest, events: list[Manifest], expected: Pending | None
 ) -> None:
-    """The reason is the cluster's, and tells whether waiting helps."""
+    """The reason is the cluster's, and shows whether waiting helps."""
     assert why_pending(pod(status), events) == expected
 
 
@@ -88,7 +88,7 @@ def test_a_set_that_may_not_create_pods_is_reported() -> None:
     ],
 )
 def test_an_ended_pod_has_a_reason(found: Manifest | None, expected: str) -> None:
-    """A pod that can run nothing any more is told from one that can."""
+    """A pod that can run nothing any more is distinguished from one that can."""
     assert why_ended(found, "u1") == expected
 
 

@@ -25,7 +25,7 @@ def pods_again(hosts: Sequence[Host], root: Path) -> Iterator[Sequence[Host]]:
         root: the campaign folder.
 
     Raises:
-        VolbenchError: a cluster is out of reach, or a pod cannot be made again.
+        VolbenchError: a cluster is out of reach, or a pod cannot be recreated.
     """
     if not any(host.pod for host in hosts):
         yield hosts

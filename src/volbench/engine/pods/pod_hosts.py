@@ -133,7 +133,7 @@ def ready_pods(
     """
     end_s = time.monotonic() + timeout_s
     ready: dict[str, Manifest] = {}
-    told: dict[str, str] = {}
+    shown: dict[str, str] = {}
     while len(ready) < len(wanted):
         for name, (pod_name, claim) in wanted.items():
             if name in ready:
@@ -143,9 +143,9 @@ def ready_pods(
             if pending is None and pod is not None:
                 ready[name] = pod
             elif pending is not None:
-                if told.get(name) != pending.words:
+                if shown.get(name) != pending.words:
                     on_reason(name, pending.words)
-                told[name] = pending.words
+                shown[name] = pending.words
                 _raise_if_over(name, pod_name, pending, is_late=time.monotonic() > end_s)
         time.sleep(POLL_S if len(ready) < len(wanted) else 0)
     return ready

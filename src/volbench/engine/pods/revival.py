@@ -1,4 +1,4 @@
-"""Pods of an interrupted campaign, found again or made again on their volume and node."""
+"""Pods of an interrupted campaign, found again or recreated on their volume and node."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def found_again(
         cluster: connection to the cluster.
         host: host as planned.
         pod: its pod as planned.
-        timeout_s: longest wait for a pod that is made again.
+        timeout_s: longest wait for a pod that is recreated.
         on_reason: receives what has happened to the pod.
 
     Raises:
-        TransportError: it cannot be made again, in the words of the cluster.
+        TransportError: it cannot be recreated, in the words of the cluster.
     """
     found = cluster.read("Pod", pod.name)
     uid = "" if found is None else found["metadata"]["uid"]
@@ -50,7 +50,7 @@ def found_again(
         return host
     on_reason(host.name, f"{reason or why_ended(found, pod.uid)}; what ran in it is lost")
     if reason:
-        _make_again(cluster, pod, found, host=host.name, reason=reason)
+        _recreate(cluster, pod, found, host=host.name, reason=reason)
     ready = ready_pods(
         cluster, {host.name: (pod.name, pod.claim)}, timeout_s=timeout_s, on_reason=on_reason
     )[host.name]
@@ -58,7 +58,7 @@ def found_again(
     return host.model_copy(update={"pod": pod.model_copy(update=update)})
 
 
-def _make_again(
+def _recreate(
     cluster: Cluster, pod: Pod, ended: Manifest | None, *, host: str, reason: str
 ) -> None:
     """Create a pod again, on the node where it was."""
@@ -68,7 +68,7 @@ def _make_again(
     if ended is not None:
         cluster.delete("Pod", pod.name, uid=ended["metadata"]["uid"], grace_s=0)
         wait_until_gone(cluster, "Pod", pod.name)
-    if owner is None or manifest is None:  # a StatefulSet makes its own pods again
+    if owner is None or manifest is None:  # a StatefulSet recreates its own pods
         if owner is None:
             raise TransportError(
                 f"the pod of {host} has ended ({reason}), and its volume is removed",
