@@ -157,7 +157,7 @@ def _checked(arguments: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]
 
     profiles = tuple(takewhile(lambda text: not text.startswith("-"), arguments))
     options = tuple(arguments[len(profiles) :])
-    with run.make_context("run", [*options]) as context:
+    with run.make_context("volbench run", [*options]) as context:
         given = dict(context.params)
     if not profiles or given["profiles"]:
         raise InputError(
