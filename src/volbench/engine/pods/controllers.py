@@ -89,7 +89,7 @@ def find_controller(cluster: Cluster, name: str) -> ControllerState:
     """Return the state of a controller.
 
     Raises:
-        InputError: there is none of that name.
+        InputError: no controller has that name.
     """
     return _state_of(cluster, _owner(cluster, name))
 
@@ -188,7 +188,7 @@ def remove_controller(cluster: Cluster, name: str) -> None:
     """Remove a controller with its volume.
 
     Raises:
-        InputError: there is none of that name.
+        InputError: no controller has that name.
     """
     owner = _owner(cluster, name)
     cluster.delete("ConfigMap", name, uid=owner["metadata"]["uid"])
@@ -198,7 +198,7 @@ def _owner(cluster: Cluster, name: str) -> Manifest:
     """Return the object that owns a controller.
 
     Raises:
-        InputError: there is none of that name.
+        InputError: no controller has that name.
     """
     owner = cluster.read("ConfigMap", name)
     if owner is None or not _is_controller(owner):
