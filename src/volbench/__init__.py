@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from volbench.api import CampaignData, open_campaign
-    from volbench.compare_campaigns import compare
+    from volbench.compare_campaigns import compare, trend
     from volbench.dataset import Dataset, open_campaigns
     from volbench.errors import VolbenchError
     from volbench.present.notebook import Chart, Findings, Verdicts
@@ -45,6 +45,7 @@ __all__ = [
     "open_campaign",
     "open_campaigns",
     "run",
+    "trend",
 ]
 _HOMES = {
     "CampaignData": "api",
@@ -57,6 +58,7 @@ _HOMES = {
     "open_campaign": "api",
     "open_campaigns": "dataset",
     "run": "run_profiles",
+    "trend": "compare_campaigns",
 }
 """Public name to its module, imported on first use so that ``import volbench`` stays light."""
 

@@ -1,4 +1,4 @@
-"""Python interface to comparisons of campaign folders."""
+"""Python interface to comparisons and trends: from folders of campaigns to verdicts."""
 
 from __future__ import annotations
 
@@ -7,16 +7,28 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from volbench.analyse.compare.comparability import value_text
 from volbench.analyse.compare.comparison import Comparison, Question
 from volbench.analyse.compare.comparison import compare as compare_sides
 from volbench.analyse.compare.repeat_statistics import CONFIDENCE
+from volbench.analyse.compare.workload_trends import (
+    TOLERANCE,
+    TrendQuestion,
+    Trends,
+    find_trends,
+    record_of,
+)
 from volbench.analyse.frames.row_filter import select
 from volbench.dataset import open_campaigns
 from volbench.errors import InputError
 from volbench.model.frames.column_names import listed_names
+from volbench.model.frames.metadata import FACTS, Source
+from volbench.store.archive import Provenance
 from volbench.store.layout import is_address
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from volbench.present.notebook import Verdicts
 
 
@@ -98,6 +110,79 @@ def compare_folders(
         question,
         bins=lambda name: opened[name].frame("histogram"),
     )
+
+
+def trend(
+    *paths: str | os.PathLike[str],
+    metric: str | Sequence[str] = (),
+    by: str | Sequence[str] = (),
+    where: str = "",
+    reference: int | None = None,
+    tolerance: float = TOLERANCE,
+) -> pd.DataFrame:
+    """Follow each workload over campaigns as ``volbench trend`` does.
+
+    Args:
+        paths: campaign folders, or folders of campaigns; they are put in the order of their starts.
+        metric: as for `compare`.
+        by: columns that are kept apart, beside the workload.
+        where: keep only runs for which this holds.
+        reference: number of campaigns of the reference period; None to choose.
+        tolerance: an acceptable relative change for the worse.
+
+    Returns:
+        A row for each workload and metric, with the columns of ``volbench trend --format csv``:
+        ``state`` is its verdict. ``attrs["remarks"]`` has the caveats, a sentence each.
+
+    Raises:
+        InputError: a name or a path is wrong.
+        ComparisonError: nothing is left to look at.
+    """
+    import pandas as pd  # noqa: PLC0415 - the command line needs none
+
+    question = TrendQuestion(
+        metrics=listed_names(metric),
+        by=listed_names(by),
+        reference=reference,
+        tolerance=tolerance,
+    )
+    found = trend_folders([os.fspath(path) for path in paths], question, where=where)
+    frame = pd.DataFrame([record_of(own) for own in found.rows]).drop(columns="changes")
+    frame.attrs["remarks"] = list(found.remarks)
+    return frame
+
+
+def trend_folders(
+    folders: Sequence[str | Path], question: TrendQuestion, *, where: str = ""
+) -> Trends:
+    """Read folders and follow each workload over their campaigns.
+
+    Args:
+        folders: campaigns, or folders of campaigns.
+        question: the trends to look for.
+        where: keep only runs for which this holds.
+
+    Raises:
+        InputError: there is no campaign, or no such column or metric.
+        ComparisonError: nothing is left to look at.
+    """
+    dataset = open_campaigns(*folders, where=where)
+    summary = dataset.summary()
+    facts = {name: _facts(data.provenance) for name, data in dataset.names.items()}
+    for name, versions in summary.groupby("campaign")["fio_version"]:
+        facts[str(name)]["fio_version"] = " and ".join(sorted(versions.dropna().unique()))
+    return find_trends(summary, dataset.frame("findings"), question, facts=facts)
+
+
+def _facts(provenance: Provenance) -> dict[str, str]:
+    """Return what is known of the hosts of a campaign, by the name of the fact."""
+    names = [fact.name for fact in FACTS.values() if fact.source is Source.HOST]
+    known = {name: {getattr(host, name) for host in provenance.hosts} - {None} for name in names}
+    return {
+        name: " and ".join(sorted(value_text(name, value) for value in values))
+        for name, values in known.items()
+        if values
+    }
 
 
 def _side_names(folders: Sequence[str | Path]) -> list[str]:

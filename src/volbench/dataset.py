@@ -22,6 +22,7 @@ from volbench.store.layout import Layout, is_address
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
     from volbench.model.profile.profile_settings import Rounds
     from volbench.present.notebook import Chart, Findings
@@ -219,14 +220,15 @@ class Dataset:
         return whole[whole["run"].isin(runs)].reset_index(drop=True)
 
     def _joined(self, name: str) -> pd.DataFrame:
-        import pandas as pd  # noqa: PLC0415 - slow to import
+        import pyarrow as pa  # noqa: PLC0415 - slow to import
+
+        from volbench.store.parquet_tables import frame_of  # noqa: PLC0415 - brings pyarrow
 
         if len(self.names) == 1:
             return next(iter(self.names.values())).frame(name)
-        parts = [self._own(own, data.frame(name)) for own, data in self.names.items()]
-        filled = [part for part in parts if len(part)] or parts[:1]
-        joined = pd.concat(filled, ignore_index=True)
-        return joined[_in_order(parts, list(joined.columns))]
+        parts = [_named_table(data.table(name), campaign=own) for own, data in self.names.items()]
+        joined = pa.concat_tables(parts, promote_options="default")
+        return frame_of(joined.select(_in_order(parts[0], joined.column_names)))
 
 
 def open_campaigns(*paths: str | os.PathLike[str], where: str = "") -> Dataset:
@@ -331,12 +333,27 @@ def _named(frame: pd.DataFrame, *, campaign: str) -> pd.DataFrame:
     return frame
 
 
+def _named_table(table: pa.Table, *, campaign: str) -> pa.Table:
+    """Return a frame as Arrow has it, with the name of its campaign, and before ids of runs."""
+    import pyarrow.compute as pc  # noqa: PLC0415 - slow to import
+
+    for name in {"campaign", "run"} & {*table.column_names}:
+        place, field = table.schema.get_field_index(name), table.schema.field(name)
+        column = table[name]
+        if name == "run":
+            column = pc.binary_join_element_wise(campaign, column, "/")
+        else:
+            column = pc.if_else(True, campaign, column)
+        table = table.set_column(place, field, column.cast(field.type))
+    return table
+
+
 def _renamed(row: dict[str, object], *, campaign: str) -> dict[str, object]:
     run = {"run": f"{campaign}/{row['run']}"} if "run" in row else {}
     return row | {"campaign": campaign} | run
 
 
-def _in_order(parts: Sequence[pd.DataFrame], columns: list[str]) -> list[str]:
+def _in_order(table: pa.Table, columns: list[str]) -> list[str]:
     """Return columns in the contract's order: labels, which differ by campaign, come last."""
-    first = [name for name in parts[0].columns if not name.startswith(LABEL_PREFIX)]
+    first = [name for name in table.column_names if not name.startswith(LABEL_PREFIX)]
     return [*first, *(name for name in columns if name not in first)]

@@ -319,7 +319,8 @@ def test_a_work_folder_is_fetched_and_removed(remote: Machine, tmp_path: Path) -
     """What a program left there arrives unchanged, and nothing stays."""
     arrived = tmp_path / "arrived"
     arrived.mkdir()
-    path = remote.executor.make_work_folder(str(arrived), name=f"contract-{tmp_path.name}/run")
+    path = remote.executor.work_folder(str(arrived), name=f"contract-{tmp_path.name}/run")
+    remote.executor.write_texts({f"{path}/": ""})
     remote.executor.write_text(f"{path}/it's $HOME", "two\n")
     remote.executor.fetch_work_folder(path, str(arrived))
     assert (arrived / "it's $HOME").read_text(encoding="utf-8") == "two\n"

@@ -25,6 +25,7 @@ PUBLIC = [
     "open_campaign",
     "open_campaigns",
     "run",
+    "trend",
 ]
 
 

@@ -23,6 +23,7 @@ SCRIPTS = (
     "scripts/demo",
     "scripts/docs",
     "scripts/torture",
+    "scripts/build-image",
     ".ci/run",
 )
 

@@ -34,6 +34,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "check": ("read.check", "List data-quality warnings of campaigns."),
     "verify": ("read.verify", "Verify that campaigns are as they were recorded."),
     "compare": ("read.compare", "Compare campaigns, with intervals and verdicts."),
+    "trend": ("read.trend", "Follow workloads over campaigns, and find regressions."),
     "price": ("catalogue.price", "Rank configurations by price-performance."),
     "prices": ("catalogue.prices", "List, show and check price lists."),
     "volume-types": ("catalogue.volume_types", "List and show the limits of volume types."),
