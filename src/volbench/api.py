@@ -322,7 +322,7 @@ class CampaignData:
     def _repr_html_(self) -> str:
         from volbench.present.overview import overview  # noqa: PLC0415 - slow to import
 
-        return overview(self).to_html()
+        return str(overview(self).to_html())
 
     def _storage(self) -> StoredTables:
         if self._layout.journal_bytes != self._journal_bytes:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser
 
+from tests.browser.test_page import axe
 from tests.browser.watched import Watched
 
 ROWS = "#results-table tbody tr"
@@ -54,3 +55,32 @@ def test_a_link_restores_the_view(browser: Browser, report: Path) -> None:
     assert "theme=light" in page.url
     watched.close()
     assert watched.faults == []
+
+
+def test_a_run_is_opened_beside_the_page(watched: Watched) -> None:
+    """By its row, by keyboard, and by its bar; it has what is known of it, and Escape closes it."""
+    page = watched.page
+    page.locator("#filters output", has_text="8 of 8 runs").wait_for()
+    page.locator(f"{ROWS} .open-run").first.press("Enter")
+    panel = page.locator("#run[open]")
+    panel.get_by_role("heading", name="Over time").wait_for()
+    assert panel.locator("h2").inner_text() == "mix-4k-d1"
+    assert "run=" in page.url
+    for heading in ("Data quality", "Latency percentiles", "Device", "Job file"):
+        assert panel.get_by_role("heading", name=heading).count() == 1
+    assert "iodepth=1" in panel.locator("pre").inner_text()
+    panel.locator(".panel[data-drawn]").first.wait_for()
+    page.keyboard.press("]")
+    panel.locator("p", has_text="002-").first.wait_for()
+    assert axe(page) == []
+    page.keyboard.press("Escape")
+    panel.wait_for(state="detached")
+    assert "run=" not in page.url
+    chart = watched.drawn("#explorer-drawing")
+    box = chart.locator(".canvas").bounding_box()
+    frame = "document.querySelector('#explorer-drawing').chart.drawn.get(0).view.frame.bbox"
+    left, top = page.evaluate(f"[{frame}.left, {frame}.top]")
+    assert box is not None
+    page.mouse.click(box["x"] + left + 12, box["y"] + top + 12)
+    panel.locator("caption", has_text="Runs behind the mark").wait_for()
+    assert panel.locator("tbody tr").count() == 4

@@ -28,7 +28,7 @@ class Elements(HTMLParser):
         self.attributes: set[str] = set()
         self.sources: list[str] = []
         self.words = ""
-        self.feed(str(text))  # of Markup, pieces would be escaped once more
+        self.feed(str(text))  # pieces of Markup would be escaped once more
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note an element, its attributes and where its picture is from."""

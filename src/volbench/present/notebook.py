@@ -154,9 +154,9 @@ class Findings:
     def _repr_html_(self) -> str:
         rows = list(self)
         if not rows:
-            return Markup("<p>{}</p>").format(repr(self))
+            return str(Markup("<p>{}</p>").format(repr(self)))
         rules = Markup("").join(map(_rule_html, findings_by_rule(rows)))
-        return Markup("<p>{}</p>{}").format(findings_count(rows), rules)
+        return str(Markup("<p>{}</p>{}").format(findings_count(rows), rules))
 
 
 def _rule_html(rule: RuleFindings) -> Markup:
@@ -240,7 +240,7 @@ class Verdicts:
     def _repr_html_(self) -> str:
         known = not all(math.isnan(row.ratio) for row in self.comparison.rows)
         picture = self.plot().to_html() if known else ""
-        return table_html(comparison_table(self.comparison)) + picture
+        return str(table_html(comparison_table(self.comparison)) + picture)
 
 
 class Side(Protocol):

@@ -19,9 +19,10 @@ from volbench.present.report.campaign_section import CampaignSection, campaign_s
 from volbench.present.report.content import MultiCampaignContent, ReportContent
 from volbench.present.report.embedded.downloads import ROOM_CHARS
 from volbench.present.report.embedded.run_columns import packed_rows, run_columns
+from volbench.present.report.embedded.run_details import run_details
 from volbench.present.report.multi_campaign import MultiCampaignSection, multi_campaign_section
 
-_SCRIPTS = ("view.js", "runs.js", "filters.js", "explorer.js", "tables.js")
+_SCRIPTS = ("view.js", "runs.js", "filters.js", "explorer.js", "run_panel.js", "tables.js")
 """After those of charts, in the order in which they use each other."""
 _MOST_ROWS = 60
 """Rows of a table that are in the page as such; it makes the others when they are shown."""
@@ -72,7 +73,8 @@ def _page(
         *(figure for section in sections for figure in section.content.evidence.values()),
         *(together.figures if together else ()),
     ]
-    runs = run_columns([(section.id, section.content) for section in sections])
+    contents = [(section.id, section.content) for section in sections]
+    runs = run_columns(contents)
     bokeh = [library()] if runs.numbers or any(figure.plot for figure in figures) else []
     first = sections[0].content
     return environment.get_template("report.html.j2").render(
@@ -85,6 +87,7 @@ def _page(
         library=pack(bokeh[0]) if bokeh else "",
         campaigns=sections,
         runs=runs,
+        details=run_details(contents, runs.numbers),
         most_rows=_MOST_ROWS,
         packed_rows=partial(packed_rows, runs=runs, first=_MOST_ROWS),
         together=together,

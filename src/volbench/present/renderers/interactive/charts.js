@@ -217,6 +217,7 @@ function drawPanel(chart, panel, widthPx) {
   }
   for (const { key, renderer } of drawing.renderers) if (chart.hidden.has(key)) renderer.visible = false;
   addZoom(drawing);
+  if (clicks.open) figure.add_tools(model("TapTool"));
   return drawing;
 }
 
@@ -315,6 +316,12 @@ const charts = [];
  */
 const shaping = { plot: (plot) => plot };
 
+/**
+ * What a page does when a mark is clicked.
+ * @type {{open: ((mark: any, row: number) => void) | null}}
+ */
+const clicks = { open: null };
+
 /** @param {any} place of a chart; `describe` gives its plot if the page makes it */
 async function openChart(place) {
   await loadLibrary();
@@ -335,15 +342,19 @@ async function openChart(place) {
  */
 function redrawChart(place) {
   if (!begun.has(place)) return;
-  if (place.chart) {
-    place.chart.remove();
-    charts.splice(charts.indexOf(place.chart), 1);
-    place.chart = null;
-  }
+  dropChart(place);
   delete place.dataset.drawn;
   begun.delete(place);
-  nearby.unobserve(place);
   nearby.observe(place);
+}
+
+/** @param {any} place of a chart that goes */
+function dropChart(place) {
+  nearby.unobserve(place);
+  if (!place.chart) return;
+  place.chart.remove();
+  charts.splice(charts.indexOf(place.chart), 1);
+  place.chart = null;
 }
 
 function redrawCharts() {

@@ -97,13 +97,17 @@ addEventListener("keydown", (event) => {
     for (const menu of /** @type {NodeListOf<HTMLDetailsElement>} */ (document.querySelectorAll(".menu[open]"))) {
       menu.open = false;
       menu.querySelector("summary")?.focus();
+      return;
     }
+    if (view.params.has("run")) closePanel();
   }
   if (event.ctrlKey || event.metaKey || event.altKey || target.matches("input:not([type=checkbox]), select, textarea")) return;
   if (!KEYS[event.key]) return;
   event.preventDefault();
   KEYS[event.key]();
 });
+
+shaping.plot = filteredPlot;
 
 /** Read the runs, and keep charts and tables as the view says. */
 async function startView() {
@@ -122,8 +126,8 @@ async function startView() {
     });
     fillFilterBar(bar);
     startExplorer();
+    startPanel();
   }
-  shaping.plot = filteredPlot;
   viewers.forEach((show) => show());
   followView();
 }

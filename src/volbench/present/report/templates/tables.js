@@ -65,6 +65,23 @@ function packedRow([runs, direction, cells], table) {
   };
 }
 
+/**
+ * Open the runs of a row by a click on it, or by its heading.
+ * @param {{runs: number[], element: () => HTMLElement}} row
+ */
+function makeOpenable({ runs, element }) {
+  const row = element();
+  const text = row.querySelector("th")?.firstChild;
+  if (!runs.length || !(text instanceof Text)) return;
+  const button = made("button", { type: "button", className: "open-run", title: "open this run" }, text.data);
+  text.replaceWith(button);
+  row.classList.add("openable");
+  row.addEventListener("click", (event) => {
+    const isOwn = /** @type {Element} */ (event.target).closest("a, button:not(.open-run)");
+    if (!isOwn && !getSelection()?.toString()) openRuns(runs);
+  });
+}
+
 /** @param {{runs: number[], direction: string, cells: any[]}} row @param {any} table */
 function rowElement({ runs, direction, cells }, table) {
   const headings = table.tHead.rows[0].cells;
@@ -80,6 +97,7 @@ function rowElement({ runs, direction, cells }, table) {
   const element = made("tr", {}, ...elements);
   element.dataset.runs = runs.join(" ");
   element.dataset.direction = direction;
+  makeOpenable({ runs, element: () => element });
   return element;
 }
 
@@ -91,6 +109,7 @@ class DataTable {
     this.body = table.tBodies[0];
     this.headings = [...table.tHead.rows[0].cells];
     this.rows = /** @type {HTMLElement[]} */ ([...this.body.rows]).map(rowOf);
+    this.rows.forEach(makeOpenable);
     this.shown = this.rows;
     this.most = Math.max(ROWS_AT_ONCE, this.rows.length);
     this.words = /** @type {string[]} */ ([]);
