@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.kubernetes.local_cluster import LocalCluster, missing_cluster, running_cluster
 from tests.schedule import ModuleScheduling, sort_slowest_first
 
 _PYTEST_OWN = {"PYTEST_CURRENT_TEST"}
-_MARKED_FOLDERS = {"browser", "fleet"}
+_MARKED_FOLDERS = {"browser", "fleet", "kubernetes"}
 """Folders below tests/ whose tests have the marker of the same name."""
 
 
@@ -29,13 +30,27 @@ def own_key(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    """Hand out a real Kubernetes cluster, started once for all tests."""
+    if os.geteuid():
+        pytest.skip("a cluster needs root")
+    if reason := missing_cluster():
+        pytest.skip(reason)
+    with running_cluster(tmp_path_factory.mktemp("cluster")) as found:
+        yield found
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark the tests of the folders that `scripts/test` leaves out, before ``-m`` selects."""
+    folder = item.path.relative_to(Path(__file__).parent).parts[0]
+    if folder in _MARKED_FOLDERS:
+        item.add_marker(folder)
+
+
 @pytest.hookimpl(trylast=True)  # after pytest-randomly has shuffled them
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of the folders that `scripts/test` leaves out, and sort them for workers."""
-    for item in items:
-        folder = item.path.relative_to(Path(__file__).parent).parts[0]
-        if folder in _MARKED_FOLDERS:
-            item.add_marker(folder)
+    """Sort the tests for workers."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         sort_slowest_first(items)
 

@@ -1,48 +1,75 @@
 """volbench: benchmark storage volumes with fio, from a YAML profile to frames, charts and a report.
 
->>> import volbench
->>> campaign = volbench.open_campaign("results/quick")  # doctest: +SKIP
->>> campaign.summary()  # doctest: +SKIP
+Run a profile, or open what was measured:
+
+    import volbench
+
+    campaign = volbench.run("quick", on="/data")
+    campaign = volbench.open_campaign("volbench-results/quick-20261122-140000")
+
+Read it:
+
+    campaign                         # in a notebook: the answer, its chart, and the results
+    campaign.summary()               # a pandas frame, in base SI units
+    campaign.findings                # data-quality warnings, each with its reason and advice
+    campaign.plot("iops")            # a chart; .save("iops.svg"), .numbers, .figure
+    campaign.compare(other)          # verdicts with confidence intervals
+
+Several campaigns are opened by `open_campaigns` and compared by `compare`. Reference:
+docs/reference/python.md.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from volbench.api import CampaignData, open_campaign
-    from volbench.compare_campaigns import compare
+    from volbench.compare_campaigns import compare, trend
     from volbench.dataset import Dataset, open_campaigns
     from volbench.errors import VolbenchError
+    from volbench.present.notebook import Chart, Findings, Verdicts
+    from volbench.run_profiles import run
 
 __version__ = "0.1.0"
 __all__ = [
     "CampaignData",
+    "Chart",
     "Dataset",
+    "Findings",
+    "Verdicts",
     "VolbenchError",
     "__version__",
     "compare",
     "open_campaign",
     "open_campaigns",
+    "run",
+    "trend",
 ]
+_HOMES = {
+    "CampaignData": "api",
+    "Chart": "present.notebook",
+    "Dataset": "dataset",
+    "Findings": "present.notebook",
+    "Verdicts": "present.notebook",
+    "VolbenchError": "errors",
+    "compare": "compare_campaigns",
+    "open_campaign": "api",
+    "open_campaigns": "dataset",
+    "run": "run_profiles",
+    "trend": "compare_campaigns",
+}
+"""Public name to its module, imported on first use so that ``import volbench`` stays light."""
 
 
 def __getattr__(name: str) -> object:
-    """Import the public names on first use, so that ``import volbench`` stays light."""
-    if name in {"CampaignData", "open_campaign"}:
-        from volbench import api  # noqa: PLC0415 - lazy on purpose: pandas is slow to import
+    """Import a public name."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
-        return getattr(api, name)
-    if name == "compare":
-        from volbench.compare_campaigns import compare  # noqa: PLC0415 - same
 
-        return compare
-    if name in {"Dataset", "open_campaigns"}:
-        from volbench import dataset  # noqa: PLC0415 - same
-
-        return getattr(dataset, name)
-    if name == "VolbenchError":
-        from volbench.errors import VolbenchError  # noqa: PLC0415 - same
-
-        return VolbenchError
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def __dir__() -> list[str]:
+    """Return the public names too, for completion and ``help(volbench)``."""
+    return sorted({*globals(), *__all__})

@@ -1,37 +1,40 @@
-"""Python interface to one campaign folder: its frames, states and provenance.
+"""Python interface to one campaign folder: its frames, charts, findings and provenance.
 
 campaign = volbench.open_campaign("results/quick")
 campaign.summary()[["job", "iops", "lat_p99_s"]]
+campaign.plot("iops").save("iops.svg")
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from volbench.errors import ArchiveError, InputError, OutputError
+from volbench.errors import ArchiveError, InputError
 from volbench.model.campaign.planned_run import Campaign, RunState
+from volbench.model.frames.column_names import listed_names
 from volbench.model.frames.columns import DERIVED, FRAMES, ON_DEMAND
+from volbench.present.formatting import printable
 from volbench.present.terminal.campaign_text import RunNote
 from volbench.store.archive import Archive, Provenance, is_held, read_campaign
 from volbench.store.journal import read_history
-from volbench.store.layout import Layout
+from volbench.store.layout import DD_COMMAND, JOB_FILE, Layout
 from volbench.store.parquet_tables import frame_of, rows_of, same_rows, table_of
 from volbench.store.small_files import read_text
-from volbench.store.stored_tables import StoredTables, fingerprint_of
+from volbench.store.stored_tables import StoredTables, files_in, fingerprint_of
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
     from volbench.analyse.frames.campaign_context import Context
-    from volbench.analyse.frames.run_view import RunView
-    from volbench.analyse.time.cold_volume import ColdProbe
-    from volbench.model.results.provenance import VolumeFacts
+    from volbench.present.notebook import Chart, Findings, Verdicts
+    from volbench.store.bucket.campaign_copy import CampaignCopy
 
+_RAW = ("runs/*", "probe/*")
 _READ = tuple(name for name in FRAMES if name not in DERIVED)
 
 
@@ -42,14 +45,25 @@ class CampaignData:
     ended, in the order of the plan, and a plain integer index. Unknown values are NaN or missing.
 
     Frames are made once and kept as Parquet. They are recomputed when the raw files, or the rules
-    that judge them, have changed.
+    that judge them, have changed. A notebook shows a campaign with its answer, charts and results.
     """
 
-    def __init__(self, layout: Layout, archive: Archive) -> None:
+    def __init__(
+        self, layout: Layout, archive: Archive, *, copy: CampaignCopy | None = None
+    ) -> None:
         self._layout = layout
         self._archive = archive
+        self._copy = copy
         self._journal_bytes = -1
         self._forget()
+        if copy is not None:
+            states = self._history.states
+            copy.check_complete(run for run, state in states.items() if state.has_ended)
+
+    def _fetch(self, *patterns: str) -> None:
+        """Fetch files of a campaign in object storage, by patterns of their names."""
+        if self._copy is not None:
+            self._copy.fetch(*patterns)
 
     def _forget(self) -> None:
         """Start from the journal as it is now: frames are all of one moment."""
@@ -62,13 +76,18 @@ class CampaignData:
 
     @property
     def path(self) -> Path:
-        """The folder."""
+        """The folder, or its temporary copy."""
         return self._layout.root
+
+    @property
+    def address(self) -> str:
+        """Path of the folder, or its address in object storage."""
+        return str(self.path) if self._copy is None else self._copy.address
 
     @property
     def report_folder(self) -> Path:
         """Where charts and the report go unless another place is named; may not exist yet."""
-        return self._layout.report
+        return self._layout.report if self._copy is None else Path(f"{self.path.name}-report")
 
     @property
     def is_running(self) -> bool:
@@ -96,6 +115,7 @@ class CampaignData:
 
     def job_text(self, run_id: str) -> str:
         """Return the job file, or the dd command, exactly as it was used; "" before it started."""
+        self._fetch(f"runs/*/{JOB_FILE}", f"runs/*/{DD_COMMAND}")
         folder = self._layout.run(run_id)
         for path in (folder.job_file, folder.dd_command):
             if path.exists():
@@ -118,9 +138,13 @@ class CampaignData:
         """Return one row for each run and direction: is it steady, and what is its bottleneck."""
         return self.frame("verdicts")
 
-    def findings(self) -> pd.DataFrame:
-        """Return one row for each data-quality warning about a run, with its evidence."""
-        return self.frame("findings")
+    @property
+    def findings(self) -> Findings:
+        """Data-quality warnings about its runs; ``findings.frame`` has a row for each."""
+        from volbench.present.notebook import Findings  # noqa: PLC0415 - slow to import
+
+        finished = sum(note.state is RunState.FINISHED for note in self.runs.values())
+        return Findings(self.frame("findings"), runs=finished)
 
     def aggregate(self) -> pd.DataFrame:
         """Return one row for each step of several clients, section and direction: their sums."""
@@ -137,6 +161,76 @@ class CampaignData:
     def histogram(self) -> pd.DataFrame:
         """Return one row for each latency bin that is not empty."""
         return self.frame("histogram")
+
+    def facts(self) -> pd.DataFrame:
+        """Return the summary with options, host, volume and steady rates of each run.
+
+        Columns beyond the summary's are those of `volbench.model.frames.metadata`, and every option
+        of fio that changes the I/O.
+        """
+        from volbench.analyse.frames.run_facts import with_facts  # noqa: PLC0415 - brings pandas
+        from volbench.analyse.price.steady_performance import with_steady  # noqa: PLC0415 - same
+
+        summary = with_steady(self.frame("summary"), self.frame("verdicts"))
+        version = self.provenance.volbench_version
+        return with_facts(summary, self.context().views, volbench_version=version)
+
+    def plot(
+        self, kind: str, *, by: str | Sequence[str] = (), title: str = "", theme: str = "light"
+    ) -> Chart:
+        """Return a chart, as ``volbench plot KIND`` draws it.
+
+        Args:
+            kind: such as ``"iops"``; ``volbench plot --list`` has all.
+            by: one or two columns or labels whose values have a colour, or a panel.
+            title: over the chart; empty for its own.
+            theme: ``light``, ``dark`` or ``print``.
+
+        Raises:
+            InputError: there is no such kind or column, or the campaign has nothing for it.
+        """
+        from volbench.present.notebook import chart_of  # noqa: PLC0415 - slow to import
+
+        rounds = self.campaign.rounds
+        return chart_of(kind, self.frame, rounds=rounds, by=by, title=title, theme=theme)
+
+    def compare(
+        self,
+        other: CampaignData,
+        *,
+        metric: str | Sequence[str] = (),
+        by: str | Sequence[str] = (),
+        tolerance: float | None = None,
+        allow_different: str | Sequence[str] = (),
+        keep_invalid: bool = False,
+    ) -> Verdicts:
+        """Compare another campaign with this one, the base.
+
+        Args:
+            other: the candidate.
+            metric: as for `volbench.compare`, which takes folders, like the others.
+            by: same.
+            tolerance: same.
+            allow_different: same.
+            keep_invalid: same.
+
+        Raises:
+            InputError: there is no such column, metric or fact.
+            ComparisonError: relevant facts differ, or nothing is left to compare.
+        """
+        from volbench.analyse.compare.comparison import Question  # noqa: PLC0415 - slow
+        from volbench.present.notebook import verdicts_on  # noqa: PLC0415 - same
+
+        question = Question(
+            metrics=listed_names(metric),
+            by=listed_names(by),
+            tolerance=tolerance,
+            allowed=listed_names(allow_different),
+            keep_invalid=keep_invalid,
+        )
+        own, others = self.campaign.name, other.campaign.name
+        names = (own, others) if own != others else ("base", "candidate")
+        return verdicts_on(dict(zip(names, (self, other), strict=True)), question)
 
     def frame(self, name: str) -> pd.DataFrame:
         """Return a frame by name; a copy, so that callers may change it.
@@ -179,6 +273,7 @@ class CampaignData:
         """Return the Parquet file of a frame, up to date; None where none can be kept."""
         self.store_tables()
         stored = self._storage()
+        self._fetch(f"tables/{name}.parquet")
         if stored.is_current(name) and not stored.is_intact(name):
             stored.keep(self._judged() if name in DERIVED else self._read())
         return stored.path(name) if stored.is_current(name) else None
@@ -211,15 +306,30 @@ class CampaignData:
         """Return the runs side by side, with judgements that verdicts and findings share."""
         if self._context is None:
             from volbench.analyse.frames.campaign_context import Context  # noqa: PLC0415 - slow
+            from volbench.opened_runs import opened_runs  # noqa: PLC0415 - the same
 
-            self._context = Context(tuple(self._views()))
+            self._fetch("runs/*/facts.json", "probe/*/probe.json")
+            views = opened_runs(self._layout, self._archive, self._shared)
+            self._context = Context(tuple(views))
         return self._context
+
+    def __repr__(self) -> str:
+        """Return name, folder and number of finished runs."""
+        finished = sum(note.state is RunState.FINISHED for note in self.runs.values())
+        count = f"{finished} of {len(self.runs)} runs finished"
+        return printable(f"<CampaignData {self.campaign.name}: {count}, in {self.path}>")
+
+    def _repr_html_(self) -> str:
+        from volbench.present.overview import overview  # noqa: PLC0415 - slow to import
+
+        return str(overview(self).to_html())
 
     def _storage(self) -> StoredTables:
         if self._layout.journal_bytes != self._journal_bytes:
             self._forget()
         if self._stored is None:
-            mark = fingerprint_of(self._layout, self.campaign, self._history)
+            listed = files_in if self._copy is None else self._copy.files_in
+            mark = fingerprint_of(self._layout, self.campaign, self._history, listed=listed)
             self._stored = StoredTables(self._layout, mark)
         return self._stored
 
@@ -229,9 +339,11 @@ class CampaignData:
         if name in ON_DEMAND:
             from volbench.ingest.campaign_tables import read_latency_maps  # noqa: PLC0415 - slow
 
+            self._fetch(*_RAW)
             self._tables[name] = read_latency_maps(self._layout, self.campaign, self._history)
         else:
             if stored.is_current(name):
+                self._fetch(f"tables/{name}.parquet")
                 with suppress(ArchiveError):  # a damaged table is rebuilt
                     self._tables[name] = stored.read(name)
                     return
@@ -242,6 +354,7 @@ class CampaignData:
     def _read(self) -> dict[str, pa.Table]:
         from volbench.ingest.campaign_tables import read_tables  # noqa: PLC0415 - slow
 
+        self._fetch(*_RAW)
         return read_tables(self._layout, self.campaign, self._history)
 
     def _judged(self) -> dict[str, pa.Table]:
@@ -257,41 +370,6 @@ class CampaignData:
             "aggregate": aggregate_rows(self.campaign, self._shared),
         }
         return {name: table_of(name, part) for name, part in rows.items()}
-
-    def _views(self) -> Iterator[RunView]:
-        from volbench.analyse.frames.run_view import run_views  # noqa: PLC0415 - slow
-
-        facts = {run.id: self._facts(run.id) for run in self.campaign.runs}
-        return run_views(
-            self.campaign,
-            {name: self._shared(name) for name in ("summary", "series", "device", "percentiles")},
-            volumes={run: found for run, found in facts.items() if found is not None},
-            hosts={host.host: host for host in self.provenance.hosts},
-            colds=self._colds(),
-        )
-
-    def _facts(self, run_id: str) -> VolumeFacts | None:
-        from volbench.ingest.run_files import read_facts  # noqa: PLC0415 - slow
-
-        # Where they are damaged, the summary says so.
-        with suppress(OutputError):
-            return read_facts(self._layout.run(run_id))
-        return None
-
-    def _colds(self) -> Mapping[str, ColdProbe]:
-        """Return role to the result of its volume's cold probe, where there was one."""
-        roles = self.campaign.cold_probe_roles
-        if not roles:
-            return {}
-        from volbench.engine.conditioning.cold_probe import read_probe  # noqa: PLC0415 - slow
-
-        found: dict[str, ColdProbe] = {}
-        for role in roles:
-            # `volbench verify` names a damaged one; the runs do not depend on it.
-            with suppress(OutputError):
-                if (probed := read_probe(self._layout.probe(role))) and probed.cold:
-                    found[role] = probed.cold
-        return found
 
 
 def open_campaign(path: str | os.PathLike[str]) -> CampaignData:

@@ -1,20 +1,35 @@
-"""Python interface to comparisons: folders of campaigns, and a row for each verdict."""
+"""Python interface to comparisons and trends: from folders of campaigns to verdicts."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pandas as pd
-
+from volbench.analyse.compare.comparability import value_text
 from volbench.analyse.compare.comparison import Comparison, Question
 from volbench.analyse.compare.comparison import compare as compare_sides
-from volbench.analyse.compare.comparison_result import row_of
 from volbench.analyse.compare.repeat_statistics import CONFIDENCE
+from volbench.analyse.compare.workload_trends import (
+    TOLERANCE,
+    TrendQuestion,
+    Trends,
+    find_trends,
+    record_of,
+)
 from volbench.analyse.frames.row_filter import select
 from volbench.dataset import open_campaigns
 from volbench.errors import InputError
+from volbench.model.frames.column_names import listed_names
+from volbench.model.frames.metadata import FACTS, Source
+from volbench.store.archive import Provenance
+from volbench.store.layout import is_address
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from volbench.present.notebook import Verdicts
 
 
 def compare(  # noqa: PLR0913 - the keywords are the options of `volbench compare`, one by one
@@ -28,8 +43,8 @@ def compare(  # noqa: PLR0913 - the keywords are the options of `volbench compar
     confidence: float = CONFIDENCE,
     allow_different: str | Sequence[str] = (),
     keep_invalid: bool = False,
-) -> pd.DataFrame:
-    """Compare campaigns as ``volbench compare`` does, and return a row for each verdict.
+) -> Verdicts:
+    """Compare campaigns as ``volbench compare`` does.
 
     Args:
         paths: campaign folders, or folders of campaigns; the first is the base.
@@ -44,45 +59,34 @@ def compare(  # noqa: PLR0913 - the keywords are the options of `volbench compar
         keep_invalid: keep runs that a rule marked invalid.
 
     Returns:
-        The columns of ``volbench compare --format csv``, in base SI units: ``ratio`` is candidate
-        over base, and its ends at ``confidence`` are NaN where there are too few repeats;
-        ``words`` is the verdict. ``attrs["remarks"]`` has the caveats, a sentence each.
+        ``frame`` has the columns of ``volbench compare --format csv``, a row for each verdict.
 
     Raises:
         InputError: a name, a share or a path is wrong, or there is nothing to compare with.
         ComparisonError: relevant facts differ, or nothing is left to compare.
     """
+    from volbench.present.notebook import Verdicts  # noqa: PLC0415 - the command line needs none
+
     question = Question(
-        metrics=_listed(metric),
-        by=_listed(by),
+        metrics=listed_names(metric),
+        by=listed_names(by),
         between=between,
         base=base,
-        confidence=_share(confidence, "confidence", least=0.5),
-        tolerance=None if tolerance is None else _share(tolerance, "tolerance", least=0),
-        allowed=_listed(allow_different),
+        confidence=confidence,
+        tolerance=tolerance,
+        allowed=listed_names(allow_different),
         keep_invalid=keep_invalid,
     )
-    found = compare_folders([Path(path) for path in paths], question, where=where)
-    frame = pd.DataFrame([row_of(verdict) for verdict in found.rows])
-    numbers = [name for name in _NUMBERS if name in frame]
-    frame[numbers] = frame[numbers].astype("float64")
-    frame.attrs["remarks"] = list(found.remarks)
-    return frame
+    return Verdicts(compare_folders([os.fspath(path) for path in paths], question, where=where))
 
 
-_NUMBERS = (
-    *("ratio", "ratio_low", "ratio_high", "confidence"),
-    *("simultaneous_low", "simultaneous_high", "simultaneous_confidence"),
-    *("p_value", "detectable_percent"),
-)
-"""Columns that are None where nothing can be said: NaN in a frame."""
-
-
-def compare_folders(folders: Sequence[Path], question: Question, *, where: str = "") -> Comparison:
+def compare_folders(
+    folders: Sequence[str | Path], question: Question, *, where: str = ""
+) -> Comparison:
     """Read folders and compare them; the first is the base.
 
     Args:
-        folders: campaigns, or folders of campaigns.
+        folders: campaigns, or folders of campaigns; also addresses in object storage.
         question: what is compared, and how.
         where: keep only runs for which this holds.
 
@@ -108,25 +112,84 @@ def compare_folders(folders: Sequence[Path], question: Question, *, where: str =
     )
 
 
-def _listed(names: str | Sequence[str]) -> tuple[str, ...]:
-    parts = names.split(",") if isinstance(names, str) else names
-    return tuple(part.strip() for part in parts if part.strip())
+def trend(
+    *paths: str | os.PathLike[str],
+    metric: str | Sequence[str] = (),
+    by: str | Sequence[str] = (),
+    where: str = "",
+    reference: int | None = None,
+    tolerance: float = TOLERANCE,
+) -> pd.DataFrame:
+    """Follow each workload over campaigns as ``volbench trend`` does.
+
+    Args:
+        paths: campaign folders, or folders of campaigns; they are put in the order of their starts.
+        metric: as for `compare`.
+        by: columns that are kept apart, beside the workload.
+        where: keep only runs for which this holds.
+        reference: number of campaigns of the reference period; None to choose.
+        tolerance: an acceptable relative change for the worse.
+
+    Returns:
+        A row for each workload and metric, with the columns of ``volbench trend --format csv``:
+        ``state`` is its verdict. ``attrs["remarks"]`` has the caveats, a sentence each.
+
+    Raises:
+        InputError: a name or a path is wrong.
+        ComparisonError: nothing is left to look at.
+    """
+    import pandas as pd  # noqa: PLC0415 - the command line needs none
+
+    question = TrendQuestion(
+        metrics=listed_names(metric),
+        by=listed_names(by),
+        reference=reference,
+        tolerance=tolerance,
+    )
+    found = trend_folders([os.fspath(path) for path in paths], question, where=where)
+    frame = pd.DataFrame([record_of(own) for own in found.rows]).drop(columns="changes")
+    frame.attrs["remarks"] = list(found.remarks)
+    return frame
 
 
-def _share(value: float, name: str, *, least: float) -> float:
-    """Return a share below 1: 5 is easily written for 5 %."""
-    if not least <= value < 1:
-        raise InputError(
-            f"{name} {value:g} must be a share from {least:g} to below 1", hint="write 5 % as 0.05"
-        )
-    return value
+def trend_folders(
+    folders: Sequence[str | Path], question: TrendQuestion, *, where: str = ""
+) -> Trends:
+    """Read folders and follow each workload over their campaigns.
+
+    Args:
+        folders: campaigns, or folders of campaigns.
+        question: the trends to look for.
+        where: keep only runs for which this holds.
+
+    Raises:
+        InputError: there is no campaign, or no such column or metric.
+        ComparisonError: nothing is left to look at.
+    """
+    dataset = open_campaigns(*folders, where=where)
+    summary = dataset.summary()
+    facts = {name: _facts(data.provenance) for name, data in dataset.names.items()}
+    for name, versions in summary.groupby("campaign")["fio_version"]:
+        facts[str(name)]["fio_version"] = " and ".join(sorted(versions.dropna().unique()))
+    return find_trends(summary, dataset.frame("findings"), question, facts=facts)
 
 
-def _side_names(folders: Sequence[Path]) -> list[str]:
+def _facts(provenance: Provenance) -> dict[str, str]:
+    """Return what is known of the hosts of a campaign, by the name of the fact."""
+    names = [fact.name for fact in FACTS.values() if fact.source is Source.HOST]
+    known = {name: {getattr(host, name) for host in provenance.hosts} - {None} for name in names}
+    return {
+        name: " and ".join(sorted(value_text(name, value) for value in values))
+        for name, values in known.items()
+        if values
+    }
+
+
+def _side_names(folders: Sequence[str | Path]) -> list[str]:
     """Return the shortest unique names of folders."""
-    resolved = [folder.resolve() for folder in folders]
-    twice = next((path for place, path in enumerate(resolved) if path in resolved[:place]), None)
+    whole = [str(own) if is_address(own) else str(Path(own).resolve()) for own in folders]
+    twice = next((path for place, path in enumerate(whole) if path in whole[:place]), None)
     if twice is not None:
         raise InputError(f"{twice} is named twice", hint="name different folders")
-    short = [folder.name for folder in resolved]
+    short = [path.rstrip("/").rpartition("/")[2] for path in whole]
     return short if len(set(short)) == len(short) else [str(folder) for folder in folders]

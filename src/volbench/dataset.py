@@ -7,20 +7,26 @@ campaigns.summary().groupby("label_volume_type")["iops"].median()
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from volbench.api import CampaignData, open_campaign
 from volbench.errors import InputError
+from volbench.model.campaign.planned_run import RunState
 from volbench.model.frames.columns import FRAMES, LABEL_PREFIX
 from volbench.present.terminal.campaign_text import RunNote
-from volbench.store.layout import Layout
+from volbench.store.archive import read_campaign
+from volbench.store.layout import Layout, is_address
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
+    from volbench.model.profile.profile_settings import Rounds
+    from volbench.present.notebook import Chart, Findings
+    from volbench.store.bucket.object_storage import ObjectStorage
     from volbench.store.sql_query import View
 
 
@@ -127,21 +133,9 @@ class Dataset:
         of fio that changes the I/O. A condition may name them.
         """
         from volbench.analyse.frames.row_filter import select  # noqa: PLC0415 - brings pandas
-        from volbench.analyse.frames.run_facts import stack, with_facts  # noqa: PLC0415 - same
-        from volbench.analyse.price.steady_performance import with_steady  # noqa: PLC0415 - same
+        from volbench.analyse.frames.run_facts import stack  # noqa: PLC0415 - same
 
-        parts = []
-        for name, data in self.names.items():
-            prefix = self._prefix(name)
-            summary = with_steady(data.frame("summary"), data.frame("verdicts"))
-            parts.append(
-                with_facts(
-                    _named(summary, campaign=name) if prefix else summary,
-                    data.context().views,
-                    volbench_version=data.provenance.volbench_version,
-                    prefix=prefix,
-                )
-            )
+        parts = [self._own(name, data.facts()) for name, data in self.names.items()]
         return select(stack(parts), self.where)
 
     def view(self, name: str) -> View:
@@ -156,6 +150,35 @@ class Dataset:
             return View(tables=[table])
         paths = {str(file.absolute()): own for own, file in files.items() if file is not None}
         return View(named_files=paths) if len(paths) > 1 else View(files=list(paths))
+
+    @property
+    def rounds(self) -> dict[str, Rounds]:
+        """Profile to its tracking variables, of profiles that have rounds."""
+        return {
+            profile: rounds
+            for data in self.names.values()
+            for profile, rounds in data.campaign.rounds.items()
+        }
+
+    @property
+    def findings(self) -> Findings:
+        """Data-quality warnings about the runs; ``findings.frame`` has a row for each."""
+        from volbench.present.notebook import Findings  # noqa: PLC0415 - slow to import
+
+        finished = sum(note.state is RunState.FINISHED for note in self.runs.values())
+        return Findings(self.frame("findings"), runs=finished)
+
+    def plot(
+        self, kind: str, *, by: str | Sequence[str] = (), title: str = "", theme: str = "light"
+    ) -> Chart:
+        """Return a chart of all campaigns; see `CampaignData.plot`.
+
+        Raises:
+            InputError: there is no such kind or column, or nothing for it.
+        """
+        from volbench.present.notebook import chart_of  # noqa: PLC0415 - slow to import
+
+        return chart_of(kind, self.frame, rounds=self.rounds, by=by, title=title, theme=theme)
 
     def store_tables(self) -> None:
         """Make every frame that is not up to date, and keep it in its campaign's folder."""
@@ -175,6 +198,10 @@ class Dataset:
 
         return plain_answer(run_query(query, self.view))
 
+    def _own(self, campaign: str, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return rows of a campaign as they are named here."""
+        return _named(frame, campaign=campaign) if len(self.names) > 1 else frame
+
     def _prefix(self, campaign: str) -> str:
         """Return what ids of runs of a campaign begin with."""
         return f"{campaign}/" if len(self.names) > 1 else ""
@@ -193,29 +220,73 @@ class Dataset:
         return whole[whole["run"].isin(runs)].reset_index(drop=True)
 
     def _joined(self, name: str) -> pd.DataFrame:
-        import pandas as pd  # noqa: PLC0415 - slow to import
+        import pyarrow as pa  # noqa: PLC0415 - slow to import
+
+        from volbench.store.parquet_tables import frame_of  # noqa: PLC0415 - brings pyarrow
 
         if len(self.names) == 1:
             return next(iter(self.names.values())).frame(name)
-        parts = [_named(data.frame(name), campaign=own) for own, data in self.names.items()]
-        filled = [part for part in parts if len(part)] or parts[:1]
-        joined = pd.concat(filled, ignore_index=True)
-        return joined[_in_order(parts, list(joined.columns))]
+        parts = [_named_table(data.table(name), campaign=own) for own, data in self.names.items()]
+        joined = pa.concat_tables(parts, promote_options="default")
+        return frame_of(joined.select(_in_order(parts[0], joined.column_names)))
 
 
 def open_campaigns(*paths: str | os.PathLike[str], where: str = "") -> Dataset:
     """Open campaign folders, and every campaign below folders that hold some.
 
     Args:
-        paths: campaign folders, or folders with campaigns in them at any depth.
+        paths: campaign folders, or folders with campaigns in them at any depth; also addresses in
+            object storage, such as ``s3://bucket/results``.
         where: keep only runs for which this holds, such as ``bs==4k and volume_type~gp``.
 
     Raises:
         InputError: there is no campaign in one of them.
         ArchiveError: one is damaged, or written by a newer volbench.
+        TransportError: object storage does not answer, or denies access.
     """
-    found = [folder for path in paths for folder in campaign_folders(Path(path))]
-    return Dataset([open_campaign(folder) for folder in dict.fromkeys(found)], where=where)
+    found = {data.address: data for path in paths for data in _opened(path)}
+    return Dataset([*found.values()], where=where)
+
+
+def _opened(path: str | os.PathLike[str]) -> list[CampaignData]:
+    if is_address(path):
+        return open_address(str(path))
+    return [open_campaign(folder) for folder in campaign_folders(Path(path))]
+
+
+def open_address(address: str) -> list[CampaignData]:
+    """Open every campaign at or below an address in object storage.
+
+    Raises:
+        InputError: there is none.
+        ArchiveError: one is damaged, incomplete, or written by a newer volbench.
+        TransportError: the storage does not answer, or denies access.
+    """
+    from volbench.store.bucket.object_storage import open_storage  # noqa: PLC0415 - brings pyarrow.fs
+
+    storage = open_storage(address)
+    found = open_copies(storage, storage.sizes())
+    if not found:
+        raise InputError(
+            f"there is no campaign at {address}",
+            hint="name a folder that was uploaded as a whole, with its campaign.json",
+        )
+    return found
+
+
+def open_copies(storage: ObjectStorage, sizes: Mapping[str, int]) -> list[CampaignData]:
+    """Open every campaign among listed objects; there may be none.
+
+    Raises:
+        ArchiveError: as for `open_address`.
+        TransportError: as for `open_address`.
+    """
+    from volbench.store.bucket.campaign_copy import campaign_copies  # noqa: PLC0415 - brings pyarrow.fs
+
+    return [
+        CampaignData(*read_campaign(copy.root), copy=copy)
+        for copy in campaign_copies(storage, sizes)
+    ]
 
 
 def campaign_folders(path: Path) -> list[Path]:
@@ -262,12 +333,27 @@ def _named(frame: pd.DataFrame, *, campaign: str) -> pd.DataFrame:
     return frame
 
 
+def _named_table(table: pa.Table, *, campaign: str) -> pa.Table:
+    """Return a frame as Arrow has it, with the name of its campaign, and before ids of runs."""
+    import pyarrow.compute as pc  # noqa: PLC0415 - slow to import
+
+    for name in {"campaign", "run"} & {*table.column_names}:
+        place, field = table.schema.get_field_index(name), table.schema.field(name)
+        column = table[name]
+        if name == "run":
+            column = pc.binary_join_element_wise(campaign, column, "/")
+        else:
+            column = pc.if_else(True, campaign, column)
+        table = table.set_column(place, field, column.cast(field.type))
+    return table
+
+
 def _renamed(row: dict[str, object], *, campaign: str) -> dict[str, object]:
     run = {"run": f"{campaign}/{row['run']}"} if "run" in row else {}
     return row | {"campaign": campaign} | run
 
 
-def _in_order(parts: Sequence[pd.DataFrame], columns: list[str]) -> list[str]:
+def _in_order(table: pa.Table, columns: list[str]) -> list[str]:
     """Return columns in the contract's order: labels, which differ by campaign, come last."""
-    first = [name for name in parts[0].columns if not name.startswith(LABEL_PREFIX)]
+    first = [name for name in table.column_names if not name.startswith(LABEL_PREFIX)]
     return [*first, *(name for name in columns if name not in first)]

@@ -38,6 +38,8 @@ ALLOWED: dict[str, set[str]] = {
     "prices show kamatera-azure": MODEL,
     "volume-types list": MODEL,
     "volume-types show azure/P15": MODEL,
+    "k8s storageclass ebs-gp3-retain": MODEL,
+    "k8s role": {"ruamel"},
     "lab list": MODEL,
     "inventory show {inventory}": MODEL | {"jmespath"},
     "run quick --dry-run --on {folder}": MODEL,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import pydoc
 import re
 import sys
 import tomllib
@@ -14,12 +15,17 @@ from volbench import errors
 
 PUBLIC = [
     "CampaignData",
+    "Chart",
     "Dataset",
+    "Findings",
+    "Verdicts",
     "VolbenchError",
     "__version__",
     "compare",
     "open_campaign",
     "open_campaigns",
+    "run",
+    "trend",
 ]
 
 
@@ -37,6 +43,14 @@ def test_public_names() -> None:
     assert sorted(volbench.__all__) == PUBLIC
     for name in PUBLIC:
         assert getattr(volbench, name) is not None
+
+
+def test_help_shows_the_public_names() -> None:
+    """``help(volbench)`` has every public function and class with its documentation."""
+    page = pydoc.plain(pydoc.render_doc(volbench))
+    for name in ("class CampaignData", "class Verdicts", "run(profile", "open_campaign(path"):
+        assert name in page
+    assert "campaign.plot" in page
 
 
 def test_unknown_name_is_an_attribute_error() -> None:

@@ -28,7 +28,7 @@ def shrink(code: str, folder: Path) -> str:
     code = re.sub(r"^(volbench run .*)$", rf"\1{SMALL}{one_cpu}", code, flags=re.MULTILINE)
     code = re.sub(
         r"^(volbench measure.*?) --on /data(.*)$",
-        rf"\1 --on {folder}/data --size 4m --runtime 1s --repeat 1\2",
+        rf"\1 --on {folder}/data\2 --size 4m --runtime 1s --repeat 1",
         code,
         flags=re.MULTILINE,
     )

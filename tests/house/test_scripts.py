@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -17,9 +18,13 @@ SCRIPTS = (
     "scripts/setup",
     "scripts/lock",
     "scripts/get-prometheus",
+    "scripts/cluster-build",
+    "scripts/cluster-start",
     "scripts/test",
     "scripts/demo",
+    "scripts/docs",
     "scripts/torture",
+    "scripts/build-image",
     ".ci/run",
 )
 
@@ -82,18 +87,28 @@ def runs_of(calls: list[str]) -> list[str]:
 
 
 def test_all_runs_what_the_default_leaves_out(root: Path, tmp_path: Path) -> None:
-    """The default leaves out four markers; with --all every test belongs to one of two calls."""
+    """The default leaves out five markers; with --all every test belongs to one of three calls."""
     (default,) = runs_of(calls_of(root, tmp_path / "default"))
-    left_out = {"alone", "browser", "fleet", "slow"}
+    left_out = {"alone", "browser", "fleet", "kubernetes", "slow"}
     assert all(f"not {marker}" in default for marker in left_out)
     assert "root" not in default
     assert "--dist loadscope --no-loadscope-reorder" in default
-    beside, alone = runs_of(calls_of(root, tmp_path / "all", "--all"))
-    assert beside.endswith("-m not alone")
+    beside, on_cluster, alone = runs_of(calls_of(root, tmp_path / "all", "--all"))
+    assert beside.endswith("-m not alone and not kubernetes")
+    assert on_cluster.endswith("-m kubernetes")
     assert alone.endswith("-m alone")
 
 
-@pytest.mark.parametrize("marks", ["alone", "not alone"])
+def test_folders_are_left_out_by_their_marker(root: Path) -> None:
+    """The marker of a folder is there when ``-m`` selects."""
+    argv = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "not browser"]
+    done = subprocess.run(
+        [*argv, "tests/browser/test_page.py"], check=False, cwd=root, capture_output=True
+    )
+    assert done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED, done.stdout
+
+
+@pytest.mark.parametrize("marks", ["alone", "kubernetes", "not alone and not kubernetes"])
 def test_what_fails_is_run_again(root: Path, tmp_path: Path, marks: str) -> None:
     """A second try follows the first, of what failed only; what fails in both of them fails."""
     calls = runs_of(calls_of(root, tmp_path, "--all", fails=f"*'-m {marks}'*"))

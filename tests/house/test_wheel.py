@@ -48,13 +48,14 @@ def test_wheel_holds_code_profiles_and_licence(root: Path, wheel: Path) -> None:
     profiles = {f"volbench/profiles/{path.name}" for path in (root / "profiles").glob("*.yaml")}
     beside = {
         f"volbench/{folder}/{path.name}"
-        for folder in ("prices", "volume-types")
+        for folder in ("prices", "storage-classes", "volume-types")
         for path in (root / folder).glob("*.yaml")
     }
     assert profiles
     assert beside
     assert modules | profiles | beside | {"volbench/py.typed"} <= names
     assert any(name.endswith("/licenses/LICENSE") for name in names)
+    assert any(name.endswith("/data/share/man/man1/volbench-run.1") for name in names)
 
 
 def test_installed_command_finds_profiles_by_name(root: Path, bench: Path, tmp_path: Path) -> None:

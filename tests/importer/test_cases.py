@@ -188,6 +188,6 @@ def test_nothing_is_claimed_of_host_and_volume(taken: tuple[ImportReport, Campai
     _, opened = taken
     assert opened.provenance.hosts == ()
     assert set(opened.summary()["host"]) == {"unknown"}
-    rules = set(opened.findings()["rule"])
+    rules = set(opened.findings.frame["rule"])
     wrong = {"file-not-device", "overlapping-jobs", "never-written", "smaller-than-memory"}
     assert not rules & (wrong | {"missing-clients", "shared-limit", "damaged-files"})

@@ -77,7 +77,7 @@ def test_no_doubt_stands_on_what_was_not_reported(tmp_path: Path) -> None:
     for version, doubted in (("3.33", False), ("3.42", True)):
         source = put(tmp_path / f"{version}.json", result_of(f"fio-{version}/randrw-jsonplus"))
         _, opened = take(source, into=tmp_path / version)
-        assert ("compressible" in set(opened.findings()["rule"])) is doubted
+        assert ("compressible" in set(opened.findings.frame["rule"])) is doubted
 
 
 def test_what_was_not_reported_is_no_difference(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from volbench.engine.run.run_once import Attempt, execute_run
 from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import ArchiveError, OutputError
 from volbench.execute.local import LocalExecutor
+from volbench.execute.waiting_work import finish
 from volbench.fio.results.json_output import parse_output
 from volbench.ingest.run_files import read_run_output
 from volbench.ingest.run_rows import read_run
@@ -49,7 +50,7 @@ def series_of(run: Run, folder: RunFolder) -> list[SectionSeries]:
         listener=lambda _event: None,
         stop=StopRequest(),
     )
-    end = execute_run(attempt)
+    end = finish(execute_run(attempt))
     assert end.state is RunState.FINISHED, end.reason
     return list(read_section_series(run, folder, read_run_output(run, folder)))
 

@@ -106,7 +106,7 @@ class Proof:
 
     def findings(self, *severities: str) -> list[str]:
         """The rules that fired with one of these severities."""
-        findings = self.campaign.findings()
+        findings = self.campaign.findings.frame
         wanted = severities or ("warning", "invalid")
         return sorted(set(findings[findings["severity"].isin(wanted)]["rule"]))
 

@@ -90,7 +90,7 @@ def test_nine_tests_tell_the_story(tmp_path: Path, disk: Path) -> None:
     assert busy["active_percent"].median() > 95
     # Its first seconds belong to small pages that test7 left behind; then the cap is reached.
     assert _top_rate(campaign.device(), "test8") == pytest.approx(125e6, rel=0.05)
-    findings = campaign.findings()
+    findings = campaign.findings.frame
     doubted = set(findings[findings["rule"] == "page-cache"]["job"])
     assert {"test2", "test6", "test7", "test8", "test9"} <= doubted
     plot = build_plot("device", {name: campaign.frame(name) for name in FRAMES})

@@ -105,7 +105,7 @@ def test_credits_come_back(tmp_path: Path) -> None:
     """A drained bucket rests for 20 s; the rate at which it was filled is found to 10 %."""
     drain = Workload("randwrite", iodepth=16, runtime_s=16)
     proof = measure_virtually("gp2", tmp_path, drain, replace(drain, pause_before_s=20))
-    findings = proof.campaign.findings()
+    findings = proof.campaign.findings.frame
     (entry,) = findings[findings["rule"] == "credits-refilled"].to_dict("records")
     reported = json.loads(entry["evidence"])
     assert reported["refill_is"] == "measured"
@@ -137,7 +137,7 @@ def test_full_cache_stalls(tmp_path: Path) -> None:
     )
     assert proof.verdict()["bottleneck"] == "cache-full"
     assert {"stall", "not-steady"} <= set(proof.findings())
-    findings = proof.campaign.findings()
+    findings = proof.campaign.findings.frame
     first = findings[findings["rule"] == "stall"].iloc[0]
     assert first["from_s"] == pytest.approx(proof.truth().fast_for_s, abs=2 * SAMPLE_S)
     length = first["to_s"] - first["from_s"]
@@ -147,7 +147,7 @@ def test_full_cache_stalls(tmp_path: Path) -> None:
 def test_stall_is_seen_where_it_was(tmp_path: Path) -> None:
     """Four seconds without a completion are zeros of the series, told with their time."""
     proof = measure_virtually("stall", tmp_path, Workload("randwrite", runtime_s=20))
-    findings = proof.campaign.findings()
+    findings = proof.campaign.findings.frame
     (stall,) = findings[findings["rule"] == "stall"].to_dict("records")
     assert stall["from_s"] == pytest.approx(8, abs=2 * SAMPLE_S)
     assert stall["to_s"] == pytest.approx(12, abs=2 * SAMPLE_S)
@@ -160,7 +160,7 @@ def test_neighbour_takes_and_gives_back(tmp_path: Path) -> None:
     """Three dips that end are reported as another client's load, each in its time."""
     proof = measure_virtually("neighbour", tmp_path, Workload("randread", runtime_s=30))
     assert "neighbour" in {*proof.findings("note", "warning", "invalid")}
-    dips = proof.campaign.findings().query("rule == 'neighbour'")
+    dips = proof.campaign.findings.frame.query("rule == 'neighbour'")
     assert [round(at) for at in dips["from_s"]] == [6, 14, 21]
 
 
@@ -175,7 +175,9 @@ def test_step_without_a_reason_is_reported_as_such(tmp_path: Path) -> None:
         "bandwidth-limit",
         "cache-full",
     }
-    assert "at 12s" in proof.campaign.findings().query("rule == 'not-steady'")["message"].iloc[0]
+    assert (
+        "at 12s" in proof.campaign.findings.frame.query("rule == 'not-steady'")["message"].iloc[0]
+    )
 
 
 def test_drift_is_no_step(tmp_path: Path) -> None:

@@ -116,3 +116,11 @@ def test_a_campaign_is_judged_as_a_real_one(tmp_path: Path) -> None:
     assert proof.verdict()["bottleneck"] == proof.truth().bottleneck == "iops-limit"
     assert proof.verdict()["bottleneck_level"] == pytest.approx(1100, rel=0.02)
     assert proof.findings() == []
+
+
+def test_a_climb_is_no_stall(tmp_path: Path) -> None:
+    """Seconds at the begin of a warm-up lack completions beside the end, not beside each other."""
+    workload = Workload("randwrite", iodepth=16, runtime_s=36)
+    proof = measure_virtually("warm-up-curve", tmp_path, workload)
+    assert "cold-blocks" in proof.findings()
+    assert "stall" not in proof.findings()

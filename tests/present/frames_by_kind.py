@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
+from tests.nightly_campaigns import WORKLOADS, dropping, summary_of
 from tests.present.frames_for_plots import (
     Row,
     bins,
@@ -148,6 +149,12 @@ def storms() -> Frames:
     return storm(clients=2, stagger_s=5, campaign="trial")
 
 
+def nightly() -> Frames:
+    """Return two workloads over 20 nights, of which one drops."""
+    summary = summary_of(20, level=dropping(at=14), workloads=WORKLOADS[:2])
+    return {**frames([]), "summary": summary}
+
+
 FOR_KIND: Mapping[str, Callable[[], Frames]] = {
     "iops": repeats,
     "bandwidth": repeats,
@@ -178,5 +185,6 @@ FOR_KIND: Mapping[str, Callable[[], Frames]] = {
     "mixes": rounds,
     "mixes3d": rounds,
     "latency-map": mapped,
+    "trend": nightly,
 }
 """Kind to frames that have something for it."""

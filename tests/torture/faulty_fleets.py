@@ -82,8 +82,6 @@ def fleet_kill(chance: random.Random, folder: Path) -> int:
             kills += 1
             if process.returncode != -signal.SIGKILL:
                 break
-            if not _is_planned(desk):
-                _forget_checks(desk)
             process = desk.start("resume", desk.out) if _is_planned(desk) else desk.run()
         said, _ = process.communicate(timeout=_HUNG_S)
         assert "Traceback" not in said, said
@@ -116,8 +114,6 @@ def fleet_fault(chance: random.Random, folder: Path) -> int:
             fault.heal(victim)
         said, _ = process.communicate(timeout=_HUNG_S)
         assert "Traceback" not in said, f"{name}: {said}"
-        if not _is_planned(desk):
-            _forget_checks(desk)
         _settle(desk)
         try:
             _check(desk)
@@ -159,12 +155,6 @@ def _wait(chance: random.Random, desk: Desk) -> None:
 
 def _is_planned(desk: Desk) -> bool:
     return (desk.out / "campaign.json").exists()
-
-
-def _forget_checks(desk: Desk) -> None:
-    """Remove the job files of a check that was killed before there was a plan (see SECURITY.md)."""
-    for host in desk.fleet.hosts:
-        host.run("sh", "-c", "rm -rf /root/.volbench/*/check")
 
 
 def _settle(desk: Desk) -> None:

@@ -46,7 +46,7 @@ class ClusterOptions:
     image_pull_policy: str
     image_pull_secrets: tuple[str, ...]
     requests: tuple[str, ...]
-    limits: tuple[str, ...]
+    pod_limits: tuple[str, ...]
     run_as_user: int | None
     service_account: str
     namespace: str
@@ -94,7 +94,7 @@ class ClusterOptions:
             image_pull_policy=self.image_pull_policy,
             image_pull_secrets=self.image_pull_secrets,
             requests=parse_pairs(self.requests, option="--pod-request"),
-            limits=parse_pairs(self.limits, option="--pod-limit"),
+            limits=parse_pairs(self.pod_limits, option="--pod-limit"),
             run_as_user=self.run_as_user,
             service_account=self.service_account,
             deadline_s=max(1, round(self.deadline_s)),
@@ -130,6 +130,7 @@ _OPTIONS = (
     click.option(
         "--volume-mode",
         type=click.Choice(["Filesystem", "Block"], case_sensitive=False),
+        metavar="Filesystem|Block",
         default="Filesystem",
         show_default=True,
         help="Measure through a filesystem, or the raw block device.",
@@ -153,10 +154,16 @@ _OPTIONS = (
     ),
     _several("--node-selector", "node_selector", "LABEL=VALUE", "Only nodes with this label"),
     _several("--toleration", "tolerations", "KEY[=VALUE][:EFFECT]", "Also nodes with this taint"),
-    click.option("--image", default="", metavar="IMAGE", help="Container image with fio."),
+    click.option(
+        "--image",
+        default="",
+        metavar="IMAGE",
+        help="Container image with fio and a POSIX shell. Default: `image` in volbench.toml.",
+    ),
     click.option(
         "--image-pull-policy",
         type=click.Choice(["Always", "IfNotPresent", "Never"], case_sensitive=False),
+        metavar="Always|IfNotPresent|Never",
         default=None,
         help="When the image is pulled. Default: the cluster's rule.",
     ),
@@ -174,7 +181,7 @@ _OPTIONS = (
     ),
     _several(
         "--pod-limit",
-        "limits",
+        "pod_limits",
         "RESOURCE=QUANTITY",
         "Limit of a pod. None by default: a CPU limit throttles fio, a memory limit its page cache",
     ),

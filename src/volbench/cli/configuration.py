@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 
 from volbench.errors import InputError, did_you_mean
+from volbench.run_profiles import DEFAULT_RESULTS
 
 LOCAL_FILE = Path("volbench.toml")
-DEFAULT_RESULTS = "volbench-results"
 KEYS = {
     "targets": "Role to device, file, directory or NBD URI, for run and measure.",
     "inventory": "List of hosts, for run; --on on the command line leaves it out.",

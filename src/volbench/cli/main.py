@@ -6,15 +6,14 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from typing import NoReturn
 
 import click
 from click.exceptions import NoArgsIsHelpError, NoSuchCommand
-from click.shell_completion import CompletionItem
 
 from volbench import __version__
 from volbench.cli.configuration import default_map, read_configuration
+from volbench.cli.lazy_group import LazyGroup
 from volbench.errors import InputError, VolbenchError, did_you_mean
 
 VERBS: dict[str, tuple[str, str]] = {
@@ -26,6 +25,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "attach": ("campaign.attach", "Follow a campaign that runs in the background."),
     "forget": ("campaign.forget", "Give up a host of a campaign that is gone for good."),
     "reap": ("campaign.reap", "End and remove what a campaign left on its machines."),
+    "upload": ("campaign.upload", "Upload a campaign to object storage."),
     "probe": ("make.probe", "Show facts about this machine and its volumes."),
     "profile": ("catalogue.profile", "List, show, check, render and import profiles."),
     "inventory": ("catalogue.inventory", "Show and check inventories of hosts."),
@@ -34,6 +34,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "check": ("read.check", "List data-quality warnings of campaigns."),
     "verify": ("read.verify", "Verify that campaigns are as they were recorded."),
     "compare": ("read.compare", "Compare campaigns, with intervals and verdicts."),
+    "trend": ("read.trend", "Follow workloads over campaigns, and find regressions."),
     "price": ("catalogue.price", "Rank configurations by price-performance."),
     "prices": ("catalogue.prices", "List, show and check price lists."),
     "volume-types": ("catalogue.volume_types", "List and show the limits of volume types."),
@@ -41,46 +42,14 @@ VERBS: dict[str, tuple[str, str]] = {
     "sql": ("read.sql", "Run SQL queries over many campaigns."),
     "plot": ("read.plot", "Draw a chart of campaigns."),
     "report": ("read.report", "Write the report of campaigns: one HTML file."),
+    "k8s": ("cluster.k8s", "Manifests, access rights and storage classes for Kubernetes."),
     "config": ("catalogue.config", "Show defaults from volbench.toml and config.toml."),
     "lab": ("make.lab", "Simulate volumes whose behaviour is known."),
 }
 """Verb to its module and its short help. A module is imported only when its verb is called."""
 
 
-class LazyGroup(click.Group):
-    """A group that imports a verb's module only when that verb is used."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the verbs in the order in which a user needs them."""
-        del ctx
-        return list(VERBS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the module of a verb and return its command."""
-        del ctx
-        if cmd_name.lower() not in VERBS:
-            return None
-        module, _ = VERBS[cmd_name.lower()]
-        command: click.Command = import_module(f"volbench.cli.{module}").command
-        return command
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return the verbs that begin with what was typed, without importing them."""
-        verbs = [
-            CompletionItem(verb, help=text)
-            for verb, (_, text) in VERBS.items()
-            if verb.startswith(incomplete)
-        ]
-        return [*verbs, *click.Command.shell_complete(self, ctx, incomplete)]
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of verbs without importing them."""
-        del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl([(verb, text) for verb, (_, text) in VERBS.items()])
-
-
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, verbs=VERBS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="volbench")
 def cli() -> None:
     """Benchmark storage volumes with fio: from a YAML profile to runs, charts and a report."""

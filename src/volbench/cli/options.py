@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -12,6 +13,7 @@ from typing import Any
 import click
 
 from volbench.errors import InputError
+from volbench.store.layout import is_address
 from volbench.units import parse_duration
 
 Verb = Callable[..., None]
@@ -133,15 +135,30 @@ def examples(*lines: str) -> str:
     return "\b\n" + "\n".join(["Examples:", *(f"  {line}" for line in lines)])
 
 
+class _FolderOrAddress(click.Path):
+    """Folder, as a path; an address in object storage stays a text."""
+
+    def convert(
+        self,
+        value: str | os.PathLike[str],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> str | bytes | os.PathLike[str]:
+        """Return the value; only a folder has to exist."""
+        return value if is_address(value) else super().convert(value, param, ctx)
+
+
 def campaigns_argument(metavar: str = "DIR...") -> Decorator:
-    """Return the argument for campaign folders, and folders that hold some at any depth."""
-    return click.argument(
-        "campaigns", nargs=-1, required=True, type=_CAMPAIGN_FOLDER, metavar=metavar
-    )
+    """Return the argument for campaigns and what holds some at any depth: folders, addresses."""
+    kind = _FolderOrAddress(exists=True, file_okay=False, path_type=Path)
+    return click.argument("campaigns", nargs=-1, required=True, type=kind, metavar=metavar)
 
 
 CAMPAIGN = click.argument("campaign", type=_CAMPAIGN_FOLDER, metavar="DIR")
 CAMPAIGNS = campaigns_argument()
+LOCAL_CAMPAIGNS = click.argument(
+    "campaigns", nargs=-1, required=True, type=_CAMPAIGN_FOLDER, metavar="DIR..."
+)
 
 NEW_CAMPAIGN = output_option(
     type=PATH,

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -20,6 +19,7 @@ from volbench.cli.configuration import results_folder
 from volbench.cli.options import Decorator, flag, names_option, option_group, output_option
 from volbench.errors import InputError
 from volbench.present.renderers import PICTURE_FORMATS
+from volbench.run_profiles import stamped
 from volbench.store.atomic_files import make_output_folder, write_output
 
 if TYPE_CHECKING:
@@ -63,8 +63,7 @@ def binary_output(output: str, *, default_name: str) -> Iterator[BinaryIO]:
 
 def default_campaign_folder(name: str) -> Path:
     """Return the default folder of a new campaign."""
-    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    return results_folder() / f"{name}-{stamp}"
+    return results_folder() / stamped(name)
 
 
 def report_folder(dataset: Dataset) -> Path:

@@ -1,4 +1,4 @@
-"""Executors for the hosts of an inventory; SSH is imported only when used."""
+"""Executors for hosts and pods; a transport is imported only when used."""
 
 from __future__ import annotations
 
@@ -38,6 +38,8 @@ def connect_hosts(hosts: Sequence[Host], *, host_keys: HostKeyPolicy) -> Iterato
         connect: dict[HostKind, Connect] = {HostKind.LOCAL: lambda host: LocalExecutor(host.name)}
         if any(host.kind is HostKind.SSH for host in hosts):
             connect[HostKind.SSH] = stack.enter_context(_ssh(hosts, host_keys))
+        if any(host.kind is HostKind.POD for host in hosts):
+            connect[HostKind.POD] = stack.enter_context(_pods())
         yield [connect[host.kind](host) for host in hosts]
 
 
@@ -51,3 +53,11 @@ def _ssh(hosts: Sequence[Host], host_keys: HostKeyPolicy) -> Iterator[Connect]:
         yield lambda host: ssh_executor(host, pool)
     finally:
         pool.close()
+
+
+@contextmanager
+def _pods() -> Iterator[Connect]:
+    from volbench.execute.kubernetes.pod_executor import PodConnections  # noqa: PLC0415 - optional client
+
+    with PodConnections() as connections:
+        yield connections.executor

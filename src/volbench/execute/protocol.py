@@ -150,17 +150,58 @@ class Process(Protocol):
     def wait(self, timeout_s: float) -> int | None:
         """Return the exit status, or None if the process still runs after `timeout_s`."""
 
+    def notify(self, wake: Callable[[], None]) -> None:
+        """Call `wake` once, when the process ends or a followed file changes.
+
+        A process without a handle is to be polled instead.
+        """
+
+
+class SharedLocks(Protocol):
+    """Locks on devices that executors of several hosts share, such as pods of one node."""
+
+    def answer(self, verb: str, name: str, key: str) -> str:
+        """Take, free, show, join or leave a lock; see ``lock.sh`` of `volbench.engine.hosts`.
+
+        Args:
+            verb: what to do.
+            name: of the device or file system.
+            key: of the campaign.
+
+        Returns:
+            Keys of other campaigns that hold it, separated by line ends; for ``show`` the holder.
+        """
+
 
 class Executor(Protocol):
-    """Interface to a host."""
+    """Interface to a host.
+
+    Attributes:
+        host: its name.
+        shared_locks: locks that are not kept on the host itself; None to keep them there.
+    """
 
     host: str
+    shared_locks: SharedLocks | None
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 60.0) -> Completed:
         """Run a program to completion with LC_ALL=C and no input.
 
         Raises:
             TransportError: the program is missing, or was killed after `timeout_s`.
+        """
+
+    def run_on_files(self, argv: Sequence[str], texts: Sequence[str]) -> Completed:
+        """Run a program on temporary files, which are removed when it ends.
+
+        They are also removed if the controller is killed meanwhile.
+
+        Args:
+            argv: program and arguments; the paths of the files follow them.
+            texts: contents of the files, small and at least one.
+
+        Raises:
+            TransportError: the program is missing, or the files cannot be written.
         """
 
     def start(
@@ -171,6 +212,7 @@ class Executor(Protocol):
         stderr: str,
         longest_s: float = FOREVER_S,
         followed: Sequence[str] = (),
+        files: Mapping[str, str] | None = None,
     ) -> Process:
         """Start a program in its own session, with standard error redirected to the file `stderr`.
 
@@ -180,9 +222,10 @@ class Executor(Protocol):
             stderr: path of the file for standard error.
             longest_s: maximum runtime, enforced on the host if the program outlives its controller.
             followed: files for `Process.first_line`; the first appears when the program begins.
+            files: files to write before; see `write_texts`.
 
         Raises:
-            TransportError: the program cannot be started.
+            TransportError: a file cannot be written, or the program cannot be started.
         """
 
     def find(self, handle: str, *, followed: Sequence[str] = ()) -> Process:
@@ -204,6 +247,10 @@ class Executor(Protocol):
 
     def was_started(self, handle: str) -> bool:
         """Return whether the program of a handle was started."""
+
+    @property
+    def identity(self) -> str:
+        """What identifies the host across reboots; empty to look at its machine-id."""
 
     def which(self, program: str) -> str | None:
         """Return the absolute path of a program, or None."""
@@ -256,6 +303,13 @@ class Executor(Protocol):
             VolbenchError: the operating system refused.
         """
 
+    def remove_exactly(self, files: Sequence[tuple[str, FileIdentity]]) -> list[bool]:
+        """Remove files and empty directories in order; see `remove_exact`.
+
+        Returns:
+            For each, whether the path no longer exists.
+        """
+
     def make_private_folder(self, path: str) -> bool:
         """Create a directory with mode 0700.
 
@@ -266,10 +320,11 @@ class Executor(Protocol):
             RefusedError: the operating system refused.
         """
 
-    def make_work_folder(self, folder: str, *, name: str) -> str:
-        """Create and return the host's counterpart of a directory of the controller.
+    def work_folder(self, folder: str, *, name: str) -> str:
+        """Return the host's counterpart of a directory of the controller.
 
-        On the controller's own machine, both are the same directory.
+        On the controller's own machine, both are the same directory. Elsewhere it may not exist
+        until the first file is written to it by `write_texts` or `start`.
 
         Args:
             folder: existing directory of the controller.
@@ -300,8 +355,13 @@ class Executor(Protocol):
             TransportError: a file is unreadable on the host, or was corrupted in transit.
         """
 
-    def remove_work_folder(self, path: str) -> None:
-        """Remove a work folder recursively; never the controller's own directory."""
+    def remove_work_folder(self, path: str, *, wait: bool = True) -> None:
+        """Remove a work folder recursively; never the controller's own directory.
+
+        Args:
+            path: the folder.
+            wait: whether to wait for the end; otherwise the next removal waits for this one too.
+        """
 
     def wait_when_unreachable(self, *, unless: Callable[[], bool]) -> None:
         """Extend the retry period for the case that the host becomes unreachable.

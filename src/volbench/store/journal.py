@@ -43,6 +43,7 @@ class History:
         pins: host to target to the device identity that the user confirmed again.
         checksums: run id to the SHA-256 of its status.json, which has those of its raw files; runs
             of campaigns before checksums are absent.
+        in_use: hosts on which the campaign may hold locks, files or a work folder.
     """
 
     states: dict[str, RunState] = field(default_factory=dict)
@@ -53,6 +54,7 @@ class History:
     edges: dict[str, dict[str, str]] = field(default_factory=dict)
     pins: dict[str, dict[str, DevicePin]] = field(default_factory=dict)
     checksums: dict[str, str] = field(default_factory=dict)
+    in_use: set[str] = field(default_factory=set)
 
 
 class Journal:
@@ -85,7 +87,7 @@ class Journal:
         """Append one entry.
 
         Args:
-            kind: ``run``, ``runs`` of one state, ``scratch`` or ``scratch-removed``.
+            kind: such as ``run``, ``runs`` of one state, ``in-use``, ``released`` or ``scratch``.
             facts: JSON-serializable values.
 
         Raises:
@@ -192,6 +194,8 @@ def _apply_entry(history: History, entry: Mapping[str, object]) -> None:
         case {"kind": "runs", "runs": list(runs), "state": str(state)}:
             history.states.update(dict.fromkeys(map(str, runs), RunState(state)))
             history.reasons.update(dict.fromkeys(map(str, runs), str(entry.get("reason", ""))))
+        case {"kind": "in-use", "hosts": list(hosts)}:
+            history.in_use.update(map(str, hosts))
         case {"kind": str(kind), "host": str(host)}:
             _apply_host_entry(history, kind, host, entry)
         case _:
@@ -201,6 +205,8 @@ def _apply_entry(history: History, entry: Mapping[str, object]) -> None:
 def _apply_host_entry(history: History, kind: str, host: str, entry: Mapping[str, object]) -> None:
     """Apply an entry about files and devices of a host."""
     match {**entry, "kind": kind}:
+        case {"kind": "released"}:
+            history.in_use.discard(host)
         case {"kind": "scratch", "files": dict(files)}:
             made = {str(path): _identity(numbers) for path, numbers in files.items()}
             history.scratch.setdefault(host, {}).update(made)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,11 @@ COMPRESSED = ".zst"
 STATUS = "status.json"
 UNCHECKED = frozenset({STATUS, "probe.json"})
 """Files that record the checksums of the others in their folder."""
+
+
+def is_address(place: str | os.PathLike[str]) -> bool:
+    """Return whether a place is an address of object storage, such as ``s3://bucket/prefix``."""
+    return isinstance(place, str) and "://" in place
 
 
 @dataclass(frozen=True)

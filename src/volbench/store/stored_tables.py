@@ -8,7 +8,7 @@ fingerprint of the raw files.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -26,39 +26,53 @@ from volbench.store.log_files import checksum
 from volbench.store.parquet_tables import read_table, write_table
 from volbench.store.small_files import read_text
 
-TABLES_VERSION = "12"
+TABLES_VERSION = "13"
 """Incremented when the same raw files yield different rows, so that tables are rebuilt."""
-RULES_VERSION = "11"
+RULES_VERSION = "12"
 """Incremented when the same rows yield different verdicts, findings or aggregates."""
 
 
-def fingerprint_of(layout: Layout, campaign: Campaign, history: History) -> str:
+def files_in(folder: Path) -> list[tuple[str, int]]:
+    """Return name and size of each file in a folder; none if it is missing or unreadable."""
+    try:
+        with os.scandir(folder) as entries:
+            return [(entry.name, entry.stat().st_size) for entry in entries if entry.is_file()]
+    except OSError:
+        return []
+
+
+def fingerprint_of(
+    layout: Layout,
+    campaign: Campaign,
+    history: History,
+    *,
+    listed: Callable[[Path], list[tuple[str, int]]] = files_in,
+) -> str:
     """Return a digest of the names and sizes of all raw files behind the frames.
 
     Contents and timestamps are excluded: the cache stays valid when a campaign is copied, and
     checking thousands of runs takes a fraction of a second.
+
+    Args:
+        layout: paths of the campaign.
+        campaign: its plan.
+        history: its journal.
+        listed: returns name and size of each file in a folder.
     """
     digest = blake2b(digest_size=16)
+
+    def add_files(folder: Path) -> None:
+        pairs = sorted(listed(folder))
+        digest.update("".join(f"{name} {size}\n" for name, size in pairs).encode())
+
     for run in campaign.runs:
         state = history.states.get(run.id)
         if state is not None and state.has_ended:
             digest.update(f"{run.id} {state}\n".encode())
-            _add_files(digest, layout.run(run.id).path)
+            add_files(layout.run(run.id).path)
     for role in campaign.cold_probe_roles:
-        _add_files(digest, layout.probe(role).path)
+        add_files(layout.probe(role).path)
     return digest.hexdigest()
-
-
-def _add_files(digest: blake2b, folder: Path) -> None:
-    """Add name and size of each file in a folder; a missing or unreadable folder adds nothing."""
-    try:
-        with os.scandir(folder) as entries:
-            files = sorted(
-                (entry.name, entry.stat().st_size) for entry in entries if entry.is_file()
-            )
-    except OSError:
-        return
-    digest.update("".join(f"{name} {size}\n" for name, size in files).encode())
 
 
 @dataclass(frozen=True)

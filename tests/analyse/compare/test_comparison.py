@@ -171,7 +171,7 @@ def test_workloads_stand_in_for_names_that_differ() -> None:
     """Other people's names are matched by what was done; that is said."""
     found = compared(rows_of(1000, job="fio-read"), rows_of(1200, job="reads", seed=2))
     assert (only(found).label, only(found).verdict) == ("randread 4k", Verdict.FASTER)
-    assert "no job has one name on both sides: workloads are compared" in found.remarks
+    assert "matched by workload, names differ: fio-read = reads" in found.remarks
 
 
 def test_long_lists_are_cut() -> None:

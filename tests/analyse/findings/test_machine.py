@@ -57,6 +57,17 @@ def test_an_idle_cpu(*, device: bool) -> None:
     assert found(view if device else a_view(run, device=[]), rule="cpu-bound") == []
 
 
+@pytest.mark.parametrize(("percent", "count"), [(43.0, 1), (0.5, 0), (None, 0)])
+def test_a_cpu_limit_that_throttled(percent: float | None, count: int) -> None:
+    """From 1 % of the periods on; a limit that hardly acts, or none, is no finding."""
+    run = a_run()
+    samples = device_samples(run, cpu_throttled_percent=percent, cpu_throttled_s=0.4)
+    entries = found(a_view(run, device=samples), rule="cpu-throttled")
+    assert [entry.evidence["throttled_percent"] for entry in entries] == count * [
+        pytest.approx(percent)
+    ]
+
+
 @pytest.mark.parametrize(("rate", "count"), [(5e6, 1), (1e4, 0), (None, 0)])
 def test_swapping(rate: float | None, count: int) -> None:
     """Megabytes a second are told; a page now and then, or nothing known, is not."""

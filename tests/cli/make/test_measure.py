@@ -28,6 +28,9 @@ def test_one_volume_gets_a_conclusion(tmp_path: Path) -> None:
     assert set(rows["size_bytes"]) == {4 << 20}
     assert re.search(r"data: randwrite 4k, queue depth 4: .* IOPS \(median of 2, ", done.stdout)
     assert "Steady: 0 of 2 runs (" in done.stdout
+    chart = Path(done.stdout.splitlines()[-1].removeprefix("Chart: "))
+    assert chart.parent == tmp_path / "out" / "report"
+    assert chart.read_text(encoding="utf-8").count("<svg") == 1
     assert not list((tmp_path / "data").iterdir())
 
 
@@ -40,7 +43,8 @@ def test_two_volumes_are_compared_with_the_first(tmp_path: Path) -> None:
         *("--repeat", "1", "--output", tmp_path / "out"),
     )
     assert done.returncode == 0, done.stderr
-    answer = done.stdout.splitlines()[-1]
+    answer, chart = done.stdout.splitlines()[-2:]
+    assert chart.startswith("Chart: ")
     assert answer.startswith(f"{tmp_path / 'b'} against {tmp_path / 'x'}, iops: ")
     assert answer.endswith("for random reads (no interval).")
 

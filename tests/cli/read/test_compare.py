@@ -195,9 +195,10 @@ def test_a_condition_that_keeps_nothing_is_reported(folder: Path) -> None:
 
 def test_python_tells_the_same(folder: Path) -> None:
     """`volbench.compare` has the rows of the command line, and its remarks."""
-    frame = volbench.compare(
+    verdicts = volbench.compare(
         folder / "slow", folder / "fast", metric="iops,p99", allow_different=["rate_iops"]
     )
+    frame = verdicts.frame
     printed = compare(folder, "slow", "fast", *ALLOW, "--metric", "iops,p99", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(printed.stdout)))
     assert list(frame.columns) == list(rows[0])
@@ -205,12 +206,12 @@ def test_python_tells_the_same(folder: Path) -> None:
     rate = frame[frame["metric"] == "iops"].iloc[0]
     assert rate["ratio_low"] <= rate["ratio"] <= rate["ratio_high"]
     assert rate["ratio"] == pytest.approx(1.2, rel=0.05)
-    assert any("rate_iops" in remark for remark in frame.attrs["remarks"])
+    assert any("rate_iops" in remark for remark in verdicts.remarks)
 
 
 def test_python_tells_too_few_repeats(folder: Path) -> None:
     """Where no interval is known, its ends are NaN and the words say why."""
-    frame = volbench.compare(folder / "slow", folder / "brief", metric=["iops"])
+    frame = volbench.compare(folder / "slow", folder / "brief", metric=["iops"]).frame
     reported = frame[frame["job"].str.contains("reads")].iloc[0]
     assert reported["words"].endswith("(not enough repeats: 2)")
     assert reported["ratio"] == pytest.approx(reported["candidate_value"] / reported["base_value"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 import pytest
@@ -37,13 +36,14 @@ def test_end_waits_for_machines_that_answer(
 ) -> None:
     """Hung machines are not waited for once a client has ended and none works any more."""
     attendance = Attendance(120)
-    with ExitStack() as stack:
-        for seconds in silent_s:
-            stack.enter_context(attendance.of(Client(seconds)))
-        if has_ended:
-            with attendance.of(Client(0)):
-                assert not attendance.is_over
-        assert attendance.is_over is is_over
+    for seconds in silent_s:
+        attendance.enter(Client(seconds))
+    if has_ended:
+        ended = Client(0)
+        attendance.enter(ended)
+        assert not attendance.is_over
+        attendance.leave(ended)
+    assert attendance.is_over is is_over
 
 
 def test_silence_and_return_are_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,10 +63,9 @@ def test_silence_and_return_are_reported_once(monkeypatch: pytest.MonkeyPatch) -
         before = looks
         until(lambda: looks >= before + 3)
 
-    with ExitStack() as stack:
-        for client in clients:
-            stack.enter_context(attendance.of(client))
-        stack.enter_context(reported_silence(attendance, events.append))
+    for client in clients:
+        attendance.enter(client)
+    with reported_silence(attendance, events.append):
         look_twice()
         assert events == []
         clients[0].silent_s = SILENT_S + 1

@@ -302,7 +302,7 @@ def test_campaign_probes_first_and_findings_know(tmp_path: Path) -> None:
     for view in opened.context().views:
         assert view.cold is not None
         assert view.cold.cold
-    found = opened.findings()
+    found = opened.findings.frame
     (evidence,) = set(found[found["rule"] == "cold-blocks"]["evidence"])
     assert json.loads(evidence)["median_ratio"] > 10
 

@@ -30,6 +30,7 @@ from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import RefusedError
 from volbench.execute.shell import posix_scripts
 from volbench.execute.shell.shell_executor import ShellExecutor
+from volbench.execute.waiting_work import finish
 from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import Run, RunState, Section
 from volbench.store.layout import RunFolder
@@ -81,7 +82,7 @@ def _remote(tmp_path: Path, disks: Disks) -> Remote:
         }
         host = ConnectedHost(Host(name="vm1"), executor, shutil.which("fio") or "")
         directory = RunDirectory(executor, folder, name="key/run-0")
-        return execute_run(Attempt(host, run, directory, **(settings | options)))
+        return finish(execute_run(Attempt(host, run, directory, **(settings | options))))
 
     return Remote(device, image, run, attachment, attempt)
 
@@ -164,7 +165,7 @@ def test_a_device_replaced_before_the_start_is_refused(
     assert digest(other) == before
     assert f"{remote.device} on vm1 was replaced" in caught.value.message
     assert caught.value.context == {"path": remote.device, "host": "vm1"}
-    assert not list(tmp_path.glob("work/key/*"))
+    until(lambda: not list(tmp_path.glob("work/key/*")))
 
 
 def test_the_host_checks_at_the_start_itself(tmp_path: Path, disks: Disks) -> None:

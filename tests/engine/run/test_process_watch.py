@@ -14,6 +14,7 @@ from volbench.engine.run.stop_request import StopRequest, stop_on_signals
 from volbench.errors import ConnectError, TransportError
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Process
+from volbench.execute.waiting_work import finish
 
 ASLEEP = "import time; time.sleep(60)"
 DEAF = (
@@ -39,11 +40,13 @@ def test_output_and_status_arrive(tmp_path: Path) -> None:
     """What a process prints is told while it runs, and its exit status at the end."""
     heard = []
     process = start(tmp_path, "import sys; print('hello'); sys.exit(7)")
-    watched = watch(
-        process,
-        deadline_s=30,
-        stop=StopRequest(),
-        on_output=lambda text, _elapsed: heard.append(text),
+    watched = finish(
+        watch(
+            process,
+            deadline_s=30,
+            stop=StopRequest(),
+            on_output=lambda text, _elapsed: heard.append(text),
+        )
     )
     assert "".join(heard) == "hello\n"
     assert (watched.exit_status, watched.ending) == (7, Ending.ITSELF)
@@ -52,8 +55,8 @@ def test_output_and_status_arrive(tmp_path: Path) -> None:
 def test_deadline_ends_a_process(tmp_path: Path) -> None:
     """A process that is late is ended and gone."""
     process = start(tmp_path, ASLEEP)
-    watched = watch(
-        process, deadline_s=0.3, stop=StopRequest(), on_output=lambda _text, _elapsed: None
+    watched = finish(
+        watch(process, deadline_s=0.3, stop=StopRequest(), on_output=lambda _text, _elapsed: None)
     )
     assert watched.ending is Ending.DEADLINE
     assert watched.exit_status is not None
@@ -70,7 +73,7 @@ def test_second_request_ends_a_deaf_process_soon(tmp_path: Path) -> None:
             stop.request()
             stop.request()
 
-    watched = watch(process, deadline_s=60, stop=stop, on_output=ask_twice)
+    watched = finish(watch(process, deadline_s=60, stop=stop, on_output=ask_twice))
     assert watched.ending is Ending.STOPPED
     assert watched.exit_status == -9
     assert watched.elapsed_s < 30
@@ -85,7 +88,7 @@ def test_error_in_between_ends_the_process(tmp_path: Path) -> None:
         raise ArithmeticError
 
     with pytest.raises(ArithmeticError):
-        watch(process, deadline_s=60, stop=StopRequest(), on_output=fail)
+        finish(watch(process, deadline_s=60, stop=StopRequest(), on_output=fail))
     assert not exists(process.pid)
 
 
@@ -141,7 +144,9 @@ def test_another_process_of_that_number_is_left_alone(tmp_path: Path) -> None:
         assert not end_orphan(executor, identity | change)
     assert not end_orphan(executor, {})
     assert process.poll() is None
-    watch(process, deadline_s=0.0, stop=StopRequest(), on_output=lambda _text, _elapsed: None)
+    finish(
+        watch(process, deadline_s=0.0, stop=StopRequest(), on_output=lambda _text, _elapsed: None)
+    )
 
 
 @pytest.mark.parametrize(("error", "runs_on"), [(TransportError, False), (ConnectError, True)])
@@ -156,7 +161,7 @@ def test_only_a_lost_machine_keeps_its_process(
 
     try:
         with pytest.raises(error):
-            watch(process, deadline_s=60, stop=StopRequest(), on_output=tell)
+            finish(watch(process, deadline_s=60, stop=StopRequest(), on_output=tell))
         assert (process.poll() is None) is runs_on
     finally:
         end_process(process, StopRequest())

@@ -17,6 +17,7 @@ from volbench.engine.run.run_once import Attempt, execute_run
 from volbench.engine.run.run_outcome import RunOutcome
 from volbench.engine.run.stop_request import StopRequest
 from volbench.execute.local import LocalExecutor
+from volbench.execute.waiting_work import finish
 from volbench.ingest.run_files import read_run_output, read_status
 from volbench.lab.scenario import load_scenario
 from volbench.lab.server import serve
@@ -103,7 +104,7 @@ def run_until(
             listener=listen,
             stop=stop,
         )
-        end = execute_run(attempt)
+        end = finish(execute_run(attempt))
     return Done(end, run, folder, notes)
 
 

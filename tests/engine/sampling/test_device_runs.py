@@ -22,6 +22,7 @@ from volbench.engine.run.run_once import Attempt, execute_run
 from volbench.engine.run.run_outcome import RunOutcome
 from volbench.engine.run.stop_request import StopRequest
 from volbench.execute.local import LocalExecutor
+from volbench.execute.waiting_work import finish
 from volbench.ingest.device_rows import Row, Samples, begun_utc_s, device_rows, read_samples
 from volbench.ingest.run_files import read_run_output, read_status
 from volbench.model.campaign.event import Event, Notice, RunProgress
@@ -90,7 +91,7 @@ def measure(  # noqa: PLR0913 - one argument for each choice of a test
         stop=stop or StopRequest(),
         devices=devices,
     )
-    end = execute_run(attempt)
+    end = finish(execute_run(attempt))
     output = read_run_output(run, kept) if end.state is RunState.FINISHED else None
     started = str(read_status(kept)["started_utc"])
     samples = read_samples(kept)

@@ -10,7 +10,8 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,44 @@ def test_it_counts_the_tasks_of_its_own_run(tmp_path: Path, program: str) -> Non
             process.wait()
     log = (tmp_path / "own" / "device.log").read_text(encoding="ascii")
     assert {line.split()[1] for line in log.splitlines() if line.startswith("wait ")} == {"1"}
+
+
+@contextmanager
+def cpu_limit() -> Iterator[Path]:
+    """Yield a cgroup that may use a tenth of one CPU."""
+    split = Path("/sys/fs/cgroup/cpu")
+    parent = split if split.is_dir() else Path("/sys/fs/cgroup")
+    if parent != split:
+        (parent / "cgroup.subtree_control").write_text("+cpu")
+    group = parent / f"volbench-test-{os.getpid()}"
+    group.mkdir()
+    quota, text = ("cpu.cfs_quota_us", "10000") if parent == split else ("cpu.max", "10000 100000")
+    try:
+        (group / quota).write_text(text)
+        yield group
+    finally:
+        until(lambda: not (group / "cgroup.procs").read_text())
+        group.rmdir()
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_it_counts_what_a_cpu_limit_throttled(tmp_path: Path, program: str) -> None:
+    """A real cgroup with a quota, and a program in it that wants a whole CPU."""
+    inside = ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"']
+    with cpu_limit() as group:
+        hog = subprocess.Popen([*inside, group, "sh", "-c", "while :; do :; done"])
+        try:
+            sampler = started(tmp_path, [*inside, str(group), *command(program)])
+            until(lambda: collected(sampler) >= 2 and sampler.samples[-1].throttling[0][1] > 0)
+            sampler.stop()
+        finally:
+            hog.kill()
+            hog.wait()
+    first, last = sampler.samples[0].throttling[0], sampler.samples[-1].throttling[0]
+    assert all(later >= earlier for earlier, later in zip(first, last, strict=True))
+    assert last[1] <= last[0]
+    assert last[2] > 0
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -14,6 +14,7 @@ from volbench.engine.run.stop_request import StopRequest
 from volbench.engine.sampling.sampler import sampling
 from volbench.engine.sampling.writeback import MAX_WAIT_S, follow_tail, may_leave_dirt
 from volbench.execute.fake import FakeExecutor, FakeProcess
+from volbench.execute.waiting_work import finish
 from volbench.model.campaign.event import Event, Notice
 from volbench.model.campaign.planned_run import Run, Section
 from volbench.model.campaign.target import Volume, VolumeKind
@@ -60,7 +61,8 @@ def followed(
     with sampling(place, ["sda"], interval_s=1.0, life_s=1.0) as sampler:
         sampler.mark(STARTED)
         run = run_of(BUFFERED if options is None else options)
-        follow_tail(host, run, sampler, stop=stop or StopRequest(), listener=events.append)
+        tail = follow_tail(host, run, sampler, stop=stop or StopRequest(), listener=events.append)
+        finish(tail)
     reader = SampleReader()
     seen = [
         sample.unwritten_bytes / MIB

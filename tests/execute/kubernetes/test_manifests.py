@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from itertools import product
@@ -43,7 +44,7 @@ SNAPSHOT = Path(__file__).with_name("manifests.yaml")
 def validator(version: str, kind: str, api: str) -> Any:  # noqa: ANN401 - jsonschema has no public type
     """Return the validator of a kind that refuses unknown fields, too."""
     folder = f"kubernetes-json-schema/v{version}-local-strict"
-    group = api.replace(".authorization.k8s.io", "").replace("/", "-")
+    group = re.sub(r"^(\w+)(\.[^/]*)?/", r"\1-", api)
     schema = schema_contents(f"{folder}/{kind.lower()}-{group}.json", version)
     shared = Resource.from_contents(schema_contents(f"{folder}/_definitions.json", version))
     registry = shared @ (Resource.from_contents(schema) @ Registry())

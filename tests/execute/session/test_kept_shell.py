@@ -82,6 +82,25 @@ def test_broken_session_is_reopened(
     assert channel.sessions == 2
 
 
+def test_files_of_a_check_go_away_without_the_controller(
+    machine: ShellExecutor, tmp_path: Path
+) -> None:
+    """The host removes them when the program ends, though the session has ended before."""
+    script = f'cd "${{1%/*}}"; pwd >{tmp_path}/at; until [ -e {tmp_path}/go ]; do sleep 0.05; done'
+    folder = tmp_path / "at"
+    with ThreadPoolExecutor(1) as threads:
+        check = threads.submit(
+            machine.run_on_files, ["sh", "-c", f'set -- "$PWD/$1"; {script}', "sh"], ["text"]
+        )
+        until(lambda: folder.exists() and folder.read_text().endswith("\n"))
+        place = Path(folder.read_text().strip())
+        assert (place / "0").read_text() == "text"
+        machine.close()
+        (tmp_path / "go").touch()
+        assert check.result(PATIENCE_S).exit_status == 0  # in another session
+        until(lambda: not place.exists())
+
+
 def size_of(machine: ShellExecutor, path: Path) -> int:
     """Return the size of a file that is there."""
     found = machine.stat(str(path))
@@ -117,6 +136,15 @@ def test_looks_are_answered_together(
         assert len(sent) == 4  # the write, and all looks anew
     with machine.snapshot([str(path)]):
         assert machine.stat(str(tmp_path / "missing")) is None
-        assert len(sent) == 5
-    assert size_of(machine, path) == 6
+        assert len(sent) == 4  # the last answers are fresh
+    machine.write_text(str(path), "newest\n")
+    with machine.snapshot([str(path)]):
+        assert size_of(machine, path) == 7
+        assert len(sent) == 6
+        with ThreadPoolExecutor(1) as threads:  # of another client of the host
+            threads.submit(machine.write_text, str(path), "x\n").result()
+        assert size_of(machine, path) == 7
+    with machine.snapshot([str(path)]):
+        assert size_of(machine, path) == 2
+    assert size_of(machine, path) == 2
     assert channel.sessions == 1

@@ -12,9 +12,11 @@ import pytest
 
 from tests.analyse.compared_rows import no_findings, rows_of
 from tests.analyse.time.test_round_convergence import row as round_row
+from tests.nightly_campaigns import WORKLOADS, dropping, summary_of
 from tests.present.tables.test_use_table import ROW
 from volbench.analyse.compare.comparison import Question, compare
 from volbench.analyse.compare.repeat_statistics import Interval
+from volbench.analyse.compare.workload_trends import TrendQuestion, find_trends
 from volbench.analyse.price.price_performance import Market, Offer
 from volbench.cli.catalogue.profile_sources import load_profiles
 from volbench.execute.local import LocalExecutor
@@ -34,7 +36,7 @@ from volbench.present.tables.catalogue.price_list_table import prices_table
 from volbench.present.tables.catalogue.price_table import market_table
 from volbench.present.tables.catalogue.scenario_tables import scenario_tables
 from volbench.present.tables.catalogue.volume_types_table import type_table, types_table
-from volbench.present.tables.compare_table import comparison_table
+from volbench.present.tables.compare_table import comparison_table, trends_table
 from volbench.present.tables.findings_table import findings_table, findings_text
 from volbench.present.tables.groups_table import groups_table
 from volbench.present.tables.hosts_tables import (
@@ -199,6 +201,16 @@ def comparison() -> Table[Any]:
     return comparison_table(compare(sides, findings, Question(metrics=("iops", "p99"))))
 
 
+def trends() -> Any:  # noqa: ANN401 - a table of any rows
+    """Return workloads over nights of which one dropped, with two facts beside it."""
+    summary = summary_of(20, level=dropping(at=14), workloads=WORKLOADS[:2])
+    facts = {
+        name: {"kernel": f"6.1.0-{place // 14}-cloud-amd64", "os": f"Debian {12 + place // 14}"}
+        for place, name in enumerate(summary["campaign"].unique())
+    }
+    return trends_table(find_trends(summary, no_findings(), TrendQuestion(), facts=facts))
+
+
 def profiles() -> list[Any]:
     """Return the bundled profiles."""
     return list(load_profiles(LocalExecutor(), profile_names()))
@@ -273,6 +285,7 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
     "runs": lambda: runs_table(plan(), expected_s={}),
     "campaigns": lambda: campaigns_table([campaign_record("2026-premium-ssd-v2-west")]),
     "comparison": comparison,
+    "trend": trends,
     "findings": lambda: findings_table([finding("001-randread-4k-iodepth-16-r1")]),
     "hosts": lambda: hosts_table(hosts()),
     "survey": lambda: survey_table([*map(surveyed, NAMES)], [{"name": name} for name in NAMES]),

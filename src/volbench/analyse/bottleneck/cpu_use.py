@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from volbench.analyse.frames.disturbed import WAIT_PERCENT, waits_for_cpu
+from volbench.analyse.frames.disturbed import FULL_DEMAND_PERCENT, cpu_demand
 from volbench.analyse.frames.observed import host_rows_in_run, results_of
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.run_rates import Rates
@@ -41,8 +41,11 @@ def cpu_evidence(view: RunView, rates: Rates) -> tuple[list[str], list[str]] | N
     elif (at_most := used * _usual_over_mean(rates)) >= _FULL:
         reasons.append(f"fio used {used:.0f} % of a CPU, {at_most:.0f} % at its usual rate")
         against.append("a part of a CPU was left on average")
-    if busy >= _FULL and not waits_for_cpu(view) < WAIT_PERCENT:
-        reasons.append(f"the CPUs of the host were {busy:.0f} % busy")
+    if busy >= _FULL and cpu_demand(view) >= FULL_DEMAND_PERCENT:
+        reasons.append(
+            f"the CPUs of the host were {busy:.0f} % busy, and a job used one or waited for one"
+            f" {cpu_demand(view):.0f} % of the time"
+        )
     return (reasons, against) if reasons else None
 
 

@@ -25,7 +25,7 @@ from volbench.analyse.compare.repeat_statistics import CONFIDENCE, Group, contra
 from volbench.analyse.frames.job_frames import latency_column, left_out, measured
 from volbench.analyse.frames.run_facts import fact_columns, stack
 from volbench.analyse.price.steady_performance import STEADY, steadiness_remarks
-from volbench.errors import ComparisonError
+from volbench.errors import ComparisonError, InputError
 from volbench.model.frames.column_names import Measure, find_column, find_measure
 from volbench.model.frames.columns import LABEL_PREFIX, SUMMARY
 from volbench.model.frames.metadata import find_fact
@@ -48,6 +48,9 @@ class Question:
         tolerance: acceptable relative difference; None to report any.
         allowed: facts that may differ.
         keep_invalid: keep runs that a rule marked invalid.
+
+    Raises:
+        InputError: confidence or tolerance is not a share.
     """
 
     metrics: tuple[str, ...] = ()
@@ -58,6 +61,19 @@ class Question:
     tolerance: float | None = None
     allowed: tuple[str, ...] = ()
     keep_invalid: bool = False
+
+    def __post_init__(self) -> None:
+        """Check confidence and tolerance."""
+        check_share("confidence", self.confidence, least=0.5)
+        check_share("tolerance", self.tolerance or 0.0, least=0)
+
+
+def check_share(name: str, value: float, *, least: float) -> None:
+    """Refuse a share that is not below 1: 5 is easily written for 5 %."""
+    if not least <= value < 1:
+        raise InputError(
+            f"{name} {value:g} must be a share from {least:g} to below 1", hint="write 5 % as 0.05"
+        )
 
 
 @dataclass(frozen=True)
@@ -116,20 +132,15 @@ def compare(
         for state, count in left_out(part).items()
     ]
     rows = measured(rows)
-    for name in sides:
-        if not (rows["side"] == name).any():
-            raise ComparisonError(
-                f"no run is left of {name}" + "".join(f"; {remark}" for remark in remarks),
-                hint="measured runs count that have finished and fit --where",
-            )
+    _check_left(rows, sides, remarks, hint="measured runs count that have finished and fit --where")
     facts = fact_columns(rows)
     by = [find_column(name, list(rows.columns)) for name in question.by]
-    metrics = question.metrics or (("iops", "p99") if rows["iops"].notna().any() else ("bw",))
-    measures = [find_measure(name, list(_COLUMNS)) for name in metrics]
+    measures = find_measures(question.metrics, rows)
     allowed = [find_fact(name, facts) for name in question.allowed]
     if not question.keep_invalid:
         rows, excluded = without_invalid(rows, warnings)
         remarks += excluded
+        _check_left(rows, sides, remarks, hint="see volbench check; --keep-invalid includes them")
     base = next(iter(sides))
     if question.between:
         column = find_column(question.between, list(rows.columns))
@@ -143,7 +154,7 @@ def compare(
     remarks += check_comparable(
         rows, facts=[name for name in facts if name not in by], allowed=allowed, base=base
     )
-    measures = [_latency_kind(measure, rows) for measure in measures]
+    measures = [known_latency(measure, rows) for measure in measures]
     remarks += steadiness_remarks(rows, [measure.column for measure in measures])
     remarks += [remark for measure in measures for remark in _unreported(measure, rows)]
     merged = cache(partial(_bins_of, tuple(sides), bins))
@@ -154,6 +165,21 @@ def compare(
     groups = [groups_of(part) for part in repeats]
     found = list(_compared(rows, measures, groups, by, base, warnings))
     return _judged(found, question, remarks)
+
+
+def _check_left(
+    rows: pd.DataFrame, sides: Collection[str], remarks: Sequence[str], *, hint: str
+) -> None:
+    """Refuse a side without a run.
+
+    Raises:
+        ComparisonError: a side has none.
+    """
+    present = set(rows["origin"])
+    for name in sides:
+        if name not in present:
+            words = "".join(f"; {remark}" for remark in remarks)
+            raise ComparisonError(f"no run is left of {name}{words}", hint=hint)
 
 
 def _compared(
@@ -192,6 +218,24 @@ def _compared(
                     )
 
 
+def find_measures(names: Sequence[str], rows: pd.DataFrame) -> list[Measure]:
+    """Return the metrics of some names; without names IOPS and p99, or bandwidth.
+
+    Raises:
+        InputError: there is no such metric.
+    """
+    chosen = names or (("iops", "p99") if rows["iops"].notna().any() else ("bw",))
+    return [find_measure(name, list(_COLUMNS)) for name in chosen]
+
+
+def values_of_measure(rows: pd.DataFrame, measure: Measure) -> pd.Series[float]:
+    """Return a metric of each row; fsync and its kin report total latency only."""
+    values = rows[measure.column]
+    if measure.column.startswith("clat_"):
+        values = values.where(rows["direction"] != "sync", rows[measure.column[1:]])
+    return values
+
+
 def _bins_of(sides: Collection[str], bins: Bins | None) -> pd.DataFrame | None:
     """Return the latency bins of all sides, runs named as in `compare`."""
     if bins is None:
@@ -206,11 +250,8 @@ def _bins_of(sides: Collection[str], bins: Bins | None) -> pd.DataFrame | None:
 def _repeats(
     rows: pd.DataFrame, measure: Measure, bins: Callable[[], pd.DataFrame | None]
 ) -> pd.DataFrame:
-    """Return a value for each repeat; fsync and its kin report total latency only."""
-    values = rows[measure.column]
-    if measure.column.startswith("clat_"):
-        values = values.where(rows["direction"] != "sync", rows[measure.column[1:]])
-    return repeats_of(rows, values, column=measure.column, bins=bins)
+    """Return a value for each repeat."""
+    return repeats_of(rows, values_of_measure(rows, measure), column=measure.column, bins=bins)
 
 
 def _unmerged(measure: Measure, repeats: pd.DataFrame) -> list[str]:
@@ -219,7 +260,7 @@ def _unmerged(measure: Measure, repeats: pd.DataFrame) -> list[str]:
     return [_UNMERGED.format(measure.name, lost, len(repeats))] if lost else []
 
 
-def _latency_kind(measure: Measure, rows: pd.DataFrame) -> Measure:
+def known_latency(measure: Measure, rows: pd.DataFrame) -> Measure:
     """Return the metric on the kind of latency that all rows have."""
     if not measure.column.startswith("lat_"):
         return measure

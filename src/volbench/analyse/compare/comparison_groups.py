@@ -9,14 +9,13 @@ import pandas as pd
 
 from volbench.analyse.compare.comparability import value_text, values_of
 from volbench.analyse.compare.repeat_statistics import Group
+from volbench.analyse.frames.matched_workloads import workload_labels
 from volbench.analyse.frames.repeats import merged_percentiles
 from volbench.analyse.frames.run_facts import STEP, VOLUME_KEY
 from volbench.analyse.price.steady_performance import STEADY
 from volbench.errors import ComparisonError, InputError
 from volbench.model.frames.columns import LABEL_PREFIX, PERCENTILES
 
-_WORKLOAD = ("rw", "block_bytes", "iodepth", "numjobs", "direct", "ioengine", "size_bytes")
-"""What distinguishes workloads whose jobs are named after what is compared."""
 _NUMBERS = re.compile(r"(\d+)", re.ASCII)
 _SHOWN = 5
 ADDED = ("iops", "bw_bytes_per_s", *STEADY)
@@ -83,13 +82,10 @@ def lay_out_cells(
         rows[f"by_{name}"] = [
             "n/a" if pd.isna(value) else value_text(name, _plain(value)) for value in rows[name]
         ]
-    by_job, remarks = _with_cells(rows.assign(label=_jobs(rows)), by, base), []
-    if not by_job["shared"].any():
-        by_work = _with_cells(rows.assign(label=_workloads(rows, between)), by, base)
-        if by_work["shared"].any():
-            by_job = by_work
-            if not between:
-                remarks.append("no job has one name on both sides: workloads are compared")
+    keys = [f"by_{name}" for name in by]
+    labels = workload_labels(rows, "side", ignored=between, apart=keys, by_name=True)
+    by_job = _with_cells(rows.assign(label=labels), by, base)
+    remarks = [] if between else _renamed(by_job)
     alone = by_job[~by_job["shared"]]
     remarks += [
         f"only in {side}: {_some(_named(part, by))}"
@@ -113,6 +109,16 @@ def _with_cells(rows: pd.DataFrame, by: Sequence[str], base: str) -> pd.DataFram
     return rows.assign(shared=several & rows["cell"].isin(rows[rows["side"] == base]["cell"]))
 
 
+def _renamed(rows: pd.DataFrame) -> list[str]:
+    """Return which jobs are matched although their names differ, in one sentence."""
+    shared = rows[rows["shared"]]
+    names = [
+        dict.fromkeys(part["job"].astype(str)) for _, part in shared.groupby("cell", sort=False)
+    ]
+    pairs = [" = ".join(own) for own in names if len(own) > 1]
+    return [f"matched by workload, names differ: {_some(pairs)}"] if pairs else []
+
+
 def _some(names: Sequence[str]) -> str:
     """Return the first few of a list, and how many more there are."""
     distinct = list(dict.fromkeys(names))
@@ -123,33 +129,6 @@ def _some(names: Sequence[str]) -> str:
 def _named(part: pd.DataFrame, by: Sequence[str]) -> list[str]:
     columns = ["label", "direction", *(f"by_{name}" for name in by)]
     return [" ".join(map(str, row)) for row in part[columns].itertuples(index=False)]
-
-
-def _jobs(rows: pd.DataFrame) -> pd.Series[str]:
-    """Return the job of each row, with its section and profile where they are needed."""
-    plain = rows["group"].isna() | (rows["group"] == rows["job"])
-    names = rows["job"].where(plain, rows["job"] + "/" + rows["group"].fillna(""))
-    profiles = rows.groupby([names, "side"], dropna=False)["profile"].transform("nunique")
-    if (profiles > 1).any():
-        names = rows["profile"].fillna("?") + "/" + names
-    return names.astype(str)
-
-
-def _workloads(rows: pd.DataFrame, between: str) -> pd.Series[str]:
-    """Return the workload of each row, as far as rows differ in it."""
-    fixed = [name for name in _WORKLOAD if name != between]
-    varying = [name for name in fixed if len(values_of(rows, name)) > 1]
-    shown = [name for name in fixed if name in {"rw", "block_bytes", *varying}]
-    columns = [[_workload_part(name, value) for value in rows[name]] for name in shown]
-    texts = [" ".join(part for part in parts if part) for parts in zip(*columns, strict=True)]
-    return pd.Series([text or "unknown" for text in texts], index=rows.index, dtype="str")
-
-
-def _workload_part(name: str, value: object) -> str:
-    if pd.isna(value):  # type: ignore[call-overload]  # one cell of a frame, of any type
-        return ""
-    text = value_text(name, _plain(value))
-    return text if name in {"rw", "block_bytes", "ioengine"} else f"{name}={text}"
 
 
 def _plain(value: object) -> object:

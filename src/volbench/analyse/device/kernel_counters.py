@@ -22,6 +22,7 @@ _COUNT_DIGITS = 18
 _END_OF_TIME_S = 253_402_300_800.0
 """Year 10000, beyond which no date can be written."""
 _WAIT_FIELDS = 3
+_THROTTLE_FIELDS = 3
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,8 @@ class Sample:
             as ``cpu-some``.
         tool_ns: nanoseconds that the tool's tasks ran and waited for a CPU; None when unknown.
         io_errors: failed requests by kernel name.
+        throttling: for each CPU limit of the sampler's cgroup and its parents: enforcement periods,
+            those in which it throttled, and microseconds throttled, of all CPUs together.
         after_start: whether the measured process had been started.
         after_end: whether it had ended.
     """
@@ -71,6 +74,7 @@ class Sample:
     pressure_us: dict[str, int] = field(default_factory=dict)
     tool_ns: tuple[int, int] | None = None
     io_errors: dict[str, int] = field(default_factory=dict)
+    throttling: list[tuple[int, int, int]] = field(default_factory=list)
     after_start: bool = False
     after_end: bool = False
 
@@ -160,6 +164,8 @@ def _take(sample: Sample, words: list[str]) -> None:
         sample.pressure_us[name] = int(total)
     elif name == "wait" and len(numbers) == _WAIT_FIELDS:
         sample.tool_ns = int(numbers[1]), int(numbers[2])
+    elif name == "throttle" and len(numbers) == _THROTTLE_FIELDS:
+        sample.throttling.append((int(numbers[0]), int(numbers[1]), int(numbers[2])))
     elif name == "ioerr" and len(words) == _ERROR_FIELDS:
         _take_errors(sample, words)
 
@@ -244,6 +250,7 @@ def host_rates(
         "io_pressure_full_percent": _pressure(before, now, "full", interval_s),
         "cpu_pressure_percent": _pressure(before, now, "cpu-some", interval_s),
         **_tool_shares(before.tool_ns, now.tool_ns, interval_s),
+        **_throttled(before, now),
         "swap_bytes_per_s": _since(before.swapped_pages, now.swapped_pages)
         * page_bytes
         / interval_s,
@@ -281,6 +288,21 @@ def _tool_shares(
         return dict.fromkeys(names, math.nan)
     shares = (_since(*pair) / 1e7 / interval_s for pair in zip(before, now, strict=True))
     return dict(zip(names, shares, strict=True))
+
+
+def _throttled(before: Sample, now: Sample) -> dict[str, float]:
+    """Return how the CPU limit that throttled most did so; NaN without a limit.
+
+    A period without a running task is not counted by the kernel (sched-bwc.rst).
+    """
+    shares = []
+    for earlier, later in zip(before.throttling, now.throttling, strict=False):
+        periods, throttled, us = (_since(*pair) for pair in zip(earlier, later, strict=True))
+        if not math.isnan(periods + throttled + us):
+            share = min(100.0, 100 * throttled / periods) if periods else 0.0
+            shares.append((share, us / 1e6))
+    percent, seconds = max(shares, default=(math.nan, math.nan))
+    return {"cpu_throttled_percent": percent, "cpu_throttled_s": seconds}
 
 
 def _cpu_shares(before: tuple[int, ...], now: tuple[int, ...]) -> dict[str, float]:

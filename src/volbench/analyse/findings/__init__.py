@@ -47,6 +47,7 @@ RULES: tuple[Rule, ...] = (
     job_options.overlapping_jobs,
     other_load.host_noise,
     other_load.cpu_bound,
+    other_load.cpu_throttled,
     memory_rules.swapping,
     other_load.busy_device,
     volume_limits.shared_limit,

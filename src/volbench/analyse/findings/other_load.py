@@ -1,4 +1,4 @@
-"""Rules on other load on volume and host: neighbour, busy-device, host-noise, cpu-bound."""
+"""Rules on other load on volume and host, and on the CPU: neighbour to cpu-throttled."""
 
 from __future__ import annotations
 
@@ -16,9 +16,16 @@ from volbench.analyse.findings.rule import (
     percent,
     rule,
     several,
+    tool_name,
 )
 from volbench.analyse.frames.campaign_context import Context
-from volbench.analyse.frames.disturbed import WAIT_PERCENT, disturbed, waits_for_cpu
+from volbench.analyse.frames.disturbed import (
+    FULL_DEMAND_PERCENT,
+    WAIT_PERCENT,
+    cpu_demand,
+    disturbed,
+    waits_for_cpu,
+)
 from volbench.analyse.frames.observed import (
     device_rows,
     directions,
@@ -40,6 +47,7 @@ _LEAST_BYTES_PER_S = 1e6
 _MORE = {VolumeKind.DEVICE: 0.1, VolumeKind.FILE: 0.25, VolumeKind.DIRECTORY: 0.25}
 _FULL_PERCENT = 95.0
 _STEAL_PERCENT = 5.0
+_THROTTLED_PERCENT = 1.0
 _LEAST_NOISE = 0.05
 _UNCERTAIN = 0.05
 
@@ -196,8 +204,8 @@ def host_noise(view: RunView, _: Context) -> Iterator[Observation]:
         "fio's user and system time for each job: from 95 % of a core on. Where fio was short of"
         " the CPU, that is its jobs waited for one for at least 5 % of the time each (run-queue"
         " delay), or that is not known: steal of at least 5 % of the host's CPU time, mean over the"
-        " run; a host whose CPUs are at least 95 % busy is a note. The thresholds are volbench's"
-        " own."
+        " run; a host whose CPUs are at least 95 % busy is a note, unless the jobs used a CPU or"
+        " waited for one for less than 90 % of the time. The thresholds are volbench's own."
     ),
     why="What was measured is how fast the CPU can submit I/O, not how fast the volume answers.",
     advice=(
@@ -220,11 +228,43 @@ def cpu_bound(view: RunView, _: Context) -> Iterator[Observation]:
             {"steal_percent": steal, "worst_steal_percent": worst},
         )
     busy = float(rows["cpu_busy_percent"].mean())
-    if busy >= _FULL_PERCENT:
+    if busy >= _FULL_PERCENT and not cpu_demand(view) < FULL_DEMAND_PERCENT:
         yield Observation(
             f"The CPUs of the host were {busy:.3g} % busy{waited}.",
             {"cpu_busy_percent": busy},
             severity=Severity.NOTE,
+        )
+
+
+@rule(
+    "a CPU limit throttled the run",
+    looks_at=(
+        "The counts in `cpu.stat` of the run's cgroup (that of its sampler) and its parents, as far"
+        " as they have a CPU limit: from 1 % of the limit's periods on in which it throttled, mean"
+        " over the run. The threshold is volbench's own; a period is usually 100 ms, so that one"
+        " throttled period delays every request in it by tens of ms."
+    ),
+    why="What was measured is the CPU limit of the container or service, not the volume.",
+    advice=(
+        "Run without a CPU limit (for pods leave out --pod-limit cpu=..., or raise it), and reserve"
+        " CPUs by requests instead."
+    ),
+)
+def cpu_throttled(view: RunView, _: Context) -> Iterator[Observation]:
+    """Yield how often, and for how long, a CPU limit throttled the run."""
+    rows = host_rows_in_run(view)
+    if rows.empty or "cpu_throttled_percent" not in rows:
+        return
+    rows = rows[rows["cpu_throttled_percent"].notna()]
+    if rows.empty:
+        return
+    share = float(np.average(rows["cpu_throttled_percent"], weights=rows["interval_s"]))
+    stalled_s, sampled_s = float(rows["cpu_throttled_s"].sum()), float(rows["interval_s"].sum())
+    if share >= _THROTTLED_PERCENT:
+        yield Observation(
+            f"A CPU limit throttled {tool_name(view.run)} in {share:.3g} % of its periods, for"
+            f" {format_duration(stalled_s)} of CPU time in {format_duration(sampled_s)}.",
+            {"throttled_percent": share, "throttled_s": stalled_s},
         )
 
 

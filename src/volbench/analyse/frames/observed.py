@@ -15,6 +15,8 @@ from volbench.model.campaign.planned_run import Run
 
 Floats = npt.NDArray[np.float64]
 
+_BESIDE = 3
+"""Intervals on either side of two that lack completions."""
 _LEAST_INTERVALS = 8
 _LACKING = 0.75
 """Share of the longest latency that two intervals have to lack for it to be a stall of all I/Os."""
@@ -267,13 +269,21 @@ def stall_spans(view: RunView, t_s: Floats, iops: Floats, *, direction: str | No
 
 
 def _hidden_span(t_s: Floats, iops: Floats, slowest_s: float, *, interval_s: float) -> list[Span]:
-    """Return the time of the slowest I/O where two neighbours lack as many completions."""
+    """Return the time of the slowest I/O where two intervals lack as many completions.
+
+    They lack them beside the intervals on both sides: a rate that climbs has low intervals too.
+    """
     if not interval_s <= slowest_s <= 2 * interval_s or len(t_s) < _LEAST_INTERVALS:
         return []
     lacks_s = np.clip(1 - iops / float(np.median(iops)), 0, 1) * interval_s
     pairs = lacks_s[:-1] + lacks_s[1:]
     place = int(np.argmax(pairs))
-    if pairs[place] < _LACKING * slowest_s or t_s[place + 1] - t_s[place] > 1.5 * interval_s:
+    sides = (iops[max(0, place - _BESIDE) : place], iops[place + 2 : place + 2 + _BESIDE])
+    usual = min(float(np.median(side)) for side in sides if len(side))
+    beside = np.clip(1 - iops[place : place + 2] / usual, 0, 1) if usual > 0 else np.zeros(2)
+    if min(pairs[place], beside.sum() * interval_s) < _LACKING * slowest_s:
+        return []
+    if t_s[place + 1] - t_s[place] > 1.5 * interval_s:
         return []
     begin = float(t_s[place]) - float(lacks_s[place])
     return [(begin, begin + slowest_s)]

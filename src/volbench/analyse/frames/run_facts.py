@@ -23,7 +23,7 @@ _SUMMARY = tuple(column.name for column in SUMMARY)
 
 
 def with_facts(
-    summary: pd.DataFrame, views: Iterable[RunView], *, volbench_version: str, prefix: str = ""
+    summary: pd.DataFrame, views: Iterable[RunView], *, volbench_version: str
 ) -> pd.DataFrame:
     """Add the facts of each run.
 
@@ -31,7 +31,6 @@ def with_facts(
         summary: the rows; the order and the index stay.
         views: of the runs, all of one campaign.
         volbench_version: that planned the campaign.
-        prefix: prefix of the ids of the runs in `summary`.
 
     Returns:
         The rows with `VOLUME_KEY` and `STEP`, a column for each fact of the registry and for each
@@ -42,7 +41,7 @@ def with_facts(
     options = _options(sections)
     planned = known[0].campaign.runs if known else ()
     beside = Counter(run.step for run in planned if run.step)
-    by_run = {prefix + view.run.id: view for view in known}
+    by_run = {view.run.id: view for view in known}
     rows = [
         _row(by_run.get(str(run)), str(group), options, beside)
         for run, group in zip(summary["run"], summary["group"], strict=True)
@@ -130,7 +129,8 @@ def _volume_key(run: Run, host: HostFacts | None, volume: VolumeFacts | None) ->
     """Return the identity of a volume: two machines may use the same name for theirs."""
     machine = host.machine if host and host.machine else ""
     own = volume.serial if volume and volume.serial else ""
-    return f"{run.host}|{machine}|{run.volume.target}|{own}"
+    labels = "|".join(run.imported.labels.values()) if run.imported else ""
+    return f"{run.host}|{machine}|{run.volume.target}|{own}" + (labels and f"|{labels}")
 
 
 def _attributes(facts: object | None, names: dict[str, str]) -> dict[str, object]:

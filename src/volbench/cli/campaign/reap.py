@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from volbench.cli.cluster_connection import KUBECONFIG
 from volbench.cli.fleet_options import (
     HOST_KEYS,
     LIMIT,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 @LIMIT
 @OWN_POLICY
 @HOST_KEYS
+@KUBECONFIG
 def command(
     campaign: Path,
     *,
@@ -40,6 +43,7 @@ def command(
     that were fetched stay; volbench resume repeats the runs that were ended. Hosts that are in
     reach are cleaned also when others are not.
     """
+    from volbench.cli.cluster.resumed_pods import pods_to_remove
     from volbench.engine.campaign.cleanup import reap
     from volbench.engine.campaign.resume_plan import hosts_to_reach, resume_on
     from volbench.present.terminal.progress_lines import listener_for
@@ -50,7 +54,12 @@ def command(
     plan = with_policy(archive.campaign, policy)
     limited = named_limits(limits, campaign)
     hosts = hosts_to_reach(plan, read_history(layout.journal).states, limited)
-    with connect(hosts, host_keys) as connected:
+    with ExitStack() as stack:
+        there = stack.enter_context(pods_to_remove(hosts, is_all=not limits))
+        if plan.hosts and not there:  # all of its pods are gone
+            click.echo(f"nothing of {campaign} runs any more", err=True)
+            return
+        connected = stack.enter_context(connect(there, host_keys))
         reached = resume_on(connected, archive, allow_exec=True)
         with listener_for(sys.stderr) as listener:
             reap(layout, plan, reached.hosts, listener=listener)

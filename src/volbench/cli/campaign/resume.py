@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from volbench.cli.cluster_connection import KUBECONFIG
 from volbench.cli.fleet_options import (
     HOST_KEYS,
     LIMIT,
@@ -34,6 +35,8 @@ from volbench.errors import InputError
 if TYPE_CHECKING:
     from volbench.execute.connect import HostKeyPolicy
     from volbench.model.campaign.planned_run import Campaign
+    from volbench.store.journal import History
+    from volbench.store.layout import Layout
 
 
 @click.command("resume")
@@ -63,6 +66,7 @@ if TYPE_CHECKING:
 @METRICS_PORT
 @METRICS_ADDRESS
 @HOST_KEYS
+@KUBECONFIG
 @table_options(has_output=False)
 def command(
     campaign: Path,
@@ -88,6 +92,7 @@ def command(
     policy does not allow to go on without hosts that are out of reach, nothing new is started; the
     runs of the other hosts are still brought to their end, and their results fetched.
     """
+    from volbench.cli.cluster.resumed_pods import pods_again
     from volbench.cli.make.confirmations import ask_secrets, confirm_destruction
     from volbench.cli.make.execution import execute, reported_errors
     from volbench.cli.make.metrics_server import serve_metrics
@@ -104,7 +109,7 @@ def command(
 
     layout, archive, seal = read_own_campaign(campaign)
     plan = with_policy(archive.campaign, policy)
-    states = read_history(layout.journal).states
+    history = read_history(layout.journal)
     settings = Settings(
         grace_s=grace_s,
         keep_files=keep_files,
@@ -112,20 +117,23 @@ def command(
         ready_timeout_s=ready_timeout_s,
         redo_steps=_parse_steps(redo_steps, plan),
     )
-    hosts = hosts_to_reach(plan, states, named_limits(limits, campaign))
+    hosts = hosts_to_reach(plan, history.states, named_limits(limits, campaign))
     left = [
         run
         for run in plan.runs
-        if is_left(states.get(run.id, RunState.PLANNED), retry_failed=retry_failed)
+        if is_left(history.states.get(run.id, RunState.PLANNED), retry_failed=retry_failed)
     ]
     if not (left or redo_steps):
         click.echo(f"nothing to resume: no run of {campaign} is left to do", err=True)
-        if plan.hosts and not hosts:
+        hosts = tuple(host for host in hosts if host.name in history.in_use)
+        if not hosts and (plan.hosts or not history.in_use):
+            _show_end(layout, plan, history, shown)
             return
     with (
         reported_errors(shown),
         serve_metrics(metrics_port, metrics_address) as metrics,
-        connect(hosts, host_keys) as connected,
+        pods_again(hosts, campaign) as found,
+        connect(found, host_keys) as connected,
     ):
         reached = resume_on(connected, archive, allow_exec=allow_exec)
         may_go_on = reached.may_go_on(plan)
@@ -142,6 +150,20 @@ def command(
             execute(reached.hosts, layout, plan, settings=settings, shown=shown, metrics=metrics)
         if not may_go_on:
             reached.raise_absent(plan, read_history(layout.journal).states)
+
+
+def _show_end(layout: Layout, plan: Campaign, history: History, shown: TableOutput) -> None:
+    """Print the results of a campaign that holds nothing on its hosts; no host is contacted.
+
+    Raises:
+        CampaignError: some of its runs failed.
+    """
+    from volbench.cli.make.execution import reported_errors, show_results
+    from volbench.engine.campaign.campaign_engine import check_finished, outcome_of
+
+    with reported_errors(shown):
+        show_results(layout, shown)
+        check_finished(outcome_of(plan, history.states), layout.root, total=len(plan.runs))
 
 
 def _parse_steps(texts: Sequence[str], campaign: Campaign) -> frozenset[int]:

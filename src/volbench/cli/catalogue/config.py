@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from volbench.cli.configuration import (
-    DEFAULT_RESULTS,
     KEYS,
     LOCAL_FILE,
     Default,
@@ -14,6 +13,7 @@ from volbench.cli.configuration import (
     user_file,
 )
 from volbench.cli.output import TableOutput, table_options
+from volbench.run_profiles import DEFAULT_RESULTS
 
 
 @click.group("config")

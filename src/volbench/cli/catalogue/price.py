@@ -55,7 +55,7 @@ _FRAMES = ("summary", "verdicts", "series", "device")
 @table_options()
 @chart_options("cost against IOPS, with the Pareto frontier,")
 def command(
-    campaigns: tuple[Path, ...],
+    campaigns: tuple[str | Path, ...],
     file: str,
     by: tuple[str, ...],
     where: str,

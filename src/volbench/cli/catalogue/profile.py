@@ -7,11 +7,10 @@ from pathlib import Path
 import click
 
 from volbench.cli.catalogue.profile_sources import (
-    imported_text,
     load_profiles,
-    load_texts,
     plan_profile,
     render_profile,
+    say_note,
 )
 from volbench.cli.options import (
     ALLOW_EXEC,
@@ -23,6 +22,7 @@ from volbench.cli.options import (
     schema_command,
 )
 from volbench.cli.output import TableOutput, table_options
+from volbench.run_profiles import imported_text, load_texts
 from volbench.store.atomic_files import make_output_folder, write_output
 
 
@@ -79,7 +79,7 @@ def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
         if fio:
             # The targets of the profile may be missing here: every role is this folder.
             plan = plan_profile(profile.model_copy(update={"volumes": {}}))
-            check_job_files(this_machine(fio=fio), plan.runs, name=plan.key)
+            check_job_files(this_machine(fio=fio), plan.runs)
         click.echo(f"{name}: profile {profile.name} is good, {len(profile.jobs)} jobs")
 
 
@@ -138,7 +138,7 @@ def import_job_file(job_file: Path, output: Path | None, *, allow_exec: bool) ->
     from volbench.execute.local import LocalExecutor
 
     executor = LocalExecutor()
-    dumped = imported_text(executor, job_file, allow_exec=allow_exec)
+    dumped = imported_text(executor, job_file, allow_exec=allow_exec, note=say_note)
     load_texts(executor, [(dumped, str(job_file))], settings=(), allow_exec=allow_exec)
     if output is None or str(output) == "-":
         click.echo(dumped, nl=False)

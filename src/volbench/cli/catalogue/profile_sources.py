@@ -11,15 +11,13 @@ import click
 
 from volbench.cli.options import parse_targets
 from volbench.errors import InputError
+from volbench.run_profiles import load_texts, profile_texts
 
 if TYPE_CHECKING:
     from volbench.execute.protocol import Executor
     from volbench.model.campaign.planned_run import Campaign
     from volbench.model.campaign.target import Volume
     from volbench.model.profile.profile_model import Profile
-
-_JOB_FILES = (".fio", ".job", ".ini")
-"""File name extensions of fio job files."""
 
 
 def load_profiles(
@@ -34,14 +32,14 @@ def load_profiles(
     Raises:
         InputError: a profile is unknown, or wrong in one or more places.
     """
-    sources = profile_texts(executor, names, allow_exec=allow_exec)
+    sources = texts_of(executor, names, allow_exec=allow_exec)
     return load_texts(executor, sources, settings=settings, allow_exec=allow_exec)
 
 
-def profile_texts(
+def texts_of(
     executor: Executor, names: Sequence[str], *, allow_exec: bool, like: Path | None = None
 ) -> list[tuple[str, str]]:
-    """Return the text of each profile, and where it is from.
+    """Return the text of each profile, and where it is from; notices go to stderr.
 
     Args:
         executor: machine whose fio gives meaning to options of job files.
@@ -53,7 +51,6 @@ def profile_texts(
         ArchiveError: there is no campaign, or it is damaged.
         InputError: a profile is unknown, or the campaign was not planned from profiles.
     """
-    from volbench.plan.bundled import read_profile
     from volbench.store.archive import read_campaign
 
     if bool(names) == (like is not None):
@@ -62,12 +59,7 @@ def profile_texts(
             hint="volbench run PROFILE..., or volbench run --like DIR",
         )
     if like is None:
-        return [
-            (imported_text(executor, Path(name), allow_exec=allow_exec), name)
-            if Path(name).suffix in _JOB_FILES
-            else read_profile(name)
-            for name in names
-        ]
+        return profile_texts(executor, names, allow_exec=allow_exec, note=say_note)
     layout, archive = read_campaign(like)
     if not archive.profiles:
         raise InputError(
@@ -77,54 +69,9 @@ def profile_texts(
     return [(text, f"{layout.campaign} {name}") for name, text in archive.profiles.items()]
 
 
-def imported_text(executor: Executor, job_file: Path, *, allow_exec: bool) -> str:
-    """Return the profile that means the same to fio as a job file; notices go to stderr.
-
-    Raises:
-        InputError: the file cannot be read, or a profile cannot express it.
-    """
-    from volbench.engine.hosts.installed_fio import options_on
-    from volbench.fio.jobs.job_file import parse_jobfile
-    from volbench.plan.profile.load_profile import dump_profile
-
-    try:
-        text = job_file.read_text(encoding="utf-8")
-    except OSError as error:
-        reason = error.strerror
-        raise InputError(f"{job_file}: {reason}", hint="check the path of the file") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{job_file} is not UTF-8: {error}", hint="save it as UTF-8") from error
-    table = options_on(executor)
-    imported = parse_jobfile(text, path=str(job_file), table=table, allow_exec=allow_exec)
-    for notice in imported.notices:
-        click.echo(f"note: {notice}", err=True)
-    return dump_profile(imported.profile)
-
-
-def load_texts(
-    executor: Executor,
-    sources: Sequence[tuple[str, str]],
-    *,
-    settings: Sequence[str],
-    allow_exec: bool,
-) -> tuple[Profile, ...]:
-    """Load profiles from texts, each with where it is from, and apply overrides.
-
-    Raises:
-        InputError: a profile is wrong in one or more places.
-    """
-    from volbench.engine.hosts.installed_fio import options_on
-    from volbench.plan.profile.load_profile import load_profile
-    from volbench.plan.profile.override import apply_overrides, settings_by_profile
-
-    table = options_on(executor)
-    profiles = [
-        load_profile(text, path=path, table=table, allow_exec=allow_exec) for text, path in sources
-    ]
-    return tuple(
-        apply_overrides(profile, meant, table=table, allow_exec=allow_exec)
-        for profile, meant in zip(profiles, settings_by_profile(profiles, settings), strict=True)
-    )
+def say_note(notice: str) -> None:
+    """Print what a profile cannot express of a job file."""
+    click.echo(f"note: {notice}", err=True)
 
 
 def plan_profile(profile: Profile, *, targets: Sequence[str] = ()) -> Campaign:

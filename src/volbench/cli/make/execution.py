@@ -148,7 +148,7 @@ def _carry_out(
     prepared = prepare(hosts, request)
     bill = bill_of(prepared, start.prices)
     if start.dry_run:
-        _show_plan(prepared, bill=bill, shown=shown)
+        show_plan(prepared, bill=bill, shown=shown)
         return None
     confirm_length(prepared, bill=bill, yes=start.yes)
     confirm_destruction(prepared.hosts, prepared.campaign)
@@ -170,7 +170,7 @@ def _carry_out(
     return None
 
 
-def _show_plan(prepared: Prepared, *, bill: Bill | None, shown: TableOutput) -> None:
+def show_plan(prepared: Prepared, *, bill: Bill | None, shown: TableOutput) -> None:
     """Print what would run, in order, with duration and bytes where known."""
     from volbench.plan.expansion.estimate import expected_s
     from volbench.present.tables.plan_tables import runs_table

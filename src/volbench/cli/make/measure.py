@@ -1,4 +1,4 @@
-"""volbench measure: one workload on one or more volumes, without a profile, and a conclusion."""
+"""volbench measure: a workload on one or more volumes, with a conclusion and a chart."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.catalogue.profile_sources import load_texts
 from volbench.cli.configuration import say_what_is_configured
 from volbench.cli.make.execution import StartOptions, carry_out, start_options
 from volbench.cli.options import (
@@ -25,12 +25,15 @@ from volbench.cli.output import (
     TableOutput,
     default_campaign_folder,
     recorded_command,
+    report_folder,
     table_options,
 )
 from volbench.errors import InputError, ProfileError
+from volbench.run_profiles import load_texts
 from volbench.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
+    from volbench.dataset import Dataset
     from volbench.model.profile.profile_model import Profile
 
 _FILL = {"rw": "write", "bs": "1m", "iodepth": 8, "runtime": None, "time_based": None}
@@ -145,7 +148,7 @@ def command(
     settings: tuple[str, ...],
     shown: TableOutput,
 ) -> None:
-    """Measure a workload on volumes, without a profile, and print a conclusion.
+    """Measure a workload on volumes, without a profile: a conclusion and a chart.
 
     With several targets, their runs alternate in random order, and each is compared with the first.
     In a directory, a scratch file is written once before it is read.
@@ -168,8 +171,21 @@ def command(
     )
     layout = carry_out([this_machine()], request, start=start, shown=shown)
     if layout is not None:
-        for line in conclusion(open_campaigns(layout.root), folder=layout.root):
+        opened = open_campaigns(layout.root)
+        for line in conclusion(opened, folder=layout.root):
             shown.note(line)
+        for picture in _pictures(opened):
+            shown.note(f"Chart: {picture}")
+
+
+def _pictures(opened: Dataset) -> Iterator[Path]:
+    """Draw the chart that answers first into the report folder; yield its path."""
+    from volbench.model.frames.columns import FRAMES
+    from volbench.present.notebook import Chart
+    from volbench.present.report.lead_charts import lead_plots
+
+    for plot in lead_plots({name: opened.frame(name) for name in FRAMES})[:1]:
+        yield Chart(plot).save(report_folder(opened) / f"{plot.name}.svg")
 
 
 def _roles(targets: tuple[str, ...]) -> dict[str, str]:

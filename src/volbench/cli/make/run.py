@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.catalogue.profile_sources import load_texts, profile_texts
+from volbench.cli.catalogue.profile_sources import texts_of
+from volbench.cli.cluster.pod_placement import PodPlacement, in_pods
 from volbench.cli.configuration import say_what_is_configured
 from volbench.cli.fleet_options import POLICY, HostSelection, on_hosts, parse_policy
 from volbench.cli.make.execution import StartOptions, carry_out, start_options
@@ -30,6 +32,7 @@ from volbench.cli.output import (
     recorded_command,
     table_options,
 )
+from volbench.run_profiles import load_texts
 
 if TYPE_CHECKING:
     from volbench.engine.campaign.prepare import Request
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
         "volbench run iodepth-sweep --on /dev/sdb --allow-destroy /dev/sdb",
         "volbench run database.fio --on /data",
         "volbench run aks-disk --inventory fleet.yaml --limit fast",
+        "volbench run aks-disk --k8s --storage-class managed-csi-premium --size 250Gi",
     ),
 )
 @click.argument("profiles", nargs=-1, metavar="PROFILE...")
@@ -85,6 +89,7 @@ if TYPE_CHECKING:
 @ALLOW_EXEC
 @on_hosts
 @POLICY
+@in_pods
 @flag(
     "--install-fio",
     "Install fio where it is missing, by apt-get, dnf or apk, as root or by sudo -n.",
@@ -103,6 +108,7 @@ def command(
     allow_exec: bool,
     where: HostSelection,
     policy: str,
+    placement: PodPlacement | None,
     install_fio: bool,
     shown: TableOutput,
 ) -> None:
@@ -113,7 +119,7 @@ def command(
 
     say_what_is_configured()
     executor = LocalExecutor()
-    sources = profile_texts(executor, profiles, like=like, allow_exec=allow_exec)
+    sources = texts_of(executor, profiles, like=like, allow_exec=allow_exec)
     loaded = load_texts(executor, sources, settings=settings, allow_exec=allow_exec)
     chosen, quorum = parse_policy(policy)
     names = "+".join(profile.name for profile in loaded)
@@ -134,8 +140,15 @@ def command(
     )
     if like is not None:
         request = _as_before(request, like)
-    with where.after(like).connected() as hosts:
-        resume_options = [*where.resume_options, *(["--allow-exec"] if allow_exec else [])]
+    resume_options = [*where.resume_options, *(["--allow-exec"] if allow_exec else [])]
+    with ExitStack() as stack:
+        if placement is None:
+            hosts = stack.enter_context(where.after(like).connected())
+        elif start.dry_run:
+            placement.show_plan(request, shown)
+            return
+        else:
+            request, hosts = stack.enter_context(placement.hosts(request, stays=start.detach))
         carry_out(hosts, request, start=start, shown=shown, resume_options=resume_options)
     if like is not None and not (start.dry_run or start.detach):
         click.echo(f"compare with: volbench compare {like} {request.into}", err=True)

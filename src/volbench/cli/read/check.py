@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 @flag("--strict", "Exit with 10 on a warning or if a result is invalid.")
 @table_options()
 def command(
-    campaigns: tuple[Path, ...], rules: tuple[str, ...], *, strict: bool, shown: TableOutput
+    campaigns: tuple[str | Path, ...], rules: tuple[str, ...], *, strict: bool, shown: TableOutput
 ) -> None:
     """List data-quality warnings of the campaigns in DIR..., with reasons and advice.
 
     Rules are described in docs/reference/findings.md. A result marked invalid does not measure
     what it claims to; a warning means that it may be misleading; a note gives context.
     """
-    from volbench.api import open_campaign
+    from volbench.dataset import open_campaigns
     from volbench.model.campaign.planned_run import RunState
     from volbench.present.tables.findings_table import findings_table, findings_text
 
     wanted = _known_rules(rules)
-    opened = [open_campaign(path) for path in campaigns]
+    opened = list(open_campaigns(*campaigns).names.values())
     rows = [
         row
         for campaign in opened

@@ -40,7 +40,7 @@ def _question(
     return Question(allowed=names, **options)
 
 
-def _share(text: str, *, least: float) -> float:
+def parse_share(text: str, *, least: float) -> float:
     """Return 0.05 of ``5``, ``5%`` or ``5 %``."""
     try:
         value = float(text.strip().removesuffix("%"))
@@ -78,12 +78,12 @@ def _share(text: str, *, least: float) -> float:
     ),
     click.option(
         "--tolerance",
-        type=Quantity("PERCENT", partial(_share, least=0)),
+        type=Quantity("PERCENT", partial(parse_share, least=0)),
         help="Largest change that is acceptable.  [default with --baseline: 5%]",
     ),
     click.option(
         "--confidence",
-        type=Quantity("PERCENT", partial(_share, least=50)),
+        type=Quantity("PERCENT", partial(parse_share, least=50)),
         default="95",
         show_default=True,
         help="Family-wise confidence of all verdicts.",
@@ -102,7 +102,7 @@ def _share(text: str, *, least: float) -> float:
 @table_options()
 @chart_options("the ratios with their intervals")
 def command(
-    campaigns: tuple[Path, ...],
+    campaigns: tuple[str | Path, ...],
     *,
     question: Question,
     where: str,

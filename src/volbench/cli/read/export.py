@@ -57,7 +57,7 @@ _SHORT = {"summary", *DERIVED}
 @RAW
 @output_option(metavar="PATH", default="-", help="File or folder; - is standard output.")
 def command(
-    campaigns: Sequence[Path],
+    campaigns: Sequence[str | Path],
     kind: str,
     name: str | None,
     columns: tuple[str, ...],

@@ -202,7 +202,7 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
 )
 def command(
     kind: str,
-    campaigns: tuple[Path, ...],
+    campaigns: tuple[str | Path, ...],
     *,
     chart: ChartOutput,
     where: str,
@@ -221,14 +221,9 @@ def command(
     dataset = open_campaigns(*campaigns, where=where)
     names = (*FRAMES, *ON_DEMAND) if kind == "all" else KINDS[kind].frame_names
     frames = {name: dataset.frame(name) for name in {"summary", *names}}
-    rounds = {
-        profile: rounds
-        for data in dataset.names.values()
-        for profile, rounds in data.campaign.rounds.items()
-    }
-    options = Options(rounds, size_bytes, amount, currency)
-    is_single = len(dataset.names) == 1
-    folder = report_folder(dataset) if is_single and not chart.output else Path()
+    options = Options(dataset.rounds, size_bytes, amount, currency)
+    is_campaign = [own.address for own in dataset.names.values()] == [str(campaigns[0])]
+    folder = report_folder(dataset) if is_campaign and not chart.output else Path()
     plots = _plots(kind, frames, chart=chart, options=options)
     if chart.format == "html":
         chart.write_page([*plots], folder=folder, name=", ".join([*dataset.names][:3]))

@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     help="A chart beside the usual ones, such as violin; volbench plot --list lists them.",
 )
 def command(
-    campaigns: tuple[Path, ...], output: str | None, title: str | None, charts: tuple[str, ...]
+    campaigns: tuple[str | Path, ...],
+    output: str | None,
+    title: str | None,
+    charts: tuple[str, ...],
 ) -> None:
     """Write the report of the campaigns in DIR: one HTML file that needs no network.
 

@@ -29,6 +29,9 @@ from volbench.present.report import (
 from volbench.present.tables.hosts_tables import facts_text
 from volbench.store.journal import utc_now
 
+_MOST_RESULTS = 250
+"""Results up to which a report has a bar and a series of each; of more, the reader picks them."""
+_SINGLE = ("iops", "bandwidth", "latency", "series")
 _COMPARED = ("iops", "bandwidth", "latency")
 """Charts over all campaigns of a report."""
 
@@ -88,7 +91,9 @@ def multi_campaign_content(dataset: Dataset) -> MultiCampaignContent:
 
 def _plots(frames: Frames, charts: Sequence[str]) -> list[Plot]:
     """Return the default charts that apply, and the requested ones."""
-    usual = [name for name, kind in KINDS.items() if kind.in_report]
+    is_large = len(frames["summary"]) > _MOST_RESULTS
+    left_out = _SINGLE if is_large else ()
+    usual = [name for name, kind in KINDS.items() if kind.in_report and name not in left_out]
     plots = {plot.name: plot for plot in build_plots(frames, usual)}
     for name in charts:
         if name not in plots:

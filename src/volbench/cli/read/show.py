@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @WHERE
 @table_options()
 def command(
-    campaigns: Sequence[Path],
+    campaigns: Sequence[str | Path],
     *,
     where: str,
     each: bool,
@@ -88,7 +88,7 @@ def _show_campaigns(opened: Dataset, shown: TableOutput) -> None:
     from volbench.present.tables.campaigns_table import campaign_record, campaigns_table
 
     records = [
-        campaign_record(name, data.path, data.campaign, data.runs)
+        campaign_record(name, data.address, data.campaign, data.runs)
         for name, data in opened.names.items()
     ]
     shown.write(campaigns_table(records))

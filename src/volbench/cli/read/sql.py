@@ -11,12 +11,15 @@ import click
 from volbench.cli.options import Quantity, examples, option_group
 from volbench.cli.output import TableOutput, binary_output, table_options
 from volbench.errors import InputError
+from volbench.store.layout import is_address
 from volbench.units import parse_size
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from volbench.store.sql_query import QueryLimits, View
+    from volbench.api import CampaignData
+    from volbench.store.bucket.dataset_parts import Parts
+    from volbench.store.sql_query import QueryLimits
 
 
 def _limits(memory_bytes: int, timeout_s: float, threads: int | None) -> QueryLimits:
@@ -35,12 +38,6 @@ def _limits(memory_bytes: int, timeout_s: float, threads: int | None) -> QueryLi
 )
 @click.argument("query", metavar="QUERY")
 @click.argument("places", nargs=-1, metavar="[DIR|s3://BUCKET/PREFIX]...")
-@click.option(
-    "--endpoint",
-    default="",
-    metavar="URL",
-    help="Address of an S3-compatible storage, such as https://minio.example:9000.",
-)
 @option_group(
     "limits",
     _limits,
@@ -72,7 +69,6 @@ def _limits(memory_bytes: int, timeout_s: float, threads: int | None) -> QueryLi
 def command(
     query: str,
     places: Sequence[str],
-    endpoint: str,
     *,
     limits: QueryLimits,
     shown: TableOutput,
@@ -88,7 +84,7 @@ def command(
     from volbench.present.tables.results_table import frame_table
     from volbench.store.sql_query import plain_answer
 
-    answer = plain_answer(_answer(query, places or ["."], endpoint=endpoint, limits=limits))
+    answer = plain_answer(_answer(query, places or ["."], limits=limits))
     if shown.format == "table" and shown.output == "-":
         shown.write(frame_table("answer", records(answer)))
         return
@@ -99,14 +95,13 @@ def command(
         export_frame(answer, frame_name="answer", format=kind, into=sink, raw=shown.is_raw)
 
 
-def _answer(query: str, places: Sequence[str], *, endpoint: str, limits: QueryLimits) -> pa.Table:
+def _answer(query: str, places: Sequence[str], *, limits: QueryLimits) -> pa.Table:
     """Answer a query over every frame of all places.
 
     Args:
         query: in SQL.
-        places: campaign folders, folders that hold some, exported datasets, or addresses such as
-            ``s3://bucket/prefix``.
-        endpoint: address of an S3-compatible storage.
+        places: campaign folders, folders that hold some, exported datasets, or addresses of these
+            in object storage, such as ``s3://bucket/prefix``.
         limits: of memory, time and threads.
 
     Raises:
@@ -114,40 +109,57 @@ def _answer(query: str, places: Sequence[str], *, endpoint: str, limits: QueryLi
         ArchiveError: a campaign is damaged, or was written by a newer volbench.
         TransportError: the storage does not answer, or refuses.
     """
-    from volbench.dataset import open_campaigns
-    from volbench.store.dataset_parts import local_parts, remote_parts
+    from volbench.dataset import Dataset, open_campaigns
+    from volbench.store.bucket.dataset_parts import local_parts
     from volbench.store.sql_query import View, run_query
 
-    _check_places(places)
-    remote = [remote_parts(place, endpoint=endpoint) for place in places if "://" in place]
-    local = {place: local_parts(Path(place)) for place in places if "://" not in place}
-    parts = [*remote, *(part for part in local.values() if part.files)]
-    folders = [place for place, part in local.items() if not part.files]
-    campaigns = open_campaigns(*folders) if folders else None
-
-    def view(name: str) -> View:
-        found = View() if campaigns is None else campaigns.view(name)
-        for part in parts:
-            found.files.extend(part.files.get(name, ()))
-        return found
-
-    filesystem = remote[0].filesystem if remote else None
-    return run_query(query, view, filesystem=filesystem, limits=limits)
-
-
-def _check_places(places: Sequence[str]) -> None:
-    """Refuse missing folders, and more than one object storage address.
-
-    Raises:
-        InputError: a folder is missing, or there are several addresses.
-    """
-    missing = [place for place in places if "://" not in place and not Path(place).is_dir()]
+    missing = [place for place in places if not is_address(place) and not Path(place).is_dir()]
     if missing:
         raise InputError(
             f"there is no folder {missing[0]}", hint="name campaign folders, or a folder with some"
         )
-    if sum("://" in place for place in places) > 1:
+    parts, found = _remote([place for place in places if is_address(place)])
+    filesystem = parts[0].filesystem if parts else None
+    folders = []
+    for place in (place for place in places if not is_address(place)):
+        local = local_parts(Path(place))
+        if local.files:
+            parts.append(local)
+        else:
+            folders.append(place)
+    found += open_campaigns(*folders).names.values() if folders else []
+    campaigns = Dataset(found) if found else None
+
+    def view(name: str) -> View:
+        sources = View() if campaigns is None else campaigns.view(name)
+        for part in parts:
+            sources.files.extend(part.files.get(name, ()))
+        return sources
+
+    return run_query(query, view, filesystem=filesystem, limits=limits)
+
+
+def _remote(addresses: Sequence[str]) -> tuple[list[Parts], list[CampaignData]]:
+    """Return the dataset and the campaigns at addresses in object storage.
+
+    Raises:
+        InputError: there is nothing at one of them, or there are several datasets.
+    """
+    if not addresses:
+        return [], []
+    from volbench.dataset import open_copies
+    from volbench.store.bucket.dataset_parts import remote_parts
+    from volbench.store.bucket.object_storage import open_storage
+
+    parts, campaigns = [], []
+    for storage in map(open_storage, addresses):
+        sizes = storage.sizes()
+        found = open_copies(storage, sizes)
+        campaigns += found
+        parts += [] if found else [remote_parts(storage, sizes)]
+    if len(parts) > 1:
         raise InputError(
-            "only one address of object storage can be read at a time",
+            "only one dataset in object storage can be read at a time",
             hint="name the prefix that holds both",
         )
+    return parts, campaigns

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.options import CAMPAIGNS, examples
+from volbench.cli.options import LOCAL_CAMPAIGNS, examples
 from volbench.cli.output import TableOutput, table_options
 from volbench.errors import ArchiveError
 
@@ -58,7 +58,7 @@ class _Checked:
     "verify",
     epilog=examples("volbench verify results/quick", "volbench verify results --json"),
 )
-@CAMPAIGNS
+@LOCAL_CAMPAIGNS
 @table_options()
 def command(campaigns: Sequence[Path], *, shown: TableOutput) -> None:
     """Verify that the campaigns in DIR... are as they were recorded.

@@ -27,6 +27,8 @@ CONFIRM_S = 20.0
 and sampler meanwhile."""
 POSTPONE_S = 0.4
 """Time before the start that is reserved for postponing it; four round trips come on top."""
+POSTPONE_PER_CLIENT_S = 0.005
+"""Additional time for each client."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,11 @@ class Barrier:
         self._released: set[str] = set()
         self._is_final = False
         self._too_few = StartSignal(None, held_back) if held_back else None
+
+    @property
+    def size(self) -> int:
+        """Number of clients."""
+        return len(self._runs)
 
     def arrive(self, run_id: str) -> None:
         """Record that a client is ready."""
@@ -243,7 +250,8 @@ class Barrier:
 
     @property
     def _postpone_s(self) -> float:
-        return POSTPONE_S + 4 * self._wait.round_trip_s
+        own_s = POSTPONE_S + 4 * self._wait.round_trip_s
+        return own_s + POSTPONE_PER_CLIENT_S * len(self._runs)
 
     @property
     def _margin_s(self) -> float:

@@ -6,10 +6,11 @@ each step.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
-from volbench.engine.campaign.cleanup import forget_campaign, release_volumes, scratch_of
+from volbench.engine.campaign.cleanup import release_host, scratch_of
 from volbench.engine.campaign.client_worker import Worker
 from volbench.engine.campaign.clients import run_together
 from volbench.engine.campaign.execution_settings import UNFINISHED, Settings
@@ -23,6 +24,7 @@ from volbench.engine.hosts.device_lock import join_filesystems, lock_devices, un
 from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import CampaignError, StoppedError, VolbenchError
 from volbench.execute.parallel import on_each
+from volbench.execute.waiting_work import finish
 from volbench.model.campaign.event import CampaignEnded, CampaignStarted, Listener
 from volbench.model.campaign.host import HostKind
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
@@ -115,6 +117,7 @@ def _reserve(hosts: Sequence[ConnectedHost], campaign: Campaign, states: RunStat
     Raises:
         RefusedError: another campaign has locked one of them.
     """
+    states.write("in-use", hosts=[host.name for host in hosts])
     results = on_each(hosts, lambda host: lock_devices(host.executor, campaign))
     if any(isinstance(result, VolbenchError) for result in results):
         idle = [host for host in hosts if not _is_running(host, campaign, states)]
@@ -165,10 +168,13 @@ def _run_all(campaign: Campaign, workers: Sequence[Worker], states: RunStates) -
     worker.recover()
     pending = worker.pending()
     announce(pending)
-    with worker.context.attendance.of(worker):
+    worker.context.attendance.enter(worker)
+    try:
         if states.is_new:
             worker.probe()
-        worker.run_all(pending)
+        finish(worker.run_all(pending))
+    finally:
+        worker.context.attendance.leave(worker)
 
 
 def _is_running(host: ConnectedHost, campaign: Campaign, states: RunStates) -> bool:
@@ -180,8 +186,9 @@ def _is_running(host: ConnectedHost, campaign: Campaign, states: RunStates) -> b
 def _release(host: ConnectedHost, scratch: Scratch, context: CampaignContext) -> None:
     """Remove the scratch files and folder of a campaign from a host, and unlock its devices."""
     _clean(scratch, context.states, keep=context.settings.keep_files)
-    release_volumes(host, context.campaign)
-    forget_campaign(host.executor, context.campaign, context.layout.root)
+    release_host(host, context.campaign, context.layout.root)
+    if not context.settings.keep_files:
+        context.states.write("released", host=host.name)
 
 
 def _clean(scratch: Scratch, states: RunStates, *, keep: bool) -> None:
@@ -196,23 +203,18 @@ def _clean(scratch: Scratch, states: RunStates, *, keep: bool) -> None:
 
 def _report_rounds(context: CampaignContext) -> None:
     """Report the outcome of the rounds of each profile; numpy is imported only for rounds."""
-    if not context.campaign.rounds:
+    judge = context.round_judge()
+    if judge is None:
         return
-    from volbench.engine.campaign.round_stopping import RoundJudge  # noqa: PLC0415 - pandas is slow to import
-
-    judge = RoundJudge(context.layout, context.campaign, is_finished=context.states.is_finished)
     for profile in context.campaign.rounds:
         context.states.notify(f"{profile}: {judge.so_far(profile).words}")
 
 
 def _report_end(context: CampaignContext) -> CampaignEnded:
     """Report and return the outcome of the campaign, and name the hosts with unfinished runs."""
-    campaign, states = context.campaign, context.states
-    finished, failed, left = (states.ids(campaign, *outcome) for outcome in _OUTCOMES)
-    not_needed = states.ids(campaign, RunState.NOT_NEEDED)
-    end = CampaignEnded(finished, failed, left, not_needed)
-    states.listener(end)
-    _write_retry_file(context, {*failed, *left})
+    end = outcome_of(context.campaign, context.states.states)
+    context.states.listener(end)
+    _write_retry_file(context, {*end.failed, *end.left})
     return end
 
 
@@ -230,25 +232,50 @@ def _write_retry_file(context: CampaignContext, run_ids: Collection[str]) -> Non
 def _conclude(context: CampaignContext) -> None:
     """Report the outcome of the campaign, and raise an error unless all runs are finished."""
     campaign, end = context.campaign, _report_end(context)
-    finished, failed, left = end.finished, end.failed, end.left
     if context.settings.settle_only:
         return
     root, total = context.layout.root, len(campaign.runs)
-    if context.stop.requested and left:
+    if context.stop.requested and end.left:
         raise StoppedError(
-            f"stopped: {len(finished)} of {total} runs are finished and kept",
+            f"stopped: {len(end.finished)} of {total} runs are finished and kept",
             hint=f"continue with: volbench resume {root}",
-            context={"finished": finished, "left": left},
+            context={"finished": end.finished, "left": end.left},
         )
-    if failed or left:
-        raise CampaignError(
-            f"{len(failed)} of {total} runs failed"
-            + (f" and {len(left)} were not started" if left else ""),
-            hint=f"inspect them: volbench show {root}; "
-            + (
-                f"repeat them: volbench resume {root} --retry-failed"
-                if failed
-                else f"continue with: volbench resume {root}"
-            ),
-            finished=finished,
-        )
+    check_finished(end, root, total=total)
+
+
+def outcome_of(campaign: Campaign, states: Mapping[str, RunState]) -> CampaignEnded:
+    """Return the runs of a campaign by outcome, in the order of the plan."""
+
+    def ids(*wanted: RunState) -> tuple[str, ...]:
+        runs = (run.id for run in campaign.runs)
+        return tuple(run_id for run_id in runs if states.get(run_id, RunState.PLANNED) in wanted)
+
+    finished, failed, left = (ids(*outcome) for outcome in _OUTCOMES)
+    return CampaignEnded(finished, failed, left, ids(RunState.NOT_NEEDED))
+
+
+def check_finished(end: CampaignEnded, root: Path, *, total: int) -> None:
+    """Check that no run of a campaign failed or is left.
+
+    Args:
+        end: its outcome.
+        root: its folder.
+        total: number of its runs.
+
+    Raises:
+        CampaignError: some runs failed or are left.
+    """
+    if not (end.failed or end.left):
+        return
+    raise CampaignError(
+        f"{len(end.failed)} of {total} runs failed"
+        + (f" and {len(end.left)} were not started" if end.left else ""),
+        hint=f"inspect them: volbench show {root}; "
+        + (
+            f"repeat them: volbench resume {root} --retry-failed"
+            if end.failed
+            else f"continue with: volbench resume {root}"
+        ),
+        finished=end.finished,
+    )

@@ -62,8 +62,8 @@ def reap(
                 states.notify(f"{folder.name}: ended a process whose start was not recorded")
             for path in scratch.remove():
                 states.notify(f"{name}: {path} was not created by volbench and is not removed")
-            release_volumes(host, campaign)
-            forget_campaign(executor, campaign, layout.root)
+            release_host(host, campaign, layout.root)
+            states.write("released", host=name)
 
         on_every_host(hosts, clean)
 
@@ -141,13 +141,25 @@ def end_run(executor: Executor, run: Run, states: RunStates, *, reason: str) -> 
     states.ended(run, RunState.INTERRUPTED, reason=reason)
 
 
-def release_volumes(host: ConnectedHost, campaign: Campaign) -> None:
-    """Unlock the devices of a campaign on a host, and forget that it uses file systems there."""
-    unlock_devices(host.executor, campaign)
+def was_launched(executor: Executor, record: Mapping[str, str], stop: StopRequest) -> bool:
+    """Return whether a process whose start was announced did start; if not, end its sampler."""
+    if executor.was_started(record["handle"]):
+        return True
+    if record["sampler"] and executor.was_started(record["sampler"]):
+        end_process(executor.find(record["sampler"]), stop)
+    return False
+
+
+def release_host(host: ConnectedHost, campaign: Campaign, root: Path) -> None:
+    """Release a host from a campaign: unlock its devices, remove its records and work folder there.
+
+    Args:
+        host: the host.
+        campaign: the plan.
+        root: the campaign folder.
+    """
+    executor = host.executor
+    unlock_devices(executor, campaign)
     if host.host.kind is not HostKind.LOCAL:
-        leave_filesystems(host.executor, campaign)
-
-
-def forget_campaign(executor: Executor, campaign: Campaign, root: Path) -> None:
-    """Remove the work folder of a campaign on a machine."""
-    executor.remove_work_folder(executor.make_work_folder(str(root), name=campaign.key))
+        leave_filesystems(executor, campaign)
+    executor.remove_work_folder(executor.work_folder(str(root), name=campaign.key))

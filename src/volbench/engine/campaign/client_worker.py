@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from volbench.engine.campaign.barrier import client_name
-from volbench.engine.campaign.cleanup import claim_files, end_run
+from volbench.engine.campaign.cleanup import claim_files, end_run, was_launched
 from volbench.engine.campaign.execution_settings import is_left
 from volbench.engine.campaign.shared_context import CampaignContext
 from volbench.engine.campaign.start_gate import Gate
@@ -24,7 +25,6 @@ from volbench.engine.guard.scratch_files import Scratch, paths_before
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.orphans import end_orphan, end_strays, intent_record, start_record
 from volbench.engine.hosts.volume_probe import probe_volume
-from volbench.engine.run.process_watch import end_process
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, execute_run, take_over_run
 from volbench.engine.run.run_outcome import RunOutcome, stopped_by
@@ -33,6 +33,7 @@ from volbench.engine.sampling.sampler import Sampler
 from volbench.engine.sampling.writeback import may_leave_dirt, writes_buffered
 from volbench.errors import ArchiveError, ConnectError, RefusedError, TransportError, VolbenchError
 from volbench.execute.protocol import Executor, Process
+from volbench.execute.waiting_work import Work
 from volbench.fio.jobs.output_files import planned_files
 from volbench.ingest.run_files import read_facts, read_status
 from volbench.model.campaign.event import RunEnded, RunStarted
@@ -74,7 +75,9 @@ class Worker:
         self._devices = devices
         self._states = context.states
         self._executor: Executor = host.executor
-        self._is_idle = False
+        self._is_idle = True
+        self._results_in: tuple[str, ...] = ()
+        self._began_s = 0.0
         self._blocks = BlockSampler(host.executor)
         self._gate: Gate | None = None
         self._dirty = DirtyData(writes=0 if context.states.is_new else 1)
@@ -87,8 +90,10 @@ class Worker:
     @property
     def silent_s(self) -> float:
         """Seconds since its machine last answered; 0 while no request is pending."""
-        is_at_rest = self._gate is not None and self._gate.is_at_rest
-        return 0.0 if self._is_idle or is_at_rest else self._executor.silent_s
+        gate, active_s = self._gate, time.monotonic() - self._began_s
+        if self._is_idle or gate is None:
+            return 0.0 if self._is_idle else min(active_s, self._executor.silent_s)
+        return min(active_s, gate.active_for_s, self._executor.silent_s)
 
     def _notify(self, message: str) -> None:
         self._states.notify(message, host=self.host.name)
@@ -171,9 +176,10 @@ class Worker:
             stop=self.context.stop,
         )
 
-    def run_all(self, pending: Sequence[Run], *, gate_of: GateOf = lambda _run: None) -> None:
+    def run_all(self, pending: Sequence[Run], *, gate_of: GateOf = lambda _run: None) -> Work[None]:
         """Execute pending runs until the end, a stop request or a fatal failure."""
-        judge = self._round_judge()
+        self._is_idle, self._began_s = False, time.monotonic()
+        judge = self.context.round_judge()
         for run in pending:
             if self.context.stop.requested:
                 return
@@ -181,22 +187,13 @@ class Worker:
                 continue
             gate = self._gate = gate_of(run)
             try:
-                outcome = self._run(run, gate)
+                outcome = yield from self._run(run, gate)
             finally:
                 self._gate = None
                 if gate is not None:
                     gate.leave()
             if outcome.state is RunState.FAILED and self.context.campaign.ends_with(run):
                 return
-
-    def _round_judge(self) -> RoundJudge | None:
-        if not self.context.campaign.rounds:
-            return None
-        from volbench.engine.campaign.round_stopping import RoundJudge  # noqa: PLC0415 - pandas is slow to import
-
-        return RoundJudge(
-            self.context.layout, self.context.campaign, is_finished=self._states.is_finished
-        )
 
     def _is_not_needed(self, run: Run, pending: Sequence[Run], judge: RoundJudge) -> bool:
         """Return whether a run is not needed; if so, record it for all runs of these rounds."""
@@ -212,12 +209,14 @@ class Worker:
             self._notify(f"{run.profile}: {decision.words}")
         return decision.is_over
 
-    def _run(self, run: Run, gate: Gate | None) -> RunOutcome:
+    def _run(self, run: Run, gate: Gate | None) -> Work[RunOutcome]:
         self._states.listener(RunStarted(run, expected_s(run)))
         try:
             continues = self._states.state(run) is RunState.RUNNING
-            if continues or self._pause(run):
-                outcome = self._continue(run, gate) if continues else self._begin(run, gate)
+            if continues:
+                outcome = yield from self._continue(run, gate)
+            elif (yield from self._pause(run)):
+                outcome = yield from self._begin(run, gate)
             else:
                 outcome = RunOutcome(RunState.INTERRUPTED, "stopped by the user before it started")
         except TransportError as error:
@@ -232,12 +231,13 @@ class Worker:
             raise
         except VolbenchError as error:
             outcome = RunOutcome(RunState.FAILED, error.message)
-        with self._executor.snapshot(paths_before(run, key=self.context.campaign.key)):
+        later = self.runs[self.runs.index(run) + 1 :]
+        with self._looks(run, *later[:1]):
             self._scratch.settle(planned_files(self._scratch.place(run, make=False) or run))
         self._end(run, outcome)
         return outcome
 
-    def _pause(self, run: Run) -> bool:
+    def _pause(self, run: Run) -> Work[bool]:
         """Wait for the planned idle time of the volume; return False if the user stopped it."""
         if not run.pause_before_s:
             return True
@@ -248,8 +248,10 @@ class Worker:
         ended_utc = str(next((end for end in ends if end), ""))
         stop = self.context.stop
         self._is_idle = True
-        idle_s = pause_before(run, ended_utc=ended_utc, listener=self._states.listener, stop=stop)
-        self._is_idle = False
+        idle_s = yield from pause_before(
+            run, ended_utc=ended_utc, listener=self._states.listener, stop=stop
+        )
+        self._is_idle, self._began_s = False, time.monotonic()
         if idle_s > run.pause_before_s + LATE_S:
             idle, planned = format_duration(round(idle_s)), format_duration(run.pause_before_s)
             self._notify(f"{run.id}: the volume was idle for {idle}, not for {planned}")
@@ -258,11 +260,10 @@ class Worker:
     def _keeps_results_remote(self, run: Run, error: VolbenchError) -> bool:
         """Return whether a run's results stay on its machine until there is space here."""
         is_running = self._states.state(run) is RunState.RUNNING
-        if not isinstance(error, ArchiveError) or not is_running:
-            return False
-        return not self._directory(run, self._folder(run)).is_here
+        is_full = isinstance(error, ArchiveError) and is_running
+        return is_full and not self._directory(run, self._folder(run)).is_here
 
-    def _begin(self, run: Run, gate: Gate | None) -> RunOutcome:
+    def _begin(self, run: Run, gate: Gate | None) -> Work[RunOutcome]:
         context, executor = self.context, self._executor
         if executor.handle_of("stderr") and self._states.state(run) is RunState.PLANNED:
             # On that host a start is recorded first, so the run was not attempted.
@@ -270,7 +271,8 @@ class Worker:
         folder = fresh_run_folder(context.layout, run.id)
         context.outcomes.forget(run)
         with ExitStack() as stack:
-            with executor.snapshot(paths_before(run, key=self.context.campaign.key)):
+            directory = self._directory(run, folder)
+            with self._looks(run):
                 run = self._scratch.place(run) or run
                 opened = stack.enter_context(self._devices.holding(run))
                 guard_run(
@@ -281,18 +283,24 @@ class Worker:
                     ours=self._scratch.owns,
                     opened=opened,
                 )
-                attempt = self._prepared(run, folder, gate)
-            return execute_run(replace(attempt, attachment=opened.attachment))
+                attempt = self._prepared(run, directory, gate)
+            attempt = replace(attempt, attachment=opened.attachment)
+            return (yield from execute_run(attempt))
 
-    def _prepared(self, run: Run, folder: RunFolder, gate: Gate | None) -> Attempt:
+    def _looks(self, *runs: Run) -> AbstractContextManager[None]:
+        """Answer the looks around some runs together."""
+        key = self.context.campaign.key
+        paths = [path for run in runs for path in paths_before(run, key=key)]
+        return self._executor.snapshot([*paths, *self._scratch.paths[:50], *self._results_in])
+
+    def _prepared(self, run: Run, directory: RunDirectory, gate: Gate | None) -> Attempt:
         """Return a guarded run with its work folder, facts and files prepared."""
         context, executor = self.context, self._executor
-        directory = self._directory(run, folder)
-        if not directory.is_here:
-            check_space(executor, directory.path, needed_bytes=RESULT_BYTES)
+        for path in self._results_in:
+            check_space(executor, path, needed_bytes=RESULT_BYTES)
         self._flush(run)
         facts = self._blocks.added_to(run)
-        directory.keep(folder.facts, facts.model_dump_json(indent=1) + "\n")
+        directory.keep(directory.folder.facts, facts.model_dump_json(indent=1) + "\n")
         if writes_buffered(run) or (may_leave_dirt(run) and self._scratch.misses_files(run)):
             self._dirty.writes += 1
         self._devices.begin(run)
@@ -310,7 +318,7 @@ class Worker:
         ):
             self._notify(f"{run.id}: dirty pages of earlier runs may disturb it: {problem}")
 
-    def _continue(self, run: Run, gate: Gate | None) -> RunOutcome:
+    def _continue(self, run: Run, gate: Gate | None) -> Work[RunOutcome]:
         """Take over a run that continued, or ended, without a controller."""
         folder = self._folder(run)
         directory = self._directory(run, folder)
@@ -321,30 +329,24 @@ class Worker:
             return RunOutcome(state, str(status.get("reason", "")))
         process = self._states.process(run)
         record = {name: str(value) for name, value in process.items()}
-        if process.get("launched", True) is False and not self._was_launched(record):
+        is_intended = process.get("launched", True) is False
+        if is_intended and not was_launched(self._executor, record, self.context.stop):
             directory.remove()
             forget_attempt(folder)
-            return self._begin(run, gate)
+            return (yield from self._begin(run, gate))
         facts = read_facts(folder) or probe_volume(self._executor, run.volume)
         self._dirty.writes += 1
         self._notify(f"{run.id}: found again on {self.host.name}")
         run = self._scratch.place(run, make=False) or run
         with self._devices.holding(run):
             self._devices.begin(run)
-            return take_over_run(
+            work = take_over_run(
                 self._attempt(run, directory, facts, gate),
                 handle=record["handle"],
                 sampler_handle=record.get("sampler", ""),
                 since_utc=record.get("since_utc", ""),
             )
-
-    def _was_launched(self, record: Mapping[str, str]) -> bool:
-        """Return whether an intended process was started; if not, end its sampler."""
-        if self._executor.was_started(record["handle"]):
-            return True
-        if record["sampler"] and self._executor.was_started(record["sampler"]):
-            end_process(self._executor.find(record["sampler"]), self.context.stop)
-        return False
+            return (yield from work)
 
     def _attempt(
         self, run: Run, directory: RunDirectory, facts: VolumeFacts, gate: Gate | None
@@ -381,7 +383,9 @@ class Worker:
 
     def _directory(self, run: Run, folder: RunFolder) -> RunDirectory:
         name = f"{self.context.campaign.key}/{run.id}-{attempts_before(folder)}"
-        return RunDirectory(self._executor, folder, name=name)
+        directory = RunDirectory(self._executor, folder, name=name)
+        self._results_in = () if directory.is_here else (directory.path.removesuffix(f"/{name}"),)
+        return directory
 
     def _end(self, run: Run, outcome: RunOutcome) -> None:
         context = self.context

@@ -1,12 +1,12 @@
-"""Parallel clients of a campaign: one thread each, with a barrier before every step.
+"""Parallel clients of a campaign, driven by few threads, with a barrier before every step.
 
 A lost client does not delay the others, unless the plan's policy requires all clients.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from threading import Lock
 
@@ -15,6 +15,8 @@ from volbench.engine.campaign.client_worker import Worker
 from volbench.engine.campaign.run_states import RunStates
 from volbench.engine.campaign.start_gate import Gate
 from volbench.errors import VolbenchError
+from volbench.execute.parallel import on_each
+from volbench.execute.waiting_work import Work, drive
 from volbench.model.campaign.host import Policy
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.profile.profile_model import Phase
@@ -119,30 +121,36 @@ def run_together(
             as the plan's policy allows.
     """
     problems = _Problems(states)
-    with ThreadPoolExecutor(len(workers), thread_name_prefix="client") as threads:
-        recovered = [threads.submit(problems.catch, worker, worker.recover) for worker in workers]
-        for future in recovered:
-            future.result()
-        pending = [problems.pending(worker) for worker in workers]
-        everything = [run for runs in pending for run in runs]
-        announce(everything)
-        if campaign.cold_probe_roles and states.is_new:
-            states.notify("cold_probe is left out: it supports a single client only")
-        steps = Steps(campaign, dict(zip(workers, pending, strict=True)), states)
+    recovered: set[Worker] = set()
+    pending: dict[Worker, Sequence[Run]] = dict.fromkeys(workers, ())
 
-        def work(worker: Worker, runs: Sequence[Run]) -> None:
-            with worker.context.attendance.of(worker):
-                try:
-                    worker.run_all(runs, gate_of=partial(steps.gate, worker))
-                finally:
-                    steps.give_up(runs)
+    def recover(worker: Worker) -> None:
+        with problems.of(worker):
+            worker.recover()
+            recovered.add(worker)
 
-        futures = [
-            threads.submit(problems.catch, worker, partial(work, worker, runs))
-            for worker, runs in zip(workers, pending, strict=True)
-        ]
-        for future in futures:
-            future.result()
+    def plan(worker: Worker) -> None:
+        with problems.of(worker):
+            pending[worker] = worker.pending()
+
+    on_each(workers, recover)
+    on_each([worker for worker in workers if worker in recovered], plan)
+    announce([run for runs in pending.values() for run in runs])
+    if campaign.cold_probe_roles and states.is_new:
+        states.notify("cold_probe is left out: it supports a single client only")
+    steps = Steps(campaign, pending, states)
+
+    def work(worker: Worker, runs: Sequence[Run]) -> Work[None]:
+        with problems.of(worker):
+            try:
+                yield from worker.run_all(runs, gate_of=partial(steps.gate, worker))
+            finally:
+                steps.give_up(runs)
+                worker.context.attendance.leave(worker)
+
+    for worker in workers:
+        worker.context.attendance.enter(worker)
+    drive(work(worker, runs) for worker, runs in pending.items())
     problems.raise_first()
 
 
@@ -152,25 +160,17 @@ class _Problems:
     def __init__(self, states: RunStates) -> None:
         self._states = states
         self._found: list[VolbenchError] = []
-        self._lost: set[int] = set()
         self._lock = Lock()
 
-    def catch(self, worker: Worker, work: Callable[[], None]) -> None:
-        """Call a function for a client; a `VolbenchError` ends this client only."""
+    @contextmanager
+    def of(self, worker: Worker) -> Iterator[None]:
+        """Catch a `VolbenchError`, which ends this client only."""
         try:
-            work()
+            yield
         except VolbenchError as error:
             with self._lock:
                 self._found.append(error)
-                self._lost.add(id(worker))
             self._states.notify(f"{worker.name}: {error.message}", host=worker.host.name)
-
-    def pending(self, worker: Worker) -> tuple[Run, ...]:
-        """Return the pending runs of a client; none if it is lost."""
-        found: list[Run] = []
-        if id(worker) not in self._lost:
-            self.catch(worker, lambda: found.extend(worker.pending()))
-        return tuple(found)
 
     def raise_first(self) -> None:
         """Raise the first error, if any."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from threading import RLock
 
 from volbench.model.campaign.event import Event, Listener, Notice, RunsNotNeeded
-from volbench.model.campaign.planned_run import Campaign, Run, RunState
+from volbench.model.campaign.planned_run import Run, RunState
 from volbench.store.journal import History, Journal
 from volbench.store.layout import RunFolder
 from volbench.store.log_files import checksum
@@ -94,7 +94,3 @@ class RunStates:
     def notify(self, message: str, *, host: str = "") -> None:
         """Send the user a notice; `host` if it concerns a single one."""
         self.listener(Notice(message, host))
-
-    def ids(self, campaign: Campaign, *states: RunState) -> tuple[str, ...]:
-        """Return the ids of the runs in the given states, in the order of the plan."""
-        return tuple(run.id for run in campaign.runs if self.state(run) in states)

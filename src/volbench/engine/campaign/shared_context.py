@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Event, Lock, Thread
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from volbench.engine.campaign.execution_settings import Settings
 from volbench.engine.campaign.run_states import RunStates
@@ -17,6 +17,9 @@ from volbench.engine.run.stop_request import StopRequest
 from volbench.model.campaign.event import HostBack, HostSilent, Listener
 from volbench.model.campaign.planned_run import Campaign
 from volbench.store.layout import Layout
+
+if TYPE_CHECKING:
+    from volbench.engine.campaign.round_stopping import RoundJudge
 
 SILENT_S = 10.0
 """Silence after which a host is reported; it is polled about every second."""
@@ -45,6 +48,14 @@ class CampaignContext:
     outcomes: Outcomes
     attendance: Attendance
 
+    def round_judge(self) -> RoundJudge | None:
+        """Return the judge of the campaign's rounds; None if it has none."""
+        if not self.campaign.rounds:
+            return None
+        from volbench.engine.campaign.round_stopping import RoundJudge  # noqa: PLC0415 - pandas is slow to import
+
+        return RoundJudge(self.layout, self.campaign, is_finished=self.states.is_finished)
+
 
 class _Client(Protocol):
     """Client with a machine."""
@@ -71,17 +82,16 @@ class Attendance:
         self._has_ended = False
         self._lock = Lock()
 
-    @contextmanager
-    def of(self, worker: _Client) -> Iterator[None]:
-        """Count a client as working inside the block."""
+    def enter(self, worker: _Client) -> None:
+        """Count a client as working."""
         with self._lock:
             self._working.append(worker)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._working.remove(worker)
-                self._has_ended = True
+
+    def leave(self, worker: _Client) -> None:
+        """Record that a client has ended."""
+        with self._lock:
+            self._working.remove(worker)
+            self._has_ended = True
 
     @property
     def is_over(self) -> bool:

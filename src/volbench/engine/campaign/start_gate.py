@@ -7,9 +7,8 @@ a shell that sleeps and then starts fio takes seconds on a busy machine).
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.resources import files
 
 from volbench.engine.campaign.barrier import POSTPONE_S, Barrier, StartSignal
@@ -17,6 +16,7 @@ from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.stop_request import StopRequest
 from volbench.engine.sampling.clock_offset import Clock
 from volbench.execute.protocol import Process
+from volbench.execute.waiting_work import Wait, Work
 
 SCRIPT = "gate.sh"
 PRERUN = f"sh ./{SCRIPT}"
@@ -28,6 +28,8 @@ WAITING = "waiting"
 FOLDER = "gate"
 _POLL_S = 0.2
 _CONFIRMED_POLL_S = 0.02
+_PER_CLIENT_S = 0.001
+"""Additional time between two polls for each client of the step, which all poll one barrier."""
 _NEVER = "never"
 _LATE = "late"
 _READY, _GO, _WOKE, _MISSED = (f"{FOLDER}/{name}" for name in ("ready", "go", "woke", "missed"))
@@ -55,8 +57,11 @@ class Gate:
         self._arrived_s = 0.0
         self._at_s: float | None = None
         self._reason = ""
-        self.is_at_rest = False
-        """Whether it waits for other clients, without a request to its machine."""
+        self._announced: StartSignal | None = None
+        self._is_settled = False
+        self._is_confirmed = False
+        self._is_resting = False
+        self._active_s = time.monotonic()
 
     @property
     def script(self) -> str:
@@ -78,6 +83,19 @@ class Gate:
             return 0.0
         begin_s = time.time() if self._at_s is None else self._at_s
         return max(0.0, begin_s - self._arrived_s)
+
+    @property
+    def poll_s(self) -> float:
+        """Longest time until the next poll."""
+        if self._is_settled:
+            return math.inf
+        least_s = _CONFIRMED_POLL_S if self._is_confirmed else _POLL_S
+        return max(least_s, _PER_CLIENT_S * self._barrier.size)
+
+    @property
+    def active_for_s(self) -> float:
+        """Seconds since it last waited for other clients; 0 while it does."""
+        return 0.0 if self._is_resting else time.monotonic() - self._active_s
 
     @property
     def is_waiting(self) -> bool:
@@ -107,25 +125,31 @@ class Gate:
         if (self._text(_GO) or "").strip() == _NEVER:
             self._ready_s = self._read(_READY)
             self._reason = "an earlier controller did not let it start"
+            self._is_settled = True
             return
         self._at_s = self._read(_GO)
         if self._at_s is not None:
             self._ready_s = self._read(_READY)
+            self._is_settled = True
             self._barrier.release(self._run_id)
 
-    def wait_until_quiet(self, stop: StopRequest) -> None:
+    def wait_until_quiet(self, stop: StopRequest) -> Work[None]:
         """Wait until all clients of the step have ended their measurements."""
         self._barrier.end(self._run_id)
-        with self._resting():
-            while not self._barrier.is_quiet and not stop.requested:
-                time.sleep(_POLL_S)
+        self._rest()
+        while not self._barrier.is_quiet and not stop.requested:
+            yield Wait(max(_POLL_S, 4 * _PER_CLIENT_S * self._barrier.size))
+        self._act()
 
     def poll(self) -> None:
-        """Report the process as ready to the barrier, and announce the start to the process."""
-        if self._directory is None or self._at_s is not None or self._reason:
+        """Take the next step that is due: report ready, confirm, announce the start.
+
+        It never waits for other clients; `poll_s` says when it is to be called again.
+        """
+        if self._directory is None or self._is_settled:
             return
         now_s = time.monotonic()
-        if now_s - self._polled_s < _POLL_S:
+        if now_s - self._polled_s < 0.9 * self.poll_s:
             return
         self._polled_s = now_s
         if self._ready_s is None:
@@ -140,40 +164,34 @@ class Gate:
             self._announce(self._directory, signal)
 
     def _announce(self, directory: RunDirectory, signal: StartSignal) -> None:
-        """Write the start, and follow it until it is neither postponed nor revoked any more."""
-        latest: StartSignal | None = signal
-        while latest is not None:
-            signal, words = latest, _words(latest, self._clock)
+        """Write a start that is new; follow it until it is neither postponed nor revoked."""
+        if signal != self._announced:
+            self._act()
+            words = _words(signal, self._clock)
             directory.executor.write_text(directory.path_of(_GO), f"{words}\n")
+            self._announced = signal
             self._at_s, self._reason = signal.at_s, signal.reason
             self._barrier.acknowledge(self._run_id, signal)
-            latest = self._replacement(signal)
-
-    def _replacement(self, signal: StartSignal) -> StartSignal | None:
-        """Return the instruction that replaces an announced one; None once that is final."""
-        with self._resting():
-            while not self._barrier.is_final(self._run_id, signal):
-                if (latest := self._barrier.signal(self._run_id)) != signal:
-                    return latest
-                time.sleep(_CONFIRMED_POLL_S)
-        return None
+            self._is_confirmed = True
+            self._rest()
+        if self._barrier.is_final(self._run_id, signal):
+            self._is_settled = True
+            self._act()
 
     def _confirm(self) -> None:
-        """Confirm that the machine is reachable, and wait until the start can be announced."""
-        if self._read(_READY) is None:
-            return
-        self._barrier.confirm(self._run_id)
-        with self._resting():
-            while self._barrier.signal(self._run_id) is None:
-                time.sleep(_CONFIRMED_POLL_S)
+        """Confirm that the machine is reachable."""
+        if self._read(_READY) is not None:
+            self._barrier.confirm(self._run_id)
+            self._is_confirmed = True
+            self._rest()
 
-    @contextmanager
-    def _resting(self) -> Iterator[None]:
-        self.is_at_rest = True
-        try:
-            yield
-        finally:
-            self.is_at_rest = False
+    def _rest(self) -> None:
+        """Wait for other clients, without a request to the machine."""
+        self._is_resting = True
+
+    def _act(self) -> None:
+        if self._is_resting:
+            self._is_resting, self._active_s = False, time.monotonic()
 
     def leave(self) -> None:
         """Remove this run from the barrier."""

@@ -14,6 +14,7 @@ from volbench.engine.run.process_watch import Ending, watch
 from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import ArchiveError, FioError, OutputError, StoppedError
 from volbench.execute.protocol import Executor
+from volbench.execute.waiting_work import finish
 from volbench.fio.jobs.render_job import render
 from volbench.fio.results.json_output import parse_output
 from volbench.fio.results.validation import Expected, problems_of
@@ -141,9 +142,10 @@ class Reader:
         write_atomic(step.job_file, render(self._plan(name, options)))
         argv = [self.fio, "--readonly", "--output-format=json", f"--output={FIO_OUTPUT}", JOB_FILE]
         process = self.executor.start(argv, cwd=str(step.path), stderr=str(step.stderr))
-        watched = watch(
+        work = watch(
             process, deadline_s=RUNTIME_S + LATE_S, stop=self.stop, on_output=lambda _text, _s: None
         )
+        watched = finish(work)
         if watched.ending is Ending.STOPPED:
             self._check_stop()
         status = -9 if watched.exit_status is None else watched.exit_status

@@ -10,6 +10,7 @@ from volbench.engine.guard.path_checks import nearest_existing
 from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import TransportError
 from volbench.execute.protocol import Executor
+from volbench.execute.waiting_work import Wait, Work
 from volbench.model.campaign.event import Listener, Progress, RunProgress
 from volbench.model.campaign.planned_run import Run
 from volbench.model.campaign.target import Volume, VolumeKind
@@ -80,7 +81,7 @@ def flush_volume(executor: Executor, volume: Volume) -> str:
     return done.stderr.strip() if done.exit_status else ""
 
 
-def pause_before(run: Run, *, ended_utc: str, listener: Listener, stop: StopRequest) -> float:
+def pause_before(run: Run, *, ended_utc: str, listener: Listener, stop: StopRequest) -> Work[float]:
     """Wait until the volume has been idle for as long as the plan says.
 
     Idle time counts from the end of the previous run, even without a running controller: burst
@@ -99,7 +100,7 @@ def pause_before(run: Run, *, ended_utc: str, listener: Listener, stop: StopRequ
     since_s = min(began_s, _seconds(ended_utc)) if ended_utc else began_s
     while (idle_s := time.time() - since_s) < run.pause_before_s and not stop.requested:
         listener(RunProgress(run, Progress(idle_s, run.pause_before_s, state=PAUSED)))
-        time.sleep(min(_STEP_S, run.pause_before_s - idle_s))
+        yield Wait(min(_STEP_S, run.pause_before_s - idle_s))
     return idle_s
 
 

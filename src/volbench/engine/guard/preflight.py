@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from volbench.engine.guard.held_devices import OpenDevice
@@ -24,8 +23,8 @@ from volbench.plan.expansion.estimate import layout_bytes
 from volbench.units import format_capacity
 
 _SERIAL = "serial:"
-_MAX_JOB_FILES = 500
-"""Job files of one fio process, well below the kernel's limit for arguments."""
+_MAX_JOB_FILES = 50
+"""Job files of one fio process, which go to a host in one request."""
 _CPU_LIST = re.compile(r"(\d+(-\d+)?(,\d+(-\d+)?)*)?")
 
 
@@ -57,7 +56,7 @@ def check_campaign(
         )
         made.update(path for path in planned_files(run) if executor.stat(path) is None)
     if host.fio:
-        check_job_files(host, runs, name=campaign.key)
+        check_job_files(host, runs)
 
 
 def _distinct(runs: Iterable[Run]) -> list[Run]:
@@ -218,61 +217,43 @@ def _memory_bytes(options: Mapping[str, str]) -> int:
 _BLOCKS = ("bs", "bsrange", "bssplit")
 
 
-def check_job_files(host: ConnectedHost, runs: Sequence[Run], *, name: str) -> None:
+def check_job_files(host: ConnectedHost, runs: Sequence[Run]) -> None:
     """Check that the installed fio can parse every job file, without running any.
 
     Args:
         host: the host.
         runs: the runs; identical job files are checked once.
-        name: name of the campaign's work folder on the host.
 
     Raises:
         FioError: fio rejects a job file, with fio's message.
     """
-    executor = host.executor
-    with tempfile.TemporaryDirectory(prefix="volbench-") as folder:
-        place = executor.make_work_folder(folder, name=f"{name}/check")
-        try:
-            _check_in(place, host, runs)
-        finally:
-            executor.remove_work_folder(executor.make_work_folder(folder, name=name))
-
-
-def _check_in(place: str, host: ConnectedHost, runs: Sequence[Run]) -> None:
-    """Check job files in a folder of the host."""
-    jobs: dict[str, Run] = {}
-    written: dict[str, str] = {}
-    texts = {render(run): run for run in reversed(runs) if run.tool is Tool.FIO}
-    for number, (text, run) in enumerate(reversed(texts.items())):
-        path = f"{place}/{number}.fio"
-        written[path] = without_references(text)
-        jobs[path] = run
-    host.executor.write_texts(written)
-    paths = list(jobs)
-    for start in range(0, len(paths), _MAX_JOB_FILES):
-        rejected = _first_rejected(host, paths[start : start + _MAX_JOB_FILES])
+    jobs = {without_references(render(run)): run for run in reversed(runs) if run.tool is Tool.FIO}
+    texts = list(reversed(jobs))
+    for start in range(0, len(texts), _MAX_JOB_FILES):
+        rejected = _first_rejected(host, texts[start : start + _MAX_JOB_FILES])
         if rejected is None:
             continue
-        path, message = rejected
-        run = jobs[path]
+        run = jobs[rejected[0]]
         raise FioError(
-            f"fio rejects job {run.job}: {message.replace(path, 'job file')}",
+            f"fio rejects job {run.job}: {rejected[1]}",
             hint=f"see its job file: volbench profile render {run.profile} -o DIR",
             context={"job": run.job},
         )
 
 
-def _first_rejected(host: ConnectedHost, paths: Sequence[str]) -> tuple[str, str] | None:
+def _first_rejected(host: ConnectedHost, texts: Sequence[str]) -> tuple[str, str] | None:
     """Return the first job file that fio rejects, and fio's message.
 
     One process parses all files, because its start takes longer than parsing a thousand files. fio
     does not name the rejected file, so it is found by bisection. Without a given clock source fio
     first compares the clocks of all CPUs for 50 ms; a clock source in a job file takes precedence.
     """
-    done = host.executor.run([host.fio, "--parse-only", "--clocksource=clock_gettime", *paths])
+    argv = [host.fio, "--parse-only", "--clocksource=clock_gettime"]
+    done = host.executor.run_on_files(argv, texts)
     if not done.exit_status:
         return None
-    if len(paths) == 1:
-        return paths[0], done.stderr.strip() or done.stdout.strip()
-    middle = len(paths) // 2
-    return _first_rejected(host, paths[:middle]) or _first_rejected(host, paths[middle:])
+    if len(texts) == 1:
+        message = done.stderr.strip() or done.stdout.strip()
+        return texts[0], message.replace(done.argv[-1], "job file")
+    middle = len(texts) // 2
+    return _first_rejected(host, texts[:middle]) or _first_rejected(host, texts[middle:])

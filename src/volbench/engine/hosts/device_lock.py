@@ -1,5 +1,7 @@
 """Locks on the block devices of a campaign and notes on its file systems, stored on their machine.
 
+Those of pods are stored in the cluster, as the pods of one node share its devices.
+
 Controllers see each other's locks. A lock outlives its controller, because runs may continue
 without one; a resume of the same campaign takes over its lock. File systems may be shared: each
 campaign there prints a note about the others.
@@ -67,19 +69,19 @@ def join_filesystems(executor: Executor, campaign: Campaign) -> dict[str, list[s
 
 def leave_filesystems(executor: Executor, campaign: Campaign) -> None:
     """Remove the records of `join_filesystems`."""
-    for name in _filesystems(executor, campaign):
+    if executor.shared_locks is None:
+        names = ["-"] if _file_targets(executor, campaign) else []
+    else:
+        names = list(_filesystems(executor, campaign))
+    for name in names:
         _run_lock_script(executor, "leave", name, campaign.key)
 
 
 def _filesystems(executor: Executor, campaign: Campaign) -> dict[str, str]:
     """Return name of the record to target, for each file system of a campaign on a machine."""
-    kinds = {VolumeKind.DIRECTORY, VolumeKind.FILE}
-    targets = {
-        run.volume.target
-        for run in campaign.runs
-        if run.host == executor.host and run.volume.kind in kinds
-    }
-    found = {target: executor.stat(target) for target in sorted(targets)}
+    targets = _file_targets(executor, campaign)
+    with executor.snapshot(targets):
+        found = {target: executor.stat(target) for target in targets}
     return {
         f"fs-{stat.device[0]}:{stat.device[1]}": target
         for target, stat in found.items()
@@ -87,6 +89,15 @@ def _filesystems(executor: Executor, campaign: Campaign) -> dict[str, str]:
     }
 
 
+def _file_targets(executor: Executor, campaign: Campaign) -> list[str]:
+    """Return the files and directories that a campaign measures on a machine."""
+    kinds = {VolumeKind.DIRECTORY, VolumeKind.FILE}
+    runs = (run for run in campaign.runs if run.host == executor.host)
+    return sorted({run.volume.target for run in runs if run.volume.kind in kinds})
+
+
 def _run_lock_script(executor: Executor, verb: str, number: str, key: str) -> str:
+    if executor.shared_locks is not None:
+        return executor.shared_locks.answer(verb, number, key)
     text = files("volbench.engine.hosts").joinpath("lock.sh").read_text(encoding="utf-8")
     return executor.run(["sh", "-c", text, "lock", verb, number, key]).stdout.strip()

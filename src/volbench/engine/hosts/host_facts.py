@@ -41,8 +41,9 @@ def machine_of(executor: Executor) -> str:
     """Return an identity of the machine that does not disclose its machine-id.
 
     machine-id(5) is confidential, so its digest is used; without one, the digest of the host name.
+    The identity of a pod is that of its node and its claim: its host name is another one each time.
     """
-    machine_id = (executor.read_text("/etc/machine-id") or "").strip()
+    machine_id = executor.identity or (executor.read_text("/etc/machine-id") or "").strip()
     name = machine_id or (executor.read_text("/proc/sys/kernel/hostname") or "").strip()
     return hashlib.sha256(f"volbench {name}".encode()).hexdigest()[:16]
 

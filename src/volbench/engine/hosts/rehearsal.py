@@ -21,6 +21,7 @@ from volbench.engine.run.run_once import Attempt, execute_run
 from volbench.engine.run.stop_request import StopRequest
 from volbench.engine.sampling.clock_offset import Clock
 from volbench.errors import FioError
+from volbench.execute.waiting_work import finish
 from volbench.model.campaign.planned_run import Run, RunState, Section
 from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.model.profile.profile_model import Tool
@@ -67,17 +68,16 @@ def rehearse(host: ConnectedHost, *, clock: Clock) -> None:
 
 def _execute(host: ConnectedHost, run: Run, directory: RunDirectory) -> None:
     gate = Gate(Barrier([run], quorum=1), run.id, host.clock, patience_s=_DEADLINE_S)
-    outcome = execute_run(
-        Attempt(
-            host,
-            run,
-            directory,
-            deadline_s=_DEADLINE_S,
-            listener=lambda _event: None,
-            stop=StopRequest(),
-            gate=gate,
-        )
+    attempt = Attempt(
+        host,
+        run,
+        directory,
+        deadline_s=_DEADLINE_S,
+        listener=lambda _event: None,
+        stop=StopRequest(),
+        gate=gate,
     )
+    outcome = finish(execute_run(attempt))
     if outcome.state is not RunState.FINISHED:
         raise FioError(
             f"a run without I/O fails on this host: {outcome.reason}",

@@ -7,10 +7,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
 from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import ArchiveError, TransportError
 from volbench.execute.protocol import Process
+from volbench.execute.waiting_work import Wait, Work, finish
 from volbench.store.journal import utc_now
 
 POLL_S = 0.1
@@ -51,6 +53,18 @@ class Watched:
     lost: str = ""
 
 
+class WatchedGate(Protocol):
+    """Start gate of a watched process."""
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds that the process has waited for its start."""
+
+    @property
+    def poll_s(self) -> float:
+        """Longest time until its next poll."""
+
+
 def watch(
     process: Process,
     *,
@@ -58,8 +72,8 @@ def watch(
     stop: StopRequest,
     on_output: Callable[[str, float], None],
     is_enough: Callable[[], bool] = lambda: False,
-    waited_s: Callable[[], float] = lambda: 0.0,
-) -> Watched:
+    gate: WatchedGate | None = None,
+) -> Work[Watched]:
     """Watch a process until it ends; end it at a stop request or its deadline.
 
     Args:
@@ -68,7 +82,7 @@ def watch(
         stop: the user's stop request.
         on_output: called with new standard output (possibly empty) and the seconds elapsed.
         is_enough: called after each poll; True ends the process gracefully, as its work is done.
-        waited_s: returns the seconds it waited for its start, which the deadline excludes.
+        gate: its start gate; the deadline excludes the time at the gate.
 
     Returns:
         The end of the process. On any other exception the process is ended first.
@@ -81,7 +95,11 @@ def watch(
     ending = Ending.ITSELF
     poll_s = PUSHED_POLL_S if process.handle else POLL_S
     try:
-        while (status := process.wait(poll_s)) is None:
+        while True:
+            yield Wait(min(poll_s, poll_s if gate is None else gate.poll_s), process)
+            if (status := process.poll()) is not None:
+                on_output(process.read_output(), time.monotonic() - started)
+                break
             elapsed_s = time.monotonic() - started
             on_output(process.read_output(), elapsed_s)
             if stop.requested:
@@ -90,16 +108,14 @@ def watch(
             if is_enough():
                 ending = Ending.STEADY
                 break
-            if elapsed_s - waited_s() > deadline_s:
+            if elapsed_s - (0.0 if gate is None else gate.waited_s) > deadline_s:
                 ending = Ending.DEADLINE
                 break
-        else:
-            on_output(process.read_output(), time.monotonic() - started)
     except BaseException as error:
         if not continues_after(process.handle, error):
             end_process(process, stop)
         raise
-    status = end_process(process, stop)
+    status = yield from _end(process, stop)
     return Watched(status, ending, time.monotonic() - started, utc_now(), process.lost)
 
 
@@ -120,13 +136,18 @@ def end_process(process: Process, stop: StopRequest) -> int | None:
     Returns:
         The exit status; None if it is stuck in a system call and cannot be ended.
     """
+    return finish(_end(process, stop))
+
+
+def _end(process: Process, stop: StopRequest) -> Work[int | None]:
     for number, patience_s in PATIENCE_S.items():
         if (status := process.poll()) is not None:
             return status
         process.signal(number)
         until = time.monotonic() + patience_s
         while time.monotonic() < until:
-            if (status := process.wait(POLL_S)) is not None:
+            yield Wait(POLL_S, process)
+            if (status := process.poll()) is not None:
                 return status
             if stop.urgent and number != signal.SIGKILL:
                 until = min(until, time.monotonic() + URGENT_S)

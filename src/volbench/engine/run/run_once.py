@@ -23,6 +23,7 @@ from volbench.engine.sampling.sampler import Sampler, ended_after, sampling
 from volbench.engine.sampling.writeback import follow_tail
 from volbench.errors import RefusedError
 from volbench.execute.protocol import Process
+from volbench.execute.waiting_work import Work
 from volbench.model.campaign.event import Listener
 from volbench.model.campaign.planned_run import Run, RunState
 from volbench.store.journal import utc_now
@@ -93,13 +94,8 @@ class Attempt:
         """Seconds after which its machine ends it without a controller, gate wait included."""
         return self.deadline_s + (0.0 if self.gate is None else self.gate.patience_s)
 
-    @property
-    def waited_s(self) -> float:
-        """Seconds it has waited at the gate, which its deadline excludes."""
-        return 0.0 if self.gate is None else self.gate.waited_s
 
-
-def execute_run(attempt: Attempt) -> RunOutcome:
+def execute_run(attempt: Attempt) -> Work[RunOutcome]:
     """Execute a run in its empty folder and judge it.
 
     Returns:
@@ -120,13 +116,13 @@ def execute_run(attempt: Attempt) -> RunOutcome:
         started_utc = utc_now()
         sampler.mark(STARTED)
         process = execution.start(sampler)
-        watched = execution.watch(process, sampler)
-    return execution.conclude(watched, started_utc=started_utc)
+        watched = yield from execution.watch(process, sampler)
+    return (yield from execution.conclude(watched, started_utc=started_utc))
 
 
 def take_over_run(
     attempt: Attempt, *, handle: str, sampler_handle: str, since_utc: str
-) -> RunOutcome:
+) -> Work[RunOutcome]:
     """Continue a run that an earlier controller started, and judge it.
 
     Args:
@@ -147,8 +143,8 @@ def take_over_run(
     with ended_after(sampler):
         sampler.take_over(executor.find(sampler_handle) if sampler_handle else None)
         process = executor.find(handle, followed=execution.followed)
-        watched = execution.watch(process, sampler)
-    return execution.conclude(watched, started_utc=since_utc)
+        watched = yield from execution.watch(process, sampler)
+    return (yield from execution.conclude(watched, started_utc=since_utc))
 
 
 class _Execution:
@@ -199,7 +195,7 @@ class _Execution:
             raise
         return process
 
-    def watch(self, process: Process, sampler: Sampler) -> Watched:
+    def watch(self, process: Process, sampler: Sampler) -> Work[Watched]:
         """Watch the process to its end, and the device until the end of write-back."""
         attempt, steady, executor = self._attempt, self._steady, self._attempt.host.executor
         if attempt.gate is not None:
@@ -218,23 +214,25 @@ class _Execution:
             attempt.on_poll(elapsed_s)
             report(text, elapsed_s)
 
-        watched = watch(
+        watched = yield from watch(
             process,
             deadline_s=attempt.deadline_s,
             stop=attempt.stop,
             on_output=on_output,
             is_enough=lambda: steady is not None and steady.is_steady,
-            waited_s=lambda: attempt.waited_s,
+            gate=attempt.gate,
         )
-        follow_tail(executor, attempt.run, sampler, stop=attempt.stop, listener=attempt.listener)
+        yield from follow_tail(
+            executor, attempt.run, sampler, stop=attempt.stop, listener=attempt.listener
+        )
         return watched
 
-    def conclude(self, watched: Watched, *, started_utc: str) -> RunOutcome:
+    def conclude(self, watched: Watched, *, started_utc: str) -> Work[RunOutcome]:
         """Fetch the run's files, judge it, and write status.json."""
         attempt, gate, directory = self._attempt, self._attempt.gate, self._attempt.directory
         start = None if gate is None else gate.record()
         if gate is not None and not directory.is_here:
-            gate.wait_until_quiet(attempt.stop)
+            yield from gate.wait_until_quiet(attempt.stop)
         directory.fetch()
         scrub(directory.folder.path, attempt.run)
         try:

@@ -103,7 +103,36 @@ class _Tool:
         return [b"wait %d %d %d" % (count, cpu_ns, delay_ns)] if count else []
 
 
-def _take(marks: list[bytes], counters: dict[str, str], tool: _Tool) -> None:
+def _limited() -> list[str]:
+    """Return cpu.stat of each cgroup of this process, up to the root, that has a CPU limit."""
+    found = []
+    for line in _read("/proc/self/cgroup").decode().splitlines():
+        _, names, path = line.split(":", 2)
+        if names and "cpu" not in names.split(","):
+            continue
+        roots = ["cpu" if names else ".", names or "unified"]
+        root = "/sys/fs/cgroup/" + roots[os.access("/sys/fs/cgroup/" + roots[1], os.F_OK)]
+        path = path.rstrip("/")
+        while True:
+            quota = _read(root + path + "/cpu.max") or _read(root + path + "/cpu.cfs_quota_us")
+            if quota and quota[:1] not in b"m-":
+                found.append(root + path + "/cpu.stat")
+            if not path:
+                break
+            path = path.rpartition("/")[0]
+    return found
+
+
+def _throttling(path: str) -> list[bytes]:
+    """Return a line with the periods of a limit, those in which it throttled, and for how long."""
+    counts = dict(line.split() for line in _read(path).splitlines())
+    us = counts.get(b"throttled_usec") or int(counts.get(b"throttled_time", 0)) // 1000
+    if not {b"nr_periods", b"nr_throttled"} <= counts.keys():
+        return []
+    return [b"throttle %s %s %d" % (counts[b"nr_periods"], counts[b"nr_throttled"], int(us))]
+
+
+def _take(marks: list[bytes], counters: dict[str, str], tool: _Tool, limited: list[str]) -> None:
     """Write one sample with a single write."""
     uptime = time.clock_gettime(time.CLOCK_BOOTTIME)
     lines = [b"T %.3f %.3f" % (time.time(), uptime)]
@@ -116,6 +145,8 @@ def _take(marks: list[bytes], counters: dict[str, str], tool: _Tool) -> None:
             lines.append(b"ioerr %s %s" % (name.encode(), count))
     lines += [b"cpu-" + line for line in _read("/proc/pressure/cpu").splitlines()[:1]]
     lines += tool.waits()
+    for path in limited:
+        lines += _throttling(path)
     os.write(1, b"\n".join([*lines, b".", b""]))
 
 
@@ -127,19 +158,19 @@ def main(interval_s: float, life_s: float, names: list[str]) -> None:
     paths = {name: "/sys/class/block/" + name + "/device/ioerr_cnt" for name in names}
     counters = {name: path for name, path in paths.items() if os.access(path, os.R_OK)}
     os.write(1, b"volbench-samples 1 page %d\n" % os.sysconf("SC_PAGESIZE"))
-    tool = _Tool()
+    tool, limited = _Tool(), _limited()
     due = time.monotonic()
     end = due + life_s
     terminated = None
     while terminated is None and os.getppid() == parent and time.monotonic() < end:
-        _take(marks, counters, tool)
+        _take(marks, counters, tool, limited)
         due += interval_s
         now = time.monotonic()
         if due <= now:
             due = now + interval_s
         terminated = signal.sigtimedwait([signal.SIGTERM], due - now)
     if terminated is not None:
-        _take(marks, counters, tool)
+        _take(marks, counters, tool, limited)
 
 
 if __name__ == "__main__":

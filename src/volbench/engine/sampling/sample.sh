@@ -44,8 +44,46 @@ take() {
         echo "cpu-$line"
     fi
     waits
+    throttling
     echo .
 }
+
+limits() {
+    # Sets $limited to cpu.stat of each cgroup of this process, up to the root, with a CPU limit.
+    limited=
+    while IFS=: read -r id names path; do
+        case $path in *[!A-Za-z0-9_./:@\\-]*) continue ;; esac
+        case ,$names, in
+        ,,) root=/sys/fs/cgroup/unified && [ -d "$root" ] || root=/sys/fs/cgroup ;;
+        *,cpu,*) root=/sys/fs/cgroup/$names && [ -d "$root" ] || root=/sys/fs/cgroup/cpu ;;
+        *) continue ;;
+        esac
+        path=${path%/}
+        while limit "$root$path" && [ -n "$path" ]; do
+            path=${path%/*}
+        done
+    done </proc/self/cgroup
+} 2>/dev/null
+
+limit() {
+    quota=max
+    read -r quota period <"$1/cpu.max" || read -r quota <"$1/cpu.cfs_quota_us"
+    case $quota in max | -*) ;; *) limited="$limited $1/cpu.stat" ;; esac
+}
+
+throttling() {
+    # Prints for each limit its periods, those in which it throttled, and for how many us.
+    for file in $limited; do
+        while read -r name count; do
+            case $name in
+            nr_periods) periods=$count ;;
+            nr_throttled) throttled=$count ;;
+            throttled_usec) us=$count ;;
+            throttled_time) us=$((count / 1000)) ;;
+            esac
+        done <"$file" && echo "throttle $periods $throttled $us"
+    done
+} 2>/dev/null
 
 only_tool() {
     # Takes tools whose directory cannot be read, as those started by sudo, if it is one tool.
@@ -111,6 +149,7 @@ for name in "$@"; do
 done
 set -- -e 'cpu ' -e 'Dirty:' -e 'Writeback:' -e 'pswpin ' -e 'pswpout ' -e 'some ' -e 'full ' "$@"
 
+limits
 echo "volbench-samples 1 page $(getconf PAGESIZE 2>/dev/null || echo 4096)"
 hundredths "$interval"
 step=$value

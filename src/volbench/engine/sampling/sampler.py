@@ -22,6 +22,7 @@ from volbench.engine.run.run_directory import RunDirectory
 from volbench.errors import ArchiveError, TransportError
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Executor, Process
+from volbench.execute.waiting_work import Wait
 
 FIRST_SAMPLE_S = 5.0
 """Time within which each of the two programs must deliver its first sample."""
@@ -153,6 +154,10 @@ class Sampler:
         if ended:
             self._process = None
             self.problem = "the sampler ended early"
+
+    def pause(self, seconds: float) -> Wait:
+        """Return a wait for the end of the process."""
+        return Wait(seconds, self._process)
 
     def mark(self, text: str) -> None:
         """Write an event between two samples."""

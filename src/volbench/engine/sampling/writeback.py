@@ -14,11 +14,13 @@ from volbench.analyse.device.kernel_counters import ENDED, Sample, SampleReader
 from volbench.engine.run.stop_request import StopRequest
 from volbench.engine.sampling.sampler import Sampler
 from volbench.execute.protocol import Executor
+from volbench.execute.waiting_work import Work
 from volbench.fio.jobs.output_files import lays_out, section_writes
 from volbench.model.campaign.event import Listener, Notice
 from volbench.model.campaign.planned_run import Run
 from volbench.model.campaign.target import VolumeKind
 from volbench.model.profile.profile_model import Tool
+from volbench.plan.expansion.estimate import layout_bytes
 
 MAX_WAIT_S = 120.0
 """Longest wait for the write-back of a run."""
@@ -42,14 +44,14 @@ _NOTICEABLE_BYTES = 1024**2
 """A smaller decrease is background variation, not write-back."""
 
 _STOPPED = "cut off: stopped by the user"
-_POLL_S = 0.1
+_POLL_S = 0.2
 _SILENCE_S = 30.0
 """Additional wait for a sampler that runs without printing samples."""
 
 
 def follow_tail(
     executor: Executor, run: Run, sampler: Sampler, *, stop: StopRequest, listener: Listener
-) -> None:
+) -> Work[None]:
     """Continue sampling until a run's dirty pages are written back, and record the reason to end.
 
     A run without dirty pages, such as a run with ``direct=1``, is not delayed: its last sample is
@@ -64,13 +66,15 @@ def follow_tail(
     """
     sampler.mark(ENDED)
     why = "none: no dirty pages left"
-    dirty_remaining_bytes = _dirty_bytes(executor, sampler) if may_leave_dirt(run) else 0.0
+    is_small = not writes_buffered(run) and layout_bytes(run) <= SLACK_BYTES
+    may_be_dirty = may_leave_dirt(run) and not is_small
+    dirty_remaining_bytes = _dirty_bytes(executor, sampler) if may_be_dirty else 0.0
     if dirty_remaining_bytes > SLACK_BYTES and stop.requested:
         why = _STOPPED
     elif dirty_remaining_bytes > SLACK_BYTES and not sampler.problem:
         dirty = f"{dirty_remaining_bytes / 1e6:.0f} MB"
         listener(Notice(f"{run.id}: {dirty} of dirty pages left; following their write-back"))
-        why = _wait(sampler, stop)
+        why = yield from _wait(sampler, stop)
     if sampler.problem:
         listener(Notice(f"{run.id}: the device was not sampled to the end: {sampler.problem}"))
     sampler.stop()
@@ -100,11 +104,12 @@ def _writes_buffered(run: Run, options: Mapping[str, str]) -> bool:
     return section_writes(dict(options)) and not is_direct(options)
 
 
-def _wait(sampler: Sampler, stop: StopRequest) -> str:
+def _wait(sampler: Sampler, stop: StopRequest) -> Work[str]:
     """Collect samples until the end of write-back, and return the reason to end."""
     until = time.monotonic() + MAX_WAIT_S + _SILENCE_S
     while not stop.requested:
-        sampler.collect(wait_s=_POLL_S)
+        yield sampler.pause(_POLL_S)
+        sampler.collect()
         if _is_settled(sampler.samples):
             return "settled"
         if _is_quiet(sampler.samples):

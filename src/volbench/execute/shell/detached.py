@@ -10,8 +10,8 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Protocol
 
@@ -38,8 +38,15 @@ class CommandRunner(Protocol):
 
     host: str
 
-    def run(self, argv: Sequence[str], *, timeout_s: float = 60.0, sudo: bool) -> Completed:
-        """Run a program to completion."""
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout_s: float = 60.0,
+        sudo: bool,
+        files: Mapping[str, str] | None = None,
+    ) -> Completed:
+        """Run a program to completion, after writing files."""
 
     def read_text(self, path: str) -> str | None:
         """Return the text of a file, or None if unreadable."""
@@ -60,6 +67,7 @@ class LaunchOrder:
         stderr: path of a file for standard error.
         control: path of the control folder, created if missing.
         longest_s: maximum runtime, enforced on the host.
+        files: small files to write before.
     """
 
     argv: Sequence[str]
@@ -67,6 +75,7 @@ class LaunchOrder:
     stderr: str
     control: str
     longest_s: float
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 def launch(runner: CommandRunner, order: LaunchOrder, *, sudo: bool = False) -> None:
@@ -80,6 +89,7 @@ def launch(runner: CommandRunner, order: LaunchOrder, *, sudo: bool = False) -> 
         [*_script("launch"), *paths, str(math.ceil(order.longest_s)), *order.argv],
         timeout_s=LAUNCH_TIMEOUT_S,
         sudo=sudo,
+        files=order.files,
     )
     answer = done.stdout.strip()
     if done.exit_status == 0 and answer in {"started", "already"}:
@@ -131,6 +141,7 @@ class DetachedProcess:
         self._refused: VolbenchError | None = None
         self._pid = 0
         self._has_news = False
+        self._wake: Callable[[], None] | None = None
 
     @property
     def lost(self) -> str:
@@ -203,6 +214,15 @@ class DetachedProcess:
         self._has_news = False
         return self._state.status
 
+    def notify(self, wake: Callable[[], None]) -> None:
+        """Call `wake` once, when the program ends or a followed file changes."""
+        with self._changed:
+            is_due = self._has_news or self._state.status is not None
+            self._has_news = False
+            self._wake = None if is_due else wake
+        if is_due:
+            wake()
+
     def watch(self) -> None:
         """Subscribe, or again after a broken session; a temporarily unreachable host is retried.
 
@@ -237,6 +257,13 @@ class DetachedProcess:
             self._state.take(frame)
             self._has_news = self._has_news or frame.kind == "f"
             self._changed.notify_all()
+            wake = self._wake
+            if wake is not None and (self._has_news or self._state.status is not None):
+                self._has_news, self._wake = False, None
+            else:
+                wake = None
+        if wake is not None:
+            wake()
 
     def _lose(self, error: VolbenchError) -> None:
         """Note that the session has ended; the program continues."""

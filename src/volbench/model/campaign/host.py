@@ -27,6 +27,31 @@ class HostKind(StrEnum):
 
     LOCAL = "local"
     SSH = "ssh"
+    POD = "pod"
+
+
+class Pod(Frozen):
+    """Pod of a Kubernetes cluster, as a host.
+
+    Attributes:
+        name: its name.
+        namespace: its namespace.
+        uid: its UID; another pod of the same name has another one.
+        container: the container that programs are started in.
+        node: node that it runs on.
+        claim: name of its PersistentVolumeClaim; empty without one.
+        campaign: name of the object that owns everything of the campaign.
+        context: context of the kubeconfig file; empty for a controller inside the cluster.
+    """
+
+    name: str
+    namespace: str
+    uid: str
+    container: str
+    node: str
+    claim: str = ""
+    campaign: str = ""
+    context: str = ""
 
 
 class Host(Frozen):
@@ -52,6 +77,7 @@ class Host(Frozen):
             ``serial:TEXT``.
         workdir: folder on the host for temporary files during a run; empty for ``.volbench`` in
             the user's home.
+        pod: the pod that is this host; None for a machine.
     """
 
     name: str
@@ -67,10 +93,13 @@ class Host(Frozen):
     limits: dict[str, Limits] = Field(default_factory=dict)
     allow_destroy: tuple[str, ...] = ()
     workdir: str = ""
+    pod: Pod | None = None
 
     @property
     def kind(self) -> HostKind:
         """Type of connection; the controller's own machine has no address."""
+        if self.pod is not None:
+            return HostKind.POD
         return HostKind.SSH if self.address else HostKind.LOCAL
 
 
@@ -80,11 +109,6 @@ def by_name(hosts: Iterable[Host]) -> dict[str, Host]:
     return {hop.name: hop for host in listed for hop in host.hops} | {
         host.name: host for host in listed
     }
-
-
-def label_names(hosts: Iterable[Host]) -> tuple[str, ...]:
-    """Return the names of all labels of the hosts, in order of first appearance."""
-    return tuple(dict.fromkeys(name for host in hosts for name in host.labels))
 
 
 class Inventory(Frozen):

@@ -282,11 +282,9 @@ DEVICE: tuple[Column, ...] = (
         "%",
         "CPU time of all tasks of the run's fio or dd, in percent of one CPU; NaN if unknown.",
     ),
-    _real(
-        "tool_wait_percent",
-        "%",
-        "Time that these tasks were ready to run and had no CPU (run-queue delay), the same way.",
-    ),
+    _real("tool_wait_percent", "%", "Time they waited for a CPU (run-queue delay), the same way."),
+    _real("cpu_throttled_percent", "%", "Periods that a CPU limit (cgroup) throttled, if any."),
+    _real("cpu_throttled_s", "s", "Time for which it did, added up over CPUs."),
     _real("swap_bytes_per_s", "bytes/s", "Bytes swapped in and out by the host."),
 )
 

@@ -128,8 +128,9 @@ def _without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
     safe = frame.rename(columns=spreadsheet_text)
     for place, dtype in enumerate(safe.dtypes):
         if pd.api.types.is_object_dtype(dtype) or pd.api.types.is_string_dtype(dtype):
-            text = safe.iloc[:, place].map(spreadsheet_text, na_action="ignore")
-            safe.isetitem(place, text.array)
+            codes, texts = pd.factorize(safe.iloc[:, place])
+            changed = pd.Series([spreadsheet_text(text) for text in texts], dtype=object)
+            safe.isetitem(place, changed.reindex(codes).array)
     return safe
 
 

@@ -40,7 +40,7 @@ def json_form(plot: Plot) -> Json:
     whole = dict(_fields(plot, without={"panels", "rows"}))
     return whole | {
         "panels": panels,
-        "tables": [_table(frame) for _, frame in tables.values()],
+        "tables": [columns_form(frame) for _, frame in tables.values()],
     }
 
 
@@ -92,7 +92,8 @@ def plain(value: object) -> object:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _table(frame: pd.DataFrame) -> Json:
+def columns_form(frame: pd.DataFrame) -> Json:
+    """Return a frame as its columns, each in one of the forms above."""
     return {str(name): _column(column) for name, column in frame.items()}
 
 

@@ -39,6 +39,7 @@ _PLACES = {
     "window": "time.steady_rounds.WINDOW",
     "fleet": "fleet.fleet_strips.FLEET",
     "storm": "fleet.storm_columns.STORM",
+    "trend": "compare.trend_lines.TREND",
 }
 """Name to module and constant below this package, in the order of lists."""
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import COLOUR, measured
+from volbench.analyse.frames.matched_workloads import named_by_workload
 from volbench.analyse.frames.repeats import BY
 from volbench.errors import InputError
 from volbench.model.frames.column_names import find_column
@@ -36,6 +37,8 @@ MISSING = "none"
 _ABREAST = 2
 _NARROWER = 0.8
 """Width of a plot beside others, as a share of its width alone."""
+_NAMES = frozenset({"run", "job", "group", "profile"})
+"""Columns of names: who colours by them wants these names."""
 _JOINS = ("run", "group", "direction")
 
 Frames = Mapping[str, pd.DataFrame]
@@ -72,6 +75,8 @@ def split(frames: Frames, columns: Sequence[str]) -> list[tuple[str, dict[str, p
     if not columns:
         return [("", _coloured_by_campaign(frames))]
     marked = _marked(frames, BY, _texts(frames["summary"], columns[0]))
+    if columns[0] not in _NAMES:
+        marked = named_by_workload(marked, BY, ignored=columns[0])
     marked = {name: _copied(frame, BY, COLOUR) for name, frame in marked.items()}
     if len(columns) == 1:
         return [("", marked)]
@@ -262,7 +267,11 @@ def _only(frame: pd.DataFrame, value: str) -> pd.DataFrame:
 
 
 def _coloured_by_campaign(frames: Frames) -> dict[str, pd.DataFrame]:
-    """Return the frames with a colour for each campaign, where there are several."""
+    """Return the frames with a colour for each campaign, where there are several.
+
+    Jobs of one workload then have one name.
+    """
     if frames["summary"]["campaign"].nunique() < 2:
         return dict(frames)
-    return {name: _copied(frame, "campaign", COLOUR) for name, frame in frames.items()}
+    named = named_by_workload(frames, "campaign")
+    return {name: _copied(frame, "campaign", COLOUR) for name, frame in named.items()}

@@ -13,7 +13,7 @@ from volbench.present.formatting import instant, records
 from volbench.present.report.content import ReportContent, ReportFigure
 from volbench.present.report.data_tables import DataTable, limits_table, results_table
 from volbench.present.report.device_section import KIND, DeviceSection, device_section
-from volbench.present.report.downloads import Download, downloads
+from volbench.present.report.embedded.downloads import Download, downloads
 from volbench.present.report.findings_section import (
     RuleFindings,
     findings_by_rule,

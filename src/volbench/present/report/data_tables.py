@@ -69,6 +69,14 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class Source:
+    """Runs behind a row of a table, by which the page filters it; no direction stands for all."""
+
+    runs: tuple[str, ...] = ()
+    direction: str = ""
+
+
+@dataclass(frozen=True)
 class DataTable:
     """A table that can be sorted, filtered and saved; each row's first cell is its heading.
 
@@ -77,12 +85,14 @@ class DataTable:
         caption: meaning of a row.
         headings: one for each cell of a row.
         rows: in their first order.
+        sources: of each row; empty where filters leave the table alone.
     """
 
     name: str
     caption: str
     headings: tuple[Heading, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    sources: tuple[Source, ...] = ()
 
 
 def results_table(rows: Sequence[Row], findings: Sequence[Row] = ()) -> DataTable:
@@ -105,6 +115,7 @@ def results_table(rows: Sequence[Row], findings: Sequence[Row] = ()) -> DataTabl
         + " * is completion latency: the tool reported no total latency." * is_starred,
         headings=tuple(_headings(extra)),
         rows=tuple(tuple(_cells(row, extra, badges_of(findings_of, row))) for row in rows),
+        sources=tuple(Source((text(row, "run"),), text(row, "direction")) for row in rows),
     )
 
 
@@ -201,6 +212,7 @@ def limits_table(limits: Sequence[AgainstLimit]) -> DataTable:
             )
             for limit in limits
         ),
+        sources=tuple(Source(limit.runs) for limit in limits),
     )
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from volbench.analyse.device.use_method import use_rows
 from volbench.present.formatting import Row, number, records, text
-from volbench.present.report.data_tables import Cell, DataTable, Heading
+from volbench.present.report.data_tables import Cell, DataTable, Heading, Source
 from volbench.present.tables.table import Column
 from volbench.present.tables.use_table import run_names, use_columns
 
@@ -69,6 +69,7 @@ def device_section(frames: Mapping[str, pd.DataFrame]) -> DeviceSection:
             )
             for name, row in zip(names, rows, strict=True)
         ),
+        sources=tuple(Source((text(row, "run"),)) for row in rows),
     )
     explained = [(name, text(row, "explanation")) for name, row in zip(names, rows, strict=True)]
     return DeviceSection(table, [pair for pair in explained if pair[1]])

@@ -11,6 +11,7 @@ import pandas as pd
 from volbench.analyse.compare.comparison import Comparison
 from volbench.analyse.compare.comparison_result import Compared, Verdict, middle
 from volbench.analyse.frames.job_frames import per_job, with_latencies
+from volbench.analyse.frames.matched_workloads import named_by_workload
 from volbench.present.formatting import (
     MISSING,
     Row,
@@ -64,15 +65,15 @@ class MultiCampaignSection:
 
 def multi_campaign_section(content: MultiCampaignContent) -> MultiCampaignSection:
     """Return the section that compares several campaigns."""
-    summary = content.frames["summary"]
-    campaigns = [str(name) for name in summary["campaign"].dropna().unique()]
-    rows = pooled_by_campaign(content.frames)
+    frames = named_by_workload(content.frames, "campaign")
+    campaigns = [str(name) for name in frames["summary"]["campaign"].dropna().unique()]
+    rows = pooled_by_campaign(frames)
     shared = sum(len(by_campaign) == len(campaigns) for by_campaign in rows.values())
     sentences = [
         f"{len(campaigns)} campaigns: {', '.join(campaigns)}.",
-        f"{shared} of {len(rows)} results are of jobs that all ran; jobs are matched by name.",
+        f"{shared} of {len(rows)} results are of workloads that all ran; names of jobs are labels.",
     ]
-    tables = side_by_side_tables(rows, campaigns, findings=records(content.frames["findings"]))
+    tables = side_by_side_tables(rows, campaigns, findings=records(frames["findings"]))
     if content.comparison:
         sentences += [f"{remark}." for remark in content.comparison.remarks]
         tables = [NamedTable("Verdicts", verdicts_table(content.comparison)), *tables]

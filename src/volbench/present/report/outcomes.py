@@ -195,6 +195,7 @@ class AgainstLimit:
     reading: str
     iops: float
     bw: float
+    runs: tuple[str, ...] = ()
 
 
 def against_limits(found: Sequence[Outcome]) -> list[AgainstLimit]:
@@ -210,7 +211,9 @@ def against_limits(found: Sequence[Outcome]) -> list[AgainstLimit]:
             reading = _reading(max(known), direct=not outcome.buffered)
             shares = (_percent(iops), _percent(bandwidth))
             compared.append(
-                AgainstLimit(outcome.job, outcome.role, *shares, reading, iops, bandwidth)
+                AgainstLimit(
+                    outcome.job, outcome.role, *shares, reading, iops, bandwidth, outcome.runs
+                )
             )
     return compared
 

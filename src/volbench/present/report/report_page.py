@@ -7,6 +7,7 @@ request can leave the page.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -16,8 +17,15 @@ from volbench.present.formatting import instant, printable
 from volbench.present.renderers.interactive import asset, chart_scripts, digest, library, pack
 from volbench.present.report.campaign_section import CampaignSection, campaign_section
 from volbench.present.report.content import MultiCampaignContent, ReportContent
-from volbench.present.report.downloads import ROOM_CHARS
+from volbench.present.report.embedded.downloads import ROOM_CHARS
+from volbench.present.report.embedded.run_columns import packed_rows, run_columns
+from volbench.present.report.embedded.run_details import run_details
 from volbench.present.report.multi_campaign import MultiCampaignSection, multi_campaign_section
+
+_SCRIPTS = ("view.js", "runs.js", "filters.js", "explorer.js", "run_panel.js", "tables.js")
+"""After those of charts, in the order in which they use each other."""
+_MOST_ROWS = 60
+"""Rows of a table that are in the page as such; it makes the others when they are shown."""
 
 
 def render_report(content: ReportContent) -> str:
@@ -56,7 +64,8 @@ def _page(
         lstrip_blocks=True,
     )
     environment.filters["printable"] = printable
-    script = chart_scripts() + loader.get_source(environment, "tables.js")[0]
+    own = (loader.get_source(environment, name)[0] for name in _SCRIPTS)
+    script = chart_scripts() + "".join(own)
     style = asset("page.css") + loader.get_source(environment, "report.css")[0]
     figures = [
         *(figure for section in sections for figure in section.figures),
@@ -64,7 +73,9 @@ def _page(
         *(figure for section in sections for figure in section.content.evidence.values()),
         *(together.figures if together else ()),
     ]
-    bokeh = [library()] if any(figure.plot for figure in figures) else []
+    contents = [(section.id, section.content) for section in sections]
+    runs = run_columns(contents)
+    bokeh = [library()] if runs.numbers or any(figure.plot for figure in figures) else []
     first = sections[0].content
     return environment.get_template("report.html.j2").render(
         title=title,
@@ -75,6 +86,10 @@ def _page(
         script_hashes=[digest(text) for text in (script, *bokeh)],
         library=pack(bokeh[0]) if bokeh else "",
         campaigns=sections,
+        runs=runs,
+        details=run_details(contents, runs.numbers),
+        most_rows=_MOST_ROWS,
+        packed_rows=partial(packed_rows, runs=runs, first=_MOST_ROWS),
         together=together,
         finished=RunState.FINISHED,
     )

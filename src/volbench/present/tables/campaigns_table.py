@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 from volbench.model.campaign.planned_run import Campaign
 from volbench.present.formatting import MISSING, Row
@@ -17,13 +16,13 @@ _NAMES_SHOWN = 3
 
 
 def campaign_record(
-    name: str, folder: Path, plan: Campaign, notes: Mapping[str, RunNote]
+    name: str, address: str, plan: Campaign, notes: Mapping[str, RunNote]
 ) -> dict[str, object]:
     """Return the facts and the progress of a campaign, without reading results.
 
     Args:
         name: of the campaign among others.
-        folder: of the campaign.
+        address: path of its folder, or where it is in object storage.
         plan: its plan.
         notes: run id to its state.
 
@@ -31,7 +30,7 @@ def campaign_record(
         ``campaign, profiles, created_utc, hosts, runs`` (state to number), ``volume_types,
         volumes`` and ``path``.
     """
-    labels = [host.labels.get(_VOLUME_TYPE) for host in plan.hosts]
+    labels = [plan.labels_of(run).get(_VOLUME_TYPE) for run in plan.runs]
     return {
         "campaign": name,
         "profiles": _each(run.profile for run in plan.runs),
@@ -40,7 +39,7 @@ def campaign_record(
         "runs": dict(Counter(note.state.value for note in notes.values())),
         "volume_types": _each(label for label in labels if label),
         "volumes": _each(run.volume.target for run in plan.runs),
-        "path": str(folder),
+        "path": address,
     }
 
 

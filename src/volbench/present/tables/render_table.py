@@ -47,13 +47,13 @@ def render_table(
         return _render_json(chosen, only=columns)
     if format_name == "csv":
         return csv_text(_values(chosen, only=columns), raw=raw)
-    chosen = replace(chosen, columns=_used(chosen))
+    chosen = replace(chosen, columns=used_columns(chosen))
     if format_name == "markdown":
         return _render_markdown(chosen)
     return "".join(f"{line}\n" for line in _lines(chosen, width=width, colour=colour))
 
 
-def _used(table: Table[Item]) -> list[Column[Item]]:
+def used_columns(table: Table[Item]) -> list[Column[Item]]:
     """Return the columns without those that are optional and empty."""
     return [
         column

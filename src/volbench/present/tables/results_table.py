@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
+from volbench.analyse.frames.matched_workloads import order_by_workload
 from volbench.model.campaign.planned_run import RunState
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.model.profile.profile_model import Phase
@@ -52,12 +53,15 @@ def result_tables(
 ) -> list[Table[Row]]:
     """Return the results of campaigns, and the aggregate over clients where there are several.
 
+    Results of one workload follow each other, from campaign to campaign.
+
     Args:
         results: the campaigns.
         states: run id to its state.
         is_brief: show many results by group.
     """
-    marks, rows = warning_marks(results.rows("findings")), results.rows("summary")
+    marks = warning_marks(results.rows("findings"))
+    rows = order_by_workload(results.rows("summary"))
     tables = [summary_table(rows, states=states, warnings=marks)]
     if is_brief and len(rows) > MOST_RESULTS:
         tables = [groups_table(rows, marks, states)]

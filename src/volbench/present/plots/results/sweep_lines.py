@@ -126,7 +126,7 @@ def _value(row: Row, name: str) -> str:
         return f"size {format_size(value)}"
     if name == "rwmixread" and isinstance(value, (int, float)):
         return "" if math.isnan(value) else f"{value:.0f} % reads"
-    return str(value)
+    return "" if value is None else str(value)
 
 
 def read_sweep(frames: Frames, _: Options) -> Sweep | str:

@@ -163,8 +163,9 @@ class Chart {
     }
   }
 
-  async drawAll() {
-    for (let n = 0; n < this.cells.length; n++) await this.draw(n);
+  remove() {
+    for (const cell of this.cells) nearby.unobserve(cell);
+    for (const { view } of this.drawn.values()) view?.remove();
   }
 }
 
@@ -216,6 +217,7 @@ function drawPanel(chart, panel, widthPx) {
   }
   for (const { key, renderer } of drawing.renderers) if (chart.hidden.has(key)) renderer.visible = false;
   addZoom(drawing);
+  if (clicks.open) figure.add_tools(model("TapTool"));
   return drawing;
 }
 
@@ -308,12 +310,57 @@ function tableOf(mark, looks) {
 /** @type {Chart[]} */
 const charts = [];
 
-/** @param {HTMLElement} place */
+/**
+ * What a page with filters makes of a plot before it is drawn.
+ * @type {{plot: (plot: any) => any}}
+ */
+const shaping = { plot: (plot) => plot };
+
+/**
+ * What a page does when a mark is clicked.
+ * @type {{open: ((mark: any, row: number) => void) | null}}
+ */
+const clicks = { open: null };
+
+/** @param {any} place of a chart; `describe` gives its plot if the page makes it */
 async function openChart(place) {
   await loadLibrary();
-  const chart = new Chart(place, decodedPlot(JSON.parse(await payload(place.dataset.payload ?? ""))));
-  charts.push(chart);
-  /** @type {any} */ (place).chart = chart;
+  if (!place.describe) place.original ??= decodedPlot(JSON.parse(await payload(place.dataset.payload ?? "")));
+  const plot = place.describe ? place.describe() : shaping.plot(place.original);
+  if (!plot.panels.length) {
+    place.replaceChildren(made("p", { className: "soft" }, "No run that the filters keep is in this chart."));
+    place.dataset.drawn = "";
+    return;
+  }
+  place.chart = new Chart(place, plot);
+  charts.push(place.chart);
+}
+
+/**
+ * Draw a chart again, from a plot that has changed.
+ * @param {any} place of a chart; one that was never in view stays so
+ */
+function redrawChart(place) {
+  if (!begun.has(place)) return;
+  dropChart(place);
+  delete place.dataset.drawn;
+  begun.delete(place);
+  nearby.observe(place);
+}
+
+/** @param {any} place of a chart that goes */
+function dropChart(place) {
+  nearby.unobserve(place);
+  if (!place.chart) return;
+  place.chart.remove();
+  charts.splice(charts.indexOf(place.chart), 1);
+  place.chart = null;
+}
+
+function redrawCharts() {
+  for (const place of /** @type {NodeListOf<any>} */ (document.querySelectorAll(".chart"))) {
+    if (!place.describe) redrawChart(place);
+  }
 }
 
 /** @type {WeakMap<Element, Promise<void>>} */

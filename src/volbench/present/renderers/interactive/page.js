@@ -31,7 +31,7 @@ const unfolded = [];
 
 /** On paper nothing can be unfolded, so everything is. */
 function unfold() {
-  for (const part of /** @type {NodeListOf<HTMLDetailsElement>} */ (document.querySelectorAll("details:not([open])"))) {
+  for (const part of /** @type {NodeListOf<HTMLDetailsElement>} */ (document.querySelectorAll("details:not([open]):not(.menu)"))) {
     part.open = true;
     unfolded.push(part);
   }

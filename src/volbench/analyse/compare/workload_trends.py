@@ -1,0 +1,400 @@
+"""Trends of workloads over campaigns: control limits, change points and regressions.
+
+A campaign counts with the median over its repeats, clients and volumes. Limits are those of a chart
+of individuals (NIST/SEMATECH e-Handbook, 6.3.2.2) on logarithms: the scatter is that of neighbours,
+so that a slow drift does not widen it. Because a reference period is short, its three standard
+deviations are replaced by a prediction interval: Student's t with the degrees of freedom that a
+mean moving range has, some 0.6 (n - 1).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.special import stdtrit
+
+from volbench.analyse.compare.comparability import value_text, without_invalid
+from volbench.analyse.compare.comparison import (
+    check_share,
+    find_measures,
+    known_latency,
+    values_of_measure,
+)
+from volbench.analyse.frames.job_frames import left_out, measured
+from volbench.analyse.frames.matched_workloads import workload_labels
+from volbench.analyse.time.change_points import find_changes
+from volbench.errors import ComparisonError
+from volbench.model.frames.column_names import Measure, find_column
+from volbench.model.frames.columns import LABEL_PREFIX
+
+Floats = npt.NDArray[np.float64]
+Facts = Mapping[str, Mapping[str, str]]
+
+LEAST_REFERENCE = 8
+MOST_REFERENCE = 50
+FALSE_ALARMS = 0.01
+"""Probability that an unchanged campaign is beyond a limit on the worse side, for all workloads."""
+TOLERANCE = 0.05
+_NEIGHBOURS = 1.128
+"""Mean distance of two normal values in standard deviations."""
+_FREEDOM = 0.605
+"""Degrees of freedom of a mean moving range, per difference: its asymptotic efficiency against the
+standard deviation (Cryer and Ryan, Journal of Quality Technology 22, 1990)."""
+_FLOOR = 0.01
+"""Share of the median that replaces zero, which has no logarithm."""
+_SHOWN = 5
+
+
+class State(StrEnum):
+    """What the values of a workload show."""
+
+    REGRESSION = "regression"
+    OUTSIDE = "outside limits"
+    IMPROVED = "improved"
+    STABLE = "stable"
+    TOO_FEW = "too few campaigns"
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether the workload got worse."""
+        return self in {State.REGRESSION, State.OUTSIDE}
+
+
+@dataclass(frozen=True)
+class TrendQuestion:
+    """A trend to look for.
+
+    Attributes:
+        metrics: user-visible names; empty for IOPS and p99, or bandwidth where IOPS are unknown.
+        by: columns that keep workloads apart.
+        reference: number of campaigns of the reference period; None to choose.
+        tolerance: acceptable relative change for the worse.
+        keep_invalid: keep runs that a rule marked invalid.
+
+    Raises:
+        InputError: the tolerance is not a share.
+    """
+
+    metrics: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    reference: int | None = None
+    tolerance: float = TOLERANCE
+    keep_invalid: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the tolerance: 5 is easily written for 5 %."""
+        check_share("tolerance", self.tolerance, least=0)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Control limits, and the centre between them."""
+
+    low: float
+    centre: float
+    high: float
+
+
+@dataclass(frozen=True)
+class LevelChange:
+    """A change of the level between two campaigns.
+
+    Attributes:
+        place: first campaign of the new level, counted from 0 among the workload's own.
+        before: median of the level before.
+        after: median of the level after.
+        facts: what else differs between the two campaigns, such as ``kernel: 6.1 -> 6.8``.
+    """
+
+    place: int
+    before: float
+    after: float
+    facts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Trend:
+    """One metric of one workload over campaigns.
+
+    Attributes:
+        label: of the workload.
+        direction: read, write, trim or sync.
+        by: further columns that distinguish workloads.
+        measure: the metric.
+        campaigns: their names, in order.
+        started_utc: their starts; empty texts where they are not known.
+        results: the metric in each.
+        reference: number of campaigns of the reference period.
+        limits: of the campaigns behind the reference period; None without.
+        changes: of the level.
+        tolerance: acceptable relative change for the worse.
+        shortage: reason for missing limits.
+    """
+
+    label: str
+    direction: str
+    by: Mapping[str, str]
+    measure: Measure
+    campaigns: tuple[str, ...]
+    started_utc: tuple[str, ...]
+    results: Floats
+    reference: int
+    limits: Limits | None
+    changes: tuple[LevelChange, ...]
+    tolerance: float
+    shortage: str = ""
+
+    @property
+    def base(self) -> float:
+        """Median of the reference period."""
+        return float(np.median(self.results[: self.reference]))
+
+    @property
+    def level(self) -> float:
+        """Median since the last change."""
+        first = self.changes[-1].place if self.changes else 0
+        return float(np.median(self.results[first:]))
+
+    @property
+    def outside(self) -> tuple[int, ...]:
+        """Places of the campaigns behind the reference period that are beyond a limit."""
+        if self.limits is None:
+            return ()
+        beyond = (self.results < self.limits.low) | (self.results > self.limits.high)
+        return tuple(int(place) for place in np.flatnonzero(beyond) if place >= self.reference)
+
+    @property
+    def state(self) -> State:
+        """What the values show."""
+        if len(self.results) <= LEAST_REFERENCE:
+            return State.TOO_FEW
+        worse = self.loss(self.level)
+        if self.changes and worse > self.tolerance:
+            return State.REGRESSION
+        last = len(self.results) - 1
+        if last in self.outside and self.loss(float(self.results[last])) > self.tolerance:
+            return State.OUTSIDE
+        return State.IMPROVED if self.changes and -worse > self.tolerance else State.STABLE
+
+    def loss(self, value: float) -> float:
+        """Return by how much a value is worse than the reference period, as a share of it."""
+        change = value / self.base - 1 if self.base else math.inf
+        return -change if self.measure.more_is_better else change
+
+
+@dataclass(frozen=True)
+class Trends:
+    """All trends of a question; `remarks` are caveats, one sentence each."""
+
+    rows: tuple[Trend, ...]
+    remarks: tuple[str, ...]
+
+
+def find_trends(
+    summary: pd.DataFrame,
+    findings: pd.DataFrame,
+    question: TrendQuestion,
+    *,
+    facts: Facts | None = None,
+) -> Trends:
+    """Return the trend of each workload and metric over campaigns, in order of their starts.
+
+    Args:
+        summary: of all campaigns.
+        findings: likewise.
+        question: the trends to look for.
+        facts: campaign to facts by name, which are named where a level changes.
+
+    Raises:
+        InputError: a column or a metric does not exist.
+        ComparisonError: nothing is left to look at.
+    """
+    rows, remarks = _kept(summary, findings, question)
+    by = [find_column(name, list(rows.columns)) for name in question.by]
+    measures = [known_latency(m, rows) for m in find_measures(question.metrics, rows)]
+    starts, dated = _starts(rows)
+    rows = rows.assign(
+        _place=rows["campaign"].map({name: place for place, name in enumerate(starts)}),
+        _label=workload_labels(rows, "campaign", apart=by),
+    )
+    found = [
+        trend
+        for key, part in rows.groupby(["_label", "direction", *by], sort=False, dropna=False)
+        for measure in measures
+        if (trend := _trend(part, key, by, measure, starts, question)) is not None
+    ]
+    if not found:
+        raise ComparisonError(
+            "nothing is left to look at" + "".join(f"; {remark}" for remark in remarks),
+            hint="measured runs count that have finished, fit --where and report the metric",
+        )
+    share = FALSE_ALARMS / max(1, sum(not trend.shortage for trend in found))
+    done = [_with_facts(_with_limits(trend, share), facts or {}) for trend in found]
+    if not dated:
+        remarks.append("not all campaigns know when they ran: they are in the order of their names")
+    return Trends(tuple(done), (*remarks, *_missing(found, list(starts))))
+
+
+def _kept(
+    summary: pd.DataFrame, findings: pd.DataFrame, question: TrendQuestion
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return the rows that count, and what is left out."""
+    remarks = [
+        f"{count} {'run' if count == 1 else 'runs'} {state}, left out"
+        for state, count in left_out(summary).items()
+    ]
+    rows = measured(summary).assign(side="all campaigns")
+    if not question.keep_invalid:
+        rows, excluded = without_invalid(rows, findings)
+        remarks += excluded
+    return rows, remarks
+
+
+def _starts(rows: pd.DataFrame) -> tuple[dict[str, str], bool]:
+    """Return campaign to its start, in order, and whether all starts are known."""
+    starts = rows.groupby("campaign", sort=False)["started_utc"].min()
+    dated = bool(starts.notna().all())
+    ordered = starts.sort_values(kind="stable") if dated else starts.sort_index()
+    texts = ordered.astype(object).where(ordered.notna(), "")
+    return {str(name): str(start) for name, start in texts.items()}, dated
+
+
+def _trend(
+    part: pd.DataFrame,
+    key: Hashable,
+    by: Sequence[str],
+    measure: Measure,
+    starts: Mapping[str, str],
+    question: TrendQuestion,
+) -> Trend | None:
+    """Return the trend of one workload and metric; None where it is not reported."""
+    label, direction, *values = key if isinstance(key, tuple) else (key,)
+    known = values_of_measure(part, measure).dropna().astype(float)
+    medians = known.groupby(part["_place"]).median()
+    if not len(medians):
+        return None
+    names = list(starts)
+    campaigns = tuple(names[int(str(place))] for place in medians.index)
+    numbers = np.asarray(medians, dtype=np.float64)
+    changes = _changes(numbers, question.tolerance)
+    reference = _reference(len(numbers), question.reference, changes)
+    return Trend(
+        label=str(label),
+        direction=str(direction),
+        by={
+            name.removeprefix(LABEL_PREFIX): value_text(name, value)
+            for name, value in zip(by, values, strict=True)
+        },
+        measure=measure,
+        campaigns=campaigns,
+        started_utc=tuple(starts[name] for name in campaigns),
+        results=numbers,
+        reference=reference,
+        limits=None,
+        changes=changes,
+        tolerance=question.tolerance,
+        shortage=_shortage(len(numbers), reference),
+    )
+
+
+def _changes(values: Floats, tolerance: float) -> tuple[LevelChange, ...]:
+    """Return the change points, each campaign a sample; fewer than eight have none."""
+    t_s = np.arange(1.0, len(values) + 1)
+    found = find_changes(t_s, values, block_s=1.0, least_step=tolerance / 2 or 0.01)
+    return tuple(LevelChange(round(change.t_s), change.before, change.after) for change in found)
+
+
+def _reference(count: int, wanted: int | None, changes: Sequence[LevelChange]) -> int:
+    """Return the length of the reference period: it ends before the first change."""
+    chosen = wanted or min(MOST_REFERENCE, max(LEAST_REFERENCE, count // 2))
+    return min(chosen, count, changes[0].place if changes else count)
+
+
+def _shortage(count: int, reference: int) -> str:
+    if count <= LEAST_REFERENCE:
+        return f"{count} of at least {LEAST_REFERENCE + 1} campaigns"
+    if reference < LEAST_REFERENCE:
+        return f"no limits: {reference} of at least {LEAST_REFERENCE} campaigns of reference"
+    if reference == count:
+        return "no limits: no campaign after the reference period"
+    return ""
+
+
+def _with_limits(trend: Trend, share: float) -> Trend:
+    """Return a trend with limits that an unchanged campaign exceeds on one side with `share`."""
+    if trend.shortage:
+        return trend
+    reference = trend.results[: trend.reference]
+    floor = _FLOOR * float(np.median(reference)) or 1e-12
+    logs = np.log(np.maximum(reference, floor))
+    count = len(logs)
+    scatter = float(np.abs(np.diff(logs)).mean()) / _NEIGHBOURS
+    width = float(stdtrit(_FREEDOM * (count - 1), 1 - share)) * math.sqrt(1 + 1 / count)
+    half = max(width * scatter, math.log1p(trend.measure.resolution))
+    low, centre, high = (math.exp(float(logs.mean()) + side * half) for side in (-1, 0, 1))
+    return replace(trend, limits=Limits(low, centre, high))
+
+
+def _with_facts(trend: Trend, facts: Facts) -> Trend:
+    def of(change: LevelChange) -> LevelChange:
+        pair = [facts.get(trend.campaigns[place], {}) for place in (change.place - 1, change.place)]
+        return replace(change, facts=tuple(_differing(*pair)))
+
+    return replace(trend, changes=tuple(of(change) for change in trend.changes))
+
+
+def _differing(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
+    for name in before:
+        if name in after and before[name] != after[name]:
+            yield f"{name}: {before[name]} -> {after[name]}"
+
+
+def _missing(trends: Sequence[Trend], campaigns: Sequence[str]) -> list[str]:
+    """Return the workloads that the last campaign lacks, in one sentence."""
+    gone = dict.fromkeys(
+        f"{trend.label} {trend.direction}"
+        for trend in trends
+        if trend.campaigns[-1] != campaigns[-1]
+    )
+    more = f" and {len(gone) - _SHOWN} more" if len(gone) > _SHOWN else ""
+    return [f"not in {campaigns[-1]}: {', '.join([*gone][:_SHOWN])}{more}"] if gone else []
+
+
+def record_of(trend: Trend) -> dict[str, object]:
+    """Return a trend as plain values for other programs: base SI units, None for unknown."""
+    limits = trend.limits
+    return {
+        "job": trend.label,
+        "direction": trend.direction,
+        **trend.by,
+        "metric": trend.measure.column,
+        "state": trend.state.value,
+        "campaigns": len(trend.campaigns),
+        "reference_campaigns": trend.reference,
+        "reference_value": trend.base,
+        "limit_low": limits.low if limits else None,
+        "limit_high": limits.high if limits else None,
+        "value": trend.level,
+        "loss_percent": 100 * trend.loss(trend.level),
+        "last_campaign": trend.campaigns[-1],
+        "last_started_utc": trend.started_utc[-1] or None,
+        "last_value": float(trend.results[-1]),
+        "outside": [trend.campaigns[place] for place in trend.outside],
+        "shortage": trend.shortage or None,
+        "changes": [
+            {
+                "campaign": trend.campaigns[change.place],
+                "started_utc": trend.started_utc[change.place] or None,
+                "before": change.before,
+                "after": change.after,
+                "facts": list(change.facts),
+            }
+            for change in trend.changes
+        ],
+    }

@@ -1,0 +1,1 @@
+"""Verbs on Kubernetes clusters: manifests, access rights, storage classes."""

@@ -1,0 +1,82 @@
+"""Pods of a campaign that is resumed: found again before, removed after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from volbench.model.campaign.host import Host
+
+_POD_TIMEOUT_S = 600.0
+
+
+@contextmanager
+def pods_again(hosts: Sequence[Host], root: Path) -> Iterator[Sequence[Host]]:
+    """Yield hosts of a campaign with pods that can run programs, removed at the end of the block.
+
+    Args:
+        hosts: hosts as planned; machines are left as they are.
+        root: the campaign folder.
+
+    Raises:
+        VolbenchError: a cluster is out of reach, or a pod cannot be recreated.
+    """
+    if not any(host.pod for host in hosts):
+        yield hosts
+        return
+    from volbench.cli.cluster.pod_placement import removed_at_end
+    from volbench.engine.pods.revival import Revival
+    from volbench.execute.kubernetes.leases import shown_as_running
+    from volbench.execute.kubernetes.pod_executor import PodConnections
+
+    with PodConnections() as connections, ExitStack() as stack:
+        campaigns = {host.pod.campaign: host.pod for host in hosts if host.pod}
+        for campaign, pod in campaigns.items():
+            cluster = connections.cluster(pod)
+            stack.enter_context(removed_at_end(cluster, campaign, root))
+            stack.enter_context(shown_as_running(cluster, campaign))
+        revival = Revival(root, _POD_TIMEOUT_S, _say)
+        yield [
+            revival.host(connections.cluster(host.pod), host, host.pod) if host.pod else host
+            for host in hosts
+        ]
+
+
+def _say(host: str, words: str) -> None:
+    click.echo(f"{host}: {words}", err=True)
+
+
+@contextmanager
+def pods_to_remove(hosts: Sequence[Host], *, is_all: bool) -> Iterator[Sequence[Host]]:
+    """Yield the hosts that are machines, or whose pods are there; then remove these campaigns.
+
+    Args:
+        hosts: hosts as planned.
+        is_all: whether no other host of the campaign is left out.
+
+    Raises:
+        VolbenchError: a cluster is out of reach, or refuses.
+    """
+    if not any(host.pod for host in hosts):
+        yield hosts
+        return
+    from volbench.cli.cluster.pod_placement import remove
+    from volbench.execute.kubernetes.pod_executor import PodConnections
+    from volbench.execute.kubernetes.pod_progress import why_ended
+
+    with PodConnections() as connections:
+        campaigns = {host.pod.campaign: host.pod for host in hosts if host.pod}
+        yield [
+            host
+            for host in hosts
+            if host.pod is None
+            or not why_ended(connections.cluster(host.pod).read("Pod", host.pod.name), host.pod.uid)
+        ]
+        for campaign, pod in campaigns.items() if is_all else ():
+            remove(connections.cluster(pod), campaign)

@@ -1,0 +1,57 @@
+"""Group of commands that imports the module of a command only when that is used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+
+class LazyGroup(click.Group):
+    """A group that imports a verb's module only when that verb is used.
+
+    Args:
+        verbs: verb to its module below `volbench.cli` and its short help, in the order in which a
+            user needs them. The module's command is named ``command``.
+    """
+
+    def __init__(
+        self,
+        *arguments: Any,  # noqa: ANN401 - passed on to click as they are
+        verbs: Mapping[str, tuple[str, str]],
+        **attributes: Any,  # noqa: ANN401 - the same
+    ) -> None:
+        super().__init__(*arguments, **attributes)
+        self._verbs = verbs
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the verbs in the order in which a user needs them."""
+        del ctx
+        return list(self._verbs)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module of a verb and return its command."""
+        del ctx
+        if cmd_name.lower() not in self._verbs:
+            return None
+        module, _ = self._verbs[cmd_name.lower()]
+        command: click.Command = import_module(f"volbench.cli.{module}").command
+        return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the verbs that begin with what was typed, without importing them."""
+        verbs = [
+            CompletionItem(verb, help=text)
+            for verb, (_, text) in self._verbs.items()
+            if verb.startswith(incomplete)
+        ]
+        return [*verbs, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of verbs without importing them."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(verb, text) for verb, (_, text) in self._verbs.items()])

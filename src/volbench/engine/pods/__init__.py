@@ -1,0 +1,1 @@
+"""Pods of a campaign on a Kubernetes cluster: created, verified, found again and removed."""

@@ -1,0 +1,142 @@
+"""Removal of what a campaign made on a cluster, found by its label; and what outlives it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from volbench.errors import DeadlineError
+from volbench.execute.kubernetes.cluster import Cluster, Manifest
+from volbench.execute.kubernetes.manifests import CAMPAIGN_LABEL, MANAGED_BY
+
+KEEP = "keep"
+"""Entry of the campaign's object: whether its volumes stay."""
+
+_REMOVE_S = 120.0
+_POLL_S = 0.5
+_KINDS = ("StatefulSet", "Pod", "PersistentVolumeClaim", "Lease", "ConfigMap")
+"""Kinds of a campaign's objects, in the order of their removal: the owner last."""
+
+
+@dataclass(frozen=True)
+class RetainedVolume:
+    """A volume that outlives its campaign, and costs money.
+
+    Attributes:
+        name: of the PersistentVolume.
+        storage_class: its class.
+        size: its capacity, as a quantity.
+        claim: name of a claim that was kept; empty if that is removed.
+        handle: name of the disk at the provider; empty if unknown.
+    """
+
+    name: str
+    storage_class: str
+    size: str
+    claim: str = ""
+    handle: str = ""
+
+    def command(self, namespace: str) -> str:
+        """Return the command that removes it, with its disk."""
+        if self.claim:
+            return f"kubectl -n {namespace} delete pvc {self.claim}"
+        return (
+            f"kubectl patch pv {self.name} "
+            """-p '{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}'"""
+        )
+
+
+def campaigns_on(cluster: Cluster) -> list[str]:
+    """Return the names of all campaigns that have objects in the namespace."""
+    found = [item for kind in _KINDS for item in cluster.list(kind, f"{MANAGED_BY}=volbench")]
+    names = {item["metadata"].get("labels", {}).get(CAMPAIGN_LABEL, "") for item in found}
+    return sorted(names - {""})
+
+
+def has_volumes_only(cluster: Cluster, campaign: str) -> bool:
+    """Return whether a campaign has ended and left the volumes that it was to keep."""
+    claims = cluster.list("PersistentVolumeClaim", f"{CAMPAIGN_LABEL}={campaign}")
+    return bool(claims) and cluster.read("ConfigMap", campaign) is None
+
+
+def keeps_volumes(cluster: Cluster, campaign: str) -> bool:
+    """Return whether the volumes of a campaign shall stay, as its object says."""
+    found = cluster.read("ConfigMap", campaign) or {}
+    return str(found.get("data", {}).get(KEEP)) == "true"
+
+
+def remove_campaign(
+    cluster: Cluster, campaign: str, *, keep_volumes: bool = False
+) -> list[RetainedVolume]:
+    """Remove all objects of a campaign, and wait until they are gone.
+
+    Args:
+        cluster: connection to the cluster.
+        campaign: name of the object that owns the others.
+        keep_volumes: leave the claims.
+
+    Returns:
+        The volumes that are left: kept, or retained by their storage class.
+
+    Raises:
+        DeadlineError: an object is still there after two minutes.
+        VolbenchError: the cluster refuses, or is out of reach.
+    """
+    selector = f"{MANAGED_BY}=volbench,{CAMPAIGN_LABEL}={campaign}"
+    claims = cluster.list("PersistentVolumeClaim", selector)
+    left = _retained(cluster, claims, is_kept=keep_volumes)
+    kinds = [kind for kind in _KINDS if not (keep_volumes and kind == "PersistentVolumeClaim")]
+    for kind in kinds:
+        for found in cluster.list(kind, selector):
+            cluster.delete(kind, found["metadata"]["name"], uid=found["metadata"]["uid"])
+    for kind in kinds:
+        _wait_for(partial(_is_none, cluster, kind, selector), f"every {kind} of {campaign}")
+    return left
+
+
+def wait_until_gone(cluster: Cluster, kind: str, name: str) -> None:
+    """Wait until a deleted object is gone.
+
+    Raises:
+        DeadlineError: it is still there after two minutes.
+    """
+    _wait_for(lambda: cluster.read(kind, name) is None, f"the {kind} {name}")
+
+
+def _is_none(cluster: Cluster, kind: str, selector: str) -> bool:
+    return not cluster.list(kind, selector)
+
+
+def _wait_for(is_gone: Callable[[], bool], what: str) -> None:
+    end_s = time.monotonic() + _REMOVE_S
+    while not is_gone():
+        if time.monotonic() > end_s:
+            raise DeadlineError(
+                f"the cluster has not removed {what}",
+                hint="see what holds it: kubectl describe, Events and Finalizers",
+            )
+        time.sleep(_POLL_S)
+
+
+def _retained(cluster: Cluster, claims: list[Manifest], *, is_kept: bool) -> list[RetainedVolume]:
+    """Return the volumes of claims that outlive the claims, or all if these are kept."""
+    found = []
+    for claim in claims:
+        name = claim["spec"].get("volumeName", "")
+        volume = cluster.read_if_allowed("PersistentVolume", name) if name else None
+        spec = (volume or {}).get("spec", {})
+        if not name or not (is_kept or spec.get("persistentVolumeReclaimPolicy") == "Retain"):
+            continue
+        requested = claim["spec"]["resources"]["requests"]["storage"]
+        found.append(
+            RetainedVolume(
+                name,
+                claim["spec"].get("storageClassName", ""),
+                spec.get("capacity", {}).get("storage", requested),
+                claim=claim["metadata"]["name"] if is_kept else "",
+                handle=spec.get("csi", {}).get("volumeHandle", ""),
+            )
+        )
+    return found

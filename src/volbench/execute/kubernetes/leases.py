@@ -1,0 +1,164 @@
+"""Leases: locks on the devices of a node, and the sign that a campaign has a controller.
+
+Pods of one node share its devices, and see no files of each other: their locks are objects of the
+cluster. A lock is void once the object that owns its campaign is gone.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from hashlib import sha256
+from socket import gethostname
+
+from volbench.errors import InputError, VolbenchError
+from volbench.execute.kubernetes.cluster import Cluster, Manifest
+from volbench.execute.kubernetes.manifests import CAMPAIGN_LABEL, campaign_labels
+
+_SHARED_LABEL = "volbench.io/filesystem"
+_RENEW_S = 30.0
+_LEASE_S = 120
+
+
+class LeaseLocks:
+    """Locks on the devices and file systems of a node.
+
+    Args:
+        cluster: connection to the cluster.
+        node: name of the node.
+        campaign: name of the object that owns everything of the campaign.
+    """
+
+    def __init__(self, cluster: Cluster, *, node: str, campaign: str) -> None:
+        self._cluster = cluster
+        self._node = node
+        self._campaign = campaign
+
+    def answer(self, verb: str, name: str, key: str) -> str:
+        """Take, free, show, join or leave a lock; see `protocol.SharedLocks`."""
+        digest = sha256(f"{self._node} {name}".encode()).hexdigest()[:16]
+        lock = f"volbench-lock-{digest}"
+        share = f"volbench-shared-{digest}-{sha256(key.encode()).hexdigest()[:16]}"
+        match verb:
+            case "take":
+                return self._take(lock, key)
+            case "show":
+                return _holder(self._cluster.read("Lease", lock))
+            case "free":
+                if _holder(self._cluster.read("Lease", lock)) == key:
+                    self._cluster.delete("Lease", lock)
+            case "join":
+                return self._join(share, key, digest)
+            case "leave":
+                self._cluster.delete("Lease", share)
+        return ""
+
+    def _take(self, lock: str, key: str) -> str:
+        """Create a lock and return "", or the key of its holder."""
+        for _ in range(3):
+            try:
+                self._cluster.create(self._lease(lock, key))
+            except InputError as error:
+                if error.context.get("status") != 409:
+                    raise
+            else:
+                return ""
+            found = self._cluster.read("Lease", lock)
+            if found is None:
+                continue
+            if _holder(found) == key or not self._is_void(found):
+                return "" if _holder(found) == key else _holder(found)
+            self._cluster.delete("Lease", lock, uid=found["metadata"]["uid"])
+        return "unknown"
+
+    def _join(self, share: str, key: str, digest: str) -> str:
+        try:
+            self._cluster.create(self._lease(share, key, {_SHARED_LABEL: digest}))
+        except InputError as error:
+            if error.context.get("status") != 409:
+                raise
+        found = self._cluster.list("Lease", f"{_SHARED_LABEL}={digest}")
+        others = {_holder(lease) for lease in found if not self._is_void(lease)} - {key}
+        return "\n".join(sorted(others))
+
+    def _is_void(self, lease: Manifest) -> bool:
+        """Return whether the campaign of a lease is gone."""
+        owner = lease["metadata"].get("labels", {}).get(CAMPAIGN_LABEL, "")
+        return not owner or self._cluster.read("ConfigMap", owner) is None
+
+    def _lease(self, name: str, key: str, labels: Manifest | None = None) -> Manifest:
+        return lease_manifest(name, self._campaign, holder=key, labels=labels or {})
+
+
+def lease_manifest(name: str, campaign: str, *, holder: str, labels: Manifest) -> Manifest:
+    """Return a Lease of a campaign.
+
+    Args:
+        name: its name.
+        campaign: name of the object that owns everything of the campaign.
+        holder: who holds it.
+        labels: more labels.
+    """
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": name, "labels": {**campaign_labels(campaign), **labels}},
+        "spec": {"holderIdentity": holder},
+    }
+
+
+def _holder(lease: Manifest | None) -> str:
+    return str((lease or {}).get("spec", {}).get("holderIdentity", ""))
+
+
+def has_controller(lease: Manifest | None) -> bool:
+    """Return whether a controller has renewed the lease of its campaign recently."""
+    spec = (lease or {}).get("spec", {})
+    renewed = spec.get("renewTime")
+    if not renewed:
+        return False
+    age = datetime.now(UTC) - datetime.fromisoformat(renewed)
+    return age.total_seconds() < float(spec.get("leaseDurationSeconds", _LEASE_S))
+
+
+@contextmanager
+def shown_as_running(cluster: Cluster, campaign: str) -> Iterator[None]:
+    """Renew the lease of a campaign inside the block, and delete it at the end.
+
+    A cluster that cannot be reached is tried again: the runs there do not depend on it.
+
+    Raises:
+        VolbenchError: the lease cannot be created.
+    """
+    manifest = lease_manifest(campaign, campaign, holder=gethostname(), labels={})
+    cluster.delete("Lease", campaign)
+    cluster.create(manifest | {"spec": manifest["spec"] | _renewed()})
+    ended = threading.Event()
+
+    def renew() -> None:
+        while not ended.wait(_RENEW_S):
+            _attempt(cluster, campaign)
+
+    thread = threading.Thread(target=renew, name="lease", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _attempt(cluster: Cluster, campaign: str) -> VolbenchError | None:
+    """Renew a lease; return the error if that fails now."""
+    try:
+        cluster.patch("Lease", campaign, {"spec": _renewed()})
+    except VolbenchError as error:
+        return error
+    return None
+
+
+def _renewed() -> Manifest:
+    now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return {"renewTime": now, "leaseDurationSeconds": _LEASE_S}

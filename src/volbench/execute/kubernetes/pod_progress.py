@@ -1,0 +1,106 @@
+"""Why a pod is not ready yet, or has ended, in the words of the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from volbench.execute.kubernetes.cluster import Manifest
+
+_HOPELESS = frozenset(
+    {
+        "CreateContainerConfigError",
+        "CreateContainerError",
+        "ErrImageNeverPull",
+        "ImageInspectError",
+        "ImagePullBackOff",
+        "InvalidImageName",
+        "RunContainerError",
+    }
+)
+"""Reasons of a waiting container that do not pass by themselves, or were retried already."""
+
+_PROGRESS = frozenset({"ContainerCreating", "PodInitializing"})
+
+
+@dataclass(frozen=True)
+class Pending:
+    """Why a pod is not ready.
+
+    Attributes:
+        words: the cluster's words, such as ``FailedScheduling: 0/3 nodes are available``.
+        is_final: whether waiting does not help.
+    """
+
+    words: str
+    is_final: bool = False
+
+
+def why_pending(pod: Manifest | None, events: Sequence[Manifest]) -> Pending | None:
+    """Return why a pod is not ready; None if it is.
+
+    Args:
+        pod: the pod; None while it does not exist.
+        events: warnings about the pod, its claim and the set that creates it, oldest first.
+    """
+    latest = _latest_warning(events)
+    if pod is None:
+        return Pending(latest or "not created yet", "exceeded quota" in latest)
+    status = pod.get("status", {})
+    if status.get("phase") in {"Failed", "Succeeded"}:
+        return Pending(_ended(pod), is_final=True)
+    for container in status.get("containerStatuses", ()):
+        waiting = container.get("state", {}).get("waiting", {})
+        reason = waiting.get("reason", "")
+        if reason and reason not in _PROGRESS:
+            return Pending(_joined(reason, waiting.get("message", "")), reason in _HOPELESS)
+    conditions = {item["type"]: item for item in status.get("conditions", ())}
+    if conditions.get("Ready", {}).get("status") == "True":
+        return None
+    scheduled = conditions.get("PodScheduled", {})
+    if scheduled.get("status") == "False":
+        words = _joined("FailedScheduling", scheduled.get("message", ""))
+        claims = [event for event in events if event["reason"] == "ProvisioningFailed"]
+        return Pending(_latest_warning(claims) or words)
+    return Pending(latest or "the container is being created")
+
+
+def why_ended(pod: Manifest | None, uid: str) -> str:
+    """Return why a pod can run nothing any more; empty if it can.
+
+    Args:
+        pod: the pod of that name; None if there is none.
+        uid: UID of the pod that is meant.
+    """
+    if pod is None:
+        return "it was deleted"
+    if pod["metadata"]["uid"] != uid:
+        return "it was replaced by another pod of the same name"
+    if pod.get("status", {}).get("phase") in {"Failed", "Succeeded"}:
+        return _ended(pod)
+    if "deletionTimestamp" in pod["metadata"]:
+        return "it is being deleted"
+    return ""
+
+
+def _ended(pod: Manifest) -> str:
+    """Return why a pod has ended, such as ``Evicted: The node was low on resource: memory``."""
+    status = pod.get("status", {})
+    if status.get("reason"):
+        return _joined(status["reason"], status.get("message", ""))
+    for container in status.get("containerStatuses", ()):
+        if end := container.get("state", {}).get("terminated"):
+            words = _joined(end.get("reason", "ended"), end.get("message", ""))
+            return f"its container ended with status {end.get('exitCode')}: {words}"
+    return f"it has ended: {status.get('phase', 'unknown')}"
+
+
+def _latest_warning(events: Iterable[Manifest]) -> str:
+    warnings = [event for event in events if event.get("type") == "Warning"]
+    if not warnings:
+        return ""
+    return _joined(warnings[-1].get("reason", ""), warnings[-1].get("message", ""))
+
+
+def _joined(reason: str, message: str) -> str:
+    return f"{reason}: {message.strip()}" if message else reason

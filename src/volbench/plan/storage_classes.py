@@ -1,0 +1,64 @@
+"""Catalogue of Kubernetes storage classes: bundled manifests, one a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from volbench.errors import InputError, Problems, did_you_mean
+from volbench.model.document.yaml_nodes import Node
+from volbench.model.document.yaml_text import parse_document
+from volbench.plan.bundled import bundled_folder, bundled_names
+
+FOLDER = "storage-classes"
+
+
+@dataclass(frozen=True)
+class StorageClass:
+    """A bundled storage class.
+
+    Attributes:
+        name: of the object, and of its file.
+        title: first comment of the file.
+        provisioner: CSI driver.
+        parameters: of the driver.
+    """
+
+    name: str
+    title: str
+    provisioner: str
+    parameters: dict[str, str]
+
+
+def storage_classes() -> list[StorageClass]:
+    """Return the bundled storage classes, sorted by provisioner and name."""
+    found = [_parsed(name, read_class(name)) for name in bundled_names(FOLDER)]
+    return sorted(found, key=lambda each: (each.provisioner, each.name))
+
+
+def read_class(name: str) -> str:
+    """Return the manifest of a bundled storage class.
+
+    Raises:
+        InputError: the name is unknown.
+    """
+    names = bundled_names(FOLDER)
+    if name not in names:
+        raise InputError(
+            f"there is no storage class {name!r} in volbench",
+            hint=did_you_mean(name, names, "see volbench k8s storageclass --list"),
+        )
+    return (bundled_folder(FOLDER) / f"{name}.yaml").read_text("utf-8")
+
+
+def _parsed(name: str, text: str) -> StorageClass:
+    problems = Problems(name)
+    node = parse_document(text, problems, what="a storage class", needs="a provisioner")
+    problems.raise_if_any()
+    content = _values(node)
+    parameters = {key: str(value.raw) for key, value in _values(content.get("parameters")).items()}
+    title = text.partition("\n")[0].removeprefix("#").strip()
+    return StorageClass(name, title, str(content["provisioner"].raw), parameters)
+
+
+def _values(node: Node | None) -> dict[str, Node]:
+    return {entry.name: entry.value for entry in (node.entries or ())} if node else {}

@@ -1,0 +1,1 @@
+"""Compressed parts of the report's page, which it decodes on demand."""

@@ -1,0 +1,133 @@
+"use strict";
+// Filters over all charts and tables, in a bar that stays in view.
+
+const MANY_VALUES = 12;
+
+/**
+ * Called whenever filters have changed.
+ * @type {(() => void)[]}
+ */
+const filterListeners = [];
+
+/** @param {[string, string, string]} dimension */
+function filterMenu([name, title, format]) {
+  const values = runs.valuesOf(name);
+  const count = made("span", { className: "chosen" });
+  const boxes = values.map((value) => made("input", { type: "checkbox", value }));
+  const labels = values.map((value, n) => made("label", {}, boxes[n], ` ${dimensionText(format, value)}`));
+  for (const box of boxes) {
+    box.addEventListener("change", () => changeView({ [name]: boxes.filter((own) => own.checked).map((own) => own.value) }));
+  }
+  const options = made("div", { className: "options" }, ...labels);
+  options.setAttribute("role", "group");
+  options.setAttribute("aria-label", title);
+  if (values.length > MANY_VALUES) options.prepend(searchField(title, labels));
+  const menu = made("details", { className: "menu" }, made("summary", {}, `${title} `, count), options);
+  menu.setAttribute("name", "filter");
+  viewers.push(() => {
+    const chosen = new Set(view.params.getAll(name));
+    for (const box of boxes) box.checked = chosen.has(box.value);
+    const picked = values.filter((value) => chosen.has(value));
+    count.textContent = picked.length === 1 ? dimensionText(format, picked[0]) : picked.length ? `${picked.length} of ${values.length}` : "all";
+    menu.classList.toggle("active", picked.length > 0);
+  });
+  return menu;
+}
+
+/** @param {string} title @param {HTMLElement[]} labels */
+function searchField(title, labels) {
+  const field = made("input", { type: "search", placeholder: "narrow the list" });
+  field.setAttribute("aria-label", `Search in ${title}`);
+  field.addEventListener("input", () => {
+    for (const label of labels) label.hidden = !label.textContent?.toLowerCase().includes(field.value.toLowerCase());
+  });
+  return field;
+}
+
+/** @param {HTMLElement} bar */
+function fillFilterBar(bar) {
+  const affected = made("input", { type: "checkbox" });
+  affected.addEventListener("change", () => changeView({ affected: affected.checked ? "1" : "" }));
+  const clear = made("button", { type: "button" }, "Clear filters");
+  clear.addEventListener("click", clearFilters);
+  const count = made("output");
+  const isAnyAffected = runs.column("severity").some(Boolean);
+  bar.append(...runs.dimensions.map(filterMenu));
+  if (isAnyAffected) bar.append(made("label", { title: "runs with a warning or an invalid number" }, affected, " only affected"));
+  bar.append(count, clear);
+  bar.hidden = false;
+  const every = new Set(runs.column("number")).size;
+  viewers.push(() => {
+    affected.checked = view.params.has("affected");
+    clear.disabled = !runs.isFiltered;
+    count.textContent = `${(runs.numbers?.size ?? every).toLocaleString("en-US")} of ${every.toLocaleString("en-US")} runs`;
+  });
+}
+
+function clearFilters() {
+  changeView({ affected: "", ...Object.fromEntries(runs.dimensions.map(([name]) => [name, ""])) });
+}
+
+const filterKey = () => JSON.stringify(["affected", ...runs.dimensions.map(([name]) => name)].map((name) => view.params.getAll(name)));
+
+// A menu closes when the reader goes on.
+document.addEventListener("click", (event) => {
+  for (const menu of /** @type {NodeListOf<HTMLDetailsElement>} */ (document.querySelectorAll(".menu[open]"))) {
+    if (!menu.contains(/** @type {Node} */ (event.target))) menu.open = false;
+  }
+});
+
+/**
+ * Keys: / goes to the filters, c clears them, t changes the theme, ? lists the keys.
+ * @type {Record<string, () => void>}
+ */
+const KEYS = {
+  "/": () => /** @type {HTMLElement | null} */ (document.querySelector("#filters summary"))?.focus(),
+  c: () => clearFilters(),
+  t: () => {
+    const names = Object.keys(THEMES);
+    changeView({ theme: names[(names.indexOf(view.params.get("theme") ?? "") + 1) % names.length] });
+  },
+  "?": () => /** @type {HTMLDialogElement} */ (document.getElementById("keys")).showModal(),
+};
+
+addEventListener("keydown", (event) => {
+  const target = /** @type {HTMLElement} */ (event.target);
+  if (event.key === "Escape") {
+    for (const menu of /** @type {NodeListOf<HTMLDetailsElement>} */ (document.querySelectorAll(".menu[open]"))) {
+      menu.open = false;
+      menu.querySelector("summary")?.focus();
+      return;
+    }
+    if (view.params.has("run")) closePanel();
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey || target.matches("input:not([type=checkbox]), select, textarea")) return;
+  if (!KEYS[event.key]) return;
+  event.preventDefault();
+  KEYS[event.key]();
+});
+
+shaping.plot = filteredPlot;
+
+/** Read the runs, and keep charts and tables as the view says. */
+async function startView() {
+  for (const place of document.querySelectorAll(".theme")) addThemeSwitch(/** @type {HTMLElement} */ (place));
+  const bar = document.getElementById("filters");
+  if (bar && document.getElementById("runs")) {
+    runs = new Runs(decodedTable(JSON.parse(await payload("runs"))));
+    let before = "";
+    viewers.push(() => {
+      if (filterKey() === before) return;
+      before = filterKey();
+      const wasFiltered = runs.isFiltered;
+      runs.filter();
+      filterListeners.forEach((act) => act());
+      if (runs.isFiltered || wasFiltered) redrawCharts();
+    });
+    fillFilterBar(bar);
+    startExplorer();
+    startPanel();
+  }
+  viewers.forEach((show) => show());
+  followView();
+}

@@ -1,0 +1,1 @@
+"""Object storage: listing and reading, temporary copies of campaigns, files of datasets."""

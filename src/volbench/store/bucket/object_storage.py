@@ -1,0 +1,233 @@
+"""Object storage at an address such as ``s3://bucket/prefix``: listing, reading and upload.
+
+Credentials, region and endpoint come from where the provider's own tools take them, such as
+``AWS_ACCESS_KEY_ID``, ``AWS_REGION`` and ``AWS_ENDPOINT_URL``. They are in no message and no file.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+from pyarrow import fs
+
+from volbench.errors import AuthError, InputError, TransferError, TransportError
+from volbench.store.atomic_files import unwritable
+
+_THREADS = 16
+_CHUNK_BYTES = 1 << 20
+_HINT = (
+    "use a URL such as s3://bucket/prefix, gs://bucket/prefix or abfs://container@account/prefix"
+)
+_DENIED = ("ACCESS_DENIED", "status 403", "HTTP status 403", "SIGNATURE", "INVALID_ACCESS_KEY")
+_MISSING = ("NO_SUCH_BUCKET", "NO_SUCH_KEY", "Path does not exist", "NOT_FOUND")
+_MAX_CAUSE = 200
+
+
+@dataclass(frozen=True)
+class ObjectStorage:
+    """A prefix in object storage.
+
+    Attributes:
+        address: as given, without a slash at its end.
+        filesystem: its connection.
+        prefix: bucket and prefix, as the connection names them.
+    """
+
+    address: str
+    filesystem: fs.FileSystem
+    prefix: str
+
+    def sizes(self) -> dict[str, int]:
+        """Return the size in bytes of each object, by its name below the prefix.
+
+        Raises:
+            InputError: there is nothing, or the name of an object is not that of a file.
+            TransportError: the storage does not answer.
+            AuthError: it denies access.
+        """
+        with _reported(self.address):
+            selector = fs.FileSelector(self.prefix, recursive=True)
+            found = [file for file in self.filesystem.get_file_info(selector) if file.is_file]
+        start = len(self.prefix) + 1
+        return {_checked(self.address, file.path[start:]): file.size for file in found}
+
+    def has(self, name: str) -> bool:
+        """Return whether there is an object of that name below the prefix.
+
+        Raises:
+            TransportError: the storage does not answer.
+            AuthError: it denies access.
+        """
+        with _reported(self.address):
+            found = self.filesystem.get_file_info(f"{self.prefix}/{name}")
+        return bool(found.is_file)
+
+    def below(self, name: str) -> ObjectStorage:
+        """Return the storage of a folder below the prefix; an empty name is the prefix itself."""
+        tail = f"/{name}" if name else ""
+        return replace(self, address=self.address + tail, prefix=self.prefix + tail)
+
+    def download(self, sizes: Mapping[str, int], into: Path) -> None:
+        """Fetch objects into a folder, each whole or not at all.
+
+        Args:
+            sizes: name to the size that was listed.
+            into: the folder; folders below it are made.
+
+        Raises:
+            TransportError: the storage does not answer, or an object is missing by now.
+            TransferError: an object has another size by now.
+            AuthError: the storage denies access.
+            ArchiveError: a file cannot be written.
+        """
+        fetch = partial(self._fetch, into=into)
+        with ThreadPoolExecutor(min(_THREADS, max(1, len(sizes)))) as pool:
+            for _ in pool.map(fetch, sizes.items()):
+                pass
+
+    def _fetch(self, entry: tuple[str, int], *, into: Path) -> None:
+        name, size_bytes = entry
+        path = into / name
+        part = path.with_name(f".{path.name}.part")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with part.open("wb") as sink:
+                written = sum(sink.write(chunk) for chunk in self._chunks(name))
+            part.rename(path)
+        except OSError as error:
+            raise unwritable(path, error) from error
+        if written != size_bytes:
+            path.unlink()
+            raise TransferError(
+                f"{self.address}/{name} has {written} bytes, not {size_bytes} as listed",
+                hint="it was being written: try again when the upload has ended",
+            )
+
+    def _chunks(self, name: str) -> Iterator[bytes]:
+        with _reported(f"{self.address}/{name}", listed=True):
+            path = f"{self.prefix}/{name}"
+            source = self.filesystem.open_input_stream(path, compression=None)
+            with source:
+                while chunk := source.read(_CHUNK_BYTES):
+                    yield chunk
+
+    def upload(self, folder: Path, names: Iterable[str]) -> None:
+        """Write files of a folder to the storage, in this order.
+
+        Raises:
+            TransportError: the storage does not answer.
+            AuthError: it denies access.
+        """
+        for name in names:
+            target = f"{self.prefix}/{name}"
+            with (
+                _reported(f"{self.address}/{name}"),
+                (folder / name).open("rb") as source,
+                self.filesystem.open_output_stream(target, compression=None) as sink,
+            ):
+                shutil.copyfileobj(source, sink, _CHUNK_BYTES)
+
+
+def open_storage(address: str) -> ObjectStorage:
+    """Connect to the storage of an address; nothing is read yet.
+
+    Args:
+        address: URL such as ``s3://bucket/prefix``, ``gs://bucket/prefix`` or
+            ``abfs://container@account/prefix``.
+
+    Raises:
+        InputError: it is no such URL, or contains a password.
+        TransportError: the storage does not answer.
+    """
+    parts = urlsplit(address)
+    if parts.password is not None or (parts.username and parts.scheme in {"s3", "gs"}):
+        raise InputError(
+            f"the address of {parts.scheme}://{parts.hostname}{parts.path} contains credentials",
+            hint="put them where the provider's tools find them, such as AWS_ACCESS_KEY_ID",
+        )
+    if parts.scheme not in {"s3", "gs", "gcs", "abfs", "abfss"} or not parts.netloc:
+        raise InputError(f"{address} is not an address of object storage", hint=_HINT)
+    shown = parts._replace(query="", fragment="").geturl().rstrip("/")
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    with _reported(shown):
+        if parts.scheme == "s3" and endpoint:
+            prefix = f"{parts.netloc}{parts.path}".rstrip("/")
+            return ObjectStorage(shown, _s3_at(endpoint), prefix)
+        try:
+            filesystem, prefix = fs.FileSystem.from_uri(address)
+        except (ValueError, pa.ArrowInvalid) as error:
+            raise InputError(
+                f"{shown} is not an address of object storage: {error}", hint=_HINT
+            ) from error
+    return ObjectStorage(shown, filesystem, str(prefix).rstrip("/"))
+
+
+def _s3_at(endpoint: str) -> fs.S3FileSystem:
+    """Connect to S3-compatible storage.
+
+    Raises:
+        InputError: the endpoint is not a URL.
+    """
+    at = urlsplit(endpoint)
+    if not at.netloc or at.scheme not in {"http", "https"}:
+        raise InputError(
+            f"AWS_ENDPOINT_URL={endpoint!r} is not a URL",
+            hint="write it like https://minio.example:9000",
+        )
+    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+    return fs.S3FileSystem(
+        endpoint_override=at.netloc, scheme=at.scheme, region=region or "us-east-1"
+    )
+
+
+def _checked(address: str, name: str) -> str:
+    """Return the name of an object that is also the path of a file below a folder.
+
+    Raises:
+        InputError: it would lead out of the folder.
+    """
+    parts = name.split("/")
+    if not {"", ".", ".."}.isdisjoint(parts) or "\0" in name:
+        raise InputError(
+            f"{address} has an object {name!r}, which is not the name of a file",
+            hint="it was not written by volbench; name the prefix of the campaigns",
+        )
+    return name
+
+
+@contextmanager
+def _reported(address: str, *, listed: bool = False) -> Iterator[None]:
+    """Turn errors of the storage into the project's own.
+
+    Args:
+        address: what is read or written.
+        listed: whether it was there a moment ago.
+    """
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        text = " ".join(str(error).split())
+        if any(word in text for word in _DENIED) or isinstance(error, PermissionError):
+            raise AuthError(
+                f"access to {address} was denied (403)",
+                hint="check the credentials; reading needs s3:ListBucket and s3:GetObject,"
+                " upload s3:PutObject",
+            ) from error
+        is_missing = isinstance(error, FileNotFoundError) or any(word in text for word in _MISSING)
+        if is_missing and not listed:
+            raise InputError(
+                f"there is nothing at {address}", hint="check bucket, prefix and region"
+            ) from error
+        raise TransportError(
+            f"{address} cannot be reached: {text[:_MAX_CAUSE]}",
+            hint="check the address, the network and AWS_ENDPOINT_URL",
+        ) from error

@@ -1,0 +1,147 @@
+"""Trends over campaigns whose levels are known: regressions, limits, and silence about noise."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from tests import nightly_campaigns
+from tests.analyse.compared_rows import no_findings
+from tests.nightly_campaigns import WORKLOADS, Level, dropping, steady
+from volbench.analyse.compare.workload_trends import State, Trend, TrendQuestion, find_trends
+from volbench.errors import ComparisonError
+
+SINGLE = WORKLOADS[:1]
+
+
+def summary_of(
+    nights: int,
+    *,
+    level: Level = steady,
+    workloads: tuple[tuple[str, int], ...] = SINGLE,
+    seed: int = 1,
+) -> pd.DataFrame:
+    """Return the summary of many nights, of one workload unless others are named."""
+    return nightly_campaigns.summary_of(nights, level=level, workloads=workloads, seed=seed)
+
+
+def trends_of(summary: pd.DataFrame, **options: object) -> list[Trend]:
+    """Return the trends of IOPS."""
+    question = TrendQuestion(metrics=("iops",), **options)  # type: ignore[arg-type]  # by name
+    return list(find_trends(summary, no_findings(), question).rows)
+
+
+def only(summary: pd.DataFrame, **options: object) -> Trend:
+    """Return the only trend."""
+    (trend,) = trends_of(summary, **options)
+    return trend
+
+
+def test_a_drop_that_stays_is_a_regression() -> None:
+    """The night, the size and the level are those that were made."""
+    trend = only(summary_of(40, level=dropping(at=30)))
+    assert trend.state is State.REGRESSION
+    (change,) = trend.changes
+    assert trend.campaigns[change.place] == "2026-01-31"
+    assert trend.loss(trend.level) == pytest.approx(0.15, abs=0.02)
+    assert set(range(32, 40)) <= {*trend.outside}
+
+
+def test_noise_alone_is_stable() -> None:
+    """A year of nine workloads has no change; few of 3,000 values are beyond their limits."""
+    trends = trends_of(summary_of(350, workloads=WORKLOADS))
+    assert {trend.state for trend in trends} == {State.STABLE}
+    assert not any(trend.changes for trend in trends)
+    assert sum(len(trend.outside) for trend in trends) < 15
+
+
+def test_false_alarms_are_as_rare_as_promised() -> None:
+    """Of 12 unchanged sets of nights at most one may end with a night beyond the limits."""
+    states = [
+        trend.state
+        for seed in range(12)
+        for trend in trends_of(summary_of(20, workloads=WORKLOADS, seed=seed), tolerance=0.0001)
+    ]
+    assert states.count(State.OUTSIDE) <= 1
+
+
+def test_a_bad_last_night_is_outside() -> None:
+    """One campaign is no new level, and far enough to be told."""
+    trend = only(summary_of(40, level=dropping(at=39, factor=0.6)))
+    assert trend.state is State.OUTSIDE
+    assert trend.outside[-1] == 39
+
+
+def test_a_drop_that_recovered_is_history() -> None:
+    """The changes are listed, and the workload is as good as it was."""
+
+    def level(night: int, place: int) -> float:
+        return steady(night, place) * (0.7 if 15 <= night < 25 else 1.0)
+
+    trend = only(summary_of(45, level=level))
+    assert (trend.state, len(trend.changes)) == (State.STABLE, 2)
+
+
+def test_better_is_no_regression() -> None:
+    """A level that rose is told as such; for a latency that would be worse."""
+    rising = summary_of(40, level=dropping(at=30, factor=1.3))
+    assert only(rising).state is State.IMPROVED
+    slower = rising.assign(lat_p99_s=rising["iops"] / 1e6)
+    (trend,) = find_trends(slower, no_findings(), TrendQuestion(metrics=("p99",))).rows
+    assert trend.state is State.REGRESSION
+
+
+@pytest.mark.parametrize(("nights", "state"), [(1, State.TOO_FEW), (8, State.TOO_FEW)])
+def test_too_few_campaigns_are_said(nights: int, state: State) -> None:
+    """Nothing is judged before a reference period and one campaign behind it."""
+    trend = only(summary_of(nights, level=dropping(at=nights - 1)))
+    assert (trend.state, trend.limits) == (state, None)
+    assert trend.shortage == f"{nights} of at least 9 campaigns"
+
+
+def test_a_reference_period_ends_at_a_change() -> None:
+    """A change in its first nights leaves no limits; it is a regression all the same."""
+    trend = only(summary_of(40, level=dropping(at=5)))
+    assert (trend.reference, trend.limits) == (5, None)
+    assert trend.state is State.REGRESSION
+
+
+def test_the_reference_period_can_be_chosen() -> None:
+    """Its length is that which was asked for."""
+    assert only(summary_of(60), reference=30).reference == 30
+    assert only(summary_of(60)).reference == 30
+
+
+def test_facts_that_changed_stand_beside_the_change() -> None:
+    """Both values are named, and that is all: no cause is claimed."""
+    summary = summary_of(40, level=dropping(at=30))
+    nights = summary["campaign"].unique()
+    facts = {name: {"kernel": "6.1" if n < 30 else "6.8"} for n, name in enumerate(nights)}
+    (trend,) = find_trends(
+        summary, no_findings(), TrendQuestion(metrics=("iops",)), facts=facts
+    ).rows
+    assert trend.changes[0].facts == ("kernel: 6.1 -> 6.8",)
+
+
+def test_campaigns_are_in_the_order_of_their_starts() -> None:
+    """The order of folders does not matter."""
+    backwards = summary_of(40, level=dropping(at=30)).iloc[::-1].reset_index(drop=True)
+    assert only(backwards).state is State.REGRESSION
+    undated = backwards.assign(started_utc=None)
+    found = find_trends(undated, no_findings(), TrendQuestion(metrics=("iops",)))
+    assert any("in the order of their names" in remark for remark in found.remarks)
+
+
+def test_a_workload_that_is_gone_is_reported() -> None:
+    """It would otherwise look healthy for ever."""
+    summary = summary_of(12, workloads=WORKLOADS[:2])
+    gone = summary[~(summary["campaign"].eq("2026-01-12") & summary["rw"].eq("randwrite"))]
+    found = find_trends(gone.reset_index(drop=True), no_findings(), TrendQuestion())
+    assert "not in 2026-01-12: randwrite-4k write" in found.remarks
+
+
+def test_nothing_to_look_at_is_an_error() -> None:
+    """A metric that no run reports is no empty table."""
+    summary = summary_of(3).assign(iops=float("nan"))
+    with pytest.raises(ComparisonError, match="nothing is left"):
+        trends_of(summary)

@@ -1,0 +1,71 @@
+"""The verb trend on folders of nightly campaigns, as users call it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import volbench
+from tests.nightly_campaigns import WORKLOADS, dropping, make_nights
+from volbench.cli.main import cli
+from volbench.errors import RegressionError
+
+
+@pytest.fixture(scope="module", name="nights")
+def _nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return 20 nights of two workloads; one drops in the fifteenth, with a new kernel."""
+    folder = tmp_path_factory.mktemp("nightly")
+    return make_nights(folder, 20, kernel_from=14, level=dropping(at=14), workloads=WORKLOADS[:2])
+
+
+def trend(*arguments: str | Path) -> Result:
+    """Return what the verb did."""
+    command = ["trend", *map(str, arguments)]
+    return CliRunner().invoke(cli, command, env={"COLUMNS": "80"})
+
+
+def test_a_regression_exits_with_10(nights: Path) -> None:
+    """Table and message name workload, size, date and what else changed."""
+    done = trend(nights, "--metric", "iops")
+    assert isinstance(done.exception, RegressionError)
+    assert done.exception.exit_code == 10
+    assert "since 2026-01-15 (then kernel: 6.1 -> 6.8)" in done.exception.message
+    assert "20 campaigns, 2026-01-01 to 2026-01-20: 1 regression, 1 stable." in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_a_new_reference_accepts_a_change(nights: Path) -> None:
+    """Behind an intended change nothing is wrong."""
+    done = trend(nights, "--metric", "iops", "--where", "started_utc>=2026-01-15")
+    assert done.exit_code == 0, done.output
+    assert "too few campaigns" in done.stdout
+
+
+def test_json_has_changes_and_limits(nights: Path) -> None:
+    """Programs get every change with its date, and both limits."""
+    done = trend(nights, "--metric", "iops", "--json")
+    worst = json.loads(done.stdout)["trends"][0]
+    assert worst["state"] == "regression"
+    assert worst["changes"][0]["started_utc"].startswith("2026-01-15")
+    assert worst["limit_low"] < worst["reference_value"] < worst["limit_high"]
+
+
+def test_a_chart_and_its_numbers(nights: Path, tmp_path: Path) -> None:
+    """The picture of the verb, and the kind of plot, show the same workloads."""
+    picture = tmp_path / "trend.svg"
+    trend(nights, "--metric", "iops", "--chart", picture)
+    assert "regression" in picture.read_text()
+    drawn = CliRunner().invoke(
+        cli, ["plot", "trend", str(nights), "--output", str(tmp_path / "plot.svg")]
+    )
+    assert drawn.exit_code == 0, drawn.output
+    assert "regression" in (tmp_path / "plot.svg").read_text()
+
+
+def test_python_has_the_same_rows(nights: Path) -> None:
+    """`volbench.trend` returns a row for each workload and metric."""
+    found = volbench.trend(nights, metric="iops")
+    assert found["state"].tolist() == ["regression", "stable"]

@@ -1,0 +1,99 @@
+"""Why pods are not ready, or have ended, in the cluster's words."""
+
+from __future__ import annotations
+
+import pytest
+
+from volbench.execute.kubernetes.cluster import Manifest
+from volbench.execute.kubernetes.pod_progress import Pending, why_ended, why_pending
+
+
+def pod(status: Manifest | None = None, **metadata: str) -> Manifest:
+    """Return a pod with a status."""
+    return {"metadata": {"uid": "u1", **metadata}, "status": status or {}}
+
+
+def waiting(reason: str, message: str = "") -> Manifest:
+    """Return the status of a pod whose container waits."""
+    state = {"waiting": {"reason": reason, "message": message}}
+    return {"phase": "Pending", "containerStatuses": [{"state": state}]}
+
+
+def warning(reason: str, message: str) -> Manifest:
+    """Return a warning."""
+    return {"type": "Warning", "reason": reason, "message": message}
+
+
+UNSCHEDULABLE = {
+    "type": "PodScheduled",
+    "status": "False",
+    "message": "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector.",
+}
+
+
+@pytest.mark.parametrize(
+    ("status", "events", "expected"),
+    [
+        (
+            {"phase": "Pending", "conditions": [UNSCHEDULABLE]},
+            [],
+            Pending(f"FailedScheduling: {UNSCHEDULABLE['message']}"),
+        ),
+        (
+            {"phase": "Pending", "conditions": [UNSCHEDULABLE]},
+            [warning("ProvisioningFailed", "no disk left")],
+            Pending("ProvisioningFailed: no disk left"),
+        ),
+        (waiting("ErrImagePull", "not found"), [], Pending("ErrImagePull: not found")),
+        (waiting("ImagePullBackOff"), [], Pending("ImagePullBackOff", is_final=True)),
+        (
+            waiting("ContainerCreating"),
+            [warning("FailedMount", "timed out")],
+            Pending("FailedMount: timed out"),
+        ),
+        (waiting("ContainerCreating"), [], Pending("the container is being created")),
+        ({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}, [], None),
+        (
+            {"phase": "Failed", "reason": "Evicted", "message": "low on memory"},
+            [],
+            Pending("Evicted: low on memory", is_final=True),
+        ),
+    ],
+)
+def test_a_pending_pod_has_a_reason(
+    status: Manifest, events: list[Manifest], expected: Pending | None
+) -> None:
+    """The reason is the cluster's, and shows whether waiting helps."""
+    assert why_pending(pod(status), events) == expected
+
+
+def test_a_set_that_may_not_create_pods_is_reported() -> None:
+    """A quota keeps the pods of a StatefulSet from existing at all."""
+    events = [warning("FailedCreate", 'pods "x" is forbidden: exceeded quota: q')]
+    found = why_pending(None, events)
+    assert found == Pending('FailedCreate: pods "x" is forbidden: exceeded quota: q', is_final=True)
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (None, "it was deleted"),
+        (pod(uid="u2"), "it was replaced by another pod of the same name"),
+        (pod(deletionTimestamp="2026-11-22T12:00:00Z"), "it is being deleted"),
+        (
+            pod({"phase": "Failed", "reason": "Evicted", "message": "low on disk"}),
+            "Evicted: low on disk",
+        ),
+        (pod({"phase": "Running"}), ""),
+    ],
+)
+def test_an_ended_pod_has_a_reason(found: Manifest | None, expected: str) -> None:
+    """A pod that can run nothing any more is distinguished from one that can."""
+    assert why_ended(found, "u1") == expected
+
+
+def test_a_killed_container_is_reported() -> None:
+    """The end of a container carries its reason and status."""
+    state = {"terminated": {"reason": "OOMKilled", "exitCode": 137}}
+    status = {"phase": "Failed", "containerStatuses": [{"state": state}]}
+    assert why_ended(pod(status), "u1") == "its container ended with status 137: OOMKilled"

@@ -1,0 +1,114 @@
+"""Commands of the tutorial, run as they stand there, those of the simulated volumes included."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import volbench
+from tests.waiting import until
+
+pytestmark = pytest.mark.slow
+
+_FENCE = re.compile(
+    r"(?:<!-- (?P<mark>[^\n]+?) -->\n)?```(?P<kind>sh|python)\n(?P<code>.*?)```", re.DOTALL
+)
+_STOPPED, _REFUSED = "stopped by Ctrl-C", "ends with exit code 3"
+_BESIDE, _OF_LAB = "runs in a second terminal", "the address is that of the lab"
+_MARKS = {None, _STOPPED, _REFUSED, _BESIDE, _OF_LAB, "not run: installs into the machine"}
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of commands, with the comment above it."""
+
+    mark: str | None
+    kind: str
+    code: str
+
+
+@pytest.fixture(scope="module")
+def blocks(root: Path) -> list[Block]:
+    """Return the blocks of the tutorial in order."""
+    text = (root / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    return [Block(found["mark"], found["kind"], found["code"]) for found in _FENCE.finditer(text)]
+
+
+def test_every_mark_is_known(blocks: list[Block]) -> None:
+    """No block is left out by a comment that the next test does not know."""
+    assert {block.mark for block in blocks} == _MARKS
+
+
+def test_the_tutorial_runs(blocks: list[Block], tmp_path: Path) -> None:
+    """The blocks run one after another in one folder, and leave the campaigns that they name."""
+    program = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = os.environ | {"PATH": program, "TMPDIR": str(tmp_path)}
+    lab = [block for block in blocks if block.mark in {_BESIDE, _OF_LAB}]
+    for block in blocks:
+        if block.mark in {None, _STOPPED, _REFUSED}:
+            _run(block, tmp_path, environment)
+    for served, used in zip(lab[::2], lab[1::2], strict=True):
+        with _served(served, tmp_path, environment) as uri:
+            _run(used, tmp_path, environment | {"URI": uri}, uri=uri)
+    iops = {
+        name: volbench.open_campaign(tmp_path / name).summary().set_index("job")["iops"]
+        for name in ("first", "second", "p15", "curve", "credits")
+    }
+    assert len(iops["second"]) == len(iops["first"])
+    assert iops["p15"]["randwrite-qd1"] == pytest.approx(400, rel=0.1)
+    assert not (tmp_path / "third").exists()
+
+
+def _run(block: Block, folder: Path, environment: dict[str, str], *, uri: str = "") -> None:
+    """Run a block, and check how it ends."""
+    code = re.sub(r"^URI='.*'$", f"URI='{uri}'", block.code, flags=re.MULTILINE)
+    argv = ["bash", "-euo", "pipefail", "-c", code]
+    if block.kind == "python":
+        argv = [sys.executable, "-c", code]
+    with subprocess.Popen(
+        argv,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        if block.mark == _STOPPED:
+            statuses = folder / "second" / "runs"
+            until(lambda: any(statuses.glob("*/status.json")), patience_s=120)
+            os.killpg(process.pid, signal.SIGINT)
+        output, _ = process.communicate(timeout=300)
+    expected = {_STOPPED: 130, _REFUSED: 3}.get(block.mark or "", 0)
+    assert process.returncode == expected, block.code + output
+
+
+@contextmanager
+def _served(block: Block, folder: Path, environment: dict[str, str]) -> Iterator[str]:
+    """Yield the address that the lab prints first, until it gets Ctrl-C."""
+    with subprocess.Popen(
+        ["bash", "-c", f"exec {block.code}"],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as lab:
+        try:
+            assert lab.stdout is not None
+            uri = lab.stdout.readline().strip()
+            assert uri.startswith("nbd+unix://")
+            yield uri
+        finally:
+            lab.send_signal(signal.SIGINT)
+    assert lab.returncode == 0

@@ -1,0 +1,167 @@
+"""A namespace of a real cluster for each module, and a check that tests leave nothing in it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+from tests.command_line import call
+from tests.kubernetes.image import NAME
+from tests.kubernetes.local_cluster import LocalCluster
+from tests.waiting import until
+from volbench.execute.kubernetes.cluster import Cluster, Manifest, open_cluster
+
+IMAGE = ("--image", NAME, "--image-pull-policy", "Never", "--run-as-user", "0")
+SHORT = ("--set", "runtime=1s", "--set", "time_based=1", "--set", "size=8m", "--yes")
+_KINDS = ("Pod", "StatefulSet", "PersistentVolumeClaim", "ConfigMap", "Lease")
+_OWN_CONFIG = "kube-root-ca.crt"
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Where a user of the cluster sits.
+
+    Attributes:
+        cluster: the cluster.
+        api: its administrator's connection, in the namespace of the module.
+        folder: for campaigns.
+    """
+
+    cluster: LocalCluster
+    api: Cluster
+    folder: Path
+
+    def run(self, name: str, profile: str, *arguments: str) -> CompletedProcess[str]:
+        """Run a profile on the cluster."""
+        return call("run", *self.arguments(name, profile, *arguments), cwd=self.folder)
+
+    def start(self, name: str, profile: str, *arguments: str) -> subprocess.Popen[str]:
+        """Start to run a profile in a process of its own."""
+        argv = [sys.executable, "-m", "volbench", "run"]
+        return subprocess.Popen(
+            [*argv, *self.arguments(name, profile, *arguments)],
+            cwd=self.folder,
+            stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def arguments(self, name: str, profile: str, *arguments: str) -> list[str]:
+        """Return the arguments of a run on the cluster."""
+        place = ("--k8s", "--namespace", self.api.namespace, "-o", name)
+        size = () if "--size" in arguments else ("--size", "64Mi")
+        return [profile, *place, *IMAGE, *size, *arguments]
+
+    def left(self) -> list[str]:
+        """Return the objects in the namespace that are not the cluster's own."""
+        names = [
+            f"{kind} {item['metadata']['name']}" for kind in _KINDS for item in self.api.list(kind)
+        ]
+        return [name for name in names if not name.endswith(_OWN_CONFIG)]
+
+    def pod(self) -> Manifest:
+        """Return the only pod."""
+        (found,) = self.api.list("Pod")
+        return found
+
+
+def storage_class(name: str, *, waits: bool = False, retains: bool = False) -> Manifest:
+    """Return a storage class of volumes that are folders of the node."""
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": name},
+        "provisioner": "kubernetes.io/host-path",
+        "volumeBindingMode": "WaitForFirstConsumer" if waits else "Immediate",
+        "reclaimPolicy": "Retain" if retains else "Delete",
+    }
+
+
+@contextmanager
+def block_volume(api: Cluster, device: str) -> Iterator[None]:
+    """Offer a device of the node as the only volume of the storage class block."""
+    node = {"key": "kubernetes.io/hostname", "operator": "In", "values": ["127.0.0.1"]}
+    api.create(
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {"name": "block"},
+            "spec": {
+                "capacity": {"storage": "32Mi"},
+                "volumeMode": "Block",
+                "accessModes": ["ReadWriteOnce"],
+                "storageClassName": "block",
+                "persistentVolumeReclaimPolicy": "Retain",
+                "local": {"path": device},
+                "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [node]}]}},
+            },
+        }
+    )
+    yield
+    api.delete("PersistentVolume", "block")
+    until(lambda: api.read("PersistentVolume", "block") is None)
+
+
+@pytest.fixture(scope="session")
+def classes(cluster: LocalCluster) -> Iterator[None]:
+    """Make the storage classes fast, waiting and retained."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KUBECONFIG", str(cluster.kubeconfig))
+        api = open_cluster()
+        api.create(storage_class("fast"))
+        api.create(storage_class("waiting", waits=True))
+        api.create(storage_class("retained", retains=True))
+        api.create(storage_class("block", waits=True) | {"provisioner": "example.com/none"})
+        api.create(storage_class("stuck") | {"provisioner": "example.com/none"})
+        api.close()
+        yield
+
+
+@pytest.fixture(scope="module")
+def namespace(cluster: LocalCluster, classes: None, request: pytest.FixtureRequest) -> str:
+    """Make a namespace that has the name of the module."""
+    del classes
+    name = str(request.module.__name__).rpartition(".")[2].replace("_", "-")
+    api = open_cluster(namespace=name)
+    api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    until(lambda: api.read("ServiceAccount", "default"))
+    api.close()
+    assert cluster.port
+    return name
+
+
+@pytest.fixture
+def desk(cluster: LocalCluster, namespace: str, tmp_path: Path) -> Iterator[Desk]:
+    """Hand out a desk; afterwards nothing that volbench made is left in the namespace."""
+    api = open_cluster(namespace=namespace)
+    found = Desk(cluster, api, tmp_path)
+    yield found
+    assert found.left() == []
+    api.close()
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    """Kill a controller as a power failure would."""
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    """Write a profile of one short job."""
+    path = tmp_path / "one.yaml"
+    path.write_text(
+        "name: one\n"
+        "defaults: {size: 4m, runtime: 1s, time_based: 1, ioengine: psync, direct: 1}\n"
+        "jobs:\n  a: {rw: randwrite, bs: 4k}\n"
+    )
+    return path

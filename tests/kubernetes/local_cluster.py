@@ -1,0 +1,110 @@
+"""A real cluster of one node on this machine: started, disturbed and stopped by the tests."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from tests.kubernetes.image import write_image
+
+ROOT = Path(__file__).parents[2]
+_START_S = 120.0
+_PORTS = 4
+
+
+class LocalCluster:
+    """A running cluster.
+
+    Attributes:
+        kubeconfig: file with the credentials of its administrator.
+        port: port of its API server on 127.0.0.1.
+        state: folder with all of its state; ``log/`` has a file for each component.
+    """
+
+    def __init__(self, state: Path, port: int, program: subprocess.Popen[str]) -> None:
+        self.state = state
+        self.kubeconfig = state / "kubeconfig"
+        self.port = port
+        self._program = program
+
+    def stop(self, component: str) -> None:
+        """Kill a component, such as ``kubelet``."""
+        self._command(f"stop {component}")
+
+    def start(self, component: str) -> None:
+        """Start a component again."""
+        self._command(f"start {component}")
+
+    def wait_until_ready(self) -> None:
+        """Wait for the node; fail with the logs if the cluster does not start."""
+        self._expect("ready")
+
+    def _command(self, text: str) -> None:
+        assert self._program.stdin is not None
+        self._program.stdin.write(f"{text}\n")
+        self._program.stdin.flush()
+        self._expect(f"{text}: done")
+
+    def _expect(self, line: str) -> None:
+        assert self._program.stdout is not None
+        answer = self._program.stdout.readline().strip()
+        if answer != line:
+            logs = [f"{log.name}: {log.read_text()[-500:]}" for log in self.state.glob("log/*")]
+            pytest.fail(f"the cluster answers {answer!r}, not {line!r}\n" + "\n".join(logs))
+
+
+def missing_cluster() -> str:
+    """Return why there is no cluster to start; empty if there is one.
+
+    On a build server its build is awaited, and its absence is an error.
+    """
+    wanted = [] if os.environ.get("CI") else ["--where"]
+    done = subprocess.run(
+        [str(ROOT / "scripts" / "cluster-build"), *wanted],
+        check=bool(os.environ.get("CI")),
+        capture_output=True,
+        text=True,
+    )
+    return done.stderr.strip() if done.returncode else ""
+
+
+@contextmanager
+def running_cluster(state: Path) -> Iterator[LocalCluster]:
+    """Yield a cluster with the image `image.NAME`; it ends with all of its processes."""
+    state.mkdir(parents=True, exist_ok=True)
+    image = state / "image.tar"
+    write_image(image)
+    port = _free_ports()
+    argv = [str(ROOT / "scripts" / "cluster-start"), str(state), str(port), str(image)]
+    with (
+        (state / "messages").open("w") as messages,
+        subprocess.Popen(
+            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=messages, text=True
+        ) as program,
+    ):
+        cluster = LocalCluster(state, port, program)
+        try:
+            cluster.wait_until_ready()
+            yield cluster
+        finally:
+            assert program.stdin is not None
+            with suppress(BrokenPipeError):
+                program.stdin.close()
+            program.wait(_START_S)
+
+
+def _free_ports() -> int:
+    """Return the first of some successive ports that nothing listens on."""
+    for first in range(16_400 + os.getpid() % 500 * _PORTS, 32_000, _PORTS):
+        with suppress(OSError):
+            for port in range(first, first + _PORTS):
+                with socket.create_server(("127.0.0.1", port)):
+                    pass
+            return first
+    pytest.fail("no free ports")

@@ -1,0 +1,145 @@
+"""Campaigns in pods of a real cluster."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from tests.command_line import call
+from tests.engine.conftest import attach_loop
+from tests.fleet.hosts import call as call_program
+from tests.kubernetes.conftest import SHORT, Desk, block_volume
+from tests.waiting import until
+from volbench.api import CampaignData, open_campaign
+from volbench.execute.kubernetes.cluster import Cluster
+from volbench.execute.kubernetes.manifests import DATA_DEVICE
+from volbench.model.frames.columns import LABEL_PREFIX
+
+
+def columns_of(campaign: CampaignData) -> list[str]:
+    """Return the columns of the summary, without those of labels."""
+    return [name for name in campaign.summary().columns if not name.startswith(LABEL_PREFIX)]
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> CampaignData:
+    """Return a campaign of one job on this machine."""
+    folder = tmp_path_factory.mktemp("local")
+    done = call("run", "quick", "--on", folder, *SHORT, "-o", folder / "c")
+    assert done.returncode == 0, done.stderr
+    return open_campaign(folder / "c")
+
+
+def test_the_nine_tests_of_the_article(desk: Desk, local: CampaignData) -> None:
+    """One command gives nine runs as on a machine, with samples of the device, and cleans up."""
+    begun = time.monotonic()
+    with mock.patch.object(
+        Cluster, "open_exec", autospec=True, side_effect=Cluster.open_exec
+    ) as ex:
+        done = desk.run("c", "aks-disk", "--storage-class", "fast", *SHORT)
+    assert done.returncode == 0, done.stderr
+    assert ex.call_count < time.monotonic() - begun  # the API server is polled by nobody
+    campaign = open_campaign(desk.folder / "c")
+    summary = campaign.summary()
+    assert columns_of(campaign) == columns_of(local)
+    assert list(summary["job"]) == [f"test{number}" for number in range(1, 10)]
+    assert list(summary["role"]) == ["os"] + 8 * ["data"]
+    assert set(summary["label_storage_class"]) == {"fast"}
+    assert summary["iops"].min() > 0
+    assert set(campaign.device()["run"]) == set(summary["run"])
+    checked = call("check", desk.folder / "c", "--json")
+    assert checked.returncode == 0, checked.stderr
+    assert call("report", desk.folder / "c").returncode == 0
+
+
+def test_two_classes_are_compared(desk: Desk, job: Path) -> None:
+    """Two classes with both binding modes are one campaign, one after another in a seeded order."""
+    both = ("--storage-class", "fast", "--storage-class", "waiting", "--seed", "2")
+    done = desk.run("c", str(job), *both, "--repeat", "2")
+    assert done.returncode == 0, done.stderr
+    campaign = open_campaign(desk.folder / "c")
+    summary = campaign.summary()
+    assert sorted(summary["label_storage_class"]) == 2 * ["fast"] + 2 * ["waiting"]
+    assert {run.start.value for run in campaign.campaign.runs} == {"sequential"}
+    compared = call("compare", desk.folder / "c", "--between", "storage_class", "--json")
+    assert compared.returncode == 0, compared.stderr
+    assert json.loads(compared.stdout)
+
+
+def test_replicas_start_together(desk: Desk, job: Path) -> None:
+    """Three pods of a StatefulSet start at one instant, and their aggregate covers all."""
+    done = desk.run("c", str(job), "--storage-class", "fast", "--replicas", "3")
+    assert done.returncode == 0, done.stderr
+    campaign = open_campaign(desk.folder / "c")
+    assert list(campaign.summary()["host"]) == ["fast-0", "fast-1", "fast-2"]
+    (aggregate,) = campaign.aggregate().to_dict("records")
+    assert aggregate["clients"] == 3
+    assert aggregate["start_skew_s"] < 0.5
+
+
+def test_a_block_volume_needs_consent(desk: Desk, job: Path, tmp_path: Path) -> None:
+    """A raw device is refused without consent, as on a machine, and written with it."""
+    image = tmp_path / "image"
+    with image.open("wb") as file:
+        file.truncate(32 * 1024**2)
+    device = attach_loop(image)
+    block = ("--storage-class", "block", "--volume-mode", "Block", "--size", "32Mi")
+    try:
+        with block_volume(desk.api, device):
+            refused = desk.run("c", str(job), *block)
+            assert refused.returncode == 3, refused.stderr
+            assert "--allow-destroy" in refused.stderr
+            assert desk.left() == []
+        with block_volume(desk.api, device):
+            done = desk.run("d", str(job), *block, "--allow-destroy", DATA_DEVICE)
+            assert done.returncode == 0, done.stderr
+    finally:
+        call_program("losetup", "-d", device)
+    assert any(image.read_bytes())
+
+
+def test_the_disk_of_the_node(desk: Desk, job: Path) -> None:
+    """Without a class the node's own disk is measured."""
+    done = desk.run("c", str(job), "--os-disk")
+    assert done.returncode == 0, done.stderr
+    assert list(open_campaign(desk.folder / "c").summary()["volume"]) == ["/volumes/os"]
+
+
+def test_ephemeral_volumes(desk: Desk, job: Path) -> None:
+    """A generic ephemeral volume goes with its pod."""
+    done = desk.run("c", str(job), "--ephemeral", "--storage-class", "waiting")
+    assert done.returncode == 0, done.stderr
+
+
+def test_kept_and_retained_volumes_are_listed(desk: Desk, job: Path) -> None:
+    """What outlives the campaign is listed with the command that removes it."""
+    done = desk.run("c", str(job), "--storage-class", "retained")
+    assert done.returncode == 0, done.stderr
+    volumes = desk.api.list("PersistentVolume")
+    (name,) = [
+        volume["metadata"]["name"]
+        for volume in volumes
+        if volume["spec"]["storageClassName"] == "retained"
+    ]
+    assert f"kubectl patch pv {name} -p '" in done.stderr
+    patch = json.loads(done.stderr.partition("-p '")[2].partition("'")[0])
+    desk.api.patch("PersistentVolume", name, patch)
+    until(lambda: desk.api.read("PersistentVolume", name) is None)
+    kept = desk.run("d", str(job), "--storage-class", "fast", "--keep")
+    (claim,) = desk.left()
+    assert f"delete pvc {claim.partition(' ')[2]}" in kept.stderr
+    name = claim.partition(" ")[2].rpartition("-")[0]
+    assert "--volumes" in call("k8s", "reap", "--namespace", desk.api.namespace).stderr
+    call("k8s", "reap", name, "--volumes", "--namespace", desk.api.namespace)
+
+
+def test_a_plan_makes_nothing(desk: Desk) -> None:
+    """With --dry-run the cluster checks the objects, and the plan is shown."""
+    done = desk.run("c", "aks-disk", "--storage-class", "fast", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("test") >= 9
+    assert not (desk.folder / "c").exists()

@@ -1,0 +1,144 @@
+"""What a notebook shows of campaigns, charts, findings and verdicts."""
+
+from __future__ import annotations
+
+import io
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+import volbench
+from tests.analyse.compared_rows import candidates_of_three_jobs, findings_of, no_findings
+from tests.finished_campaign import half_finished
+from volbench.errors import InputError
+from volbench.present.notebook import Findings, Verdicts, table_html
+from volbench.present.tables.table import Column, Table
+
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>"
+
+
+class Elements(HTMLParser):
+    """Elements of a text, as a browser finds them."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: set[str] = set()
+        self.sources: list[str] = []
+        self.words = ""
+        self.feed(str(text))  # pieces of Markup would be escaped once more
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note an element, its attributes and where its picture is from."""
+        self.tags.append(tag)
+        self.attributes |= {name for name, _ in attrs}
+        self.sources += [value or "" for name, value in attrs if name == "src"]
+
+    def handle_data(self, data: str) -> None:
+        """Note text."""
+        self.words += data
+
+
+def elements(text: str) -> Elements:
+    """Return the elements of a text in which nothing can run, and nothing is fetched."""
+    found = Elements(text)
+    assert "script" not in found.tags
+    assert not [name for name in found.attributes if name.startswith("on")]
+    assert all(source.startswith("data:image/svg+xml;base64,") for source in found.sources)
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a campaign with a hostile name, of two runs, the first of them finished."""
+    root = half_finished(tmp_path / "c").root
+    plan = root / "campaign.json"
+    text = plan.read_text(encoding="utf-8")
+    assert '"name": "c"' in text
+    plan.write_text(text.replace('"name": "c"', f'"name": "{HOSTILE}"'), encoding="utf-8")
+    return root
+
+
+def test_a_campaign_shows_answer_chart_and_results(folder: Path) -> None:
+    """The name stands as text above a chart that is a picture, and the rows of the results."""
+    campaign = volbench.open_campaign(folder)
+    shown = elements(campaign._repr_html_())
+    assert HOSTILE in shown.words
+    assert "1 without a result" in shown.words
+    assert shown.tags.count("img") == len(shown.sources) >= 1
+    assert "td" in shown.tags
+    assert "1 of 2 runs finished" in repr(campaign)
+
+
+def test_findings_show_rule_runs_and_advice() -> None:
+    """Findings are grouped by rule, worst first; an invalid result is open."""
+    found = findings_of(("late", "warning", HOSTILE, "read"), ("cold", "invalid", "r1", "write"))
+    found[["message", "why", "advice"]] = HOSTILE
+    findings = Findings(found, runs=3)
+    text = findings._repr_html_()
+    shown = elements(text)
+    assert shown.tags.count("details") == 2
+    assert text.index("cold") < text.index("late")
+    assert "<details open><summary><b>cold" in text
+    assert len(findings) == 2
+    assert [row["rule"] for row in findings] == ["late", "cold"]
+    assert "2 of 3 runs affected" in repr(findings)
+    assert "no data-quality warnings in 3 runs" in Findings(no_findings(), runs=3)._repr_html_()
+
+
+def test_verdicts_show_answer_ratios_and_table() -> None:
+    """The answer stands above the table, and the chart of the ratios below it."""
+    verdicts = Verdicts(candidates_of_three_jobs())
+    shown = elements(verdicts._repr_html_())
+    assert verdicts.summary[0] in shown.words
+    assert "brief <b>|x" in shown.words
+    assert shown.tags.count("img") == 1
+    assert shown.tags.count("tr") == 1 + len(verdicts)
+    assert verdicts.summary[0] in " ".join(repr(verdicts).split())
+    assert set(verdicts.plot().numbers["label"]) == set(verdicts.frame["job"])
+
+
+def test_a_long_table_is_cut() -> None:
+    """A notebook shows sixty rows and counts the others."""
+    table = Table("t", [Column[dict[str, int]]("n")], [{"n": n} for n in range(70)])
+    shown = elements(table_html(table))
+    assert shown.tags.count("tr") == 61
+    assert "and 10 more rows" in shown.words
+
+
+def test_a_chart_is_a_picture_a_file_and_numbers(folder: Path, tmp_path: Path) -> None:
+    """The picture has the size in which it is shown, and each file is of its format."""
+    chart = volbench.open_campaign(folder).plot("iops", theme="dark", title="Mine")
+    picture, size = chart._repr_png_()
+    with Image.open(io.BytesIO(picture)) as image:
+        assert image.width > size["width"]
+        assert image.width / image.height == pytest.approx(size["width"] / size["height"], rel=0.02)
+    assert set(chart.numbers["direction"]) == {"read", "write"}
+    assert "Mine" in repr(chart)
+    beginnings = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF", "html": b"<!DOCTYPE html>"}
+    for ending, beginning in beginnings.items():
+        assert chart.save(tmp_path / f"x.{ending}").read_bytes().startswith(beginning)
+    with pytest.raises(InputError, match="cannot be written as 'xls'"):
+        chart.save(tmp_path / "x.xls")
+
+
+@pytest.mark.parametrize(
+    ("kind", "theme", "message"),
+    [("iopss", "light", "no chart 'iopss'"), ("iops", "pink", "no theme 'pink'")],
+)
+def test_names_of_charts_are_checked(folder: Path, kind: str, theme: str, message: str) -> None:
+    """A misspelt kind or theme is an error at once."""
+    with pytest.raises(InputError, match=message):
+        volbench.open_campaign(folder).plot(kind, theme=theme)
+
+
+def test_a_dataset_charts_all_campaigns(folder: Path, tmp_path: Path) -> None:
+    """A chart of several campaigns has the results of each, and the findings are those of all."""
+    half_finished(tmp_path / "other")
+    both = volbench.open_campaigns(folder, tmp_path / "other")
+    assert both.plot("IOPS").numbers["campaign"].nunique() == 2
+    each = [len(campaign.findings) for campaign in both.names.values()]
+    assert len(both.findings) == sum(each) > 0
+    assert both.findings.runs == 2
