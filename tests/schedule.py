@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 SECONDS = {
     "tests/browser/test_page.py": 300,
+    "tests/house/test_tutorial.py": 180,
     "tests/engine/run/test_until_runs.py": 140,
     "tests/browser/test_charts.py": 110,
     "tests/fleet/test_ssh_faults.py": 80,

@@ -19,7 +19,8 @@ def test_any_login_shell_will_do(hosts: Fleet, shell: str) -> None:
     with executor_for(hosts, hosts[0], user=shell) as machine:
         printed = machine.run(["printf", "%s|", *WORDS]).stdout
         assert printed == "".join(f"{word}|" for word in WORDS)
-        folder = machine.make_work_folder("/unused", name=f"shell-{shell}")
+        folder = machine.work_folder("/unused", name=f"shell-{shell}")
+        machine.write_texts({f"{folder}/": ""})
         machine.write_text(f"{folder}/text", "one\ntwo\n")
         assert machine.read_text(f"{folder}/text") == "one\ntwo\n"
         script = "echo begin\necho end"

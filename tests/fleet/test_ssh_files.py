@@ -126,10 +126,12 @@ def test_a_full_controller_is_reported_apart(
 
 def test_a_work_folder_is_fetched(hosts: Fleet, machine: ShellExecutor, tmp_path: Path) -> None:
     """Every file of it comes, folders too; then it is removed, and only it."""
-    place = machine.make_work_folder(str(tmp_path), name="campaign/run-1")
+    place = machine.work_folder(str(tmp_path), name="campaign/run-1")
+    machine.write_texts({f"{place}/": ""})
     assert place == "/root/.volbench/campaign/run-1"
-    assert machine.make_work_folder(str(tmp_path), name="campaign/run-1") == place
-    other = machine.make_work_folder(str(tmp_path), name="campaign/run-2")
+    assert machine.work_folder(str(tmp_path), name="campaign/run-1") == place
+    other = machine.work_folder(str(tmp_path), name="campaign/run-2")
+    machine.write_texts({f"{other}/": ""})
     machine.write_bytes(f"{place}/fio.json", BINARY)
     machine.run(["mkdir", f"{place}/logs"])
     machine.write_text(f"{place}/logs/a b.log", "1, 2, 3\n")
@@ -149,7 +151,8 @@ def test_a_work_folder_is_fetched(hosts: Fleet, machine: ShellExecutor, tmp_path
 def test_what_sudo_made_is_removed_too(hosts: Fleet, tmp_path: Path) -> None:
     """A workplace in which root wrote goes as a whole, and sudo reaches nothing outside of it."""
     with executor_for(hosts, hosts[1], user=texts.USER, sudo=True) as executor:
-        place = executor.make_work_folder(str(tmp_path), name="campaign/run-1")
+        place = executor.work_folder(str(tmp_path), name="campaign/run-1")
+        executor.write_texts({f"{place}/": ""})
         executor.run(["mkdir", "-m", "700", f"{place}/root"], sudo=True)
         executor.run(["touch", f"{place}/root/file"], sudo=True)
         executor.remove_work_folder(place)

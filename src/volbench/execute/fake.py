@@ -143,6 +143,7 @@ class FakeExecutor(LocalBase):
         stderr: str,
         longest_s: float = FOREVER_S,
         followed: Sequence[str] = (),
+        files: Mapping[str, str] | None = None,
     ) -> FakeProcess:
         """Return the scripted process of a program; its standard error is empty.
 
@@ -155,6 +156,7 @@ class FakeExecutor(LocalBase):
         self.ran.append(tuple(argv))
         self.files[stderr] = ""
         del longest_s, followed
+        self.write_texts(files or {})
         self.started_in.append(cwd)
         return begin(tuple(argv))
 

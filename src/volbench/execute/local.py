@@ -116,6 +116,7 @@ class LocalExecutor(LocalBase):
         stderr: str,
         longest_s: float = FOREVER_S,
         followed: Sequence[str] = (),
+        files: Mapping[str, str] | None = None,
     ) -> LocalProcess:
         """Start a program in its own session, with standard error redirected to the file `stderr`.
 
@@ -125,6 +126,7 @@ class LocalExecutor(LocalBase):
             TransportError: the program cannot be started.
         """
         del longest_s, followed  # the process ends with its controller
+        self.write_texts(files or {})
         extra = {"TMPDIR": os.path.abspath(cwd)}  # noqa: PTH100 - resolve() would follow symlinks
         try:
             errors = Path(stderr).open("wb")  # noqa: SIM115 - closed by the with below

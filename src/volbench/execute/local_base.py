@@ -10,13 +10,17 @@ from pathlib import Path
 from typing import Protocol
 
 from volbench.execute.protocol import ClockReading, Completed, SharedLocks
+from volbench.model.campaign.target import FileIdentity
 
 
-class _Runner(Protocol):
-    """Host that runs programs."""
+class _Host(Protocol):
+    """What the base needs of a host."""
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 60.0) -> Completed:
         """Run a program to completion."""
+
+    def remove_exact(self, path: str, identity: FileIdentity) -> bool:
+        """Remove a file or an empty directory if its identity matches."""
 
 
 class LocalBase:
@@ -25,7 +29,7 @@ class LocalBase:
     identity = ""
     shared_locks: SharedLocks | None = None
 
-    def run_on_files(self: _Runner, argv: Sequence[str], texts: Sequence[str]) -> Completed:
+    def run_on_files(self: _Host, argv: Sequence[str], texts: Sequence[str]) -> Completed:
         """Run a program on temporary files, which are removed when it ends.
 
         Raises:
@@ -47,7 +51,11 @@ class LocalBase:
         del handle
         return False
 
-    def make_work_folder(self, folder: str, *, name: str) -> str:
+    def remove_exactly(self: _Host, files: Sequence[tuple[str, FileIdentity]]) -> list[bool]:
+        """Remove files and empty directories in order."""
+        return [self.remove_exact(path, identity) for path, identity in files]
+
+    def work_folder(self, folder: str, *, name: str) -> str:
         """Return the controller's own directory."""
         del name
         return folder
@@ -55,7 +63,7 @@ class LocalBase:
     def fetch_work_folder(self, path: str, folder: str) -> None:
         """Do nothing: all files are already in place."""
 
-    def remove_work_folder(self, path: str) -> None:
+    def remove_work_folder(self, path: str, *, wait: bool = True) -> None:
         """Do nothing: the directory belongs to the controller."""
 
     def wait_when_unreachable(self, *, unless: Callable[[], bool]) -> None:

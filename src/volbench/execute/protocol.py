@@ -212,6 +212,7 @@ class Executor(Protocol):
         stderr: str,
         longest_s: float = FOREVER_S,
         followed: Sequence[str] = (),
+        files: Mapping[str, str] | None = None,
     ) -> Process:
         """Start a program in its own session, with standard error redirected to the file `stderr`.
 
@@ -221,9 +222,10 @@ class Executor(Protocol):
             stderr: path of the file for standard error.
             longest_s: maximum runtime, enforced on the host if the program outlives its controller.
             followed: files for `Process.first_line`; the first appears when the program begins.
+            files: files to write before; see `write_texts`.
 
         Raises:
-            TransportError: the program cannot be started.
+            TransportError: a file cannot be written, or the program cannot be started.
         """
 
     def find(self, handle: str, *, followed: Sequence[str] = ()) -> Process:
@@ -301,6 +303,13 @@ class Executor(Protocol):
             VolbenchError: the operating system refused.
         """
 
+    def remove_exactly(self, files: Sequence[tuple[str, FileIdentity]]) -> list[bool]:
+        """Remove files and empty directories in order; see `remove_exact`.
+
+        Returns:
+            For each, whether the path no longer exists.
+        """
+
     def make_private_folder(self, path: str) -> bool:
         """Create a directory with mode 0700.
 
@@ -311,10 +320,11 @@ class Executor(Protocol):
             RefusedError: the operating system refused.
         """
 
-    def make_work_folder(self, folder: str, *, name: str) -> str:
-        """Create and return the host's counterpart of a directory of the controller.
+    def work_folder(self, folder: str, *, name: str) -> str:
+        """Return the host's counterpart of a directory of the controller.
 
-        On the controller's own machine, both are the same directory.
+        On the controller's own machine, both are the same directory. Elsewhere it may not exist
+        until the first file is written to it by `write_texts` or `start`.
 
         Args:
             folder: existing directory of the controller.
@@ -345,8 +355,13 @@ class Executor(Protocol):
             TransportError: a file is unreadable on the host, or was corrupted in transit.
         """
 
-    def remove_work_folder(self, path: str) -> None:
-        """Remove a work folder recursively; never the controller's own directory."""
+    def remove_work_folder(self, path: str, *, wait: bool = True) -> None:
+        """Remove a work folder recursively; never the controller's own directory.
+
+        Args:
+            path: the folder.
+            wait: whether to wait for the end; otherwise the next removal waits for this one too.
+        """
 
     def wait_when_unreachable(self, *, unless: Callable[[], bool]) -> None:
         """Extend the retry period for the case that the host becomes unreachable.

@@ -19,10 +19,17 @@ from volbench.errors import RefusedError
 from volbench.execute import connect
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Executor
+from volbench.execute.session.kept_shell import KeptShell
 from volbench.execute.shell.channel import OnEnd, Sink, TimeLimit
+from volbench.execute.shell.remote_script import ScriptAnswer, ScriptCall
 from volbench.model.campaign.planned_run import Campaign, Run, Section
 from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.store.archive import read_campaign
+
+MAX_OF_RUN = 8
+"""Requests of a run that are waited for: looks, start of sampler and fio, end, results."""
+MAX_OF_CAMPAIGN = 9
+"""The same of a campaign: looks, check of the jobs, locks, removal of files and folders."""
 
 
 @pytest.fixture(name="fleet")
@@ -82,6 +89,26 @@ def test_campaign_on_two_hosts(fleet: LoopbackFleet) -> None:
     assert again.returncode == 0, again.stderr
     assert "nothing to resume" in again.stderr
     assert all(name in again.stdout for name in fleet.names)
+
+
+def test_requests_are_few(fleet: LoopbackFleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each request that is waited for costs a round trip, so that slow links make them the cost."""
+    names: list[str] = []
+    sent = KeptShell.call
+
+    def count(shell: KeptShell, call: ScriptCall) -> ScriptAnswer:
+        names.append(call.name)
+        return sent(shell, call)
+
+    monkeypatch.setattr(KeptShell, "call", count)
+    profile = fleet.profile("jobs:\n  a: {rw: randread, bs: 4k}\n  b: {rw: randread, bs: 4k}\n")
+    with mock.patch.object(LoopbackChannel, "execute", side_effect=AssertionError("a session")):
+        done = call(
+            *("run", profile, "--inventory", fleet.inventory, "--limit", "vm0"),
+            *("-o", fleet.folder / "out"),
+        )
+    assert done.returncode == 0, done.stderr
+    assert len(names) <= 2 * MAX_OF_RUN + MAX_OF_CAMPAIGN, names
 
 
 def test_complete_campaign_that_holds_files_is_cleaned_up(fleet: LoopbackFleet) -> None:

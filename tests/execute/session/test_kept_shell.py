@@ -136,6 +136,15 @@ def test_looks_are_answered_together(
         assert len(sent) == 4  # the write, and all looks anew
     with machine.snapshot([str(path)]):
         assert machine.stat(str(tmp_path / "missing")) is None
-        assert len(sent) == 5
-    assert size_of(machine, path) == 6
+        assert len(sent) == 4  # the last answers are fresh
+    machine.write_text(str(path), "newest\n")
+    with machine.snapshot([str(path)]):
+        assert size_of(machine, path) == 7
+        assert len(sent) == 6
+        with ThreadPoolExecutor(1) as threads:  # of another client of the host
+            threads.submit(machine.write_text, str(path), "x\n").result()
+        assert size_of(machine, path) == 7
+    with machine.snapshot([str(path)]):
+        assert size_of(machine, path) == 2
+    assert size_of(machine, path) == 2
     assert channel.sessions == 1

@@ -203,11 +203,9 @@ def _clean(scratch: Scratch, states: RunStates, *, keep: bool) -> None:
 
 def _report_rounds(context: CampaignContext) -> None:
     """Report the outcome of the rounds of each profile; numpy is imported only for rounds."""
-    if not context.campaign.rounds:
+    judge = context.round_judge()
+    if judge is None:
         return
-    from volbench.engine.campaign.round_stopping import RoundJudge  # noqa: PLC0415 - pandas is slow to import
-
-    judge = RoundJudge(context.layout, context.campaign, is_finished=context.states.is_finished)
     for profile in context.campaign.rounds:
         context.states.notify(f"{profile}: {judge.so_far(profile).words}")
 

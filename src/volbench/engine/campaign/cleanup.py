@@ -162,4 +162,4 @@ def release_host(host: ConnectedHost, campaign: Campaign, root: Path) -> None:
     unlock_devices(executor, campaign)
     if host.host.kind is not HostKind.LOCAL:
         leave_filesystems(executor, campaign)
-    executor.remove_work_folder(executor.make_work_folder(str(root), name=campaign.key))
+    executor.remove_work_folder(executor.work_folder(str(root), name=campaign.key))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -76,6 +76,7 @@ class Worker:
         self._states = context.states
         self._executor: Executor = host.executor
         self._is_idle = True
+        self._results_in: tuple[str, ...] = ()
         self._began_s = 0.0
         self._blocks = BlockSampler(host.executor)
         self._gate: Gate | None = None
@@ -178,7 +179,7 @@ class Worker:
     def run_all(self, pending: Sequence[Run], *, gate_of: GateOf = lambda _run: None) -> Work[None]:
         """Execute pending runs until the end, a stop request or a fatal failure."""
         self._is_idle, self._began_s = False, time.monotonic()
-        judge = self._round_judge()
+        judge = self.context.round_judge()
         for run in pending:
             if self.context.stop.requested:
                 return
@@ -193,15 +194,6 @@ class Worker:
                     gate.leave()
             if outcome.state is RunState.FAILED and self.context.campaign.ends_with(run):
                 return
-
-    def _round_judge(self) -> RoundJudge | None:
-        if not self.context.campaign.rounds:
-            return None
-        from volbench.engine.campaign.round_stopping import RoundJudge  # noqa: PLC0415 - pandas is slow to import
-
-        return RoundJudge(
-            self.context.layout, self.context.campaign, is_finished=self._states.is_finished
-        )
 
     def _is_not_needed(self, run: Run, pending: Sequence[Run], judge: RoundJudge) -> bool:
         """Return whether a run is not needed; if so, record it for all runs of these rounds."""
@@ -239,7 +231,8 @@ class Worker:
             raise
         except VolbenchError as error:
             outcome = RunOutcome(RunState.FAILED, error.message)
-        with self._executor.snapshot(paths_before(run, key=self.context.campaign.key)):
+        later = self.runs[self.runs.index(run) + 1 :]
+        with self._looks(run, *later[:1]):
             self._scratch.settle(planned_files(self._scratch.place(run, make=False) or run))
         self._end(run, outcome)
         return outcome
@@ -267,9 +260,8 @@ class Worker:
     def _keeps_results_remote(self, run: Run, error: VolbenchError) -> bool:
         """Return whether a run's results stay on its machine until there is space here."""
         is_running = self._states.state(run) is RunState.RUNNING
-        if not isinstance(error, ArchiveError) or not is_running:
-            return False
-        return not self._directory(run, self._folder(run)).is_here
+        is_full = isinstance(error, ArchiveError) and is_running
+        return is_full and not self._directory(run, self._folder(run)).is_here
 
     def _begin(self, run: Run, gate: Gate | None) -> Work[RunOutcome]:
         context, executor = self.context, self._executor
@@ -279,7 +271,8 @@ class Worker:
         folder = fresh_run_folder(context.layout, run.id)
         context.outcomes.forget(run)
         with ExitStack() as stack:
-            with executor.snapshot(paths_before(run, key=self.context.campaign.key)):
+            directory = self._directory(run, folder)
+            with self._looks(run):
                 run = self._scratch.place(run) or run
                 opened = stack.enter_context(self._devices.holding(run))
                 guard_run(
@@ -290,19 +283,24 @@ class Worker:
                     ours=self._scratch.owns,
                     opened=opened,
                 )
-                attempt = self._prepared(run, folder, gate)
+                attempt = self._prepared(run, directory, gate)
             attempt = replace(attempt, attachment=opened.attachment)
             return (yield from execute_run(attempt))
 
-    def _prepared(self, run: Run, folder: RunFolder, gate: Gate | None) -> Attempt:
+    def _looks(self, *runs: Run) -> AbstractContextManager[None]:
+        """Answer the looks around some runs together."""
+        key = self.context.campaign.key
+        paths = [path for run in runs for path in paths_before(run, key=key)]
+        return self._executor.snapshot([*paths, *self._scratch.paths[:50], *self._results_in])
+
+    def _prepared(self, run: Run, directory: RunDirectory, gate: Gate | None) -> Attempt:
         """Return a guarded run with its work folder, facts and files prepared."""
         context, executor = self.context, self._executor
-        directory = self._directory(run, folder)
-        if not directory.is_here:
-            check_space(executor, directory.path, needed_bytes=RESULT_BYTES)
+        for path in self._results_in:
+            check_space(executor, path, needed_bytes=RESULT_BYTES)
         self._flush(run)
         facts = self._blocks.added_to(run)
-        directory.keep(folder.facts, facts.model_dump_json(indent=1) + "\n")
+        directory.keep(directory.folder.facts, facts.model_dump_json(indent=1) + "\n")
         if writes_buffered(run) or (may_leave_dirt(run) and self._scratch.misses_files(run)):
             self._dirty.writes += 1
         self._devices.begin(run)
@@ -385,7 +383,9 @@ class Worker:
 
     def _directory(self, run: Run, folder: RunFolder) -> RunDirectory:
         name = f"{self.context.campaign.key}/{run.id}-{attempts_before(folder)}"
-        return RunDirectory(self._executor, folder, name=name)
+        directory = RunDirectory(self._executor, folder, name=name)
+        self._results_in = () if directory.is_here else (directory.path.removesuffix(f"/{name}"),)
+        return directory
 
     def _end(self, run: Run, outcome: RunOutcome) -> None:
         context = self.context

@@ -253,9 +253,10 @@ def _absent(
 def _probe(host: ConnectedHost, request: Request) -> _ProbedHost:
     """Prepare a host and identify its volumes."""
     executor = host.executor
-    ready = ready_host(host, request.tools, may_install=request.install_fio)
     targets = request.targets_of(host.host)
     with executor.snapshot([path for path in targets.values() if path.startswith("/")]):
+        ready = ready_host(host, request.tools, may_install=request.install_fio)
+        executor.work_folder(str(request.into), name="")  # answered together with the rest
         facts = probe_host(executor, fio_version=ready.versions.get(Tool.FIO, ""))
         volumes = {
             role: find_volume(executor, role=role, target=target)

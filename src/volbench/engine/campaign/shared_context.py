@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Event, Lock, Thread
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from volbench.engine.campaign.execution_settings import Settings
 from volbench.engine.campaign.run_states import RunStates
@@ -17,6 +17,9 @@ from volbench.engine.run.stop_request import StopRequest
 from volbench.model.campaign.event import HostBack, HostSilent, Listener
 from volbench.model.campaign.planned_run import Campaign
 from volbench.store.layout import Layout
+
+if TYPE_CHECKING:
+    from volbench.engine.campaign.round_stopping import RoundJudge
 
 SILENT_S = 10.0
 """Silence after which a host is reported; it is polled about every second."""
@@ -44,6 +47,14 @@ class CampaignContext:
     states: RunStates
     outcomes: Outcomes
     attendance: Attendance
+
+    def round_judge(self) -> RoundJudge | None:
+        """Return the judge of the campaign's rounds; None if it has none."""
+        if not self.campaign.rounds:
+            return None
+        from volbench.engine.campaign.round_stopping import RoundJudge  # noqa: PLC0415 - pandas is slow to import
+
+        return RoundJudge(self.layout, self.campaign, is_finished=self.states.is_finished)
 
 
 class _Client(Protocol):

@@ -237,30 +237,25 @@ class Scratch:
             Paths that were kept because volbench did not create their content.
         """
         with self._lock:
-            kept = [path for path in sorted(self._files) if not self._remove(path)]
-            gone = [path for path in self._files if path not in kept]
-            if gone:
+            folders = [*self._folders.values(), *self._abandoned.items()]
+            with self._executor.snapshot([*self._files, *(path for path, _ in folders)]):
+                certain = [
+                    (path, identity)
+                    for path in sorted(self._files)
+                    if (identity := self._files[path]) is not None and self._is_certain(path)
+                ]
+                free = {path for path in self._files if self._identity(path) is None}
+                removed = self._executor.remove_exactly([*certain, *folders])
+            listed = [path for path, _ in (*certain, *folders)]
+            free |= {path for path, is_gone in zip(listed, removed, strict=True) if is_gone}
+            if gone := [path for path in self._files if path in free]:
                 self._log.write("scratch-removed", host=self._executor.host, paths=gone)
-            self._files = {path: self._files[path] for path in kept}
-            for target, (path, identity) in tuple(self._folders.items()):
-                if self._executor.remove_exact(path, identity):
+            for target, (path, _) in tuple(self._folders.items()):
+                if path in free:
                     self._log.write("folder-removed", host=self._executor.host, target=target)
                     del self._folders[target]
-                else:
-                    kept += [path]
-            kept += [
-                path
-                for path, identity in self._abandoned.items()
-                if not self._executor.remove_exact(path, identity)
-            ]
-            return tuple(sorted(set(kept)))
-
-    def _remove(self, path: str) -> bool:
-        """Remove a file if volbench certainly created it; return whether the path is now free."""
-        identity = self._files[path]
-        if identity is None or not self._is_certain(path):
-            return self._identity(path) is None
-        return self._executor.remove_exact(path, identity)
+            self._files = {path: self._files[path] for path in self._files if path not in free}
+            return tuple(sorted({path for path in (*self._files, *listed) if path not in free}))
 
     @property
     def paths(self) -> tuple[str, ...]:

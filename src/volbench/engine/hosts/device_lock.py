@@ -69,24 +69,31 @@ def join_filesystems(executor: Executor, campaign: Campaign) -> dict[str, list[s
 
 def leave_filesystems(executor: Executor, campaign: Campaign) -> None:
     """Remove the records of `join_filesystems`."""
-    for name in _filesystems(executor, campaign):
+    if executor.shared_locks is None:
+        names = ["-"] if _file_targets(executor, campaign) else []
+    else:
+        names = list(_filesystems(executor, campaign))
+    for name in names:
         _run_lock_script(executor, "leave", name, campaign.key)
 
 
 def _filesystems(executor: Executor, campaign: Campaign) -> dict[str, str]:
     """Return name of the record to target, for each file system of a campaign on a machine."""
-    kinds = {VolumeKind.DIRECTORY, VolumeKind.FILE}
-    targets = {
-        run.volume.target
-        for run in campaign.runs
-        if run.host == executor.host and run.volume.kind in kinds
-    }
-    found = {target: executor.stat(target) for target in sorted(targets)}
+    targets = _file_targets(executor, campaign)
+    with executor.snapshot(targets):
+        found = {target: executor.stat(target) for target in targets}
     return {
         f"fs-{stat.device[0]}:{stat.device[1]}": target
         for target, stat in found.items()
         if stat is not None
     }
+
+
+def _file_targets(executor: Executor, campaign: Campaign) -> list[str]:
+    """Return the files and directories that a campaign measures on a machine."""
+    kinds = {VolumeKind.DIRECTORY, VolumeKind.FILE}
+    runs = (run for run in campaign.runs if run.host == executor.host)
+    return sorted({run.volume.target for run in runs if run.volume.kind in kinds})
 
 
 def _run_lock_script(executor: Executor, verb: str, number: str, key: str) -> str:

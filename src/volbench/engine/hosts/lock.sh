@@ -1,8 +1,9 @@
 # Hold a block device for one campaign: take|free|show NAME CAMPAIGN
 # Prints nothing on success, else the holder of the lock. Void are locks from before a reboot, and
 # those of another disk that had this device number, by the kernel's number of the attachment.
-# Share a file system with other campaigns: join|leave NAME CAMPAIGN
+# Share a file system with other campaigns: join NAME CAMPAIGN
 # Prints the other campaigns, one per line.
+# End the sharing of all file systems: leave - CAMPAIGN
 verb=$1 name=$2 campaign=$3
 folder=/run/lock
 [ -w "$folder" ] || folder=/tmp
@@ -37,8 +38,11 @@ join)
     exit 0
     ;;
 leave)
-    rm -f -- "$lock/$campaign"
-    rmdir -- "$lock" 2>/dev/null
+    for lock in "$folder"/volbench-fs-*; do
+        [ -e "$lock/$campaign" ] || continue
+        rm -f -- "$lock/$campaign"
+        rmdir -- "$lock" 2>/dev/null
+    done
     exit 0
     ;;
 esac

@@ -26,9 +26,9 @@ class RunDirectory:
     def __init__(self, executor: Executor, folder: RunFolder, *, name: str = "") -> None:
         self.executor = executor
         self.folder = folder
-        self.path = executor.make_work_folder(str(folder.path), name=name)
+        self.path = executor.work_folder(str(folder.path), name=name)
         self._unsynced: list[Path] = []
-        self._unsent: dict[str, str] = {}
+        self._unsent: dict[str, str] = {} if self.is_here else {f"{self.path}/": ""}
 
     @property
     def is_here(self) -> bool:
@@ -80,13 +80,26 @@ class RunDirectory:
         Raises:
             TransportError: it cannot be started.
         """
+        process = self.executor.start(
+            argv,
+            cwd=self.path,
+            stderr=self.path_of(stderr),
+            longest_s=longest_s,
+            followed=followed,
+            files=self._unsent,
+        )
+        self._unsent = {}
+        return process
+
+    def send(self) -> None:
+        """Send files that were put, before `start` does.
+
+        Raises:
+            TransportError: they cannot be written.
+        """
         if self._unsent:
             self.executor.write_texts(self._unsent)
             self._unsent = {}
-        path = self.path_of(stderr)
-        return self.executor.start(
-            argv, cwd=self.path, stderr=path, longest_s=longest_s, followed=followed
-        )
 
     def fetch(self) -> None:
         """Copy the process's files to the campaign, unless both folders are the same.
@@ -105,4 +118,4 @@ class RunDirectory:
             TransportError: the machine is unreachable.
         """
         if not self.is_here:
-            self.executor.remove_work_folder(self.path)
+            self.executor.remove_work_folder(self.path, wait=False)

@@ -42,6 +42,7 @@ def with_secrets(
     if missing := missing_secrets([run], secrets):
         name, use = next(iter(missing.items()))
         raise InputError(f"the password for {use} is unknown", hint=f"set the variable {name}")
+    directory.send()
     folder = directory.path_of(_FOLDER)
     directory.executor.make_private_folder(folder)
     lines = [f"{name}={secrets[name]}\n" for name in names]

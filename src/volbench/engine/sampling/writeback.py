@@ -20,6 +20,7 @@ from volbench.model.campaign.event import Listener, Notice
 from volbench.model.campaign.planned_run import Run
 from volbench.model.campaign.target import VolumeKind
 from volbench.model.profile.profile_model import Tool
+from volbench.plan.expansion.estimate import layout_bytes
 
 MAX_WAIT_S = 120.0
 """Longest wait for the write-back of a run."""
@@ -65,7 +66,9 @@ def follow_tail(
     """
     sampler.mark(ENDED)
     why = "none: no dirty pages left"
-    dirty_remaining_bytes = _dirty_bytes(executor, sampler) if may_leave_dirt(run) else 0.0
+    is_small = not writes_buffered(run) and layout_bytes(run) <= SLACK_BYTES
+    may_be_dirty = may_leave_dirt(run) and not is_small
+    dirty_remaining_bytes = _dirty_bytes(executor, sampler) if may_be_dirty else 0.0
     if dirty_remaining_bytes > SLACK_BYTES and stop.requested:
         why = _STOPPED
     elif dirty_remaining_bytes > SLACK_BYTES and not sampler.problem:

@@ -270,33 +270,49 @@ class KeptShell:
                 self._session = session
             return self._session
 
-    def call(self, call: ScriptCall) -> ScriptAnswer:
-        """Run a script and return its result.
+    def post(self, call: ScriptCall) -> Callable[[], ScriptAnswer]:
+        """Send a script without waiting for its result.
 
         Args:
             call: the script, with at most `MAX_INPUT_BYTES` of input; its sink is not used.
 
+        Returns:
+            A function that waits for the result; see `call`.
+
+        Raises:
+            TransportError: the script could not be sent.
+        """
+        session, reply = self.session(), _Reply()
+        countdown, sent_s = Countdown(call.limit), time.monotonic()
+        number = session.expect(reply.take, reply.fail)
+        try:
+            session.send(_request_line(number, call))
+        except TransportError:
+            session.forget(number)
+            raise
+
+        def answer() -> ScriptAnswer:
+            reply.ended.wait(countdown.left_s)
+            session.forget(number)
+            if reply.error is not None:
+                raise reply.error
+            if not reply.ended.is_set():
+                error = call.limit.exceeded(self._channel.host)
+                if session.heard_s < sent_s:
+                    session.close(error, in_doubt=True)
+                raise error
+            stderr = reply.errors.decode("utf-8", "replace")
+            return ScriptAnswer(reply.status, reply.collected.content, stderr, session.mark)
+
+        return answer
+
+    def call(self, call: ScriptCall) -> ScriptAnswer:
+        """Run a script and return its result.
+
         Raises:
             TransportError: the script could not be run to completion.
         """
-        session, reply = self.session(), _Reply()
-        countdown = Countdown(call.limit)
-        number = session.expect(reply.take, reply.fail)
-        try:
-            sent_s = time.monotonic()
-            session.send(_request_line(number, call))
-            reply.ended.wait(countdown.left_s)
-        finally:
-            session.forget(number)
-        if reply.error is not None:
-            raise reply.error
-        if not reply.ended.is_set():
-            error = call.limit.exceeded(self._channel.host)
-            if session.heard_s < sent_s:
-                session.close(error, in_doubt=True)
-            raise error
-        stderr = reply.errors.decode("utf-8", "replace")
-        return ScriptAnswer(reply.status, reply.collected.content, stderr, session.mark)
+        return self.post(call)()
 
     def subscribe(
         self, arguments: Sequence[str], on_frame: OnFrame, on_end: OnEnd, *, sudo: bool

@@ -49,6 +49,17 @@ _WELL_KNOWN = (
     "/sys/devices/system/cpu/online",
 )
 _HARMLESS = frozenset({"sync", "systemd-detect-virt"})
+_KEPT = frozenset(
+    {
+        posix_scripts.FILES,
+        posix_scripts.RUN_ON_FILES,
+    }
+)
+"""Scripts that change only work folders, or temporary ones, which are not looked at."""
+_QUERIES = (("fio", "--version"), ("systemd-detect-virt",))
+"""Programs that are likely to be asked; only a success counts as their answer."""
+_FLAGS = ("62", "KILL", "", "")
+"""Arguments of `posix_scripts.RUN` before those of `_QUERIES`."""
 _PROGRAMS = ("fio", "sh", "python3", "systemd-detect-virt")
 _ATTRIBUTES = (
     "dev",
@@ -73,11 +84,12 @@ Key = tuple[str, tuple[str, ...]]
 
 @dataclass
 class _Snapshot:
-    """Answers of the running snapshot of a thread."""
+    """Answers of a snapshot."""
 
     seeds: tuple[Key, ...]
     answers: dict[Key, ScriptAnswer] = field(default_factory=dict)
     taken_s: float = 0.0
+    changes: int = 0
 
 
 class LookAhead:
@@ -85,11 +97,17 @@ class LookAhead:
 
     Args:
         send: runs a script on the host.
+        work_folder: parent of the work folders, which is always looked at.
     """
 
-    def __init__(self, send: Callable[[ScriptCall], ScriptAnswer]) -> None:
+    def __init__(
+        self, send: Callable[[ScriptCall], ScriptAnswer], *, work_folder: str = ""
+    ) -> None:
         self._send = send
+        self._always = ((posix_scripts.REAL, (work_folder,)),) if work_folder else ()
         self._current = threading.local()
+        self._last: _Snapshot | None = None
+        self._changes = 0
         self._learned: dict[Key, None] = {}
         self.programs: dict[str, str] = {}
 
@@ -97,7 +115,8 @@ class LookAhead:
     def snapshot(self, paths: Sequence[str]) -> Iterator[None]:
         """Answer the looks of this thread together; a snapshot within another one does nothing.
 
-        What earlier snapshots did not foresee is asked for again.
+        What earlier snapshots did not foresee is asked for again. The answers of the last snapshot
+        serve again while they are fresh and nothing was changed.
 
         Args:
             paths: paths that will be looked at, with their parents.
@@ -105,11 +124,17 @@ class LookAhead:
         if self._running is not None:
             yield
             return
-        self._current.snapshot = _Snapshot(tuple(_seeds(paths)))
+        snapshot = self._current.snapshot = _Snapshot((*self._always, *_seeds(paths)))
+        last = self._last
+        is_fresh = last is not None and last.changes == self._changes
+        if is_fresh and last is not None and last.answers.keys() >= set(snapshot.seeds):
+            snapshot.answers, snapshot.taken_s = dict(last.answers), last.taken_s
+            snapshot.changes = last.changes
         try:
             yield
         finally:
             self._current.snapshot = None
+            self._last = snapshot
 
     @property
     def _running(self) -> _Snapshot | None:
@@ -122,32 +147,52 @@ class LookAhead:
         Raises:
             TransportError: the host does not answer.
         """
-        snapshot = self._running
-        if snapshot is None:
-            return None
-        if call.script not in LOOKS:
-            if not _keeps_answers(call):
-                snapshot.answers.clear()
-            return None
-        key = call.script, call.arguments
+        snapshot, key = self._running, self._key(call)
+        if key is None and snapshot is not None and not _keeps_answers(call):
+            snapshot.answers.clear()
+        return None if key is None or snapshot is None else self._look(snapshot, key, call)
+
+    def note(self, call: ScriptCall) -> None:
+        """Note that a request was carried out, of any thread: it may have changed something."""
+        if self._key(call) is None and not _keeps_answers(call):
+            self._changes += 1
+
+    def _look(self, snapshot: _Snapshot, key: Key, call: ScriptCall) -> ScriptAnswer | None:
         if snapshot.answers and time.monotonic() - snapshot.taken_s > MAX_AGE_S:
             snapshot.answers.clear()
         if key in snapshot.answers:
             return snapshot.answers[key]
         if not snapshot.answers:
             self._take(snapshot, key)
+        if key not in snapshot.answers and key[0] == posix_scripts.RUN:
+            return None
         if key not in snapshot.answers:
             snapshot.answers[key] = self._send(call)
             if len(self._learned) < _MAX_LEARNED:
                 self._learned[key] = None
         return snapshot.answers[key]
 
+    def _key(self, call: ScriptCall) -> Key | None:
+        """Return the key of a look; None for other requests."""
+        if call.script in LOOKS:
+            return call.script, call.arguments
+        program, *arguments = call.arguments[len(_FLAGS) :] or ("",)
+        name = posixpath.basename(program)
+        is_found = program in {name, self.programs.get(name)}
+        is_plain = call.script == posix_scripts.RUN and call.arguments[: len(_FLAGS)] == _FLAGS
+        if is_plain and is_found and (name, *arguments) in _QUERIES:
+            return call.script, (*_FLAGS, name, *arguments)
+        return None
+
     def _take(self, snapshot: _Snapshot, key: Key) -> None:
         """Ask for everything that is likely to be asked for."""
+        snapshot.changes = self._changes
         keys = list(dict.fromkeys((key, *snapshot.seeds, *self._learned)))[:_MAX_KEYS]
         answer = self._send(ScriptCall(_batch(keys), _ATTRIBUTES, f"examining {key[1][0]}"))
         snapshot.taken_s = time.monotonic()
-        snapshot.answers.update(_parse(answer, keys))
+        for found_key, each in _parse(answer, keys).items():
+            if found_key[0] != posix_scripts.RUN or each.status == 0:
+                snapshot.answers[found_key] = each
         for (script, arguments), found in snapshot.answers.items():
             if script == posix_scripts.WHICH and found.status == 0:
                 self.programs[arguments[0]] = os.fsdecode(found.stdout).removesuffix("\n")
@@ -156,11 +201,14 @@ class LookAhead:
 def _keeps_answers(call: ScriptCall) -> bool:
     """Return whether a request changes nothing that is looked at.
 
-    Work folders are not: their names are new for each run.
+    A shell script that runs its name, as that of `flush_volume` does, changes what the program
+    changes.
     """
-    is_program = call.script == posix_scripts.RUN and len(call.arguments) > 4
-    is_harmless = is_program and posixpath.basename(call.arguments[4]) in _HARMLESS
-    return is_harmless or call.script == posix_scripts.FOLDER
+    if call.script != posix_scripts.RUN:
+        return call.script in _KEPT
+    argv = call.arguments[len(_FLAGS) :]
+    program = argv[3] if argv[:2] == ("sh", "-c") and len(argv) > 3 else next(iter(argv), "")
+    return posixpath.basename(program) in _HARMLESS
 
 
 def _seeds(paths: Iterable[str]) -> Iterator[Key]:
@@ -169,6 +217,8 @@ def _seeds(paths: Iterable[str]) -> Iterator[Key]:
         yield posix_scripts.READ, (path,)
     for program in _PROGRAMS:
         yield posix_scripts.WHICH, (program,)
+    for query in _QUERIES:
+        yield posix_scripts.RUN, (*_FLAGS, *query)
     yield posix_scripts.LIST, ("/sys/block",)
     yield posix_scripts.STAT, ("/proc/self", "follow")
     above = dict.fromkeys(
@@ -180,15 +230,16 @@ def _seeds(paths: Iterable[str]) -> Iterator[Key]:
         yield posix_scripts.REAL, (place,)
         yield posix_scripts.STAT, (place, "follow")
         yield posix_scripts.STAT, (place, "")
-    for path in paths:
-        yield posix_scripts.FREE, (path,)
+        yield posix_scripts.FREE, (place,)
 
 
 _SYSFS = (
     'for d in /sys/block/* /sys/block/*/*/partition; do d=${d%/partition}; [ -d "$d" ] || '
     "continue; "
     'r=$(readlink -f -- "$d"); echo "/ $d $r"; for a do x=; if [ -f "$r/$a" ] && [ -r "$r/$a" ]; '
-    'then IFS= read -r x <"$r/$a"; echo "+ $a $x"; else echo "- $a"; fi; done; done; exit 0'
+    'then IFS= read -r x <"$r/$a"; echo "+ $a $x"; else echo "- $a"; fi; done; '
+    'for l in slaves holders; do x=; for e in "$r/$l"/*; do [ -e "$e" ] && x=$x${e##*/}/; done; '
+    'echo "= $l $x"; done; done; exit 0'
 )
 """Print attributes of all block devices, which are one line each: ATTRIBUTE..."""
 
@@ -229,6 +280,10 @@ def _attributes(output: bytes, mark: str) -> dict[Key, ScriptAnswer]:
             folders = [name, value]
             continue
         for folder in folders:
+            if kind == "=":
+                key = posix_scripts.LIST, (posixpath.join(folder, name),)
+                found[key] = ScriptAnswer(0, value.encode("utf-8", "surrogateescape"), "", mark)
+                continue
             key = posix_scripts.READ, (posixpath.join(folder, name),)
             text = f"{value}\n".encode("utf-8", "surrogateescape")
             found[key] = ScriptAnswer(0, text, "", mark)

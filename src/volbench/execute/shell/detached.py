@@ -10,8 +10,8 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Protocol
 
@@ -38,8 +38,15 @@ class CommandRunner(Protocol):
 
     host: str
 
-    def run(self, argv: Sequence[str], *, timeout_s: float = 60.0, sudo: bool) -> Completed:
-        """Run a program to completion."""
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout_s: float = 60.0,
+        sudo: bool,
+        files: Mapping[str, str] | None = None,
+    ) -> Completed:
+        """Run a program to completion, after writing files."""
 
     def read_text(self, path: str) -> str | None:
         """Return the text of a file, or None if unreadable."""
@@ -60,6 +67,7 @@ class LaunchOrder:
         stderr: path of a file for standard error.
         control: path of the control folder, created if missing.
         longest_s: maximum runtime, enforced on the host.
+        files: small files to write before.
     """
 
     argv: Sequence[str]
@@ -67,6 +75,7 @@ class LaunchOrder:
     stderr: str
     control: str
     longest_s: float
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 def launch(runner: CommandRunner, order: LaunchOrder, *, sudo: bool = False) -> None:
@@ -80,6 +89,7 @@ def launch(runner: CommandRunner, order: LaunchOrder, *, sudo: bool = False) -> 
         [*_script("launch"), *paths, str(math.ceil(order.longest_s)), *order.argv],
         timeout_s=LAUNCH_TIMEOUT_S,
         sudo=sudo,
+        files=order.files,
     )
     answer = done.stdout.strip()
     if done.exit_status == 0 and answer in {"started", "already"}:

@@ -31,13 +31,34 @@ RUN = (
 )
 """Run a program: timeout in s, timeout signal, sudo or empty, input or empty, program."""
 
+_WRITE_LOOP = (
+    't=.$1.tmp; c=$2; shift 2; while [ "$c" -gt 0 ]; do c=$((c - 1)); case $1 in */) '
+    f'mkdir -p -- "$1" || exit {REFUSED}; shift 3; continue;; esac; '
+    f'mkdir -p -- "${{1%/*}}" || exit {REFUSED}; '
+    'e=$(printf %s "$2" | dd of="$1$t" bs=65536 conv=fsync 2>&1) || '
+    f'{{ rm -f -- "$1$t"; echo "$e" >&2; exit {REFUSED}; }}; '
+    f'if [ "$(sha256sum <"$1$t")" != "$3  -" ]; then rm -f -- "$1$t"; exit {DAMAGED}; fi; '
+    f'mv -f -- "$1$t" "$1" || {{ rm -f -- "$1$t"; exit {REFUSED}; }}; shift 3; done'
+)
+WRITE_ALL = f"{_WRITE_LOOP}; exit 0"
+"""Write files atomically: random suffix, number of files, then path, text and SHA-256 of each.
+
+Folders end in a slash."""
+
+WRITE_AND_RUN = f"{_WRITE_LOOP}; {RUN}"
+"""Write files and run a program: the arguments of `WRITE_ALL`, then those of `RUN`."""
+
 RUN_ON_FILES = (
-    'd=$(mktemp -d 2>/dev/null) || d=$(mktemp -d ./.volbench.XXXXXX) && d=$(cd "$d" && pwd -P) || '
-    f"exit {REFUSED}; trap 'rm -rf -- \"$d\"' EXIT; trap 'exit {REFUSED}' HUP INT PIPE TERM; "
-    'cd "$d"; c=$1; shift; i=0; while [ "$i" -lt "$c" ]; do printf %s "$1" >"$i" || '
+    'b=$1 c=$2; shift 2; new() { mkdir -p -- "$b" && d=$(mktemp -d "$b/check.XXXXXX"); }; '
+    f'new 2>/dev/null || new || exit {REFUSED}; d=$(cd -- "$d" && pwd -P) || exit {REFUSED}; '
+    'end() { rm -rf -- "$d"; case $b in .volbench | */.volbench) rmdir -- "$o/$b";; esac; }; '
+    f"o=$PWD; case $b in /*) o=;; esac; trap 'end 2>/dev/null' EXIT; "
+    f"trap 'exit {REFUSED}' HUP INT PIPE TERM; "
+    'cd -- "$d"; i=0; while [ "$i" -lt "$c" ]; do printf %s "$1" >"$i" || '
     f"exit {REFUSED}; shift; i=$((i + 1)); done; {RUN}"
 )
-"""Run a program in a temporary folder: number of files, their texts, and the arguments of `RUN`."""
+"""Run a program in a temporary folder: its parent, number of files, their texts, and the arguments
+of `RUN`."""
 
 WHICH = f'{_FIND}find "$1"'
 READ = f'[ -f "$1" ] && [ -r "$1" ] || exit {REFUSED}; cat -- "$1"; exit $?'
@@ -48,7 +69,7 @@ LIST = (
 """Print the names in a directory, each terminated by a slash."""
 
 REAL = (
-    'readlink -m -- "$1" 2>/dev/null && exit 0; p=$1 t=; '
+    'readlink -m -- "$1" 2>/dev/null && exit 0; t=; case $1 in /*) p=$1;; *) p=$PWD/$1;; esac; '
     'while :; do r=$(readlink -f -- "$p" 2>/dev/null); [ "$r" ] && break; '
     't=/${p##*/}$t; p=${p%/*}; [ "$p" ] || { r=; break; }; done; echo "$r$t"'
 )
@@ -73,17 +94,22 @@ PRIVATE = (
 """Create a directory with mode 0700: path, sudo (if only root may write there) or empty."""
 
 FREE = 'stat -f -c "%a %S" -- "$1"; exit $?'
-REMOVE_FOLDER = (
-    'if [ "$2" ] && ! rmdir -- "$1" 2>/dev/null; then sudo -n -- rmdir -- "$1"; exit $?; fi; '
-    'if [ -z "$2" ]; then rmdir -- "$1"; exit $?; fi; exit 0'
-)
-"""Remove an empty directory: path, sudo or empty."""
-
 REMOVE = (
     'if [ "$2" ] && ! rm -f -- "$1" 2>/dev/null; then sudo -n -- rm -f -- "$1"; exit $?; fi; '
     'rm -f -- "$1"; exit $?'
 )
 """Remove a file: path, sudo (for files owned by root) or empty."""
+
+REMOVE_SAME = (
+    "s=$1; shift; while [ $# -gt 0 ]; do "
+    'if [ "$(stat -c %d:%i -- "$1" 2>/dev/null)" = "$2" ]; then '
+    'if [ -d "$1" ] && [ ! -L "$1" ]; then '
+    'rmdir -- "$1" 2>/dev/null || { [ "$s" ] && sudo -n -- rmdir -- "$1" 2>/dev/null; }; '
+    'else e=$(rm -f -- "$1" 2>&1) || { [ "$s" ] && e=$(sudo -n -- rm -f -- "$1" 2>&1); } || '
+    f'{{ echo "$e" >&2; exit {REFUSED}; }}; fi; fi; '
+    'if [ -e "$1" ] || [ -L "$1" ]; then echo kept; else echo gone; fi; shift 2; done; exit 0'
+)
+"""Remove files and empty directories: sudo or empty, then path and device:inode of each."""
 
 REMOVE_TREE = (
     'b=$(cd -- "$1" && pwd -P) || exit 0; case "$2/" in */../*) r=1;; "$b"/?*) r=;; *) r=1;; esac; '
@@ -95,19 +121,18 @@ REMOVE_TREE = (
 
 The base is removed too if it is volbench's own and empty."""
 
-FOLDER = '{ mkdir -p -- "$1" 2>/dev/null || mkdir -p -- "$1"; } && cd -- "$1" && pwd -P'
-"""Create a directory; a parent that is removed meanwhile is created again."""
-
 _FILE = (
     'for f do n=$(wc -c <"$f") && h=$(sha256sum <"$f") || exit 97; '
     'echo "$(printf %s "$f" | base64 -w 0) $((n)) ${h%% *}"; head -c "$((n))" "$f" || exit 97; done'
 )
 FILES = (
-    'cd -- "$1" || exit 97; z=cat; if [ "$2" ] && command -v gzip >/dev/null; then echo gzip; '
+    'cd -- "$1" || exit 97; if [ "$3" ] && k=$(du -sk .) && [ "${k%%[!0-9]*}" -gt "$3" ]; then '
+    'echo large; exit 0; fi; z=cat; if [ "$2" ] && command -v gzip >/dev/null; then echo gzip; '
     'z="gzip -1c"; else echo plain; fi; '
     f"{{ find . -type f -exec sh -c '{_FILE}' sh {{}} + && echo end; }} | $z; exit $?"
 )
-"""Print all files of a folder in one stream: path, gzip or empty; see `incoming_folder`."""
+"""Print all files of a folder in one stream: path, gzip or empty, KiB above which only "large" is
+printed, or empty; see `incoming_folder`."""
 
 EXCLUSIVE = (
     f"{_SUDO}"
@@ -153,15 +178,6 @@ WRITE = (
     'mv -f -- "$t" "$1" || { rm -f -- "$t"; exit 97; }; exit 0'
 )
 """Write standard input to a file atomically: path, random suffix, SHA-256."""
-
-WRITE_ALL = (
-    't=.$1.tmp; shift; while [ $# -gt 0 ]; do case $1 in */) mkdir -p -- "$1" || exit 97; shift 3; '
-    'continue;; esac; mkdir -p -- "${1%/*}" || exit 97; '
-    'printf %s "$2" | dd of="$1$t" bs=65536 conv=fsync || { rm -f -- "$1$t"; exit 97; }; '
-    f'if [ "$(sha256sum <"$1$t")" != "$3  -" ]; then rm -f -- "$1$t"; exit {DAMAGED}; fi; '
-    'mv -f -- "$1$t" "$1" || { rm -f -- "$1$t"; exit 97; }; shift 3; done; exit 0'
-)
-"""Write files atomically: random suffix, then path, text and SHA-256 of each; folders end in /."""
 
 FETCH = (
     '[ -f "$1" ] && [ -r "$1" ] || { [ -e "$1" ] || echo "No such file or directory" >&2; '

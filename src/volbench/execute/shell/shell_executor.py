@@ -10,7 +10,7 @@ import math
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
 from volbench.errors import AuthError, TransportError
@@ -21,7 +21,7 @@ from volbench.execute.shell.channel import Channel
 from volbench.execute.shell.detached import DetachedProcess, LaunchOrder, launch
 from volbench.execute.shell.remote_script import ScriptAnswer, ScriptCall
 from volbench.execute.shell.retry import Patience, retry
-from volbench.execute.shell.shell_files import ShellFiles
+from volbench.execute.shell.shell_files import ShellFiles, write_words
 
 _CHECK_S = 60.0
 _KILL_DELAY_S = 2
@@ -56,6 +56,7 @@ class ShellExecutor(ShellFiles):
         stdin: bytes = b"",
         sudo: bool | None = None,
         repeatable: bool = True,
+        files: Mapping[str, str] | None = None,
     ) -> Completed:
         """Run a program to completion with LC_ALL=C.
 
@@ -68,24 +69,30 @@ class ShellExecutor(ShellFiles):
             stdin: standard input.
             sudo: whether to run it by `sudo -n` if not root; None to follow `needs_sudo`.
             repeatable: whether it is idempotent and may be resent after a broken connection.
+            files: small files to write before, in the same request; see `write_texts`.
 
         Raises:
-            TransportError: the program is missing, or was killed after `timeout_s`.
+            TransferError: a file was corrupted in transit.
+            TransportError: a file cannot be written, or the program is missing, or was killed after
+                `timeout_s`.
             AuthError: sudo requires a password.
         """
         by_sudo = self.needs_sudo(argv) if sudo is None else sudo
         seconds = str(math.ceil(timeout_s) + _KILL_DELAY_S)
         flags = seconds, "KILL", "sudo" if by_sudo else "", "input" if stdin else ""
-        answer = self._call(
-            ScriptCall(
-                posix_scripts.RUN,
-                (*flags, *argv),
-                argv[0],
-                stdin=stdin,
-                timeout_s=timeout_s,
-                repeatable=repeatable,
-            )
+        written = write_words(tuple(files.items())) if files else ()
+        call = ScriptCall(
+            posix_scripts.WRITE_AND_RUN if files else posix_scripts.RUN,
+            (*written, *flags, *argv),
+            argv[0],
+            stdin=stdin,
+            timeout_s=timeout_s,
+            repeatable=repeatable,
         )
+        answer = self._call(call)
+        if files and answer.status == posix_scripts.DAMAGED:
+            self.write_texts(files)
+            answer = self._call(call)
         self._require_started(answer, argv, by_sudo=by_sudo)
         return Completed(tuple(argv), answer.status, answer.text, answer.stderr)
 
@@ -102,18 +109,18 @@ class ShellExecutor(ShellFiles):
         answer = self._call(
             ScriptCall(
                 posix_scripts.RUN_ON_FILES,
-                (str(len(texts)), *texts, *flags, *argv),
+                (self._work_folder, str(len(texts)), *texts, *flags, *argv),
                 argv[0],
                 timeout_s=_CHECK_S,
             )
         )
         if answer.status == posix_scripts.REFUSED:
             raise self._refusal(
-                "temporary files cannot be written on",
+                f"{self._work_folder} cannot be written on",
                 answer,
                 TransportError,
-                path="/tmp",  # noqa: S108 - named in the message only
-                hint="check permissions and free space there",
+                path=self._work_folder,
+                hint="set `workdir` in the inventory to a folder that your user may write to",
             )
         self._require_started(answer, argv, by_sudo=by_sudo)
         return Completed(tuple(argv), answer.status, answer.text, answer.stderr)
@@ -133,6 +140,7 @@ class ShellExecutor(ShellFiles):
         stderr: str,
         longest_s: float = FOREVER_S,
         followed: Sequence[str] = (),
+        files: Mapping[str, str] | None = None,
     ) -> DetachedProcess:
         """Start a program in its own session, with standard error redirected to the file `stderr`.
 
@@ -147,7 +155,8 @@ class ShellExecutor(ShellFiles):
         by_sudo = self.needs_sudo(argv)
         process = DetachedProcess(self, control, sudo=by_sudo, is_new=True, followed=followed)
         process.watch()  # its messages follow the launch without a further round trip
-        launch(self, LaunchOrder(argv, cwd, stderr, control, longest_s), sudo=by_sudo)
+        order = LaunchOrder(argv, cwd, stderr, control, longest_s, files or {})
+        launch(self, order, sudo=by_sudo)
         return process
 
     def find(self, handle: str, *, followed: Sequence[str] = ()) -> DetachedProcess:

@@ -31,6 +31,8 @@ _SILENCE_S = 60.0
 _DAMAGED = Patience(tries=3)
 _WRITE_S = 600.0
 _TEXTS_AT_ONCE = 50
+_SMALL_KIB = "1024"
+"""Folders up to this size are fetched by the kept shell, without a session of their own."""
 _ERRNO = re.compile(r"\[Errno \d+\] ([^:\n]+)")
 _WRITABLE_HINT = "check permissions and free space there"
 _READABLE_HINT = "check that it exists, and its permissions"
@@ -144,20 +146,31 @@ class ShellFiles(ShellHost):
         Raises:
             VolbenchError: the operating system refused.
         """
-        found = self.stat(path, follow=False)
-        if found is None:
-            return True
-        is_folder = found.kind == "directory"
-        if found.identity != identity or (is_folder and self.list_directory(path)):
-            return False
-        script = posix_scripts.REMOVE_FOLDER if is_folder else posix_scripts.REMOVE
-        self._require(
-            ScriptCall(script, (path, self._sudo), f"removing {path}"),
-            f"{path} cannot be removed from",
+        return self.remove_exactly([(path, identity)])[0]
+
+    def remove_exactly(self, files: Sequence[tuple[str, FileIdentity]]) -> list[bool]:
+        """Remove files and empty directories in order, each if its identity matches.
+
+        Raises:
+            VolbenchError: the operating system refused.
+        """
+        found = {path: self.stat(path, follow=False) for path, _ in files}
+        same = [
+            (path, f"{os.makedev(*identity[:2])}:{identity[2]}")
+            for path, identity in files
+            if (seen := found[path]) is not None and seen.identity == identity
+        ]
+        if not same:
+            return [found[path] is None for path, _ in files]
+        words = (word for pair in same for word in pair)
+        answer = self._require(
+            ScriptCall(posix_scripts.REMOVE_SAME, (self._sudo, *words), f"removing {same[0][0]}"),
+            f"{same[0][0]} cannot be removed from",
             hint="remove it manually",
             error=VolbenchError,
         )
-        return True
+        gone = dict(zip((path for path, _ in same), answer.text.split(), strict=False))
+        return [found[path] is None or gone.get(path) == "gone" for path, _ in files]
 
     def make_private_folder(self, path: str) -> bool:
         """Create a directory with mode 0700; return False if the path exists.
@@ -206,14 +219,8 @@ class ShellFiles(ShellHost):
             self._write_some(listed[first : first + _TEXTS_AT_ONCE])
 
     def _write_some(self, files: Sequence[tuple[str, str]]) -> None:
-        words = (
-            word
-            for path, text in files
-            for word in (path, text, hashlib.sha256(text.encode()).hexdigest())
-        )
         path = files[0][0]
-        arguments = (secrets.token_hex(4), *words)
-        call = ScriptCall(posix_scripts.WRITE_ALL, arguments, f"writing {path}")
+        call = ScriptCall(posix_scripts.WRITE_ALL, write_words(files), f"writing {path}")
         retry(lambda: self._put(path, call), may_repeat=_is_damage, patience=_DAMAGED)
 
     def _write(self, path: str, data: bytes) -> None:
@@ -263,19 +270,10 @@ class ShellFiles(ShellHost):
             self._require(call, f"{path} cannot be fetched from", hint=_READABLE_HINT)
             incoming.keep()
 
-    def make_work_folder(self, folder: str, *, name: str) -> str:  # noqa: ARG002 - local paths have no meaning on the host
-        """Create and return a work folder on the host.
-
-        Raises:
-            TransportError: the folder cannot be created.
-        """
-        path = f"{self._work_folder}/{name}"
-        answer = self._require(
-            ScriptCall(posix_scripts.FOLDER, (path,), "creating a directory"),
-            f"{path} cannot be created on",
-            hint="set `workdir` in the inventory to a folder that your user may write to",
-        )
-        return os.fsdecode(answer.stdout).removesuffix("\n")
+    def work_folder(self, folder: str, *, name: str) -> str:  # noqa: ARG002 - local paths have no meaning on the host
+        """Return a work folder on the host, created with its first file."""
+        self._work_base = self._work_base or self.real_path(self._work_folder)
+        return f"{self._work_base}/{name}"
 
     def fetch_work_folder(self, path: str, folder: str) -> None:
         """Fetch all files of a work folder into the controller's, each atomically.
@@ -289,9 +287,15 @@ class ShellFiles(ShellHost):
 
     def _fetch_folder(self, path: str, into: Path) -> None:
         with IncomingFolder(self.host, path, into) as incoming:
+            small = ScriptCall(posix_scripts.FILES, (path, "gzip", _SMALL_KIB), f"fetching {path}")
+            answer = self._call(small)
+            if answer.status == 0 and answer.stdout != b"large\n":
+                incoming(answer.stdout)
+                if incoming.is_whole:
+                    return
             call = ScriptCall(
                 posix_scripts.FILES,
-                (path, "gzip"),
+                (path, "gzip", ""),
                 f"fetching {path}",
                 silence_s=_SILENCE_S,
                 sink=incoming.restart,
@@ -307,19 +311,30 @@ class ShellFiles(ShellHost):
                 )
             incoming.check_whole()
 
-    def remove_work_folder(self, path: str) -> None:
+    def remove_work_folder(self, path: str, *, wait: bool = True) -> None:
         """Remove a work folder recursively, including files owned by root.
 
         Raises:
             VolbenchError: the path is not a work folder, or the operating system refused.
         """
         arguments = self._work_folder, path, self._sudo
-        self._require(
-            ScriptCall(posix_scripts.REMOVE_TREE, arguments, f"removing {path}"),
-            f"{path} cannot be removed from",
-            hint="remove it manually",
-            error=VolbenchError,
-        )
+        call = ScriptCall(posix_scripts.REMOVE_TREE, arguments, f"removing {path}")
+        problem = f"{path} cannot be removed from"
+        if not wait:
+            self._post(call)
+            return
+        self._settle_posted(problem, VolbenchError)
+        self._require(call, problem, hint="remove it manually", error=VolbenchError)
+
+
+def write_words(files: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """Return the arguments of `posix_scripts.WRITE_ALL` for some paths and texts."""
+    words = (
+        word
+        for path, text in files
+        for word in (path, text, hashlib.sha256(text.encode()).hexdigest())
+    )
+    return (secrets.token_hex(4), str(len(files)), *words)
 
 
 def _is_damage(error: TransportError) -> bool:

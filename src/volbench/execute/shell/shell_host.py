@@ -50,10 +50,12 @@ class ShellHost:
         self._channel = channel
         self._sudo = "sudo" if sudo else ""
         self._work_folder = work_folder or _WORK_FOLDER
+        self._work_base = ""
         self._patience = Patience() if patience is None else patience
         self._shell = KeptShell(channel)
-        self._look_ahead = LookAhead(self._send)
+        self._look_ahead = LookAhead(self._send, work_folder=self._work_folder)
         self._responded_s = time.monotonic()
+        self._posted: list[tuple[ScriptCall, Callable[[], ScriptAnswer] | None]] = []
 
     @property
     def identity(self) -> str:
@@ -75,7 +77,12 @@ class ShellHost:
 
     def _call(self, call: ScriptCall) -> ScriptAnswer:
         """Run a script, unless a snapshot has its answer."""
-        return self._look_ahead.answer(call) or self._send(call)
+        if (answer := self._look_ahead.answer(call)) is not None:
+            return answer
+        try:
+            return self._send(call)
+        finally:
+            self._look_ahead.note(call)
 
     def _send(self, call: ScriptCall) -> ScriptAnswer:
         """Run a script; retry transient errors if it is repeatable or was not sent."""
@@ -86,6 +93,24 @@ class ShellHost:
             return call.repeatable and isinstance(error, DeadlineError | TransferError)
 
         return retry(lambda: self._attempt(call), may_repeat=may_repeat, patience=self._patience)
+
+    def _post(self, call: ScriptCall) -> None:
+        """Send a repeatable script whose result `_settle_posted` checks."""
+        try:
+            self._posted.append((call, self._shell.post(call)))
+        except TransportError:
+            self._posted.append((call, None))
+
+    def _settle_posted(self, problem: str, error: type[VolbenchError]) -> None:
+        """Wait for posted scripts, repeat what did not arrive, and raise `error` if one failed."""
+        while self._posted:
+            call, answer_of = self._posted.pop()
+            try:
+                answer = self._send(call) if answer_of is None else answer_of()
+            except TransportError:
+                answer = self._send(call)
+            if answer.status:
+                raise self._refusal(problem, answer, error, path=call.arguments[0])
 
     def _attempt(self, call: ScriptCall) -> ScriptAnswer:
         """Run a script in the kept shell; large transfers have a session of their own."""
