@@ -41,13 +41,16 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
         yield found
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark the tests of the folders that `scripts/test` leaves out, before ``-m`` selects."""
+    folder = item.path.relative_to(Path(__file__).parent).parts[0]
+    if folder in _MARKED_FOLDERS:
+        item.add_marker(folder)
+
+
 @pytest.hookimpl(trylast=True)  # after pytest-randomly has shuffled them
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of the folders that `scripts/test` leaves out, and sort them for workers."""
-    for item in items:
-        folder = item.path.relative_to(Path(__file__).parent).parts[0]
-        if folder in _MARKED_FOLDERS:
-            item.add_marker(folder)
+    """Sort the tests for workers."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         sort_slowest_first(items)
 

@@ -1,4 +1,4 @@
-"""What every executor must do: here, in a script, over a channel, over SSH."""
+"""What every executor must do: here, in a script, over a channel, over SSH, in a pod."""
 
 from __future__ import annotations
 
@@ -12,9 +12,17 @@ import pytest
 
 from tests.execute.loopback import LoopbackChannel
 from tests.fleet.hosts import Fleet, fleet
+from tests.kubernetes.image import NAME
+from tests.kubernetes.local_cluster import LocalCluster
 from tests.waiting import until
+from volbench.engine.pods.pod_hosts import create_objects, wait_for_hosts
+from volbench.engine.pods.removal import remove_campaign
 from volbench.errors import TransportError
 from volbench.execute.fake import FakeExecutor, FakeProcess
+from volbench.execute.kubernetes.cluster import Cluster, open_cluster
+from volbench.execute.kubernetes.cluster_spec import ClusterSpec, VolumeSource
+from volbench.execute.kubernetes.manifests import WORK_MOUNT
+from volbench.execute.kubernetes.pod_executor import PodExecutor
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Completed, Executor
 from volbench.execute.shell.shell_executor import ShellExecutor
@@ -23,7 +31,11 @@ from volbench.execute.ssh.ssh_channel import ssh_executor
 from volbench.model.campaign.host import Host
 
 PATIENCE = 200
-DETACHED = ["loopback", *(pytest.param(n, marks=pytest.mark.root) for n in ("ssh", "ssh-busybox"))]
+DETACHED = [
+    "loopback",
+    *(pytest.param(name, marks=pytest.mark.root) for name in ("ssh", "ssh-busybox")),
+    pytest.param("pod", marks=pytest.mark.kubernetes),
+]
 """Executors whose programs outlive the controller."""
 
 
@@ -98,6 +110,37 @@ def _by_ssh(hosts: Fleet, name: str, folder: Path) -> Iterator[Machine]:
         pool.close()
 
 
+@pytest.fixture(scope="module")
+def pod_host(cluster: LocalCluster) -> Iterator[tuple[Host, Cluster]]:
+    """Hand out a pod with the tools of busybox."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KUBECONFIG", str(cluster.kubeconfig))
+        api = open_cluster()
+    spec = ClusterSpec(
+        campaign="volbench-contract",
+        image=NAME,
+        image_pull_policy="Never",
+        source=VolumeSource.NODE,
+    )
+    create_objects(api, spec)
+    (host,) = wait_for_hosts(api, spec, timeout_s=60, on_reason=lambda *_: None)
+    yield host, api
+    remove_campaign(api, spec.campaign)
+    api.close()
+
+
+def _in_pod(host: Host, cluster: Cluster, name: str) -> Machine:
+    assert host.pod is not None
+    executor = PodExecutor(host.name, host.pod, cluster)
+    root = f"{WORK_MOUNT}/{name}"
+    script = (
+        'mkdir "$1" && cd "$1" && echo one >text && mkdir folder && touch folder/a folder/b && '
+        'ln -s "$1/folder" link && ln -s "$1/missing" dangling'
+    )
+    assert executor.run(["sh", "-c", script, "sh", root]).exit_status == 0
+    return Machine(executor, root)
+
+
 @contextmanager
 def _machine(kind: str, request: pytest.FixtureRequest, folder: Path) -> Iterator[Machine]:
     match kind:
@@ -107,6 +150,9 @@ def _machine(kind: str, request: pytest.FixtureRequest, folder: Path) -> Iterato
             yield _fake()
         case "loopback":
             yield _here(ShellExecutor(LoopbackChannel()), folder.resolve())
+        case "pod":
+            host, cluster = request.getfixturevalue("pod_host")
+            yield _in_pod(host, cluster, folder.name)
         case _:
             hosts = request.getfixturevalue("ssh_host" if kind == "ssh" else "busybox_host")
             with _by_ssh(hosts, folder.name, folder) as machine:

@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -96,6 +97,15 @@ def test_all_runs_what_the_default_leaves_out(root: Path, tmp_path: Path) -> Non
     assert beside.endswith("-m not alone and not kubernetes")
     assert on_cluster.endswith("-m kubernetes")
     assert alone.endswith("-m alone")
+
+
+def test_folders_are_left_out_by_their_marker(root: Path) -> None:
+    """The marker of a folder is there when ``-m`` selects."""
+    argv = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "not browser"]
+    done = subprocess.run(
+        [*argv, "tests/browser/test_page.py"], check=False, cwd=root, capture_output=True
+    )
+    assert done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED, done.stdout
 
 
 @pytest.mark.parametrize("marks", ["alone", "kubernetes", "not alone and not kubernetes"])

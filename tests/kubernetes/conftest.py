@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -85,6 +86,31 @@ def storage_class(name: str, *, waits: bool = False, retains: bool = False) -> M
     }
 
 
+@contextmanager
+def block_volume(api: Cluster, device: str) -> Iterator[None]:
+    """Offer a device of the node as the only volume of the storage class block."""
+    node = {"key": "kubernetes.io/hostname", "operator": "In", "values": ["127.0.0.1"]}
+    api.create(
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {"name": "block"},
+            "spec": {
+                "capacity": {"storage": "32Mi"},
+                "volumeMode": "Block",
+                "accessModes": ["ReadWriteOnce"],
+                "storageClassName": "block",
+                "persistentVolumeReclaimPolicy": "Retain",
+                "local": {"path": device},
+                "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [node]}]}},
+            },
+        }
+    )
+    yield
+    api.delete("PersistentVolume", "block")
+    until(lambda: api.read("PersistentVolume", "block") is None)
+
+
 @pytest.fixture(scope="session")
 def classes(cluster: LocalCluster) -> Iterator[None]:
     """Make the storage classes fast, waiting and retained."""
@@ -94,6 +120,8 @@ def classes(cluster: LocalCluster) -> Iterator[None]:
         api.create(storage_class("fast"))
         api.create(storage_class("waiting", waits=True))
         api.create(storage_class("retained", retains=True))
+        api.create(storage_class("block", waits=True) | {"provisioner": "example.com/none"})
+        api.create(storage_class("stuck") | {"provisioner": "example.com/none"})
         api.close()
         yield
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from tests.command_line import call
-from tests.kubernetes.conftest import SHORT, Desk
+from tests.engine.conftest import attach_loop
+from tests.fleet.hosts import call as call_program
+from tests.kubernetes.conftest import SHORT, Desk, block_volume
+from tests.waiting import until
 from volbench.api import CampaignData, open_campaign
+from volbench.execute.kubernetes.cluster import Cluster
+from volbench.execute.kubernetes.manifests import DATA_DEVICE
 from volbench.model.frames.columns import LABEL_PREFIX
 
 
@@ -29,8 +36,13 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> CampaignData:
 
 def test_the_nine_tests_of_the_article(desk: Desk, local: CampaignData) -> None:
     """One command gives nine runs as on a machine, with samples of the device, and cleans up."""
-    done = desk.run("c", "aks-disk", "--storage-class", "fast", *SHORT)
+    begun = time.monotonic()
+    with mock.patch.object(
+        Cluster, "open_exec", autospec=True, side_effect=Cluster.open_exec
+    ) as ex:
+        done = desk.run("c", "aks-disk", "--storage-class", "fast", *SHORT)
     assert done.returncode == 0, done.stderr
+    assert ex.call_count < time.monotonic() - begun  # the API server is polled by nobody
     campaign = open_campaign(desk.folder / "c")
     summary = campaign.summary()
     assert columns_of(campaign) == columns_of(local)
@@ -69,13 +81,25 @@ def test_replicas_start_together(desk: Desk, job: Path) -> None:
     assert aggregate["start_skew_s"] < 0.5
 
 
-def test_a_block_volume_needs_consent(desk: Desk, job: Path) -> None:
-    """A raw device is refused without consent, as on a machine."""
+def test_a_block_volume_needs_consent(desk: Desk, job: Path, tmp_path: Path) -> None:
+    """A raw device is refused without consent, as on a machine, and written with it."""
+    image = tmp_path / "image"
+    with image.open("wb") as file:
+        file.truncate(32 * 1024**2)
+    device = attach_loop(image)
     block = ("--storage-class", "block", "--volume-mode", "Block", "--size", "32Mi")
-    refused = desk.run("c", str(job), *block)
-    assert refused.returncode == 3, refused.stderr
-    assert "--allow-destroy" in refused.stderr
-    assert desk.left() == []
+    try:
+        with block_volume(desk.api, device):
+            refused = desk.run("c", str(job), *block)
+            assert refused.returncode == 3, refused.stderr
+            assert "--allow-destroy" in refused.stderr
+            assert desk.left() == []
+        with block_volume(desk.api, device):
+            done = desk.run("d", str(job), *block, "--allow-destroy", DATA_DEVICE)
+            assert done.returncode == 0, done.stderr
+    finally:
+        call_program("losetup", "-d", device)
+    assert any(image.read_bytes())
 
 
 def test_the_disk_of_the_node(desk: Desk, job: Path) -> None:
@@ -95,9 +119,16 @@ def test_kept_and_retained_volumes_are_listed(desk: Desk, job: Path) -> None:
     """What outlives the campaign is listed with the command that removes it."""
     done = desk.run("c", str(job), "--storage-class", "retained")
     assert done.returncode == 0, done.stderr
-    (volume,) = [v for v in desk.api.list("PersistentVolume") if v["status"]["phase"] == "Released"]
-    assert f"kubectl patch pv {volume['metadata']['name']}" in done.stderr
-    desk.api.delete("PersistentVolume", volume["metadata"]["name"])
+    volumes = desk.api.list("PersistentVolume")
+    (name,) = [
+        volume["metadata"]["name"]
+        for volume in volumes
+        if volume["spec"]["storageClassName"] == "retained"
+    ]
+    assert f"kubectl patch pv {name} -p '" in done.stderr
+    patch = json.loads(done.stderr.partition("-p '")[2].partition("'")[0])
+    desk.api.patch("PersistentVolume", name, patch)
+    until(lambda: desk.api.read("PersistentVolume", name) is None)
     kept = desk.run("d", str(job), "--storage-class", "fast", "--keep")
     (claim,) = desk.left()
     assert f"delete pvc {claim.partition(' ')[2]}" in kept.stderr

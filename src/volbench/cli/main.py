@@ -25,6 +25,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "attach": ("campaign.attach", "Follow a campaign that runs in the background."),
     "forget": ("campaign.forget", "Give up a host of a campaign that is gone for good."),
     "reap": ("campaign.reap", "End and remove what a campaign left on its machines."),
+    "upload": ("campaign.upload", "Upload a campaign to object storage."),
     "probe": ("make.probe", "Show facts about this machine and its volumes."),
     "profile": ("catalogue.profile", "List, show, check, render and import profiles."),
     "inventory": ("catalogue.inventory", "Show and check inventories of hosts."),

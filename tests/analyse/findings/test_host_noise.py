@@ -88,16 +88,28 @@ def test_where_most_is_disturbed_the_host_is_the_cause() -> None:
     assert Cause.CREDITS not in causes
 
 
-@pytest.mark.parametrize(("waited", "count"), [(0.5, 0), (30.0, 1), (None, 1)])
-def test_a_busy_host_is_no_bottleneck_of_a_run_that_did_not_wait(
-    waited: float | None, count: int
+@pytest.mark.parametrize(
+    ("used", "waited", "is_noted", "is_cause"),
+    [
+        (20.0, 0.5, False, False),
+        (3.0, 30.0, False, False),
+        (65.0, 30.0, True, True),
+        (65.0, None, True, False),
+    ],
+)
+def test_a_busy_host_is_the_bottleneck_only_of_jobs_that_always_want_a_cpu(
+    used: float, waited: float | None, *, is_noted: bool, is_cause: bool
 ) -> None:
-    """The CPUs were 100 % busy with other processes; fio got one whenever it needed one."""
+    """A job that slept most of the time waited for the volume, however busy the CPUs were."""
     run = a_run()
-    view = a_view(run, device=device_samples(run, cpu_busy_percent=99.0, tool_wait_percent=waited))
-    assert len(found(view, rule="cpu-bound")) == count
+    view = a_view(
+        run,
+        summary=[summary_row(run, cpu_usr=used, cpu_sys=0.0)],
+        device=device_samples(run, cpu_busy_percent=99.0, tool_wait_percent=waited),
+    )
+    assert bool(found(view, rule="cpu-bound")) == is_noted
     is_cpu = any(cause.cause is Cause.CPU for cause in Context((view,)).explanations(view))
-    assert is_cpu == bool(count)
+    assert is_cpu == is_cause
 
 
 def test_a_quiet_host_needs_no_word() -> None:

@@ -268,3 +268,30 @@ def test_verbs_that_write_take_folders_only(address: str) -> None:
         done = call(verb, address)
         assert done.returncode == 2
         assert "does not exist" in done.stderr
+
+
+def test_an_uploaded_campaign_is_read(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its tables made current, and its plan last: a part of it is no campaign."""
+    folder = tmp_path / "quick"
+    shutil.copytree(RECORDED, folder)
+    (folder / ".lock").touch()
+    order: list[str] = []
+    upload = ObjectStorage.upload
+
+    def noting(self: ObjectStorage, own: Path, names: list[str]) -> None:
+        order.extend(names)
+        upload(self, own, names)
+
+    monkeypatch.setattr(ObjectStorage, "upload", noting)
+    address = f"s3://{bucket.name}/team/quick"
+    assert call("upload", folder, address).returncode == 0
+    assert order[-1] == "campaign.json"
+    assert sorted(f"team/quick/{name}" for name in order) == sorted(bucket.names())
+    assert ".lock" not in order
+    assert "tables/summary.parquet" in order
+    assert call("show", address).stdout == call("show", folder).stdout
+    again = call("upload", folder, address)
+    assert again.returncode == 2
+    assert "there is a campaign at" in again.stderr

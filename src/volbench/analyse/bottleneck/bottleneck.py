@@ -14,7 +14,7 @@ from volbench.analyse.bottleneck.cause import Cause, Explanation
 from volbench.analyse.bottleneck.data_reduction import reduction
 from volbench.analyse.bottleneck.rate_changes import explain_events
 from volbench.analyse.bottleneck.volume_context import FLASH, LOCAL, Earlier, device_kind
-from volbench.analyse.frames.disturbed import WAIT_PERCENT, waits_for_cpu
+from volbench.analyse.frames.disturbed import FULL_DEMAND_PERCENT, cpu_demand
 from volbench.analyse.frames.observed import host_rows_in_run, results_of
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.run_rates import Rates, rates_of
@@ -218,8 +218,11 @@ def _cpu(case: _Case) -> Explanation | None:
     reasons = []
     if max(usage, default=0.0) >= _FULL_CPU:
         reasons.append(f"fio used {max(usage):.0f} % of a CPU")
-    if busy >= _FULL_CPU and not waits_for_cpu(case.view) < WAIT_PERCENT:
-        reasons.append(f"the CPUs of the host were {busy:.0f} % busy")
+    if busy >= _FULL_CPU and cpu_demand(case.view) >= FULL_DEMAND_PERCENT:
+        reasons.append(
+            f"the CPUs of the host were {busy:.0f} % busy, and a job used one or waited for one"
+            f" {cpu_demand(case.view):.0f} % of the time"
+        )
     return case.explanation(Cause.CPU, case.iops, reasons) if reasons else None
 
 

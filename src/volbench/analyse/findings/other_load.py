@@ -19,7 +19,13 @@ from volbench.analyse.findings.rule import (
     tool_name,
 )
 from volbench.analyse.frames.campaign_context import Context
-from volbench.analyse.frames.disturbed import WAIT_PERCENT, disturbed, waits_for_cpu
+from volbench.analyse.frames.disturbed import (
+    FULL_DEMAND_PERCENT,
+    WAIT_PERCENT,
+    cpu_demand,
+    disturbed,
+    waits_for_cpu,
+)
 from volbench.analyse.frames.observed import (
     device_rows,
     directions,
@@ -198,8 +204,8 @@ def host_noise(view: RunView, _: Context) -> Iterator[Observation]:
         "fio's user and system time for each job: from 95 % of a core on. Where fio was short of"
         " the CPU, that is its jobs waited for one for at least 5 % of the time each (run-queue"
         " delay), or that is not known: steal of at least 5 % of the host's CPU time, mean over the"
-        " run; a host whose CPUs are at least 95 % busy is a note. The thresholds are volbench's"
-        " own."
+        " run; a host whose CPUs are at least 95 % busy is a note, unless the jobs used a CPU or"
+        " waited for one for less than 90 % of the time. The thresholds are volbench's own."
     ),
     why="What was measured is how fast the CPU can submit I/O, not how fast the volume answers.",
     advice=(
@@ -222,7 +228,7 @@ def cpu_bound(view: RunView, _: Context) -> Iterator[Observation]:
             {"steal_percent": steal, "worst_steal_percent": worst},
         )
     busy = float(rows["cpu_busy_percent"].mean())
-    if busy >= _FULL_PERCENT:
+    if busy >= _FULL_PERCENT and not cpu_demand(view) < FULL_DEMAND_PERCENT:
         yield Observation(
             f"The CPUs of the host were {busy:.3g} % busy{waited}.",
             {"cpu_busy_percent": busy},

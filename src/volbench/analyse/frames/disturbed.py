@@ -24,6 +24,8 @@ Flags = npt.NDArray[np.bool_]
 STEAL, CPU, PRESSURE, OTHER = "steal", "waits for a CPU", "CPU pressure", "other I/O on the device"
 
 STEAL_PERCENT = 5.0
+FULL_DEMAND_PERCENT = 90.0
+"""CPU time and run-queue delay of a job, in percent of the time, from which the CPU limits it."""
 WAIT_PERCENT = 5.0
 """Run-queue delay of each job, in percent of the interval."""
 _PRESSURE_PERCENT = 25.0
@@ -98,6 +100,16 @@ def waits_for_cpu(view: RunView) -> float:
     return float(waits.mean()) / _jobs(view.summary) if len(waits) else math.nan
 
 
+def cpu_demand(view: RunView) -> float:
+    """Return the time that a job used a CPU or waited for one, in percent; NaN if unknown.
+
+    Below 100 % the job also waited for the volume: more CPU would have changed its rate by less.
+    """
+    used = [row["cpu_usr"] + row["cpu_sys"] for row in results_of(view)]
+    known = [percent for percent in used if not math.isnan(percent)]
+    return max(known) + waits_for_cpu(view) if known else math.nan
+
+
 def disturbances(series: pd.DataFrame, device: pd.DataFrame, summary: pd.DataFrame) -> Disturbance:
     """Return the intervals of one run that the host disturbed.
 
@@ -156,7 +168,8 @@ def _other_io(
     own = series.groupby("t_s")["bw_bytes_per_s"].sum(min_count=1).to_numpy(dtype=float)
     # Neighbouring intervals count together, for the two clocks are some hundredths apart.
     other = _smooth(spread(ends, widths, moved, edges_s) - own)
-    found: Flags = other > np.maximum(_OTHER_BYTES_PER_S, _OTHER_SHARE * np.nanmedian(own))
+    usual = float(np.nanmedian(own)) if np.isfinite(own).any() else 0.0
+    found: Flags = other > np.maximum(_OTHER_BYTES_PER_S, _OTHER_SHARE * usual)
     return found
 
 

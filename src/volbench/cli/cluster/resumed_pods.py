@@ -31,7 +31,7 @@ def pods_again(hosts: Sequence[Host], root: Path) -> Iterator[Sequence[Host]]:
         yield hosts
         return
     from volbench.cli.cluster.pod_placement import removed_at_end
-    from volbench.engine.pods.revival import found_again
+    from volbench.engine.pods.revival import Revival
     from volbench.execute.kubernetes.leases import shown_as_running
     from volbench.execute.kubernetes.pod_executor import PodConnections
 
@@ -41,18 +41,15 @@ def pods_again(hosts: Sequence[Host], root: Path) -> Iterator[Sequence[Host]]:
             cluster = connections.cluster(pod)
             stack.enter_context(removed_at_end(cluster, campaign, root))
             stack.enter_context(shown_as_running(cluster, campaign))
+        revival = Revival(root, _POD_TIMEOUT_S, _say)
         yield [
-            found_again(
-                connections.cluster(host.pod),
-                host,
-                host.pod,
-                timeout_s=_POD_TIMEOUT_S,
-                on_reason=lambda name, words: click.echo(f"{name}: {words}", err=True),
-            )
-            if host.pod
-            else host
+            revival.host(connections.cluster(host.pod), host, host.pod) if host.pod else host
             for host in hosts
         ]
+
+
+def _say(host: str, words: str) -> None:
+    click.echo(f"{host}: {words}", err=True)
 
 
 @contextmanager

@@ -8,17 +8,15 @@ from volbench.execute.kubernetes.manifests import MANAGED_BY, Manifest
 _API = "rbac.authorization.k8s.io"
 
 _MADE = ("get", "list", "create", "delete")
-_UPDATED = ("get", "list", "create", "update", "patch", "delete")
 _NAMESPACED: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
-    ("", ("configmaps",), ("get", "list", "create", "patch", "delete")),
-    ("", ("persistentvolumeclaims", "pods"), _MADE),
+    ("", ("configmaps", "persistentvolumeclaims", "pods"), _MADE),
     # An exec over a WebSocket is a GET; from Kubernetes 1.35 on it needs create, too.
     ("", ("pods/exec",), ("get", "create")),
     ("", ("pods/log",), ("get",)),
     ("", ("events",), ("list",)),
-    ("apps", ("statefulsets",), _MADE),
-    ("batch", ("jobs",), _MADE),
-    ("coordination.k8s.io", ("leases",), _UPDATED),
+    ("apps", ("statefulsets",), ("list", "create", "delete")),
+    ("batch", ("jobs",), ("get", "create")),
+    ("coordination.k8s.io", ("leases",), (*_MADE, "patch")),
 )
 """API group, resources and verbs within the namespace."""
 

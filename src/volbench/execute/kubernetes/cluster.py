@@ -135,11 +135,6 @@ class Cluster:
             "PATCH", self._path(kind, name), body=body, content="application/merge-patch+json"
         )
 
-    def replace(self, manifest: Manifest) -> Manifest:
-        """Replace an object, unless its resource version has changed (InputError, status 409)."""
-        path = self._path(manifest["kind"], manifest["metadata"]["name"])
-        return self.request("PUT", path, body=manifest)
-
     def delete(self, kind: str, name: str, *, uid: str = "", grace_s: int | None = None) -> bool:
         """Delete an object; what it owns is deleted by the cluster.
 

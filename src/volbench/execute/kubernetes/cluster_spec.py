@@ -170,7 +170,7 @@ class ClusterSpec:
                 hint="the size decides the limits of most cloud volumes: --size 250Gi",
             )
         if self.size:
-            _require_quantity(self.size, what="size")
+            require_quantity(self.size, what="size")
         if self.source is VolumeSource.NODE and self.block:
             raise InputError(
                 "the node's own disk has no raw block volume",
@@ -206,7 +206,7 @@ class ClusterSpec:
         for kind, amounts in (("request", self.requests), ("limit", self.limits)):
             for resource, amount in amounts.items():
                 _require_key(resource, what=kind)
-                _require_quantity(amount, what=f"{kind} of {resource}")
+                require_quantity(amount, what=f"{kind} of {resource}")
         if self.run_as_user is not None:
             _require_range(self.run_as_user, 0, _MAX_ID, what="user id")
         _require_range(self.deadline_s, 1, _MAX_DEADLINE_S, what="deadline in seconds")
@@ -277,7 +277,12 @@ def _require_value(text: str, *, what: str) -> None:
         )
 
 
-def _require_quantity(text: str, *, what: str) -> None:
+def require_quantity(text: str, *, what: str) -> None:
+    """Refuse what is not a quantity, such as the size of a volume.
+
+    Raises:
+        InputError: the text is something else, or zero.
+    """
     if not _QUANTITY.fullmatch(text) or _ZERO.fullmatch(text):
         raise InputError(
             f"{what}: {text!r} is not a quantity above zero",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from websocket import ABNF, WebSocketException
 
-from volbench.errors import ConnectError, TransportError
+from volbench.errors import ConnectError
 from volbench.execute.shell.channel import CommandEnd, Sink, connection_lost
 
 if TYPE_CHECKING:
@@ -107,8 +107,7 @@ class ExecSocket:
         """Return how the command ended.
 
         Raises:
-            ConnectError: the connection ended before the command.
-            TransportError: the container did not start it, or has ended.
+            ConnectError: the connection ended before the command, or that was not started.
         """
         if not self._status:
             raise connection_lost(self._host, "", sent=True)
@@ -131,8 +130,8 @@ def exit_status(host: str, text: bytes) -> int:
     """Return the exit status in a Status object.
 
     Raises:
-        TransportError: the command was not started, or ended without a status.
-        ConnectError: the node does not answer.
+        ConnectError: the command was not started: the node does not answer, or the container is
+            being restarted. Whether the pod has ended is known to the cluster only.
     """
     try:
         found = json.loads(text)
@@ -145,14 +144,13 @@ def exit_status(host: str, text: bytes) -> int:
         message = str(found.get("message", ""))
     except (ValueError, AttributeError, KeyError, TypeError):
         message = text.decode("utf-8", "replace")
-    if "error dialing backend" in message or "connection refused" in message:
-        raise ConnectError(
-            f"the node of {host} does not answer: {message}",
-            hint="check the node: kubectl get nodes",
-            context={"host": host, "sent": False},
-        )
-    raise TransportError(
-        f"a command could not be run on {host}: {message}",
-        hint="check the pod: kubectl describe pod",
-        context={"host": host},
+    raise not_started(host, message)
+
+
+def not_started(host: str, message: str) -> ConnectError:
+    """Return the error of a command that was not started, in the words of the cluster."""
+    return ConnectError(
+        f"a command could not be started on {host}: {message}",
+        hint="check its node and its pod: kubectl get nodes; kubectl describe pod",
+        context={"host": host, "sent": False},
     )

@@ -10,9 +10,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
-from volbench.errors import ConnectError, TransportError, VolbenchError
+from volbench.errors import InputError, TransportError, VolbenchError
 from volbench.execute.kubernetes.cluster import Cluster
-from volbench.execute.kubernetes.exec_socket import CHUNK_BYTES, ExecSocket
+from volbench.execute.kubernetes.exec_socket import CHUNK_BYTES, ExecSocket, not_started
 from volbench.execute.kubernetes.pod_progress import why_ended
 from volbench.execute.shell.channel import CommandEnd, Countdown, OnEnd, Sink, TimeLimit
 from volbench.model.campaign.host import Pod
@@ -109,11 +109,10 @@ class PodChannel:
                 has_input=has_input,
                 timeout_s=min(countdown.left_s, _CONNECT_S),
             )
-        except VolbenchError as error:
-            if isinstance(error, ConnectError):
-                raise
-            reason = why_ended(place.read("Pod", name), self._pod.uid) or error.message
-            raise pod_ended(self.host, name, reason) from error
+        except InputError as error:
+            if reason := why_ended(place.read("Pod", name), self._pod.uid):
+                raise pod_ended(self.host, name, reason) from error
+            raise not_started(self.host, error.message) from error
         return ExecSocket(self.host, socket, sink)
 
 

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pyarrow as pa
@@ -59,6 +59,17 @@ class ObjectStorage:
             found = [file for file in self.filesystem.get_file_info(selector) if file.is_file]
         start = len(self.prefix) + 1
         return {_checked(self.address, file.path[start:]): file.size for file in found}
+
+    def has(self, name: str) -> bool:
+        """Return whether there is an object of that name below the prefix.
+
+        Raises:
+            TransportError: the storage does not answer.
+            AuthError: it denies access.
+        """
+        with _reported(self.address):
+            found = self.filesystem.get_file_info(f"{self.prefix}/{name}")
+        return bool(found.is_file)
 
     def below(self, name: str) -> ObjectStorage:
         """Return the storage of a folder below the prefix; an empty name is the prefix itself."""
@@ -118,10 +129,12 @@ class ObjectStorage:
         """
         for name in names:
             target = f"{self.prefix}/{name}"
-            with _reported(f"{self.address}/{name}"), (folder / name).open("rb") as source:
-                self.filesystem.create_dir(str(PurePosixPath(target).parent))
-                with self.filesystem.open_output_stream(target, compression=None) as sink:
-                    shutil.copyfileobj(source, sink, _CHUNK_BYTES)
+            with (
+                _reported(f"{self.address}/{name}"),
+                (folder / name).open("rb") as source,
+                self.filesystem.open_output_stream(target, compression=None) as sink,
+            ):
+                shutil.copyfileobj(source, sink, _CHUNK_BYTES)
 
 
 def open_storage(address: str) -> ObjectStorage:
@@ -206,8 +219,8 @@ def _reported(address: str, *, listed: bool = False) -> Iterator[None]:
         if any(word in text for word in _DENIED) or isinstance(error, PermissionError):
             raise AuthError(
                 f"access to {address} was denied (403)",
-                hint="check the credentials; reading needs s3:ListBucket and s3:GetObject, or"
-                " their counterparts",
+                hint="check the credentials; reading needs s3:ListBucket and s3:GetObject,"
+                " upload s3:PutObject",
             ) from error
         is_missing = isinstance(error, FileNotFoundError) or any(word in text for word in _MISSING)
         if is_missing and not listed:
@@ -215,6 +228,6 @@ def _reported(address: str, *, listed: bool = False) -> Iterator[None]:
                 f"there is nothing at {address}", hint="check bucket, prefix and region"
             ) from error
         raise TransportError(
-            f"{address} cannot be read: {text[:_MAX_CAUSE]}",
+            f"{address} cannot be reached: {text[:_MAX_CAUSE]}",
             hint="check the address, the network and AWS_ENDPOINT_URL",
         ) from error

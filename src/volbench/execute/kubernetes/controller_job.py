@@ -1,0 +1,288 @@
+"""Manifests of a controller on a cluster: a Job that runs a campaign into a volume of its own.
+
+Fields: Kubernetes API reference, versions 1.35 to 1.37. A pod that was evicted or killed is
+replaced and resumes the campaign; one whose volbench ended with an error is not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from volbench.errors import InputError
+from volbench.execute.kubernetes.cluster import Manifest
+from volbench.execute.kubernetes.cluster_spec import (
+    UNPRIVILEGED_USER,
+    require_name,
+    require_quantity,
+)
+from volbench.execute.kubernetes.manifests import MANAGED_BY
+
+CONTROLLER_LABEL = "volbench.io/controller"
+CONTAINER = "controller"
+RESULTS_MOUNT = "/results"
+CAMPAIGN = "campaign"
+"""Name of the campaign folder in the volume."""
+ARGUMENTS = "arguments.json"
+"""Entry of the controller's object: the arguments of volbench run."""
+
+_SUBMITTED = "/submitted"
+_MAX_SUBMITTED_BYTES = 900_000
+"""An object of the API server holds 1 MiB."""
+_MAX_NAME = 40
+_RESTARTS = 3
+_GRACE_S = 120
+_RUN = f"""\
+stop() {{ [ -z "$pid" ] || kill -TERM "$pid"; }}
+run() {{
+    "$@" & pid=$!
+    while :; do
+        code=0
+        wait "$pid" || code=$?
+        kill -0 "$pid" 2>/dev/null || break
+    done
+    pid=
+}}
+pid= address=$1
+shift
+trap stop TERM
+cd {RESULTS_MOUNT} || exit 7
+if [ -e {CAMPAIGN}/campaign.json ]; then
+    run volbench resume {CAMPAIGN}
+else
+    run volbench run "$@" --k8s --yes --output {CAMPAIGN}
+fi
+ended=$code
+if [ -n "$address" ] && [ -e {CAMPAIGN}/campaign.json ]; then
+    run volbench upload {CAMPAIGN} "$address"
+    [ "$ended" -ne 0 ] || ended=$code
+fi
+exit "$ended"
+"""
+"""Runs or resumes the campaign, passing SIGTERM on, and uploads it. Arguments: address or nothing,
+and those of volbench run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControllerSpec:
+    """A controller on a cluster.
+
+    Attributes:
+        name: of all its objects.
+        namespace: of the objects, and of the campaign.
+        image: with Python and volbench.
+        arguments: of volbench run, beside the profiles.
+        profiles: texts of the profiles, by file name, in their order.
+        service_account: with the rights of ``volbench k8s role``.
+        claim_size: size of the volume for the campaign folder.
+        claim_class: its storage class; empty for the default one.
+        upload: address in object storage to which the campaign is uploaded; empty for none.
+        secret: Secret whose entries become environment variables; empty for none.
+        image_pull_policy: empty for the cluster's choice.
+        image_pull_secrets: names of Secrets.
+        run_as_user: user and group id; 0 for root.
+    """
+
+    name: str
+    namespace: str
+    image: str
+    arguments: tuple[str, ...]
+    profiles: Mapping[str, str]
+    service_account: str = "volbench"
+    claim_size: str = "1Gi"
+    claim_class: str = ""
+    upload: str = ""
+    secret: str = ""
+    image_pull_policy: str = ""
+    image_pull_secrets: tuple[str, ...] = field(default=())
+    run_as_user: int = UNPRIVILEGED_USER
+
+    def __post_init__(self) -> None:
+        """Refuse what the cluster would refuse, or what it cannot store.
+
+        Raises:
+            InputError: a name or a size is invalid, or the profiles are too large.
+        """
+        require_name(self.name, what="name", longest=_MAX_NAME)
+        require_name(self.namespace, what="namespace")
+        require_quantity(self.claim_size, what="--claim-size")
+        size_bytes = sum(len(text.encode()) for text in self.profiles.values())
+        if size_bytes > _MAX_SUBMITTED_BYTES:
+            raise InputError(
+                f"the profiles have {size_bytes} bytes; a cluster stores {_MAX_SUBMITTED_BYTES}",
+                hint="submit them one by one",
+            )
+
+
+def controller_objects(spec: ControllerSpec, *, owner_uid: str = "") -> list[Manifest]:
+    """Return all objects of a controller in the order of their creation, the owner first.
+
+    Args:
+        spec: what is wanted.
+        owner_uid: UID of the created owner, to which the others then refer; empty before.
+    """
+    return [_owner(spec), _claim(spec, owner_uid), _job(spec, owner_uid)]
+
+
+def _owner(spec: ControllerSpec) -> Manifest:
+    """Return the object that holds the profiles; deleting it deletes the others."""
+    arguments = json.dumps([*spec.profiles, *spec.arguments])
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": _metadata(spec.name, spec.namespace, ""),
+        "data": {ARGUMENTS: arguments, **spec.profiles},
+    }
+
+
+def _claim(spec: ControllerSpec, owner_uid: str) -> Manifest:
+    content: Manifest = {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": spec.claim_size}},
+    }
+    if spec.claim_class:
+        content["storageClassName"] = spec.claim_class
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": _metadata(spec.name, spec.namespace, owner_uid),
+        "spec": content,
+    }
+
+
+def _job(spec: ControllerSpec, owner_uid: str) -> Manifest:
+    paths = [f"{_SUBMITTED}/{name}" for name in spec.profiles]
+    command = ["sh", "-c", _RUN, "volbench", spec.upload, *paths, *spec.arguments]
+    pod_spec = _pod_spec(spec, command)
+    container = pod_spec["containers"][0]
+    container["volumeMounts"].append(
+        {"name": "submitted", "mountPath": _SUBMITTED, "readOnly": True}
+    )
+    pod_spec["volumes"].append({"name": "submitted", "configMap": {"name": spec.name}})
+    pod_spec |= {
+        "serviceAccountName": spec.service_account,
+        "terminationGracePeriodSeconds": _GRACE_S,
+    }
+    if spec.secret:
+        container["envFrom"] = [{"secretRef": {"name": spec.secret}}]
+    own_end = {"containerName": CONTAINER, "operator": "In", "values": [*range(1, 126)]}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": _metadata(spec.name, spec.namespace, owner_uid),
+        "spec": {
+            "backoffLimit": _RESTARTS,
+            "podFailurePolicy": {"rules": [{"action": "FailJob", "onExitCodes": own_end}]},
+            "template": {
+                "metadata": {"labels": controller_labels(spec.name)},
+                "spec": pod_spec,
+            },
+        },
+    }
+
+
+def reader_pod(job: Manifest, owner_uid: str) -> Manifest:
+    """Return the pod that reads the volume of a controller that has ended.
+
+    Args:
+        job: the controller's Job.
+        owner_uid: UID of its owner.
+    """
+    name, namespace = str(job["metadata"]["name"]), str(job["metadata"]["namespace"])
+    template = job["spec"]["template"]["spec"]
+    (container,) = template["containers"]
+    wait = "trap 'exit 0' TERM; while :; do sleep 60 & wait $!; done"
+    kept = ("name", "image", "imagePullPolicy", "env", "securityContext")
+    mounts = [own for own in container["volumeMounts"] if own["name"] in {"results", "tmp"}]
+    volumes = [own for own in template["volumes"] if own["name"] in {"results", "tmp"}]
+    same = ("securityContext", "imagePullSecrets")
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {**_metadata(name, namespace, owner_uid), "name": reader_name(name)},
+        "spec": {
+            **{key: template[key] for key in same if key in template},
+            "restartPolicy": "Never",
+            "activeDeadlineSeconds": 3600,
+            "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
+            "terminationGracePeriodSeconds": 5,
+            "containers": [
+                {
+                    **{key: container[key] for key in kept if key in container},
+                    "command": ["sh", "-c", wait],
+                    "volumeMounts": mounts,
+                }
+            ],
+            "volumes": volumes,
+        },
+    }
+
+
+def reader_name(name: str) -> str:
+    """Return the name of the pod that reads the volume of a controller."""
+    return f"{name}-fetch"
+
+
+def controller_labels(name: str) -> dict[str, str]:
+    """Return the labels by which everything of a controller is found."""
+    return {MANAGED_BY: "volbench", CONTROLLER_LABEL: name}
+
+
+def _metadata(name: str, namespace: str, owner_uid: str) -> Manifest:
+    metadata: Manifest = {
+        "name": name,
+        "namespace": namespace,
+        "labels": controller_labels(name),
+    }
+    if owner_uid:
+        owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": owner_uid}
+        metadata["ownerReferences"] = [owner]
+    return metadata
+
+
+def _pod_spec(spec: ControllerSpec, command: list[str]) -> Manifest:
+    folders = {"HOME": RESULTS_MOUNT, "XDG_STATE_HOME": f"{RESULTS_MOUNT}/.state"}
+    container: Manifest = {
+        "name": CONTAINER,
+        "image": spec.image,
+        "command": command,
+        "env": [{"name": name, "value": value} for name, value in folders.items()],
+        "volumeMounts": [
+            {"name": "results", "mountPath": RESULTS_MOUNT},
+            {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - a volume of the pod
+        ],
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+        },
+    }
+    if spec.image_pull_policy:
+        container["imagePullPolicy"] = spec.image_pull_policy
+    content: Manifest = {
+        "restartPolicy": "Never",
+        "enableServiceLinks": False,
+        "securityContext": _security(spec.run_as_user),
+        "containers": [container],
+        "volumes": [
+            {"name": "results", "persistentVolumeClaim": {"claimName": spec.name}},
+            {"name": "tmp", "emptyDir": {}},
+        ],
+    }
+    if spec.image_pull_secrets:
+        content["imagePullSecrets"] = [{"name": name} for name in spec.image_pull_secrets]
+    return content
+
+
+def _security(user: int) -> Manifest:
+    content: Manifest = {
+        "runAsNonRoot": user != 0,
+        "runAsUser": user,
+        "runAsGroup": user,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    if user:
+        content |= {"fsGroup": user, "fsGroupChangePolicy": "OnRootMismatch"}
+    return content

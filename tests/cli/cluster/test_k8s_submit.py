@@ -1,0 +1,45 @@
+"""What cannot be submitted is refused before a cluster is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import call
+
+SUBMIT = ("k8s", "submit", "--controller-image", "registry.example.com/volbench:1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--size", "1Gi"), "no such option"),
+        (("quick", "--size", "1Gi", "-o", "out"), "-o/--output cannot be used"),
+        (("quick", "--on", "/data"), "--on cannot be used"),
+        (("quick", "--detach"), "--detach cannot be used"),
+        (("quick", "--prices", "my.yaml"), "--prices cannot be used"),
+        (("quick", "--size", "1Gi", "aks-disk"), "name the profiles first"),
+        (("quick", "--no-such-option"), "see volbench run --help"),
+        (("no-such-profile",), "no-such-profile"),
+        (("quick", "--set", "http_pass=abcdef"), "contains a password"),
+    ],
+)
+def test_arguments_are_checked(arguments: tuple[str, ...], words: str) -> None:
+    """Otherwise a Job would be made whose volbench fails at once."""
+    done = call(*SUBMIT, *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "abcdef" not in done.stderr
+
+
+def test_a_profile_with_a_password_is_refused(tmp_path: Path) -> None:
+    """Whoever may read ConfigMaps could read it."""
+    profile = tmp_path / "p.yaml"
+    profile.write_text(
+        "name: p\nvolumes: {data: 'nbd://me:abcdef@host/disk'}\njobs:\n  a: {rw: read, size: 1m}\n"
+    )
+    done = call(*SUBMIT, profile, "--size", "1Gi")
+    assert done.returncode == 2
+    assert "the profile p contains a password" in done.stderr
+    assert "abcdef" not in done.stderr

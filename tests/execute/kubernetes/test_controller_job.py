@@ -1,0 +1,127 @@
+"""Manifests of a controller: valid under strict schemas; and what its script does."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.execute.kubernetes.test_manifests import NEWEST, problems
+from tests.waiting import until
+from volbench.errors import InputError
+from volbench.execute.kubernetes.controller_job import (
+    CONTROLLER_LABEL,
+    RESULTS_MOUNT,
+    ControllerSpec,
+    controller_objects,
+    reader_pod,
+)
+
+STUB = """\
+#!/bin/sh
+echo "$@" >>calls
+case $1 in
+run) mkdir -p campaign; echo {} >campaign/campaign.json; [ -z "$WAIT" ] || exec sleep 60 ;;
+esac
+exit "$STATUS"
+"""
+"""Stands for volbench: notes its arguments, and ends as the environment says."""
+
+
+def spec(**more: object) -> ControllerSpec:
+    """Return a specification with most fields set, some of them changed."""
+    usual: dict[str, object] = {
+        "name": "nightly",
+        "namespace": "disktest",
+        "image": "registry.example.com/volbench:1",
+        "arguments": ("--size", "250Gi"),
+        "profiles": {"quick.yaml": "name: quick\n"},
+        "claim_class": "fast",
+        "upload": "s3://bucket/nightly",
+        "secret": "bucket",
+        "image_pull_policy": "Always",
+        "image_pull_secrets": ("registry",),
+    }
+    return ControllerSpec(**{**usual, **more})  # type: ignore[arg-type]  # fields by name
+
+
+@pytest.mark.parametrize("version", NEWEST)
+@pytest.mark.parametrize("user", [0, 65532])
+def test_manifests_are_valid(version: str, user: int) -> None:
+    """Under the strict schemas of the newest versions, also those of the pod that fetches."""
+    *others, job = controller_objects(spec(run_as_user=user), owner_uid="1-2")
+    for manifest in (*others, job, reader_pod(job, "1-2")):
+        assert problems(manifest, version) == []
+        assert manifest["metadata"]["labels"][CONTROLLER_LABEL] == "nightly"
+
+
+def test_the_owner_owns_the_others() -> None:
+    """Deleting it deletes them; it holds the profiles."""
+    owner, *others = controller_objects(spec(), owner_uid="1-2")
+    assert owner["data"]["quick.yaml"] == "name: quick\n"
+    for manifest in others:
+        (reference,) = manifest["metadata"]["ownerReferences"]
+        assert (reference["kind"], reference["uid"]) == ("ConfigMap", "1-2")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("name", "Not a label"),
+        ("name", "x" * 41),
+        ("claim_size", "much"),
+        ("profiles", {"quick.yaml": "#" * 10**6}),
+    ],
+)
+def test_what_a_cluster_cannot_store_is_refused(field: str, value: object) -> None:
+    """Before anything is made."""
+    with pytest.raises(InputError):
+        spec(**{field: value})
+
+
+def start(
+    folder: Path, *, upload: str = "", status: int = 0, wait: bool = False
+) -> subprocess.Popen[bytes]:
+    """Start the script of a controller with a stub of volbench, in a folder for results."""
+    *_, job = controller_objects(spec(upload=upload))
+    shell, option, script, *arguments = job["spec"]["template"]["spec"]["containers"][0]["command"]
+    program = folder / "bin" / "volbench"
+    program.parent.mkdir(exist_ok=True)
+    program.write_text(STUB, encoding="utf-8")
+    program.chmod(0o755)
+    own = {"PATH": f"{program.parent}:{os.environ['PATH']}", "STATUS": str(status)}
+    here = script.replace(RESULTS_MOUNT, str(folder))
+    return subprocess.Popen(
+        [shell, option, here, *arguments], env=own | ({"WAIT": "1"} if wait else {})
+    )
+
+
+def calls(folder: Path) -> list[str]:
+    """Return the arguments of each call of volbench."""
+    path = folder / "calls"
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+
+def test_it_runs_then_resumes(tmp_path: Path) -> None:
+    """The first pod runs the campaign; one that replaces it resumes what it finds."""
+    assert start(tmp_path).wait() == 0
+    assert start(tmp_path).wait() == 0
+    run = "run /submitted/quick.yaml --size 250Gi --k8s --yes --output campaign"
+    assert calls(tmp_path) == [run, "resume campaign"]
+
+
+def test_it_uploads_what_there_is(tmp_path: Path) -> None:
+    """Also after a failed run, whose exit code is that of the controller."""
+    assert start(tmp_path, upload="s3://bucket/nightly", status=9).wait() == 9
+    assert calls(tmp_path)[1:] == ["upload campaign s3://bucket/nightly"]
+
+
+def test_it_passes_a_request_to_stop_on(tmp_path: Path) -> None:
+    """The shell is process 1 of the container, and alone receives the signal."""
+    process = start(tmp_path, wait=True)
+    until((tmp_path / "campaign" / "campaign.json").exists)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait() == 128 + signal.SIGTERM

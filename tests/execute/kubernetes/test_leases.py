@@ -1,0 +1,89 @@
+"""Locks of pods, in a cluster that is a dictionary."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+
+from volbench.errors import InputError
+from volbench.execute.kubernetes.cluster import Cluster, Manifest
+from volbench.execute.kubernetes.leases import LeaseLocks, has_controller
+
+
+class Objects:
+    """Objects of a namespace."""
+
+    def __init__(self, *campaigns: str) -> None:
+        self.kept: dict[tuple[str, str], Manifest] = {("ConfigMap", name): {} for name in campaigns}
+
+    def create(self, manifest: Manifest) -> Manifest:
+        """Keep an object, unless there is one of that name."""
+        key = manifest["kind"], manifest["metadata"]["name"]
+        if key in self.kept:
+            raise InputError("already exists", context={"status": 409})
+        self.kept[key] = manifest
+        manifest["metadata"]["uid"] = str(len(self.kept))
+        return manifest
+
+    def read(self, kind: str, name: str) -> Manifest | None:
+        """Return an object."""
+        return self.kept.get((kind, name))
+
+    def list(self, kind: str, selector: str) -> list[Manifest]:
+        """Return the objects with a label."""
+        label, _, value = selector.partition("=")
+        found = [m for (of, _), m in self.kept.items() if of == kind]
+        return [m for m in found if m["metadata"]["labels"].get(label) == value]
+
+    def delete(self, kind: str, name: str, *, uid: str = "") -> None:
+        """Remove an object."""
+        del uid
+        self.kept.pop((kind, name), None)
+
+
+def locks(objects: Objects, campaign: str, *, node: str = "n1") -> LeaseLocks:
+    """Return the locks of a node, as a campaign sees them."""
+    return LeaseLocks(cast("Cluster", objects), node=node, campaign=campaign)
+
+
+def test_a_device_has_one_campaign() -> None:
+    """Pods of one node see each other's locks; those of another node have other devices."""
+    objects = Objects("a", "b")
+    first, second = locks(objects, "a"), locks(objects, "b")
+    assert first.answer("take", "8:16", "ka") == ""
+    assert first.answer("take", "8:16", "ka") == ""  # another pod of the campaign
+    assert second.answer("take", "8:16", "kb") == "ka"
+    assert second.answer("show", "8:16", "-") == "ka"
+    assert locks(objects, "b", node="n2").answer("take", "8:16", "kb") == ""
+    second.answer("free", "8:16", "kb")
+    assert second.answer("show", "8:16", "-") == "ka"
+    first.answer("free", "8:16", "ka")
+    assert second.answer("take", "8:16", "kb") == ""
+
+
+def test_a_lock_ends_with_its_campaign() -> None:
+    """A lock whose campaign was removed holds nobody."""
+    objects = Objects("a", "b")
+    locks(objects, "a").answer("take", "8:16", "ka")
+    objects.delete("ConfigMap", "a")
+    assert locks(objects, "b").answer("take", "8:16", "kb") == ""
+
+
+def test_campaigns_on_a_filesystem_see_each_other() -> None:
+    """A file system may be shared, and each campaign sees the others."""
+    objects = Objects("a", "b")
+    first, second = locks(objects, "a"), locks(objects, "b")
+    assert first.answer("join", "fs-8:1", "ka") == ""
+    assert second.answer("join", "fs-8:1", "kb") == "ka"
+    first.answer("leave", "fs-8:1", "ka")
+    assert second.answer("join", "fs-8:1", "kb") == ""
+
+
+@pytest.mark.parametrize(
+    ("renewed", "expected"),
+    [("2020-01-01T00:00:00.000000Z", False), ("2999-01-01T00:00:00.000000Z", True), (None, False)],
+)
+def test_a_controller_is_at_work_while_it_renews(renewed: str | None, *, expected: bool) -> None:
+    """A lease that is no longer renewed belongs to nobody."""
+    assert has_controller({"spec": {"renewTime": renewed, "leaseDurationSeconds": 120}}) is expected

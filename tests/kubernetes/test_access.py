@@ -1,0 +1,111 @@
+"""Access rights on a real cluster: the shipped role is enough, and pods have no privileges."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.command_line import call
+from tests.kubernetes.conftest import IMAGE, Desk
+from tests.waiting import until
+from volbench.api import open_campaign
+from volbench.errors import AuthError
+from volbench.execute.kubernetes.access import access_manifests
+from volbench.execute.kubernetes.cluster import open_cluster
+
+RESTRICTED = "restricted-pods"
+UNPRIVILEGED = IMAGE[: IMAGE.index("--run-as-user")]
+
+
+def credentials(desk: Desk, name: str) -> Path:
+    """Return a kubeconfig file with a token of a service account."""
+    path = f"api/v1/namespaces/{desk.api.namespace}/serviceaccounts/{name}/token"
+    kind = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
+    answer = desk.api.request("POST", path, body={**kind, "spec": {"expirationSeconds": 3600}})
+    content = yaml.safe_load(desk.cluster.kubeconfig.read_text(encoding="utf-8"))
+    content["users"][0]["user"] = {"token": answer["status"]["token"]}
+    file = desk.folder / f"{name}.kubeconfig"
+    file.write_text(json.dumps(content), encoding="utf-8")
+    return file
+
+
+def grant(desk: Desk, name: str, *, without: str = "") -> Path:
+    """Make a service account with the shipped role, and return its credentials.
+
+    Args:
+        desk: the administrator's.
+        name: of the account.
+        without: resource of the rule that is left out.
+    """
+    for manifest in access_manifests(namespace=desk.api.namespace, name=name):
+        rules: Any = manifest.get("rules", [])
+        kept = [rule for rule in rules if without not in rule["resources"]]
+        desk.api.create({**manifest, "rules": kept} if rules else manifest)
+    until(lambda: desk.api.read("ServiceAccount", name))
+    return credentials(desk, name)
+
+
+def test_the_shipped_role_is_enough(desk: Desk, job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service account with nothing else runs a campaign, and removes what it made."""
+    own = grant(desk, "volbench")
+    monkeypatch.setenv("KUBECONFIG", str(own))
+    done = desk.run("c", str(job), "--storage-class", "fast")
+    assert done.returncode == 0, done.stderr
+    assert len(open_campaign(desk.folder / "c").summary()) == 1
+    several = desk.run("d", str(job), "--storage-class", "fast", "--replicas", "2")
+    assert several.returncode == 0, several.stderr
+    reaped = call("k8s", "reap", "--namespace", desk.api.namespace)
+    assert reaped.returncode == 0, reaped.stderr
+    api = open_cluster(namespace=desk.api.namespace)
+    for kind in ("Secret", "ServiceAccount", "Role", "Node"):
+        with pytest.raises(AuthError, match="cannot list"):
+            api.list(kind)
+    api.close()
+    elsewhere = open_cluster(namespace="kube-system")
+    with pytest.raises(AuthError, match="cannot list"):
+        elsewhere.list("Pod")
+    elsewhere.close()
+
+
+@pytest.mark.parametrize("resource", ["configmaps", "pods/exec"])
+def test_a_missing_right_is_named(
+    desk: Desk, job: Path, resource: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without one of the rules the campaign is refused in the cluster's words, and cleaned up."""
+    own = grant(desk, f"no-{resource.replace('/', '-')}", without=resource)
+    with monkeypatch.context() as patch:
+        patch.setenv("KUBECONFIG", str(own))
+        done = desk.run("c", str(job), "--storage-class", "fast")
+    assert done.returncode == AuthError.exit_code, done.stderr
+    assert resource in done.stderr
+    assert "cannot" in done.stderr
+
+
+@pytest.fixture
+def restricted(desk: Desk) -> Iterator[str]:
+    """Make a namespace that enforces the restricted Pod Security Standard."""
+    label = {"pod-security.kubernetes.io/enforce": "restricted"}
+    metadata = {"name": RESTRICTED, "labels": label}
+    desk.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+    api = open_cluster(namespace=RESTRICTED)
+    until(lambda: api.read("ServiceAccount", "default"))
+    yield RESTRICTED
+    assert [item["metadata"]["name"] for item in api.list("Pod")] == []
+    api.close()
+    desk.api.delete("Namespace", RESTRICTED)
+
+
+def test_file_tests_pass_the_restricted_standard(desk: Desk, job: Path, restricted: str) -> None:
+    """Pods run without root where the volume allows; a cluster that insists refuses root."""
+    place = ("--k8s", "--namespace", restricted, "--os-disk", *UNPRIVILEGED)
+    done = call("run", job, *place, "-o", "c", cwd=desk.folder)
+    assert done.returncode == 0, done.stderr
+    assert open_campaign(desk.folder / "c").summary()["iops"].min() > 0
+    refused = call("run", job, *place, "--run-as-user", "0", "-o", "d", cwd=desk.folder)
+    assert refused.returncode not in {0, 1}, refused.stderr
+    assert "violates PodSecurity" in refused.stderr

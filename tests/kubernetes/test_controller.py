@@ -1,0 +1,130 @@
+"""A controller in a real cluster: submitted, followed, lost, and its campaign brought back."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.command_line import call
+from tests.kubernetes.conftest import IMAGE, Desk
+from tests.kubernetes.image import NAME
+from tests.kubernetes.local_cluster import ROOT, LocalCluster
+from tests.waiting import until
+from volbench.api import open_campaign
+from volbench.engine.pods import controllers
+from volbench.execute.kubernetes.access import access_manifests
+from volbench.execute.kubernetes.cluster import Cluster, Manifest
+from volbench.execute.kubernetes.controller_job import ControllerSpec, controller_objects
+
+_HOST_FOLDERS = ("/lib", "/lib64", "/usr/lib", sys.base_prefix, str(ROOT / "src"))
+_BOTH_IMAGES = ("--controller-image", NAME, "--image-pull-policy", "Never", "--run-as-user", "0")
+_PATIENCE_S = 180.0
+
+
+@pytest.fixture(autouse=True)
+def _image(cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mount this machine's Python into the controller, whose image has none, and the API server.
+
+    Pods of the test cluster have no network.
+    """
+    venv = sys.prefix
+
+    def with_python(spec: ControllerSpec, *, owner_uid: str = "") -> list[Manifest]:
+        *others, job = controller_objects(spec, owner_uid=owner_uid)
+        pod = job["spec"]["template"]["spec"]
+        (container,) = pod["containers"]
+        folders = [*_HOST_FOLDERS, str(Path(venv).resolve())]
+        for number, path in enumerate(dict.fromkeys(str(Path(own).resolve()) for own in folders)):
+            pod["volumes"].append({"name": f"host-{number}", "hostPath": {"path": path}})
+            container["volumeMounts"].append(
+                {"name": f"host-{number}", "mountPath": path, "readOnly": True}
+            )
+        pod["hostNetwork"] = True
+        container["env"] += [
+            {"name": "KUBERNETES_SERVICE_HOST", "value": "127.0.0.1"},
+            {"name": "KUBERNETES_SERVICE_PORT", "value": str(cluster.port)},
+            {"name": "PYTHONPATH", "value": str(ROOT / "src")},
+            {"name": "PYTHONDONTWRITEBYTECODE", "value": "1"},
+            {"name": "PATH", "value": f"{Path(venv).resolve()}/bin:/usr/bin:/bin"},
+        ]
+        return [*others, job]
+
+    monkeypatch.setattr(controllers, "controller_objects", with_python)
+
+
+@pytest.fixture(name="account", autouse=True)
+def _account(desk: Desk) -> Iterator[None]:
+    """Make the service account with the least rights, and nothing more."""
+    manifests: list[Any] = [*access_manifests(namespace=desk.api.namespace)]
+    for manifest in manifests:
+        desk.api.create(manifest)
+    yield
+    for manifest in manifests:
+        desk.api.delete(manifest["kind"], manifest["metadata"]["name"])
+
+
+def submitted(desk: Desk, profile: Path, *options: str) -> str:
+    """Submit a profile and return the name of its controller."""
+    run = (str(profile), *IMAGE, "--size", "64Mi", "--storage-class", "fast", *options)
+    place = ("--namespace", desk.api.namespace, "--claim-class", "fast")
+    done = call("k8s", "submit", *_BOTH_IMAGES, *place, *run)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def status(desk: Desk, name: str) -> dict[str, str]:
+    """Return the state of a controller as the command line prints it."""
+    done = call("k8s", "status", name, "--namespace", desk.api.namespace, "--json")
+    assert done.returncode == 0, done.stderr
+    (found,) = json.loads(done.stdout)
+    return dict(found)
+
+
+def log_of(api: Cluster, name: str) -> str:
+    """Return the last lines of a controller, for a test that fails."""
+    return "\n".join(controllers.last_lines(api, controllers.find_controller(api, name), most=40))
+
+
+def test_a_campaign_goes_on_without_this_machine(desk: Desk, job: Path) -> None:
+    """Its pod is deleted in the middle of a run, another one takes the run over, and nothing stays.
+
+    What comes back is an ordinary campaign.
+    """
+    name = submitted(desk, job, "--set", "runtime=15s")
+    place = ("--namespace", desk.api.namespace)
+    until(lambda: "started 001" in log_of(desk.api, name), patience_s=_PATIENCE_S)
+    first = status(desk, name)["pod"]
+    early = call("k8s", "fetch", name, *place, cwd=desk.folder)
+    assert early.returncode == 9
+    assert f"{name} is running" in early.stderr
+    desk.api.delete("Pod", first, grace_s=0)
+    until(lambda: status(desk, name)["state"] in {"finished", "failed"}, patience_s=_PATIENCE_S)
+    last = status(desk, name)
+    assert last["state"] == "finished", log_of(desk.api, name)
+    assert last["pod"] != first
+    assert "finished" in call("k8s", "status", *place).stdout
+    fetched = call("k8s", "fetch", name, *place, "--remove", "-o", "back", cwd=desk.folder)
+    assert fetched.returncode == 0, fetched.stderr
+    folder = desk.folder / "back"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert list(open_campaign(folder).summary()["status"]) == ["finished"]
+    assert not list(folder.glob("runs/*/attempts"))  # the run was taken over, not repeated
+    until(lambda: desk.left() == [])
+
+
+def test_a_failed_campaign_is_not_repeated(desk: Desk, tmp_path: Path) -> None:
+    """Volbench ended with an error of its own: that is the state, with its exit code."""
+    profile = tmp_path / "bad.yaml"
+    profile.write_text("name: bad\njobs:\n  a: {rw: read, size: 1g, runtime: 1s}\n")
+    name = submitted(desk, profile, "--node-selector", "no=such", "--pod-timeout", "3s")
+    until(lambda: status(desk, name)["state"] == "failed", patience_s=_PATIENCE_S)
+    found = status(desk, name)
+    assert found["reason"] == "volbench ended with exit code 4"
+    assert "FailedScheduling" in log_of(desk.api, name)
+    controllers.remove_controller(desk.api, name)
+    until(lambda: desk.left() == [])

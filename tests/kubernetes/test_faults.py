@@ -1,0 +1,153 @@
+"""Faults of a real cluster: each is reported in its words, and nothing is left afterwards."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import call
+from tests.kubernetes.conftest import Desk, kill
+from tests.waiting import until
+from volbench.api import open_campaign
+from volbench.execute.kubernetes.cluster import Manifest
+from volbench.model.campaign.planned_run import RunState
+from volbench.store.journal import read_history
+
+LONG = ("--set", "runtime=25s")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words", "status"),
+    [
+        (("--storage-class", "missing"), "the cluster has no storage class missing", 2),
+        (
+            ("--storage-class", "fast", "--node-selector", "tag=none", "--pod-timeout", "3s"),
+            "FailedScheduling: 0/1 nodes are available",
+            4,
+        ),
+        (("--storage-class", "fast", "--image", "nothing:1"), "ErrImageNeverPull", 4),
+        (("--storage-class", "stuck", "--pod-timeout", "3s"), "unbound", 4),
+    ],
+)
+def test_a_pod_that_cannot_start_is_explained(
+    desk: Desk, job: Path, arguments: tuple[str, ...], words: str, status: int
+) -> None:
+    """The reason is the cluster's, and comes with the project's exit code."""
+    done = desk.run("c", str(job), *arguments)
+    assert done.returncode == status, done.stderr
+    assert words in done.stderr
+    assert not (desk.folder / "c").exists()
+
+
+@contextmanager
+def quota(desk: Desk, **hard: str) -> Iterator[None]:
+    """Limit the namespace inside the block."""
+    manifest: Manifest = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "small"},
+        "spec": {"hard": hard},
+    }
+    desk.api.create(manifest)
+    until(lambda: "hard" in (desk.api.read("ResourceQuota", "small") or {}).get("status", {}))
+    yield
+    desk.api.delete("ResourceQuota", "small")
+    until(lambda: desk.api.read("ResourceQuota", "small") is None)
+
+
+def test_a_quota_is_reported(desk: Desk, job: Path) -> None:
+    """What exceeds a quota is refused before anything is made."""
+    with quota(desk, persistentvolumeclaims="0"):
+        done = desk.run("c", str(job), "--storage-class", "fast")
+    assert done.returncode == 2
+    assert "exceeded quota: small" in done.stderr
+    assert "persistentvolumeclaims" in done.stderr
+
+
+def wait_for_run(desk: Desk, state: RunState) -> None:
+    """Wait until the run of a campaign has a state."""
+    journal = desk.folder / "c" / "journal.jsonl"
+    until(lambda: journal.exists() and state in read_history(journal).states.values())
+
+
+def test_a_pod_deleted_mid_run_is_lost(desk: Desk, job: Path) -> None:
+    """The campaign stops with the reason; a resume takes another pod on the same volume."""
+    process = desk.start("c", str(job), "--storage-class", "fast", "--set", "runtime=6s")
+    wait_for_run(desk, RunState.RUNNING)
+    desk.api.delete("Pod", desk.pod()["metadata"]["name"], grace_s=0)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 4, errors
+    assert "it was deleted" in errors or "being deleted" in errors
+    resume_after_loss(desk)
+
+
+def resume_after_loss(desk: Desk) -> None:
+    """Check that a resume says and records what was lost before it repeats it."""
+    done = call("resume", desk.folder / "c")
+    assert "what ran in it is lost" in done.stderr
+    assert done.returncode == 0, done.stderr
+    journal = desk.folder / "c" / "journal.jsonl"
+    assert "its pod has ended: it was deleted" in journal.read_text()
+    (state,) = read_history(journal).states.values()
+    assert state is RunState.FINISHED
+
+
+def test_a_killed_controller_is_resumed(desk: Desk, job: Path) -> None:
+    """The run goes on in the pod; a resume finds it, fetches its results, and cleans up."""
+    process = desk.start("c", str(job), "--storage-class", "fast", "--set", "runtime=8s")
+    wait_for_run(desk, RunState.RUNNING)
+    uid = desk.pod()["metadata"]["uid"]
+    time.sleep(1)  # the start has been announced
+    kill(process)
+    assert desk.pod()["metadata"]["uid"] == uid
+    reaped = call("k8s", "reap", "--namespace", desk.api.namespace)
+    assert "its controller" in reaped.stderr  # its lease is fresh
+    done = call("resume", desk.folder / "c")
+    assert done.returncode == 0, done.stderr
+    assert "found again on fast" in done.stderr
+    assert len(open_campaign(desk.folder / "c").summary()) == 1
+
+
+def test_a_pod_lost_without_its_controller_is_recreated(desk: Desk, job: Path) -> None:
+    """What ran in a deleted pod is reported as lost, also when nobody saw it."""
+    process = desk.start("c", str(job), "--storage-class", "fast", "--set", "runtime=5s")
+    wait_for_run(desk, RunState.RUNNING)
+    kill(process)
+    desk.api.delete("Pod", desk.pod()["metadata"]["name"], grace_s=0)
+    until(lambda: not desk.api.list("Pod"))
+    resume_after_loss(desk)
+
+
+def test_an_abandoned_campaign_is_reaped(desk: Desk, job: Path) -> None:
+    """By name, a campaign is removed also before its lease has expired."""
+    process = desk.start("c", str(job), "--storage-class", "fast", *LONG)
+    wait_for_run(desk, RunState.RUNNING)
+    kill(process)
+    done = call("reap", desk.folder / "c")
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_api_server_restarts_mid_run(desk: Desk, job: Path) -> None:
+    """A connection that comes back in time is no fault of the run."""
+    process = desk.start("c", str(job), "--storage-class", "fast", "--set", "runtime=10s")
+    wait_for_run(desk, RunState.RUNNING)
+    desk.cluster.stop("kube-apiserver")
+    desk.cluster.start("kube-apiserver")
+    _, errors = process.communicate(timeout=90)
+    assert process.returncode == 0, errors
+    (state,) = read_history(desk.folder / "c" / "journal.jsonl").states.values()
+    assert state is RunState.FINISHED
+
+
+def test_the_kubelet_restarts_mid_run(desk: Desk, job: Path) -> None:
+    """Without a kubelet a node answers nothing; fio goes on."""
+    process = desk.start("c", str(job), "--storage-class", "fast", "--set", "runtime=10s")
+    wait_for_run(desk, RunState.RUNNING)
+    desk.cluster.stop("kubelet")
+    desk.cluster.start("kubelet")
+    _, errors = process.communicate(timeout=90)
+    assert process.returncode == 0, errors
