@@ -56,6 +56,9 @@ _ALARMS = frozenset(
 )
 """Findings about the volume; of a steady one each of them is a false alarm."""
 _OFF = 0.10
+_LEVEL_GOAL, _NARROW = 0.03, 0.10
+_FRESH = 100_000
+"""First seed of those that nobody looked at while rules were changed."""
 
 OUTCOMES = ("named", "first of two", "second of two", "unknown", "wrong, hedged", "wrong, sure")
 
@@ -292,7 +295,7 @@ def _said(each: Score) -> str:
 def errors(found: Sequence[Score]) -> str:
     """Return medians and percentiles 95 of errors, and how many are within the goal, by noise."""
     measures = (
-        ("level", "level_error", 0.03, 100, "%"),
+        ("level", "level_error", _LEVEL_GOAL, 100, "%"),
         ("instant", "instant_error_s", 1.0, 1, "s"),
         ("penalty", "penalty_error", 0.05, 100, "points"),
     )
@@ -316,6 +319,21 @@ def errors(found: Sequence[Score]) -> str:
                     ]
                 )
     return table(["error", "scenarios", "median", "95th percentile", "within the goal"], rows)
+
+
+def intervals(found: Sequence[Score]) -> str:
+    """Return how often the interval of a level has the truth, by noise."""
+    rows = []
+    for noise in NOISES:
+        mine = [each for each in found if each.noise == noise and each.level_reach >= 0]
+        held = [each for each in mine if each.level_covers]
+        narrow = [each for each in held if each.level_reach <= _NARROW]
+        either = [each for each in mine if each in narrow or each.level_error <= _LEVEL_GOAL]
+        width = statistics.median(each.level_reach for each in mine)
+        shares = (_percent(len(part), len(mine)) for part in (held, narrow, either))
+        rows.append([f"{noise} %", len(mine), f"{100 * width:.2g} %", *shares])
+    head = ["noise", "scenarios", "median reach", "has the truth", "and reaches at most 10 %"]
+    return table([*head, "or is right within 3 %"], rows)
 
 
 def rivals(found: Sequence[Score]) -> str:
@@ -342,7 +360,7 @@ def rivals(found: Sequence[Score]) -> str:
 
 def report(found: Sequence[Score], *, first: int, seconds: float) -> str:
     """Return all tables as Markdown."""
-    figures = [each for each in found if each.seed % 2]
+    figures = [each for each in found if each.seed % 2 or each.seed >= _FRESH]
     chosen = [each for each in found if not each.seed % 2]
     last = first + len(found) - 1
     made_of = f"{datetime.now(UTC):%Y-%m-%d}, commit {_commit()}, seeds {first} to {last}"
@@ -350,6 +368,7 @@ def report(found: Sequence[Score], *, first: int, seconds: float) -> str:
         f"{made_of}, {len(found)} scenarios in {seconds:.0f} s. Figures are of the odd seeds.",
         "### Goals\n\n" + goals(figures),
         "The same on the even seeds, which thresholds were chosen on:\n\n" + goals(chosen),
+        "### Intervals of levels\n\n" + intervals(figures),
         "### Confusion matrix\n\n" + matrix(figures),
         "### Confidence\n\n" + confidence(figures),
         "### Errors\n\n" + errors(figures),

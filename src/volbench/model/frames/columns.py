@@ -305,10 +305,7 @@ VERDICTS: tuple[Column, ...] = (
     _real("steady_from_s", "s", "Start of the steady stretch at the end; missing without one."),
     _real("steady_iops", "1/s", "Median of the steady stretch, without the transient before."),
     _real(
-        "level_iops",
-        "1/s",
-        "Level at the end: the upper edge under a limit, the middle of the noise elsewhere, the"
-        " mean of stalls and what follows them.",
+        "level_iops", "1/s", "Level at the end: upper edge of a limit, else middle of the noise."
     ),
     _real("level_low_iops", "1/s", "Lower end of its 95 % interval."),
     _real("level_high_iops", "1/s", "Upper end of its 95 % interval."),
