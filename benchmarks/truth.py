@@ -58,7 +58,7 @@ _ALARMS = frozenset(
 _OFF = 0.10
 _LEVEL_GOAL, _NARROW = 0.03, 0.10
 _FRESH = 100_000
-"""First seed of those that nobody looked at while rules were changed."""
+"""First seed of those that played no part in the choice of rules."""
 
 OUTCOMES = ("named", "first of two", "second of two", "unknown", "wrong, hedged", "wrong, sure")
 
