@@ -1,6 +1,7 @@
 """Cost of a report: CPU and memory to make, size, and time until a browser has drawn it.
 
-Eight runs of 20 seconds, and 200 runs of 300 seconds: reads and writes with device samples.
+Eight runs of 20 seconds, and 200 runs of 300 seconds: reads and writes with device samples. With
+``--imported``, imported results with logs of 60 seconds, as in `scale.py`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from measured import Figure, compile_sources, cost_of, print_figures, volbench
 from playwright.sync_api import sync_playwright
+from scale import make_results
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -22,6 +24,10 @@ from tests.browser.watched import chromium
 
 SMALL = Size(jobs=4, repeats=2, seconds=20)
 LARGE = Size(jobs=40, repeats=5, seconds=300)
+IMPORTED = {50: (3.0, 5), 343: (10.0, 8), 1000: (20.0, 12), 3450: (60.0, 25)}
+"""Number of imported runs to the maximum of CPU seconds, and of MB of the page."""
+TARGET_PEAK_MB = 500
+TARGET_OPEN_S = 2
 
 
 def opened_s(page: Path, *, rounds: int) -> list[float]:
@@ -54,20 +60,21 @@ def chart_s(page: Path) -> float:
 
 
 def figures_of(
-    campaign: Path, *, runs: int, target_s: float, browser_rounds: int
+    campaign: Path, *, runs: int, target_s: float, browser_rounds: int, page_mb: float = 10
 ) -> Iterator[Figure]:
     """Yield the cost of a campaign's report, and what a browser takes to show it."""
     judged = cost_of(volbench("show", campaign))
     yield Figure(f"reading and judging {runs} runs (`show`, first call)", judged.cpu_s, "s")
     cost = cost_of(volbench("report", campaign))
-    note = f"wall {cost.wall_s:.1f} s, peak {cost.peak_mb:.0f} MB"
+    note = f"wall {cost.wall_s:.1f} s"
     yield Figure(f"`report` of {runs} runs", cost.cpu_s, "s", target_s, note)
+    yield Figure(f"`report` of {runs} runs, memory", cost.peak_mb, "MB", TARGET_PEAK_MB)
     page = campaign / "report" / "index.html"
-    yield Figure(f"page of {runs} runs", page.stat().st_size / 1e6, "MB", 10)
+    yield Figure(f"page of {runs} runs", page.stat().st_size / 1e6, "MB", page_mb)
     if browser_rounds:
         taken = opened_s(page, rounds=browser_rounds)
         note = f"at most {taken[-1]:.2f} s"
-        yield Figure("opened in Chromium", taken[len(taken) // 2], "s", 3, note)
+        yield Figure("opened in Chromium", taken[len(taken) // 2], "s", TARGET_OPEN_S, note)
         yield Figure("first chart, after scrolling to it", chart_s(page), "s")
 
 
@@ -76,6 +83,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--browser", type=int, default=0, metavar="N", help="open each page N times"
+    )
+    parser.add_argument(
+        "--imported", type=int, nargs="*", default=[], metavar="RUNS", choices=[*IMPORTED]
     )
     given = parser.parse_args()
     compile_sources()
@@ -86,6 +96,19 @@ def main() -> int:
             campaign = make_campaign(Path(place), name=f"made-up-{runs}", size=size).root
             figures += figures_of(
                 campaign, runs=runs, target_s=target_s, browser_rounds=given.browser
+            )
+        for runs in given.imported:
+            results, campaign = Path(place) / f"results{runs}", Path(place) / f"campaign{runs}"
+            make_results(results, runs=runs)
+            labels = ("--labels", "{host}/{repeat}/{job}")
+            cost_of(volbench("import", results, *labels, "--output", campaign))
+            target_s, page_mb = IMPORTED[runs]
+            figures += figures_of(
+                campaign,
+                runs=runs,
+                target_s=target_s,
+                browser_rounds=given.browser,
+                page_mb=page_mb,
             )
     return print_figures(figures)
 

@@ -1,4 +1,4 @@
-"""volbench: benchmark storage volumes with fio, from a YAML profile to frames, charts and a report.
+"""Storage benchmarks with fio, from a YAML profile to frames, charts and a report.
 
 Run a profile, or open what was measured:
 

@@ -57,6 +57,27 @@ def test_a_link_restores_the_view(browser: Browser, report: Path) -> None:
     assert watched.faults == []
 
 
+def test_two_groups_are_compared(browser: Browser, report: Path) -> None:
+    """What the filters showed first is A; each workload that both have stands with its ratio."""
+    watched = Watched(browser, report)
+    page = watched.page
+    page.goto(f"{report.as_uri()}#iodepth=1")
+    page.reload()
+    page.get_by_role("button", name="Set as A").click()
+    page.evaluate("changeView({ iodepth: '8' })")
+    page.get_by_role("button", name="Compare with A").click()
+    panel = page.locator("#run[open]")
+    panel.locator("p", has_text="A: Queue depth 1").wait_for()
+    assert "B: Queue depth 8" in panel.inner_text()
+    assert "They differ in iodepth" in panel.inner_text()
+    names = panel.locator("tbody th").all_inner_texts()
+    assert [name.split(":")[1] for name in names] == [" read (2 and 2)", " write (2 and 2)"]
+    cells = panel.locator("tbody tr").first.locator("td").all_inner_texts()
+    assert cells[2].endswith(" x")
+    watched.close()
+    assert watched.faults == []
+
+
 def test_a_run_is_opened_beside_the_page(watched: Watched) -> None:
     """By its row, by keyboard, and by its bar; it has what is known of it, and Escape closes it."""
     page = watched.page

@@ -106,15 +106,27 @@ def test_labels_come_from_folders(tmp_path: Path) -> None:
     assert set(frame["job"]) == {"FIOJOB"}
 
 
-def test_hosts_without_a_name_are_called_by_their_labels(tmp_path: Path) -> None:
-    """A host that was measured on two volume types is two to every chart."""
+def test_labels_are_no_hosts(tmp_path: Path) -> None:
+    """One machine with two volume types is one host; its results are kept apart by their labels."""
     put(tmp_path / "in" / "gp2" / "r.json", RANDREAD)
     put(tmp_path / "in" / "gp3" / "r.json", RANDREAD)
-    intake, _ = take(tmp_path / "in", into=tmp_path / "c", pattern="{volume_type}", host="vm1")
-    assert [run.run.host for run in intake.runs] == ["vm1-gp2", "vm1-gp3"]
-    intake, _ = take(tmp_path / "in", into=tmp_path / "d", pattern="{volume_type}")
-    assert [run.run.host for run in intake.runs] == ["gp2", "gp3"]
-    assert {run.run.job for run in intake.runs} == {"FIOJOB"}
+    for into, host in (("c", "vm1"), ("d", "")):
+        intake, opened = take(
+            tmp_path / "in", into=tmp_path / into, pattern="{volume_type}", host=host
+        )
+        assert [run.run.host for run in intake.runs] == [host or "unknown"] * 2
+        assert [run.run.job for run in intake.runs] == ["FIOJOB-gp2", "FIOJOB-gp3"]
+        summary = opened.summary()
+        assert summary["label_volume_type"].tolist() == ["gp2", "gp3"]
+        assert summary["import_folder"].tolist() == ["gp2", "gp3"]
+
+
+def test_results_under_different_labels_are_no_repeats(tmp_path: Path) -> None:
+    """Equal settings and different numbers do not make them any."""
+    put(tmp_path / "in" / "gp2" / "run-1.json", RANDREAD)
+    put(tmp_path / "in" / "gp3" / "run-2.json", RANDREAD)
+    found = jobs_of(source=tmp_path / "in", into=tmp_path / "c", pattern="{volume_type}")
+    assert found == [("unknown", "FIOJOB-gp2", 1), ("unknown", "FIOJOB-gp3", 1)]
 
 
 def test_repeats_and_jobs_can_be_reported_by_the_pattern(tmp_path: Path) -> None:
@@ -158,7 +170,7 @@ def test_odd_labels_are_refused(texts: tuple[str, ...]) -> None:
 
 def test_hosts_that_differ_never_share_a_name() -> None:
     """Also where odd letters fall away."""
-    assert assign_host_names([("a b", {}), ("a:b", {}), ("", {}), ("a b", {})]) == [
+    assert assign_host_names(["a b", "a:b", "", "a b"]) == [
         "a-b",
         "a-b-2",
         "unknown",

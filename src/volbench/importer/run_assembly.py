@@ -96,6 +96,7 @@ def assemble_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> A
         unreported_flags=unreported_flags(draft.output),
         read_as=draft.read_as,
         folder=draft.naming.folder,
+        labels=dict(draft.naming.labels),
     )
     naming = draft.naming
     run = Run(

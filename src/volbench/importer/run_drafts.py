@@ -27,7 +27,7 @@ class Draft:
         part: its entries in the result.
         reported: options by section; the key is fio's name and group.
         process: the process that wrote its logs.
-        labels: of its host.
+        labels: of its result.
         naming: candidates for its name.
         step: number of the step that it shares with other clients; 0 for none.
         read_as: version of fio assumed for logs without a result; empty otherwise.
@@ -136,6 +136,13 @@ def _natural(text: str) -> list[tuple[int, str]]:
 
 
 def campaign_hosts(drafts: Sequence[Draft]) -> tuple[Host, ...]:
-    """Return the hosts of a campaign with their labels, in the order of its runs."""
-    found = {draft.naming.host: draft.labels for draft in drafts}
-    return tuple(Host(name=name, labels=dict(labels)) for name, labels in found.items())
+    """Return the hosts of a campaign in the order of its runs, with labels of all their results."""
+    found: dict[str, dict[str, str]] = {}
+    for draft in drafts:
+        labels = found.setdefault(draft.naming.host, dict(draft.labels))
+        found[draft.naming.host] = dict(labels.items() & draft.labels.items())
+    first = {draft.naming.host: draft.labels for draft in reversed(drafts)}
+    return tuple(
+        Host(name=name, labels={key: value for key, value in first[name].items() if key in labels})
+        for name, labels in found.items()
+    )

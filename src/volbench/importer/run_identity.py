@@ -32,7 +32,7 @@ def name_runs(
     Returns:
         The drafts whose path does not match the pattern.
     """
-    pattern_mismatch, wanted, paths = [], [], []
+    pattern_mismatch, hosts, paths = [], [], []
     for draft in drafts:
         source = draft.file.source
         read = pattern.read(source.inside, stem=source.stem) if pattern else {}
@@ -40,13 +40,16 @@ def name_runs(
             pattern_mismatch.append(draft)
         path = (source.root, *source.inside.parts[:-1], source.stem)
         if pattern and read is not None:
-            path = pattern.rest(source.inside, stem=source.stem)
+            kept = (value for name, value in read.items() if name not in RESERVED)
+            path = (*kept, *pattern.rest(source.inside, stem=source.stem))
         read = read or {}
         draft.labels = {**labels, **{k: v for k, v in read.items() if k not in RESERVED}}
-        wanted.append((draft.part.hostname or read.get(HOST, "") or host, draft.labels))
+        hosts.append(draft.part.hostname or read.get(HOST, "") or host)
         paths.append((path, read))
     clients = _clients(drafts)
-    for draft, name, (path, read) in zip(drafts, assign_host_names(wanted), paths, strict=True):
+    names = assign_host_names(hosts)
+    differing = _differing_labels(drafts, names)
+    for draft, name, (path, read) in zip(drafts, names, paths, strict=True):
         short, number = split_repeat(path)
         draft.naming = Naming(
             host=name,
@@ -54,12 +57,30 @@ def name_runs(
             path=short,
             jobname=read.get(JOB) or _jobname(draft),
             among_others=_has_siblings(draft),
-            settings=_settings(draft),
+            settings=(draft.labels, _settings(draft)),
+            labels={own: draft.labels[own] for own in differing[name] if own in draft.labels},
             folder="/".join(split_repeat(path[:-1])[0]),
             repeat=_number(read.get(REPEAT, "")) if REPEAT in read else number,
         )
     assign_job_names([draft.naming for draft in drafts])
     return pattern_mismatch
+
+
+def _differing_labels(
+    drafts: Sequence[Draft], hosts: Sequence[str]
+) -> Mapping[str, tuple[str, ...]]:
+    """Return for each host the labels in which its results differ."""
+    found: dict[str, list[Mapping[str, str]]] = defaultdict(list)
+    for draft, host in zip(drafts, hosts, strict=True):
+        found[host].append(draft.labels)
+    return {
+        host: tuple(
+            name
+            for name in dict.fromkeys(name for labels in own for name in labels)
+            if len({labels.get(name) for labels in own}) > 1
+        )
+        for host, own in found.items()
+    }
 
 
 def _clients(drafts: Sequence[Draft]) -> dict[int, int]:

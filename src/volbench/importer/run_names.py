@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _REPEAT = re.compile(
     r"(?P<rest>.*?)(?:^|[-_. ])(?:run|repeat|rep|iteration|iter|round|trial|pass|loop|attempt)"
@@ -32,13 +32,14 @@ class Naming:
     Attributes:
         host: that it ran on.
         client: number among several on its host; 0 for the only one.
-        path: folders and file below the imported path, without those used as labels.
+        path: folders and file below the imported path, without host, job and repeat.
         jobname: from fio.
         among_others: whether its file contains more runs of the same client.
         settings: equal for results that are repeats of each other.
-        folder: that it is in, without labels and numbers of repeats.
+        labels: those that differ among the results of its host.
+        folder: that it is in, without hosts and numbers of repeats.
         repeat: its number; None if unknown.
-        level: number of path parts in the name.
+        level: how much of labels and path is in the name.
         job: the chosen name.
     """
 
@@ -48,17 +49,25 @@ class Naming:
     jobname: str
     among_others: bool
     settings: object
+    labels: Mapping[str, str] = field(default_factory=dict)
     folder: str = ""
     repeat: int | None = None
     level: int = 0
     job: str = ""
 
     @property
+    def most_levels(self) -> int:
+        """The level at which the name has everything."""
+        return len(self.path) + bool(self.labels)
+
+    @property
     def candidate(self) -> str:
-        """Name with as many parts of the path as `level` says."""
+        """Name with labels, or with as many parts of the path, as `level` says."""
         if not self.level:
             return self.jobname
-        parts = self.path[-self.level :]
+        if self.labels and self.level == 1:
+            return "-".join((self.jobname, *self.labels.values()))
+        parts = self.path[-self.level + bool(self.labels) :]
         return "-".join((*parts, self.jobname) if self.among_others else parts)
 
 
@@ -83,7 +92,7 @@ def assign_job_names(namings: Sequence[Naming]) -> None:
     while clashing := _clashing(namings):
         raised = False
         for naming in namings:
-            if naming.candidate in clashing and naming.level < len(naming.path):
+            if naming.candidate in clashing and naming.level < naming.most_levels:
                 naming.level += 1
                 raised = True
         if not raised:
@@ -136,37 +145,14 @@ def plain(text: str) -> str:
     return _NOT_IN_NAMES.sub("-", text).strip("-.")[:_MAX_LENGTH].strip("-.") or "job"
 
 
-def assign_host_names(wanted: Sequence[tuple[str, Mapping[str, str]]]) -> list[str]:
-    """Return a name for each pair of a host and its labels.
-
-    A host with different labels becomes several hosts, with the differing labels appended to the
-    name. A host without a name is named after its labels.
-    """
-    named: dict[str, list[Mapping[str, str]]] = defaultdict(list)
-    for host, labels in wanted:
-        if labels not in named[host]:
-            named[host].append(labels)
-    chosen = []
-    for host, labels in wanted:
-        every = named[host]
-        values = (labels.get(name) for name in _differing(every))
-        behind = [value for value in values if value]
-        chosen.append(plain("-".join([host, *behind] if host else behind) or "unknown"))
-    return _distinct(wanted, chosen)
-
-
-def _differing(every: Sequence[Mapping[str, str]]) -> list[str]:
-    names = dict.fromkeys(name for labels in every for name in labels)
-    return [name for name in names if len({labels.get(name) for labels in every}) > 1]
-
-
-def _distinct(wanted: Sequence[tuple[str, Mapping[str, str]]], chosen: Sequence[str]) -> list[str]:
-    """Return names with a number appended where two different pairs share one."""
-    owners: dict[str, list[tuple[str, Mapping[str, str]]]] = defaultdict(list)
+def assign_host_names(wanted: Sequence[str]) -> list[str]:
+    """Return a valid name for each host, ``unknown`` for one without; no two hosts share one."""
+    owners: dict[str, list[str]] = defaultdict(list)
     names = []
-    for pair, name in zip(wanted, chosen, strict=True):
-        if pair not in owners[name]:
-            owners[name].append(pair)
-        place = owners[name].index(pair)
+    for host in wanted:
+        name = plain(host or "unknown")
+        if host not in owners[name]:
+            owners[name].append(host)
+        place = owners[name].index(host)
         names.append(f"{name}-{place + 1}" if place else name)
     return names

@@ -12,7 +12,6 @@ from volbench.ingest.run_files import read_run_output
 from volbench.ingest.run_rows import RunRows, read_run
 from volbench.ingest.run_summary import Row
 from volbench.ingest.series_rows import section_logs
-from volbench.model.campaign.host import label_names
 from volbench.model.campaign.planned_run import Campaign, RunState
 from volbench.model.frames.columns import run_identity
 from volbench.store.journal import History
@@ -29,7 +28,7 @@ def read_tables(layout: Layout, campaign: Campaign, history: History) -> dict[st
     Returns:
         Frame name to its rows, in the order of the plan.
     """
-    labels = {"summary": label_names(campaign.hosts)}
+    labels = {"summary": campaign.label_names}
     pending: dict[str, list[Row]] = {field.name: [] for field in fields(RunRows)}
     parts: dict[str, list[pa.Table]] = {name: [] for name in pending}
 

@@ -60,7 +60,7 @@ def planned_columns(campaign: Campaign, outcome: Outcome, section: Section) -> R
         "start_offset_s": run.start_offset_s if run.step else None,
         "client": run.client or None,
         "import_folder": run.imported.folder if run.imported else None,
-        **_labels(campaign, run.host),
+        **_labels(campaign, run),
     }
 
 
@@ -141,8 +141,8 @@ def _effective_options(run: Run, section: Section) -> dict[str, str]:
     return {**defaults, **run.effective(section)}
 
 
-def _labels(campaign: Campaign, name: str) -> Row:
-    labels = next((host.labels for host in campaign.hosts if host.name == name), {})
+def _labels(campaign: Campaign, run: Run) -> Row:
+    labels = campaign.labels_of(run)
     return {f"{LABEL_PREFIX}{label}": value for label, value in labels.items()}
 
 

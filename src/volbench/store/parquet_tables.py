@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -51,7 +51,7 @@ def table_of(frame_name: str, rows: Rows, *, labels: Sequence[str] = ()) -> pa.T
     unknown = set().union(*rows) - {column.name for column in columns}
     if unknown:
         raise ArchiveError(f"{frame_name} has no columns {', '.join(sorted(unknown))}")
-    return pa.Table.from_pylist([dict(row) for row in rows], schema=schema_of(columns))
+    return pa.Table.from_pylist(cast("list[dict[str, object]]", rows), schema=schema_of(columns))
 
 
 def frame_of(table: pa.Table) -> pd.DataFrame:

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.browser.made_up import Size, make_campaign
+from tests.present.report.small_reports import parsed
 from volbench.cli.main import cli
 from volbench.errors import InputError
 
@@ -37,6 +38,28 @@ def test_a_folder_of_campaigns_is_one_page(results: Path, tmp_path: Path) -> Non
     assert 'id="c1-results-table"' in page
     assert 'id="c2-results-table"' in page
     assert "not enough repeats" in page
+
+
+def test_a_site_has_a_page_for_each_campaign(results: Path, tmp_path: Path) -> None:
+    """The index leads to every page, newest first, with its answer; each page is whole."""
+    site = tmp_path / "site"
+    done = report("--site", results, "-o", site)
+    assert done.exit_code == 0, done.output
+    index = parsed((site / "index.html").read_text(encoding="utf-8"))
+    assert index.faults == []
+    links = [a["href"] for a in index.all("a") if not a["href"].startswith("#")]
+    pages = {link.partition("#")[0] for link in links}
+    assert pages == {path.name for path in site.iterdir()} - {"index.html"}
+    assert len(pages) == 2
+    dates = [a["data-value"] for a in index.all("td")[::4]]
+    assert dates == sorted(dates, reverse=True)
+    for page in pages:
+        assert parsed((site / page).read_text(encoding="utf-8")).faults == []
+
+
+def test_a_site_needs_a_folder(results: Path) -> None:
+    """It is many files, so standard output will not do."""
+    assert isinstance(report("--site", results, "-o", "-").exception, InputError)
 
 
 def test_several_need_a_place(results: Path) -> None:

@@ -129,7 +129,8 @@ def _volume_key(run: Run, host: HostFacts | None, volume: VolumeFacts | None) ->
     """Return the identity of a volume: two machines may use the same name for theirs."""
     machine = host.machine if host and host.machine else ""
     own = volume.serial if volume and volume.serial else ""
-    return f"{run.host}|{machine}|{run.volume.target}|{own}"
+    labels = "|".join(run.imported.labels.values()) if run.imported else ""
+    return f"{run.host}|{machine}|{run.volume.target}|{own}" + (labels and f"|{labels}")
 
 
 def _attributes(facts: object | None, names: dict[str, str]) -> dict[str, object]:

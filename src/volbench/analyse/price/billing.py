@@ -58,12 +58,11 @@ def billing_of(
         volumes: facts of its volumes.
         prefix: prefix of run ids in frames of several campaigns.
     """
-    labels = {host.name: host.labels for host in campaign.hosts}
     models = {host.host: host.cpu_model for host in hosts}
     sizes = {volume.target: volume.size_bytes for volume in volumes}
     found = {}
     for run in campaign.runs:
-        own = labels.get(run.host, {})
+        own = campaign.labels_of(run)
         pinned = run.volume.pin.size_bytes if run.volume.pin else None
         found[prefix + run.id] = Billing(
             flavor=own.get(FLAVOR, ""),

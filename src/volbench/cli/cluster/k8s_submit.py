@@ -31,11 +31,8 @@ _FILES = ("--volume-types", "--prices", "--kubeconfig")
     "submit",
     context_settings={"allow_interspersed_args": False},
     epilog=examples(
-        "volbench k8s submit --controller-image registry.example.com/volbench:1 aks-disk "
-        "--image registry.example.com/volbench-fio:1 --storage-class managed-csi-premium "
-        "--size 250Gi",
-        "volbench k8s submit --name nightly --upload s3://bucket/results/nightly "
-        "--secret bucket ... quick --size 10Gi --image ...",
+        "volbench k8s submit --controller-image C quick --size 9Gi --image FIO",
+        "volbench k8s submit --controller-image C --upload s3://bucket/n quick",
     ),
 )
 @click.option(

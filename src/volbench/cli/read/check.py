@@ -11,7 +11,6 @@ import click
 from volbench.cli.options import CAMPAIGNS, flag
 from volbench.cli.output import TableOutput, table_options
 from volbench.errors import FindingsError, InputError, did_you_mean
-from volbench.store.layout import is_address
 
 if TYPE_CHECKING:
     from volbench.present.formatting import Row
@@ -30,17 +29,12 @@ def command(
     Rules are described in docs/reference/findings.md. A result marked invalid does not measure
     what it claims to; a warning means that it may be misleading; a note gives context.
     """
-    from volbench.api import open_campaign
-    from volbench.dataset import open_address
+    from volbench.dataset import open_campaigns
     from volbench.model.campaign.planned_run import RunState
     from volbench.present.tables.findings_table import findings_table, findings_text
 
     wanted = _known_rules(rules)
-    opened = [
-        campaign
-        for place in campaigns
-        for campaign in (open_address(str(place)) if is_address(place) else [open_campaign(place)])
-    ]
+    opened = list(open_campaigns(*campaigns).names.values())
     rows = [
         row
         for campaign in opened

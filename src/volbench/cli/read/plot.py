@@ -222,8 +222,8 @@ def command(
     names = (*FRAMES, *ON_DEMAND) if kind == "all" else KINDS[kind].frame_names
     frames = {name: dataset.frame(name) for name in {"summary", *names}}
     options = Options(dataset.rounds, size_bytes, amount, currency)
-    is_single = len(dataset.names) == 1
-    folder = report_folder(dataset) if is_single and not chart.output else Path()
+    is_campaign = [own.address for own in dataset.names.values()] == [str(campaigns[0])]
+    folder = report_folder(dataset) if is_campaign and not chart.output else Path()
     plots = _plots(kind, frames, chart=chart, options=options)
     if chart.format == "html":
         chart.write_page([*plots], folder=folder, name=", ".join([*dataset.names][:3]))

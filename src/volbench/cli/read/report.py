@@ -11,6 +11,7 @@ import click
 from volbench.cli.options import CAMPAIGNS, output_option
 from volbench.cli.output import binary_output, report_folder
 from volbench.errors import InputError
+from volbench.store.atomic_files import make_output_folder, write_output
 
 if TYPE_CHECKING:
     from volbench.dataset import Dataset
@@ -21,7 +22,13 @@ if TYPE_CHECKING:
 @output_option(
     metavar="FILE",
     help="HTML file; - is standard output. Default: report/index.html in the campaign folder. "
-    "Needed for several campaigns.",
+    "Needed for several campaigns. With --site: a folder.",
+)
+@click.option(
+    "--site",
+    "is_site",
+    is_flag=True,
+    help="Write a page for each campaign, and an index of them, into the folder of --output.",
 )
 @click.option("--title", help="Title of the page.")
 @click.option(
@@ -36,6 +43,8 @@ def command(
     output: str | None,
     title: str | None,
     charts: tuple[str, ...],
+    *,
+    is_site: bool,
 ) -> None:
     """Write the report of the campaigns in DIR: one HTML file that needs no network.
 
@@ -45,6 +54,9 @@ def command(
     from volbench.dataset import open_campaigns
 
     dataset = open_campaigns(*campaigns)
+    if is_site:
+        _write_site(dataset, output, title=title, charts=charts)
+        return
     place = output or _default_place(dataset)
     page = _page(dataset, title=title, charts=charts)
     with binary_output(place, default_name="index.html") as sink:
@@ -64,6 +76,40 @@ def _page(dataset: Dataset, *, title: str | None, charts: Sequence[str]) -> str:
     ]
     shown = title or f"{len(contents)} campaigns side by side"
     return render_reports(contents, title=shown, together=multi_campaign_content(dataset))
+
+
+def _write_site(
+    dataset: Dataset, output: str | None, *, title: str | None, charts: Sequence[str]
+) -> None:
+    """Write a page for each campaign, one at a time, and the index of them.
+
+    Raises:
+        InputError: no folder is named.
+    """
+    from volbench import __version__
+    from volbench.api import open_campaign
+    from volbench.cli.read.report_content import report_content
+    from volbench.present.report.report_page import render_section, single_section
+    from volbench.present.report.site_index import SiteEntry, render_site_index, site_entry
+    from volbench.store.journal import utc_now
+
+    if output in (None, "-"):
+        raise InputError("--site needs a folder", hint="name it with --output, such as -o site")
+    folder = Path(str(output))
+    make_output_folder(folder)
+    entries: list[SiteEntry] = []
+    for name, opened in dataset.names.items():
+        # Opened anew, so that its frames are let go with it.
+        section = single_section(
+            report_content(open_campaign(opened.path), title=name, charts=charts)
+        )
+        entry = site_entry(section, taken=[own.file for own in entries])
+        write_output(folder / entry.file, render_section(section).encode())
+        entries.append(entry)
+    shown = title or f"{len(entries)} campaigns"
+    index = render_site_index(entries, title=shown, version=__version__, utc=utc_now())
+    write_output(folder / "index.html", index.encode())
+    click.echo(f"written: {folder / 'index.html'} and {len(entries)} reports", err=True)
 
 
 def _default_place(dataset: Dataset) -> str:

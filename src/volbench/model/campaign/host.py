@@ -111,11 +111,6 @@ def by_name(hosts: Iterable[Host]) -> dict[str, Host]:
     }
 
 
-def label_names(hosts: Iterable[Host]) -> tuple[str, ...]:
-    """Return the names of all labels of the hosts, in order of first appearance."""
-    return tuple(dict.fromkeys(name for host in hosts for name in host.labels))
-
-
 class Inventory(Frozen):
     """Hosts and their groups.
 

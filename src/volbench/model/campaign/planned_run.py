@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from functools import cached_property
 
 from pydantic import Field
 
@@ -91,7 +92,8 @@ class Imported(Frozen):
         unreported_flags: options that this version of fio omits although they may have been set.
         read_as: fio version whose log format applies to logs without a result; empty where the
             result reports it.
-        folder: of the result below the imported path, without labels and numbers of repeats.
+        folder: of the result below the imported path, without hosts and numbers of repeats.
+        labels: of the result, beside those of its host.
     """
 
     files: tuple[SourceFile, ...]
@@ -104,6 +106,7 @@ class Imported(Frozen):
     unreported_flags: tuple[str, ...] = ()
     read_as: str = ""
     folder: str = ""
+    labels: dict[str, str] = Field(default_factory=dict)
 
 
 class Run(Frozen):
@@ -273,6 +276,22 @@ class Campaign(Frozen):
     def is_imported(self) -> bool:
         """Whether the runs are imported results, which cannot be executed."""
         return any(run.imported for run in self.runs)
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """Names of all labels of hosts and imported results, in order of first appearance."""
+        own = (run.imported.labels for run in self.runs if run.imported)
+        every = (*(host.labels for host in self.hosts), *own)
+        return tuple(dict.fromkeys(name for labels in every for name in labels))
+
+    def labels_of(self, run: Run) -> dict[str, str]:
+        """Return the labels of a run: those of its host, and of the imported result."""
+        host = self._host_labels.get(run.host, {})
+        return {**host, **(run.imported.labels if run.imported else {})}
+
+    @cached_property
+    def _host_labels(self) -> dict[str, dict[str, str]]:
+        return {host.name: host.labels for host in self.hosts}
 
     def ends_with(self, run: Run) -> bool:
         """Return whether a failure of this run ends the campaign; preparation runs always do."""

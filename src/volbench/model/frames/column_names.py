@@ -93,6 +93,10 @@ ALIASES: Mapping[str, str] = MappingProxyType(
 """Alias to column of the summary."""
 
 
+_USUAL = ("host", "bs", "iodepth")
+"""Columns that a hint names where none is near."""
+
+
 def meaning_of(name: str, known: Collection[str]) -> str:
     """Return the known name for a name, label or alias; empty if there is none."""
     wanted = name.strip()
@@ -117,7 +121,8 @@ def find_column(name: str, columns: Collection[str]) -> str:
     known = [column.removeprefix(LABEL_PREFIX) for column in columns]
     known += [alias for alias, column in ALIASES.items() if column in columns]
     near = ", ".join(difflib.get_close_matches(wanted, known, n=3))
-    question = f"did you mean {near}? " if near else ""
+    usual = [alias for alias in _USUAL if meaning_of(alias, columns)]
+    question = f"did you mean {near}? " if near else f"columns are {', '.join(usual)} and others; "
     raise InputError(
         f"there is no column {wanted!r}",
         hint=f"{question}docs/reference/frames.md lists the columns",

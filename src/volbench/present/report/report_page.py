@@ -22,7 +22,10 @@ from volbench.present.report.embedded.run_columns import packed_rows, run_column
 from volbench.present.report.embedded.run_details import run_details
 from volbench.present.report.multi_campaign import MultiCampaignSection, multi_campaign_section
 
-_SCRIPTS = ("view.js", "runs.js", "filters.js", "explorer.js", "run_panel.js", "tables.js")
+_SCRIPTS = (
+    *("view.js", "runs.js", "filters.js", "explorer.js", "run_panel.js", "comparison.js"),
+    "tables.js",
+)
 """After those of charts, in the order in which they use each other."""
 _MOST_ROWS = 60
 """Rows of a table that are in the page as such; it makes the others when they are shown."""
@@ -30,8 +33,17 @@ _MOST_ROWS = 60
 
 def render_report(content: ReportContent) -> str:
     """Return the report of one campaign as one HTML text that needs no network."""
-    section = campaign_section(content, prefix="", level=2, room_chars=ROOM_CHARS)
-    return _page(content.title, [section], None)
+    return render_section(single_section(content))
+
+
+def single_section(content: ReportContent) -> CampaignSection:
+    """Return the section of the only campaign of a page."""
+    return campaign_section(content, prefix="", level=2, room_chars=ROOM_CHARS)
+
+
+def render_section(section: CampaignSection) -> str:
+    """Return the page of the only campaign."""
+    return _page(section.content.title, [section], None)
 
 
 def render_reports(
@@ -55,6 +67,41 @@ def render_reports(
 def _page(
     title: str, sections: Sequence[CampaignSection], together: MultiCampaignSection | None
 ) -> str:
+    figures = [
+        *(figure for section in sections for figure in section.figures),
+        *(figure for section in sections for figure in section.content.lead),
+        *(figure for section in sections for figure in section.content.evidence.values()),
+        *(together.figures if together else ()),
+    ]
+    contents = [(section.id, section.content) for section in sections]
+    runs = run_columns(contents)
+    bokeh = [library()] if runs.numbers or any(figure.plot for figure in figures) else []
+    first = sections[0].content
+    return render_template(
+        "report.html.j2",
+        *bokeh,
+        title=title,
+        version=first.volbench_version,
+        generated=instant(first.generated_utc),
+        library=pack(bokeh[0]) if bokeh else "",
+        campaigns=sections,
+        runs=runs,
+        details=run_details(contents, runs.numbers),
+        most_rows=_MOST_ROWS,
+        packed_rows=partial(packed_rows, runs=runs, first=_MOST_ROWS),
+        together=together,
+        finished=RunState.FINISHED,
+    )
+
+
+def render_template(template: str, *scripts: str, **content: object) -> str:
+    """Return a page with the style and the scripts of reports.
+
+    Args:
+        template: its file name.
+        scripts: those that the page may run beside its own.
+        content: names to values in the template.
+    """
     loader = PackageLoader(__package__, "templates")
     environment = Environment(
         loader=ChoiceLoader([loader, PackageLoader("volbench.present.renderers.interactive", "")]),
@@ -67,29 +114,9 @@ def _page(
     own = (loader.get_source(environment, name)[0] for name in _SCRIPTS)
     script = chart_scripts() + "".join(own)
     style = asset("page.css") + loader.get_source(environment, "report.css")[0]
-    figures = [
-        *(figure for section in sections for figure in section.figures),
-        *(figure for section in sections for figure in section.content.lead),
-        *(figure for section in sections for figure in section.content.evidence.values()),
-        *(together.figures if together else ()),
-    ]
-    contents = [(section.id, section.content) for section in sections]
-    runs = run_columns(contents)
-    bokeh = [library()] if runs.numbers or any(figure.plot for figure in figures) else []
-    first = sections[0].content
-    return environment.get_template("report.html.j2").render(
-        title=title,
-        version=first.volbench_version,
-        generated=instant(first.generated_utc),
+    return environment.get_template(template).render(
         style=Markup(style),  # noqa: S704 - shipped with the package
         script=Markup(script),  # noqa: S704 - shipped with the package
-        script_hashes=[digest(text) for text in (script, *bokeh)],
-        library=pack(bokeh[0]) if bokeh else "",
-        campaigns=sections,
-        runs=runs,
-        details=run_details(contents, runs.numbers),
-        most_rows=_MOST_ROWS,
-        packed_rows=partial(packed_rows, runs=runs, first=_MOST_ROWS),
-        together=together,
-        finished=RunState.FINISHED,
+        script_hashes=[digest(text) for text in (script, *scripts)],
+        **content,
     )

@@ -30,7 +30,7 @@ def campaign_record(
         ``campaign, profiles, created_utc, hosts, runs`` (state to number), ``volume_types,
         volumes`` and ``path``.
     """
-    labels = [host.labels.get(_VOLUME_TYPE) for host in plan.hosts]
+    labels = [plan.labels_of(run).get(_VOLUME_TYPE) for run in plan.runs]
     return {
         "campaign": name,
         "profiles": _each(run.profile for run in plan.runs),

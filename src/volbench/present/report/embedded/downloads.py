@@ -57,11 +57,11 @@ def downloads(
         if len(link) > room_chars:
             link = ""
         room_chars -= len(link)
-        offered.append(Download(name, f"{_file_name(campaign)}-{name}.csv", len(frame), link))
+        offered.append(Download(name, f"{file_name(campaign)}-{name}.csv", len(frame), link))
     return offered
 
 
-def _file_name(name: str) -> str:
+def file_name(name: str) -> str:
     """Return a name that is a harmless file name everywhere."""
     return re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip("._") or "campaign"
 

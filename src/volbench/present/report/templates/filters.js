@@ -55,6 +55,7 @@ function fillFilterBar(bar) {
   bar.append(...runs.dimensions.map(filterMenu));
   if (isAnyAffected) bar.append(made("label", { title: "runs with a warning or an invalid number" }, affected, " only affected"));
   bar.append(count, clear);
+  addComparison(bar);
   bar.hidden = false;
   const every = new Set(runs.column("number")).size;
   viewers.push(() => {
@@ -99,7 +100,7 @@ addEventListener("keydown", (event) => {
       menu.querySelector("summary")?.focus();
       return;
     }
-    if (view.params.has("run")) closePanel();
+    if (view.params.has("run") || view.params.has("compare")) closePanel();
   }
   if (event.ctrlKey || event.metaKey || event.altKey || target.matches("input:not([type=checkbox]), select, textarea")) return;
   if (!KEYS[event.key]) return;

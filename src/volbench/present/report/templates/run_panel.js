@@ -220,11 +220,11 @@ function openButton(number, text) {
 
 /** @param {number[]} numbers of runs; several are listed */
 function openRuns(numbers) {
-  if (numbers.length) changeView({ run: numbers.map(keyOf) }, true);
+  if (numbers.length) changeView({ run: numbers.map(keyOf), compare: "" }, true);
 }
 
 function closePanel() {
-  changeView({ run: "" });
+  changeView({ run: "", compare: "" });
 }
 
 /** @param {number} step to the next or previous run that filters keep */
@@ -239,21 +239,34 @@ function stepRun(step) {
 /** @type {HTMLElement | null} */
 let openedFrom = null;
 
-/** @param {HTMLDialogElement} panel @param {number[]} numbers */
-async function fillPanel(panel, numbers) {
+/** @param {number[]} numbers @returns {Promise<{title: string, subtitle: string, content: Node[]}>} */
+async function contentOf(numbers) {
+  if (!numbers.length) {
+    return { title: "Comparison", subtitle: "", content: comparisonContent(view.params.get("base") ?? "", filterQuery()) };
+  }
+  if (numbers.length > 1) return { title: `${numbers.length} runs`, subtitle: "", content: groupContent(numbers) };
   const row = rowsOfRun(numbers[0])[0];
-  const title = numbers.length > 1 ? `${numbers.length} runs` : runs.value("job", row);
-  const place = ["campaign", "host", "volume"].map((name) => runs.value(name, row)).filter(Boolean).join(" \u00b7 ");
+  const place = ["run", "campaign", "host", "volume"].map((name) => runs.value(name, row)).filter(Boolean).join(" \u00b7 ");
+  const content = [...(await againstBase(keyOf(numbers[0]))), ...(await runContent(numbers[0]))];
+  return { title: runs.value("job", row), subtitle: place, content };
+}
+
+/** @param {HTMLDialogElement} panel @param {number[]} numbers of runs; none for the comparison of groups */
+async function fillPanel(panel, numbers) {
+  const { title, subtitle, content } = await contentOf(numbers);
   const heading = made("h2", { tabIndex: -1, id: "run-heading" }, title);
   const button = (/** @type {string} */ text, /** @type {string} */ label, /** @type {() => void} */ act) => {
     const own = made("button", { type: "button", onclick: act }, text);
     own.setAttribute("aria-label", label);
     return own;
   };
-  const steps = numbers.length > 1 ? [] : [button("\u2190", "Previous run", () => stepRun(-1)), button("\u2192", "Next run", () => stepRun(1))];
+  const side = () => changeView({ base: String(new URLSearchParams({ run: keyOf(numbers[0]) })) });
+  const steps = numbers.length !== 1 ? [] : [
+    button("Set as A", "Set this run as side A of a comparison", side),
+    button("\u2190", "Previous run", () => stepRun(-1)),
+    button("\u2192", "Next run", () => stepRun(1)),
+  ];
   const bar = made("div", { className: "panel-bar" }, heading, ...steps, button("\u00d7", "Close", closePanel));
-  const content = numbers.length > 1 ? groupContent(numbers) : await runContent(numbers[0]);
-  const subtitle = numbers.length > 1 ? "" : `${runs.value("run", row)} \u00b7 ${place}`;
   emptyPanel(panel);
   panel.append(bar, made("p", { className: "soft" }, subtitle), ...content);
   if (!panel.open) {
@@ -279,16 +292,18 @@ function startPanel() {
   let before = "";
   viewers.push(() => {
     const numbers = view.params.getAll("run").map(numberOf).filter((number) => number >= 0);
-    const key = numbers.join(" ");
+    const isComparison = view.params.has("compare") && view.params.has("base") && !numbers.length;
+    const key = `${numbers.join(" ")} ${view.params.get("base")} ${isComparison ? filterKey() : ""}`;
     if (key === before) return;
     before = key;
-    if (numbers.length) {
+    if (numbers.length || isComparison) {
       fillPanel(panel, numbers);
       return;
     }
     panel.close();
     emptyPanel(panel);
     openedFrom?.focus();
+    openedFrom = null;
   });
   KEYS["["] = () => stepRun(-1);
   KEYS["]"] = () => stepRun(1);

@@ -59,17 +59,26 @@ class Runs {
     return values.map(String);
   }
 
+  /**
+   * Return whether parameters of a view let a row through; null if they filter nothing.
+   * @param {URLSearchParams} params
+   * @returns {((row: number) => boolean) | null}
+   */
+  matcher(params) {
+    const chosen = this.dimensions
+      .map(([name]) => /** @type {[string, Set<string>]} */ ([name, new Set(params.getAll(name))]))
+      .filter(([, values]) => values.size);
+    const isAffected = params.has("affected");
+    if (!isAffected && !chosen.length) return null;
+    return (row) => chosen.every(([name, values]) => values.has(String(this.value(name, row))))
+      && (!isAffected || this.value("severity", row) !== "");
+  }
+
   /** Keep the rows that the view's parameters let through. */
   filter() {
-    const chosen = this.dimensions
-      .map(([name]) => /** @type {[string, Set<string>]} */ ([name, new Set(view.params.getAll(name))]))
-      .filter(([, values]) => values.size);
-    const isAffected = view.params.has("affected");
-    this.isFiltered = isAffected || chosen.length > 0;
-    for (let row = 0; row < this.length; row++) {
-      const isKept = chosen.every(([name, values]) => values.has(String(this.value(name, row))));
-      this.kept[row] = Number(isKept && (!isAffected || this.value("severity", row) !== ""));
-    }
+    const lets = this.matcher(view.params);
+    this.isFiltered = lets !== null;
+    for (let row = 0; row < this.length; row++) this.kept[row] = Number(!lets || lets(row));
     this.numbers = new Set();
     this.ways = new Set();
     for (const row of this.rows()) {

@@ -1,0 +1,150 @@
+"use strict";
+// Two runs, or two groups of runs, beside each other: each workload that both have.
+
+/** What must be equal for two results to be of the same workload. */
+const WORKLOAD = ["rw", "direction", "block_bytes", "iodepth", "numjobs", "direct"];
+const COMPARED = /** @type {[string, string, string][]} */ ([
+  ["iops", "IOPS", "count"],
+  ["bw_bytes_per_s", "Bandwidth", "rate"],
+  ["lat_p99_s", "p99", "latency"],
+]);
+
+/**
+ * Return the rows of a side: `run=KEY`, or filters as in the address.
+ * @param {string} query
+ * @returns {number[]}
+ */
+function rowsOfSide(query) {
+  const params = new URLSearchParams(query);
+  const keys = params.getAll("run");
+  if (keys.length) return keys.flatMap((key) => rowsOfRun(numberOf(key)));
+  const lets = runs.matcher(params);
+  return Array.from({ length: runs.length }, (_, row) => row).filter((row) => !lets || lets(row));
+}
+
+/** @param {string} query @returns {string} what people call a side */
+function nameOfSide(query) {
+  const params = new URLSearchParams(query);
+  const keys = params.getAll("run");
+  if (keys.length) return keys.map((key) => runs.value("run", rowsOfRun(numberOf(key))[0])).join(", ");
+  const named = runs.dimensions.map(([name, title, format]) => {
+    const values = params.getAll(name).map((value) => dimensionText(format, value));
+    return values.length ? `${title} ${values.join(" or ")}` : "";
+  });
+  return [...named.filter(Boolean), ...(params.has("affected") ? ["only affected"] : [])].join(", ") || "all runs";
+}
+
+/** @returns {string} the filters of the view, as a side */
+function filterQuery() {
+  const own = new URLSearchParams();
+  for (const name of ["affected", ...runs.dimensions.map(([dimension]) => dimension)]) {
+    for (const value of view.params.getAll(name)) own.append(name, value);
+  }
+  return String(own) || "all=1";
+}
+
+/** @param {number} row */
+function workloadName(row) {
+  const parts = [`${runs.value("rw", row)} ${textOf("block_bytes", row)}`, `queue depth ${textOf("iodepth", row)}`];
+  if (runs.value("numjobs", row) > 1) parts.push(`numjobs ${textOf("numjobs", row)}`);
+  if (runs.value("direct", row) === 0) parts.push("buffered");
+  return `${parts.join(", ")}: ${runs.value("direction", row)}`;
+}
+
+/** @param {number[]} rows @param {string} name @returns {number} median of the known values */
+function medianOf(rows, name) {
+  const known = rows.map((row) => runs.value(name, row)).filter(Number.isFinite);
+  return known.length ? median(known) : NaN;
+}
+
+/** @param {number} first @param {number} second @returns {string} */
+const ratioText = (first, second) => (first > 0 && Number.isFinite(second) ? `${(second / first).toFixed(2)} x` : "n/a");
+
+/**
+ * Return the options that each side has one value of, but not the same.
+ * @param {number[]} first
+ * @param {number[]} second
+ */
+function differences(first, second) {
+  return WORKLOAD.filter((name) => {
+    const [a, b] = [first, second].map((rows) => new Set(rows.map((row) => String(runs.value(name, row)))));
+    return a.size === 1 && b.size === 1 && [...a][0] !== [...b][0];
+  });
+}
+
+/**
+ * Return the comparison of two sides: the geometric mean of the ratios, and a row for each workload.
+ * @param {string} base
+ * @param {string} other
+ */
+function comparisonContent(base, other) {
+  const sides = [base, other].map((query) => rowsOfSide(query).filter((row) => runs.value("direction", row) !== "sync"));
+  const differing = differences(sides[0], sides[1]);
+  const [first, second] = sides.map((rows) => groupedBy(rows, WORKLOAD.filter((name) => !differing.includes(name))));
+  const shared = [...first.keys()].filter((key) => second.has(key));
+  const pairs = shared.map((key) => [first.get(key) ?? [], second.get(key) ?? []]);
+  const lines = pairs.map(([a, b]) => [
+    `${workloadName(a[0])} (${a.length} and ${b.length})`,
+    ...COMPARED.flatMap(([name, , format]) => {
+      const [x, y] = [medianOf(a, name), medianOf(b, name)];
+      const text = (/** @type {number} */ value) => (Number.isFinite(value) ? FORMATS[format](value) : "n/a");
+      return [text(x), text(y), ratioText(x, y)];
+    }),
+  ]);
+  const ratios = pairs.map(([a, b]) => medianOf(b, "iops") / medianOf(a, "iops")).filter((ratio) => ratio > 0 && Number.isFinite(ratio));
+  const mean = Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length);
+  const heads = COMPARED.flatMap(([, title]) => [`${title} A`, "B", "B / A"]);
+  const rest = first.size + second.size - 2 * shared.length;
+  return [
+    made("p", {}, made("strong", {}, "A: "), nameOfSide(base), made("br"), made("strong", {}, "B: "), nameOfSide(other)),
+    ...(differing.length ? [made("p", {}, `They differ in ${differing.map(columnTitle).join(", ")}, by which results are not matched.`)] : []),
+    made("p", { className: "verdict" }, ratios.length ? `B has ${mean.toFixed(2)} times the IOPS of A (geometric mean of ${ratios.length} workload${ratios.length > 1 ? "s" : ""}).` : "No workload is in both."),
+    ...(lines.length ? [plainTable("Medians of each workload that both have; in brackets the results of A and B", ["Workload", ...heads], lines)] : []),
+    made("p", { className: "soft" }, `${rest ? `${rest} workloads are in only one of them. ` : ""}These are ratios of medians without an interval: volbench compare judges whether a difference is significant.`),
+  ];
+}
+
+/**
+ * Return charts with the series of two runs over each other.
+ * @param {number} first
+ * @param {number} second
+ */
+async function overlaidCharts(first, second) {
+  const sides = await Promise.all([first, second].map(detailsOf));
+  const sources = (/** @type {string} */ part) => sides.flatMap((side, n) => side[part].map((/** @type {any} */ source) => ({
+    source,
+    label: `${"AB"[n]}, ${source.direction}`,
+    role: `palette-${n}:${source.direction}`,
+    dash: source.direction === "write" ? "dashed" : "solid",
+  })));
+  const [series, percentiles] = [sources("series"), sources("percentiles")];
+  return [
+    ...(series.length ? [panelChart("A and B over time", timePlot(series, OVER_TIME))] : []),
+    ...(percentiles.length ? [panelChart("Latency percentiles of A and B", percentilePlot(percentiles))] : []),
+  ];
+}
+
+/** @returns {string} the run that is A, if A is one */
+const baseRun = () => new URLSearchParams(view.params.get("base") ?? "").get("run") ?? "";
+
+/** @param {string} key of the run that is open */
+async function againstBase(key) {
+  const base = view.params.get("base");
+  if (!base || baseRun() === key) return [];
+  const charts = baseRun() ? await overlaidCharts(numberOf(baseRun()), numberOf(key)) : [];
+  return [made("h3", {}, "Compared with A"), ...comparisonContent(base, String(new URLSearchParams({ run: key }))), ...charts];
+}
+
+/** @param {HTMLElement} bar of the filters */
+function addComparison(bar) {
+  const keep = made("button", { type: "button", title: "keep what the filters show as side A of a comparison" }, "Set as A");
+  keep.addEventListener("click", () => changeView({ base: filterQuery(), compare: "" }));
+  const show = made("button", { type: "button" }, "Compare with A");
+  show.addEventListener("click", () => changeView({ compare: "1", run: "" }, true));
+  bar.append(keep, show);
+  viewers.push(() => {
+    const base = view.params.get("base");
+    show.hidden = !base;
+    show.title = base ? `A is ${nameOfSide(base)}` : "";
+  });
+}

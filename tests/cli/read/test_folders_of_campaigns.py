@@ -1,0 +1,52 @@
+"""Every reading verb takes a folder of campaigns, and writes into none of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.nightly_campaigns import WORKLOADS, make_nights
+from volbench.cli.main import cli
+from volbench.errors import InputError
+
+
+@pytest.fixture(scope="module", name="nights")
+def _nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with two campaigns."""
+    return make_nights(tmp_path_factory.mktemp("nights"), 2, workloads=WORKLOADS[:2])
+
+
+def invoke(*arguments: object) -> Result:
+    """Call volbench in this process."""
+    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
+
+
+@pytest.mark.parametrize("verb", ["show", "check", "export"])
+def test_a_folder_of_campaigns_is_read(nights: Path, verb: str) -> None:
+    """No verb wants the campaigns one by one."""
+    done = invoke(verb, nights)
+    assert done.exit_code == 0, done.exception
+
+
+def test_charts_of_a_folder_go_into_no_campaign(
+    nights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that holds one campaign today may hold two tomorrow."""
+    alone = make_nights(tmp_path / "alone", 1, workloads=WORKLOADS[:1])
+    monkeypatch.chdir(tmp_path)
+    for place in (nights, alone):
+        assert invoke("plot", "iops", place).exit_code == 0
+        assert not list(place.rglob("iops.svg"))
+        (tmp_path / "iops.svg").unlink()
+    campaign = next(alone.iterdir())
+    assert invoke("plot", "iops", campaign).exit_code == 0
+    assert (campaign / "report" / "iops.svg").exists()
+
+
+def test_an_unknown_column_gets_three_names(nights: Path) -> None:
+    """The hint is short, whatever the number of columns."""
+    found = invoke("plot", "iops", nights, "--by", "nosuch").exception
+    assert isinstance(found, InputError)
+    assert "columns are host, bs, iodepth and others" in found.hint
