@@ -313,10 +313,7 @@ VERDICTS: tuple[Column, ...] = (
     _whole("snia_round", "", "Last round of the first window that passed; missing for none."),
     _real("snia_range_percent", "%", "Range of the last five rounds over their mean; at most 20."),
     _real("snia_slope_percent", "%", "Slope of the last five rounds over their mean; at most 10."),
-    _text(
-        "bottleneck",
-        "`iops-limit`, `bandwidth-limit`, `latency`, `data-reduction`, `cpu`, `unknown` ...",
-    ),
+    _text("bottleneck", "`iops-limit`, `bandwidth-limit`, `latency`, `cpu`, `unknown` ..."),
     _real("bottleneck_level", "", "Level of the bottleneck: 1/s for IOPS, bytes/s for bandwidth."),
     _text("causes", "Causes of the level and of changes, the bottleneck first; joined by `, `."),
     _text("explanation", "Verdict and bottleneck explained, with evidence for and against."),
