@@ -151,7 +151,7 @@ class Process(Protocol):
         """Return the exit status, or None if the process still runs after `timeout_s`."""
 
     def notify(self, wake: Callable[[], None]) -> None:
-        """Call `wake` once, when the process ends or a followed file changes.
+        """Call `wake` once, when the process ends or a followed file appears.
 
         A process without a handle is to be polled instead.
         """

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 THREADS_MAX = 64
 """Threads that drive work, apart from those that are stuck."""
-STUCK_S = 10.0
+STUCK_S = 30.0
 """A thread that is busy with one step for longer, such as with a hung host, is replaced."""
 
 _TICK_S = 0.01
@@ -35,7 +35,7 @@ class Wait:
 
     Attributes:
         seconds: the longest wait.
-        process: its end, or a change of its followed files, ends the wait; None to wait for the
+        process: its end, or the appearance of a followed file, ends the wait; None to wait for the
             time only.
     """
 

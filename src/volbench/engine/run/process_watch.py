@@ -16,7 +16,7 @@ from volbench.execute.waiting_work import Wait, Work, finish
 from volbench.store.journal import utc_now
 
 POLL_S = 0.1
-PUSHED_POLL_S = 0.5
+PUSHED_POLL_S = 1.0
 """The same for a process whose host reports each change at once: only the deadline needs a poll."""
 PATIENCE_S = {signal.SIGINT: 30.0, signal.SIGTERM: 10.0, signal.SIGKILL: 10.0}
 """Grace period after each signal. fio reacts to SIGINT only when I/O in flight completes."""

@@ -201,7 +201,7 @@ class DetachedProcess:
             )
 
     def wait(self, timeout_s: float) -> int | None:
-        """Return the exit status, or None after `timeout_s` or when a followed file changed."""
+        """Return the exit status, or None after `timeout_s` or when a followed file appeared."""
         deadline_s = time.monotonic() + timeout_s
         while self.poll() is None and not self._has_news:
             left_s = deadline_s - time.monotonic()
@@ -215,7 +215,7 @@ class DetachedProcess:
         return self._state.status
 
     def notify(self, wake: Callable[[], None]) -> None:
-        """Call `wake` once, when the program ends or a followed file changes."""
+        """Call `wake` once, when the program ends or a followed file appears."""
         with self._changed:
             is_due = self._has_news or self._state.status is not None
             self._has_news = False
@@ -254,8 +254,9 @@ class DetachedProcess:
         """Process a pushed message; called by the channel's reader."""
         with self._changed:
             self._responded_s = time.monotonic()
+            known = len(self._state.lines)
             self._state.take(frame)
-            self._has_news = self._has_news or frame.kind == "f"
+            self._has_news = self._has_news or len(self._state.lines) > known
             self._changed.notify_all()
             wake = self._wake
             if wake is not None and (self._has_news or self._state.status is not None):
