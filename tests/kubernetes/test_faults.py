@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -68,16 +67,21 @@ def test_a_quota_is_reported(desk: Desk, job: Path) -> None:
     assert "persistentvolumeclaims" in done.stderr
 
 
-def wait_for_run(desk: Desk, state: RunState) -> None:
-    """Wait until the run of a campaign has a state."""
+def wait_for_run(desk: Desk) -> None:
+    """Wait until the journal says that the process of the only run was started."""
     journal = desk.folder / "c" / "journal.jsonl"
-    until(lambda: journal.exists() and state in read_history(journal).states.values())
+
+    def has_started() -> bool:
+        records = read_history(journal).processes.values() if journal.exists() else ()
+        return any(record.get("launched", True) for record in records)
+
+    until(has_started)
 
 
 def test_a_pod_deleted_mid_run_is_lost(desk: Desk, job: Path) -> None:
     """The campaign stops with the reason; a resume takes another pod on the same volume."""
     process = desk.start("c", str(job), "--storage-class", "fast", "--set", "runtime=6s")
-    wait_for_run(desk, RunState.RUNNING)
+    wait_for_run(desk)
     desk.api.delete("Pod", desk.pod()["metadata"]["name"], grace_s=0)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 4, errors
@@ -99,9 +103,8 @@ def resume_after_loss(desk: Desk) -> None:
 def test_a_killed_controller_is_resumed(desk: Desk, job: Path) -> None:
     """The run goes on in the pod; a resume finds it, fetches its results, and cleans up."""
     process = desk.start("c", str(job), "--storage-class", "fast", "--set", "runtime=8s")
-    wait_for_run(desk, RunState.RUNNING)
+    wait_for_run(desk)
     uid = desk.pod()["metadata"]["uid"]
-    time.sleep(1)  # the start has been announced
     kill(process)
     assert desk.pod()["metadata"]["uid"] == uid
     reaped = call("k8s", "reap", "--namespace", desk.api.namespace)
@@ -115,7 +118,7 @@ def test_a_killed_controller_is_resumed(desk: Desk, job: Path) -> None:
 def test_a_pod_lost_without_its_controller_is_recreated(desk: Desk, job: Path) -> None:
     """What ran in a deleted pod is reported as lost, also when nobody saw it."""
     process = desk.start("c", str(job), "--storage-class", "fast", "--set", "runtime=5s")
-    wait_for_run(desk, RunState.RUNNING)
+    wait_for_run(desk)
     kill(process)
     desk.api.delete("Pod", desk.pod()["metadata"]["name"], grace_s=0)
     until(lambda: not desk.api.list("Pod"))
@@ -125,7 +128,7 @@ def test_a_pod_lost_without_its_controller_is_recreated(desk: Desk, job: Path) -
 def test_an_abandoned_campaign_is_reaped(desk: Desk, job: Path) -> None:
     """By name, a campaign is removed also before its lease has expired."""
     process = desk.start("c", str(job), "--storage-class", "fast", *LONG)
-    wait_for_run(desk, RunState.RUNNING)
+    wait_for_run(desk)
     kill(process)
     done = call("reap", desk.folder / "c")
     assert done.returncode == 0, done.stderr
@@ -134,7 +137,7 @@ def test_an_abandoned_campaign_is_reaped(desk: Desk, job: Path) -> None:
 def test_the_api_server_restarts_mid_run(desk: Desk, job: Path) -> None:
     """A connection that comes back in time is no fault of the run."""
     process = desk.start("c", str(job), "--storage-class", "fast", "--set", "runtime=10s")
-    wait_for_run(desk, RunState.RUNNING)
+    wait_for_run(desk)
     desk.cluster.stop("kube-apiserver")
     desk.cluster.start("kube-apiserver")
     _, errors = process.communicate(timeout=90)
@@ -146,7 +149,7 @@ def test_the_api_server_restarts_mid_run(desk: Desk, job: Path) -> None:
 def test_the_kubelet_restarts_mid_run(desk: Desk, job: Path) -> None:
     """Without a kubelet a node answers nothing; fio goes on."""
     process = desk.start("c", str(job), "--storage-class", "fast", "--set", "runtime=10s")
-    wait_for_run(desk, RunState.RUNNING)
+    wait_for_run(desk)
     desk.cluster.stop("kubelet")
     desk.cluster.start("kubelet")
     _, errors = process.communicate(timeout=90)

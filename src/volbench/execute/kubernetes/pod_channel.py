@@ -14,7 +14,14 @@ from volbench.errors import InputError, TransportError, VolbenchError
 from volbench.execute.kubernetes.cluster import Cluster
 from volbench.execute.kubernetes.exec_socket import CHUNK_BYTES, ExecSocket, not_started
 from volbench.execute.kubernetes.pod_progress import why_ended
-from volbench.execute.shell.channel import CommandEnd, Countdown, OnEnd, Sink, TimeLimit
+from volbench.execute.shell.channel import (
+    CommandEnd,
+    Countdown,
+    OnEnd,
+    Sink,
+    TimeLimit,
+    connection_lost,
+)
 from volbench.model.campaign.host import Pod
 
 _FEED = 'n=$1; shift; head -c "$n" | "$@"'
@@ -84,7 +91,8 @@ class PodChannel:
             TransportError: the pod or its container has ended.
         """
         argv = ["sh", "-c", _HOLD, "sh", *argv]
-        return PodStream(self._connect(argv, on_output, Countdown(limit), has_input=True), on_end)
+        streams = self._connect(argv, on_output, Countdown(limit), has_input=True)
+        return PodStream(self.host, streams, on_end)
 
     def close(self) -> None:
         """Do nothing: connections belong to commands."""
@@ -117,9 +125,14 @@ class PodChannel:
 
 
 class PodStream:
-    """A running command whose input stays open; a thread reads its output."""
+    """A running command whose input stays open; a thread reads its output.
 
-    def __init__(self, streams: ExecSocket, on_end: OnEnd) -> None:
+    The API server also reports success when it loses the kubelet. The input of such a command ends
+    only with this stream, so its success is a lost connection.
+    """
+
+    def __init__(self, host: str, streams: ExecSocket, on_end: OnEnd) -> None:
+        self._host = host
         self._streams = streams
         self._on_end: OnEnd | None = on_end
         threading.Thread(target=self._read, name="pod", daemon=True).start()
@@ -147,6 +160,8 @@ class PodStream:
                 else:
                     self._streams.ping()
             end = self._streams.end()
+            if not end.status:
+                end = connection_lost(self._host, "its stream ended", sent=True)
         except VolbenchError as error:
             end = error
         finally:
