@@ -101,7 +101,7 @@ _WORKLOADS = option_group(
         "--runtime",
         "runtime_s",
         type=Quantity("TIME", parse_duration),
-        default="30s",
+        default="10s",
         show_default=True,
         help="Duration of each run.",
     ),

@@ -156,6 +156,7 @@ class LookAhead:
         """Note that a request was carried out, of any thread: it may have changed something."""
         if self._key(call) is None and not _keeps_answers(call):
             self._changes += 1
+            self._last = None  # hundreds of hosts have half a megabyte of answers each
 
     def _look(self, snapshot: _Snapshot, key: Key, call: ScriptCall) -> ScriptAnswer | None:
         if snapshot.answers and time.monotonic() - snapshot.taken_s > MAX_AGE_S:
