@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from volbench.cli.cluster_connection import CONNECTION, ClusterConnection
 from volbench.cli.cluster_options import CLUSTER, ClusterOptions
 from volbench.cli.fleet_options import connect
 from volbench.cli.options import Quantity, Verb, flag
-from volbench.errors import InputError, VolbenchError
+from volbench.errors import InputError, StoppedError, VolbenchError
 from volbench.units import parse_duration
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class PodPlacement:
             click.echo(f"created {spec.campaign} in the namespace {cluster.namespace}", err=True)
             with (
                 removed_at_end(cluster, spec.campaign, request.into, stays=stays),
+                _ended_by_sigterm(),
                 shown_as_running(cluster, spec.campaign),
             ):
                 hosts = wait_for_hosts(
@@ -134,6 +136,26 @@ def _on_pods(request: Request, spec: ClusterSpec) -> Request:
 
 def _say_reason(host: str, words: str) -> None:
     click.echo(f"{host}: Pending: {words}", err=True)
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM end the block by an error, so that what was made is removed.
+
+    Once the campaign runs, it has a handler of its own.
+
+    Raises:
+        StoppedError: the signal came.
+    """
+
+    def stop(_number: int, _frame: object) -> None:
+        raise StoppedError("stopped before the campaign began")
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager
