@@ -110,7 +110,11 @@ def _of_the_host(view: RunView, direction: str, context: Context) -> str:
     if share > _MOSTLY_DISTURBED and len(kept) == len(t_s):
         return f"The host disturbed {percent(share)} of the intervals: see host-noise."
     causes = (each.cause for each in context.explanations(view) if each.direction == direction)
-    return "The CPU limited the run: see cpu-bound." if next(causes, None) is Cause.CPU else ""
+    return (
+        "What limited the run is the CPU, not the volume."
+        if next(causes, None) is Cause.CPU
+        else ""
+    )
 
 
 def _known_to(view: RunView, direction: str, context: Context) -> str:
