@@ -52,7 +52,7 @@ def grant(desk: Desk, name: str, *, without: str = "") -> Path:
 
 def test_the_shipped_role_is_enough(desk: Desk, job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A service account with nothing else runs a campaign, and removes what it made."""
-    own = grant(desk, "volbench")
+    own = grant(desk, "own")
     monkeypatch.setenv("KUBECONFIG", str(own))
     done = desk.run("c", str(job), "--storage-class", "fast")
     assert done.returncode == 0, done.stderr

@@ -67,6 +67,15 @@ def test_a_quota_is_reported(desk: Desk, job: Path) -> None:
     assert "persistentvolumeclaims" in done.stderr
 
 
+def test_a_controller_ended_while_it_waits_removes_what_it_made(desk: Desk, job: Path) -> None:
+    """SIGTERM before the campaign has begun leaves nothing: there is nothing to resume."""
+    process = desk.start("c", str(job), "--storage-class", "fast", "--node-selector", "tag=none")
+    until(lambda: desk.api.list("Pod"))
+    process.terminate()
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+
+
 def wait_for_run(desk: Desk) -> None:
     """Wait until the journal says that the process of the only run was started."""
     journal = desk.folder / "c" / "journal.jsonl"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import secrets
+import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from volbench.cli.cluster_connection import CONNECTION, ClusterConnection
 from volbench.cli.cluster_options import CLUSTER, ClusterOptions
 from volbench.cli.fleet_options import connect
 from volbench.cli.options import Quantity, Verb, flag
-from volbench.errors import InputError, VolbenchError
+from volbench.errors import InputError, StoppedError, VolbenchError
 from volbench.units import parse_duration
 
 if TYPE_CHECKING:
@@ -55,18 +56,24 @@ class PodPlacement:
         Raises:
             VolbenchError: the cluster refuses, or a pod does not start; nothing is left there.
         """
-        from volbench.engine.pods.pod_hosts import check_mounts, create_objects, wait_for_hosts
+        from volbench.engine.pods.pod_hosts import (
+            check_mounts,
+            check_objects,
+            create_objects,
+            wait_for_hosts,
+        )
         from volbench.execute.connect import HostKeyPolicy
         from volbench.execute.kubernetes.leases import shown_as_running
 
-        with self.connection.opened(self.pods.namespace) as cluster:
+        with ExitStack() as stack:
+            cluster = stack.enter_context(self.connection.opened(self.pods.namespace))
             spec = self._spec(request, cluster)
+            check_objects(cluster, spec)
+            stack.enter_context(removed_at_end(cluster, spec.campaign, request.into, stays=stays))
+            stack.enter_context(_ended_by_sigterm())
             create_objects(cluster, spec)
             click.echo(f"created {spec.campaign} in the namespace {cluster.namespace}", err=True)
-            with (
-                removed_at_end(cluster, spec.campaign, request.into, stays=stays),
-                shown_as_running(cluster, spec.campaign),
-            ):
+            with shown_as_running(cluster, spec.campaign):
                 hosts = wait_for_hosts(
                     cluster, spec, timeout_s=self.timeout_s, on_reason=_say_reason
                 )
@@ -137,6 +144,26 @@ def _say_reason(host: str, words: str) -> None:
 
 
 @contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM end the block by an error, so that what was made is removed.
+
+    Once the campaign runs, it has a handler of its own.
+
+    Raises:
+        StoppedError: the signal came.
+    """
+
+    def stop(_number: int, _frame: object) -> None:
+        raise StoppedError("stopped before the campaign began")
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
 def removed_at_end(
     cluster: Cluster, campaign: str, root: Path, *, stays: bool = False
 ) -> Iterator[None]:
@@ -153,7 +180,7 @@ def removed_at_end(
     try:
         yield
     except BaseException:
-        if is_resumable(root):
+        if is_resumable(root, campaign):
             click.echo(
                 f"{campaign} stays on the cluster; continue: volbench resume {root}; "
                 f"or remove it: volbench k8s reap {campaign}",
@@ -165,7 +192,7 @@ def removed_at_end(
         except VolbenchError as problem:  # the first error is what the user must see
             click.echo(f"{problem.message}; try: volbench k8s reap {campaign}", err=True)
         raise
-    if not (stays or is_resumable(root)):
+    if not (stays or is_resumable(root, campaign)):
         remove(cluster, campaign)
 
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from volbench.engine.hosts.mounts import read_mounts
-from volbench.engine.pods.removal import KEEP, remove_campaign
-from volbench.errors import DeadlineError, InputError, TransportError, VolbenchError
+from volbench.engine.pods.removal import KEEP
+from volbench.errors import DeadlineError, InputError, TransportError
 from volbench.execute.kubernetes.cluster import Cluster, Manifest
 from volbench.execute.kubernetes.cluster_spec import ClusterSpec, VolumeSource
 from volbench.execute.kubernetes.manifests import CONTAINER, objects, pod_names, role_paths
@@ -40,22 +40,17 @@ def in_random_order(spec: ClusterSpec, *, seed: int | None) -> ClusterSpec:
 
 
 def create_objects(cluster: Cluster, spec: ClusterSpec) -> None:
-    """Create all objects of a campaign; if one is refused, those before it are removed.
+    """Create all objects of a campaign; see `removal.remove_campaign`.
 
     Raises:
-        VolbenchError: the cluster refuses one, or is out of reach.
+        VolbenchError: the cluster refuses one, or is out of reach; those before it are left.
     """
-    check_objects(cluster, spec)
     owner, *_ = objects(spec)
     pods = [manifest for manifest in objects(spec) if manifest["kind"] == "Pod"]
     owner["data"] = {KEEP: json.dumps(spec.keep), PODS: json.dumps(pods)}
-    try:
-        created = cluster.create(owner)
-        for manifest in objects(spec, owner_uid=created["metadata"]["uid"])[1:]:
-            cluster.create(manifest)
-    except VolbenchError:
-        remove_campaign(cluster, spec.campaign)
-        raise
+    created = cluster.create(owner)
+    for manifest in objects(spec, owner_uid=created["metadata"]["uid"])[1:]:
+        cluster.create(manifest)
 
 
 def check_objects(cluster: Cluster, spec: ClusterSpec) -> None:

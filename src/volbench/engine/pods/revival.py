@@ -22,13 +22,20 @@ from volbench.store.layout import Layout
 _OPEN = {RunState.PLANNED, RunState.RUNNING, RunState.INTERRUPTED}
 
 
-def is_resumable(root: Path) -> bool:
-    """Return whether runs of a campaign folder are left, or may still be going on."""
+def is_resumable(root: Path, owner: str) -> bool:
+    """Return whether runs of a campaign are left, or may still be going on.
+
+    Args:
+        root: the campaign folder, which may be missing or that of another campaign.
+        owner: name of the object that owns the campaign's others.
+    """
     if not Layout(root).journal.exists():
         return False
     states = read_history(Layout(root).journal).states
-    runs = read_campaign(root)[1].campaign.runs
-    return any(states.get(run.id, RunState.PLANNED) in _OPEN for run in runs)
+    plan = read_campaign(root)[1].campaign
+    if owner not in {host.pod.campaign for host in plan.hosts if host.pod}:
+        return False
+    return any(states.get(run.id, RunState.PLANNED) in _OPEN for run in plan.runs)
 
 
 @dataclass(frozen=True)
