@@ -84,7 +84,7 @@ class Disks:
     def partition(self, device: str) -> str:
         """Give a device one partition, which the kernel is told of, and return it."""
         call("addpart", device, "1", "2048", str(IMAGE_BYTES // 512 - 4096))
-        self._undo.callback(call, "delpart", device, "1")
+        self._undo.callback(_remove_partition, device)
         return f"{device}p1"
 
     def format(self, device: str) -> None:
@@ -118,6 +118,16 @@ class Disks:
     def close(self) -> None:
         """Take everything down."""
         self._undo.close()
+
+
+def _remove_partition(device: str) -> None:
+    """Remove the partition of a device once nothing holds it any more.
+
+    A mount namespace that another test made meanwhile, such as that of a host in a network
+    namespace, has a copy of a mount and keeps it until its last process ends.
+    """
+    remove = ["delpart", device, "1"]
+    until(lambda: not subprocess.run(remove, check=False).returncode, patience_s=300)
 
 
 @pytest.fixture
