@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,15 @@ def log_of(api: Cluster, name: str) -> str:
     return "\n".join(controllers.last_lines(api, controllers.find_controller(api, name), most=40))
 
 
+def _is_fio_in_a_pod() -> bool:
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it ended
+            is_fio = (process / "comm").read_text() == "fio\n"
+            if is_fio and "/pod" in (process / "cgroup").read_text():
+                return True
+    return False
+
+
 def test_a_campaign_goes_on_without_this_machine(desk: Desk, job: Path) -> None:
     """Its pod is deleted in the middle of a run, another one takes the run over, and nothing stays.
 
@@ -98,6 +108,7 @@ def test_a_campaign_goes_on_without_this_machine(desk: Desk, job: Path) -> None:
     name = submitted(desk, job, "--set", "runtime=15s")
     place = ("--namespace", desk.api.namespace)
     until(lambda: "started 001" in log_of(desk.api, name), patience_s=_PATIENCE_S)
+    until(_is_fio_in_a_pod)  # before, nothing is there that could be taken over
     first = status(desk, name)["pod"]
     early = call("k8s", "fetch", name, *place, cwd=desk.folder)
     assert early.returncode == 9
