@@ -17,7 +17,7 @@ from volbench.execute.kubernetes.cluster_spec import (
     require_name,
     require_quantity,
 )
-from volbench.execute.kubernetes.manifests import MANAGED_BY
+from volbench.execute.kubernetes.manifests import MANAGED_BY, pod_security
 
 CONTROLLER_LABEL = "volbench.io/controller"
 CONTAINER = "controller"
@@ -264,7 +264,7 @@ def _pod_spec(spec: ControllerSpec, command: list[str]) -> Manifest:
     content: Manifest = {
         "restartPolicy": "Never",
         "enableServiceLinks": False,
-        "securityContext": _security(spec.run_as_user),
+        "securityContext": pod_security(spec.run_as_user),
         "containers": [container],
         "volumes": [
             {"name": "results", "persistentVolumeClaim": {"claimName": spec.name}},
@@ -273,16 +273,4 @@ def _pod_spec(spec: ControllerSpec, command: list[str]) -> Manifest:
     }
     if spec.image_pull_secrets:
         content["imagePullSecrets"] = [{"name": name} for name in spec.image_pull_secrets]
-    return content
-
-
-def _security(user: int) -> Manifest:
-    content: Manifest = {
-        "runAsNonRoot": user != 0,
-        "runAsUser": user,
-        "runAsGroup": user,
-        "seccompProfile": {"type": "RuntimeDefault"},
-    }
-    if user:
-        content |= {"fsGroup": user, "fsGroupChangePolicy": "OnRootMismatch"}
     return content

@@ -235,7 +235,7 @@ def _pod_spec(spec: ClusterSpec, index: int) -> Manifest:
     content: Manifest = {
         "containers": [_container(spec)],
         "volumes": _volumes(spec, index),
-        "securityContext": _pod_security(spec),
+        "securityContext": pod_security(spec.user),
         "terminationGracePeriodSeconds": 5,
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
@@ -258,8 +258,8 @@ def _toleration(spec: ClusterSpec, index: int) -> Manifest:
     return {**content, **{name: text for name, text in named.items() if text}}
 
 
-def _pod_security(spec: ClusterSpec) -> Manifest:
-    user = spec.user
+def pod_security(user: int) -> Manifest:
+    """Return the security context of a pod whose processes run as a user; 0 is root."""
     content: Manifest = {
         "runAsNonRoot": user != 0,
         "runAsUser": user,

@@ -1,8 +1,8 @@
 """Pod channel: commands in a container, by exec of the API server.
 
 An exec does not report the end of its input to the command (``v4.channel.k8s.io``), so a command
-with input is told its length. Nothing ends a command whose connection has broken, except its own
-end of input.
+with input gets its length as an argument. A command whose connection has broken runs on until the
+end of its input.
 """
 
 from __future__ import annotations
