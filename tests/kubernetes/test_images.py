@@ -64,7 +64,7 @@ def _images(cluster: LocalCluster, tmp_path: Path) -> None:
 def test_a_campaign_needs_only_the_two_images(
     desk: Desk, job: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The controller of its image runs fio in pods of theirs, which are not root."""
+    """The controller of its image runs fio in pods of the other image, which are not root."""
 
     def objects(spec: ControllerSpec, *, owner_uid: str = "") -> list[Manifest]:
         *others, last = controller_objects(spec, owner_uid=owner_uid)
