@@ -119,10 +119,13 @@ def test_all_runs_what_the_default_leaves_out(root: Path, tmp_path: Path) -> Non
     assert all(f"not {marker}" in default for marker in left_out)
     assert "root" not in default
     assert "--dist loadscope --no-loadscope-reorder" in default
-    beside, on_cluster, alone = runs_of(calls_of(root, tmp_path / "all", "--all"))
-    assert beside.endswith("-m not alone and not kubernetes")
-    assert on_cluster.endswith("-m kubernetes")
-    assert alone.endswith("-m alone")
+    runs = runs_of(calls_of(root, tmp_path / "all", "--all"))
+    assert sorted(run.rpartition(" -m ")[2] for run in runs) == [
+        "alone",
+        "kubernetes",
+        "not alone and not kubernetes",
+    ]
+    assert runs[-1].endswith("-m alone"), "nothing runs beside real-time tests"
 
 
 def test_folders_are_left_out_by_their_marker(root: Path) -> None:
@@ -174,3 +177,15 @@ def test_a_path_is_checked_without_the_rest(root: Path, tmp_path: Path) -> None:
         "-m mypy tests/fio",
         "-m pytest -rs tests/fio -k histogram",
     ]
+
+
+@pytest.mark.parametrize("marker", ["alone", "kubernetes"])
+def test_markers_are_where_scripts_test_looks(root: Path, marker: str) -> None:
+    """A module whose tests wait for a quiet machine or a cluster names the marker itself."""
+    named = f"mark.{marker}"
+    elsewhere = [
+        path
+        for path in (root / "tests").rglob("*.py")
+        if named in path.read_text(encoding="utf-8") and not path.name.startswith("test_")
+    ]
+    assert elsewhere == []
