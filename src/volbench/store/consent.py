@@ -72,8 +72,8 @@ def sign_plan(layout: Layout, content: bytes) -> Seal:
     """
     key = _own_key(create=True)
     plan = _plan_mac(key, content)
-    content = {"format": _FORMAT, "key": _key_id(key), "plan": plan}
-    write_atomic(layout.consent, json.dumps(content) + "\n")
+    signature = {"format": _FORMAT, "key": _key_id(key), "plan": plan}
+    write_atomic(layout.consent, json.dumps(signature) + "\n")
     return Seal(key, plan)
 
 
