@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -116,7 +117,7 @@ def test_it_runs_then_resumes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("address", ["10.0.0.5", "::"])
 def test_metrics_are_served_after_a_resume_too(tmp_path: Path, address: str) -> None:
     """On the port that Prometheus finds at the pod, and for others than the pod itself."""
-    served = {"metrics_port": 9400, "metrics_address": address}
+    served: dict[str, Any] = {"metrics_port": 9400, "metrics_address": address}
     *_, job = controller_objects(spec(**served))
     template = job["spec"]["template"]
     assert template["metadata"]["annotations"]["prometheus.io/port"] == "9400"
