@@ -193,7 +193,7 @@ class Simulator:
         self._records: dict[tuple[bytes, int], _Record] = {}
         self._by_number: dict[bytes, _Record] = {}
         self._looks: dict[Look, dict[int, _Found]] = defaultdict(dict)
-        self._asked: dict[tuple[Look, int], _Record] = {}
+        self._requested: dict[tuple[Look, int], _Record] = {}
         self._attributes = b""
         self._state = 0
         self._shell: asyncio.StreamWriter | None = None
@@ -226,6 +226,7 @@ class Simulator:
         self._shell = shell.stdin
         self._shell.write(functions)
         self._reading = asyncio.create_task(self._read(shell.stdout))
+        self._reading.add_done_callback(_end_at_errors)
 
     async def _read(self, output: asyncio.StreamReader) -> None:
         while line := await output.readline():
@@ -241,9 +242,10 @@ class Simulator:
             self._looks[record.looks[0]][record.state] = _Found(record.output, status)
             return
         parts = re.split(rb"\n%s (\d{1,3})\n" % re.escape(self._mark), record.output)
+        if len(parts) != 2 * len(record.looks) + 3:
+            raise RuntimeError(f"{len(parts)} parts of {len(record.looks)} looks: {status!r}")
         self._attributes = parts[0]
-        answers = zip(record.looks, parts[2::2], parts[3::2], strict=False)
-        for look, output, ended in answers:
+        for look, output, ended in zip(record.looks, parts[2::2], parts[3::2], strict=False):
             self._looks[look][record.state] = _Found(output, ended)
 
     def _run(self, session: _Session, data: bytes, record: _Record) -> None:
@@ -273,13 +275,13 @@ class Simulator:
         """Answer looks, which the shell takes where nobody has taken them in this state."""
         state, is_batch = session.state, _is_batch(data)
         await asyncio.sleep(self._delay_s)
-        is_new = any((look, state) not in self._asked for look in looks)
+        is_new = any((look, state) not in self._requested for look in looks)
         if is_new and (state >= self._state or any(not self._looks[look] for look in looks)):
             record = _Record(looks, state, is_batch)
-            self._asked |= {(look, state): record for look in looks}
+            self._requested |= {(look, state): record for look in looks}
             self._run(session, data, record)
         for look in looks:
-            if pending := self._asked.get((look, state)):
+            if pending := self._requested.get((look, state)):
                 await pending.finish()
         found = [self._nearest(look, state) for look in looks]
         output, status = found[0].output, found[0].status
@@ -303,7 +305,7 @@ class Simulator:
 
     async def _repeat(self, session: _Session, number: bytes, data: bytes) -> None:
         """Repeat what the shell answers, no sooner after the request than it did."""
-        asked_s, sent, key = time.monotonic(), 0, session.key(data)
+        received_s, sent, key = time.monotonic(), 0, session.key(data)
         session.state += 1
         await asyncio.sleep(self._delay_s)
         if key not in self._records:
@@ -314,7 +316,7 @@ class Simulator:
         while True:
             while sent < len(record.lines):
                 delay_s, line = record.lines[sent]
-                await asyncio.sleep(max(0.0, min(delay_s, 1.0) - (time.monotonic() - asked_s)))
+                await asyncio.sleep(max(0.0, min(delay_s, 1.0) - (time.monotonic() - received_s)))
                 sent += 1
                 if line.startswith(b"x "):
                     self._send_output(session, number, record.output)

@@ -48,24 +48,24 @@ def test_end_waits_for_machines_that_answer(
 
 def test_working_client_answers_for_all() -> None:
     """Hundreds of clients ask several times a second, so that the cost of one question counts."""
-    asked: list[float] = []
+    polls: list[float] = []
 
-    class Asked:
+    class Polled:
         host = this_machine()
 
         @property
         def silent_s(self) -> float:
-            asked.append(1.0)
-            return asked[-1]
+            polls.append(1.0)
+            return polls[-1]
 
-    attendance, clients = Attendance(120), [Asked() for _ in range(500)]
+    attendance, clients = Attendance(120), [Polled() for _ in range(500)]
     for client in clients:
         attendance.enter(client)
     assert not attendance.is_over
-    assert not asked, "nobody has ended"
+    assert not polls, "nobody has ended"
     attendance.leave(clients[0])
     assert not attendance.is_over
-    assert len(asked) == 1
+    assert len(polls) == 1
 
 
 def test_silence_and_return_are_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
