@@ -198,14 +198,16 @@ class Simulator:
         self._state = 0
         self._shell: asyncio.StreamWriter | None = None
         self._mark = b""
+        self._starting = asyncio.Lock()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one session."""
         name, mark = (await _message(reader)).split()
         functions = await _message(reader)
-        if self._shell is None:
-            self._mark = mark
-            await self._begin(functions)
+        async with self._starting:
+            if self._shell is None:
+                self._mark = mark
+                await self._begin(functions)
         writer.write(mark + b"\n")
         session, answers = _Session(writer, name, mark), set()
         with suppress(asyncio.IncompleteReadError):
