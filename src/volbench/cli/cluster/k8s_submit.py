@@ -124,7 +124,7 @@ def command(
 
     profiles, options, metrics = _checked(arguments)
     texts = _texts(profiles, options)
-    settings["image_pull_policy"] = settings["image_pull_policy"] or ""
+    settings |= {"image_pull_policy": settings["image_pull_policy"] or "", **metrics}
     with connection.opened(namespace) as cluster:
         spec = ControllerSpec(
             name=name or f"{next(iter(texts)).removesuffix('.yaml')[:30]}-{secrets.token_hex(3)}",
@@ -132,7 +132,6 @@ def command(
             image=controller_image,
             arguments=options,
             profiles=texts,
-            **metrics,  # type: ignore[arg-type]
             **settings,  # type: ignore[arg-type]  # options of click, named as its attributes
         )
         submit(cluster, spec)
