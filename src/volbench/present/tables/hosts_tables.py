@@ -58,7 +58,6 @@ def groups_of_hosts(inventory: Inventory) -> dict[str, list[str]]:
 
 
 def _address(host: Host) -> str:
-    """Return the address of a host, with its jump hosts."""
     if host.kind is HostKind.LOCAL:
         return "this machine"
     where = host.address
