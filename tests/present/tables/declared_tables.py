@@ -261,7 +261,7 @@ AGGREGATE: list[Row] = [
     {"campaign": c, "job": "randread-4k-iodepth-16", "direction": "read", "clients": 50}
     for c in ("before", "after")
 ]
-CONTROLLER: Row = {
+CONTROLLER: dict[str, object] = {
     "name": "aks-disk-premium-ssd-v2-3f09a1",
     "state": "waiting",
     "submitted_utc": "2026-11-22T18:00:00Z",
