@@ -178,9 +178,11 @@ def removed_at_end(
 
     try:
         yield
-    except BaseException:
+    except BaseException as error:
         if is_resumable(root, campaign):
-            for host, words in record_losses(root, cluster).items():
+            context = error.context if isinstance(error, VolbenchError) else {}
+            known = {str(context.get("host")): str(context.get("pod_ended", ""))}
+            for host, words in record_losses(root, cluster, known=known).items():
                 click.echo(f"{host}: what ran in its pod is lost: {words}", err=True)
             click.echo(
                 f"{campaign} stays on the cluster; continue: volbench resume {root}; "

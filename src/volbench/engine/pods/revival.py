@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -160,12 +160,13 @@ class Revival:
             time.sleep(POLL_S)
 
 
-def record_losses(root: Path, cluster: Cluster) -> dict[str, str]:
+def record_losses(root: Path, cluster: Cluster, *, known: Mapping[str, str]) -> dict[str, str]:
     """Record the active runs of all pods that have ended as interrupted.
 
     Args:
         root: the campaign folder, which nobody else holds.
         cluster: connection to the cluster.
+        known: host to why its pod has ended, as seen while the cluster still knew.
 
     Returns:
         Host to the reason of its loss; none if the cluster cannot be reached now.
@@ -179,7 +180,7 @@ def record_losses(root: Path, cluster: Cluster) -> dict[str, str]:
             if not (host.pod and _running(root, host.name)):
                 continue
             if words := why_ended(cluster.read("Pod", host.pod.name), host.pod.uid):
-                lost[host.name] = words
+                lost[host.name] = known.get(host.name) or words
     for host_name, words in lost.items():
         _record_loss(root, host_name, f"its pod has ended: {words}")
     return lost

@@ -33,8 +33,15 @@ _NO_EVICTION = {
 }
 """Annotations that stop autoscalers from draining a node in the middle of a run."""
 
-_WAIT = "trap 'exit 0' TERM; while :; do sleep 60 & wait $!; done"
-"""Idles until SIGTERM; as process 1 its `wait` also collects the ends of detached programs."""
+_WAIT = (
+    "end() { kill $!; wait $!; kill -9 -1 && sleep 3; exit 0; }; "
+    "trap end TERM; while :; do sleep 60 & wait $!; done"
+)
+"""Idles until SIGTERM; as process 1 its `wait` also collects the ends of detached programs.
+
+A pod that is evicted while fio runs stays for a moment: only as long as there is a pod does the
+cluster know why it ends.
+"""
 
 
 def objects(spec: ClusterSpec, *, owner_uid: str = "") -> list[Manifest]:
