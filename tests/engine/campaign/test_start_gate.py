@@ -63,9 +63,8 @@ def sleeps_until_start(process: subprocess.Popen[bytes]) -> bool:
 
 
 def woke_s(folder: Path) -> float:
-    """Return when the process started, 10 ms more than it may be too early."""
-    until((folder / FOLDER / "woke").exists)
-    return 0.01 + float((folder / FOLDER / "woke").read_text())
+    """Return when the process started."""
+    return float((folder / FOLDER / "woke").read_text())
 
 
 @pytest.fixture(name="folder")

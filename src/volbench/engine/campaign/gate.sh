@@ -24,7 +24,7 @@ while :; do
     if [ "$left" != past ]; then
         sleep "$left"
         slept=$start
-    elif [ "$late" = late ] || [ -d gate/started ]; then
+    elif [ "$late" = late ] || [ -e gate/woke ]; then
         break
     else
         : >gate/missed
@@ -33,21 +33,8 @@ while :; do
         sleep 0.2
     fi
 done
-# The time of the wake-up is noted without another program, and converted in the background: on a
-# busy machine each program would delay the start.
-time_of() { # UPTIME: when the machine had it, to 10 ms
-    read -r before _ </proc/uptime
-    time=$(now)
-    read -r after _ </proc/uptime
-    awk -v time="$time" -v up="$before" -v later="$after" -v at="$1" \
-        'BEGIN { printf "%.6f\n", time - (up + later) / 2 + at }'
-}
-at=
-[ ! -r /proc/uptime ] || read -r at _ </proc/uptime
-{
-    if mkdir gate/started 2>/dev/null; then
-        if [ "$at" ]; then time_of "$at"; else now; fi >gate/woke.new
-        mv gate/woke.new gate/woke
-    fi
-} &
+# Each program that runs between the instant and the benchmark delays it where cores are busy, so
+# only the clock is read. Of several jobs that pass, the first creates the file.
+set -C
+{ now >gate/woke; } 2>/dev/null
 [ $# -eq 0 ] || exec "$@"
