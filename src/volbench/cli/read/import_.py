@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from volbench.cli.options import NEW_CAMPAIGN, PATH, examples, flag
-from volbench.cli.output import default_campaign_folder, recorded_command
+from volbench.cli.output import default_campaign_folder, progress_line, recorded_command
 
 if TYPE_CHECKING:
     from volbench.importer.import_campaign import ImportReport
@@ -68,6 +69,8 @@ def command(
     from volbench.api import open_campaign
     from volbench.importer.folder_labels import parse_labels
     from volbench.importer.import_campaign import ImportRequest, import_results
+    from volbench.ingest.run_files import parsed_results
+    from volbench.store.worker_processes import cores
 
     request = ImportRequest(
         paths=paths,
@@ -77,8 +80,10 @@ def command(
         command=recorded_command(paths, output),
         **options,
     )
-    report = import_results(request)
-    open_campaign(report.into).store_tables()
+    with progress_line() as tell:
+        report = import_results(replace(request, tell=tell))
+        with parsed_results(report.parsed):
+            open_campaign(report.into).store_tables(processes=cores(), tell=tell)
     _print_report(report)
     click.echo(json.dumps(_record(report), indent=1) if as_json else str(report.into))
 
