@@ -221,20 +221,24 @@ class TableOutput:
         return self.output == "-" and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
-def table_options(*more_formats: str, has_output: bool = True) -> Decorator:
+def table_options(
+    *more_formats: str, has_output: bool = True, has_events: bool = False
+) -> Decorator:
     """Return a decorator that gives a verb the options of tables, as one keyword, `shown`.
 
     Args:
         more_formats: formats of this verb beside those of every table.
         has_output: whether ``-o/--output`` says where the table goes; for verbs that make a
             campaign it names the campaign's folder.
+        has_events: whether JSON is a stream of the events of a campaign that runs.
     """
     output = output_option(
         metavar="PATH", default="-", help="File or folder; - is standard output."
     )
     short = "Short for --format json."
-    default = "Output format. Default: by the ending of --output, else table."
-    if not has_output:
+    ending = "by the ending of --output, else table" if has_output else "table"
+    default = f"Output format. Default: {ending}."
+    if has_events:
         default = "Format of the table of results, or of the plan.  [default: table]"
         short = "One event per line on stdout, results last. With --dry-run: --format json."
     return option_group(
