@@ -229,19 +229,10 @@ def _volume(profile: Profile, job: Job, volumes: Mapping[str, Volume]) -> Volume
         raise InputError(
             f"job {job.name} of profile {profile.name} works on the role {job.role!r}, "
             "which has no volume",
-            hint=_role_hint(profile, job.role, volumes),
+            hint=f"add --on {job.role}=PATH (a device, file or directory)",
             context={"role": job.role},
         )
     return volumes[job.role]
-
-
-def _role_hint(profile: Profile, role: str, volumes: Mapping[str, Volume]) -> str:
-    """Return the hint for a role without a volume: a given role that no job has is misspelt."""
-    unused = [given for given in volumes if given not in {job.role for job in profile.jobs}]
-    if len(unused) == 1:
-        target = volumes[unused[0]].target
-        return f"no job works on the role {unused[0]!r}; did you mean --on {role}={target}?"
-    return f"add --on {role}=PATH (a device, file or directory)"
 
 
 def _options(profile: Profile, job: Job) -> tuple[dict[str, str], tuple[Section, ...]]:
