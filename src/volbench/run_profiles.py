@@ -137,7 +137,6 @@ def _loaded(
     profile: str | os.PathLike[str] | Mapping[str, object],
     settings: Mapping[str, object],
 ) -> Profile:
-    """Return the profile with its overrides."""
     from volbench.model.document.yaml_text import yaml_text  # noqa: PLC0415 - slow to import
 
     if isinstance(profile, Mapping):
