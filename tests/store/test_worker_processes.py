@@ -18,12 +18,12 @@ def squares(items: Sequence[int]) -> tuple[int, list[int]]:
 
 def test_results_come_in_order() -> None:
     """Every item is done once, in another process, and progress ends with all of them."""
-    told: list[int] = []
-    found = list(in_processes(squares, range(100), processes=2, done=told.append))
+    counts: list[int] = []
+    found = list(in_processes(squares, range(100), processes=2, done=counts.append))
     assert [square for _, part in found for square in part] == [n * n for n in range(100)]
     assert os.getpid() not in {process for process, _ in found}
-    assert told == sorted(told)
-    assert told[-1] == 100
+    assert counts == sorted(counts)
+    assert counts[-1] == 100
 
 
 @pytest.mark.parametrize(("count", "processes"), [(3, 2), (100, 1), (0, 4)])
