@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from tests.analyse.compared_rows import findings_of, no_findings, rows_of
-from volbench.analyse.compare.comparability import Effect
 from volbench.analyse.compare.comparison import Comparison, Question, compare
 from volbench.analyse.compare.comparison_result import Compared, Regression, Verdict, percent
 from volbench.analyse.frames.run_facts import STEP
@@ -98,22 +97,6 @@ def test_what_is_allowed_is_reported() -> None:
     assert "allowed to differ: block_bytes: 4k in A, 8k in B" in aliased.remarks
     with pytest.raises(InputError, match="there is no fact 'kernl'"):
         compared(rows_of(1000), rows_of(1200), allowed=("kernl",))
-
-
-def test_facts_that_differ() -> None:
-    """Each has its value on either side and its effect; fio's version alone is a reservation."""
-    base = rows_of(1000, fio_version="fio-3.33", label_volume_type="P15")
-    other = rows_of(1200, fio_version="fio-3.36", kernel="6.8", label_volume_type="P20")
-    found = compared(base, other, allowed=("kernel",)).comparability
-    assert [(fact.fact, fact.by_side, fact.effect) for fact in found.facts] == [
-        ("kernel", {"A": "6.1", "B": "6.8"}, Effect.ALLOWED),
-        ("fio_version", {"A": "fio-3.33", "B": "fio-3.36"}, Effect.RESERVATION),
-        ("volume_type", {"A": "P15", "B": "P20"}, Effect.NOTED),
-    ]
-    assert {fact.workloads for fact in found.facts} == {("reads",)}
-    assert found.verdict == "comparable with reservations"
-    same = compared(rows_of(1000), rows_of(1200)).comparability
-    assert (same.facts, same.verdict) == ((), "comparable")
 
 
 def test_an_option_that_one_side_does_not_set_differs() -> None:
