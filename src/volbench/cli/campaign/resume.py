@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 @HOST_KEYS
 @KUBECONFIG
 @POD_TIMEOUT
-@table_options(has_output=False)
+@table_options(has_output=False, has_events=True)
 def command(
     campaign: Path,
     *,
