@@ -204,7 +204,7 @@ def _moved(judged: Steadiness) -> str:
                 for change in judged.changes[:3]
             ]
             more = len(judged.changes) - len(steps)
-            return f"IOPS stepped {', '.join(steps)}" + (f" and {more} times more" if more else "")
+            return f"IOPS stepped {', '.join(steps)}" + (f" and {more} more" if more else "")
         case State.DRIFTING:
             way = "up" if judged.drift > 0 else "down"
             return f"IOPS drifted {way} by {percent(abs(judged.drift))} {around}"
