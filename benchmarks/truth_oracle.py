@@ -48,7 +48,7 @@ def oracle_level(case: Case, run: Simulated, *, level: float) -> float:
     clean = known & ~_disturbed(case, run)
     enough = clean.sum() >= max(_LEAST_SECONDS, _LEAST_CLEAN * known.sum())
     values = np.sort(iops[clean if enough else known])
-    if case.kind in _LIMITED or (case.kind == "warming" and case.scenario.limits):
+    if case.kind in _LIMITED or (case.kind == "warming" and case.scenario.limits.iops):
         return float(np.quantile(values, 0.95))
     if case.kind == "cache-full" and float(np.mean(values == 0)):
         return float(values.mean())

@@ -85,7 +85,9 @@ def _at_level(rates: Rates, explanations: Sequence[Explanation], *, climbed_s: f
     last, interval_s = rates.last, rates.interval_s
     latest_s = last.to_s - _LEAST_INTERVALS * interval_s
     from_s = max(last.from_s, min(2 * climbed_s, latest_s))
-    events = [each for each in explanations if each.cause in _TEMPORARY]
+    events = [
+        each for each in explanations if each.cause in _TEMPORARY and "stalls" not in each.evidence
+    ]
     inside = rates.t_s <= last.to_s
     for event in sorted(events, key=lambda each: -each.to_s):
         if abs(event.to_s - from_s) <= 2 * interval_s:

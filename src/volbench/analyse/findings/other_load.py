@@ -222,7 +222,9 @@ def cpu_bound(view: RunView, context: Context) -> Iterator[Observation]:
     yield from by_tool
     limited = [] if by_tool else explained(view, context, Cause.CPU)
     for cause in limited:
-        yield observed(cause, f"The CPU limited the run to {format_count(cause.level)} IOPS")
+        is_sure = cause.is_certain
+        words = "The CPU limited the run" if is_sure else "The rate is consistent with a CPU limit"
+        yield observed(cause, f"{words} at {format_count(cause.level)} IOPS")
     rows, waits = host_rows_in_run(view), waits_for_cpu(view)
     if limited or len(rows) < _LEAST_SAMPLES or waits < WAIT_PERCENT:
         return

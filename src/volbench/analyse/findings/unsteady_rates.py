@@ -210,6 +210,8 @@ def _moved(judged: Steadiness) -> str:
             return f"IOPS drifted {way} by {percent(abs(judged.drift))} {around}"
         case State.TOO_SHORT:
             return f"The last {judged.to_s - judged.from_s:.0f} s are too short to judge"
+        case _ if not judged.median > 0:
+            return "Nothing completed in most intervals: the rate is not steady"
         case _:
             way = "up" if judged.drift > 0 else "down"
             return (
