@@ -9,7 +9,7 @@ import pytest
 
 from tests.analyse.bottleneck.test_explain import level, ran
 from tests.analyse.findings.conftest import a_run, a_view, series_rows, summary_row
-from volbench.analyse.bottleneck.bottleneck import Cause, explain
+from volbench.analyse.bottleneck.bottleneck import Cause, explain, explain_level
 from volbench.analyse.bottleneck.sustained_level import sustained_level
 from volbench.analyse.frames.observed import stall_spans
 from volbench.analyse.frames.run_view import RunView
@@ -93,9 +93,11 @@ def test_logs_of_iops_alone_are_explained() -> None:
     assert found
 
 
-def test_a_deep_queue_at_a_drive_is_not_called_unsaturated() -> None:
-    """The fastest of 16 in flight took a tenth of the mean, though they did not all wait alike."""
-    view = ran(level(8000, cv=0.04), lat_s=(0.002, 0.0007, 0.0002))
-    assert explain(view, "write")[0].cause is Cause.UNKNOWN
-    view = ran(level(8000, cv=0.04), lat_s=(0.002, 0.0012, 0.0011))
-    assert explain(view, "write")[0].cause is Cause.LATENCY
+@pytest.mark.parametrize(("least_s", "cause"), [(0.0001, Cause.UNKNOWN), (0.0007, Cause.LATENCY)])
+def test_a_deep_queue_at_a_drive_is_not_called_unsaturated(least_s: float, cause: Cause) -> None:
+    """The fastest of 16 in flight took a twentieth of the mean, though they took different times."""
+    view = ran(level(8000, cv=0.04), lat_s=(0.002, 0.0008, least_s))
+    rates = rates_of(view, "write")
+    assert rates is not None
+    uneven = replace(rates, lat_p30_s=0.0015, lat_p70_s=0.0022)
+    assert explain_level(view, uneven).cause is cause
