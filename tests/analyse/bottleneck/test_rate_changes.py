@@ -95,7 +95,7 @@ def test_logs_of_iops_alone_are_explained() -> None:
 
 @pytest.mark.parametrize(("least_s", "cause"), [(0.0001, Cause.UNKNOWN), (0.0007, Cause.LATENCY)])
 def test_a_deep_queue_at_a_drive_is_not_called_unsaturated(least_s: float, cause: Cause) -> None:
-    """The fastest of 16 in flight took a twentieth of the mean, though they took different times."""
+    """The fastest of 16 in flight took a twentieth of the mean, though not all took as long."""
     view = ran(level(8000, cv=0.04), lat_s=(0.002, 0.0008, least_s))
     rates = rates_of(view, "write")
     assert rates is not None
