@@ -88,8 +88,8 @@ def _at_level(case: Case, run: Simulated, *, level: float) -> Flags:
     when = instant_of(case, run)
     if when is not None:
         chosen = begins >= when
-        return chosen if chosen.any() else begins >= t_s[-1] - _LEAST_SECONDS
-    return begins >= min(_climbed_s(case, level=level), t_s[-1] - _LEAST_SECONDS)
+        return np.asarray(chosen if chosen.any() else begins >= t_s[-1] - _LEAST_SECONDS)
+    return np.asarray(begins >= min(_climbed_s(case, level=level), t_s[-1] - _LEAST_SECONDS))
 
 
 def _climbed_s(case: Case, *, level: float) -> float:
