@@ -89,8 +89,8 @@ def test_logs_of_iops_alone_are_explained() -> None:
     """Bandwidth follows from the size of the I/Os."""
     view = ran(level(3000, 20) + level(300, 40))
     alone = replace(view, series=view.series.assign(bw_bytes_per_s=np.nan))
-    told, found = explain(view, "write"), explain(alone, "write")
-    assert [entry.cause for entry in found] == [entry.cause for entry in told]
+    both, found = explain(view, "write"), explain(alone, "write")
+    assert [entry.cause for entry in found] == [entry.cause for entry in both]
     assert found
 
 

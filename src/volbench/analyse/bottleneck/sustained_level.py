@@ -23,7 +23,7 @@ _MAY_BE_LIMITED = _LIMITS | {Cause.WARMING}
 _CLIMBS = frozenset({Cause.WARMING, Cause.RECOVERY, Cause.RAMP_UP})
 _TEMPORARY = frozenset({Cause.STALL, Cause.NEIGHBOUR, Cause.HOST_NOISE})
 """Events after which the level is the one before: their seconds are left out, not what precedes."""
-_ALIKE = 0.2
+_EQUAL = 0.2
 """Largest distance of two levels that such an event separates, to be taken as one."""
 _STALLED = 0.1
 """Share of intervals without any I/O from which a level consists of stalls and what is between."""
@@ -92,7 +92,7 @@ def _at_level(rates: Rates, explanations: Sequence[Explanation], *, climbed_s: f
     for event in sorted(events, key=lambda each: -each.to_s):
         if abs(event.to_s - from_s) <= 2 * interval_s:
             earlier = [part for part in rates.plateaus if part.from_s < event.from_s - interval_s]
-            if earlier and abs(earlier[-1].level / last.level - 1) <= _ALIKE:
+            if earlier and abs(earlier[-1].level / last.level - 1) <= _EQUAL:
                 from_s = earlier[-1].from_s
         inside &= (rates.t_s <= event.from_s) | (rates.t_s - interval_s >= event.to_s)
     chosen = inside & (rates.t_s > from_s)
