@@ -1,6 +1,6 @@
-"""What an oracle makes of the same series: one that is told what happened, and when.
+"""What an oracle makes of the same series: one that knows what happened, and when.
 
-It knows the kind of the volume, when the level began, and which seconds steal and neighbours
+It has the kind of the volume, when the level began, and which seconds steal and neighbours
 disturbed. What it misses, noise hides from every analysis of the series alone.
 """
 
@@ -41,7 +41,7 @@ def oracle_level(case: Case, run: Simulated, *, level: float) -> float:
     Args:
         case: what was drawn.
         run: its simulation.
-        level: the true level, which tells how long a climb lasts.
+        level: the true level; with it, the length of a climb is known.
     """
     iops = np.array(run.sampled.iops)
     known = _at_level(case, run, level=level)
