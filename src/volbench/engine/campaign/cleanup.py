@@ -83,7 +83,7 @@ def scratch_of(
 
 
 def not_removed(path: str) -> str:
-    """Return the message about a scratch file that may be somebody else's by now.
+    """Return the message about a scratch file that another program may have made.
 
     Where a host reports no time of birth, as busybox does, a later controller cannot tell.
     """
