@@ -48,9 +48,15 @@ class Desk:
 
     def start(self, name: str, profile: str, *arguments: str) -> subprocess.Popen[str]:
         """Start to run a profile in a process of its own."""
-        argv = [sys.executable, "-m", "volbench", "run"]
+        return self._process("run", *self.arguments(name, profile, *arguments))
+
+    def resume(self, name: str) -> subprocess.Popen[str]:
+        """Start to resume a campaign in a process of its own."""
+        return self._process("resume", name)
+
+    def _process(self, *arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [*argv, *self.arguments(name, profile, *arguments)],
+            [sys.executable, "-m", "volbench", *arguments],
             cwd=self.folder,
             stderr=subprocess.PIPE,
             stdout=subprocess.DEVNULL,

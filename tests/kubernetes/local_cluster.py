@@ -1,4 +1,4 @@
-"""A real cluster of one node on this machine: started, disturbed and stopped by the tests."""
+"""A real cluster on this machine, of one or two nodes: started, disturbed, stopped by tests."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tests.kubernetes.image import write_image
 ROOT = Path(__file__).parents[2]
 _START_S = 120.0
 _PORTS = 4
+NODE, SECOND_NODE = "127.0.0.1", "127.0.0.2"
 
 
 class LocalCluster:
@@ -32,6 +33,7 @@ class LocalCluster:
         self.kubeconfig = state / "kubeconfig"
         self.port = port
         self._program = program
+        self._has_joined = False
 
     def stop(self, component: str) -> None:
         """Kill a component, such as ``kubelet``."""
@@ -40,6 +42,12 @@ class LocalCluster:
     def start(self, component: str) -> None:
         """Start a component again."""
         self._command(f"start {component}")
+
+    def join(self) -> None:
+        """Add the node `SECOND_NODE`, which stays; its components are kubelet-2, containerd-2."""
+        if not self._has_joined:
+            self._has_joined = True
+            self._command("join 2")
 
     def wait_until_ready(self) -> None:
         """Wait for the node; fail with the logs if the cluster does not start."""

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.options import PATH, option_group
+from volbench.cli.options import PATH, Quantity, option_group
+from volbench.units import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,3 +86,12 @@ CONNECTION = option_group(
     KUBECONFIG,
 )
 """Options of the connection to a cluster, as the keyword `connection`."""
+
+POD_TIMEOUT = click.option(
+    "--pod-timeout",
+    "pod_timeout_s",
+    type=Quantity("TIME", parse_duration),
+    default="10m",
+    show_default=True,
+    help="How long to wait for pods that cannot start, such as for a new node.",
+)

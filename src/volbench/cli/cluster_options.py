@@ -39,6 +39,7 @@ class ClusterOptions:
     os_disk: bool
     ephemeral: bool
     replicas: int
+    is_parallel: bool
     spread: str
     node_selector: tuple[str, ...]
     tolerations: tuple[str, ...]
@@ -88,6 +89,7 @@ class ClusterOptions:
             block=self.volume_mode == "Block",
             os_disk="os" in roles and not self.os_disk,
             replicas=self.replicas,
+            is_parallel=self.is_parallel,
             topology_key=_TOPOLOGY.get(self.spread, self.spread),
             node_selector=parse_pairs(self.node_selector, option="--node-selector"),
             tolerations=tuple(map(parse_toleration, self.tolerations)),
@@ -151,6 +153,13 @@ _OPTIONS = (
         show_default=True,
         metavar="node|zone|none|LABEL",
         help="Spread replicas evenly over nodes, zones, or values of a node label.",
+    ),
+    click.option(
+        "--parallel-classes",
+        "is_parallel",
+        is_flag=True,
+        help="Measure several storage classes at the same time, each on a node of its own (see "
+        "--spread), not one after another.",
     ),
     _several("--node-selector", "node_selector", "LABEL=VALUE", "Only nodes with this label"),
     _several("--toleration", "tolerations", "KEY[=VALUE][:EFFECT]", "Also nodes with this taint"),

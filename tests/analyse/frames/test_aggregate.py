@@ -11,13 +11,14 @@ from volbench.analyse.frames.aggregate import aggregate_rows
 from volbench.model.campaign.planned_run import Campaign, Run, Section
 from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.model.frames.columns import AGGREGATE
+from volbench.model.profile.profile_model import Start
 
 VOLUME = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
 BLOCK = 4096
 BEGUN = pd.Timestamp("2026-01-01T00:00:00Z")
 
 
-def a_campaign(count: int) -> Campaign:
+def a_campaign(count: int, *, start: Start = Start.TOGETHER) -> Campaign:
     """Return a plan in which clients do one step."""
     runs = tuple(
         Run(
@@ -28,6 +29,7 @@ def a_campaign(count: int) -> Campaign:
             sections=(Section(name="j"),),
             host=f"vm{n}",
             step=1,
+            start=start,
         )
         for n in range(count)
     )
@@ -121,6 +123,13 @@ def test_a_total_over_fewer_clients_says_so() -> None:
 def test_one_client_has_no_total() -> None:
     """Its own row says it all."""
     assert aggregate_rows(a_campaign(1), frames(ran(0, [500.0] * 5)).__getitem__) == []
+
+
+def test_clients_in_turn_have_no_total() -> None:
+    """Storage classes measured one after another share no time."""
+    found = frames(ran(0, [500.0] * 5), ran(1, [500.0] * 5, after_s=5))
+    assert aggregate_rows(a_campaign(2), found.__getitem__)
+    assert aggregate_rows(a_campaign(2, start=Start.SEQUENTIAL), found.__getitem__) == []
 
 
 def test_a_client_without_series_leaves_no_sum() -> None:

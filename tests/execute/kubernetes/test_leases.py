@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import cast
 
-import pytest
-
 from volbench.errors import InputError
 from volbench.execute.kubernetes.cluster import Cluster, Manifest
-from volbench.execute.kubernetes.leases import LeaseLocks, has_controller
+from volbench.execute.kubernetes.leases import LeaseLocks
 
 
 class Objects:
@@ -78,12 +76,3 @@ def test_campaigns_on_a_filesystem_see_each_other() -> None:
     assert second.answer("join", "fs-8:1", "kb") == "ka"
     first.answer("leave", "fs-8:1", "ka")
     assert second.answer("join", "fs-8:1", "kb") == ""
-
-
-@pytest.mark.parametrize(
-    ("renewed", "expected"),
-    [("2020-01-01T00:00:00.000000Z", False), ("2999-01-01T00:00:00.000000Z", True), (None, False)],
-)
-def test_a_controller_is_at_work_while_it_renews(renewed: str | None, *, expected: bool) -> None:
-    """A lease that is no longer renewed belongs to nobody."""
-    assert has_controller({"spec": {"renewTime": renewed, "leaseDurationSeconds": 120}}) is expected

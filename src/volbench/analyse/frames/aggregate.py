@@ -15,7 +15,7 @@ import pandas as pd
 from volbench.analyse.frames.observed import clock_bounds_s
 from volbench.analyse.time.resample import on_clock, spread_rows
 from volbench.model.campaign.planned_run import Campaign, Run
-from volbench.model.profile.profile_model import Phase
+from volbench.model.profile.profile_model import Phase, Start
 
 Frames = Mapping[str, pd.DataFrame]
 Row = dict[str, object]
@@ -50,7 +50,8 @@ def aggregate_rows(campaign: Campaign, frame: Callable[[str], pd.DataFrame]) -> 
 def _steps(campaign: Campaign) -> list[list[Run]]:
     steps: dict[int, list[Run]] = {}
     for run in campaign.runs:
-        if run.step and run.phase is Phase.MEASURED:
+        # Clients in turn share no time: sums over them would say nothing.
+        if run.step and run.phase is Phase.MEASURED and run.start is not Start.SEQUENTIAL:
             steps.setdefault(run.step, []).append(run)
     return [runs for runs in steps.values() if len(runs) + campaign.clients_absent > 1]
 

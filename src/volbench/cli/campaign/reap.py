@@ -55,7 +55,7 @@ def command(
     limited = named_limits(limits, campaign)
     hosts = hosts_to_reach(plan, read_history(layout.journal).states, limited)
     with ExitStack() as stack:
-        there = stack.enter_context(pods_to_remove(hosts, is_all=not limits))
+        there = stack.enter_context(pods_to_remove(hosts, planned=() if limits else plan.hosts))
         if plan.hosts and not there:  # all of its pods are gone
             click.echo(f"nothing of {campaign} runs any more", err=True)
             return

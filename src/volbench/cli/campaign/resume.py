@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.cluster_connection import KUBECONFIG
+from volbench.cli.cluster_connection import KUBECONFIG, POD_TIMEOUT
 from volbench.cli.fleet_options import (
     HOST_KEYS,
     LIMIT,
@@ -67,7 +67,8 @@ if TYPE_CHECKING:
 @METRICS_ADDRESS
 @HOST_KEYS
 @KUBECONFIG
-@table_options(has_output=False)
+@POD_TIMEOUT
+@table_options(has_output=False, has_events=True)
 def command(
     campaign: Path,
     *,
@@ -84,6 +85,7 @@ def command(
     metrics_port: int | None,
     metrics_address: str,
     host_keys: HostKeyPolicy,
+    pod_timeout_s: float,
     shown: TableOutput,
 ) -> None:
     """Continue the campaign in DIR: finished runs are kept and never run again.
@@ -132,7 +134,7 @@ def command(
     with (
         reported_errors(shown),
         serve_metrics(metrics_port, metrics_address) as metrics,
-        pods_again(hosts, campaign) as found,
+        pods_again(hosts, campaign, timeout_s=pod_timeout_s) as found,
         connect(found, host_keys) as connected,
     ):
         reached = resume_on(connected, archive, allow_exec=allow_exec)

@@ -31,8 +31,9 @@ def command(
 ) -> None:
     """Remove the pods, volumes and locks of interrupted campaigns: of NAMEs, or of all.
 
-    Only objects that carry volbench's labels are removed. Without NAMEs, campaigns whose controller
-    has answered within two minutes are left alone; and so are volumes that --keep left.
+    Only objects that carry volbench's labels are removed. Without NAMEs, campaigns are left alone
+    whose controller gave a sign within two minutes, unless it ran on this machine and was killed;
+    and so are volumes that --keep left. Campaigns that are named are removed at once.
     """
     from volbench.cli.cluster.pod_placement import remove
     from volbench.engine.pods.removal import campaigns_on, has_volumes_only
@@ -51,11 +52,15 @@ def command(
 
 def _is_in_use(cluster: Cluster, name: str) -> bool:
     """Return whether a campaign has a controller, and say so."""
-    from volbench.execute.kubernetes.leases import has_controller
+    from volbench.engine.pods.controller_lease import LEASE_S, last_sign
 
-    lease = cluster.read("Lease", name)
-    if not has_controller(lease):
+    sign = last_sign(cluster, name)
+    if sign is None or not sign.is_at_work:
         return False
-    holder = (lease or {}).get("spec", {}).get("holderIdentity", "")
-    click.echo(f"{name}: left alone: its controller on {holder} is at work", err=True)
+    left_s = LEASE_S - sign.age_s
+    click.echo(
+        f"{name}: left alone: its controller on {sign.machine} gave a sign {sign.age_s:.0f} s ago\n"
+        f"  if that was killed: wait {left_s:.0f} s, or name it: volbench k8s reap {name}",
+        err=True,
+    )
     return True

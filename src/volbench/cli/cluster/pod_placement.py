@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.cluster_connection import CONNECTION, ClusterConnection
+from volbench.cli.cluster_connection import CONNECTION, POD_TIMEOUT, ClusterConnection
 from volbench.cli.cluster_options import CLUSTER, ClusterOptions
 from volbench.cli.fleet_options import connect
-from volbench.cli.options import Quantity, Verb, flag
+from volbench.cli.options import Verb, flag
 from volbench.errors import InputError, StoppedError, VolbenchError
-from volbench.units import parse_duration
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,6 +55,7 @@ class PodPlacement:
         Raises:
             VolbenchError: the cluster refuses, or a pod does not start; nothing is left there.
         """
+        from volbench.engine.pods.controller_lease import shown_as_running
         from volbench.engine.pods.pod_hosts import (
             check_mounts,
             check_objects,
@@ -63,7 +63,6 @@ class PodPlacement:
             wait_for_hosts,
         )
         from volbench.execute.connect import HostKeyPolicy
-        from volbench.execute.kubernetes.leases import shown_as_running
 
         with ExitStack() as stack:
             cluster = stack.enter_context(self.connection.opened(self.pods.namespace))
@@ -115,8 +114,8 @@ class PodPlacement:
 def _on_pods(request: Request, spec: ClusterSpec) -> Request:
     """Return a request whose consent holds on every pod.
 
-    Volumes of several storage classes are measured one after another, in each step: their pods may
-    share a node, and its limits.
+    Volumes of several storage classes are measured one after another, in each step, where their
+    pods may share a node, and its limits.
     """
     from volbench.engine.pods.pod_hosts import host_names
     from volbench.model.profile.profile_model import Start
@@ -127,7 +126,7 @@ def _on_pods(request: Request, spec: ClusterSpec) -> Request:
         for name in host_names(spec)
     )
     profiles = request.profiles
-    if len(spec.volumes) > 1 and spec.replicas == 1:
+    if len(spec.volumes) > 1 and spec.replicas == 1 and not spec.is_parallel:
         profiles = tuple(
             profile.model_copy(update={"start": Start.SEQUENTIAL}) for profile in profiles
         )
@@ -175,12 +174,16 @@ def removed_at_end(
         root: the campaign folder.
         stays: whether it stays also without an error.
     """
-    from volbench.engine.pods.revival import is_resumable
+    from volbench.engine.pods.revival import is_resumable, record_losses
 
     try:
         yield
-    except BaseException:
+    except BaseException as error:
         if is_resumable(root, campaign):
+            context = error.context if isinstance(error, VolbenchError) else {}
+            known = {str(context.get("host")): str(context.get("pod_ended", ""))}
+            for host, words in record_losses(root, cluster, known=known).items():
+                click.echo(f"{host}: what ran in its pod is lost: {words}", err=True)
             click.echo(
                 f"{campaign} stays on the cluster; continue: volbench resume {root}; "
                 f"or remove it: volbench k8s reap {campaign}",
@@ -210,8 +213,9 @@ def remove(cluster: Cluster, campaign: str, *, volumes: bool = False) -> None:
     from volbench.engine.pods.removal import keeps_volumes, remove_campaign
 
     keep = keeps_volumes(cluster, campaign) and not volumes
-    left = remove_campaign(cluster, campaign, keep_volumes=keep)
-    click.echo(f"removed {campaign} from the namespace {cluster.namespace}", err=True)
+    removed, left = remove_campaign(cluster, campaign, keep_volumes=keep)
+    what = f"removed {campaign} from" if removed else f"nothing of {campaign} is in"
+    click.echo(f"{what} the namespace {cluster.namespace}", err=True)
     if left:
         click.echo("these volumes are left, and may cost money; to remove them:", err=True)
     for volume in left:
@@ -222,14 +226,6 @@ def remove(cluster: Cluster, campaign: str, *, volumes: bool = False) -> None:
 
 _K8S = flag(
     "--k8s", "Run in pods of a Kubernetes cluster, made for the campaign and removed after."
-)
-_POD_TIMEOUT = click.option(
-    "--pod-timeout",
-    "pod_timeout_s",
-    type=Quantity("TIME", parse_duration),
-    default="10m",
-    show_default=True,
-    help="How long to wait for pods that cannot start, such as for a new node.",
 )
 
 
@@ -251,6 +247,6 @@ def in_pods(verb: Verb) -> Verb:
         verb(*arguments, placement=placement, **given)
 
     decorated: Verb = wrapped
-    for option in (_POD_TIMEOUT, CONNECTION, CLUSTER, _K8S):
+    for option in (POD_TIMEOUT, CONNECTION, CLUSTER, _K8S):
         decorated = option(decorated)
     return decorated

@@ -13,16 +13,15 @@ if TYPE_CHECKING:
 
     from volbench.model.campaign.host import Host
 
-_POD_TIMEOUT_S = 600.0
-
 
 @contextmanager
-def pods_again(hosts: Sequence[Host], root: Path) -> Iterator[Sequence[Host]]:
+def pods_again(hosts: Sequence[Host], root: Path, *, timeout_s: float) -> Iterator[Sequence[Host]]:
     """Yield hosts of a campaign with pods that can run programs, removed at the end of the block.
 
     Args:
         hosts: hosts as planned; machines are left as they are.
         root: the campaign folder.
+        timeout_s: longest wait for the pods.
 
     Raises:
         VolbenchError: a cluster is out of reach, or a pod cannot be recreated.
@@ -31,8 +30,8 @@ def pods_again(hosts: Sequence[Host], root: Path) -> Iterator[Sequence[Host]]:
         yield hosts
         return
     from volbench.cli.cluster.pod_placement import removed_at_end
+    from volbench.engine.pods.controller_lease import shown_as_running
     from volbench.engine.pods.revival import Revival
-    from volbench.execute.kubernetes.leases import shown_as_running
     from volbench.execute.kubernetes.pod_executor import PodConnections
 
     with PodConnections() as connections, ExitStack() as stack:
@@ -41,7 +40,7 @@ def pods_again(hosts: Sequence[Host], root: Path) -> Iterator[Sequence[Host]]:
             cluster = connections.cluster(pod)
             stack.enter_context(removed_at_end(cluster, campaign, root))
             stack.enter_context(shown_as_running(cluster, campaign))
-        revival = Revival(root, _POD_TIMEOUT_S, _say)
+        revival = Revival(root, timeout_s, _say)
         yield [
             revival.host(connections.cluster(host.pod), host, host.pod) if host.pod else host
             for host in hosts
@@ -53,17 +52,17 @@ def _say(host: str, words: str) -> None:
 
 
 @contextmanager
-def pods_to_remove(hosts: Sequence[Host], *, is_all: bool) -> Iterator[Sequence[Host]]:
+def pods_to_remove(hosts: Sequence[Host], *, planned: Sequence[Host]) -> Iterator[Sequence[Host]]:
     """Yield the hosts that are machines, or whose pods are there; then remove these campaigns.
 
     Args:
-        hosts: hosts as planned.
-        is_all: whether no other host of the campaign is left out.
+        hosts: hosts that are cleaned.
+        planned: all hosts of the campaign; none to leave the pods there.
 
     Raises:
         VolbenchError: a cluster is out of reach, or refuses.
     """
-    if not any(host.pod for host in hosts):
+    if not any(host.pod for host in (*hosts, *planned)):
         yield hosts
         return
     from volbench.cli.cluster.pod_placement import remove
@@ -71,12 +70,11 @@ def pods_to_remove(hosts: Sequence[Host], *, is_all: bool) -> Iterator[Sequence[
     from volbench.execute.kubernetes.pod_progress import why_ended
 
     with PodConnections() as connections:
-        campaigns = {host.pod.campaign: host.pod for host in hosts if host.pod}
         yield [
             host
             for host in hosts
             if host.pod is None
             or not why_ended(connections.cluster(host.pod).read("Pod", host.pod.name), host.pod.uid)
         ]
-        for campaign, pod in campaigns.items() if is_all else ():
+        for campaign, pod in {own.pod.campaign: own.pod for own in planned if own.pod}.items():
             remove(connections.cluster(pod), campaign)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from volbench.engine.campaign.cleanup import release_host, scratch_of
+from volbench.engine.campaign.cleanup import not_removed, release_host, scratch_of
 from volbench.engine.campaign.client_worker import Worker
 from volbench.engine.campaign.clients import run_together
 from volbench.engine.campaign.execution_settings import UNFINISHED, Settings
@@ -197,7 +197,7 @@ def _clean(scratch: Scratch, states: RunStates, *, keep: bool) -> None:
             states.notify(f"scratch file kept: {path}")
         return
     for path in scratch.remove():
-        states.notify(f"{path} was not created by volbench and is not removed")
+        states.notify(not_removed(path))
 
 
 def _report_rounds(context: CampaignContext) -> None:
@@ -267,9 +267,10 @@ def check_finished(end: CampaignEnded, root: Path, *, total: int) -> None:
     """
     if not (end.failed or end.left):
         return
+    failed = f"{len(end.failed)} of {total} runs failed"
+    left = f"{len(end.left)} of {total} runs unfinished"
     raise CampaignError(
-        f"{len(end.failed)} of {total} runs failed"
-        + (f" and {len(end.left)} were not started" if end.left else ""),
+        ", ".join(text for text, runs in ((failed, end.failed), (left, end.left)) if runs),
         hint=f"inspect them: volbench show {root}; "
         + (
             f"repeat them: volbench resume {root} --retry-failed"

@@ -61,7 +61,7 @@ def reap(
             for folder in end_strays(executor, [layout.run(run.id).path for run in runs]):
                 states.notify(f"{folder.name}: ended a process whose start was not recorded")
             for path in scratch.remove():
-                states.notify(f"{name}: {path} was not created by volbench and is not removed")
+                states.notify(f"{name}: {not_removed(path)}")
             release_host(host, campaign, layout.root)
             states.write("released", host=name)
 
@@ -80,6 +80,14 @@ def scratch_of(
         files=history.scratch.get(host.name, {}),
         folders=history.folders.get(host.name, {}),
     )
+
+
+def not_removed(path: str) -> str:
+    """Return the message about a scratch file that another program may have made.
+
+    Where a host reports no time of birth, as busybox does, a later controller cannot tell.
+    """
+    return f"{path} stays: it is not certain that volbench created it"
 
 
 def claim_files(

@@ -3,11 +3,7 @@
 # records the wake-up time. A start that was postponed or revoked meanwhile is followed. A start time
 # in the past counts as missed unless the word "late" follows it.
 # fio runs this script after its setup; any other program is started by it.
-clock=+%s.%N
-case $(date $clock) in *[!0-9.]* | *.) clock=+%s ;; esac # a date without nanoseconds
-now() {
-    date $clock
-}
+NOW
 mkdir -p gate
 if mkdir gate/waiting 2>/dev/null; then
     now >gate/ready.new && mv gate/ready.new gate/ready

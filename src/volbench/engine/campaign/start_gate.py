@@ -16,6 +16,7 @@ from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.stop_request import StopRequest
 from volbench.engine.sampling.clock_offset import Clock
 from volbench.execute.protocol import Process
+from volbench.execute.shell.posix_scripts import NOW
 from volbench.execute.waiting_work import Wait, Work
 
 SCRIPT = "gate.sh"
@@ -67,7 +68,7 @@ class Gate:
     def script(self) -> str:
         """The text of ``gate.sh``."""
         text = files("volbench.engine.campaign").joinpath(SCRIPT).read_text(encoding="utf-8")
-        return text.replace("GATE_PATIENCE_S", str(round(self.patience_s)))
+        return text.replace("GATE_PATIENCE_S", str(round(self.patience_s))).replace("NOW", NOW)
 
     @property
     def held_back(self) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 from volbench.errors import DeadlineError
 from volbench.execute.kubernetes.cluster import Cluster, Manifest
 from volbench.execute.kubernetes.manifests import CAMPAIGN_LABEL, MANAGED_BY
+from volbench.execute.kubernetes.pod_progress import node_trouble
 
 KEEP = "keep"
 """Entry of the campaign's object: whether its volumes stay."""
@@ -69,7 +68,7 @@ def keeps_volumes(cluster: Cluster, campaign: str) -> bool:
 
 def remove_campaign(
     cluster: Cluster, campaign: str, *, keep_volumes: bool = False
-) -> list[RetainedVolume]:
+) -> tuple[int, list[RetainedVolume]]:
     """Remove all objects of a campaign, and wait until they are gone.
 
     Args:
@@ -78,7 +77,8 @@ def remove_campaign(
         keep_volumes: leave the claims.
 
     Returns:
-        The volumes that are left: kept, or retained by their storage class.
+        The number of objects removed, and the volumes that are left: kept, or retained by their
+        storage class.
 
     Raises:
         DeadlineError: an object is still there after two minutes.
@@ -88,36 +88,29 @@ def remove_campaign(
     claims = cluster.list("PersistentVolumeClaim", selector)
     left = _retained(cluster, claims, is_kept=keep_volumes)
     kinds = [kind for kind in _KINDS if not (keep_volumes and kind == "PersistentVolumeClaim")]
+    removed = 0
     for kind in kinds:
-        for found in cluster.list(kind, selector):
-            cluster.delete(kind, found["metadata"]["name"], uid=found["metadata"]["uid"])
-    for kind in kinds:
-        _wait_for(partial(_is_none, cluster, kind, selector), f"every {kind} of {campaign}")
-    return left
-
-
-def wait_until_gone(cluster: Cluster, kind: str, name: str) -> None:
-    """Wait until a deleted object is gone.
-
-    Raises:
-        DeadlineError: it is still there after two minutes.
-    """
-    _wait_for(lambda: cluster.read(kind, name) is None, f"the {kind} {name}")
-
-
-def _is_none(cluster: Cluster, kind: str, selector: str) -> bool:
-    return not cluster.list(kind, selector)
-
-
-def _wait_for(is_gone: Callable[[], bool], what: str) -> None:
+        for own in cluster.list(kind, selector):
+            removed += cluster.delete(kind, own["metadata"]["name"], uid=own["metadata"]["uid"])
     end_s = time.monotonic() + _REMOVE_S
-    while not is_gone():
-        if time.monotonic() > end_s:
-            raise DeadlineError(
-                f"the cluster has not removed {what}",
-                hint="see what holds it: kubectl describe, Events and Finalizers",
-            )
-        time.sleep(_POLL_S)
+    for kind in kinds:
+        while found := cluster.list(kind, selector):
+            if time.monotonic() > end_s:
+                raise _not_removed(cluster, kind, found, campaign)
+            time.sleep(_POLL_S)
+    return removed, left
+
+
+def _not_removed(cluster: Cluster, kind: str, left: list[Manifest], campaign: str) -> DeadlineError:
+    """Return the error of objects that the cluster does not remove, with the node's trouble."""
+    names = ", ".join(item["metadata"]["name"] for item in left)
+    message = f"the cluster has not removed the {kind} {names} within {_REMOVE_S:g} s"
+    hint = "see what holds it: kubectl describe, Events and Finalizers"
+    node = left[0].get("spec", {}).get("nodeName", "") if kind == "Pod" else ""
+    if node:
+        message += f": on its node {node}: {node_trouble(cluster.read_if_allowed('Node', node))}"
+        hint = f"bring the node back; if it is lost: kubectl delete node {node}"
+    return DeadlineError(message, hint=f"{hint}; then volbench k8s reap {campaign}")
 
 
 def _retained(cluster: Cluster, claims: list[Manifest], *, is_kept: bool) -> list[RetainedVolume]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from volbench.engine.campaign.run_states import RunStates
-from volbench.engine.pods.pod_hosts import PODS, OnReason, ready_pods
-from volbench.engine.pods.removal import wait_until_gone
-from volbench.errors import TransportError
+from volbench.engine.pods.pod_hosts import PODS, POLL_S, OnReason, ready_pods
+from volbench.errors import DeadlineError, TransportError
 from volbench.execute.kubernetes.cluster import Cluster, Manifest
-from volbench.execute.kubernetes.pod_progress import why_ended
+from volbench.execute.kubernetes.pod_executor import PodExecutor
+from volbench.execute.kubernetes.pod_progress import node_trouble, why_ended
 from volbench.model.campaign.host import Host, Pod
 from volbench.model.campaign.planned_run import RunState
 from volbench.store.archive import hold_campaign, read_campaign
@@ -64,67 +67,149 @@ class Revival:
             TransportError: it cannot be recreated, in the words of the cluster.
         """
         found = cluster.read("Pod", pod.name)
-        uid = "" if found is None else found["metadata"]["uid"]
-        reason = why_ended(found, uid)
-        if not reason and uid == pod.uid:
-            return host
-        words = reason or why_ended(found, pod.uid)
-        self.on_reason(host.name, f"{words}; what ran in it is lost")
-        _record_loss(self.root, host.name, f"its pod has ended: {words}")
+        reason = why_ended(found, "" if found is None else found["metadata"]["uid"])
         if reason:
-            _recreate(cluster, pod, found, host=host.name, reason=reason)
+            self.on_reason(host.name, f"{reason}; what ran in it is lost")
+            _record_loss(self.root, host.name, f"its pod has ended: {reason}")
+            self._recreate(cluster, host.name, pod, found, reason=reason)
         wanted = {host.name: (pod.name, pod.claim)}
         pods = ready_pods(cluster, wanted, timeout_s=self.timeout_s, on_reason=self.on_reason)
         ready = pods[host.name]
-        update = {"uid": ready["metadata"]["uid"], "node": ready["spec"]["nodeName"]}
-        return host.model_copy(update={"pod": pod.model_copy(update=update)})
+        node = ready["spec"]["nodeName"]
+        if node != pod.node:
+            raise TransportError(
+                f"the pod of {host.name} was on the node {pod.node}, and is now on {node}",
+                hint="results of two nodes are not comparable; let the cluster place it on "
+                f"{pod.node}, or {self._give_up(host.name)}",
+                context={"host": host.name, "node": node},
+            )
+        now = pod.model_copy(update={"uid": ready["metadata"]["uid"]})
+        if now.uid != pod.uid and not reason:
+            self._find_losses(cluster, host.name, now)
+        return host.model_copy(update={"pod": now})
 
-
-def _record_loss(root: Path, host: str, reason: str) -> None:
-    """Record the active runs of a host as interrupted, unless their results are here."""
-    layout = Layout(root)
-    runs = read_campaign(root)[1].campaign.runs
-    with hold_campaign(layout), Journal(layout.journal, seal_of(layout)) as journal:
-        states = RunStates(journal, read_history(layout.journal), lambda _event: None)
-        lost = [
-            run
-            for run in runs
-            if run.host == host
-            and states.state(run) is RunState.RUNNING
-            and not layout.run(run.id).status.exists()
-        ]
+    def _find_losses(self, cluster: Cluster, host: str, pod: Pod) -> None:
+        """Record as lost what ran in an earlier pod; what runs in this one goes on."""
+        executor = PodExecutor(host, pod, cluster)
+        try:
+            lost = [
+                run
+                for run, handle in _running(self.root, host).items()
+                if not (handle and executor.was_started(handle))
+            ]
+        finally:
+            executor.close()
         if lost:
-            states.settle(lost, RunState.INTERRUPTED, reason=reason)
+            reason = why_ended(cluster.read("Pod", pod.name), "")
+            self.on_reason(host, f"{reason}; what ran in the earlier one is lost")
+            _record_loss(self.root, host, f"its pod has ended: {reason}", runs=lost)
 
+    def _recreate(
+        self, cluster: Cluster, host: str, pod: Pod, ended: Manifest | None, *, reason: str
+    ) -> None:
+        """Create a pod again, on the node where it was, once the node has ended the old one.
 
-def _recreate(
-    cluster: Cluster, pod: Pod, ended: Manifest | None, *, host: str, reason: str
-) -> None:
-    """Create a pod again, on the node where it was."""
-    owner = cluster.read("ConfigMap", pod.campaign)
-    pods = json.loads((owner or {}).get("data", {}).get(PODS, "[]"))
-    manifest = next((known for known in pods if known["metadata"]["name"] == pod.name), None)
-    if ended is not None:
-        cluster.delete("Pod", pod.name, uid=ended["metadata"]["uid"], grace_s=0)
-        wait_until_gone(cluster, "Pod", pod.name)
-    if owner is None or manifest is None:  # a StatefulSet recreates its own pods
+        A StatefulSet recreates its pods itself.
+        """
+        owner = cluster.read("ConfigMap", pod.campaign)
         if owner is None:
             raise TransportError(
                 f"the pod of {host} has ended ({reason}), and its volume is removed",
                 hint="run the campaign again; what has finished is kept: volbench show DIR",
                 context={"host": host},
             )
+        if ended is not None:
+            self._await_end(cluster, host, pod, ended["metadata"]["uid"])
+        if cluster.read_if_allowed("Node", pod.node) is None:
+            raise TransportError(
+                f"the node {pod.node} of {host} is gone: the cluster has deleted it",
+                hint=f"results of another node are not comparable; {self._give_up(host)}",
+                context={"host": host, "node": pod.node},
+            )
+        pods = json.loads(owner.get("data", {}).get(PODS, "[]"))
+        manifest = next((known for known in pods if known["metadata"]["name"] == pod.name), None)
+        if manifest is None:
+            return
+        reference = {"name": pod.campaign, "uid": owner["metadata"]["uid"]}
+        kind = {"apiVersion": "v1", "kind": "ConfigMap"}
+        manifest["metadata"]["ownerReferences"] = [kind | reference]
+        manifest["spec"]["affinity"] = _only_on(pod.node)
+        cluster.create(manifest)
+
+    def _give_up(self, host: str) -> str:
+        forget = f"volbench forget {self.root} --host {host} --reason ..."
+        return f"give the host up: {forget}; then volbench reap {self.root}"
+
+    def _await_end(self, cluster: Cluster, host: str, pod: Pod, uid: str) -> None:
+        """Wait until the node has confirmed the end of a pod: before, fio may still run in it."""
+        cluster.delete("Pod", pod.name, uid=uid)
+        end_s, shown = time.monotonic() + self.timeout_s, ""
+        while (found := cluster.read("Pod", pod.name)) and found["metadata"]["uid"] == uid:
+            words = node_trouble(cluster.read_if_allowed("Node", pod.node))
+            if words != shown:
+                self.on_reason(host, f"its node {pod.node} has not ended the old pod yet: {words}")
+                shown = words
+            if time.monotonic() > end_s:
+                raise DeadlineError(
+                    f"the node {pod.node} has not ended the old pod of {host}, where fio may "
+                    f"still run: {words}",
+                    hint=f"bring the node back; if it is lost: kubectl delete node {pod.node}; "
+                    f"then volbench resume {self.root}",
+                    context={"host": host, "node": pod.node},
+                )
+            time.sleep(POLL_S)
+
+
+def record_losses(root: Path, cluster: Cluster, *, known: Mapping[str, str]) -> dict[str, str]:
+    """Record the active runs of all pods that have ended as interrupted.
+
+    Args:
+        root: the campaign folder, which nobody else holds.
+        cluster: connection to the cluster.
+        known: host to why its pod has ended, as seen while the cluster still knew.
+
+    Returns:
+        Host to the reason of its loss; none if the cluster cannot be reached now.
+
+    Raises:
+        ArchiveError: another controller runs the campaign.
+    """
+    lost = {}
+    with suppress(TransportError):  # a resume looks again
+        for host in read_campaign(root)[1].campaign.hosts:
+            if not (host.pod and _running(root, host.name)):
+                continue
+            if words := why_ended(cluster.read("Pod", host.pod.name), host.pod.uid):
+                lost[host.name] = known.get(host.name) or words
+    for host_name, words in lost.items():
+        _record_loss(root, host_name, f"its pod has ended: {words}")
+    return lost
+
+
+def _running(root: Path, host: str) -> dict[str, str]:
+    """Return the active runs of a host whose results are not here: id to handle, if known."""
+    layout = Layout(root)
+    history = read_history(layout.journal)
+    return {
+        run.id: str(history.processes.get(run.id, {}).get("handle", ""))
+        for run in read_campaign(root)[1].campaign.runs
+        if run.host == host
+        and history.states.get(run.id) is RunState.RUNNING
+        and not layout.run(run.id).status.exists()
+    }
+
+
+def _record_loss(root: Path, host: str, reason: str, *, runs: Collection[str] = ()) -> None:
+    """Record active runs of a host as interrupted: those that are named, or all."""
+    wanted = set(runs or _running(root, host))
+    layout = Layout(root)
+    if not wanted:
         return
-    manifest["metadata"]["ownerReferences"] = [
-        {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "name": pod.campaign,
-            "uid": owner["metadata"]["uid"],
-        }
-    ]
-    manifest["spec"]["affinity"] = _only_on(pod.node)
-    cluster.create(manifest)
+    plan = read_campaign(root)[1].campaign
+    with hold_campaign(layout), Journal(layout.journal, seal_of(layout)) as journal:
+        states = RunStates(journal, read_history(layout.journal), lambda _event: None)
+        lost = [run for run in plan.runs if run.id in wanted]
+        states.settle(lost, RunState.INTERRUPTED, reason=reason)
 
 
 def _only_on(node: str) -> Manifest:

@@ -21,10 +21,10 @@ _NAMESPACED: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
 """API group, resources and verbs within the namespace."""
 
 _CLUSTER: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
-    ("", ("persistentvolumes",), ("get",)),
+    ("", ("nodes", "persistentvolumes"), ("get",)),
     ("storage.k8s.io", ("storageclasses",), ("get",)),
 )
-"""The same for the whole cluster: reclaim policies, and volumes that stay behind."""
+"""The same for the whole cluster: lost nodes, reclaim policies, volumes that stay behind."""
 
 
 def access_manifests(*, namespace: str, name: str = "volbench") -> list[Manifest]:

@@ -108,6 +108,8 @@ class ClusterSpec:
         block: the volume is a raw block device, not a filesystem.
         os_disk: add an emptyDir on the node's disk, the role ``os``.
         replicas: pods for each storage class; a StatefulSet if there are several.
+        is_parallel: volumes of several storage classes are measured at the same time, each on a
+            node (or zone, see `topology_key`) without any other.
         topology_key: node label over whose values replicas are spread evenly; empty for no rule.
         node_selector: labels of the nodes to run on.
         tolerations: taints that the pods accept.
@@ -131,6 +133,7 @@ class ClusterSpec:
     block: bool = False
     os_disk: bool = False
     replicas: int = 1
+    is_parallel: bool = False
     topology_key: str = "kubernetes.io/hostname"
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: tuple[Toleration, ...] = ()
@@ -194,6 +197,11 @@ class ClusterSpec:
         if self.topology_key:
             _require_key(self.topology_key, what="topology key")
         _require_range(self.replicas, 1, _MAX_REPLICAS, what="replicas")
+        if self.is_parallel and self.replicas > 1:
+            raise InputError(
+                "replicas of several storage classes cannot be measured at the same time",
+                hint="leave out one of --parallel-classes and --replicas",
+            )
 
     def _require_container(self) -> None:
         if self.image_pull_policy not in _PULL_POLICIES:

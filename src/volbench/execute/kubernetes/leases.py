@@ -1,4 +1,4 @@
-"""Leases: locks on the devices of a node, and the sign that a campaign has a controller.
+"""Leases as locks on the devices of a node.
 
 Pods of one node share its devices, and see no files of each other: their locks are objects of the
 cluster. A lock is void once the object that owns its campaign is gone.
@@ -6,20 +6,13 @@ cluster. A lock is void once the object that owns its campaign is gone.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime
 from hashlib import sha256
-from socket import gethostname
 
-from volbench.errors import InputError, VolbenchError
+from volbench.errors import InputError
 from volbench.execute.kubernetes.cluster import Cluster, Manifest
 from volbench.execute.kubernetes.manifests import CAMPAIGN_LABEL, campaign_labels
 
 _SHARED_LABEL = "volbench.io/filesystem"
-_RENEW_S = 30.0
-_LEASE_S = 120
 
 
 class LeaseLocks:
@@ -45,9 +38,9 @@ class LeaseLocks:
             case "take":
                 return self._take(lock, key)
             case "show":
-                return _holder(self._cluster.read("Lease", lock))
+                return lease_holder(self._cluster.read("Lease", lock))
             case "free":
-                if _holder(self._cluster.read("Lease", lock)) == key:
+                if lease_holder(self._cluster.read("Lease", lock)) == key:
                     self._cluster.delete("Lease", lock)
             case "join":
                 return self._join(share, key, digest)
@@ -68,8 +61,8 @@ class LeaseLocks:
             found = self._cluster.read("Lease", lock)
             if found is None:
                 continue
-            if _holder(found) == key or not self._is_void(found):
-                return "" if _holder(found) == key else _holder(found)
+            if lease_holder(found) == key or not self._is_void(found):
+                return "" if lease_holder(found) == key else lease_holder(found)
             self._cluster.delete("Lease", lock, uid=found["metadata"]["uid"])
         return "unknown"
 
@@ -80,7 +73,7 @@ class LeaseLocks:
             if error.context.get("status") != 409:
                 raise
         found = self._cluster.list("Lease", f"{_SHARED_LABEL}={digest}")
-        others = {_holder(lease) for lease in found if not self._is_void(lease)} - {key}
+        others = {lease_holder(lease) for lease in found if not self._is_void(lease)} - {key}
         return "\n".join(sorted(others))
 
     def _is_void(self, lease: Manifest) -> bool:
@@ -109,56 +102,6 @@ def lease_manifest(name: str, campaign: str, *, holder: str, labels: Manifest) -
     }
 
 
-def _holder(lease: Manifest | None) -> str:
+def lease_holder(lease: Manifest | None) -> str:
+    """Return who holds a lease; empty if nobody does."""
     return str((lease or {}).get("spec", {}).get("holderIdentity", ""))
-
-
-def has_controller(lease: Manifest | None) -> bool:
-    """Return whether a controller has renewed the lease of its campaign recently."""
-    spec = (lease or {}).get("spec", {})
-    renewed = spec.get("renewTime")
-    if not renewed:
-        return False
-    age = datetime.now(UTC) - datetime.fromisoformat(renewed)
-    return age.total_seconds() < float(spec.get("leaseDurationSeconds", _LEASE_S))
-
-
-@contextmanager
-def shown_as_running(cluster: Cluster, campaign: str) -> Iterator[None]:
-    """Renew the lease of a campaign inside the block, and delete it at the end.
-
-    A cluster that cannot be reached is tried again: the runs there do not depend on it.
-
-    Raises:
-        VolbenchError: the lease cannot be created.
-    """
-    manifest = lease_manifest(campaign, campaign, holder=gethostname(), labels={})
-    cluster.delete("Lease", campaign)
-    cluster.create(manifest | {"spec": manifest["spec"] | _renewed()})
-    ended = threading.Event()
-
-    def renew() -> None:
-        while not ended.wait(_RENEW_S):
-            _attempt(cluster, campaign)
-
-    thread = threading.Thread(target=renew, name="lease", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
-
-
-def _attempt(cluster: Cluster, campaign: str) -> VolbenchError | None:
-    """Renew a lease; return the error if that fails now."""
-    try:
-        cluster.patch("Lease", campaign, {"spec": _renewed()})
-    except VolbenchError as error:
-        return error
-    return None
-
-
-def _renewed() -> Manifest:
-    now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-    return {"renewTime": now, "leaseDurationSeconds": _LEASE_S}

@@ -33,8 +33,15 @@ _NO_EVICTION = {
 }
 """Annotations that stop autoscalers from draining a node in the middle of a run."""
 
-_WAIT = "trap 'exit 0' TERM; while :; do sleep 60 & wait $!; done"
-"""Idles until SIGTERM; as process 1 its `wait` also collects the ends of detached programs."""
+_WAIT = (
+    "end() { kill $!; wait $!; kill -9 -1 && sleep 3; exit 0; }; "
+    "trap end TERM; while :; do sleep 60 & wait $!; done"
+)
+"""Idles until SIGTERM; as process 1 its `wait` also collects the ends of detached programs.
+
+A pod that is evicted while fio runs stays for a moment: only as long as there is a pod does the
+cluster know why it ends.
+"""
 
 
 def objects(spec: ClusterSpec, *, owner_uid: str = "") -> list[Manifest]:
@@ -83,13 +90,22 @@ def pod(spec: ClusterSpec, index: int, *, owner_uid: str = "") -> Manifest:
     """Return the pod of one storage class; the cluster never starts it twice."""
     metadata = _metadata(spec, index, owner_uid=owner_uid)
     metadata["annotations"] = {**_annotations(spec, index), **_NO_EVICTION}
-    once = {"restartPolicy": "Never", "activeDeadlineSeconds": spec.deadline_s}
+    content: Manifest = {"restartPolicy": "Never", "activeDeadlineSeconds": spec.deadline_s}
+    if spec.is_parallel and spec.topology_key:
+        content["affinity"] = {"podAntiAffinity": _apart(spec)}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": metadata,
-        "spec": {**once, **_pod_spec(spec, index)},
+        "spec": {**content, **_pod_spec(spec, index)},
     }
+
+
+def _apart(spec: ClusterSpec) -> Manifest:
+    """Return the rule that no two pods of a campaign share a node, and its limits."""
+    campaign = {"matchLabels": {CAMPAIGN_LABEL: spec.campaign}}
+    terms = [{"topologyKey": spec.topology_key, "labelSelector": campaign}]
+    return {"requiredDuringSchedulingIgnoredDuringExecution": terms}
 
 
 def stateful_set(spec: ClusterSpec, index: int, *, owner_uid: str = "") -> Manifest:

@@ -176,7 +176,7 @@ def pod_ended(host: str, pod: str, reason: str) -> TransportError:
     return TransportError(
         f"the pod of {host} has ended: {reason}",
         hint=f"see what happened: kubectl get events --field-selector involvedObject.name={pod}",
-        context={"host": host, "pod": pod},
+        context={"host": host, "pod": pod, "pod_ended": reason},
     )
 
 

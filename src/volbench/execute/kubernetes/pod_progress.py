@@ -79,7 +79,33 @@ def why_ended(pod: Manifest | None, uid: str) -> str:
     if pod.get("status", {}).get("phase") in {"Failed", "Succeeded"}:
         return _ended(pod)
     if "deletionTimestamp" in pod["metadata"]:
-        return "it is being deleted"
+        words = _disruption(pod)
+        return f"it is being deleted ({words})" if words else "it is being deleted"
+    return ""
+
+
+def node_trouble(node: Manifest | None) -> str:
+    """Return why a node cannot end a pod now, or that nothing is known against it.
+
+    Args:
+        node: the node; None if it was deleted, empty if reading it is forbidden.
+    """
+    if node is None:
+        return "the node was deleted"
+    for condition in node.get("status", {}).get("conditions", ()):
+        if condition["type"] == "Ready" and condition.get("status") != "True":
+            return _joined(condition.get("reason", "NotReady"), condition.get("message", ""))
+    return "the pod is being ended"
+
+
+def _disruption(pod: Manifest) -> str:
+    """Return why the cluster ends a pod, such as ``EvictionByEvictionAPI: Eviction API: evicting``.
+
+    Source: "Pod disruption conditions" in the documentation of Kubernetes 1.34.
+    """
+    for condition in pod.get("status", {}).get("conditions", ()):
+        if condition["type"] == "DisruptionTarget" and condition.get("status") == "True":
+            return _joined(condition.get("reason", ""), condition.get("message", ""))
     return ""
 
 
@@ -88,6 +114,8 @@ def _ended(pod: Manifest) -> str:
     status = pod.get("status", {})
     if status.get("reason"):
         return _joined(status["reason"], status.get("message", ""))
+    if words := _disruption(pod):
+        return words
     for container in status.get("containerStatuses", ()):
         if end := container.get("state", {}).get("terminated"):
             words = _joined(end.get("reason", "ended"), end.get("message", ""))

@@ -28,6 +28,7 @@ from volbench.execute.shell.channel import (
     TimeLimit,
     connection_lost,
 )
+from volbench.execute.shell.posix_scripts import NOW
 from volbench.execute.shell.remote_script import Collected, ScriptAnswer, ScriptCall, check_words
 
 _OPEN_S = 30.0
@@ -95,7 +96,7 @@ class Session:
         argv = ["sh", "-c", 'echo "$1"; exec sh', "sh", self.mark]
         limit = TimeLimit("opening a shell", _OPEN_S)
         self._stream = channel.open(argv, self._receive, self._end, limit=limit)
-        self.send(f"m={self.mark}\n{script_text('serve')}")
+        self.send(f"m={self.mark}\n{NOW}\n{script_text('serve')}")
 
     def expect(self, on_frame: OnFrame, on_end: OnEnd) -> int:
         """Register a receiver and return its number.
@@ -219,7 +220,7 @@ class _Exchange:
     ended: threading.Event = field(default_factory=threading.Event)
 
     def take(self, frame: Frame) -> None:
-        """Process the response; `date` without %N prints whole seconds."""
+        """Process the response; it may be whole seconds."""
         received_s = time.time()
         seconds, _, fraction = frame.payload.decode("ascii", "replace").strip().partition(".")
         if seconds.isdecimal() and len(seconds) < 12:
@@ -346,7 +347,7 @@ class KeptShell:
         for exchange in exchanges:
             number = session.expect(exchange.take, exchange.fail)
             exchange.sent_s = time.time()
-            session.send(f'printf "%s\\n" "{number} c $(date +%s.%N)"\n')
+            session.send(f'printf "%s\\n" "{number} c $(now)"\n')
             exchange.ended.wait(_CLOCK_SPACING_S if session.is_ready else _CLOCK_S)
         countdown = Countdown(TimeLimit("reading the clock", _CLOCK_S))
         for exchange in exchanges:
