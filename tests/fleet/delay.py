@@ -27,7 +27,11 @@ def _accept(listener: socket.socket, address: str, delay_s: float) -> None:
     with suppress(OSError):
         while True:
             here, _ = listener.accept()
-            there = socket.create_connection((address, 22))
+            try:
+                there = socket.create_connection((address, 22))
+            except OSError:  # the host is down: the line stays
+                here.close()
+                continue
             for wire in (here, there):
                 wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             _pump(here, there, delay_s)
