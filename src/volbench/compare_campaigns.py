@@ -186,7 +186,6 @@ def _facts(provenance: Provenance) -> dict[str, str]:
 
 
 def _side_names(folders: Sequence[str | Path]) -> list[str]:
-    """Return the shortest unique names of folders."""
     whole = [str(own) if is_address(own) else str(Path(own).resolve()) for own in folders]
     twice = next((path for place, path in enumerate(whole) if path in whole[:place]), None)
     if twice is not None:

@@ -74,8 +74,7 @@ def run(  # noqa: PLR0913 - the keywords are the options of `volbench run`, one 
     from volbench.engine.campaign.execution_settings import Settings  # noqa: PLC0415 - same
     from volbench.engine.campaign.prepare import Request, prepare  # noqa: PLC0415 - same
     from volbench.engine.hosts.connected_host import this_machine  # noqa: PLC0415 - same
-    from volbench.store.archive import create_campaign  # noqa: PLC0415 - same
-    from volbench.store.consent import sign_campaign  # noqa: PLC0415 - same
+    from volbench.store.consent import create_signed_campaign  # noqa: PLC0415 - same
 
     host = this_machine()
     loaded = _loaded(host.executor, profile, settings or {})
@@ -91,8 +90,7 @@ def run(  # noqa: PLR0913 - the keywords are the options of `volbench run`, one 
         command=("volbench.run", loaded.name),
     )
     prepared = prepare([host], request)
-    layout = create_campaign(request.into, prepared.archive)
-    sign_campaign(layout)
+    layout = create_signed_campaign(request.into, prepared.archive)
     with _stopping() as stop:
         run_campaign(
             layout,
@@ -139,7 +137,6 @@ def _loaded(
     profile: str | os.PathLike[str] | Mapping[str, object],
     settings: Mapping[str, object],
 ) -> Profile:
-    """Return the profile with its overrides."""
     from volbench.model.document.yaml_text import yaml_text  # noqa: PLC0415 - slow to import
 
     if isinstance(profile, Mapping):

@@ -91,3 +91,14 @@ def test_mistakes_name_the_file(text: str, message: str, folder: Path) -> None:
     assert "volbench.toml" in done.stderr
     assert message in done.stderr
     assert call("--help", cwd=folder).returncode == 0
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_the_table_of_defaults_fits(folder: Path, width: int) -> None:
+    """Long values and paths are broken at the width, and every key is there."""
+    (folder / "volbench.toml").write_text(f'results = "{folder}/{"results-" * 9}2026"\n')
+    done = call("config", "show", cwd=folder, columns=width)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0
+    assert max(map(len, lines)) <= width
+    assert {line.split()[0] for line in lines} >= {"key", "targets", "inventory", "results"}

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CompletedProcess
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,7 @@ from tests.command_line import call
 from tests.kubernetes.image import NAME
 from tests.kubernetes.local_cluster import LocalCluster
 from tests.waiting import until
+from volbench.execute.kubernetes.access import access_manifests
 from volbench.execute.kubernetes.cluster import Cluster, Manifest, open_cluster
 
 IMAGE = ("--image", NAME, "--image-pull-policy", "Never", "--run-as-user", "0")
@@ -147,6 +149,17 @@ def desk(cluster: LocalCluster, namespace: str, tmp_path: Path) -> Iterator[Desk
     yield found
     assert found.left() == []
     api.close()
+
+
+@pytest.fixture
+def account(desk: Desk) -> Iterator[None]:
+    """Make the service account with the least rights, and nothing more."""
+    manifests: list[Any] = [*access_manifests(namespace=desk.api.namespace)]
+    for manifest in manifests:
+        desk.api.create(manifest)
+    yield
+    for manifest in manifests:
+        desk.api.delete(manifest["kind"], manifest["metadata"]["name"])
 
 
 def kill(process: subprocess.Popen[str]) -> None:

@@ -4,35 +4,38 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.buckets import Bucket, credentials, storage_server
+from tests.cli.make.test_metrics import Prometheus, free_port
 from tests.command_line import call
 from tests.kubernetes.conftest import IMAGE, Desk
+from tests.kubernetes.followed_controllers import (
+    ENDED,
+    PATIENCE_S,
+    log_of,
+    reach_the_api,
+    status,
+)
 from tests.kubernetes.image import NAME
 from tests.kubernetes.local_cluster import ROOT, LocalCluster
 from tests.waiting import until
 from volbench.api import open_campaign
 from volbench.engine.pods import controllers
-from volbench.execute.kubernetes.access import access_manifests
-from volbench.execute.kubernetes.cluster import Cluster, Manifest
+from volbench.execute.kubernetes.cluster import Manifest
 from volbench.execute.kubernetes.controller_job import ControllerSpec, controller_objects
 
 _HOST_FOLDERS = ("/lib", "/lib64", "/usr/lib", sys.base_prefix, str(ROOT / "src"))
+pytestmark = pytest.mark.usefixtures("account")
 _BOTH_IMAGES = ("--controller-image", NAME, "--image-pull-policy", "Never", "--run-as-user", "0")
-_PATIENCE_S = 180.0
 
 
 @pytest.fixture(autouse=True)
 def _image(cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mount this machine's Python into the controller, whose image has none, and the API server.
-
-    Pods of the test cluster have no network.
-    """
+    """Mount this machine's Python into the controller, whose image has none."""
     venv = sys.prefix
 
     def with_python(spec: ControllerSpec, *, owner_uid: str = "") -> list[Manifest]:
@@ -45,10 +48,8 @@ def _image(cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
             container["volumeMounts"].append(
                 {"name": f"host-{number}", "mountPath": path, "readOnly": True}
             )
-        pod["hostNetwork"] = True
+        reach_the_api(job, cluster.port)
         container["env"] += [
-            {"name": "KUBERNETES_SERVICE_HOST", "value": "127.0.0.1"},
-            {"name": "KUBERNETES_SERVICE_PORT", "value": str(cluster.port)},
             {"name": "PYTHONPATH", "value": str(ROOT / "src")},
             {"name": "PYTHONDONTWRITEBYTECODE", "value": "1"},
             {"name": "PATH", "value": f"{Path(venv).resolve()}/bin:/usr/bin:/bin"},
@@ -58,37 +59,20 @@ def _image(cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(controllers, "controller_objects", with_python)
 
 
-@pytest.fixture(name="account", autouse=True)
-def _account(desk: Desk) -> Iterator[None]:
-    """Make the service account with the least rights, and nothing more."""
-    manifests: list[Any] = [*access_manifests(namespace=desk.api.namespace)]
-    for manifest in manifests:
-        desk.api.create(manifest)
-    yield
-    for manifest in manifests:
-        desk.api.delete(manifest["kind"], manifest["metadata"]["name"])
+def submitted(desk: Desk, profile: Path, *options: str, own: tuple[str, ...] = ()) -> str:
+    """Submit a profile and return the name of its controller.
 
-
-def submitted(desk: Desk, profile: Path, *options: str) -> str:
-    """Submit a profile and return the name of its controller."""
+    Args:
+        desk: the administrator's.
+        profile: its file.
+        options: of volbench run.
+        own: of volbench k8s submit.
+    """
     run = (str(profile), *IMAGE, "--size", "64Mi", "--storage-class", "fast", *options)
     place = ("--namespace", desk.api.namespace, "--claim-class", "fast")
-    done = call("k8s", "submit", *_BOTH_IMAGES, *place, *run)
+    done = call("k8s", "submit", *_BOTH_IMAGES, *place, *own, *run)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
-
-
-def status(desk: Desk, name: str) -> dict[str, str]:
-    """Return the state of a controller as the command line prints it."""
-    done = call("k8s", "status", name, "--namespace", desk.api.namespace, "--json")
-    assert done.returncode == 0, done.stderr
-    (found,) = json.loads(done.stdout)
-    return dict(found)
-
-
-def log_of(api: Cluster, name: str) -> str:
-    """Return the last lines of a controller, for a test that fails."""
-    return "\n".join(controllers.last_lines(api, controllers.find_controller(api, name), most=40))
 
 
 def _is_fio_in_a_pod() -> bool:
@@ -107,14 +91,14 @@ def test_a_campaign_goes_on_without_this_machine(desk: Desk, job: Path) -> None:
     """
     name = submitted(desk, job, "--set", "runtime=15s")
     place = ("--namespace", desk.api.namespace)
-    until(lambda: "started 001" in log_of(desk.api, name), patience_s=_PATIENCE_S)
+    until(lambda: "started 001" in log_of(desk.api, name), patience_s=PATIENCE_S)
     until(_is_fio_in_a_pod)  # before, nothing is there that could be taken over
     first = status(desk, name)["pod"]
     early = call("k8s", "fetch", name, *place, cwd=desk.folder)
     assert early.returncode == 9
     assert f"{name} is running" in early.stderr
     desk.api.delete("Pod", first, grace_s=0)
-    until(lambda: status(desk, name)["state"] in {"finished", "failed"}, patience_s=_PATIENCE_S)
+    until(lambda: status(desk, name)["state"] in ENDED, patience_s=PATIENCE_S)
     last = status(desk, name)
     assert last["state"] == "finished", log_of(desk.api, name)
     assert last["pod"] != first
@@ -133,9 +117,71 @@ def test_a_failed_campaign_is_not_repeated(desk: Desk, tmp_path: Path) -> None:
     profile = tmp_path / "bad.yaml"
     profile.write_text("name: bad\njobs:\n  a: {rw: read, size: 1g, runtime: 1s}\n")
     name = submitted(desk, profile, "--node-selector", "no=such", "--pod-timeout", "3s")
-    until(lambda: status(desk, name)["state"] == "failed", patience_s=_PATIENCE_S)
+    until(lambda: status(desk, name)["state"] == "failed", patience_s=PATIENCE_S)
     found = status(desk, name)
     assert found["reason"] == "volbench ended with exit code 4"
     assert "FailedScheduling" in log_of(desk.api, name)
     controllers.remove_controller(desk.api, name)
+    until(lambda: desk.left() == [])
+
+
+@pytest.mark.parametrize("is_submitted", [False, True], ids=["here", "in the cluster"])
+def test_prometheus_scrapes_a_campaign(desk: Desk, job: Path, *, is_submitted: bool) -> None:
+    """It finds the labels of the run, its job and its volume, and the samples of the node."""
+    port = free_port()
+    prometheus = Prometheus(desk.folder, port)
+    try:
+        serve = ("--set", "runtime=6s", "--metrics-port", str(port))
+        if is_submitted:
+            name = submitted(desk, job, *serve)
+            until(lambda: status(desk, name)["pod"])
+            pod = desk.api.read("Pod", status(desk, name)["pod"]) or {}
+            assert pod["metadata"]["annotations"]["prometheus.io/port"] == str(port)
+            until(lambda: status(desk, name)["state"] in ENDED, patience_s=PATIENCE_S)
+            assert status(desk, name)["state"] == "finished", log_of(desk.api, name)
+        else:
+            name = "c"
+            done = desk.run(name, str(job), "--storage-class", "fast", *serve)
+            assert done.returncode == 0, done.stderr
+        (facts,) = prometheus.query("last_over_time(volbench_run_info[5m])")
+        labels = facts["metric"]
+        assert isinstance(labels, dict)
+        assert labels["run"].startswith("001-a-")
+        wanted = {"campaign": name, "instance": "fast", "fio_job": "a", "volume": "/volumes/data"}
+        assert wanted.items() <= labels.items()
+        assert labels["label_storage_class"] == "fast"
+        (rate,) = prometheus.query('max_over_time(volbench_iops{direction="write"}[5m])')
+        assert float(rate["value"][1]) > 0  # type: ignore[index]  # [time, text]
+        sampled = 'last_over_time(node_disk_writes_completed_total{instance="fast"}[5m])'
+        assert prometheus.query(sampled)
+    finally:
+        prometheus.stop()
+    if is_submitted:
+        controllers.remove_controller(desk.api, name)
+        until(lambda: desk.left() == [])
+
+
+def test_a_campaign_is_uploaded(desk: Desk, job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With credentials from a Secret; the bucket has what fetch brings back from the volume."""
+    with storage_server() as endpoint:
+        for name, value in credentials(endpoint).items():
+            monkeypatch.setenv(name, value)
+        bucket = Bucket(endpoint, "results")
+        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "bucket-access"}}
+        desk.api.create({**secret, "stringData": credentials(endpoint)})
+        address = "s3://results/team/nightly"
+        own = ("--upload", address, "--secret", "bucket-access")
+        name = submitted(desk, job, own=own)
+        until(lambda: status(desk, name)["state"] in ENDED, patience_s=PATIENCE_S)
+        assert status(desk, name)["state"] == "finished", log_of(desk.api, name)
+        assert f"uploaded: {address}" in log_of(desk.api, name)
+        place = ("--namespace", desk.api.namespace)
+        fetched = call("k8s", "fetch", name, *place, "--remove", "-o", "back", cwd=desk.folder)
+        assert fetched.returncode == 0, fetched.stderr
+        here = call("show", desk.folder / "back", "--json")
+        assert here.returncode == 0, here.stderr
+        assert call("show", address, "--json").stdout == here.stdout
+        assert json.loads(here.stdout)
+        bucket.client.close()
+    desk.api.delete("Secret", "bucket-access")
     until(lambda: desk.left() == [])

@@ -28,7 +28,7 @@ from volbench.fio.logs.log_rows import Log
 from volbench.fio.logs.section_logs import read_series
 from volbench.fio.logs.time_grid import Recording
 from volbench.fio.results.json_output import parse_output
-from volbench.fio.results.status_lines import parse_progress
+from volbench.fio.results.status_lines import ProgressReader
 from volbench.ingest.run_files import read_facts, read_status
 from volbench.lab.scenario import load_scenario
 from volbench.plan.inventory.load_inventory import load_inventory
@@ -168,7 +168,7 @@ def _dd(content: bytes) -> object:
 
 
 def _progress(content: bytes) -> object:
-    return parse_progress(_text(content), elapsed_s=1.0, total_s=2.0)
+    return ProgressReader(total_s=2.0).feed(_text(content), elapsed_s=1.0)
 
 
 PARSERS = (

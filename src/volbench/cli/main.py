@@ -21,7 +21,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "run": ("make.run", "Run profiles on volumes; results go into a campaign folder."),
     "warmup": ("make.warmup", "Write or read every block of a volume once, and verify it."),
     "resume": ("campaign.resume", "Continue a campaign that was interrupted."),
-    "status": ("campaign.status", "Show the progress of a campaign, and if it is running."),
+    "status": ("campaign.status", "Show the progress of a campaign, and whether it is running."),
     "attach": ("campaign.attach", "Follow a campaign that runs in the background."),
     "forget": ("campaign.forget", "Give up a host of a campaign that is gone for good."),
     "reap": ("campaign.reap", "End and remove what a campaign left on its machines."),

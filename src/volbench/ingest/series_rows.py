@@ -87,7 +87,6 @@ def section_logs(
 
 
 def _log_count(run: Run, section: Section) -> int:
-    """Return the number of numbered logs of a section."""
     for job in run.imported.jobs if run.imported else ():
         if job.section == section.name:
             return job.numjobs

@@ -151,7 +151,6 @@ def _verify_probe(layout: Layout, folder: ProbeFolder, found: Verification) -> N
 def _verify_listed(
     layout: Layout, folder: Path, files: Mapping[str, object], found: Verification
 ) -> None:
-    """Compare the files of a folder with a list of their checksums."""
     present = {path.name for path in folder.iterdir() if path.is_file()} - UNCHECKED
     for name, digest in sorted(files.items()):
         found.files += 1

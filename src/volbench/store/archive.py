@@ -19,7 +19,7 @@ from volbench.store.atomic_files import (
     remove_half_written,
     sync_folder,
     unwritable,
-    write_atomic,
+    write_bytes_atomic,
 )
 from volbench.store.layout import Layout, RunFolder
 from volbench.store.small_files import first_error, parse_json
@@ -54,7 +54,23 @@ class Archive(Frozen):
 
 
 def create_campaign(root: Path, archive: Archive) -> Layout:
-    """Create a campaign folder with mode 0700 and its plan.
+    """Create a campaign folder with mode 0700 and its plan, unsigned.
+
+    Raises:
+        ArchiveError: the folder is not empty, or cannot be written.
+    """
+    layout = create_folder(root)
+    write_bytes_atomic(layout.campaign, plan_bytes(archive))
+    return layout
+
+
+def plan_bytes(archive: Archive) -> bytes:
+    """Return the content of campaign.json."""
+    return f"{archive.model_dump_json(indent=1)}\n".encode()
+
+
+def create_folder(root: Path) -> Layout:
+    """Create a campaign folder with mode 0700 that has no plan yet.
 
     Raises:
         ArchiveError: the folder is not empty, or cannot be written.
@@ -68,7 +84,6 @@ def create_campaign(root: Path, archive: Archive) -> Layout:
         sync_folder(root.resolve().parent)
     except OSError as error:
         raise unwritable(root, error) from error
-    write_atomic(layout.campaign, archive.model_dump_json(indent=1) + "\n")
     return layout
 
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from volbench.errors import ArchiveError, RefusedError
-from volbench.store.archive import Archive, parse_campaign
-from volbench.store.atomic_files import write_atomic
+from volbench.store.archive import Archive, create_folder, parse_campaign, plan_bytes
+from volbench.store.atomic_files import write_atomic, write_bytes_atomic
 from volbench.store.layout import Layout
 from volbench.store.small_files import parse_json
 
@@ -43,16 +43,37 @@ class Seal:
         return _mac(self.key, f"line {previous} {line}".encode())
 
 
-def sign_campaign(layout: Layout) -> Seal:
-    """Sign the plan of a new campaign.
+def create_signed_campaign(root: Path, archive: Archive) -> Layout:
+    """Create a campaign folder with its signed plan; after an error, no file of it is left.
+
+    The plan is written last: what has a plan is signed, whenever the process or the disk ends.
+
+    Raises:
+        ArchiveError: the folder is not empty, or cannot be written, or others can read the user's
+            key.
+    """
+    content = plan_bytes(archive)
+    layout = create_folder(root)
+    try:
+        sign_plan(layout, content)
+        write_bytes_atomic(layout.campaign, content)
+    except ArchiveError:
+        layout.consent.unlink(missing_ok=True)
+        layout.runs.rmdir()
+        raise
+    return layout
+
+
+def sign_plan(layout: Layout, content: bytes) -> Seal:
+    """Sign a plan, the content of campaign.json.
 
     Raises:
         ArchiveError: the user's key or the folder cannot be written, or others can read the key.
     """
     key = _own_key(create=True)
-    plan = _plan_mac(key, layout.campaign.read_bytes())
-    content = {"format": _FORMAT, "key": _key_id(key), "plan": plan}
-    write_atomic(layout.consent, json.dumps(content) + "\n")
+    plan = _plan_mac(key, content)
+    signature = {"format": _FORMAT, "key": _key_id(key), "plan": plan}
+    write_atomic(layout.consent, json.dumps(signature) + "\n")
     return Seal(key, plan)
 
 

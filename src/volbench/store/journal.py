@@ -203,7 +203,6 @@ def _apply_entry(history: History, entry: Mapping[str, object]) -> None:
 
 
 def _apply_host_entry(history: History, kind: str, host: str, entry: Mapping[str, object]) -> None:
-    """Apply an entry about files and devices of a host."""
     match {**entry, "kind": kind}:
         case {"kind": "released"}:
             history.in_use.discard(host)

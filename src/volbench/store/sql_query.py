@@ -196,7 +196,6 @@ def _files(view: View) -> list[str]:
 
 
 def _restrict_access(connection: DuckDBPyConnection, files: Sequence[str]) -> None:
-    """Restrict access to the given files and lock the configuration."""
     connection.execute(f"set allowed_paths = {_list(files)}")
     connection.execute("set enable_external_access = false")
     connection.execute("set lock_configuration = true")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Volbench
-from volbench.store.consent import sign_campaign
+from volbench.store.consent import sign_plan
 from volbench.store.layout import Layout
 
 
@@ -33,7 +33,7 @@ def change(out: Path, **options: str) -> None:
     archive: dict[str, Any] = json.loads(path.read_text())
     archive["campaign"]["runs"][1]["options"].update(options)
     path.write_text(json.dumps(archive))
-    sign_campaign(Layout(out))
+    sign_plan(Layout(out), Layout(out).campaign.read_bytes())
 
 
 def test_the_rest_is_done_and_failed_runs_only_when_requested(
@@ -58,7 +58,7 @@ def test_a_plan_of_another_machine_is_refused(
     archive = json.loads(path.read_text())
     archive["provenance"]["hosts"][0]["machine"] = "0123456789abcdef"
     path.write_text(json.dumps(archive))
-    sign_campaign(Layout(stopped))
+    sign_plan(Layout(stopped), Layout(stopped).campaign.read_bytes())
     done = volbench("resume", stopped)
     assert done.returncode == 3
     assert "another machine" in done.stderr

@@ -17,6 +17,7 @@ SUBMIT = ("k8s", "submit", "--controller-image", "registry.example.com/volbench:
         (("--size", "1Gi"), "no such option"),
         (("quick", "--size", "1Gi", "-o", "out"), "-o/--output cannot be used"),
         (("quick", "--on", "/data"), "--on cannot be used"),
+        (("quick", "--metrics-port", "0"), "--metrics-port 0 cannot be used"),
         (("quick", "--detach"), "--detach cannot be used"),
         (("quick", "--prices", "my.yaml"), "--prices cannot be used"),
         (("quick", "--size", "1Gi", "aks-disk"), "name the profiles first"),

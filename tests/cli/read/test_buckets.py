@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -14,7 +15,9 @@ import pytest
 import volbench
 from tests.buckets import KEY, SECRET, Bucket, credentials, storage_server
 from tests.command_line import call
+from tests.test_labels import make
 from volbench.errors import InputError, TransferError
+from volbench.model.campaign.host import Host
 from volbench.store.bucket.object_storage import ObjectStorage
 
 RECORDED = Path(__file__).parents[2] / "campaigns" / "format-1"
@@ -95,7 +98,6 @@ def opened(address: str) -> volbench.CampaignData:
         ("check", "{}"),
         ("export", "{}", "--frame", "series"),
         ("sql", "select job, iops from summary order by all", "{}"),
-        ("compare", "--between", "job", "{}", "--allow-different", "job"),
     ],
     ids=lambda arguments: arguments[0],
 )
@@ -118,6 +120,33 @@ def test_charts_are_written_here(address: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     written = {path.suffix for path in (tmp_path / "quick-report").iterdir()}
     assert written == {".svg", ".csv"}
+
+
+def pages_of(folder: Path) -> dict[str, str]:
+    """Return the pages of a site, by name, without the time at which they were made."""
+    texts = {page.name: page.read_text(encoding="utf-8") for page in folder.iterdir()}
+    return {name: re.sub(r"20\d\d-\S+ \S+ UTC", "", text) for name, text in texts.items()}
+
+
+def test_campaigns_are_compared_ranked_and_put_on_a_site(
+    bucket: Bucket, campaign: Path, tmp_path: Path
+) -> None:
+    """As on a disk, also where several are read."""
+    again = tmp_path / "again"
+    shutil.copytree(campaign, again)
+    priced = make(tmp_path, (Host(name="vm1", labels={"flavor": "Standard_B2s"}),)).root
+    here = {name: str(own) for name, own in (("a", campaign), ("b", again), ("c", priced))}
+    there = {name: bucket.put(Path(own), Path(own).name) for name, own in here.items()}
+    for arguments in (
+        ("compare", "{a}", "{b}"),
+        ("price", "--prices", "kamatera-azure", "--unsteady", "{c}"),
+    ):
+        local, remote = (call(*(own.format(**at) for own in arguments)) for at in (here, there))
+        assert remote.returncode == 0, remote.stderr
+        assert remote.stdout == local.stdout
+    for name, at in (("local", here), ("remote", there)):
+        assert call("report", at["a"], at["b"], "--site", "-o", name, cwd=tmp_path).returncode == 0
+    assert pages_of(tmp_path / "remote") == pages_of(tmp_path / "local")
 
 
 def test_job_files_are_read(address: str, campaign: Path) -> None:

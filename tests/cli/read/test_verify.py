@@ -137,3 +137,14 @@ def test_a_campaign_of_another_user_is_verified_without_its_signature(
     assert done.returncode == 0, done.stdout
     assert words in done.stdout
     assert "planned by another user" in done.stdout
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_its_table_fits(out: Path, volbench: Volbench, width: int) -> None:
+    """Files and reasons are broken at the width; the file, the change and the reason stay."""
+    _flip(out / "runs" / "001-a-r1" / "job.fio")
+    (out / "runs" / "001-a-r1" / f"{'long-name-' * 6}of-a-log").write_text("x")
+    done = volbench("verify", out, columns=width)
+    assert done.returncode == 7
+    assert max(map(len, done.stdout.splitlines())) <= width
+    assert all(heading in done.stdout for heading in ("file", "change"))

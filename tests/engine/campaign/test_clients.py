@@ -19,8 +19,8 @@ from volbench.model.campaign.event import Event, Notice
 from volbench.model.campaign.host import Policy
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
 from volbench.model.profile.profile_model import Start
-from volbench.store.archive import Archive, Provenance, create_campaign
-from volbench.store.consent import seal_of, sign_campaign
+from volbench.store.archive import Archive, Provenance
+from volbench.store.consent import create_signed_campaign, seal_of
 from volbench.store.journal import Journal, read_history
 from volbench.store.layout import Layout
 from volbench.store.log_files import open_log
@@ -71,8 +71,7 @@ def run(folder: Path, campaign: Campaign, events: list[Event] | None = None) -> 
     archive = Archive(
         campaign=campaign, provenance=Provenance(volbench_version="0", python_version="3")
     )
-    layout = create_campaign(folder, archive)
-    sign_campaign(layout)
+    layout = create_signed_campaign(folder, archive)
     execute(layout, campaign, require_fio(LocalExecutor()), [] if events is None else events)
     return layout
 
@@ -175,8 +174,7 @@ def test_a_program_that_cannot_start_fails_its_run(tmp_path: Path, data: Path) -
     archive = Archive(
         campaign=campaign, provenance=Provenance(volbench_version="0", python_version="3")
     )
-    layout = create_campaign(tmp_path / "c", archive)
-    sign_campaign(layout)
+    layout = create_signed_campaign(tmp_path / "c", archive)
     with pytest.raises(CampaignError, match="2 of 2 runs failed"):
         execute(layout, campaign, "/no/such/fio", [])
 

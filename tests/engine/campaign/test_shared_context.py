@@ -46,6 +46,28 @@ def test_end_waits_for_machines_that_answer(
     assert attendance.is_over is is_over
 
 
+def test_working_client_answers_for_all() -> None:
+    """Hundreds of clients ask several times a second, so that the cost of one question counts."""
+    polls: list[float] = []
+
+    class Polled:
+        host = this_machine()
+
+        @property
+        def silent_s(self) -> float:
+            polls.append(1.0)
+            return polls[-1]
+
+    attendance, clients = Attendance(120), [Polled() for _ in range(500)]
+    for client in clients:
+        attendance.enter(client)
+    assert not attendance.is_over
+    assert not polls, "nobody has ended"
+    attendance.leave(clients[0])
+    assert not attendance.is_over
+    assert len(polls) == 1
+
+
 def test_silence_and_return_are_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """One event when a host stops answering, and one when it is back, for all of its clients."""
     monkeypatch.setattr(shared_context, "_LOOK_S", 0.005)

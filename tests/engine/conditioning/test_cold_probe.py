@@ -31,8 +31,7 @@ from volbench.lab.server import serve
 from volbench.model.campaign.event import Event, Notice, RunStarted
 from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.plan.profile.load_profile import load_profile
-from volbench.store.archive import create_campaign
-from volbench.store.consent import sign_campaign
+from volbench.store.consent import create_signed_campaign
 from volbench.store.layout import Layout, ProbeFolder
 
 KIB = 1024
@@ -284,8 +283,7 @@ def a_campaign(target: str | Path, tmp_path: Path) -> Case:
         allow_destroy=(str(target),),
     )
     prepared = prepare([this_machine()], request)
-    layout = create_campaign(tmp_path / "out", prepared.archive)
-    sign_campaign(layout)
+    layout = create_signed_campaign(tmp_path / "out", prepared.archive)
     return Case(prepared, layout)
 
 
@@ -341,8 +339,7 @@ def test_volume_that_can_not_be_probed_does_not_end_the_campaign(tmp_path: Path)
         into=tmp_path / "out",
     )
     prepared = prepare([this_machine()], request)
-    layout = create_campaign(tmp_path / "out", prepared.archive)
-    sign_campaign(layout)
+    layout = create_signed_campaign(tmp_path / "out", prepared.archive)
     case = Case(prepared, layout)
     case.run()
     kept = read_probe(case.layout.probe("data"))

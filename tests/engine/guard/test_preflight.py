@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from unittest.mock import Mock
+
 import pytest
 
 from tests.fio.runs import run_on, section
-from volbench.engine.guard.preflight import check_memory
-from volbench.errors import InputError
+from volbench.engine.guard.preflight import check_job_files, check_memory
+from volbench.errors import FioError, InputError
+from volbench.execute.protocol import Completed
 
 
 @pytest.mark.parametrize(
@@ -36,3 +40,28 @@ def test_usual_jobs_fit() -> None:
     check_memory(
         run_on("/data", options={}).model_copy(update={"sections": (deep,)}), memory_bytes=1 << 30
     )
+
+
+def test_a_rejected_job_is_found_among_many() -> None:
+    """Many job files are parsed by one process of fio, and the one that it rejects is named."""
+    runs = [
+        run_on("/data", options={}).model_copy(
+            update={
+                "job": f"job{depth}",
+                "sections": (section("j", rw="read", size=4096, iodepth=depth),),
+            }
+        )
+        for depth in range(1, 1001)
+    ]
+    sizes: list[int] = []
+
+    def parse(argv: Sequence[str], texts: Sequence[str]) -> Completed:
+        sizes.append(len(texts))
+        is_rejected = any("iodepth=777\n" in text for text in texts)
+        return Completed((*argv, "0"), int(is_rejected), "", "bad option")
+
+    host = Mock(fio="fio", executor=Mock(run_on_files=parse))
+    with pytest.raises(FioError, match="fio rejects job job777: bad option"):
+        check_job_files(host, runs)
+    assert len(sizes) < 25
+    assert max(sizes) > 100

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ STUB = """\
 #!/bin/sh
 echo "$@" >>calls
 case $1 in
-run) mkdir -p campaign; echo {} >campaign/campaign.json; [ -z "$WAIT" ] || exec sleep 60 ;;
+run) mkdir -p nightly; echo {} >nightly/campaign.json; [ -z "$WAIT" ] || exec sleep 60 ;;
 esac
 exit "$STATUS"
 """
@@ -83,10 +84,10 @@ def test_what_a_cluster_cannot_store_is_refused(field: str, value: object) -> No
 
 
 def start(
-    folder: Path, *, upload: str = "", status: int = 0, wait: bool = False
+    folder: Path, *, status: int = 0, wait: bool = False, upload: str = "", **more: object
 ) -> subprocess.Popen[bytes]:
     """Start the script of a controller with a stub of volbench, in a folder for results."""
-    *_, job = controller_objects(spec(upload=upload))
+    *_, job = controller_objects(spec(upload=upload, **more))
     shell, option, script, *arguments = job["spec"]["template"]["spec"]["containers"][0]["command"]
     program = folder / "bin" / "volbench"
     program.parent.mkdir(exist_ok=True)
@@ -109,19 +110,36 @@ def test_it_runs_then_resumes(tmp_path: Path) -> None:
     """The first pod runs the campaign; one that replaces it resumes what it finds."""
     assert start(tmp_path).wait() == 0
     assert start(tmp_path).wait() == 0
-    run = "run /submitted/quick.yaml --size 250Gi --k8s --yes --output campaign"
-    assert calls(tmp_path) == [run, "resume campaign"]
+    run = "run /submitted/quick.yaml --size 250Gi --k8s --yes --output nightly"
+    assert calls(tmp_path) == [run, "resume nightly"]
+
+
+@pytest.mark.parametrize("address", ["10.0.0.5", "::"])
+def test_metrics_are_served_after_a_resume_too(tmp_path: Path, address: str) -> None:
+    """On the port that Prometheus finds at the pod, and for others than the pod itself."""
+    served: dict[str, Any] = {"metrics_port": 9400, "metrics_address": address}
+    *_, job = controller_objects(spec(**served))
+    template = job["spec"]["template"]
+    assert template["metadata"]["annotations"]["prometheus.io/port"] == "9400"
+    assert template["spec"]["containers"][0]["ports"][0]["containerPort"] == 9400
+    assert all(problems(job, version) == [] for version in NEWEST)
+    for _ in range(2):
+        start(tmp_path, arguments=("--metrics-port", "9400"), **served).wait()
+    first, second = calls(tmp_path)
+    at = f"--metrics-address {address}"
+    assert f"--metrics-port 9400 --k8s --yes {at} --output nightly" in first
+    assert second == f"resume nightly --metrics-port 9400 {at}"
 
 
 def test_it_uploads_what_there_is(tmp_path: Path) -> None:
     """Also after a failed run, whose exit code is that of the controller."""
     assert start(tmp_path, upload="s3://bucket/nightly", status=9).wait() == 9
-    assert calls(tmp_path)[1:] == ["upload campaign s3://bucket/nightly"]
+    assert calls(tmp_path)[1:] == ["upload nightly s3://bucket/nightly"]
 
 
 def test_it_passes_a_request_to_stop_on(tmp_path: Path) -> None:
     """The shell is process 1 of the container, and alone receives the signal."""
     process = start(tmp_path, wait=True)
-    until((tmp_path / "campaign" / "campaign.json").exists)
+    until((tmp_path / "nightly" / "campaign.json").exists)
     process.send_signal(signal.SIGTERM)
     assert process.wait() == 128 + signal.SIGTERM

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from volbench.fio.results.status_lines import ProgressReader, parse_progress
+from volbench.fio.results.status_lines import ProgressReader
 from volbench.model.campaign.event import Progress
 
 RATED = "Jobs: 2 (f=2), 0-2000 IOPS: [m(2)][42.9%][r=9.77MiB/s,w=512KiB/s][r=2501,w=1.2k IOPS]"
@@ -17,7 +17,7 @@ STALLED = "Jobs: 1 (f=1): [R(1)][10.8%][eta 00m:33s]"
 
 def glance(line: str, *, elapsed_s: float = 10.0) -> Progress:
     """Return the glance of one line."""
-    found = parse_progress(f"{line}\r", elapsed_s=elapsed_s, total_s=20.0)
+    found = ProgressReader(total_s=20.0).feed(f"{line}\r", elapsed_s=elapsed_s)
     assert found is not None
     return found
 
@@ -116,7 +116,7 @@ def test_lines_may_come_in_pieces() -> None:
 )
 def test_no_complete_line_gives_nothing(text: str) -> None:
     """Unfinished lines and other text are no glance."""
-    assert parse_progress(text, elapsed_s=5.0, total_s=None) is None
+    assert ProgressReader(total_s=None).feed(text, elapsed_s=5.0) is None
 
 
 def test_real_fio_is_understood(tmp_path: Path) -> None:

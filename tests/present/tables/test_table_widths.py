@@ -4,302 +4,20 @@ from __future__ import annotations
 
 import inspect
 import pkgutil
-from collections.abc import Callable
+import re
 from importlib import import_module
-from typing import Any
+from pathlib import Path
 
 import pytest
 
-from tests.analyse.compared_rows import no_findings, rows_of
-from tests.analyse.time.test_round_convergence import row as round_row
-from tests.nightly_campaigns import WORKLOADS, dropping, summary_of
-from tests.present.tables.test_use_table import ROW
-from volbench.analyse.compare.comparison import Question, compare
-from volbench.analyse.compare.repeat_statistics import Interval
-from volbench.analyse.compare.workload_trends import TrendQuestion, find_trends
-from volbench.analyse.price.price_performance import Market, Offer
-from volbench.cli.catalogue.profile_sources import load_profiles
-from volbench.execute.local import LocalExecutor
-from volbench.lab.scenario import read_scenario
-from volbench.model.campaign.host import Host, Inventory
-from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
-from volbench.model.campaign.target import Volume, VolumeKind
-from volbench.model.frames.columns import SUMMARY
-from volbench.model.profile.profile_settings import Metric, Rounds, Track
-from volbench.plan.bundled import profile_index, profile_names
-from volbench.plan.prices import load_prices, price_names
-from volbench.plan.volume_types import catalogue, find_type, limits_of
+from tests.present.tables import declared_tables
+from tests.present.tables.declared_tables import LONG, TABLES, finding, many_results
 from volbench.present import tables
-from volbench.present.formatting import Row
-from volbench.present.tables.campaigns_table import campaigns_table
-from volbench.present.tables.catalogue.price_list_table import prices_table
-from volbench.present.tables.catalogue.price_table import market_table
-from volbench.present.tables.catalogue.scenario_tables import scenario_tables
-from volbench.present.tables.catalogue.volume_types_table import type_table, types_table
-from volbench.present.tables.compare_table import comparison_table, trends_table
-from volbench.present.tables.findings_table import findings_table, findings_text
-from volbench.present.tables.groups_table import groups_table
-from volbench.present.tables.hosts_tables import (
-    ClientStatus,
-    facts_table,
-    hosts_table,
-    status_table,
-    survey_table,
-)
-from volbench.present.tables.plan_tables import profile_table, profiles_table, runs_table
+from volbench.present.tables.findings_table import findings_text
 from volbench.present.tables.render_table import render_table
-from volbench.present.tables.results_table import (
-    aggregate_table,
-    frame_table,
-    states_table,
-    summary_table,
-)
-from volbench.present.tables.rounds_table import rounds_tables
-from volbench.present.tables.table import IDENTITY, Table
-from volbench.present.tables.use_table import use_table
-from volbench.present.terminal.campaign_text import RunNote
-from volbench.store.parquet_tables import frame_of, table_of
+from volbench.present.tables.results_table import summary_table
+from volbench.present.tables.table import IDENTITY
 
-LONG_JOB = "random-read-write-70-30-4k-iodepth-00016"
-LONG_HOST = "ip-10-20-30-40.eu-west-1.compute.internal"
-LONG = "One I/O at a time shows the latency of the device, and sixteen show its IOPS limit." * 3
-
-
-def results() -> list[Row]:
-    """Return results of jobs with long names on several hosts, with labels and directions."""
-    base = dict.fromkeys((column.name for column in SUMMARY), None)
-    numbers = dict.fromkeys(
-        ("iops", "bw_bytes_per_s", "lat_mean_s", "lat_p50_s", "clat_p99_s", "lat_max_s"), 12345.678
-    )
-    return [
-        {
-            **base,
-            **numbers,
-            "run": f"{host}/001-{job}-r{repeat}",
-            "campaign": "2026-premium-ssd",
-            "host": host,
-            "job": job,
-            "group": job,
-            "rw": "randrw",
-            "direction": direction,
-            "block_bytes": 262144,
-            "iodepth": 128,
-            "direct": True,
-            "repeat": repeat,
-            "status": "finished",
-            "label_volume_type": f"azure/P{len(host)}0-premium",
-            "label_zone": f"west-europe-{host}",
-        }
-        for host in ("vm-01", "vm-storage-02")
-        for job in ("randread-4k-iodepth-16", "write-1m")
-        for repeat in (1, 2)
-        for direction in ("read", "write")
-    ]
-
-
-def many_results(count: int) -> list[Row]:
-    """Return results of jobs and hosts whose names have forty letters."""
-    first = results()[0]
-    return [
-        {
-            **first,
-            "run": f"{place:04}",
-            "job": f"{LONG_JOB[:-5]}{place // 3:05}",
-            "host": f"{place % 3}{LONG_HOST}",
-        }
-        for place in range(count)
-    ]
-
-
-def rounds() -> list[Table[Any]]:
-    """Return the tables of rounds that are tracked by two variables."""
-    track = tuple(Track(job=LONG_JOB, metric=metric) for metric in (Metric.IOPS, Metric.LAT_MEAN))
-    rows = [
-        round_row(LONG_JOB, number, "read", 12345.678, read_percent=100, block=4096)
-        | {"lat_mean_s": 0.00123}
-        for number in range(1, 8)
-    ]
-    summary = frame_of(table_of("summary", rows))
-    return rounds_tables({"c": ({"snia": Rounds(track=track)}, summary)})
-
-
-def finding(run: str) -> Row:
-    """Return a row of the findings frame with long texts."""
-    return {
-        "campaign": "2026-premium-ssd",
-        "run": run,
-        "rule": "smaller-than-memory",
-        "severity": "warning",
-        "direction": "write",
-        "from_s": 10.0,
-        "to_s": 250.0,
-        "message": LONG,
-        "evidence": '{"ratio": 2}',
-        "why": LONG,
-        "advice": LONG,
-    }
-
-
-def plan() -> Campaign:
-    """Return a plan on a volume with a long path."""
-    volume = Volume(role="data", kind=VolumeKind.FILE, target="/mnt/" + "long/" * 12 + "file")
-    options = {"rw": "randwrite", "bs": "4096", "iodepth": "16", "direct": "1", "numjobs": "4"}
-    runs = tuple(
-        Run(
-            id=f"{number:03}-randwrite-4k-iodepth-16-r1",
-            profile="p",
-            job="randwrite-4k-iodepth-16",
-            volume=volume,
-            options=options,
-            sections=(Section(name="j"),),
-        )
-        for number in (1, 2)
-    )
-    return Campaign(name="c", created_utc="2026-01-02T03:04:05Z", runs=runs, seed=7)
-
-
-def market() -> Table[Any]:
-    """Return configurations with intervals, fees and long names."""
-    interval, costs = Interval(1234.5, 1200.1, 1299.9), (12.5, 99.75)
-    offers = [
-        Offer(
-            name=f"Standard_D{size}s_v5, azure/P30",
-            values={},
-            job=job,
-            family="Dsv5",
-            monthly=costs,
-            runs=5,
-            volumes=1,
-            unsteady=2,
-            iops=interval,
-            bw_bytes_per_s=interval,
-            burst_iops=5000.0,
-            steal_percent=1.5,
-            cpu_models=("Intel(R) Xeon(R) Platinum 8370C CPU @ 2.80GHz",),
-            cost_per_1000_iops=interval,
-            cost_per_100_mb_per_s=interval,
-            cost_per_gib=interval,
-            rank=size,
-            indistinct=("Standard_D8s_v5, azure/P30",),
-            is_on_front=True,
-            no_faster_than=(),
-            burst_monthly=costs,
-            burst_per_million_ios=costs,
-            once=costs,
-        )
-        for size in (2, 16)
-        for job in ("randread", "randwrite")
-    ]
-    return market_table(Market(tuple(offers), "USD", ()))
-
-
-def comparison() -> Table[Any]:
-    """Return a comparison of several candidates, split by a label."""
-    sides = {"before-upgrade": rows_of(1000), "after-kernel-6.18": rows_of(2000, seed=2)}
-    sides["after-kernel-6.19"] = rows_of(1500, seed=3)
-    findings = dict.fromkeys(sides, no_findings())
-    return comparison_table(compare(sides, findings, Question(metrics=("iops", "p99"))))
-
-
-def trends() -> Any:  # noqa: ANN401 - a table of any rows
-    """Return workloads over nights of which one dropped, with two facts beside it."""
-    summary = summary_of(20, level=dropping(at=14), workloads=WORKLOADS[:2])
-    facts = {
-        name: {"kernel": f"6.1.0-{place // 14}-cloud-amd64", "os": f"Debian {12 + place // 14}"}
-        for place, name in enumerate(summary["campaign"].unique())
-    }
-    return trends_table(find_trends(summary, no_findings(), TrendQuestion(), facts=facts))
-
-
-def profiles() -> list[Any]:
-    """Return the bundled profiles."""
-    return list(load_profiles(LocalExecutor(), profile_names()))
-
-
-def hosts() -> Inventory:
-    """Return two hosts with everything that a host may have."""
-    listed = tuple(
-        Host(
-            name=f"vm-storage-{number:02}.internal",
-            address=f"10.0.0.{number}",
-            user="benchmark",
-            volumes={"data": "/dev/disk/azure/scsi1/lun0", "os": "/var/tmp/volbench"},
-            labels={"volume_type": "azure/P30", "zone": "west-europe-1"},
-        )
-        for number in (1, 2)
-    )
-    groups = {"fast": (listed[0].name,), "all-of-them": tuple(host.name for host in listed)}
-    return Inventory(hosts=listed, groups=groups)
-
-
-def campaign_record(name: str) -> Row:
-    """Return what a campaign is, with a folder of many levels."""
-    return {
-        "campaign": name,
-        "profiles": ["aks-disk", "iodepth-sweep"],
-        "created_utc": "2026-01-02T03:04:05Z",
-        "hosts": ["vm-01", "vm-02", "vm-03", "vm-04"],
-        "runs": {"finished": 340, "failed": 10},
-        "volume_types": ["azure/P30"],
-        "volumes": ["/dev/sdb"],
-        "path": "results/2026/november/" + name,
-    }
-
-
-def surveyed(name: str) -> dict[str, str]:
-    """Return a surveyed host with long facts."""
-    cells = {
-        "host": name,
-        "fio": "fio-3.33",
-        "kernel": "6.18.44-generic",
-        "CPUs": "96",
-        "memory": "384 GiB",
-    }
-    cells |= {"clock": "+1.2 ms ± 300 us", "volumes": "data: /dev/sdb 1 TiB, holds ext4\nos: /tmp"}
-    return cells | {"problem": LONG}
-
-
-NAMES = ("vm-storage-01", "vm-storage-02")
-STATES = {f"{n:03}-randread-r1": RunNote(RunState.FAILED, LONG) for n in (1, 2)}
-AGGREGATE: list[Row] = [
-    {"campaign": c, "job": "randread-4k-iodepth-16", "direction": "read", "clients": 50}
-    for c in ("before", "after")
-]
-TABLES: dict[str, Callable[[], Table[Any]]] = {
-    "summary": lambda: summary_table(
-        results(), states=STATES, warnings=dict.fromkeys(("vm-01/001-write-1m-r1",), "3!")
-    ),
-    "groups": lambda: groups_table(results() + many_results(90), {"0003": "1!"}, STATES),
-    "long names": lambda: summary_table(many_results(9)),
-    "rounds": lambda: rounds()[0],
-    "round window": lambda: rounds()[-1],
-    "volume type": lambda: type_table(
-        find_type("azure/P15", catalogue()), limits_of("azure/P15", types=catalogue())
-    ),
-    "scenario": lambda: scenario_tables(read_scenario("warm-up-curve"))[0],
-    "states": lambda: states_table(STATES),
-    "aggregate": lambda: aggregate_table(AGGREGATE),
-    "frame": lambda: frame_table("answer", results()),
-    "profile": lambda: profile_table(profiles()[0]),
-    "profiles": lambda: profiles_table(profile_index()),
-    "runs": lambda: runs_table(plan(), expected_s={}),
-    "campaigns": lambda: campaigns_table([campaign_record("2026-premium-ssd-v2-west")]),
-    "comparison": comparison,
-    "trend": trends,
-    "findings": lambda: findings_table([finding("001-randread-4k-iodepth-16-r1")]),
-    "hosts": lambda: hosts_table(hosts()),
-    "survey": lambda: survey_table([*map(surveyed, NAMES)], [{"name": name} for name in NAMES]),
-    "status": lambda: status_table(
-        [ClientStatus("vm-storage-01", 1, running="001-randread-4k-iodepth-16-r1", since_utc=LONG)],
-        notes=["c: no controller runs it"],
-    ),
-    "facts": lambda: facts_table(LONG, {"mount_options": LONG, "size_bytes": 10**12}),
-    "market": market,
-    "prices": lambda: prices_table(load_prices(price_names()[0])),
-    "use": lambda: use_table([ROW, ROW | {"label": "randread-4k-iodepth-16 of aks-disk"}]),
-    "types": lambda: types_table(catalogue(())),
-    "truth": lambda: scenario_tables(read_scenario("warm-up-curve"))[1],
-}
 NOT_DECLARATIONS = {"text_table"}
 
 
@@ -376,12 +94,12 @@ def test_findings_fit(width: int) -> None:
 
 
 def test_every_declared_table_is_tested() -> None:
-    """A function that returns a table is called above."""
-    source = inspect.getsource(import_module(__name__))
+    """A function that returns a table is called by the declared tables."""
+    source = inspect.getsource(declared_tables)
     missing = [
         name
-        for module in pkgutil.iter_modules(tables.__path__)
-        for name, value in vars(import_module(f"{tables.__name__}.{module.name}")).items()
+        for module in pkgutil.walk_packages(tables.__path__, f"{tables.__name__}.")
+        for name, value in vars(import_module(module.name)).items()
         if inspect.isfunction(value)
         and not name.startswith("_")
         and str(value.__annotations__.get("return", "")).startswith("Table[")
@@ -389,6 +107,18 @@ def test_every_declared_table_is_tested() -> None:
         and name not in NOT_DECLARATIONS
     ]
     assert missing == []
+
+
+def test_tables_are_declared_in_one_place() -> None:
+    """Other modules that declare tables have a test of their width beside their verb."""
+    source = Path(inspect.getfile(tables)).parents[2]
+    declaring = {
+        str(path.relative_to(source))
+        for path in source.rglob("*.py")
+        if re.search(r"\bTable\(\n?\s*\"", path.read_text(encoding="utf-8"))
+    }
+    elsewhere = {name for name in declaring if not name.startswith("present/tables/")}
+    assert elsewhere == {"cli/read/verify.py", "cli/catalogue/config.py"}
 
 
 @pytest.mark.parametrize("width", [80, 100, 120])

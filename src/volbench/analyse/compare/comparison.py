@@ -250,7 +250,6 @@ def _bins_of(sides: Collection[str], bins: Bins | None) -> pd.DataFrame | None:
 def _repeats(
     rows: pd.DataFrame, measure: Measure, bins: Callable[[], pd.DataFrame | None]
 ) -> pd.DataFrame:
-    """Return a value for each repeat."""
     return repeats_of(rows, values_of_measure(rows, measure), column=measure.column, bins=bins)
 
 

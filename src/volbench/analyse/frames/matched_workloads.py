@@ -195,7 +195,6 @@ def _names(rows: Sequence[Row], sides: Sequence[str]) -> list[str]:
 
 
 def _cells(entries: Sequence[_Entry], *, by_name: bool) -> list[Hashable]:
-    """Return the cell of each entry."""
     cells: list[Hashable] = [()] * len(entries)
     for group in _grouped(entries, lambda entry: (entry.apart, entry.workload)):
         for entry, cell in _within(group, by_name=by_name):

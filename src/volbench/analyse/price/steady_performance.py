@@ -65,7 +65,6 @@ def _row(
     series: pd.DataFrame | None,
     steal_percent: float,
 ) -> dict[str, object]:
-    """Return the row of one run."""
     by_direction = own.groupby("direction")[["iops", "bw_bytes_per_s"]].sum()
     keys = [(run, direction) for direction in by_direction.index]
     judged = verdicts.reindex(pd.MultiIndex.from_tuples(keys))

@@ -22,18 +22,11 @@ def command(
 ) -> None:
     """Show the controllers that were submitted, or the controller NAME and its last lines."""
     from volbench.engine.pods.controllers import controllers_on, find_controller, last_lines
-    from volbench.present.tables.table import IDENTITY, Column, Table
+    from volbench.present.tables.hosts_tables import controllers_table
 
     with connection.opened(namespace) as cluster:
         found = [find_controller(cluster, name)] if name else controllers_on(cluster)
         lines = last_lines(cluster, found[0], most=_LINES) if name else []
-    columns: tuple[Column[dict[str, object]], ...] = (
-        Column("name", header="controller", priority=IDENTITY),
-        Column("state", priority=IDENTITY),
-        Column("submitted_utc", header="submitted", priority=2),
-        Column("ended_utc", header="ended", priority=3, is_optional=True),
-        Column("reason", is_folded=True, is_optional=True),
-    )
-    shown.write(Table("controllers", columns, [vars(own) for own in found]))
+    shown.write(controllers_table([vars(own) for own in found]))
     for line in lines:
         shown.note(line)

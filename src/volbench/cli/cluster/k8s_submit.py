@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 import click
+from click.core import ParameterSource
 
 from volbench.cli.cluster_connection import CONNECTION, ClusterConnection
 from volbench.cli.options import examples, option_group
@@ -19,7 +20,6 @@ _NOT_THERE = {
     "detach": "--detach",
     "dry_run": "--dry-run",
     "k8s": "--k8s",
-    "metrics_port": "--metrics-port",
     "context": "--context",
     "namespace": "--namespace",
 }
@@ -122,9 +122,9 @@ def command(
     from volbench.engine.pods.controllers import submit
     from volbench.execute.kubernetes.controller_job import ControllerSpec
 
-    profiles, options = _checked(arguments)
+    profiles, options, metrics = _checked(arguments)
     texts = _texts(profiles, options)
-    settings["image_pull_policy"] = settings["image_pull_policy"] or ""
+    settings |= {"image_pull_policy": settings["image_pull_policy"] or "", **metrics}
     with connection.opened(namespace) as cluster:
         spec = ControllerSpec(
             name=name or f"{next(iter(texts)).removesuffix('.yaml')[:30]}-{secrets.token_hex(3)}",
@@ -143,8 +143,10 @@ def command(
     )
 
 
-def _checked(arguments: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the profiles, and the options of volbench run, which accepts them.
+def _checked(
+    arguments: Sequence[str],
+) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, object]]:
+    """Return the profiles, the options of volbench run, which accepts them, and where it serves.
 
     Raises:
         InputError: it does not, or one of them means nothing in the cluster.
@@ -156,6 +158,7 @@ def _checked(arguments: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]
     options = tuple(arguments[len(profiles) :])
     with run.make_context("volbench run", [*options]) as context:
         given = dict(context.params)
+        metrics = _metrics(context)
     if not profiles or given["profiles"]:
         raise InputError(
             "name the profiles first, then the options of volbench run",
@@ -173,7 +176,24 @@ def _checked(arguments: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]
             "an option contains a password, which would be stored in the cluster",
             hint="put it into a Secret, and name that with --secret",
         )
-    return profiles, options
+    return profiles, options, metrics
+
+
+def _metrics(context: click.Context) -> dict[str, object]:
+    """Return where volbench run serves metrics, as attributes of `ControllerSpec`.
+
+    Raises:
+        InputError: at a port that nobody could know.
+    """
+    port = context.params["metrics_port"]
+    if port == 0:
+        raise InputError(
+            "--metrics-port 0 cannot be used by a controller in the cluster",
+            hint="choose a port, such as 9400: Prometheus is told the port of the pod",
+        )
+    is_given = context.get_parameter_source("metrics_address") is ParameterSource.COMMANDLINE
+    at = {"metrics_address": context.params["metrics_address"]} if is_given else {}
+    return {"metrics_port": port, **at}
 
 
 def _texts(profiles: Sequence[str], options: Sequence[str]) -> dict[str, str]:

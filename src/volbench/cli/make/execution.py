@@ -142,8 +142,7 @@ def _carry_out(
     )
     from volbench.engine.campaign.execution_settings import Settings
     from volbench.engine.campaign.prepare import prepare
-    from volbench.store.archive import create_campaign
-    from volbench.store.consent import sign_campaign
+    from volbench.store.consent import create_signed_campaign
 
     prepared = prepare(hosts, request)
     bill = bill_of(prepared, start.prices)
@@ -160,8 +159,7 @@ def _carry_out(
         secrets=secrets,
     )
     with serve_metrics(start.metrics_port, start.metrics_address) as metrics:
-        layout = create_campaign(request.into, prepared.archive)
-        sign_campaign(layout)
+        layout = create_signed_campaign(request.into, prepared.archive)
         if not start.detach:
             plan = prepared.campaign
             execute(prepared.hosts, layout, plan, settings=settings, shown=shown, metrics=metrics)

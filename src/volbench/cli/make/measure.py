@@ -258,7 +258,6 @@ def _profile(roles: dict[str, str], workloads: Workloads, settings: tuple[str, .
 
 
 def _named(job: str, role: str, roles: dict[str, str]) -> str:
-    """Return the name of a job on one of several volumes."""
     return job if len(roles) == 1 else f"{job}-{role}"
 
 

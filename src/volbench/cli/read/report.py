@@ -87,8 +87,8 @@ def _write_site(
         InputError: no folder is named.
     """
     from volbench import __version__
-    from volbench.api import open_campaign
     from volbench.cli.read.report_content import report_content
+    from volbench.dataset import open_campaigns
     from volbench.present.report.report_page import render_section, single_section
     from volbench.present.report.site_index import SiteEntry, render_site_index, site_entry
     from volbench.store.journal import utc_now
@@ -100,9 +100,8 @@ def _write_site(
     entries: list[SiteEntry] = []
     for name, opened in dataset.names.items():
         # Opened anew, so that its frames are let go with it.
-        section = single_section(
-            report_content(open_campaign(opened.path), title=name, charts=charts)
-        )
+        (again,) = open_campaigns(opened.address).names.values()
+        section = single_section(report_content(again, title=name, charts=charts))
         entry = site_entry(section, taken=[own.file for own in entries])
         write_output(folder / entry.file, render_section(section).encode())
         entries.append(entry)

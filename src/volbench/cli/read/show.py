@@ -71,7 +71,6 @@ def _show_results(opened: Dataset, shown: TableOutput, *, each: bool) -> None:
 
 
 def _selected(opened: Dataset) -> dict[str, RunNote]:
-    """Return the states of the runs selected by the condition."""
     if not opened.where:
         return opened.runs
     runs = set(opened.summary()["run"])

@@ -94,16 +94,16 @@ class Barrier:
         self._wait = wait or WaitPolicy()
         self._clock = clock
         self._elapsed = elapsed
+        self._missing = set(self._runs)
         self._ready: set[str] = set()
-        self._confirmed: set[str] = set()
-        self._ended: set[str] = set()
-        self._gone: set[str] = set()
+        self._busy = set(self._runs)
         self._late: set[str] = set()
+        self._confirmed: set[str] = set()
         self._arrived_s = 0.0
         self._confirm_until_s: float | None = None
         self._at_s: float | None = None
         self._announce_until_s = 0.0
-        self._acknowledged: dict[str, float] = {}
+        self._unacknowledged: set[str] = set()
         self._released: set[str] = set()
         self._is_final = False
         self._too_few = StartSignal(None, held_back) if held_back else None
@@ -116,7 +116,7 @@ class Barrier:
     def arrive(self, run_id: str) -> None:
         """Record that a client is ready."""
         with self._lock:
-            self._ready.add(run_id)
+            self._enter(run_id)
             self._arrived_s = self._elapsed()
 
     def must_confirm(self, run_id: str) -> bool:
@@ -125,7 +125,8 @@ class Barrier:
             self._decide()
             is_decided = self._at_s is not None or self._too_few is not None
             is_due = self._confirm_until_s is not None and not self._is_sequential
-            return is_due and not is_decided and run_id not in self._confirmed | self._late
+            is_open = run_id not in self._confirmed and run_id not in self._late
+            return is_due and not is_decided and is_open
 
     def confirm(self, run_id: str) -> None:
         """Record the confirmation of a ready client."""
@@ -135,15 +136,15 @@ class Barrier:
     def release(self, run_id: str) -> None:
         """Record that an earlier controller has already announced a start to a client."""
         with self._lock:
-            self._ready.add(run_id)
+            self._enter(run_id)
             self._confirmed.add(run_id)
             self._released.add(run_id)
 
     def acknowledge(self, run_id: str, signal: StartSignal) -> None:
         """Record that a client's machine has received a start."""
         with self._lock:
-            if signal.at_s is not None:
-                self._acknowledged[run_id] = signal.at_s
+            if self._at_s is not None and signal.at_s == self._start_s(run_id, self._at_s):
+                self._unacknowledged.discard(run_id)
 
     def is_final(self, run_id: str, signal: StartSignal) -> bool:
         """Return whether an instruction to a client is neither postponed nor revoked any more."""
@@ -155,12 +156,12 @@ class Barrier:
     def leave(self, run_id: str) -> None:
         """Record that a client has ended, or will not take part."""
         with self._lock:
-            self._gone.add(run_id)
+            self._remove([run_id])
 
     def end(self, run_id: str) -> None:
         """Record that a client's process has ended; its results may not have been fetched yet."""
         with self._lock:
-            self._ended.add(run_id)
+            self._remove([run_id])
 
     @property
     def is_quiet(self) -> bool:
@@ -169,8 +170,7 @@ class Barrier:
         A client that has been silent for `WaitPolicy.ready_timeout_s` counts as ended.
         """
         with self._lock:
-            busy = self._runs.keys() - self._ended - self._gone - self._late
-            silent_s = (self._wait.silent_s(self._runs[run_id]) for run_id in busy)
+            silent_s = (self._wait.silent_s(self._runs[run_id]) for run_id in self._busy)
             return all(seconds >= self._wait.ready_timeout_s for seconds in silent_s)
 
     def signal(self, run_id: str) -> StartSignal | None:
@@ -184,8 +184,26 @@ class Barrier:
             if self._is_sequential and self._confirm_until_s is not None:
                 return self._next_in_sequence(run_id)
             if self._at_s is not None:
-                return StartSignal(self._at_s + self._runs[run_id].start_offset_s)
+                return StartSignal(self._start_s(run_id, self._at_s))
             return None
+
+    def _enter(self, run_id: str) -> None:
+        self._missing.discard(run_id)
+        if run_id in self._busy:
+            self._ready.add(run_id)
+
+    def _remove(self, run_ids: Collection[str]) -> None:
+        """Expect nothing more of some clients."""
+        for group in (self._missing, self._ready, self._busy, self._unacknowledged):
+            group.difference_update(run_ids)
+
+    def _start_s(self, run_id: str, at_s: float) -> float:
+        return at_s + self._runs[run_id].start_offset_s
+
+    def _announce(self) -> None:
+        """Set the start time, to be acknowledged by every ready client."""
+        self._at_s = self._clock() + self._margin_s
+        self._unacknowledged = self._ready - self._released
 
     def _decide(self) -> None:
         """Take the next decision that is due: missing clients, confirmations, start time."""
@@ -195,34 +213,32 @@ class Barrier:
             self._settle_start(self._at_s)
             return
         if self._confirm_until_s is None:
-            missing = set(self._runs) - self._ready - self._ended - self._gone
-            if missing and not self._is_overdue(missing):
+            if self._missing and not self._is_overdue():
                 return
-            self._mark_late(missing)
+            self._mark_late(self._missing)
             if self._has_quorum():
                 self._confirm_until_s = self._elapsed() + CONFIRM_S
         if self._too_few is None and not self._is_sequential:
             self._start_confirmed()
 
-    def _is_overdue(self, missing: Collection[str]) -> bool:
+    def _is_overdue(self) -> bool:
         """Return whether the wait for missing clients has timed out."""
-        runs = [self._runs[run_id] for run_id in missing]
-        if not self._ready - self._ended - self._gone:
+        if not self._ready:
             return False
-        if all(self._wait.is_given_up(run) for run in runs):
-            return True
-        waited_s = self._elapsed() - self._arrived_s
-        silent_s = min(self._wait.silent_s(run) for run in runs)
-        return min(waited_s, silent_s) >= self._wait.ready_timeout_s
+        runs = (self._runs[run_id] for run_id in self._missing)
+        timeout_s = self._wait.ready_timeout_s
+        if self._elapsed() - self._arrived_s >= timeout_s:
+            return all(self._wait.silent_s(run) >= timeout_s for run in runs)
+        return all(self._wait.is_given_up(run) for run in runs)
 
     def _start_confirmed(self) -> None:
         """Set the start time once every ready client has confirmed or timed out."""
-        unconfirmed = self._ready - self._ended - self._gone - self._late - self._confirmed
-        if unconfirmed and self._elapsed() < (self._confirm_until_s or 0.0):
+        is_over = self._elapsed() >= (self._confirm_until_s or 0.0)
+        if not is_over and not self._ready <= self._confirmed:
             return
-        self._mark_late(unconfirmed)
+        self._mark_late(self._ready - self._confirmed)
         if self._has_quorum():
-            self._at_s = self._clock() + self._margin_s
+            self._announce()
             self._announce_until_s = self._elapsed() + CONFIRM_S
 
     def _settle_start(self, at_s: float) -> None:
@@ -233,20 +249,14 @@ class Barrier:
         """
         if not self._has_quorum():
             return
-        waiting = self._ready - self._ended - self._gone - self._late - self._released
-        missing = {
-            run_id
-            for run_id in waiting
-            if self._acknowledged.get(run_id) != at_s + self._runs[run_id].start_offset_s
-        }
-        if not missing:
+        if not self._unacknowledged:
             self._is_final = True
         elif self._clock() >= at_s - self._postpone_s:
             if self._elapsed() >= self._announce_until_s:
-                self._mark_late(missing)
+                self._mark_late(self._unacknowledged)
                 self._announce_until_s = self._elapsed() + CONFIRM_S
             if self._has_quorum():
-                self._at_s = self._clock() + self._margin_s
+                self._announce()
 
     @property
     def _postpone_s(self) -> float:
@@ -263,25 +273,25 @@ class Barrier:
 
     def _mark_late(self, run_ids: Collection[str]) -> None:
         if run_ids:
+            late = [run for run in self._runs.values() if run.id in run_ids]
             self._late.update(run_ids)
-            self._wait.on_late([run for run in self._runs.values() if run.id in run_ids])
+            self._remove([run.id for run in late])
+            self._wait.on_late(late)
 
     def _has_quorum(self) -> bool:
         """Return whether enough clients are ready; if not, record the reason."""
-        ready = self._ready - self._ended - self._gone - self._late
-        if len(ready) >= self._quorum:
+        count = len(self._ready)
+        if count >= self._quorum:
             return True
-        self._too_few = StartSignal(
-            None,
-            f"only {len(ready)} of {len(self._runs)} clients are ready{self._missing_text(ready)}",
-        )
+        text = f"only {count} of {len(self._runs)} clients are ready{self._missing_text()}"
+        self._too_few = StartSignal(None, text)
         return False
 
-    def _missing_text(self, ready: Collection[str]) -> str:
+    def _missing_text(self) -> str:
         """Return the names of the missing clients, with reasons."""
         groups = {
             "did not answer": self._late,
-            "ended or lost before the start": set(self._runs) - self._late - set(ready),
+            "ended or lost before the start": set(self._runs) - self._late - self._ready,
         }
         listed = [
             f"{', '.join(client_name(run) for run in self._runs.values() if run.id in ids)} {words}"
@@ -292,9 +302,8 @@ class Barrier:
 
     def _next_in_sequence(self, run_id: str) -> StartSignal | None:
         """Start a client when all its predecessors have ended."""
-        order = list(self._runs)
-        before = set(order[: order.index(run_id)])
-        if not before <= self._gone | self._ended | self._late:
+        first = next((other for other in self._runs if other in self._busy), run_id)
+        if first != run_id:
             return None
         return StartSignal(self._clock() + self._margin_s, may_be_late=True)
 

@@ -178,7 +178,6 @@ def _run_all(campaign: Campaign, workers: Sequence[Worker], states: RunStates) -
 
 
 def _is_running(host: ConnectedHost, campaign: Campaign, states: RunStates) -> bool:
-    """Return whether a run is still active on a host."""
     here = (run for run in campaign.runs if run.host == host.name)
     return any(states.state(run) is RunState.RUNNING for run in here)
 

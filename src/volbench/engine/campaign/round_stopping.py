@@ -94,7 +94,6 @@ class RoundJudge:
         return determine(values, max_rounds=rounds.max_rounds)
 
     def _results_of(self, run: Run) -> tuple[Part, ...]:
-        """Return the cached results of a finished run."""
         if run.id not in self._parts:
             self._parts[run.id] = ()
             # A damaged result yields no value, as in the frames, which report it in `damage`.

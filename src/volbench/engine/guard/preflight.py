@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from volbench.engine.guard.held_devices import OpenDevice
 from volbench.engine.guard.run_guard import Consent, check_run, check_space
@@ -23,8 +23,8 @@ from volbench.plan.expansion.estimate import layout_bytes
 from volbench.units import format_capacity
 
 _SERIAL = "serial:"
-_MAX_JOB_FILES = 50
-"""Job files of one fio process, which go to a host in one request."""
+_MAX_JOB_FILES_CHARS = 64 << 10
+"""Length of the job files of one fio process, which go to a host in one request."""
 _CPU_LIST = re.compile(r"(\d+(-\d+)?(,\d+(-\d+)?)*)?")
 
 
@@ -228,9 +228,8 @@ def check_job_files(host: ConnectedHost, runs: Sequence[Run]) -> None:
         FioError: fio rejects a job file, with fio's message.
     """
     jobs = {without_references(render(run)): run for run in reversed(runs) if run.tool is Tool.FIO}
-    texts = list(reversed(jobs))
-    for start in range(0, len(texts), _MAX_JOB_FILES):
-        rejected = _first_rejected(host, texts[start : start + _MAX_JOB_FILES])
+    for texts in _batches(list(reversed(jobs))):
+        rejected = _first_rejected(host, texts)
         if rejected is None:
             continue
         run = jobs[rejected[0]]
@@ -239,6 +238,17 @@ def check_job_files(host: ConnectedHost, runs: Sequence[Run]) -> None:
             hint=f"see its job file: volbench profile render {run.profile} -o DIR",
             context={"job": run.job},
         )
+
+
+def _batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    batch: list[str] = []
+    for text in texts:
+        if batch and sum(map(len, batch)) + len(text) > _MAX_JOB_FILES_CHARS:
+            yield batch
+            batch = []
+        batch.append(text)
+    if batch:
+        yield batch
 
 
 def _first_rejected(host: ConnectedHost, texts: Sequence[str]) -> tuple[str, str] | None:

@@ -15,7 +15,6 @@ from volbench.errors import ArchiveError, CampaignError, InputError, TransferErr
 from volbench.execute.kubernetes.cluster import Cluster, Manifest
 from volbench.execute.kubernetes.controller_job import (
     ARGUMENTS,
-    CAMPAIGN,
     CONTAINER,
     CONTROLLER_LABEL,
     RESULTS_MOUNT,
@@ -237,10 +236,10 @@ def _copy(channel: PodChannel, into: Path) -> None:
     try:
         part.mkdir(parents=True)
         _unpack(channel, part)
-        (part / CAMPAIGN).chmod(0o700)
+        (part / channel.host).chmod(0o700)
         if into.exists():
             into.rmdir()
-        (part / CAMPAIGN).rename(into)
+        (part / channel.host).rename(into)
     except tarfile.TarError as error:
         raise TransferError(
             f"the campaign folder of {channel.host} arrived damaged: {error}", hint="try again"
@@ -254,7 +253,7 @@ def _copy(channel: PodChannel, into: Path) -> None:
 def _unpack(channel: PodChannel, part: Path) -> None:
     """Unpack the campaign folder of a controller: files and folders, none outside `part`."""
     limit = TimeLimit("tar", _SILENCE_S, of_silence=True)
-    argv = ["tar", "-C", RESULTS_MOUNT, "-cf", "-", CAMPAIGN]
+    argv = ["tar", "-C", RESULTS_MOUNT, "-cf", "-", channel.host]
     with tempfile.TemporaryFile(dir=part) as archive:
 
         def keep(data: bytes) -> None:

@@ -22,8 +22,6 @@ from volbench.execute.kubernetes.manifests import MANAGED_BY, pod_security
 CONTROLLER_LABEL = "volbench.io/controller"
 CONTAINER = "controller"
 RESULTS_MOUNT = "/results"
-CAMPAIGN = "campaign"
-"""Name of the campaign folder in the volume."""
 ARGUMENTS = "arguments.json"
 """Entry of the controller's object: the arguments of volbench run."""
 
@@ -44,24 +42,25 @@ run() {{
     done
     pid=
 }}
-pid= address=$1
-shift
+pid= campaign=$1 upload=$2 port=$3 address=$4
+shift 4
 trap stop TERM
 cd {RESULTS_MOUNT} || exit 7
-if [ -e {CAMPAIGN}/campaign.json ]; then
-    run volbench resume {CAMPAIGN}
+if [ -e "$campaign/campaign.json" ]; then
+    run volbench resume "$campaign" ${{port:+--metrics-port "$port" --metrics-address "$address"}}
 else
-    run volbench run "$@" --k8s --yes --output {CAMPAIGN}
+    run volbench run "$@" --k8s --yes ${{port:+--metrics-address "$address"}} --output "$campaign"
 fi
 ended=$code
-if [ -n "$address" ] && [ -e {CAMPAIGN}/campaign.json ]; then
-    run volbench upload {CAMPAIGN} "$address"
+if [ -n "$upload" ] && [ -e "$campaign/campaign.json" ]; then
+    run volbench upload "$campaign" "$upload"
     [ "$ended" -ne 0 ] || ended=$code
 fi
 exit "$ended"
 """
-"""Runs or resumes the campaign, passing SIGTERM on, and uploads it. Arguments: address or nothing,
-and those of volbench run."""
+"""Runs or resumes the campaign, passing SIGTERM on, and uploads it. Arguments: the campaign folder,
+the address of the upload or nothing, port of the metrics or nothing, their address, and those of
+volbench run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +81,8 @@ class ControllerSpec:
         image_pull_policy: empty for the cluster's choice.
         image_pull_secrets: names of Secrets.
         run_as_user: user and group id; 0 for root.
+        metrics_port: port of the pod on which Prometheus finds metrics; None for none.
+        metrics_address: address of the pod to serve them on.
     """
 
     name: str
@@ -97,6 +98,8 @@ class ControllerSpec:
     image_pull_policy: str = ""
     image_pull_secrets: tuple[str, ...] = field(default=())
     run_as_user: int = UNPRIVILEGED_USER
+    metrics_port: int | None = None
+    metrics_address: str = "0.0.0.0"  # noqa: S104 - of the pod, for Prometheus
 
     def __post_init__(self) -> None:
         """Refuse what the cluster would refuse, or what it cannot store.
@@ -153,7 +156,9 @@ def _claim(spec: ControllerSpec, owner_uid: str) -> Manifest:
 
 def _job(spec: ControllerSpec, owner_uid: str) -> Manifest:
     paths = [f"{_SUBMITTED}/{name}" for name in spec.profiles]
-    command = ["sh", "-c", _RUN, "volbench", spec.upload, *paths, *spec.arguments]
+    port = "" if spec.metrics_port is None else str(spec.metrics_port)
+    places = (spec.name, spec.upload, port, spec.metrics_address)
+    command = ["sh", "-c", _RUN, "volbench", *places, *paths, *spec.arguments]
     pod_spec = _pod_spec(spec, command)
     container = pod_spec["containers"][0]
     container["volumeMounts"].append(
@@ -166,6 +171,13 @@ def _job(spec: ControllerSpec, owner_uid: str) -> Manifest:
     }
     if spec.secret:
         container["envFrom"] = [{"secretRef": {"name": spec.secret}}]
+    metadata: Manifest = {"labels": controller_labels(spec.name)}
+    if port:
+        container["ports"] = [{"name": "metrics", "containerPort": spec.metrics_port}]
+        metadata["annotations"] = {
+            "prometheus.io/scrape": "true",
+            "prometheus.io/port": port,
+        }
     own_end = {"containerName": CONTAINER, "operator": "In", "values": [*range(1, 126)]}
     return {
         "apiVersion": "batch/v1",
@@ -174,10 +186,7 @@ def _job(spec: ControllerSpec, owner_uid: str) -> Manifest:
         "spec": {
             "backoffLimit": _RESTARTS,
             "podFailurePolicy": {"rules": [{"action": "FailJob", "onExitCodes": own_end}]},
-            "template": {
-                "metadata": {"labels": controller_labels(spec.name)},
-                "spec": pod_spec,
-            },
+            "template": {"metadata": metadata, "spec": pod_spec},
         },
     }
 

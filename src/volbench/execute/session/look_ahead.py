@@ -12,7 +12,7 @@ import re
 import shlex
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -79,6 +79,8 @@ _ATTRIBUTES = (
     "queue/write_cache",
 )
 
+_LINKS = ("slaves", "holders")
+
 Key = tuple[str, tuple[str, ...]]
 
 
@@ -88,8 +90,18 @@ class _Snapshot:
 
     seeds: tuple[Key, ...]
     answers: dict[Key, ScriptAnswer] = field(default_factory=dict)
+    devices: Mapping[str, Sequence[str]] = field(default_factory=dict)
     taken_s: float = 0.0
     changes: int = 0
+
+    def answer(self, key: Key) -> ScriptAnswer | None:
+        """Return the answer to a look; None if it was not foreseen."""
+        return self.answers.get(key) or _attribute(self.devices, key)
+
+    def clear(self) -> None:
+        """Drop all answers."""
+        self.answers.clear()
+        self.devices = {}
 
 
 class LookAhead:
@@ -128,8 +140,8 @@ class LookAhead:
         last = self._last
         is_fresh = last is not None and last.changes == self._changes
         if is_fresh and last is not None and last.answers.keys() >= set(snapshot.seeds):
-            snapshot.answers, snapshot.taken_s = dict(last.answers), last.taken_s
-            snapshot.changes = last.changes
+            snapshot.answers, snapshot.devices = dict(last.answers), last.devices
+            snapshot.taken_s, snapshot.changes = last.taken_s, last.changes
         try:
             yield
         finally:
@@ -149,7 +161,7 @@ class LookAhead:
         """
         snapshot, key = self._running, self._key(call)
         if key is None and snapshot is not None and not _keeps_answers(call):
-            snapshot.answers.clear()
+            snapshot.clear()
         return None if key is None or snapshot is None else self._look(snapshot, key, call)
 
     def note(self, call: ScriptCall) -> None:
@@ -160,18 +172,17 @@ class LookAhead:
 
     def _look(self, snapshot: _Snapshot, key: Key, call: ScriptCall) -> ScriptAnswer | None:
         if snapshot.answers and time.monotonic() - snapshot.taken_s > MAX_AGE_S:
-            snapshot.answers.clear()
-        if key in snapshot.answers:
-            return snapshot.answers[key]
+            snapshot.clear()
         if not snapshot.answers:
             self._take(snapshot, key)
-        if key not in snapshot.answers and key[0] == posix_scripts.RUN:
+        if (answer := snapshot.answer(key)) is not None:
+            return answer
+        if key[0] == posix_scripts.RUN:
             return None
-        if key not in snapshot.answers:
-            snapshot.answers[key] = self._send(call)
-            if len(self._learned) < _MAX_LEARNED:
-                self._learned[key] = None
-        return snapshot.answers[key]
+        answer = snapshot.answers[key] = self._send(call)
+        if len(self._learned) < _MAX_LEARNED:
+            self._learned[key] = None
+        return answer
 
     def _key(self, call: ScriptCall) -> Key | None:
         """Return the key of a look; None for other requests."""
@@ -191,7 +202,9 @@ class LookAhead:
         keys = list(dict.fromkeys((key, *snapshot.seeds, *self._learned)))[:_MAX_KEYS]
         answer = self._send(ScriptCall(_batch(keys), _ATTRIBUTES, f"examining {key[1][0]}"))
         snapshot.taken_s = time.monotonic()
-        for found_key, each in _parse(answer, keys).items():
+        outputs = _outputs(answer, count=len(keys) + 1)
+        snapshot.devices = _devices(outputs[0].stdout) if outputs else {}
+        for found_key, each in zip(keys, outputs[1:], strict=False):
             if found_key[0] != posix_scripts.RUN or each.status == 0:
                 snapshot.answers[found_key] = each
         for (script, arguments), found in snapshot.answers.items():
@@ -256,42 +269,58 @@ def _batch(keys: Sequence[Key]) -> str:
     return "\n".join([*lines, "exit 0"])
 
 
-def _parse(answer: ScriptAnswer, keys: Sequence[Key]) -> dict[Key, ScriptAnswer]:
+def _outputs(answer: ScriptAnswer, *, count: int) -> list[ScriptAnswer]:
     """Return the answers of a batch; none of a malformed one, so that each is asked for alone."""
     mark = re.escape(answer.mark.encode())
     parts = re.split(rb"\n%s (\d{1,3})\n" % mark, answer.stdout)
-    outputs, statuses = parts[:-1:2], parts[1::2]
-    if len(outputs) != len(keys) + 1 or len(statuses) != len(outputs):
-        return {}
-    found = _attributes(outputs[0], answer.mark)
-    for key, output, status in zip(keys, outputs[1:], map(int, statuses[1:]), strict=True):
-        errors = output.decode("utf-8", "replace") if status else ""
-        found[key] = ScriptAnswer(status, b"" if status else output, errors, answer.mark)
+    outputs, statuses = parts[:-1:2], [int(status) for status in parts[1::2]]
+    if len(outputs) != count or len(statuses) != count:
+        return []
+    return [
+        ScriptAnswer(status, b"", output.decode("utf-8", "replace"), answer.mark)
+        if status
+        else ScriptAnswer(0, output, "", answer.mark)
+        for output, status in zip(outputs, statuses, strict=True)
+    ]
+
+
+def _devices(output: bytes) -> dict[str, Sequence[str]]:
+    """Return the lines about each block device, by both of its folders and by its number.
+
+    They are taken apart when asked for: a host may have hundreds of devices, a controller hundreds
+    of hosts.
+    """
+    found: dict[str, Sequence[str]] = {}
+    for block in f"\n{os.fsdecode(output)}".split("\n/ ")[1:]:
+        lines = block.split("\n")
+        name, _, real = lines[0].partition(" ")
+        found[name] = found[real] = lines
+        number = next((line for line in lines if line.startswith("+ dev ")), "")
+        if number:
+            found[f"/sys/dev/block/{number.removeprefix('+ dev ')}"] = lines
     return found
 
 
-def _attributes(output: bytes, mark: str) -> dict[Key, ScriptAnswer]:
-    """Return the answers to reads of attributes, by both paths of each device."""
-    found: dict[Key, ScriptAnswer] = {}
-    folders: list[str] = []
-    for line in output.decode("utf-8", "surrogateescape").split("\n"):
-        kind, _, rest = line.partition(" ")
-        name, _, value = rest.partition(" ")
-        if kind == "/":
-            folders = [name, value]
+def _attribute(devices: Mapping[str, Sequence[str]], key: Key) -> ScriptAnswer | None:
+    """Return the answer to a look at a block device; None for any other look."""
+    script, (path, *_) = key
+    if script == posix_scripts.REAL and path.startswith("/sys/dev/block/") and path in devices:
+        return ScriptAnswer(0, os.fsencode(devices[path][0].partition(" ")[2] + "\n"), "", "")
+    for name in _ATTRIBUTES if script == posix_scripts.READ else _LINKS:
+        folder = path.removesuffix(f"/{name}")
+        if folder == path or folder.startswith("/sys/dev/block/") or folder not in devices:
             continue
-        for folder in folders:
-            if kind == "=":
-                key = posix_scripts.LIST, (posixpath.join(folder, name),)
-                found[key] = ScriptAnswer(0, value.encode("utf-8", "surrogateescape"), "", mark)
-                continue
-            key = posix_scripts.READ, (posixpath.join(folder, name),)
-            text = f"{value}\n".encode("utf-8", "surrogateescape")
-            found[key] = ScriptAnswer(0, text, "", mark)
-            if kind != "+":
-                found[key] = ScriptAnswer(posix_scripts.REFUSED, b"", "", mark)
-        if kind == "+" and name == "dev" and folders:
-            real = f"{folders[1]}\n".encode("utf-8", "surrogateescape")
-            key = posix_scripts.REAL, (f"/sys/dev/block/{value}",)
-            found[key] = ScriptAnswer(0, real, "", mark)
-    return found
+        for kind, _, rest in (line.partition(" ") for line in devices[folder]):
+            if rest == name or rest.startswith(f"{name} "):
+                return _attribute_answer(kind, script, rest.partition(" ")[2])
+    return None
+
+
+def _attribute_answer(kind: str, script: str, value: str) -> ScriptAnswer | None:
+    if script == posix_scripts.LIST:
+        return ScriptAnswer(0, os.fsencode(value), "", "") if kind == "=" else None
+    if script != posix_scripts.READ or kind == "=":
+        return None
+    if kind == "+":
+        return ScriptAnswer(0, os.fsencode(f"{value}\n"), "", "")
+    return ScriptAnswer(posix_scripts.REFUSED, b"", "", "")

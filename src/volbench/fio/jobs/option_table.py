@@ -104,7 +104,6 @@ _BY_TYPE = (
 
 
 def _kind(name: str, text: str, choices: tuple[str, ...]) -> OptionKind:
-    """Return the kind of an option from its name and its type in fio."""
     if name in _BY_NAME:
         return _BY_NAME[name]
     if choices and name not in _OPEN_CHOICES:

@@ -78,7 +78,6 @@ def read_latency_map(logs: Sequence[Log], recording: Recording) -> list[MapCell]
 def _cells(
     gathered: Gathered, way: int, interval_s: float, span: Span, *, width: int, unit: float
 ) -> Iterator[MapCell]:
-    """Yield the cells of one direction."""
     shown = max(0, span.count - span.shift)
     for first in range(0, shown, width):
         sums: Counter[int] = Counter()

@@ -82,11 +82,6 @@ class ProgressReader:
         return nothing | bandwidth, nothing | iops
 
 
-def parse_progress(text: str, *, elapsed_s: float, total_s: float | None) -> Progress | None:
-    """Return the progress in the last complete status line of a text, or None without one."""
-    return ProgressReader(total_s=total_s).feed(text, elapsed_s=elapsed_s)
-
-
 def _state(states: str | None) -> str | None:
     """Return the combined state of the state letters in fio's ``eta.c``; None without letters."""
     letters = set(re.findall(r"([A-Za-z/_])(?:\(\d+\))?", states or ""))

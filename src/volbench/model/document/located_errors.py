@@ -254,7 +254,6 @@ def _what_to_add(fields: Mapping[str, FieldInfo], key: str) -> str:
 
 
 def _fields(annotation: object, location: Location) -> dict[str, FieldInfo]:
-    """Return the fields of the models at a location of an annotation, by key."""
     arguments = get_args(annotation)
     if get_origin(annotation) is Annotated:
         return _fields(arguments[0], location)

@@ -100,7 +100,6 @@ def _names(options: dict[str, str], label: str) -> dict[str, str]:
 
 
 def _with_own_slice(run: Run, share: Share) -> Run:
-    """Return a run that works on one slice of a device."""
     if not share.size_bytes:
         raise _refusal(run, share, "less than 1 MiB for each", "use fewer clients")
     sections = [_sliced(run, section, share) for section in run.sections]

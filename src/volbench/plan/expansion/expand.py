@@ -192,7 +192,6 @@ def repeats_of(profile: Profile, terms: Terms) -> int:
 
 
 def _ordered(profile: Profile, repeats: int, root: int) -> Iterator[tuple[Job, int]]:
-    """Yield the jobs with their repeats, in order of execution."""
     by_phase = {phase: [job for job in profile.jobs if job.phase is phase] for phase in Phase}
     yield from ((job, 1) for job in by_phase[Phase.PRECONDITION])
     for number in range(1, repeats + 1):

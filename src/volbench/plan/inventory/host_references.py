@@ -36,7 +36,6 @@ def resolve_groups(reader: HostReader, sheet: Sheet) -> dict[str, tuple[str, ...
 
 
 def _check(reader: HostReader, sheet: Sheet, group: GroupDraft) -> None:
-    """Check that all members of a group exist."""
     for kind, written, known in (
         ("host", group.hosts, sheet.drafts),
         ("group", group.children, sheet.groups),

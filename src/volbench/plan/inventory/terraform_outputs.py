@@ -97,7 +97,6 @@ def _read_source(
     node: Node,
     defaults: Mapping[str, Node],
 ) -> None:
-    """Add the hosts of one source."""
     wanted = {entry.name: entry for entry in reader.entries(node, "a source of hosts")}
     for entry in wanted.values():
         if entry.name not in _SOURCE_KEYS:

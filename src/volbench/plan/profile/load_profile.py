@@ -252,7 +252,6 @@ class ProfileDocument(ProfileSettings):
 
 
 def _start_faults(document: ProfileDocument) -> Iterator[Fault]:
-    """Yield the faults of `start` and `stagger`."""
     stagger_s, start = document.stagger_s, document.start
     if "stagger_s" in document.model_fields_set and stagger_s < LEAST_STAGGER_S:
         yield Fault("is too short to separate the starts", "write at least 100ms", ("stagger",))

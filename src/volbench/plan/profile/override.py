@@ -234,7 +234,6 @@ class _Edit:
             job[name] = canonical
 
     def _set_in_dd(self, job: Content, key: str, value: str) -> None:
-        """Set an option of a dd job, or remove it by an empty value."""
         name, canonical = self._reader.read(key, value or _ANY_VALUE.get(key, "1"), Tool.DD)
         if value:
             job[name] = canonical

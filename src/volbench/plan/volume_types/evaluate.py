@@ -163,7 +163,6 @@ def _sustained(given: _Given, name: str, *, own: float | None, writes: bool | No
 
 
 def _burst(given: _Given, rate: str, credits_: str, *, base: float | None) -> dict[str, float]:
-    """Return rate and credits of a burst, where it is above the sustained rate."""
     kind = given.kind
     burst = given.lowest(getattr(kind, f"burst_{rate.removesuffix('_bytes_per_s')}"))
     if burst is None or base is None or burst <= base:

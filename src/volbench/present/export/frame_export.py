@@ -100,7 +100,6 @@ def file_name(frame_name: str, format_name: str) -> str:
 
 
 def _checked(format_name: str) -> str:
-    """Return a known format."""
     if format_name not in FORMATS:
         raise InputError(
             f"{format_name!r} is not a format of export", hint=f"use one of {', '.join(FORMATS)}"

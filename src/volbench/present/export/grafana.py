@@ -187,7 +187,6 @@ def render_dashboard(frames: Mapping[str, pd.DataFrame], *, running: Sequence[st
 
 
 def _times(timed: Sequence[pd.DataFrame]) -> tuple[str, str]:
-    """Return the time range of frames."""
     moments = pd.concat([seconds(frame["utc"]) for frame in timed]).dropna()
     if moments.empty:
         raise InputError(

@@ -217,7 +217,6 @@ def _run_labels(campaign: Campaign, run: Run) -> dict[str, str]:
 
 
 def _shared_labels(campaign: Campaign, runs: Sequence[Run]) -> dict[str, str]:
-    """Return the labels that several runs have in common."""
     first, *others = (_run_labels(campaign, run) for run in runs)
     return {name: text for name, text in first.items() if all(own[name] == text for own in others)}
 

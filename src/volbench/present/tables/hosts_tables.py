@@ -58,7 +58,6 @@ def groups_of_hosts(inventory: Inventory) -> dict[str, list[str]]:
 
 
 def _address(host: Host) -> str:
-    """Return the address of a host, with its jump hosts."""
     if host.kind is HostKind.LOCAL:
         return "this machine"
     where = host.address
@@ -153,6 +152,20 @@ STATUS_COLUMNS: tuple[Column[ClientStatus], ...] = (
     Column("running", lambda row: row.running, priority=1, is_optional=True),
     Column("since_utc", lambda row: row.since_utc, header="since", priority=3, is_optional=True),
 )
+
+
+CONTROLLER_COLUMNS: tuple[Column[Row], ...] = (
+    Column("name", header="controller", priority=IDENTITY),
+    Column("state", priority=IDENTITY),
+    Column("submitted_utc", header="submitted", priority=2),
+    Column("ended_utc", header="ended", priority=3, is_optional=True),
+    Column("reason", is_folded=True, is_optional=True),
+)
+
+
+def controllers_table(rows: Sequence[Row]) -> Table[Row]:
+    """Return the controllers in a cluster, a row each, by the keys of `ControllerState`."""
+    return Table("controllers", CONTROLLER_COLUMNS, rows)
 
 
 def status_table(rows: Sequence[ClientStatus], *, notes: Sequence[str]) -> Table[ClientStatus]:

@@ -134,7 +134,6 @@ def brief_options(options: Mapping[str, str]) -> str:
 
 
 def _plan_note(campaign: Campaign, expected_s: Mapping[str, float]) -> str:
-    """Return the totals of a plan."""
     from volbench.model.profile.profile_model import Phase  # noqa: PLC0415 - slow to import, and lists of profiles need none
 
     measured = sum(run.phase is Phase.MEASURED for run in campaign.runs)

@@ -169,7 +169,6 @@ def _escaped(text: str) -> str:
 
 
 def _lines(table: Table[Item], *, width: int | None, colour: bool) -> list[str]:
-    """Return the lines of a table for a terminal."""
     columns = table.columns
     cells = [[column.cell(item) for column in columns] for item in table.rows]
     natural = [

@@ -1,0 +1,55 @@
+"""Signed campaign folders: created whole, or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.finished_campaign import half_finished
+from volbench.errors import ArchiveError
+from volbench.store.archive import read_campaign
+from volbench.store.consent import create_signed_campaign, read_own_campaign
+
+WRITES = 2
+"""Files that a new campaign folder gets: consent.json and campaign.json."""
+
+
+class FullDisk:
+    """A disk with room for a number of files."""
+
+    def __init__(self, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.room = room
+        self._fsync = os.fsync
+        monkeypatch.setattr(os, "fsync", self.fsync)
+
+    def fsync(self, descriptor: int) -> None:
+        """Fail for a file that has no room; directories take none."""
+        if not os.path.isdir(f"/proc/self/fd/{descriptor}"):  # noqa: PTH112 - a link of the kernel
+            self.room -= 1
+            if self.room < 0:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._fsync(descriptor)
+
+
+@pytest.mark.parametrize("room", range(WRITES + 1))
+def test_a_folder_with_a_plan_is_signed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
+    """A full disk leaves a signed campaign or a folder that can be used again."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    _, archive = read_campaign(half_finished(tmp_path / "old").root)
+    folder = tmp_path / "new"
+    create_signed_campaign(tmp_path / "first", archive)  # makes the user's key
+    disk = FullDisk(room, monkeypatch)
+    if room == WRITES:
+        create_signed_campaign(folder, archive)
+    else:
+        with pytest.raises(ArchiveError, match="No space left"):
+            create_signed_campaign(folder, archive)
+        assert list(folder.iterdir()) == []
+        disk.room = WRITES
+        create_signed_campaign(folder, archive)
+    assert read_own_campaign(folder)[1].campaign == archive.campaign
