@@ -9,6 +9,7 @@ common start, once with fio started on all hosts by plain parallel ssh.
 
 With `--cost K` it prints what one job on K hosts costs the controller instead, beside what else
 starts fio on many hosts (`fleet_rivals.py`), with the targets for sessions and long round trips.
+With `--clients K` it prints what a campaign on K simulated hosts costs its controller.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from fleet_rivals import costs, delay
+from fleet_scale import control, scale
 from measured import print_figures
 from tests.fleet.hosts import Fleet, fleet
 
@@ -85,7 +87,7 @@ def together(hosts: Fleet, folder: Path, number: int) -> float:
     profile.write_text(PROFILE, encoding="utf-8")
     out = folder / f"together-{number}"
     listed = inventory(hosts, folder)
-    known = ["--known-hosts", hosts.known_hosts]
+    known = ["--known-hosts", str(hosts.known_hosts)]
     volbench("run", profile, "--inventory", listed, *known, "--output", out)
     logs = []
     for path in sorted(out.glob("runs/*/series_iops.1.log.zst")):
@@ -142,6 +144,12 @@ def cost(count: int) -> int:
 
 def main() -> None:
     """Measure and print."""
+    if sys.argv[1:2] == ["--control"]:
+        control(Path(sys.argv[2]))
+        return
+    if sys.argv[1:2] == ["--clients"]:
+        with tempfile.TemporaryDirectory() as folder:
+            sys.exit(print_figures(scale(int(sys.argv[2]), Path(folder))))
     if sys.argv[1:2] == ["--cost"]:
         sys.exit(cost(int(sys.argv[2]) if len(sys.argv) > 2 else 8))
     count, few = (int(sys.argv[1]), int(sys.argv[2])) if len(sys.argv) > 2 else (30, 8)

@@ -19,6 +19,7 @@ from tests.kubernetes.followed_controllers import (
     status,
 )
 from tests.kubernetes.local_cluster import ROOT, LocalCluster
+from tests.kubernetes.test_access import credentials
 from tests.waiting import until
 from volbench.api import open_campaign
 from volbench.engine.pods import controllers
@@ -64,7 +65,10 @@ def _images(cluster: LocalCluster, tmp_path: Path) -> None:
 def test_a_campaign_needs_only_the_two_images(
     desk: Desk, job: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The controller of its image runs fio in pods of the other image, which are not root."""
+    """The controller of its image runs fio in pods of the other image, which are not root.
+
+    Whoever submits, follows and fetches it has only the rights of the shipped role.
+    """
 
     def objects(spec: ControllerSpec, *, owner_uid: str = "") -> list[Manifest]:
         *others, last = controller_objects(spec, owner_uid=owner_uid)
@@ -72,6 +76,7 @@ def test_a_campaign_needs_only_the_two_images(
         return [*others, last]
 
     monkeypatch.setattr(controllers, "controller_objects", objects)
+    monkeypatch.setenv("KUBECONFIG", str(credentials(desk, "volbench")))
     never = ("--image-pull-policy", "Never")
     place = ("--namespace", desk.api.namespace)
     # Volumes of the test cluster belong to root, whatever the group of the pod.

@@ -189,7 +189,7 @@ def _metrics(context: click.Context) -> dict[str, object]:
     if port == 0:
         raise InputError(
             "--metrics-port 0 cannot be used by a controller in the cluster",
-            hint="choose a port, such as 9400: Prometheus is told the port of the pod",
+            hint="Prometheus needs a port that it can know, such as 9400",
         )
     is_given = context.get_parameter_source("metrics_address") is ParameterSource.COMMANDLINE
     at = {"metrics_address": context.params["metrics_address"]} if is_given else {}

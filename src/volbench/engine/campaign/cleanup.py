@@ -159,7 +159,9 @@ def release_host(host: ConnectedHost, campaign: Campaign, root: Path) -> None:
         root: the campaign folder.
     """
     executor = host.executor
+    folder = executor.work_folder(str(root), name=campaign.key)
+    executor.remove_work_folder(folder, wait=False)
     unlock_devices(executor, campaign)
     if host.host.kind is not HostKind.LOCAL:
         leave_filesystems(executor, campaign)
-    executor.remove_work_folder(executor.work_folder(str(root), name=campaign.key))
+    executor.remove_work_folder(folder)

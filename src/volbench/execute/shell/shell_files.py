@@ -323,8 +323,10 @@ class ShellFiles(ShellHost):
         if not wait:
             self._post(call)
             return
+        is_posted = any(call == posted for posted, _ in self._posted)
         self._settle_posted(problem, VolbenchError)
-        self._require(call, problem, hint="remove it manually", error=VolbenchError)
+        if not is_posted:
+            self._require(call, problem, hint="remove it manually", error=VolbenchError)
 
 
 def write_words(files: Sequence[tuple[str, str]]) -> tuple[str, ...]:
