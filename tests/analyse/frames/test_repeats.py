@@ -107,15 +107,18 @@ def test_percentiles_without_bins_are_left_out() -> None:
     assert pooled["b"] == 0.2
 
 
-@pytest.mark.parametrize("dtype", ["str", "category"])
-def test_rows_are_found_in_the_summary(dtype: str) -> None:
+@pytest.mark.parametrize("are_categories", [False, True])
+def test_rows_are_found_in_the_summary(*, are_categories: bool) -> None:
     """By run, section and direction, as texts and as categories; a missing section is one too."""
     names = ("run", "group", "direction")
     rows = pd.DataFrame(
         [("b", None, "read"), ("a", "x", "read"), ("a", "x", "read")], columns=names
     )
     given = [("a", "x", "read"), ("b", None, "read"), ("a", "x", "write"), ("c", "x", "read")]
-    bins = pd.DataFrame(given, columns=names).astype(dtype)
-    if dtype == "str":
-        bins["group"] = pd.Series(["x", None, "x", "x"], dtype="str")
-    assert list(places_of(bins, rows)) == [1, 0, -1, -1]
+    texts = pd.DataFrame(given, columns=names)
+    assert list(places_of(texts.astype("category") if are_categories else texts, rows)) == [
+        1,
+        0,
+        -1,
+        -1,
+    ]

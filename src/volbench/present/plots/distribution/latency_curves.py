@@ -39,7 +39,9 @@ def read(frames: Frames, _: Options) -> pd.DataFrame | str:
         return MISSING_BINS
     data = labels.identified(rows, ["bin_high_s", "count", "share"])
     return data.assign(
-        latency=pd.Categorical.from_codes(np.zeros(len(rows), int), [LATENCY_KINDS[kind]]),
+        latency=pd.Categorical.from_codes(
+            np.zeros(len(rows), dtype=np.int8), [LATENCY_KINDS[kind]]
+        ),
         label=rows["label"],
         _line=rows["line"],
     )
