@@ -40,7 +40,7 @@ def read(frames: Frames, _: Options) -> pd.DataFrame | str:
     data = labels.identified(rows, ["bin_high_s", "count", "share"])
     return data.assign(
         latency=pd.Categorical.from_codes(
-            np.zeros(len(rows), dtype=np.int8), [LATENCY_KINDS[kind]]
+            np.zeros(len(rows), dtype=np.int8), pd.Index([LATENCY_KINDS[kind]])
         ),
         label=rows["label"],
         _line=rows["line"],
