@@ -22,9 +22,10 @@ from volbench.present.terminal.campaign_text import RunNote
 from volbench.store.archive import Archive, Provenance, is_held, read_campaign
 from volbench.store.journal import read_history
 from volbench.store.layout import DD_COMMAND, JOB_FILE, Layout
-from volbench.store.parquet_tables import frame_of, rows_of, same_rows, table_of
+from volbench.store.parquet_tables import frame_of, rows_of, same_rows
 from volbench.store.small_files import read_text
 from volbench.store.stored_tables import StoredTables, files_in, fingerprint_of
+from volbench.store.worker_processes import NOBODY, Tell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,6 +56,7 @@ class CampaignData:
         self._archive = archive
         self._copy = copy
         self._journal_bytes = -1
+        self._processes, self._tell = 1, NOBODY
         self._forget()
         if copy is not None:
             states = self._history.states
@@ -278,8 +280,14 @@ class CampaignData:
             stored.keep(self._judged() if name in DERIVED else self._read())
         return stored.path(name) if stored.is_current(name) else None
 
-    def store_tables(self) -> None:
-        """Make every frame that is not up to date, and keep it beside the raw files."""
+    def store_tables(self, *, processes: int = 1, tell: Tell = NOBODY) -> None:
+        """Make every frame that is not up to date, and keep it beside the raw files.
+
+        Args:
+            processes: to read and judge runs in; more than one only where no other thread runs.
+            tell: is called with the progress.
+        """
+        self._processes, self._tell = processes, tell
         stored = self._storage()
         for name in (_READ[0], DERIVED[0]):
             if not stored.is_current(name):
@@ -355,21 +363,24 @@ class CampaignData:
         from volbench.ingest.campaign_tables import read_tables  # noqa: PLC0415 - slow
 
         self._fetch(*_RAW)
-        return read_tables(self._layout, self.campaign, self._history)
+        return read_tables(
+            self._layout,
+            self.campaign,
+            self._history,
+            processes=self._processes,
+            tell=self._tell,
+        )
 
     def _judged(self) -> dict[str, pa.Table]:
-        """Return the frames that are judged from the others."""
-        from volbench.analyse.bottleneck.run_verdicts import verdict_rows  # noqa: PLC0415 - slow
-        from volbench.analyse.findings import finding_rows  # noqa: PLC0415 - slow
-        from volbench.analyse.frames.aggregate import aggregate_rows  # noqa: PLC0415 - slow
+        from volbench.opened_runs import judged_tables  # noqa: PLC0415 - slow to import
 
-        context = self.context()
-        rows: dict[str, Sequence[Mapping[str, object]]] = {
-            "verdicts": verdict_rows(context),
-            "findings": finding_rows(context),
-            "aggregate": aggregate_rows(self.campaign, self._shared),
-        }
-        return {name: table_of(name, part) for name, part in rows.items()}
+        return judged_tables(
+            self.campaign,
+            self.context(),
+            self._shared,
+            processes=self._processes,
+            tell=self._tell,
+        )
 
 
 def open_campaign(path: str | os.PathLike[str]) -> CampaignData:

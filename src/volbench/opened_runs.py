@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 import pandas as pd
+import pyarrow as pa
 
+from volbench.analyse.bottleneck.run_verdicts import Row, verdict_rows
+from volbench.analyse.findings import finding_rows
+from volbench.analyse.frames.aggregate import aggregate_rows
+from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.run_view import RunView, run_views
 from volbench.analyse.time.cold_volume import ColdProbe
 from volbench.engine.conditioning.cold_probe import read_probe
@@ -16,6 +21,8 @@ from volbench.model.campaign.planned_run import Campaign
 from volbench.model.results.provenance import VolumeFacts
 from volbench.store.archive import Archive
 from volbench.store.layout import Layout
+from volbench.store.parquet_tables import table_of
+from volbench.store.worker_processes import NOBODY, Tell, in_processes
 
 
 def opened_runs(
@@ -36,6 +43,40 @@ def opened_runs(
         hosts={host.host: host for host in archive.provenance.hosts},
         colds=_colds(layout, archive.campaign),
     )
+
+
+def judged_tables(
+    campaign: Campaign,
+    context: Context,
+    frame: Callable[[str], pd.DataFrame],
+    *,
+    processes: int = 1,
+    tell: Tell = NOBODY,
+) -> dict[str, pa.Table]:
+    """Return the frames that are judged from the others: verdicts, findings and aggregates.
+
+    Args:
+        campaign: the plan.
+        context: all runs that have ended.
+        frame: returns a frame by name.
+        processes: to judge runs in; more than one only where no other thread runs.
+        tell: is called with the progress.
+    """
+    views = context.views
+
+    def judge(part: Sequence[RunView]) -> tuple[list[Row], list[Row]]:
+        return verdict_rows(context, part), finding_rows(context, part)
+
+    def done(count: int) -> None:
+        tell("judging", count, len(views))
+
+    judged = list(in_processes(judge, views, processes=processes, done=done))
+    rows: dict[str, Sequence[Row]] = {
+        "verdicts": [row for verdicts, _ in judged for row in verdicts],
+        "findings": [row for _, findings in judged for row in findings],
+        "aggregate": aggregate_rows(campaign, frame),
+    }
+    return {name: table_of(name, part) for name, part in rows.items()}
 
 
 def _facts(layout: Layout, run_id: str) -> VolumeFacts | None:

@@ -196,7 +196,10 @@ def imported_text(
         text = job_file.read_text(encoding="utf-8")
     except OSError as error:
         reason = error.strerror
-        raise InputError(f"{job_file}: {reason}", hint="check the path of the file") from error
+        raise InputError(
+            f"{job_file}: {reason}",
+            hint="check its path; volbench profile list has the bundled profiles",
+        ) from error
     except UnicodeDecodeError as error:
         raise InputError(f"{job_file} is not UTF-8: {error}", hint="save it as UTF-8") from error
     table = options_on(executor)

@@ -9,6 +9,16 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from volbench.cli.verbosity import add_verbosity
+
+
+class VerbGroup(click.Group):
+    """A group whose verbs may be written in capitals too."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a verb's command."""
+        return super().get_command(ctx, cmd_name.lower())
+
 
 class LazyGroup(click.Group):
     """A group that imports a verb's module only when that verb is used.
@@ -39,7 +49,7 @@ class LazyGroup(click.Group):
             return None
         module, _ = self._verbs[cmd_name.lower()]
         command: click.Command = import_module(f"volbench.cli.{module}").command
-        return command
+        return add_verbosity(command)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Return the verbs that begin with what was typed, without importing them."""

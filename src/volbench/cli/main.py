@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 from click.exceptions import NoArgsIsHelpError, NoSuchCommand
@@ -49,6 +49,10 @@ VERBS: dict[str, tuple[str, str]] = {
 """Verb to its module and its short help. A module is imported only when its verb is called."""
 
 
+_MOST_CHOICES = 12
+"""Values of an option that an error lists; where there are more, the hint has the nearest."""
+
+
 @click.group(cls=LazyGroup, verbs=VERBS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="volbench")
 def cli() -> None:
@@ -60,8 +64,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
     Exit codes: 0 success, 2 bad input, 3 refused, and so on as in docs/reference/errors.md.
     """
+    given = sys.argv[1:] if arguments is None else arguments
     try:
-        given = sys.argv[1:] if arguments is None else arguments
         _check_text(given)
         configuration = {} if {"-h", "--help", "--version"} & {*given} else read_configuration()
         cli.main(
@@ -72,6 +76,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
             default_map=default_map(configuration),
         )
     except VolbenchError as error:
+        if {"-v", "--verbose"} & {*given}:
+            _print_origin(error)
         _fail(error)
     except click.exceptions.Exit as error:
         sys.exit(error.exit_code)
@@ -87,6 +93,15 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         # The reader of a pipe, such as `head`, has what it wanted.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(0)
+
+
+def _print_origin(error: VolbenchError) -> None:
+    """Print where an error arose, without secrets."""
+    import traceback
+
+    from volbench.model.profile.secret_values import mask_text
+
+    click.echo(mask_text("".join(traceback.format_exception(error))), err=True, nl=False)
 
 
 def _check_text(arguments: Sequence[str]) -> None:
@@ -109,6 +124,8 @@ def _message(error: click.ClickException) -> str:
     """Return the message of a usage error in the style of volbench's own errors."""
     is_unknown = isinstance(error, NoSuchCommand)
     words = (error.message if is_unknown else error.format_message()).removesuffix(".")
+    if words.count(", ") > _MOST_CHOICES:
+        words = words.partition(" is not one of ")[0]
     return words[:1].lower() + words[1:]
 
 
@@ -122,8 +139,14 @@ def _hint(error: click.ClickException) -> str:
     kind = error.param.type if isinstance(error, click.BadParameter) and error.param else None
     given = re.match("'(.*)' is not one of", error.message)
     if isinstance(kind, click.Choice) and given:
-        return did_you_mean(given[1], [str(choice) for choice in kind.choices], otherwise)
+        return did_you_mean(given[1], [str(choice) for choice in kind.choices], _choices(kind))
     return otherwise
+
+
+def _choices(kind: click.Choice[Any]) -> str:
+    names = [str(choice) for choice in kind.choices]
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"choose one of {', '.join(names[:3])}{more}"
 
 
 def _fail(error: VolbenchError) -> NoReturn:

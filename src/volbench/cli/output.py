@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 _FORMATS = ("table", "json", "csv", "markdown")
 _ENDINGS = {".json": "json", ".csv": "csv", ".md": "markdown"}
 _FILE_ENDINGS = {"table": "txt", "markdown": "md"}
+
+_REDRAWN_S = 0.1
 
 RAW = flag(
     "--raw",
@@ -59,6 +62,29 @@ def binary_output(output: str, *, default_name: str) -> Iterator[BinaryIO]:
     path = path / default_name if path.is_dir() else path
     write_output(path, buffer.getvalue())
     click.echo(f"written: {path}", err=True)
+
+
+@contextmanager
+def progress_line() -> Iterator[Callable[[str, int, int], None]]:
+    """Yield a function that shows on a terminal what is done: its name, count and total.
+
+    The line is on standard error, changes ten times a second at most, and is cleared in the end.
+    """
+    is_shown = sys.stderr.isatty()
+    last_s = 0.0
+
+    def tell(what: str, done: int, total: int) -> None:
+        nonlocal last_s
+        now_s = time.monotonic()
+        if is_shown and (now_s - last_s >= _REDRAWN_S or done == total):
+            last_s = now_s
+            click.echo(f"\r\x1b[K{what}: {done:,} of {total:,}", err=True, nl=False)
+
+    try:
+        yield tell
+    finally:
+        if last_s:
+            click.echo("\r\x1b[K", err=True, nl=False)
 
 
 def default_campaign_folder(name: str) -> Path:
@@ -195,20 +221,24 @@ class TableOutput:
         return self.output == "-" and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
-def table_options(*more_formats: str, has_output: bool = True) -> Decorator:
+def table_options(
+    *more_formats: str, has_output: bool = True, has_events: bool = False
+) -> Decorator:
     """Return a decorator that gives a verb the options of tables, as one keyword, `shown`.
 
     Args:
         more_formats: formats of this verb beside those of every table.
         has_output: whether ``-o/--output`` says where the table goes; for verbs that make a
             campaign it names the campaign's folder.
+        has_events: whether JSON is a stream of the events of a campaign that runs.
     """
     output = output_option(
         metavar="PATH", default="-", help="File or folder; - is standard output."
     )
     short = "Short for --format json."
-    default = "Output format. Default: by the ending of --output, else table."
-    if not has_output:
+    ending = "by the ending of --output, else table" if has_output else "table"
+    default = f"Output format. Default: {ending}."
+    if has_events:
         default = "Format of the table of results, or of the plan.  [default: table]"
         short = "One event per line on stdout, results last. With --dry-run: --format json."
     return option_group(

@@ -7,6 +7,7 @@ import os
 import platform
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import file_digest
@@ -25,6 +26,7 @@ from volbench.ingest.run_files import STATUS_FORMAT
 from volbench.model.campaign.planned_run import Campaign
 from volbench.model.campaign.run_secrets import conceal
 from volbench.model.profile.secret_values import mask_text
+from volbench.model.results.result import RunOutput
 from volbench.store.archive import (
     Archive,
     Provenance,
@@ -37,8 +39,10 @@ from volbench.store.atomic_files import sync_folder, write_atomic, write_bytes_a
 from volbench.store.journal import Journal, utc_now
 from volbench.store.layout import Layout, RunFolder
 from volbench.store.log_files import checksum, raw_checksums
+from volbench.store.worker_processes import NOBODY, Tell
 
 _MAX_LISTED = 20
+_SYNCED_AT_A_TIME = 16
 _OPTIONS_NOT_REPORTED = "the result does not report the options of its jobs"
 _LOGS_WITHOUT_RESULT = "logs without a result: imported as a series, without totals and options"
 
@@ -57,6 +61,7 @@ class ImportRequest:
         fio_version: that wrote logs without a result; empty if unknown.
         strict: import nothing when a file is malformed.
         command: the command line, for the record.
+        tell: is called with the progress.
     """
 
     paths: tuple[Path, ...]
@@ -68,6 +73,7 @@ class ImportRequest:
     fio_version: str = ""
     strict: bool = False
     command: tuple[str, ...] = ()
+    tell: Tell = NOBODY
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,7 @@ class ImportReport:
         malformed: files that were expected to contain a result and do not.
         remarks: what was omitted or needs care.
         others: number of other files.
+        parsed: SHA-256 of each file with results to these.
     """
 
     into: Path
@@ -91,6 +98,7 @@ class ImportReport:
     malformed: tuple[Problem, ...]
     remarks: tuple[Problem, ...]
     others: int
+    parsed: Mapping[str, tuple[RunOutput, ...]] = field(default_factory=dict, repr=False)
 
 
 def import_results(request: ImportRequest) -> ImportReport:
@@ -102,7 +110,7 @@ def import_results(request: ImportRequest) -> ImportReport:
         ArchiveError: the folder cannot be written.
     """
     pattern = parse_pattern(request.pattern) if request.pattern else None
-    found = scan(request.paths, leave_out=request.into)
+    found = scan(request.paths, leave_out=request.into, tell=request.tell)
     if request.strict:
         _refuse_malformed(found)
     drafts = draft_runs(found.results)
@@ -128,6 +136,7 @@ def import_results(request: ImportRequest) -> ImportReport:
         malformed=tuple(found.malformed),
         remarks=(*alone.left, *_remarks(drafts, unmatched)),
         others=found.others,
+        parsed={file.digest: file.results for file in found.results if file.masked is None},
     )
 
 
@@ -203,13 +212,13 @@ def _write(request: ImportRequest, runs: Sequence[AssembledRun], drafts: Sequenc
     provenance = Provenance(volbench_version=__version__, python_version=platform.python_version())
     with staged_folder(request.into) as folder:
         layout = create_campaign(folder, Archive(campaign=campaign, provenance=provenance))
-        _fill_all(layout, runs)
+        _fill_all(layout, runs, tell=request.tell)
 
 
-def _fill_all(layout: Layout, runs: Sequence[AssembledRun]) -> None:
+def _fill_all(layout: Layout, runs: Sequence[AssembledRun], *, tell: Tell) -> None:
     copied: dict[Path, Path] = {}
-    with Journal(layout.journal) as journal:
-        for assembled in runs:
+    with Journal(layout.journal, durable=False) as journal:  # the whole folder is synced later
+        for number, assembled in enumerate(runs, start=1):
             folder = _fill(layout, assembled, copied)
             journal.write(
                 "run",
@@ -218,6 +227,7 @@ def _fill_all(layout: Layout, runs: Sequence[AssembledRun]) -> None:
                 reason=assembled.reason,
                 status_sha256=checksum(folder.status),
             )
+            tell("copying", number, len(runs))
 
 
 def _fill(layout: Layout, assembled: AssembledRun, copied: dict[Path, Path]) -> RunFolder:
@@ -227,7 +237,7 @@ def _fill(layout: Layout, assembled: AssembledRun, copied: dict[Path, Path]) -> 
         if masked is None:
             _copy(path, folder.path / name, copied)
         else:
-            write_bytes_atomic(folder.path / name, masked)
+            write_bytes_atomic(folder.path / name, masked, durable=False)
     content = {
         "format": STATUS_FORMAT,
         "state": assembled.state,
@@ -237,7 +247,7 @@ def _fill(layout: Layout, assembled: AssembledRun, copied: dict[Path, Path]) -> 
         "imported": True,
         "files": raw_checksums(folder.path),
     }
-    write_atomic(folder.status, json.dumps(content, indent=1) + "\n")
+    write_atomic(folder.status, json.dumps(content, indent=1) + "\n", durable=False)
     return folder
 
 
@@ -308,9 +318,16 @@ def staged_folder(target: Path) -> Iterator[Path]:
 
 
 def _sync_tree(root: Path) -> None:
-    """Flush every file and folder below a folder to disk."""
-    for folder, _, files in os.walk(root):
-        for name in files:
-            with (Path(folder) / name).open("rb") as stream:
-                os.fsync(stream.fileno())
-        sync_folder(Path(folder))
+    """Flush every file and folder below a folder to disk, many at a time."""
+    paths = [root, *root.rglob("*")]
+    with ThreadPoolExecutor(_SYNCED_AT_A_TIME) as threads:
+        for _ in threads.map(_sync, paths):
+            pass
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

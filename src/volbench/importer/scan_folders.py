@@ -22,6 +22,7 @@ from volbench.store.compressed_text import (
     unpack,
 )
 from volbench.store.layout import Layout
+from volbench.store.worker_processes import NOBODY, Tell
 
 _LOG = re.compile(
     r"(?P<prefix>.*)_(?P<kind>clat_hist|bw|iops|lat|clat|slat)(?:\.(?P<job_number>[1-9]\d{0,5}))?\.log"
@@ -133,24 +134,27 @@ class ScanResult:
         self.malformed.append(Problem(f"it cannot be read: {error.strerror}", _readable(name)))
 
 
-def scan(paths: Sequence[Path], *, leave_out: Path | None = None) -> ScanResult:
+def scan(
+    paths: Sequence[Path], *, leave_out: Path | None = None, tell: Tell = NOBODY
+) -> ScanResult:
     """Classify every file at and below some paths, without changing anything.
 
     Args:
         paths: files and folders.
         leave_out: folder to skip, where the campaign is to be written.
+        tell: is called with the progress.
 
     Raises:
         InputError: a path does not exist.
     """
     found = ScanResult()
-    seen: set[Path] = set()
+    sources: dict[Path, Source] = {}
     for path in paths:
         for source in _sources(path, found, leave_out):
-            real = source.path.resolve()
-            if real not in seen:
-                seen.add(real)
-                _classify(source, found)
+            sources.setdefault(source.path.resolve(), source)
+    for number, source in enumerate(sources.values(), start=1):
+        _classify(source, found)
+        tell("scanning", number, len(sources))
     return found
 
 

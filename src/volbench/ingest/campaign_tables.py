@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 
 import pyarrow as pa
@@ -12,22 +12,54 @@ from volbench.ingest.run_files import read_run_output
 from volbench.ingest.run_rows import RunRows, read_run
 from volbench.ingest.run_summary import Row
 from volbench.ingest.series_rows import section_logs
-from volbench.model.campaign.planned_run import Campaign, RunState
+from volbench.model.campaign.planned_run import Campaign, Run, RunState
 from volbench.model.frames.columns import run_identity
 from volbench.store.journal import History
-from volbench.store.layout import Layout
+from volbench.store.layout import Layout, RunFolder
 from volbench.store.parquet_tables import table_of
+from volbench.store.worker_processes import NOBODY, Tell, in_processes
 
 _BATCH_ROWS = 20_000
 """Rows that are kept as Python objects before they become a table: these need 20 times less."""
 
 
-def read_tables(layout: Layout, campaign: Campaign, history: History) -> dict[str, pa.Table]:
+def read_tables(
+    layout: Layout,
+    campaign: Campaign,
+    history: History,
+    *,
+    processes: int = 1,
+    tell: Tell = NOBODY,
+) -> dict[str, pa.Table]:
     """Return a table for each frame that is read from raw files, with the runs that have ended.
+
+    Args:
+        layout: paths of the campaign.
+        campaign: its plan.
+        history: its journal.
+        processes: to read runs in; more than one only where no other thread runs.
+        tell: is called with the progress.
 
     Returns:
         Frame name to its rows, in the order of the plan.
     """
+    states = {run.id: history.states.get(run.id, RunState.PLANNED) for run in campaign.runs}
+    ended = [run for run in campaign.runs if states[run.id].has_ended]
+
+    def read(runs: Sequence[Run]) -> dict[str, pa.Table]:
+        return _tables_of(campaign, [(run, states[run.id], layout.run(run.id)) for run in runs])
+
+    parts = list(
+        in_processes(
+            read, ended, processes=processes, done=lambda done: tell("reading", done, len(ended))
+        )
+    )
+    return {name: pa.concat_tables(part[name] for part in parts) for name in parts[0]}
+
+
+def _tables_of(
+    campaign: Campaign, runs: Iterable[tuple[Run, RunState, RunFolder]]
+) -> dict[str, pa.Table]:
     labels = {"summary": campaign.label_names}
     pending: dict[str, list[Row]] = {field.name: [] for field in fields(RunRows)}
     parts: dict[str, list[pa.Table]] = {name: [] for name in pending}
@@ -36,11 +68,8 @@ def read_tables(layout: Layout, campaign: Campaign, history: History) -> dict[st
         parts[name].append(table_of(name, pending[name], labels=labels.get(name, ())))
         pending[name].clear()
 
-    for run in campaign.runs:
-        state = history.states.get(run.id, RunState.PLANNED)
-        if not state.has_ended:
-            continue
-        rows = read_run(campaign, run, state, layout.run(run.id))
+    for run, state, folder in runs:
+        rows = read_run(campaign, run, state, folder)
         for name, waiting in pending.items():
             waiting.extend(getattr(rows, name))
             if len(waiting) > _BATCH_ROWS:

@@ -5,10 +5,13 @@ An imported result may hold many runs, with a copy in the folder of each: it is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import datetime
 from functools import lru_cache
 from hashlib import sha256
+from types import MappingProxyType
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -151,10 +154,32 @@ def read_imported(imported: Imported, folder: RunFolder) -> RunOutput:
             hint="restore a copy, or import it anew",
             context={"path": str(path)},
         )
-    results = _parsed(_Content(content, source.sha256, source.name))
+    results = _KNOWN.get().get(source.sha256) or _parsed(
+        _Content(content, source.sha256, source.name)
+    )
     if imported.document >= len(results):
         raise OutputError(f"{path} lacks a result that it had", hint="import it anew")
     return select_part(results[imported.document], imported)
+
+
+_KNOWN: ContextVar[Mapping[str, tuple[RunOutput, ...]]] = ContextVar(
+    "known",
+    default=MappingProxyType({}),
+)
+
+
+@contextmanager
+def parsed_results(known: Mapping[str, tuple[RunOutput, ...]]) -> Iterator[None]:
+    """Read no result again that an import has just parsed.
+
+    Args:
+        known: SHA-256 of a file to the results in it.
+    """
+    token = _KNOWN.set(known)
+    try:
+        yield
+    finally:
+        _KNOWN.reset(token)
 
 
 class _Content:

@@ -64,13 +64,15 @@ class Journal:
         path: ``journal.jsonl``, created if missing. A truncated last entry is removed.
         seal: signs each line, chained to the previous one; None for an unsigned journal, which
             cannot be resumed.
+        durable: whether to fsync each entry; if not, the caller syncs the file in the end.
 
     Raises:
         ArchiveError: the journal cannot be written, or a line was not signed with `seal`.
     """
 
-    def __init__(self, path: Path, seal: Seal | None = None) -> None:
+    def __init__(self, path: Path, seal: Seal | None = None, *, durable: bool = True) -> None:
         self._path = path
+        self._durable = durable
         self._seal = seal
         try:
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -99,7 +101,8 @@ class Journal:
             line = f"{line[:-1]}{_MAC_START}{self._mac}{_MAC_END}"
         try:
             _write_all(self._descriptor, f"{line}\n".encode())
-            os.fsync(self._descriptor)
+            if self._durable:
+                os.fsync(self._descriptor)
         except OSError as error:
             raise _unwritable(self._path, error) from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Iterable
@@ -15,6 +16,7 @@ from prometheus_client.core import Metric
 from prometheus_client.openmetrics import parser
 
 import volbench
+from tests.importer.sources import CASES, take
 from tests.real import measure, promtool
 from volbench.cli.main import cli
 from volbench.errors import InputError
@@ -198,3 +200,16 @@ def test_the_command_writes_what_was_requested_for(
     series = (tmp_path / "metrics.txt").read_text(encoding="utf-8")
     assert "volbench_iops{" in series
     assert "node_cpu_seconds_total{" not in series
+
+
+def test_imported_logs_count_from_the_time_of_their_result(tmp_path: Path) -> None:
+    """Fio 3.33 reports when it ended and how long it took: exact to two seconds."""
+    case = CASES / "fio-3.33/logs-averaged"
+    _, data = take(case, into=tmp_path / "c")
+    assert data.series()["utc"].isna().all()
+    ended_s = json.loads((case / "stdout").read_text())["timestamp_ms"] / 1000
+    frames = {name: data.frame(name) for name in ("series", "summary")}
+    lines = render_openmetrics(frames).splitlines()
+    times = [float(line.split()[-1]) for line in lines if line.startswith("volbench_iops{")]
+    assert ended_s - 2 < max(times) < ended_s + 1
+    assert max(times) - min(times) == pytest.approx(1.9, abs=0.1)

@@ -18,11 +18,16 @@ from volbench.model.frames.columns import run_identity
 Row = dict[str, object]
 
 
-def verdict_rows(context: Context) -> Sequence[Row]:
-    """Return a row for each finished run and direction that has a series."""
+def verdict_rows(context: Context, views: Sequence[RunView] | None = None) -> list[Row]:
+    """Return a row for each finished run and direction that has a series.
+
+    Args:
+        context: all runs.
+        views: those to judge; None for all.
+    """
     return [
         row
-        for view in context.views
+        for view in (context.views if views is None else views)
         if view.is_finished
         for direction in directions(view)
         for row in _rows(view, direction, context)

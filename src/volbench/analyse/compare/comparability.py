@@ -6,8 +6,9 @@ Rows have a ``side`` and a ``cell``; all rows of one side in one cell are pooled
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import pandas as pd
 
@@ -18,6 +19,65 @@ from volbench.model.results.finding import Severity
 from volbench.units import format_size
 
 _MOST_LINES = 12
+
+
+_Key = tuple[str, Weight, tuple[str, ...], tuple[str, ...]]
+
+
+class Effect(StrEnum):
+    """Effect of a difference on a comparison, in the words of its table."""
+
+    ALLOWED = "allowed to differ"
+    RESERVATION = "reservation"
+    NOTED = "may differ"
+
+
+@dataclass(frozen=True)
+class DifferingFact:
+    """A fact that differs between two sides, or within one, in some workloads.
+
+    Attributes:
+        fact: its name.
+        effect: on the comparison.
+        by_side: side to its value; one side whose own runs differ has all of its values.
+        workloads: in which it differs.
+    """
+
+    fact: str
+    effect: Effect
+    by_side: Mapping[str, str]
+    workloads: tuple[str, ...]
+
+    @property
+    def record(self) -> dict[str, object]:
+        """The fact as a row of data."""
+        return {
+            "fact": self.fact,
+            "effect": self.effect.value,
+            "values": dict(self.by_side),
+            "workloads": len(self.workloads),
+        }
+
+
+@dataclass(frozen=True)
+class Comparability:
+    """What differs between comparable runs.
+
+    Attributes:
+        facts: those that differ, the weightiest first.
+        remarks: the same in a sentence each, without facts that may differ.
+        unknown: facts that are not known of a side, in a sentence each.
+    """
+
+    facts: tuple[DifferingFact, ...] = ()
+    remarks: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """Whether the runs are comparable."""
+        has_doubt = any(fact.effect is not Effect.NOTED for fact in self.facts)
+        return "comparable with reservations" if has_doubt else "comparable"
 
 
 @dataclass(frozen=True)
@@ -39,6 +99,11 @@ class Difference:
     cell: str
 
     @property
+    def key(self) -> _Key:
+        """The difference without its cell."""
+        return self.fact.name.removeprefix(LABEL_PREFIX), self.weight, self.sides, self.values
+
+    @property
     def words(self) -> str:
         """The difference with both values, without the cell."""
         name = self.fact.name.removeprefix(LABEL_PREFIX)
@@ -51,7 +116,7 @@ class Difference:
 
 def check_comparable(
     rows: pd.DataFrame, *, facts: Collection[str], allowed: Collection[str], base: str
-) -> list[str]:
+) -> Comparability:
     """Check that all rows of a cell may be pooled and compared.
 
     Args:
@@ -61,7 +126,7 @@ def check_comparable(
         base: the side that the others are compared with.
 
     Returns:
-        Differences that are only reported or were allowed, one sentence each.
+        Differences that are only reported or were allowed, and what is not known.
 
     Raises:
         ComparisonError: relevant facts differ; the message lists all of them with their values.
@@ -72,11 +137,34 @@ def check_comparable(
     kept = [difference for difference in found if difference.weight is Weight.REFUSE]
     granted = [difference for difference in kept if difference.fact.name in allowed]
     remarks += [f"allowed to differ: {words}" for words in _by_words(granted)]
-    remarks += _unknown(rows, facts)
     refused = [difference for difference in kept if difference.fact.name not in allowed]
     if refused:
         raise _refusal(refused)
-    return remarks
+    return Comparability(_facts_of(found), tuple(remarks), tuple(_unknown(rows, facts)))
+
+
+_EFFECTS = {
+    Weight.REFUSE: Effect.ALLOWED,  # those that are not allowed have been refused
+    Weight.REPORT: Effect.RESERVATION,
+    Weight.IGNORE: Effect.NOTED,
+}
+
+
+def _facts_of(found: Sequence[Difference]) -> tuple[DifferingFact, ...]:
+    """Return the differences without their cells, the weightiest first."""
+    cells: dict[_Key, list[str]] = {}
+    for own in found:
+        cells.setdefault(own.key, []).append(own.cell)
+    facts = [
+        DifferingFact(
+            name,
+            _EFFECTS[weight],
+            dict(zip(sides, values if len(sides) > 1 else [" and ".join(values)], strict=True)),
+            tuple(dict.fromkeys(where)),
+        )
+        for (name, weight, sides, values), where in cells.items()
+    ]
+    return tuple(sorted(facts, key=lambda fact: list(Effect).index(fact.effect)))
 
 
 def value_text(name: str, value: object) -> str:

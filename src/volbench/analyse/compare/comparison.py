@@ -7,13 +7,18 @@ A cell is a job and direction, apart by whatever else was asked for. Repeats are
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
 
 import pandas as pd
 
-from volbench.analyse.compare.comparability import WarningCounts, check_comparable, without_invalid
+from volbench.analyse.compare.comparability import (
+    Comparability,
+    WarningCounts,
+    check_comparable,
+    without_invalid,
+)
 from volbench.analyse.compare.comparison_groups import (
     groups_of,
     lay_out_cells,
@@ -84,11 +89,13 @@ class Comparison:
         rows: one for each cell, metric and candidate.
         remarks: caveats, one sentence each.
         confidence: family-wise, of all verdicts.
+        comparability: what differs beside the results.
     """
 
     rows: tuple[Compared, ...]
     remarks: tuple[str, ...]
     confidence: float
+    comparability: Comparability = field(default_factory=Comparability)
 
 
 _UNMERGED = (
@@ -151,9 +158,10 @@ def compare(
         between = ""
     rows, unmatched = lay_out_cells(rows, by=by, between=between, base=base)
     remarks += unmatched
-    remarks += check_comparable(
+    comparability = check_comparable(
         rows, facts=[name for name in facts if name not in by], allowed=allowed, base=base
     )
+    remarks += [*comparability.remarks, *comparability.unknown]
     measures = [known_latency(measure, rows) for measure in measures]
     remarks += steadiness_remarks(rows, [measure.column for measure in measures])
     remarks += [remark for measure in measures for remark in _unreported(measure, rows)]
@@ -164,7 +172,7 @@ def compare(
     ]
     groups = [groups_of(part) for part in repeats]
     found = list(_compared(rows, measures, groups, by, base, warnings))
-    return _judged(found, question, remarks)
+    return replace(_judged(found, question, remarks), comparability=comparability)
 
 
 def _check_left(

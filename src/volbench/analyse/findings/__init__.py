@@ -66,18 +66,19 @@ RULES: tuple[Rule, ...] = (
 _WEIGHT = {Severity.INVALID: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 
 
-def find(context: Context) -> list[Finding]:
+def find(context: Context, views: Sequence[RunView] | None = None) -> list[Finding]:
     """Return the data-quality warnings about the runs of a campaign.
 
     Args:
         context: all runs that have ended; only finished ones are judged,
             and damage to one that finished is reported.
+        views: those to judge; None for all.
 
     Returns:
         Findings in the order of the runs; of a run, the heaviest first.
     """
     found: list[Finding] = []
-    for view in context.views:
+    for view in context.views if views is None else views:
         found += sorted(_of_run(view, context), key=lambda finding: _WEIGHT[finding.severity])
     return found
 
@@ -92,11 +93,13 @@ def _of_run(view: RunView, context: Context) -> Iterable[Finding]:
             yield from rule.findings(view, context)
 
 
-def finding_rows(context: Context) -> Sequence[dict[str, object]]:
-    """Return the rows of the findings frame."""
-    known = {view.run.id: view for view in context.views}
+def finding_rows(
+    context: Context, views: Sequence[RunView] | None = None
+) -> list[dict[str, object]]:
+    """Return the rows of the findings frame; arguments as those of `find`."""
     return [
-        {**_identity(known[finding.run], finding), **_columns(finding)} for finding in find(context)
+        {**_identity(context.by_id[finding.run], finding), **_columns(finding)}
+        for finding in find(context, views)
     ]
 
 

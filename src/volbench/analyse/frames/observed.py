@@ -92,12 +92,12 @@ def rate_per_s(
         direction: all of them added when None.
     """
     values = view.series[column].to_numpy(dtype=float)
-    wanted = ~np.isnan(values)
-    wanted &= ~is_partial(view.series)
+    intervals = _intervals(view)
+    wanted = intervals.is_whole & ~np.isnan(values)
     if direction is not None:
-        wanted &= (view.series["direction"] == direction).to_numpy(dtype=bool)
-    lines = len(np.unique(_lines(view)[wanted]))
-    at_s, values = view.series["t_s"].to_numpy(dtype=float)[wanted], values[wanted]
+        wanted &= intervals.direction == direction
+    lines = len(np.unique(intervals.line[wanted]))
+    at_s, values = intervals.t_s[wanted], values[wanted]
     order = np.argsort(at_s, kind="stable")
     times, firsts, counts = np.unique(at_s[order], return_index=True, return_counts=True)
     whole = (counts == lines) & ~np.isnan(times)
@@ -107,21 +107,43 @@ def rate_per_s(
 
 def is_partial(series: pd.DataFrame) -> npt.NDArray[np.bool_]:
     """Return whether fewer jobs ran through each interval than at other times of its section."""
-    running = series["jobs_running"].astype("float64")
-    if running.min() == running.max() or running.isna().all():
+    jobs = series["jobs_running"].to_numpy(dtype=float, na_value=math.nan)
+    known = jobs[~np.isnan(jobs)]
+    if not len(known) or known.min() == known.max():
         return np.zeros(len(series), dtype=np.bool_)  # so for nearly all runs, without the groups
+    running = pd.Series(jobs, index=series.index)
     most = running.groupby([series["run"], series["group"]], dropna=False).transform("max")
     found: npt.NDArray[np.bool_] = (running < most).to_numpy(dtype=bool)
     return found
 
 
+@dataclass(frozen=True)
+class _Intervals:
+    """Rows of a run's series, as arrays of one length.
+
+    Attributes:
+        t_s: end of each interval.
+        direction: of its I/O.
+        line: number of its section and direction.
+        is_whole: whether all jobs of its section ran through it.
+    """
+
+    t_s: Floats
+    direction: npt.NDArray[np.object_]
+    line: npt.NDArray[np.int64]
+    is_whole: npt.NDArray[np.bool_]
+
+
 @once
-def _lines(view: RunView) -> npt.NDArray[np.int64]:
-    """Return a number for each row of the series: which section and direction it is of."""
+def _intervals(view: RunView) -> _Intervals:
     sections, _ = pd.factorize(view.series["group"], use_na_sentinel=False)
     ways, names = pd.factorize(view.series["direction"], use_na_sentinel=False)
-    lines: npt.NDArray[np.int64] = sections.astype(np.int64) * max(1, len(names)) + ways
-    return lines
+    return _Intervals(
+        t_s=view.series["t_s"].to_numpy(dtype=float),
+        direction=view.series["direction"].to_numpy(dtype=object),
+        line=sections.astype(np.int64) * max(1, len(names)) + ways,
+        is_whole=~is_partial(view.series),
+    )
 
 
 def _added(table: Floats) -> Floats:

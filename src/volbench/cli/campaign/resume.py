@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 @METRICS_ADDRESS
 @HOST_KEYS
 @KUBECONFIG
-@table_options(has_output=False)
+@table_options(has_output=False, has_events=True)
 def command(
     campaign: Path,
     *,

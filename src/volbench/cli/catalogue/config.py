@@ -12,11 +12,12 @@ from volbench.cli.configuration import (
     text_of,
     user_file,
 )
+from volbench.cli.lazy_group import VerbGroup
 from volbench.cli.output import TableOutput, table_options
 from volbench.run_profiles import DEFAULT_RESULTS
 
 
-@click.group("config")
+@click.group("config", cls=VerbGroup)
 def command() -> None:
     """Show the defaults from volbench.toml and the user's config.toml.
 

@@ -7,13 +7,14 @@ from pathlib import Path
 import click
 
 from volbench.cli.fleet_options import LIMIT, MAPPING, read_hosts
+from volbench.cli.lazy_group import VerbGroup
 from volbench.cli.options import PATH, VOLUME_TYPES, schema_command
 from volbench.cli.output import TableOutput, table_options
 
 _FILE = click.argument("file", type=PATH, metavar="FILE")
 
 
-@click.group("inventory")
+@click.group("inventory", cls=VerbGroup)
 def command() -> None:
     """Show and check lists of hosts."""
 

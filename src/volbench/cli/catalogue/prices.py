@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import click
 
+from volbench.cli.lazy_group import VerbGroup
 from volbench.cli.options import schema_command
 from volbench.cli.output import TableOutput, table_options
 
 _FILE = click.argument("file", metavar="FILE|NAME")
 
 
-@click.group("prices")
+@click.group("prices", cls=VerbGroup)
 def command() -> None:
     """List, show and check files of prices."""
 
 
 @command.command("list")
-def list_prices() -> None:
+@table_options()
+def list_prices(*, shown: TableOutput) -> None:
     """List the bundled files of prices."""
-    from volbench.plan.prices import price_names
+    from volbench.plan.prices import load_prices, price_names
+    from volbench.present.tables.catalogue.price_list_table import price_lists_table
 
-    for name in price_names():
-        click.echo(name)
+    shown.write(price_lists_table({name: load_prices(name) for name in price_names()}))
 
 
 @command.command("show")

@@ -12,6 +12,7 @@ from volbench.cli.catalogue.profile_sources import (
     render_profile,
     say_note,
 )
+from volbench.cli.lazy_group import VerbGroup
 from volbench.cli.options import (
     ALLOW_EXEC,
     AS_YAML,
@@ -26,7 +27,7 @@ from volbench.run_profiles import imported_text, load_texts
 from volbench.store.atomic_files import make_output_folder, write_output
 
 
-@click.group("profile")
+@click.group("profile", cls=VerbGroup)
 def command() -> None:
     """List, show, check, render and import profiles."""
 

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
+from volbench.cli.lazy_group import VerbGroup
 from volbench.cli.options import PATH, VOLUME_TYPES, Quantity, schema_command
 from volbench.cli.output import TableOutput, table_options
 from volbench.units import parse_rate, parse_size
 
 
-@click.group("volume-types")
+@click.group("volume-types", cls=VerbGroup)
 def command() -> None:
     """List and show the limits of volume types, and check files of them."""
 

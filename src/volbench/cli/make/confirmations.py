@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from volbench.cli.verbosity import questions_shown
 from volbench.errors import InputError, RefusedError
 from volbench.model.campaign.host import LOCAL
 
@@ -37,7 +38,9 @@ def confirm_length(prepared: Prepared, *, bill: Bill | None, yes: bool) -> None:
     click.echo(estimate_words(prepared.estimate, bill=bill), err=True)
     if yes or not prepared.estimate.is_long or not sys.stdin.isatty():
         return
-    if not click.confirm("This takes long. Start?", err=True, default=False):
+    with questions_shown():
+        is_confirmed = click.confirm("This takes long. Start?", err=True, default=False)
+    if not is_confirmed:
         raise RefusedError(
             "a long campaign was not confirmed; nothing was done",
             hint="make it shorter with --set runtime=..., or leave out jobs with --set 'JOB='",
@@ -110,10 +113,11 @@ def confirm_destruction(
         if only and name not in only:
             continue
         facts = probe_volume(executors[host], volume)
-        click.echo(describe_device(facts, host=_host_name(executors[host])), err=True)
-        typed = click.prompt(
-            f"All of it will be overwritten. Type {name} to go on", err=True, default=""
-        )
+        with questions_shown():
+            click.echo(describe_device(facts, host=_host_name(executors[host])), err=True)
+            typed = click.prompt(
+                f"All of it will be overwritten. Type {name} to go on", err=True, default=""
+            )
         if typed.strip() != name:
             raise RefusedError(
                 f"{name} was not confirmed; nothing was done",
@@ -133,7 +137,8 @@ def ask_secrets(runs: Iterable[Run], known: Mapping[str, str]) -> dict[str, str]
     for variable, use in missing_secrets(runs, known).items():
         given = os.environ.get(variable, "")
         if not given and sys.stdin.isatty():
-            given = click.prompt(f"Password for {use}", hide_input=True, err=True, default="")
+            with questions_shown():
+                given = click.prompt(f"Password for {use}", hide_input=True, err=True, default="")
         if not given or not given.isprintable():
             raise InputError(
                 f"the password for {use} is not stored, and was not given",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from volbench.cli.lazy_group import VerbGroup
 from volbench.cli.options import AS_YAML, Quantity, flag, output_option, schema_command
 from volbench.cli.output import TableOutput, table_options
 from volbench.errors import VolbenchError
@@ -26,7 +27,7 @@ _QUICK_BYTES = 64 * 1024**2
 """Size of the bundled profile quick."""
 
 
-@click.group("lab")
+@click.group("lab", cls=VerbGroup)
 def command() -> None:
     """Simulate volumes with known behaviour: cold, throttled, with credits, caches, stalls."""
 

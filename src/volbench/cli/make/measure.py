@@ -139,7 +139,7 @@ _WORKLOADS = option_group(
 @_WORKLOADS
 @start_options(KEEP_FILES)
 @SETTINGS
-@table_options(has_output=False)
+@table_options(has_output=False, has_events=True)
 def command(
     targets: tuple[str, ...],
     *,
@@ -194,6 +194,13 @@ def _roles(targets: tuple[str, ...]) -> dict[str, str]:
     Raises:
         InputError: a target is named twice, or there are too many.
     """
+    for target in targets:
+        role, sign, path = target.partition("=")
+        if sign and role.isidentifier() and not Path(target).exists():
+            raise InputError(
+                f"--on {target} names the role {role!r}, but without a profile there are no roles",
+                hint=f"write --on {path}",
+            )
     twice = next((name for place, name in enumerate(targets) if name in targets[:place]), None)
     if twice is not None:
         raise InputError(f"--on {twice} is named twice", hint="--repeat measures it several times")

@@ -94,7 +94,7 @@ if TYPE_CHECKING:
     "--install-fio",
     "Install fio where it is missing, by apt-get, dnf or apk, as root or by sudo -n.",
 )
-@table_options(has_output=False)
+@table_options(has_output=False, has_events=True)
 def command(
     profiles: tuple[str, ...],
     like: Path | None,

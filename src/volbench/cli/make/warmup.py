@@ -79,7 +79,7 @@ _JOB = "fill"
     help="Volume size, if it cannot be detected, or size of the part to warm up.",
 )
 @start_options()
-@table_options(has_output=False)
+@table_options(has_output=False, has_events=True)
 def command(
     volume: str,
     mode: str,

@@ -118,15 +118,15 @@ def command(
     """
     from volbench.compare_campaigns import compare_folders
     from volbench.present.plots.compare.forest import forest_plot
-    from volbench.present.tables.compare_table import comparison_table
+    from volbench.present.tables.compare_table import comparison_table, facts_table
 
     if baseline and question.tolerance is None:
         question = replace(question, tolerance=_TOLERANCE)
     comparison = compare_folders(campaigns, question, where=where)
     table = comparison_table(comparison)
-    shown.write(table)
+    shown.write(table, *([facts_table(comparison)] if comparison.comparability.facts else []))
     if shown.format == "csv":
-        for note in table.notes:
+        for note in (*table.notes, *comparison.comparability.remarks):
             click.echo(note, err=True)
     if picture.chart:
         picture.write(forest_plot(comparison, title=picture.title), table)

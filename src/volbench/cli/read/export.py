@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.options import CAMPAIGNS, WHERE, names_option, output_option
+from volbench.cli.options import CAMPAIGNS, WHERE, flag, names_option, output_option
 from volbench.cli.output import RAW, binary_output
 from volbench.errors import InputError
 from volbench.model.frames.columns import DERIVED, FRAMES
@@ -38,6 +39,7 @@ _SHORT = {"summary", *DERIVED}
     "Prometheus; grafana: a dashboard for these; dataset: a folder of Parquet files that grows "
     "with every campaign exported into it.",
 )
+@flag("--json", "Short for --format json.", "as_json")
 @click.option(
     "--frame",
     "name",
@@ -53,6 +55,12 @@ _SHORT = {"summary", *DERIVED}
     text="Only these columns, such as job,bs,iops,p99. Markdown and LaTeX have a short choice of "
     "their own; every other format has all.",
 )
+@click.option(
+    "--sort",
+    default="",
+    metavar="NAME",
+    help="Sort the rows by a column; -NAME for the largest first.",
+)
 @WHERE
 @RAW
 @output_option(metavar="PATH", default="-", help="File or folder; - is standard output.")
@@ -63,13 +71,16 @@ def command(
     columns: tuple[str, ...],
     where: str,
     output: str,
+    sort: str,
     *,
+    as_json: bool,
     is_raw: bool,
 ) -> None:
     """Write a frame of the campaigns in DIR, every number in full precision, base SI units."""
     from volbench.dataset import open_campaigns
 
     opened = open_campaigns(*campaigns, where=where)
+    kind = "json" if as_json else kind
     if kind == "dataset":
         _write_dataset(opened, name=name, output=output)
     elif kind in WHOLE:
@@ -78,14 +89,25 @@ def command(
     elif name == "all":
         _write_all(opened, kind=kind, output=output, raw=is_raw)
     else:
-        _write_frame(opened, name or "summary", columns, kind=kind, output=output, raw=is_raw)
+        choice = _Choice(columns, sort)
+        _write_frame(opened, name or "summary", choice, kind=kind, output=output, raw=is_raw)
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """Columns and order of a frame; empty for its own."""
+
+    columns: Sequence[str]
+    sort: str
 
 
 def _write_frame(
-    opened: Dataset, name: str, columns: Sequence[str], *, kind: str, output: str, raw: bool
+    opened: Dataset, name: str, choice: _Choice, *, kind: str, output: str, raw: bool
 ) -> None:
     """Write one frame; a short one as CSV without pandas, which takes longer to import than it."""
-    rows = opened.rows(name) if kind == "csv" and name in _SHORT and not opened.where else []
+    columns = choice.columns
+    is_plain = kind == "csv" and name in _SHORT and not opened.where and not choice.sort
+    rows = opened.rows(name) if is_plain else []
     if rows:
         from volbench.present.export.csv_rows import render_csv_rows
 
@@ -96,8 +118,17 @@ def _write_frame(
     from volbench.present.export.frame_export import export_frame, file_name
 
     with binary_output(output, default_name=file_name(name, kind)) as sink:
-        frame = _chosen(opened.frame(name), name=name, columns=columns, kind=kind)
+        ordered = _sorted(opened.frame(name), choice.sort)
+        frame = _chosen(ordered, name=name, columns=columns, kind=kind)
         export_frame(frame, frame_name=name, format=kind, into=sink, raw=raw)
+
+
+def _sorted(frame: pd.DataFrame, sort: str) -> pd.DataFrame:
+    if not sort:
+        return frame
+    column = _named_columns([sort.removeprefix("-")], [str(name) for name in frame.columns])
+    is_falling = sort.startswith("-")
+    return frame.sort_values(column, ascending=not is_falling, kind="stable", ignore_index=True)
 
 
 def _chosen(frame: pd.DataFrame, *, name: str, columns: Sequence[str], kind: str) -> pd.DataFrame:

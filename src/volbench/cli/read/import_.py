@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from volbench.cli.options import NEW_CAMPAIGN, PATH, examples, flag
-from volbench.cli.output import default_campaign_folder, recorded_command
+from volbench.cli.output import (
+    TableOutput,
+    default_campaign_folder,
+    progress_line,
+    recorded_command,
+    table_options,
+)
 
 if TYPE_CHECKING:
     from volbench.importer.import_campaign import ImportReport
+    from volbench.importer.run_assembly import AssembledRun
+    from volbench.present.tables.table import Table
 
 
 @click.command(
@@ -50,14 +58,14 @@ if TYPE_CHECKING:
     help="Version of fio that wrote logs without a result, such as 3.33.",
 )
 @flag("--strict", "Import nothing when a file is malformed.")
-@flag("--json", "Print what was imported as JSON.", "as_json")
+@table_options(has_output=False)
 def command(
     paths: tuple[Path, ...],
     output: Path | None,
     name: str,
     labels: tuple[str, ...],
     *,
-    as_json: bool,
+    shown: TableOutput,
     **options: Any,  # noqa: ANN401 - the others are passed on by the names that they have there
 ) -> None:
     """Import fio results at and below PATHs as a campaign.
@@ -68,6 +76,8 @@ def command(
     from volbench.api import open_campaign
     from volbench.importer.folder_labels import parse_labels
     from volbench.importer.import_campaign import ImportRequest, import_results
+    from volbench.ingest.run_files import parsed_results
+    from volbench.store.worker_processes import cores
 
     request = ImportRequest(
         paths=paths,
@@ -77,10 +87,15 @@ def command(
         command=recorded_command(paths, output),
         **options,
     )
-    report = import_results(request)
-    open_campaign(report.into).store_tables()
+    with progress_line() as tell:
+        report = import_results(replace(request, tell=tell))
+        with parsed_results(report.parsed):
+            open_campaign(report.into).store_tables(processes=cores(), tell=tell)
     _print_report(report)
-    click.echo(json.dumps(_record(report), indent=1) if as_json else str(report.into))
+    if shown == TableOutput():
+        click.echo(str(report.into))
+    else:
+        shown.write(_runs_table(report))
 
 
 def _print_report(report: ImportReport) -> None:
@@ -106,22 +121,41 @@ def _print_report(report: ImportReport) -> None:
     )
 
 
-def _record(report: ImportReport) -> dict[str, object]:
-    return {
-        "into": str(report.into),
-        "runs": [
-            {
-                "run": ready.run.id,
-                "host": ready.run.host,
-                "job": ready.run.job,
-                "repeat": ready.run.repeat,
-                "state": ready.state.value,
-                "reason": ready.reason,
-                "source": ready.run.imported.files[0].source if ready.run.imported else "",
-            }
-            for ready in report.runs
+def _runs_table(report: ImportReport) -> Table[dict[str, object]]:
+    """Return a row for each imported run; JSON also has what was not imported."""
+    from volbench.present.tables.table import IDENTITY, Column, Table
+
+    rows = [_record(assembled) for assembled in report.runs]
+    return Table(
+        "import",
+        [
+            Column("run", priority=IDENTITY),
+            Column("host", is_optional=True),
+            Column("job"),
+            Column("repeat", is_right=True),
+            Column("state"),
+            Column("source", priority=2, is_folded=True),
+            Column("reason", priority=2, is_folded=True, is_optional=True),
         ],
-        "malformed": [str(problem) for problem in report.malformed],
-        "notes": [str(remark) for remark in report.remarks],
-        "other_files": report.others,
+        rows,
+        document={
+            "into": str(report.into),
+            "runs": rows,
+            "malformed": [str(problem) for problem in report.malformed],
+            "notes": [str(remark) for remark in report.remarks],
+            "other_files": report.others,
+        },
+    )
+
+
+def _record(assembled: AssembledRun) -> dict[str, object]:
+    run = assembled.run
+    return {
+        "run": run.id,
+        "host": run.host,
+        "job": run.job,
+        "repeat": run.repeat,
+        "state": assembled.state.value,
+        "reason": assembled.reason,
+        "source": run.imported.files[0].source if run.imported else "",
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from volbench.errors import OutputError
 
@@ -13,6 +14,11 @@ _BOUND = 2**53
 
 Below it every integer is exact as a float, and the sum of a thousand fits in 64 bits.
 """
+
+
+def is_count(value: object) -> TypeGuard[int]:
+    """Return whether a decoded value is a plain integer within bounds, as nearly all counts are."""
+    return type(value) is int and 0 <= value < _BOUND
 
 
 @dataclass(frozen=True)

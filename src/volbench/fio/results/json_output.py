@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from volbench.fio.results.json_documents import Disputed, read_documents
-from volbench.fio.results.json_fields import Fields
+from volbench.fio.results.json_fields import Fields, is_count
 from volbench.model.results.result import (
     Direction,
     DirectionResult,
@@ -303,10 +303,10 @@ def _read_bins(block: Fields | None, unit_ns: int) -> dict[int, int]:
     if block is None:
         return {}
     found: dict[int, int] = {}
-    for key in block.raw:
+    for key, count in block.raw.items():
         if key.startswith("FIO_IO_U_"):
             continue
         if not (key.isascii() and key.isdigit() and len(key) < 16):
             raise block.wrong(key, "a latency bin")
-        found[int(key) * unit_ns] = block.need_count(key)
+        found[int(key) * unit_ns] = count if is_count(count) else block.need_count(key)
     return dict(sorted(found.items()))

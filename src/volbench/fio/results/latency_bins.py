@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 
 GROUP_BINS = 64
 BINS = 1856
@@ -42,6 +43,7 @@ def bin_range_ns(index: int) -> tuple[int, int]:
     return low, low + width
 
 
+@lru_cache(maxsize=2 * BINS)
 def bin_edges_ns(mid_ns: int, *, unit_ns: int = 1) -> tuple[int, int]:
     """Return the bounds of the bin with a midpoint: its first value, and the first above it.
 

@@ -42,7 +42,7 @@ class Fact:
 
     Attributes:
         name: name for users, and of its column.
-        dtype: ``string``, ``int`` or ``bool``, as in the contract of columns.
+        dtype: ``string``, ``int``, ``float`` or ``bool``, as in the contract of columns.
         unit: such as ``bytes``; empty for text and flags.
         source: origin of the fact.
         within: effect of a difference between runs to be pooled.
@@ -91,6 +91,15 @@ _FACTS = (
         Weight.REFUSE,
         "Capacity of the device; cloud limits depend on it.",
         unit="bytes",
+    ),
+    _fact("limit_iops", "float", Source.SUMMARY, Weight.REPORT, "Declared limit.", unit="1/s"),
+    _fact(
+        "limit_bw_bytes_per_s",
+        "float",
+        Source.SUMMARY,
+        Weight.REPORT,
+        "Declared limit.",
+        unit="bytes/s",
     ),
     _fact("clients", "int", Source.PLAN, Weight.REFUSE, "Clients that ran at the same time."),
     _fact("until", "string", Source.PLAN, Weight.REFUSE, "Steady-state criterion of the run."),

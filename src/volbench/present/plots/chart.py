@@ -17,6 +17,7 @@ from volbench.present.formatting import printable
 from volbench.present.plots.description import Plot
 from volbench.present.plots.kind import Frames, Kind, Options, missing_results
 from volbench.present.plots.kinds import KINDS
+from volbench.present.plots.labels import short_target
 from volbench.present.plots.panels import by_columns, compose, split
 from volbench.units import format_duration, format_size
 
@@ -231,13 +232,6 @@ def _volumes(rows: pd.DataFrame) -> str:
     if rows["volume_bytes"].notna().all() and len(sizes) == 1:
         return f"device {named} of {format_size(float(sizes[0]))}"
     return f"on {named}"
-
-
-def short_target(target: str) -> str:
-    """Return the target of a volume without the long path of a socket."""
-    if target.startswith("nbd"):
-        return "an NBD volume"
-    return target if len(target) <= 40 else f"...{target[-37:]}"
 
 
 def _runtimes(rows: pd.DataFrame) -> str:

@@ -200,3 +200,10 @@ def job_grid(panels: Sequence[tuple[pd.DataFrame, Panel]], *, more: int, height_
         legend="",
         caption=(not_shown(more, "jobs"),),
     )
+
+
+def short_target(target: str) -> str:
+    """Return the target of a volume without the long path of a socket."""
+    if target.startswith("nbd"):
+        return "an NBD volume"
+    return target if len(target) <= 40 else f"...{target[-37:]}"

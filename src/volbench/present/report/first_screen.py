@@ -12,7 +12,7 @@ import pandas as pd
 from volbench.analyse.time.warmup_curve import Curve
 from volbench.model.results.finding import Severity
 from volbench.present.formatting import Row, instant, number, records, text
-from volbench.present.plots.chart import short_target
+from volbench.present.plots.labels import short_target
 from volbench.present.report.content import ReportContent
 from volbench.present.report.lead_charts import worst_warm_up
 from volbench.present.report.outcomes import REACHED, AgainstLimit, KeyNumber

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from volbench.analyse.compare.comparability import DifferingFact
 from volbench.analyse.compare.comparison import Comparison
 from volbench.analyse.compare.comparison_result import (
     Compared,
@@ -23,6 +24,7 @@ from volbench.analyse.compare.workload_trends import (
     record_of,
 )
 from volbench.model.frames.column_names import Measure
+from volbench.present.formatting import MISSING
 from volbench.present.tables.table import IDENTITY, Column, Table
 from volbench.units import format_count, format_latency, format_rate
 
@@ -38,13 +40,39 @@ def comparison_table(comparison: Comparison) -> Table[Compared]:
         comparison.rows,
         record=row_of,
         title=" ".join(answer),
-        notes=[*notes(comparison), *comparison.remarks],
+        notes=[
+            *notes(comparison),
+            *(text for text in comparison.remarks if text not in comparison.comparability.remarks),
+        ],
         document={
             "summary": answer,
+            "comparability": comparison.comparability.verdict,
+            "facts": [fact.record for fact in comparison.comparability.facts],
             "confidence": comparison.confidence,
             "comparisons": [row_of(row) for row in comparison.rows],
             "remarks": [*notes(comparison), *comparison.remarks],
         },
+    )
+
+
+def facts_table(comparison: Comparison) -> Table[DifferingFact]:
+    """Return a row for each fact that differs, with its value on each side and its effect."""
+    found = comparison.comparability
+    sides = list(dict.fromkeys(side for fact in found.facts for side in fact.by_side))
+    return Table(
+        "facts",
+        [
+            Column("fact", lambda row: row.fact, priority=IDENTITY),
+            *(
+                Column(side, lambda row, side=side: row.by_side.get(side, MISSING), is_folded=True)  # type: ignore[misc]  # the default binds the loop's value
+                for side in sides
+            ),
+            Column("effect", lambda row: row.effect.value, priority=IDENTITY),
+            Column("workloads", lambda row: str(len(row.workloads)), priority=2, is_right=True),
+        ],
+        found.facts,
+        record=lambda row: row.record,
+        title=f"What differs: {found.verdict}.",
     )
 
 

@@ -22,6 +22,8 @@ _MOST_LINES = 7
 _GROUP = 0.82
 """Width of a group of bars, as a share of its slot."""
 _PANEL_IN, _ROW_IN = 2.0, 0.2
+_CHARACTER_IN = 0.085
+"""Width of a character in the table, with what the legend takes from it."""
 
 
 def read(frames: Frames, _: Options, *, option: str) -> Sweep | str:
@@ -50,7 +52,7 @@ def build(found: Sweep) -> Plot:
             Panel(x=Axis(), y=Axis(), marks=(table,), row=2),
         ),
         heights=(_PANEL_IN, _PANEL_IN, _ROW_IN * (len(table.rows) + 1)),
-        width_in=max(9.0, 3.0 + 1.0 * len(values)),
+        width_in=max(9.0, 3.0 + _cell_in(table) * len(values)),
         series=tuple(
             Series(name, labels.wrap_name(name, columns=26), labels.palette(place))
             for place, name in enumerate(shown)
@@ -106,6 +108,11 @@ def _table(
     heads = tuple(labels.option_named(option, value) for value in values)
     names = tuple(name for line in lines for name in (f"{line}: IOPS", "latency"))
     return marks.Table(heads, tuple(rows), names, tuple(line for line in lines for _ in _SPREADS))
+
+
+def _cell_in(table: marks.Table) -> float:
+    """Return the width of a column that holds the longest cell."""
+    return max(1.0, _CHARACTER_IN * max(len(cell) for row in table.rows for cell in row))
 
 
 def _cell(points: pd.DataFrame, place: tuple[str, float], metric: Metric) -> str:

@@ -100,7 +100,12 @@ def _names(groups: list[pd.DataFrame], setting: list[str]) -> list[str]:
     ]
     short = labels.SHORT_NAMES
     return [
-        ", ".join([pattern(head), *(f"{short.get(n, n)} {head[n]}" for n in telling)])
+        ", ".join(
+            [
+                pattern(head),
+                *(f"{short.get(n, n)} {head[n]}" for n in telling if head[n] is not None),
+            ]
+        )
         for head in heads
     ]
 
@@ -235,6 +240,8 @@ def read_mixes(frames: Frames, options: Options) -> _Mixes | str:
         _x=[mixes.index(int(percent)) for percent in cells["read_percent"]],
         _y=[blocks.index(block) for block in cells["block_bytes"]],
     )
+    if placed.duplicated(["_x", "_y"]).any():
+        return "no table: several jobs have the same mix and block size (choose with --where)"
     names = [f"{percent}/{100 - percent}" for percent in mixes]
     sizes = [format_size(float(block)) for block in blocks]
     x = _category_axis("Read/write mix (percent)", names)

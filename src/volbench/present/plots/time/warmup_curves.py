@@ -14,7 +14,7 @@ from volbench.present.formatting import printable
 from volbench.present.plots import marks
 from volbench.present.plots.description import Axis, Panel, Plot, grid
 from volbench.present.plots.kind import Frames, Kind, Options
-from volbench.present.plots.labels import DIRECTIONS, wrap_name
+from volbench.present.plots.labels import DIRECTIONS, short_target, wrap_name
 from volbench.present.plots.metrics import BANDWIDTH, MEAN_LATENCY, Limit, limits_along, time_axis
 from volbench.units import format_count, format_duration, format_rate, format_size
 
@@ -161,7 +161,9 @@ def _limit(curve: Curve, top: float) -> tuple[list[marks.ReferenceLine], float]:
 
 def _heading(curve: Curve) -> str:
     """Return the numbers of a curve in two lines."""
-    name = f"{printable(curve.volume)}" + (f" on {curve.host}" if curve.host != "local" else "")
+    name = printable(short_target(curve.volume)) + (
+        f" on {curve.host}" if curve.host != "local" else ""
+    )
     return f"{wrap_name(name, columns=100)}\n{_numbers(curve)}"
 
 

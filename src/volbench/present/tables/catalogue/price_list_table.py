@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from volbench.model.catalogue.price_list import Price, Prices
@@ -88,4 +89,26 @@ def prices_table(prices: Prices) -> Table[_PriceRow]:
             "~ derived from the other of hour and month",
         ],
         document=prices.model_dump(mode="json"),
+    )
+
+
+def price_lists_table(lists: Mapping[str, Prices]) -> Table[dict[str, object]]:
+    """Return a row for each price list, by its name."""
+    return Table(
+        "prices",
+        (
+            Column("name", priority=IDENTITY),
+            Column("currency"),
+            Column("flavors", is_right=True),
+            Column("volume_types", is_right=True),
+        ),
+        [
+            {
+                "name": name,
+                "currency": prices.currency,
+                "flavors": len(prices.flavors),
+                "volume_types": len(prices.volume_types),
+            }
+            for name, prices in lists.items()
+        ],
     )

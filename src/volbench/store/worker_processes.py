@@ -1,0 +1,95 @@
+"""Parts of a long task, each done in a process of its own on every core."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from volbench.errors import ArchiveError
+
+Tell = Callable[[str, int, int], None]
+"""Takes what is being done, how many of it are done, and how many there are."""
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+_PARTS_A_PROCESS = 8
+"""Parts are smaller than a process's share, so that all end at about the same time."""
+_LEAST_ITEMS = 32
+"""Items from which processes pay: a fork of a process with pandas costs some 20 ms."""
+
+_inherited: list[Callable[[int], object]] = []
+"""Work of this worker process: it has it from its parent's memory, without a copy."""
+
+
+def _ignore(what: str, done: int, total: int) -> None:
+    del what, done, total
+
+
+NOBODY: Tell = _ignore
+"""Takes progress that nobody wants to see."""
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def in_processes(
+    work: Callable[[Sequence[_Item]], _Result],
+    items: Sequence[_Item],
+    *,
+    processes: int,
+    done: Callable[[int], None],
+) -> Iterator[_Result]:
+    """Yield the results of work on consecutive parts of items, in their order.
+
+    Args:
+        work: is called with each part, in a forked process; its results are pickled.
+        items: are not pickled.
+        processes: to use at most; with one, or with few items, no process is started.
+        done: is called with the number of items that are done.
+
+    Raises:
+        ArchiveError: a process was killed, such as for lack of memory.
+    """
+    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - slow to import
+    from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415 - same
+    from multiprocessing import get_context  # noqa: PLC0415 - same
+
+    if processes < 2 or len(items) < _LEAST_ITEMS:
+        yield work(items)
+        done(len(items))
+        return
+    size = -(-len(items) // (processes * _PARTS_A_PROCESS))
+    parts = [items[first : first + size] for first in range(0, len(items), size)]
+    finished = 0
+    with ProcessPoolExecutor(
+        processes,
+        mp_context=get_context("fork"),
+        initializer=_begin,
+        initargs=(lambda place: work(parts[place]),),
+    ) as pool:
+        try:
+            for place, result in enumerate(pool.map(_part, range(len(parts)))):
+                finished += len(parts[place])
+                yield result
+                done(finished)
+        except BrokenProcessPool as error:
+            raise ArchiveError(
+                "a worker process was killed",
+                hint="check the kernel's log: there may have been too little memory",
+            ) from error
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _begin(work: Callable[[int], object]) -> None:
+    """Prepare a worker process; Ctrl-C is for its parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _inherited.append(work)
+
+
+def _part(place: int) -> Any:  # noqa: ANN401 - the result of whatever work was inherited
+    return _inherited[0](place)

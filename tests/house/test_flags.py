@@ -1,0 +1,79 @@
+"""The same flags on every verb: tables, output and how much is said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from volbench.cli.main import cli
+
+TALK = {"-v", "--verbose", "-q", "--quiet"}
+TABLE = {"--format", "--json", "--columns", "--sort", "--wide", "--raw"}
+WITHOUT_TABLE = {
+    # They print no table: a schema, a file, a sentence, or what a controller says.
+    "attach",
+    "forget",
+    "inventory check",
+    "inventory schema",
+    "k8s fetch",
+    "k8s reap",
+    "k8s render",
+    "k8s role",
+    "k8s submit",
+    "lab schema",
+    "lab up",
+    "prices check",
+    "prices schema",
+    "profile check",
+    "profile import",
+    "profile render",
+    "profile schema",
+    "reap",
+    "report",
+    "upload",
+    "volume-types check",
+    "volume-types schema",
+}
+WITH_SOME = {
+    "export": {"--wide"},  # every column has its full width in a file
+    "plot": {"--json", "--columns", "--sort", "--wide"},  # its numbers are what the chart draws
+}
+"""Verb to the flags of tables that make no sense for it."""
+WITHOUT_OUTPUT = {"resume"}  # it continues in the folder that it names
+
+
+def verbs(command: click.Command, context: click.Context) -> Iterator[tuple[str, set[str]]]:
+    """Yield every verb with the names of its options."""
+    if not isinstance(command, click.Group):
+        name = context.command_path.removeprefix("volbench ")
+        yield name, {option for param in command.params for option in param.opts}
+        return
+    for name in command.list_commands(context):
+        below = command.get_command(context, name)
+        assert below is not None
+        yield from verbs(below, click.Context(below, info_name=name, parent=context))
+
+
+FLAGS = dict(verbs(cli, click.Context(cli, info_name="volbench")))
+
+
+@pytest.mark.parametrize("verb", FLAGS)
+def test_talk(verb: str) -> None:
+    """Every verb can say more, and nothing."""
+    assert FLAGS[verb] >= TALK
+
+
+@pytest.mark.parametrize("verb", FLAGS)
+def test_tables(verb: str) -> None:
+    """A verb that prints a table has all flags of tables, and any other verb has none of them."""
+    wanted = set() if verb in WITHOUT_TABLE else TABLE - WITH_SOME.get(verb, set())
+    assert FLAGS[verb] & TABLE == wanted
+    if wanted and verb not in WITHOUT_OUTPUT:
+        assert FLAGS[verb] >= {"-o", "--output"}
+
+
+def test_exceptions_exist() -> None:
+    """The lists above name verbs that there are."""
+    assert {*WITHOUT_TABLE, *WITH_SOME, *WITHOUT_OUTPUT} <= {*FLAGS}
