@@ -50,6 +50,17 @@ def test_targets_of_the_command_line_leave_the_inventory_out(folder: Path) -> No
     assert "none.yaml" in done.stderr
 
 
+def test_a_target_that_no_job_uses_is_refused_unless_it_is_configured(folder: Path) -> None:
+    """A misspelt role would measure the profile's own volume, and not the one that was named."""
+    plan = ("run", "quick", "--dry-run", "--json", "--set", "runtime=1s")
+    done = call(*plan, "--on", "near", "--on", "dta=far", cwd=folder)
+    assert done.returncode == 2
+    assert "'dta'" in done.stderr
+    assert "did you mean `data`?" in done.stderr
+    (folder / "volbench.toml").write_text('targets = {data = "near", os = "far"}\n')
+    assert planned_volumes(call(*plan, cwd=folder).stdout) == {f"{folder}/near"}
+
+
 def test_results_go_where_the_file_says(folder: Path) -> None:
     """New campaigns are made in the configured folder."""
     (folder / "volbench.toml").write_text('results = "kept"\n')

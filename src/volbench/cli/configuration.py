@@ -99,8 +99,12 @@ def unless_targets_are_given(
 ) -> Path | None:
     """Leave out a configured inventory where ``--on`` names a target of this machine."""
     is_configured = context.get_parameter_source(str(option.name)) is _FROM_FILE
-    given = context.get_parameter_source("targets") is click.core.ParameterSource.COMMANDLINE
-    return None if is_configured and given else value
+    return None if is_configured and targets_are_given(context) else value
+
+
+def targets_are_given(context: click.Context) -> bool:
+    """Return whether ``--on`` is in the command line, not in a file of defaults."""
+    return context.get_parameter_source("targets") is click.core.ParameterSource.COMMANDLINE
 
 
 _FROM_FILE = click.core.ParameterSource.DEFAULT_MAP

@@ -70,7 +70,9 @@ def read_named(name_or_path: str, *, folder: str, what: str) -> tuple[str, str]:
     if not is_file:
         raise InputError(
             f"there is no {what} {name_or_path!r}, neither bundled nor a file",
-            hint=did_you_mean(name_or_path, names, f"bundled are {', '.join(names)}"),
+            hint=f"{path} is a folder: name a file in it"
+            if path.is_dir()
+            else did_you_mean(name_or_path, names, f"bundled are {', '.join(names)}"),
             context={"path": name_or_path},
         )
     return read_text(path, what=what), str(path)

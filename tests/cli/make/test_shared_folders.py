@@ -73,16 +73,17 @@ def planting(folder: Path, precious: Path, *, out: Path) -> Iterator[None]:
         thread.join()
 
 
-@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o775])
+@pytest.mark.parametrize(("mode", "has_way"), [(0o777, False), (0o1777, True), (0o775, False)])
 def test_root_does_not_measure_in_a_folder_that_others_write(
-    tmp_path: Path, scratch: Path, profile: Path, volbench: Volbench, mode: int
+    tmp_path: Path, scratch: Path, profile: Path, volbench: Volbench, *, mode: int, has_way: bool
 ) -> None:
-    """It is refused before anything is made, with the option that accepts the risk."""
+    """It is refused with the option that accepts the risk, and a subfolder where that helps."""
     os.chown(scratch, 0, NOBODY)
     scratch.chmod(mode)
     done = volbench("run", profile, "--on", scratch, "--output", tmp_path / "out")
     assert done.returncode == 3, done.stderr
     assert "--allow-shared-folder" in done.stderr
+    assert (f"mkdir -m 700 {scratch}/mine" in done.stderr) == has_way
     assert list(scratch.iterdir()) == []
 
 
@@ -97,6 +98,7 @@ def test_root_does_not_measure_in_a_folder_of_another_user(
         done = volbench("run", profile, "--on", target, "--output", tmp_path / "out")
         assert done.returncode == 3, done.stderr
         assert "--allow-shared-folder" in done.stderr
+        assert "mkdir" not in done.stderr
 
 
 def test_a_link_planted_before_fio_starts_is_not_followed(

@@ -13,8 +13,8 @@ from volbench.model.profile.profile_model import Job, Profile
 from volbench.present.formatting import Row
 from volbench.present.tables.hosts_tables import facts_table, facts_text
 from volbench.present.tables.plan_tables import profile_summary, profile_table, runs_table
-from volbench.present.tables.render_table import render_table
-from volbench.present.tables.results_table import states_table, summary_table
+from volbench.present.tables.render_table import render_table, used_columns
+from volbench.present.tables.results_table import aggregate_table, states_table, summary_table
 from volbench.present.tables.table import IDENTITY, Table, text_table
 from volbench.present.terminal.campaign_text import RunNote
 
@@ -188,3 +188,15 @@ def test_rows_of_one_job_are_reported_apart_by_their_run() -> None:
     rows = [{"run": f"00{place}-fill-{place}of2-r1", "job": "fill"} for place in (1, 2)]
     columns = [column.name for column in summary_table(rows).columns if column.priority == IDENTITY]
     assert columns == ["run"]
+
+
+def test_repeats_of_an_aggregate_are_reported_apart() -> None:
+    """Their rows differ in nothing but their number, which a single repeat does not need."""
+    rows = [
+        {"campaign": "c", "profile": "p", "job": "w", "direction": "write", "repeat": repeat}
+        for repeat in (1, 2)
+    ]
+    columns = [column.name for column in used_columns(aggregate_table(rows))]
+    assert columns[:3] == ["repeat", "job", "direction"]
+    columns = [column.name for column in used_columns(aggregate_table(rows[:1]))]
+    assert columns[:2] == ["job", "direction"]

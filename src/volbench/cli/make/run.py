@@ -11,7 +11,7 @@ import click
 
 from volbench.cli.catalogue.profile_sources import texts_of
 from volbench.cli.cluster.pod_placement import PodPlacement, in_pods
-from volbench.cli.configuration import say_what_is_configured
+from volbench.cli.configuration import say_what_is_configured, targets_are_given
 from volbench.cli.fleet_options import POLICY, HostSelection, on_hosts, parse_policy
 from volbench.cli.make.execution import StartOptions, carry_out, start_options
 from volbench.cli.options import (
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     "run",
     epilog=examples(
         "volbench run quick --on /data",
-        "volbench run aks-disk --on data=/data --on os=/tmp --set runtime=2s",
+        "volbench run aks-disk --on data=/data --on os=$HOME --set runtime=2s",
         "volbench run iodepth-sweep --on /dev/sdb --allow-destroy /dev/sdb",
         "volbench run database.fio --on /data",
         "volbench run aks-disk --inventory fleet.yaml --limit fast",
@@ -138,6 +138,8 @@ def command(
         quorum=quorum,
         install_fio=install_fio,
     )
+    if targets_are_given(click.get_current_context()):
+        _check_roles(request)
     if like is not None:
         request = _as_before(request, like)
     resume_options = [*where.resume_options, *(["--allow-exec"] if allow_exec else [])]
@@ -152,6 +154,25 @@ def command(
         carry_out(hosts, request, start=start, shown=shown, resume_options=resume_options)
     if like is not None and not (start.dry_run or start.detach):
         click.echo(f"compare with: volbench compare {like} {request.into}", err=True)
+
+
+def _check_roles(request: Request) -> None:
+    """Refuse a target that no job would use: its role is misspelt, or of another profile.
+
+    Raises:
+        InputError: a role of ``--on`` is in no profile.
+    """
+    from volbench.errors import InputError
+    from volbench.model.document.located_errors import suggestion
+
+    used = sorted({job.role for profile in request.profiles for job in profile.jobs})
+    for role, target in request.targets.items():
+        if role not in used:
+            raise InputError(
+                f"--on {role}={target}: no job uses the role {role!r}",
+                hint=suggestion(role, used),
+                context={"role": role},
+            )
 
 
 def _as_before(request: Request, like: Path) -> Request:

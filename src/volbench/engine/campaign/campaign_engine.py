@@ -267,9 +267,10 @@ def check_finished(end: CampaignEnded, root: Path, *, total: int) -> None:
     """
     if not (end.failed or end.left):
         return
+    failed = f"{len(end.failed)} of {total} runs failed"
+    left = f"{len(end.left)} of {total} runs unfinished"
     raise CampaignError(
-        f"{len(end.failed)} of {total} runs failed"
-        + (f" and {len(end.left)} were not started" if end.left else ""),
+        ", ".join(text for text, runs in ((failed, end.failed), (left, end.left)) if runs),
         hint=f"inspect them: volbench show {root}; "
         + (
             f"repeat them: volbench resume {root} --retry-failed"

@@ -98,9 +98,11 @@ def check_not_shared(executor: Executor, folder: str, *, by_sudo: bool) -> None:
         )
         if found is not None and (is_open or found.owner not in {0, user}):
             whose = "can be written by other users" if is_open else f"belongs to user {found.owner}"
+            is_sticky = found.mode & _STICKY and found.owner in {0, user}
+            own = f"mkdir -m 700 {real}/mine" if is_sticky else "one below /root or /srv"
             raise RefusedError(
                 f"{here} {whose}, who could plant a symlink to any file that root may overwrite",
-                hint=f"measure in a folder of root's own, such as mkdir -m 700 {real}/mine; "
+                hint=f"measure in a folder that only root can write to, such as {own}; "
                 "if you trust all who may write there: --allow-shared-folder",
                 context={"path": folder},
             )

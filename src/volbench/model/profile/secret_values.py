@@ -40,7 +40,8 @@ SHOWN_CREDENTIALS: Mapping[str, str] = {
 
 _WORDS = ("password", "passwd", "passphrase", "secret", "token", "api_key", "apikey")
 _NAMED = re.compile(
-    rf"(?i)((?:\b|_|-)(?:{'|'.join((*SECRET_OPTIONS, *_WORDS))})[\"']?\s*[=:]\s*)"
+    rf"(?i)((?:\b|_|-)(?!(?<=/)passwd: )"  # /etc/passwd: its message
+    rf"(?:{'|'.join((*SECRET_OPTIONS, *_WORDS))})[\"']?\s*[=:]\s*)"
     r"(\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\s\"',;&}]+)"
 )
 _URI = re.compile(r"(?i)([a-z][a-z0-9+.-]*://[^/\s\"'@:]*:)([^/\s\"']+)(?=@)")

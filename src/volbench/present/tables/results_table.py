@@ -214,6 +214,8 @@ def _clients(row: Row) -> str:
 
 AGGREGATE_COLUMNS: tuple[Column[Row], ...] = (
     Column("campaign", priority=IDENTITY, is_optional=True),
+    Column("profile", priority=IDENTITY, is_optional=True),
+    Column("repeat", priority=IDENTITY, is_optional=True),
     Column("job", job_label, priority=IDENTITY),
     Column("direction", priority=IDENTITY),
     Column("clients", _clients, is_right=True),
@@ -228,15 +230,16 @@ AGGREGATE_COLUMNS: tuple[Column[Row], ...] = (
 
 
 def aggregate_table(rows: Sequence[Row]) -> Table[Row]:
-    """Return the aggregate over clients, a row for each job and direction.
+    """Return the aggregate over clients, a row for each job, repeat and direction.
 
     Args:
         rows: of the aggregate frame.
     """
-    several = len({row.get("campaign") for row in rows}) > 1
+    shown = {name for name in ("campaign", "profile") if len({row.get(name) for row in rows}) > 1}
+    shown |= _identity(rows)
     return Table(
         "aggregate",
-        [column for column in AGGREGATE_COLUMNS if several or column.name != "campaign"],
+        [column for column in AGGREGATE_COLUMNS if column.name in shown or not column.is_optional],
         rows,
         title="aggregate over clients",
         notes=["sums over the time in which all clients ran; latencies of all their I/Os"],

@@ -1,0 +1,28 @@
+"""What the end of a campaign says about runs that did not finish."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from volbench.engine.campaign.campaign_engine import check_finished
+from volbench.errors import CampaignError
+from volbench.model.campaign.event import CampaignEnded
+
+
+@pytest.mark.parametrize(
+    ("failed", "left", "message"),
+    [
+        (("a",), (), "1 of 4 runs failed"),
+        ((), ("b", "c"), "2 of 4 runs unfinished"),
+        (("a",), ("b",), "1 of 4 runs failed, 1 of 4 runs unfinished"),
+    ],
+)
+def test_only_what_happened_is_counted(
+    failed: tuple[str, ...], left: tuple[str, ...], message: str
+) -> None:
+    """Runs of a lost host have neither failed nor are they unstarted: they are left."""
+    with pytest.raises(CampaignError) as caught:
+        check_finished(CampaignEnded((), failed, left, ()), Path("c"), total=4)
+    assert caught.value.message == message
