@@ -18,7 +18,7 @@ from volbench.analyse.frames.job_frames import (
     with_latencies,
 )
 from volbench.analyse.frames.job_frames import sweep as sweep_points
-from volbench.analyse.frames.latency_bins import distribution
+from volbench.analyse.frames.pooled_bins import distribution
 
 
 def test_only_finished_measured_runs_count() -> None:

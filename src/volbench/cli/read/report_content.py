@@ -10,7 +10,7 @@ import pandas as pd
 
 from volbench import __version__
 from volbench.analyse.device.use_method import use_rows
-from volbench.analyse.frames.latency_bins import BINS
+from volbench.analyse.frames.pooled_bins import BINS
 from volbench.api import CampaignData
 from volbench.dataset import Dataset
 from volbench.errors import ComparisonError

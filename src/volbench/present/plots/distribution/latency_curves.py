@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from volbench.analyse.frames.latency_bins import distribution
+from volbench.analyse.frames.pooled_bins import distribution
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, grid
 from volbench.present.plots.kind import Frames, Kind, Options
