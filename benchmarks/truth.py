@@ -23,6 +23,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.truth_cases import KINDS, NOISES, STEADY, Case, draw_case
+from benchmarks.truth_oracle import instant_of, oracle_instant, oracle_level
 from benchmarks.truth_rivals import levels
 from benchmarks.truth_views import Simulated, simulate
 
@@ -79,6 +80,8 @@ class Score:
         level_reach: distance of the farther end of its interval, relative; NaN without a level.
         level_covers: whether the interval contains the true level.
         instant_error_s: without sign; NaN without an instant.
+        oracle_error: relative error of the oracle's level; NaN without a level.
+        oracle_instant_s: error of the oracle's instant; NaN where volbench has none.
         penalty_error: without sign; NaN without a penalty.
         alarms: findings and causes that are false.
         level_errors: relative error of the sustained level by criterion; None for no answer.
@@ -95,6 +98,8 @@ class Score:
     level_reach: float
     level_covers: bool
     instant_error_s: float
+    oracle_error: float
+    oracle_instant_s: float
     penalty_error: float
     alarms: tuple[str, ...]
     level_errors: dict[str, float | None]
@@ -119,7 +124,9 @@ def score(seed: int) -> Score:
         level_error=level_error,
         level_reach=level_reach,
         level_covers=level_covers,
-        instant_error_s=_instant_error(case, run, answer),
+        instant_error_s=(instant_error := _instant_error(case, run, answer)),
+        oracle_error=_oracle_error(case, run),
+        oracle_instant_s=_oracle_instant(case, run, instant_error),
         penalty_error=_penalty_error(case, answer),
         alarms=_alarms(case, run, explanations) if case.is_steady else (),
         level_errors={
@@ -174,10 +181,23 @@ def _level(case: Case, run: Simulated) -> tuple[float, float, bool]:
 
 
 def _instant_error(case: Case, run: Simulated, answer: Explanation) -> float:
-    when = run.series.began.get(case.instant) if isinstance(case.instant, str) else case.instant
+    when = instant_of(case, run)
     if when is None or answer.cause is not case.truth or case.truth is Cause.UNKNOWN:
         return math.nan
     return abs(answer.from_s - when)
+
+
+def _oracle_error(case: Case, run: Simulated) -> float:
+    level = _true_iops(case)
+    return abs(oracle_level(case, run, level=level) / level - 1) if level else math.nan
+
+
+def _oracle_instant(case: Case, run: Simulated, own_error: float) -> float:
+    """Return the oracle's error for an event of which volbench has an instant, and its own else."""
+    when, found = instant_of(case, run), oracle_instant(case, run)
+    if when is None or math.isnan(own_error):
+        return math.nan
+    return own_error if math.isnan(found) else abs(found - when)
 
 
 def _penalty_error(case: Case, answer: Explanation) -> float:
@@ -296,7 +316,9 @@ def errors(found: Sequence[Score]) -> str:
     """Return medians and percentiles 95 of errors, and how many are within the goal, by noise."""
     measures = (
         ("level", "level_error", _LEVEL_GOAL, 100, "%"),
+        ("level, oracle", "oracle_error", _LEVEL_GOAL, 100, "%"),
         ("instant", "instant_error_s", 1.0, 1, "s"),
+        ("instant, oracle", "oracle_instant_s", 1.0, 1, "s"),
         ("penalty", "penalty_error", 0.05, 100, "points"),
     )
     rows = []

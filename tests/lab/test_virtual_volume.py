@@ -150,3 +150,11 @@ def test_a_thousand_minutes_take_seconds() -> None:
     """A fast drive for ten minutes is a matter of moments: its I/Os are not counted one by one."""
     series = VirtualVolume(read_scenario("clean")).run(Load("read", 4096, 4, 600))
     assert len(series.ticks) == 12_000
+
+
+@pytest.mark.parametrize("at_s", [1.0, 1.234, 2.05, 3.6])
+def test_the_slowest_request_of_a_stall_took_as_long(at_s: float) -> None:
+    """Rounding at its edges is no request: it neither ends the stall nor waits for a minute."""
+    volume = "name: s\nsize: 64m\nservice: {read: 2ms, write: 2ms}\n"
+    seen = ticked(made(f"{volume}stalls: [{{at: {at_s}s, for: 1.7s}}]"), depth=4, seconds=8)
+    assert seen.latency_s["max"] == pytest.approx(1.702, abs=0.06)

@@ -32,12 +32,32 @@ def test_fio_that_needs_a_whole_core() -> None:
     assert "99 %" in entry.message
 
 
-def test_steal_is_reported_with_its_worst() -> None:
-    """A neighbour that takes a tenth of the CPU taints the latency."""
+@pytest.mark.parametrize(("used", "count"), [(5.0, 0), (70.0, 0), (82.0, 1)])
+def test_steal_is_reported_where_fio_was_short_of_the_cpu(used: float, count: int) -> None:
+    """A job that would have left a core idle without steal was not limited by it."""
     run = a_run()
-    (entry,) = found(a_view(run, device=device_samples(run, steal_percent=10.0)), rule="cpu-bound")
-    assert entry.severity is Severity.WARNING
-    assert entry.evidence["steal_percent"] == pytest.approx(10)
+    view = a_view(
+        run,
+        summary=[summary_row(run, cpu_usr=used - 2, cpu_sys=2.0)],
+        device=device_samples(run, steal_percent=10.0),
+    )
+    findings = found(view, rule="cpu-bound")
+    assert [entry.evidence["steal_percent"] for entry in findings] == [pytest.approx(10)] * count
+    assert {entry.severity for entry in findings} <= {Severity.WARNING}
+    assert found(view, rule="host-noise")
+
+
+def test_a_core_that_was_full_but_for_the_steal() -> None:
+    """The explanation of the run and the finding say the same."""
+    run = a_run()
+    view = a_view(
+        run,
+        summary=[summary_row(run, cpu_usr=30.0, cpu_sys=63.0)],
+        device=device_samples(run, steal_percent=4.0),
+    )
+    (entry,) = found(view, rule="cpu-bound")
+    assert "93 % of a CPU" in entry.message
+    assert "stolen" in entry.message
 
 
 def test_a_busy_host_is_a_note() -> None:

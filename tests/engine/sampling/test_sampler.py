@@ -19,6 +19,7 @@ import pytest
 from tests.waiting import has_ended, until
 from volbench.analyse.device.kernel_counters import SampleReader
 from volbench.engine.run.run_directory import RunDirectory
+from volbench.engine.sampling import proc_sampler
 from volbench.engine.sampling.sampler import Sampler, sampler_commands, sampling
 from volbench.execute.fake import FakeExecutor
 from volbench.execute.local import LocalExecutor
@@ -278,3 +279,25 @@ def running(folder: Path) -> list[int]:
         except OSError:
             continue  # it ended, or is another user's
     return found
+
+
+@pytest.mark.parametrize(
+    ("here", "parents", "own"),
+    [
+        ({"7": True, "8": None}, {"8": "1"}, ["7"]),
+        ({"7": None, "8": None, "9": False}, {"7": "1", "8": "7"}, ["7", "8"]),
+        ({"7": None, "8": None}, {"7": "1", "8": "1"}, []),
+        ({"7": False}, {}, []),
+    ],
+)
+def test_whose_fio_is_sampled(
+    here: dict[str, bool | None],
+    parents: dict[str, str],
+    own: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """That of the run's directory; one that sudo hides only if it is alone, with its children."""
+    stats = {f"/proc/{pid}/stat": f"{pid} (fio) S {parent} 1" for pid, parent in parents.items()}
+    monkeypatch.setattr(proc_sampler, "_is_here", here.__getitem__)
+    monkeypatch.setattr(proc_sampler, "_read", lambda path: stats[path].encode())
+    assert proc_sampler._own(list(here)) == own  # noqa: SLF001 - a script without other names

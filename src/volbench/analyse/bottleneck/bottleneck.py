@@ -26,6 +26,8 @@ _FLAT = 0.03
 """Spread of samples over the level that a throttle does not exceed."""
 _QUEUED = 2.0
 """Ratio of mean to minimum latency from which I/Os count as queued."""
+_FAR_ABOVE = 8.0
+"""The same ratio from which they may have, if 99 % took half as long: not all wait alike."""
 _UNIFORM = 0.7
 """Ratio of percentile 1 to mean latency from which all I/Os wait alike."""
 _MIDDLE = 1.15
@@ -307,7 +309,9 @@ def _latency(case: _Case) -> Explanation | None:
     if rates.at_device or not rates.lat_mean_s > 0:
         return None
     expected = rates.depth / rates.lat_mean_s
-    if abs(case.iops / expected - 1) > 0.15 or (rates.depth > 1 and _waiting(case)):
+    far_s = _FAR_ABOVE * rates.lat_min_s
+    queued = _waiting(case) or (rates.lat_mean_s >= far_s and rates.lat_low_s >= far_s / 2)
+    if abs(case.iops / expected - 1) > 0.15 or (rates.depth > 1 and queued):
         return None
     reasons = [_littles_law(rates)]
     against = []

@@ -288,7 +288,7 @@ def _full_cache(fall: Fall) -> Iterator[Point]:
         yield 3, f"{count} of up to {format_duration(longest)}"
     bandwidth = fall.change.before * fall.rates.io_bytes
     if bandwidth >= _MEMORY_BYTES_PER_S and fall.kind not in FLASH:
-        yield 2, f"writes were taken at {format_rate(bandwidth)}, the speed of memory"
+        yield 2, f"writes were taken at {format_rate(bandwidth)}, as by memory or flash"
     elif fall.before_s <= _CACHED_S and fall.kind in REMOTE:
         yield 1, f"writes took {format_latency(fall.before_s)}, less than a network does"
     if ratio > _HALF:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,6 +22,7 @@ LEAST_STEP = 0.15
 """Smallest fall that is explained; smaller steps are only reported."""
 _NEAR_BASE = 0.05
 _LEAST_STALL_S = 1.0
+_MANY_STALLS = 5
 _STEAL_PERCENT = 3.0
 _BACK = 0.9
 """Share of the earlier level from which a rate counts as recovered."""
@@ -34,6 +36,8 @@ _MOST_REACHED = 0.3
 """Share of the intervals of a climb that may be at the plateau already."""
 _TIMES_ERROR = 2.5
 """Distance of the mean of a climb from the plateau, in standard errors."""
+_TWO, _LEAST_FLAT = 2, 4
+"""Levels on both sides of a step, and intervals that each of them lasts at least."""
 _RAMP_S = 15.0
 """A rise that ends by then may be the ramp-up of a drive."""
 
@@ -50,7 +54,7 @@ def explain_events(view: RunView, rates: Rates, earlier: Earlier) -> tuple[Expla
     cache = _cache(view, rates, stalls, earlier)
     found = [] if cache is None else [cache]
     if cache is None:
-        found += [_stall(rates, *stall) for stall in stalls]
+        found += _stalled(rates, stalls)
         found += _steps(view, rates, stalls, earlier)
     climb = None if found else _climb(view, rates, earlier)
     if climb is not None:
@@ -62,6 +66,21 @@ def _stalls(view: RunView, rates: Rates) -> list[tuple[float, float]]:
     """Return begin and end of each stall of at least a second."""
     spans = stall_spans(view, rates.t_s, rates.iops, direction=rates.direction)
     return [span for span in spans if span[1] - span[0] >= _LEAST_STALL_S - 1e-6]
+
+
+def _stalled(rates: Rates, stalls: list[tuple[float, float]]) -> list[Explanation]:
+    """Explain each stall, or many of them together."""
+    if len(stalls) <= _MANY_STALLS:
+        return [_stall(rates, *stall) for stall in stalls]
+    shortest, *_, longest = sorted(end - begin for begin, end in stalls)
+    whole = _stall(rates, stalls[0][0], stalls[-1][1])
+    words = (
+        f"{len(stalls)} times no {rates.direction} completed, for {format_duration(shortest)} to"
+        f" {format_duration(longest)}"
+    )
+    return [
+        replace(whole, speaks_for=(words,), evidence={"stall_s": longest, "stalls": len(stalls)})
+    ]
 
 
 def _stall(rates: Rates, from_s: float, to_s: float) -> Explanation:
@@ -252,8 +271,9 @@ def _climb(view: RunView, rates: Rates, earlier: Earlier) -> Explanation | None:
     half = float(np.median(rates.iops[len(rates.iops) // 2 :]))
     early_s = time_to_level(rates.t_s, rates.iops, level=0.9 * min(plateau, half))
     cause, reasons, against = _why_it_rose(view, rates, earlier, early_s or to_90_s)
+    is_step = cause is Cause.WARMING and _rose_at_once(rates)
     return Explanation(
-        cause=cause,
+        cause=Cause.UNKNOWN if is_step else cause,
         direction=rates.direction,
         from_s=0.0,
         to_s=to_90_s,
@@ -263,9 +283,21 @@ def _climb(view: RunView, rates: Rates, earlier: Earlier) -> Explanation | None:
             f"90 % of that after {format_duration(to_90_s)}",
             *reasons,
         ),
-        speaks_against=(*against, "a neighbour that left would look the same"),
+        speaks_against=(
+            *against,
+            "the rate rose in one step" if is_step else "a neighbour that left would look the same",
+        ),
         evidence={"cold_iops": cold, "plateau_iops": plateau, "to_90_s": to_90_s},
         is_certain=False,
+        candidates=(WORDS[Cause.WARMING], WORDS[Cause.NEIGHBOUR]) if is_step else (),
+    )
+
+
+def _rose_at_once(rates: Rates) -> bool:
+    """Return whether a rate is flat before and after one step, as it is not while blocks warm."""
+    return len(rates.plateaus) == _TWO and all(
+        part.spread <= FLAT and part.to_s - part.from_s >= _LEAST_FLAT * rates.interval_s
+        for part in rates.plateaus
     )
 
 

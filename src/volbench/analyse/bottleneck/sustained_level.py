@@ -21,6 +21,10 @@ _LIMITS = frozenset({Cause.IOPS_LIMIT, Cause.BANDWIDTH_LIMIT, Cause.CREDITS})
 _MAY_BE_LIMITED = _LIMITS | {Cause.WARMING}
 """Causes that a limit is part of, or that often end at one."""
 _CLIMBS = frozenset({Cause.WARMING, Cause.RECOVERY, Cause.RAMP_UP})
+_TEMPORARY = frozenset({Cause.STALL, Cause.NEIGHBOUR, Cause.HOST_NOISE})
+"""Events after which the level is the one before: their seconds are left out, not what precedes."""
+_EQUAL = 0.2
+"""Largest distance of two levels that such an event separates, to be taken as one."""
 _STALLED = 0.1
 """Share of intervals without any I/O from which a level consists of stalls and what is between."""
 _LOSS = 1.1
@@ -68,14 +72,34 @@ def sustained_level(rates: Rates, explanations: Sequence[Explanation]) -> Level:
             return _over_cycles(after)
     last = rates.last
     climbed_s = max((each.to_s for name, each in causes.items() if name in _CLIMBS), default=0.0)
-    latest_s = last.to_s - _LEAST_INTERVALS * rates.interval_s
-    from_s = max(last.from_s, min(2 * climbed_s, latest_s))
-    values = rates.iops[(rates.t_s > from_s) & (rates.t_s <= last.to_s)]
+    values = _at_level(rates, explanations, climbed_s=climbed_s)
     candidates = {words for each in explanations for words in each.candidates}
     may_be_limited = causes.keys() & _MAY_BE_LIMITED or WORDS[Cause.CREDITS] in candidates
     if may_be_limited and not math.isnan(last.ceiling):
         return _below(values, last.ceiling)
     return around(values)
+
+
+def _at_level(rates: Rates, explanations: Sequence[Explanation], *, climbed_s: float) -> Floats:
+    """Return the rates of the last level, also before events that were temporary."""
+    last, interval_s = rates.last, rates.interval_s
+    latest_s = last.to_s - _LEAST_INTERVALS * interval_s
+    from_s = max(last.from_s, min(2 * climbed_s, latest_s))
+    events = [
+        each for each in explanations if each.cause in _TEMPORARY and "stalls" not in each.evidence
+    ]
+    inside = rates.t_s <= last.to_s
+    for event in sorted(events, key=lambda each: -each.to_s):
+        if abs(event.to_s - from_s) <= 2 * interval_s:
+            earlier = [part for part in rates.plateaus if part.from_s < event.from_s - interval_s]
+            if earlier and abs(earlier[-1].level / last.level - 1) <= _EQUAL:
+                from_s = earlier[-1].from_s
+        inside &= (rates.t_s <= event.from_s) | (rates.t_s - interval_s >= event.to_s)
+    chosen = inside & (rates.t_s > from_s)
+    if chosen.sum() < _LEAST_INTERVALS:
+        chosen = (rates.t_s > from_s) & (rates.t_s <= last.to_s)
+    values: Floats = rates.iops[chosen]
+    return values
 
 
 def at_upper_edge(found: Explanation, rates: Rates) -> Explanation:

@@ -201,11 +201,14 @@ def host_noise(view: RunView, _: Context) -> Iterator[Observation]:
 @rule(
     "the CPU was the limit",
     looks_at=(
-        "fio's user and system time for each job: from 95 % of a core on. Where fio was short of"
-        " the CPU, that is its jobs waited for one for at least 5 % of the time each (run-queue"
-        " delay), or that is not known: steal of at least 5 % of the host's CPU time, mean over the"
-        " run; a host whose CPUs are at least 95 % busy is a note, unless the jobs used a CPU or"
-        " waited for one for less than 90 % of the time. The thresholds are volbench's own."
+        "fio's user and system time for each job: from 95 % of a core on, and below it what"
+        " explains the run: the same with the steal, or beside rates that most intervals reach"
+        " exactly. Where fio was short of the CPU: steal of at least 5 % of the host's CPU time,"
+        " mean over the run. Short is a fio whose jobs waited for a CPU for at least 5 % of the"
+        " time each (run-queue delay) or, where that is not known, would have used 90 % of a core"
+        " without steal. A host whose CPUs are at least 95 % busy is a note, unless the jobs used"
+        " a CPU or waited for one for less than 90 % of the time. The thresholds are volbench's"
+        " own."
     ),
     why="What was measured is how fast the CPU can submit I/O, not how fast the volume answers.",
     advice=(
@@ -213,15 +216,21 @@ def host_noise(view: RunView, _: Context) -> Iterator[Observation]:
         " dedicated CPUs, or at another time."
     ),
 )
-def cpu_bound(view: RunView, _: Context) -> Iterator[Observation]:
+def cpu_bound(view: RunView, context: Context) -> Iterator[Observation]:
     """Yield the evidence of a saturated CPU: the tool's own time, steal, the whole host."""
-    yield from _tool_time(view)
+    by_tool = list(_tool_time(view))
+    yield from by_tool
+    limited = [] if by_tool else explained(view, context, Cause.CPU)
+    for cause in limited:
+        is_sure = cause.is_certain
+        words = "The CPU limited the run" if is_sure else "The rate is consistent with a CPU limit"
+        yield observed(cause, f"{words} at {format_count(cause.level)} IOPS")
     rows, waits = host_rows_in_run(view), waits_for_cpu(view)
-    if len(rows) < _LEAST_SAMPLES or waits < WAIT_PERCENT:
+    if limited or len(rows) < _LEAST_SAMPLES or waits < WAIT_PERCENT:
         return
     waited = "" if math.isnan(waits) else f"; each job waited {waits:.3g} % of the time for one"
     steal, worst = float(rows["steal_percent"].mean()), float(rows["steal_percent"].max())
-    if steal >= _STEAL_PERCENT:
+    if steal >= _STEAL_PERCENT and not _had_enough(view, steal):
         yield Observation(
             f"The hypervisor gave {steal:.3g} % of the CPU time to other guests (steal; up to"
             f" {worst:.3g} %){waited}.",
@@ -266,6 +275,13 @@ def cpu_throttled(view: RunView, _: Context) -> Iterator[Observation]:
             f" {format_duration(stalled_s)} of CPU time in {format_duration(sampled_s)}.",
             {"throttled_percent": share, "throttled_s": stalled_s},
         )
+
+
+def _had_enough(view: RunView, steal: float) -> bool:
+    """Return whether the jobs would have left a CPU partly idle without steal; never by waits."""
+    used = max((row["cpu_usr"] + row["cpu_sys"] for row in results_of(view)), default=math.nan)
+    unhindered = used / max(1 - steal / 100, 0.01)
+    return math.isnan(waits_for_cpu(view)) and unhindered < FULL_DEMAND_PERCENT
 
 
 def _tool_time(view: RunView) -> Iterator[Observation]:

@@ -204,12 +204,14 @@ def _moved(judged: Steadiness) -> str:
                 for change in judged.changes[:3]
             ]
             more = len(judged.changes) - len(steps)
-            return f"IOPS stepped {', '.join(steps)}" + (f" and {more} times more" if more else "")
+            return f"IOPS stepped {', '.join(steps)}" + (f" and {more} more" if more else "")
         case State.DRIFTING:
             way = "up" if judged.drift > 0 else "down"
             return f"IOPS drifted {way} by {percent(abs(judged.drift))} {around}"
         case State.TOO_SHORT:
             return f"The last {judged.to_s - judged.from_s:.0f} s are too short to judge"
+        case _ if not judged.median > 0:
+            return "Nothing completed in most intervals: the rate is not steady"
         case _:
             way = "up" if judged.drift > 0 else "down"
             return (

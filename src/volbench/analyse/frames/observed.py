@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,8 @@ _BESIDE = 3
 _LEAST_INTERVALS = 8
 _LACKING = 0.75
 """Share of the longest latency that two intervals have to lack for it to be a stall of all I/Os."""
+_CLEARLY = 0.25
+"""Share of its completions that an interval beside a stall lacks before noise explains it."""
 _MOVING = ("read", "write", "trim")
 
 
@@ -252,8 +254,8 @@ def stall_spans(view: RunView, t_s: Floats, iops: Floats, *, direction: str | No
     A series shows whole empty intervals only. The slowest I/O gives the rest: it was submitted
     right before the last completion, and is itself the next one. So the longest span is as long as
     the maximum latency, where that adds at most one interval at either end. The completions that
-    these two intervals lack say where the span begins. A span of less than two intervals may leave
-    none empty: it is in the two that lack as many completions.
+    these two intervals lack say where the span begins, and how long another one is. A span of less
+    than two intervals may leave none empty: it is in two that lack as many completions.
 
     Args:
         view: the run.
@@ -273,42 +275,83 @@ def stall_spans(view: RunView, t_s: Floats, iops: Floats, *, direction: str | No
         ),
         default=math.nan,
     )
-    if not spans:
-        return _hidden_span(t_s, iops, slowest_s, interval_s=interval_s)
-    place = max(range(len(spans)), key=lambda index: spans[index][1] - spans[index][0])
-    begin, end = spans[place]
-    missing_s = slowest_s - (end - begin)
-    if 0 < missing_s <= 2 * interval_s:
-        usual = float(np.median(iops[iops > 0]))
-        before, after = (
-            float(np.clip(1 - iops[near] / usual, 0, 1).sum())
-            for near in (np.isclose(t_s, begin), np.isclose(t_s, end + interval_s))
+    lacks = np.clip(1 - iops / float(np.median(iops[iops > 0])), 0, 1)
+    beside = [_lacks_beside(span, t_s, lacks, interval_s=interval_s) for span in spans]
+    lengths = [end - begin + sum(sides) for (begin, end), sides in zip(spans, beside, strict=True)]
+    spans = [
+        _widened(
+            span,
+            sides,
+            slowest_s,
+            interval_s=interval_s,
+            is_longest=place == lengths.index(max(lengths)),
         )
-        share = before / (before + after) if before + after else 0.5
-        ahead_s = min(max(share * missing_s, missing_s - interval_s), interval_s)
-        spans[place] = begin - ahead_s, end + missing_s - ahead_s
-    return spans
+        for place, (span, sides) in enumerate(zip(spans, beside, strict=True))
+    ]
+    return sorted([*spans, *_hidden_spans(t_s, iops, lacks, slowest_s, known=spans)])
 
 
-def _hidden_span(t_s: Floats, iops: Floats, slowest_s: float, *, interval_s: float) -> list[Span]:
-    """Return the time of the slowest I/O where two intervals lack as many completions.
+def _lacks_beside(span: Span, t_s: Floats, lacks: Floats, *, interval_s: float) -> Span:
+    """Return for how long the intervals before and after an empty span lack completions."""
+    before, after = (np.isclose(t_s, end) for end in (span[0], span[1] + interval_s))
+    return float(lacks[before].sum()) * interval_s, float(lacks[after].sum()) * interval_s
+
+
+def _widened(
+    span: Span, sides: Span, slowest_s: float, *, interval_s: float, is_longest: bool
+) -> Span:
+    """Return an empty span with what belongs to it of the intervals beside it."""
+    begin, end = span
+    missing_s = slowest_s - (end - begin)
+    if not is_longest:
+        sides = _only_clear(sides, interval_s)
+        missing_s = min(missing_s, sum(sides))
+    if not 0 < missing_s <= 2 * interval_s:
+        return span
+    share = sides[0] / sum(sides) if sum(sides) else 0.5
+    ahead_s = min(max(share * missing_s, missing_s - interval_s), interval_s)
+    return begin - ahead_s, end + missing_s - ahead_s
+
+
+def _only_clear(sides: Span, interval_s: float) -> Span:
+    before, after = (side if side >= _CLEARLY * interval_s else 0.0 for side in sides)
+    return before, after
+
+
+def _hidden_spans(
+    t_s: Floats, iops: Floats, lacks: Floats, slowest_s: float, *, known: Sequence[Span]
+) -> list[Span]:
+    """Return the times of slow I/Os in two intervals that lack as many completions.
 
     They lack them beside the intervals on both sides: a rate that climbs has low intervals too.
     """
-    if not interval_s <= slowest_s <= 2 * interval_s or len(t_s) < _LEAST_INTERVALS:
+    if len(t_s) < _LEAST_INTERVALS:
         return []
-    lacks_s = np.clip(1 - iops / float(np.median(iops)), 0, 1) * interval_s
-    pairs = lacks_s[:-1] + lacks_s[1:]
-    place = int(np.argmax(pairs))
+    interval_s = float(np.median(np.diff(t_s)))
+    if not interval_s <= slowest_s <= 2 * interval_s:
+        return []
+    pairs_s = (lacks[:-1] + lacks[1:]) * interval_s
+    found: list[Span] = []
+    for place in np.argsort(-pairs_s, kind="stable"):
+        if pairs_s[place] < _LACKING * slowest_s:
+            break
+        begin = float(t_s[place]) - float(lacks[place]) * interval_s
+        end = begin + (min(slowest_s, float(pairs_s[place])) if found else slowest_s)
+        is_apart = all(end <= other[0] or begin >= other[1] for other in (*known, *found))
+        is_next = t_s[place + 1] - t_s[place] <= 1.5 * interval_s
+        lacking = _lacking_beside(iops, int(place)) * interval_s >= _LACKING * slowest_s
+        if is_apart and is_next and lacking:
+            found.append((begin, end))
+    return found
+
+
+def _lacking_beside(iops: Floats, place: int) -> float:
+    """Return what two intervals lack of the rate beside them, in intervals."""
     sides = (iops[max(0, place - _BESIDE) : place], iops[place + 2 : place + 2 + _BESIDE])
     usual = min(float(np.median(side)) for side in sides if len(side))
-    beside = np.clip(1 - iops[place : place + 2] / usual, 0, 1) if usual > 0 else np.zeros(2)
-    if min(pairs[place], beside.sum() * interval_s) < _LACKING * slowest_s:
-        return []
-    if t_s[place + 1] - t_s[place] > 1.5 * interval_s:
-        return []
-    begin = float(t_s[place]) - float(lacks_s[place])
-    return [(begin, begin + slowest_s)]
+    if not usual > 0:
+        return 0.0
+    return float(np.clip(1 - iops[place : place + 2] / usual, 0, 1).sum())
 
 
 def _empty_spans(t_s: Floats, iops: Floats, *, interval_s: float) -> list[Span]:

@@ -34,7 +34,7 @@ _BIAS = 4
 _FLAT = 0.01
 """Spread up to which the median of samples is their upper edge as well."""
 _LEAST_EDGE = 10
-_SHARP = 0.4
+_SHARP = 0.55
 """Distance of percentiles 98 and 75 over that of 50 and 10, up to which samples have an edge."""
 _TIMES_ERROR = 5.0
 """How many standard errors a change must be."""

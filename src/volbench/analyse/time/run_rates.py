@@ -20,6 +20,7 @@ from volbench.analyse.frames.observed import (
     rate_per_s,
     results_of,
     runtime_s,
+    total,
     within_run,
 )
 from volbench.analyse.frames.run_view import RunView, once
@@ -157,6 +158,9 @@ def _moves(workload: WorkloadSpec, direction: str) -> bool:
 def _of_fio(view: RunView, direction: str) -> tuple[Floats, Floats, Floats] | None:
     t_s, iops = clean_rate_per_s(view, "iops", direction=direction)
     at_s, bandwidth = rate_per_s(view, "bw_bytes_per_s", direction=direction)
+    if not len(at_s):  # logs of IOPS alone
+        moved, ios = (total(view, name, direction=direction) for name in ("io_bytes", "total_ios"))
+        at_s, bandwidth = t_s, iops * (moved / ios if ios > 0 else math.nan)
     common = np.intersect1d(t_s, at_s)
     if len(common) < _LEAST:
         return None

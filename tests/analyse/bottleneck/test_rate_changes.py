@@ -1,0 +1,104 @@
+"""Events of a run, and what is not claimed of them: stalls that repeat, rises, missing logs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.analyse.bottleneck.test_explain import level, ran
+from tests.analyse.findings.conftest import a_run, a_view, series_rows, summary_row
+from volbench.analyse.bottleneck.bottleneck import Cause, explain, explain_level
+from volbench.analyse.bottleneck.sustained_level import sustained_level
+from volbench.analyse.frames.observed import stall_spans
+from volbench.analyse.frames.run_view import RunView
+from volbench.analyse.time.run_rates import rates_of
+
+
+def stalled(begins: tuple[float, ...], *, for_s: float, slowest_s: float | None = None) -> RunView:
+    """Return a run of a minute at 1000 IOPS in which nothing completes at some times."""
+    edges = np.arange(0, 61.0)
+    lost = np.zeros(60)
+    for begin in begins:
+        lost += np.clip(np.minimum(edges[1:], begin + for_s) - np.maximum(edges[:-1], begin), 0, 1)
+    run = a_run()
+    rates = [float(rate) for rate in 1000 * (1 - lost)]
+    slowest = summary_row(run, lat_max_s=slowest_s or for_s)
+    return a_view(run, series=series_rows(run, rates), summary=[slowest])
+
+
+def spans_of(view: RunView) -> list[tuple[float, float]]:
+    """Return the stalls of all its writes."""
+    t_s, iops = (view.series[name].to_numpy(dtype=float) for name in ("t_s", "iops"))
+    return stall_spans(view, t_s, iops, direction="write")
+
+
+@pytest.mark.parametrize("for_s", [1.2, 1.6, 1.9, 2.4])
+def test_each_of_several_equal_stalls_has_its_length(for_s: float) -> None:
+    """Whether a second is empty depends on the fraction of a second at which a stall begins."""
+    begins = (8.0, 17.3, 26.5, 35.7, 44.9)
+    found = spans_of(stalled(begins, for_s=for_s))
+    assert [begin for begin, _ in found] == pytest.approx(begins, abs=0.16)
+    assert [end - begin for begin, end in found] == pytest.approx([for_s] * 5, abs=0.26)
+
+
+def test_a_slow_second_beside_a_stall_is_no_stall() -> None:
+    """Seconds at half the rate do not lack as many completions as the slowest I/O took."""
+    view = stalled((20.0,), for_s=1.5)
+    slow = view.series["iops"].mask(view.series["t_s"].isin([40.0, 41.0]), 600.0)
+    ((begin, end),) = spans_of(replace(view, series=view.series.assign(iops=slow)))
+    assert begin == pytest.approx(20.0)
+    assert end == pytest.approx(21.5)
+
+
+def test_many_stalls_are_one_explanation() -> None:
+    """Twelve lines that say the same are not read."""
+    found = explain(stalled(tuple(4.0 + 7 * n for n in range(8)), for_s=2.0), "write")
+    (stall,) = (entry for entry in found if entry.cause is Cause.STALL)
+    assert (stall.from_s, stall.to_s) == (4, 55)
+    assert "8 times" in stall.speaks_for[0]
+
+
+def test_the_level_does_not_count_what_was_temporary() -> None:
+    """Seconds of a stall are left out, and those before it are not."""
+    view = stalled((40.0,), for_s=4.5)
+    rates = rates_of(view, "write")
+    assert rates is not None
+    assert sustained_level(rates, explain(view, "write")).iops == pytest.approx(1000, rel=1e-6)
+    noise = np.exp(0.2 * np.random.default_rng(3).normal(size=60))
+    noisy = rates_of(ran(list(1000 * noise)), "write")
+    assert noisy is not None
+    dip = ran([*(1000 * noise[:40]), *[300.0] * 8, *(1000 * noise[48:])])
+    found = explain(dip, "write")
+    assert Cause.NEIGHBOUR in {entry.cause for entry in found}
+    dipped = rates_of(dip, "write")
+    assert dipped is not None
+    whole = sustained_level(noisy, ())
+    assert sustained_level(dipped, found).reach < 1.3 * whole.reach
+
+
+def test_a_rise_in_one_step_may_have_another_cause_than_warm_blocks() -> None:
+    """Blocks get warm one by one; a client that leaves does so at once."""
+    (climb,) = (entry for entry in explain(ran(level(500, 6) + level(1000, 54)), "write")[1:])
+    assert climb.cause is Cause.UNKNOWN
+    assert len(climb.candidates) == 2
+
+
+def test_logs_of_iops_alone_are_explained() -> None:
+    """Bandwidth follows from the size of the I/Os."""
+    view = ran(level(3000, 20) + level(300, 40))
+    alone = replace(view, series=view.series.assign(bw_bytes_per_s=np.nan))
+    both, found = explain(view, "write"), explain(alone, "write")
+    assert [entry.cause for entry in found] == [entry.cause for entry in both]
+    assert found
+
+
+@pytest.mark.parametrize(("least_s", "cause"), [(0.0001, Cause.UNKNOWN), (0.0007, Cause.LATENCY)])
+def test_a_deep_queue_at_a_drive_is_not_called_unsaturated(least_s: float, cause: Cause) -> None:
+    """The fastest of 16 in flight took a twentieth of the mean, though not all took as long."""
+    view = ran(level(8000, cv=0.04), lat_s=(0.002, 0.0008, least_s))
+    rates = rates_of(view, "write")
+    assert rates is not None
+    uneven = replace(rates, lat_p30_s=0.0015, lat_p70_s=0.0022)
+    assert explain_level(view, uneven).cause is cause
