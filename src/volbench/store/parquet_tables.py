@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -63,6 +63,17 @@ def frame_of(table: pa.Table) -> pd.DataFrame:
     return frame
 
 
+def columns_of(table: pa.Table, columns: Sequence[str] | None) -> pa.Table:
+    """Return some columns of a table, texts as dictionaries; None for the table as it is."""
+    if columns is None:
+        return table
+    chosen = [
+        column.dictionary_encode() if pa.types.is_string(column.type) else column
+        for column in table.select(columns).columns
+    ]
+    return pa.table(chosen, names=columns)
+
+
 def rows_of(table: pa.Table) -> list[dict[str, object]]:
     """Convert an Arrow table to rows of Python values, None for missing ones."""
     columns = [_values(column) for column in table.itercolumns()]
@@ -107,18 +118,46 @@ def write_table(path: Path, table: pa.Table) -> None:
         raise unwritable(path, error) from error
 
 
-def read_table(path: Path) -> pa.Table:
-    """Read a Parquet file.
+def pieces_of(table: pa.Table, rows: int) -> Iterator[pa.Table]:
+    """Yield a table in pieces of at most so many rows."""
+    return (table.slice(start, rows) for start in range(0, len(table), rows))
+
+
+def read_pieces(path: Path, rows: int) -> Iterator[pa.Table]:
+    """Yield a Parquet file in pieces of at most so many rows, without reading all of it at once.
 
     Raises:
         ArchiveError: the file is missing or damaged.
     """
     try:
-        with pq.ParquetFile(path) as file:  # read_table would import pandas
-            return file.read()
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(rows):
+                yield pa.Table.from_batches([batch])
     except (OSError, pa.ArrowException) as error:
-        raise ArchiveError(
-            f"{path} cannot be read: {error}",
-            hint="delete the tables folder; it is rebuilt from the raw files",
-            context={"path": str(path)},
-        ) from error
+        raise _unreadable(path, error) from error
+
+
+def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """Read a Parquet file.
+
+    Args:
+        path: of the file.
+        columns: to read, texts as dictionaries; None for all, texts as such.
+
+    Raises:
+        ArchiveError: the file is missing or damaged.
+    """
+    try:
+        # pq.read_table would import pandas.
+        with pq.ParquetFile(path, read_dictionary=columns) as file:
+            return file.read(columns=columns)
+    except (OSError, pa.ArrowException) as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> ArchiveError:
+    return ArchiveError(
+        f"{path} cannot be read: {error}",
+        hint="delete the tables folder; it is rebuilt from the raw files",
+        context={"path": str(path)},
+    )

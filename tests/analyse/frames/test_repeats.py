@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.present.frames_for_plots import bins, frames, result
 from volbench.analyse.frames.job_frames import grid, inseparable, per_job, sweep
+from volbench.analyse.frames.repeats import places_of
 from volbench.present.plots.chart import build_plot
 
 Row = dict[str, object]
@@ -103,3 +105,20 @@ def test_percentiles_without_bins_are_left_out() -> None:
     pooled = per_job(summary.assign(p99=[0.1, 0.3, 0.2]), ["p99"]).set_index("job")["p99"]
     assert np.isnan(pooled["a"])
     assert pooled["b"] == 0.2
+
+
+@pytest.mark.parametrize("are_categories", [False, True])
+def test_rows_are_found_in_the_summary(*, are_categories: bool) -> None:
+    """By run, section and direction, as texts and as categories; a missing section is one too."""
+    names = ("run", "group", "direction")
+    rows = pd.DataFrame(
+        [("b", None, "read"), ("a", "x", "read"), ("a", "x", "read")], columns=names
+    )
+    given = [("a", "x", "read"), ("b", None, "read"), ("a", "x", "write"), ("c", "x", "read")]
+    texts = pd.DataFrame(given, columns=names)
+    assert list(places_of(texts.astype("category") if are_categories else texts, rows)) == [
+        1,
+        0,
+        -1,
+        -1,
+    ]

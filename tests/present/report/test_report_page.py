@@ -165,7 +165,7 @@ def test_the_csv_is_the_summary(content: ReportContent) -> None:
 
 def test_what_is_too_large_is_reported(content: ReportContent) -> None:
     """A frame that does not fit is named with the command that gives it."""
-    (reported,) = downloads(content.frames, campaign="c", room_chars=100)
+    (reported,) = downloads(content, room_chars=100)
     assert (reported.name, reported.rows, reported.link) == ("summary", 2, "")
 
 

@@ -12,7 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from volbench.analyse.frames.repeats import BY, FOLDER, key_of, pool, separate_series
+from volbench.analyse.frames.repeats import (
+    BY,
+    FOLDER,
+    key_of,
+    pool,
+    separate_series,
+)
 
 COLOUR = "colour"
 """A column that, where a frame has it, says which rows share a colour in charts."""
@@ -271,59 +277,6 @@ def _lines_of(
     pooled = pool(rows, key, columns, histogram=histogram, kind=kind)
     points = limits.first().join(pooled).reset_index()
     return points.sort_values(["line", *options], ignore_index=True)
-
-
-def distribution(histogram: pd.DataFrame, summary: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Add up the latency bins of all repeats of each job and direction.
-
-    Args:
-        histogram: the histogram frame.
-        summary: the summary frame; it says which runs are finished and measured.
-
-    Returns:
-        A row for each combination of `KEY` and bin, ascending in the bin: `KEY`, ``label``,
-        ``bin_high_s`` (upper edge), ``count`` (int) and ``share`` (of the I/Os faster than the
-        upper edge, 0 to 1); and the kind of latency, ``lat`` or ``clat``.
-    """
-    rows = of_measured(histogram, summary)
-    sync = rows["direction"] == "sync"
-    key = key_of(rows)
-    kinds = rows[~sync].groupby(key, sort=False, dropna=False)["latency"].agg(set)
-    kind = (
-        "clat" if any("clat" in reported and "lat" not in reported for reported in kinds) else "lat"
-    )
-    rows = rows[(rows["latency"] == kind) | (sync & (rows["latency"] == "lat"))]
-    rows = rows.assign(label=labels(rows), count=rows["count"].astype("int64"))
-    order = rows.groupby(key, sort=False, dropna=False).ngroup()
-    by = ["order", *key, "label", "bin_high_s"]
-    pooled = rows.assign(order=order).groupby(by, dropna=False)["count"].sum().reset_index()
-    running = pooled.groupby("order")["count"]
-    pooled["share"] = running.cumsum() / running.transform("sum")
-    return pooled.drop(columns="order"), kind
-
-
-def in_steps(
-    histogram: pd.DataFrame, summary: pd.DataFrame, *, per_decade: int
-) -> tuple[pd.DataFrame, str]:
-    """Assign each latency bin to one of equal steps of the logarithm.
-
-    Args:
-        histogram: the histogram frame.
-        summary: the summary frame; it says which runs are finished and measured.
-        per_decade: steps for each tenfold latency.
-
-    Returns:
-        The rows of one kind of latency with ``label``, ``count`` (int) and ``step`` (from
-        ``10 ** (step / per_decade)`` seconds on); and that kind, ``lat`` or ``clat``.
-    """
-    rows = of_measured(histogram, summary)
-    kinds = set(rows.loc[rows["direction"] != "sync", "latency"])
-    kind = "lat" if "lat" in kinds else "clat"
-    rows = rows[rows["latency"] == kind]
-    rows = rows.assign(label=labels(rows), count=rows["count"].astype("int64"))
-    middle = rows["bin_s"].clip(lower=1e-9).to_numpy(dtype=float)
-    rows["step"] = np.floor(np.log10(middle) * per_decade).astype(int)
-    return rows, kind
 
 
 def keep_extremes(x: Floats, y: Floats, *, buckets: int = 1000) -> tuple[Floats, Floats]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from volbench.model.frames.columns import PERCENTILES
@@ -93,29 +94,74 @@ def merged_percentiles(
         A column of seconds for each name, indexed by ``_thing``: sets of several rows that all
         have bins.
     """
-    things: dict[int, dict[str, float]] = {}
-    if histogram is not None and len(histogram):
-        several = rows[rows["_thing"].duplicated(keep=False)]
-        is_kind = histogram["latency"].eq(kind) | (
-            histogram["direction"].eq("sync") & histogram["latency"].eq("lat")
+    things: dict[int, list[float]] = {}
+    several = rows[rows["_thing"].duplicated(keep=False)].reset_index(drop=True)
+    if histogram is not None and len(histogram) and len(several):
+        places = places_of(histogram, several)
+        kept = (places >= 0) & is_of_kind(histogram, kind)
+        places = places[kept]
+        bins = histogram.loc[kept, ["bin_s", "count"]].assign(
+            _thing=several["_thing"].to_numpy()[places]
         )
-        bins = histogram[is_kind.fillna(value=False)]
-        bins = bins[[*_RUN, "bin_s", "count"]].merge(several[[*_RUN, "_thing"]], on=_RUN)
+        known = several.iloc[np.unique(places)].groupby("_thing")["run"].nunique()
         wanted = several.groupby("_thing")["run"].nunique()
-        for thing, own in bins.groupby("_thing"):
-            if own["run"].nunique() == wanted[thing]:
-                things[int(str(thing))] = _percentiles(own, names)
+        complete = known.index[known.eq(wanted.reindex(known.index))]
+        counts = bins.groupby(["_thing", "bin_s"])["count"].sum()
+        things = {
+            int(str(thing)): _percentiles(own.droplevel(0), names)
+            for thing, own in counts[counts.index.isin(complete, level=0)].groupby(level=0)
+        }
     return pd.DataFrame.from_dict(things, orient="index", columns=list(names), dtype="float64")
 
 
-def _percentiles(bins: pd.DataFrame, names: Sequence[str]) -> dict[str, float]:
-    """Return the midpoint of the first bin that reaches each percentile, as fio does."""
-    counts = bins.groupby("bin_s")["count"].sum().sort_index()
+def _percentiles(counts: pd.Series, names: Sequence[str]) -> list[float]:
+    """Return the midpoint of the first bin that reaches each percentile, as fio does.
+
+    Args:
+        counts: I/Os by the midpoint of their bin, ascending.
+        names: percentiles as in `PERCENTILES`.
+    """
     reached = counts.cumsum().to_numpy(dtype=float) / float(counts.sum())
-    places = {
-        name: int(np.searchsorted(reached, PERCENTILES[name] / 100 - 1e-12)) for name in names
-    }
-    return {name: float(counts.index[place]) for name, place in places.items()}
+    shares = [PERCENTILES[name] / 100 - 1e-12 for name in names]
+    return [float(counts.index[place]) for place in np.searchsorted(reached, shares)]
+
+
+def is_of_kind(bins: pd.DataFrame, kind: str) -> npt.NDArray[np.bool_]:
+    """Return which latency bins are of a kind; fsync and its kin have ``lat`` only."""
+    is_sync = bins["direction"].eq("sync") & bins["latency"].eq("lat")
+    chosen = bins["latency"].eq(kind) | is_sync
+    return chosen.fillna(value=False).to_numpy(dtype=bool)
+
+
+def places_of(frame: pd.DataFrame, rows: pd.DataFrame) -> npt.NDArray[np.intp]:
+    """Find the run, section and direction of each row of a frame in the summary.
+
+    Args:
+        frame: with ``run``, ``group`` and ``direction``, as texts or as categories: those take
+            a few bytes in each of millions of rows.
+        rows: of the summary, with the same columns; of equal rows the first is found.
+
+    Returns:
+        The position in `rows` of each row of the frame, -1 where there is none.
+    """
+    codes = np.zeros(len(frame), dtype=np.int64)
+    own = np.zeros(len(rows), dtype=np.int64)
+    is_known = np.ones(len(rows), dtype=bool)
+    for name in _RUN:
+        texts = frame[name].astype("category").cat
+        count = len(texts.categories)
+        part = texts.categories.get_indexer(pd.Index(rows[name]))
+        part = np.where(rows[name].isna(), count, part)
+        is_known &= part >= 0
+        own = own * (count + 1) + part
+        found = texts.codes.to_numpy()
+        codes = codes * (count + 1) + np.where(found < 0, count, found)
+    keys, first = np.unique(own[is_known], return_index=True)
+    if not len(keys):
+        return np.full(len(frame), -1, dtype=np.intp)
+    near = np.minimum(np.searchsorted(keys, codes), len(keys) - 1)
+    places: npt.NDArray[np.intp] = np.flatnonzero(is_known)[first][near]
+    return np.where(keys[near] == codes, places, -1)
 
 
 def separate_series(

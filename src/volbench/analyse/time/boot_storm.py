@@ -170,7 +170,7 @@ def storm_steps(frames: Frames) -> list[pd.DataFrame]:
     """
     summary, series = frames["summary"], frames["series"]
     wanted = summary[(summary["phase"] == "measured").fillna(value=False)]
-    timed = series.dropna(subset=["utc", "iops"])[_RUN].drop_duplicates()
+    timed = series.loc[series["utc"].notna() & series["iops"].notna(), _RUN].drop_duplicates()
     known = set(timed.merge(measured(wanted)[_RUN]).itertuples(index=False, name=None))
     return [
         step

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 import pandas as pd
 
 from volbench import __version__
-from volbench.analyse.compare.comparison import Question, compare
 from volbench.analyse.device.use_method import use_rows
+from volbench.analyse.frames.pooled_bins import BINS
 from volbench.api import CampaignData
 from volbench.dataset import Dataset
 from volbench.errors import ComparisonError
 from volbench.model.frames.columns import FRAMES
 from volbench.present.plots.chart import build_plot, build_plots
-from volbench.present.plots.compare.forest import forest_plot
 from volbench.present.plots.description import Plot
 from volbench.present.plots.kinds import KINDS
 from volbench.present.renderers.interactive import embed
@@ -28,6 +28,7 @@ from volbench.present.report import (
 )
 from volbench.present.tables.hosts_tables import facts_text
 from volbench.store.journal import utc_now
+from volbench.store.parquet_tables import columns_of, frame_of, pieces_of, read_pieces, read_table
 
 _MOST_RESULTS = 250
 """Results up to which a report has a bar and a series of each; of more, the reader picks them."""
@@ -36,6 +37,48 @@ _COMPARED = ("iops", "bandwidth", "latency")
 """Charts over all campaigns of a report."""
 
 Frames = Mapping[str, pd.DataFrame]
+
+
+class _CampaignFrames(Mapping[str, pd.DataFrame]):
+    """Frames of a campaign, read when they are needed.
+
+    Latency bins, most of the rows of a campaign, are let go after each use.
+    """
+
+    def __init__(self, opened: CampaignData) -> None:
+        self._opened = opened
+        self._kept: dict[str, pd.DataFrame] = {}
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        if name == "histogram":
+            return _read(self._opened, name, BINS)
+        if name not in self._kept:
+            self._kept[name] = self._use() if name == "use" else _read(self._opened, name)
+        return self._kept[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*FRAMES, "use"))
+
+    def __len__(self) -> int:
+        return len(FRAMES) + 1
+
+    def _use(self) -> pd.DataFrame:
+        return use_rows(self["summary"], self["device"], self["verdicts"])
+
+
+def _read(opened: CampaignData, name: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """Return a frame that the campaign does not keep; texts are categories if columns are named."""
+    file = opened.table_file(name)
+    if file is None:
+        return frame_of(columns_of(opened.table(name), columns))
+    return frame_of(read_table(file, columns))
+
+
+def _pieces(opened: CampaignData, name: str, rows: int) -> Iterator[pd.DataFrame]:
+    """Yield a frame in pieces of at most so many rows; it is never in memory as a whole."""
+    file = opened.table_file(name)
+    whole = read_pieces(file, rows) if file else pieces_of(opened.table(name), rows)
+    return map(frame_of, whole)
 
 
 def report_content(
@@ -51,8 +94,7 @@ def report_content(
     Raises:
         InputError: there is no such kind, or the campaign has nothing for it.
     """
-    frames = {name: opened.frame(name) for name in FRAMES}
-    frames["use"] = use_rows(frames["summary"], frames["device"], frames["verdicts"])
+    frames = _CampaignFrames(opened)
     return ReportContent(
         title=title or opened.campaign.name,
         campaign=opened.campaign,
@@ -66,11 +108,15 @@ def report_content(
         evidence={rule: _figure(plot) for rule, plot in finding_plots(frames).items()},
         generated_utc=utc_now(),
         volbench_version=__version__,
+        read_pieces=partial(_pieces, opened),
     )
 
 
 def multi_campaign_content(dataset: Dataset) -> MultiCampaignContent:
     """Gather the content of several campaigns; the first is the base of the comparison."""
+    from volbench.analyse.compare.comparison import Question, compare
+    from volbench.present.plots.compare.forest import forest_plot
+
     frames = {name: dataset.frame(name) for name in ("summary", "findings", "histogram")}
     figures = [_figure(plot) for plot in build_plots(frames, _COMPARED)]
     single = {name: Dataset([opened]) for name, opened in dataset.names.items()}
@@ -94,10 +140,11 @@ def _plots(frames: Frames, charts: Sequence[str]) -> list[Plot]:
     is_large = len(frames["summary"]) > _MOST_RESULTS
     left_out = _SINGLE if is_large else ()
     usual = [name for name, kind in KINDS.items() if kind.in_report and name not in left_out]
-    plots = {plot.name: plot for plot in build_plots(frames, usual)}
+    found = (plot for name in usual for plot in build_plots(KINDS[name].frames_of(frames), [name]))
+    plots = {plot.name: plot for plot in found}
     for name in charts:
         if name not in plots:
-            plots[name] = build_plot(name, frames)
+            plots[name] = build_plot(name, {**frames})
     return list(plots.values())
 
 

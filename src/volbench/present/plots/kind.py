@@ -64,6 +64,11 @@ class Kind(Generic[Data]):
     needs_results: bool = True
     in_report: bool = False
 
+    def frames_of(self, frames: Frames) -> dict[str, pd.DataFrame]:
+        """Return the frames that the kind reads, of those there are."""
+        names = ("summary", *self.frame_names, *(("use",) if "device" in self.frame_names else ()))
+        return {name: frames[name] for name in names if name in frames}
+
 
 def missing_results(frames: Frames) -> str:
     """Return the reason why nothing can be drawn; empty if a measured run finished."""

@@ -11,7 +11,12 @@ import pandas as pd
 from volbench.model.campaign.planned_run import Run, RunState
 from volbench.present.formatting import instant, records
 from volbench.present.report.content import ReportContent, ReportFigure
-from volbench.present.report.data_tables import DataTable, limits_table, results_table
+from volbench.present.report.data_tables import (
+    DataTable,
+    aggregate_table,
+    limits_table,
+    results_table,
+)
 from volbench.present.report.device_section import KIND, DeviceSection, device_section
 from volbench.present.report.embedded.downloads import Download, downloads
 from volbench.present.report.findings_section import (
@@ -21,7 +26,6 @@ from volbench.present.report.findings_section import (
     invalid_runs,
 )
 from volbench.present.report.first_screen import FirstScreen, first_screen
-from volbench.present.report.multi_campaign import aggregate_table
 from volbench.present.report.outcomes import (
     KeyNumber,
     against_limits,
@@ -148,7 +152,7 @@ def campaign_section(
         jobs=_jobs(content),
         plan=_plan_facts(content),
         versions=sorted({str(row["fio_version"]) for row in rows if row.get("fio_version")}),
-        downloads=downloads(content.frames, campaign=content.campaign.name, room_chars=room_chars),
+        downloads=downloads(content, room_chars=room_chars),
     )
 
 

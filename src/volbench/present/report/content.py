@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from volbench.model.campaign.planned_run import Campaign
+from volbench.model.frames.columns import FRAMES
 from volbench.present.renderers.interactive import EmbeddedPlot
 from volbench.present.terminal.campaign_text import RunNote
 
@@ -44,7 +45,10 @@ class ReportContent:
         campaign: the plan.
         states: run id to its state; a run without one was planned and never ran.
         frames: frame name to frame; ``summary`` is shown, and all are offered for download;
-            ``findings`` mark the numbers they are about.
+            ``findings`` mark the numbers they are about. Large ones may lack columns that no
+            chart reads.
+        read_pieces: returns a frame with all columns, in pieces of some rows; None where `frames`
+            have all.
         hosts: label to fact, for each host.
         volumes: label to fact, for each volume.
         jobs: run id to the job file or dd command, exactly as used; "" when it never started.
@@ -67,6 +71,16 @@ class ReportContent:
     evidence: Mapping[str, ReportFigure] = field(default_factory=dict)
     generated_utc: str = ""
     volbench_version: str = ""
+    read_pieces: Callable[[str, int], Iterator[pd.DataFrame]] | None = None
+
+    def pieces(self, name: str, rows: int) -> Iterator[pd.DataFrame]:
+        """Yield a frame with all columns in pieces of so many rows."""
+        if self.read_pieces and name in FRAMES:
+            yield from self.read_pieces(name, rows)
+            return
+        frame = self.frames[name]
+        for start in range(0, len(frame), rows):
+            yield frame.iloc[start : start + rows]
 
 
 @dataclass(frozen=True)

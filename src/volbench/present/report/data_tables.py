@@ -15,11 +15,12 @@ from volbench.present.formatting import (
     latency,
     number,
     pattern,
+    skew,
     text,
 )
 from volbench.present.report.findings_section import Badge, badges_of, by_run
 from volbench.present.report.outcomes import AgainstLimit
-from volbench.units import format_count, format_latency, format_rate, format_size
+from volbench.units import format_count, format_duration, format_latency, format_rate, format_size
 
 STATISTICS: Mapping[str, str] = {
     "mean": "mean",
@@ -220,3 +221,45 @@ def _share(shown: str, share: float) -> Cell:
     if math.isnan(share):
         return Cell("none declared")
     return Cell(shown, title=f"{share!r} of the limit", value=repr(share))
+
+
+def aggregate_table(rows: Sequence[Row]) -> DataTable:
+    """Return the aggregate over clients, a row for each step and direction."""
+    return DataTable(
+        name="aggregate",
+        caption="Sums over the time in which all clients ran; latencies are of all their I/Os.",
+        headings=(
+            Heading("Job"),
+            Heading("Repeat", numeric=True),
+            Heading("Direction"),
+            Heading("Clients", "that finished, of those planned", numeric=True),
+            Heading("Overlap", "time in which all of them ran", numeric=True),
+            Heading("IOPS", numeric=True),
+            Heading("Bandwidth", numeric=True),
+            Heading("Latency mean", numeric=True),
+            Heading("Latency p99", numeric=True),
+            Heading("Latency max", numeric=True),
+            Heading(
+                "Start skew", "from the first client's first I/O to the last one's", numeric=True
+            ),
+        ),
+        rows=tuple(tuple(_total(row)) for row in rows),
+    )
+
+
+def _total(row: Row) -> list[Cell]:
+    clients, planned = number(row, "clients"), number(row, "clients_planned")
+    count = f"{clients:.0f}" if clients == planned else f"only {clients:.0f} of {planned:.0f}"
+    return [
+        Cell(job_label(row), value=job_label(row)),
+        number_cell(row, "repeat", "{:.0f}".format),
+        Cell(text(row, "direction"), value=text(row, "direction")),
+        Cell(count, value=f"{clients:.0f}"),
+        number_cell(row, "overlap_s", format_duration, unit="s"),
+        number_cell(row, "iops", format_count, unit="I/Os per second"),
+        number_cell(row, "bw_bytes_per_s", format_rate, unit="bytes per second"),
+        number_cell(row, "lat_mean_s", format_latency, unit="s"),
+        number_cell(row, "lat_p99_s", format_latency, unit="s"),
+        number_cell(row, "lat_max_s", format_latency, unit="s"),
+        number_cell(row, "start_skew_s", lambda _seconds: skew(row), unit="s"),
+    ]

@@ -69,7 +69,7 @@ class RuleFindings:
     Attributes:
         severity: of the worst.
         counts: of each severity, in words.
-        runs: number of runs with a finding of that severity.
+        affected: runs with a finding of that severity.
         example: observation of the worst finding.
         findings: those of most runs first.
         more: different findings that are not shown.
@@ -78,7 +78,7 @@ class RuleFindings:
     rule: str
     severity: str
     counts: str
-    runs: int
+    affected: Sequence[str]
     example: str
     why: str
     advice: str
@@ -122,7 +122,7 @@ def findings_by_rule(rows: Sequence[Row]) -> list[RuleFindings]:
     """Return the findings in groups, the most severe rules first, then those of most runs."""
     groups = [_of_rule(rule, group) for rule, group in by_rule(rows).items()]
     order = [severity.value for severity in STYLES]
-    return sorted(groups, key=lambda own: (order.index(own.severity), -own.runs))
+    return sorted(groups, key=lambda own: (order.index(own.severity), -len(own.affected)))
 
 
 def _of_rule(rule: str, group: Sequence[Row]) -> RuleFindings:
@@ -135,7 +135,7 @@ def _of_rule(rule: str, group: Sequence[Row]) -> RuleFindings:
         rule=rule,
         severity=worst,
         counts=counted(counts),
-        runs=len({text(row, "run") for row in group if row["severity"] == worst}),
+        affected=list(dict.fromkeys(text(row, "run") for row in group if row["severity"] == worst)),
         example=distinct[0].message,
         why=text(group[0], "why"),
         advice=text(group[0], "advice"),

@@ -15,6 +15,7 @@ from volbench.model.results.finding import Severity
 from volbench.present.formatting import number, records, text
 from volbench.present.plots.chart import build_plots
 from volbench.present.plots.description import Plot, numbers
+from volbench.present.plots.kinds import KINDS
 from volbench.present.plots.marks import Span
 from volbench.present.tables.findings_table import STYLES
 
@@ -40,14 +41,19 @@ def lead_plots(frames: Frames) -> list[Plot]:
     run that stepped or drifted.
     """
     for kind, narrow, rows in _CANDIDATES:
-        narrowed = narrow(frames)
+        narrowed = narrow(KINDS[kind].frames_of(frames))
         if not narrowed:
             continue
-        plot = next(build_plots(narrowed, [kind]), None)
+        plot = _chart(kind, narrowed)
         if plot is not None and _fits(kind, plot, frames):
             second = [] if kind in {"storm", "warmup"} else _changed(frames)
             return [_noted(_cut(plot, rows), narrowed, frames), *second]
     return []
+
+
+def _chart(kind: str, frames: Frames) -> Plot | None:
+    """Return a chart, if the frames have something for it."""
+    return next(build_plots(KINDS[kind].frames_of(frames), [kind]), None)
 
 
 def _noted(plot: Plot, narrowed: Frames, frames: Frames) -> Plot:
@@ -136,7 +142,8 @@ def _changed(frames: Frames) -> list[Plot]:
 
 def _series(frames: Frames, run: str) -> Plot | None:
     """Return the series of one run; None without one."""
-    own = {name: frame[frame["run"] == run] for name, frame in frames.items() if "run" in frame}
+    read = KINDS["series"].frames_of(frames)
+    own = {name: frame[frame["run"] == run] for name, frame in read.items() if "run" in frame}
     plot = next(build_plots(own, ["series"]), None)
     return None if plot is None else replace(_cut(plot, 1), title=f"{plot.title}: {run}")
 

@@ -1,32 +1,34 @@
-"""Several campaigns beside each other in the report, and aggregates over clients."""
+"""Several campaigns beside each other in the report."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
 
 import pandas as pd
 
-from volbench.analyse.compare.comparison import Comparison
 from volbench.analyse.compare.comparison_result import Compared, Verdict, middle
-from volbench.analyse.frames.job_frames import per_job, with_latencies
+from volbench.analyse.frames.job_frames import measured, per_job, with_latencies
 from volbench.analyse.frames.matched_workloads import named_by_workload
+from volbench.analyse.frames.repeats import key_of
 from volbench.present.formatting import (
     MISSING,
     Row,
-    job_label,
     number,
     printable,
     records,
-    skew,
     text,
 )
 from volbench.present.report.content import MultiCampaignContent, ReportFigure
-from volbench.present.report.data_tables import Cell, DataTable, Heading, number_cell
+from volbench.present.report.data_tables import Cell, DataTable, Heading, Source, number_cell
 from volbench.present.report.findings_section import Badge, badges_of
 from volbench.present.tables.compare_table import measure_name, notes, shown_value
-from volbench.units import format_count, format_duration, format_latency, format_rate
+from volbench.units import format_count, format_latency, format_rate
+
+if TYPE_CHECKING:
+    from volbench.analyse.compare.comparison import Comparison
 
 METRICS: Mapping[str, tuple[str, Callable[[float], str], str]] = {
     "iops": ("IOPS", format_count, "I/Os per second"),
@@ -136,48 +138,6 @@ def _verdict(row: Compared) -> list[Cell]:
     ]
 
 
-def aggregate_table(rows: Sequence[Row]) -> DataTable:
-    """Return the aggregate over clients, a row for each step and direction."""
-    return DataTable(
-        name="aggregate",
-        caption="Sums over the time in which all clients ran; latencies are of all their I/Os.",
-        headings=(
-            Heading("Job"),
-            Heading("Repeat", numeric=True),
-            Heading("Direction"),
-            Heading("Clients", "that finished, of those planned", numeric=True),
-            Heading("Overlap", "time in which all of them ran", numeric=True),
-            Heading("IOPS", numeric=True),
-            Heading("Bandwidth", numeric=True),
-            Heading("Latency mean", numeric=True),
-            Heading("Latency p99", numeric=True),
-            Heading("Latency max", numeric=True),
-            Heading(
-                "Start skew", "from the first client's first I/O to the last one's", numeric=True
-            ),
-        ),
-        rows=tuple(tuple(_total(row)) for row in rows),
-    )
-
-
-def _total(row: Row) -> list[Cell]:
-    clients, planned = number(row, "clients"), number(row, "clients_planned")
-    count = f"{clients:.0f}" if clients == planned else f"only {clients:.0f} of {planned:.0f}"
-    return [
-        Cell(job_label(row), value=job_label(row)),
-        number_cell(row, "repeat", "{:.0f}".format),
-        Cell(text(row, "direction"), value=text(row, "direction")),
-        Cell(count, value=f"{clients:.0f}"),
-        number_cell(row, "overlap_s", format_duration, unit="s"),
-        number_cell(row, "iops", format_count, unit="I/Os per second"),
-        number_cell(row, "bw_bytes_per_s", format_rate, unit="bytes per second"),
-        number_cell(row, "lat_mean_s", format_latency, unit="s"),
-        number_cell(row, "lat_p99_s", format_latency, unit="s"),
-        number_cell(row, "lat_max_s", format_latency, unit="s"),
-        number_cell(row, "start_skew_s", lambda _seconds: skew(row), unit="s"),
-    ]
-
-
 def pooled_by_campaign(frames: Mapping[str, pd.DataFrame]) -> dict[str, dict[str, Row]]:
     """Return job and direction to campaign to what its repeats are pooled to.
 
@@ -188,9 +148,11 @@ def pooled_by_campaign(frames: Mapping[str, pd.DataFrame]) -> dict[str, dict[str
     bins = frames.get("histogram")
     found: dict[str, dict[str, Row]] = {}
     for campaign, rows in with_p99[with_p99["direction"] != "sync"].groupby("campaign", sort=False):
-        for row in records(per_job(rows, list(METRICS), histogram=bins, kind=kind)):
+        runs = measured(rows).groupby(key_of(rows), sort=False, dropna=False)["run"].agg(list)
+        pooled = per_job(rows, list(METRICS), histogram=bins, kind=kind)
+        for row, own in zip(records(pooled), runs, strict=True):
             name = f"{text(row, 'label')}, {text(row, 'direction')}"
-            found.setdefault(name, {})[str(campaign)] = row
+            found.setdefault(name, {})[str(campaign)] = {**row, "runs": own}
     return found
 
 
@@ -277,6 +239,19 @@ def _metric_table(
             )
             for job, own in rows.items()
         ),
+        sources=tuple(_source(own, campaigns) for own in rows.values()),
+    )
+
+
+def _source(by_campaign: Mapping[str, Row], campaigns: Sequence[str]) -> Source:
+    """Return the runs behind the values of a row, as the page numbers them."""
+    return Source(
+        tuple(
+            f"c{place}-{run.removeprefix(f'{campaign}/')}"
+            for place, campaign in enumerate(campaigns, start=1)
+            if campaign in by_campaign
+            for run in cast("list[str]", by_campaign[campaign].get("runs", []))
+        )
     )
 
 

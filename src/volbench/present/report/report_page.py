@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -20,7 +21,9 @@ from volbench.present.report.content import MultiCampaignContent, ReportContent
 from volbench.present.report.embedded.downloads import ROOM_CHARS
 from volbench.present.report.embedded.run_columns import packed_rows, run_columns
 from volbench.present.report.embedded.run_details import run_details
-from volbench.present.report.multi_campaign import MultiCampaignSection, multi_campaign_section
+
+if TYPE_CHECKING:
+    from volbench.present.report.multi_campaign import MultiCampaignSection
 
 _SCRIPTS = (
     *("view.js", "runs.js", "filters.js", "explorer.js", "run_panel.js", "comparison.js"),
@@ -56,6 +59,10 @@ def render_reports(
         title: of the page.
         together: content of the comparison.
     """
+    from volbench.present.report.multi_campaign import (  # noqa: PLC0415 - brings scipy
+        multi_campaign_section,
+    )
+
     room = ROOM_CHARS // len(contents)
     sections = [
         campaign_section(content, prefix=f"c{place}-", level=3, room_chars=room)

@@ -12,8 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import distribution
-from volbench.analyse.frames.repeats import key_of
+from volbench.analyse.frames.pooled_bins import distribution
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, grid
 from volbench.present.plots.kind import Frames, Kind, Options
@@ -32,16 +31,19 @@ def read(frames: Frames, _: Options) -> pd.DataFrame | str:
 
     Returns:
         A row per bin: identity, ``bin_high_s``, ``count``, ``share`` (0 to 1, of I/Os that were
-        not slower), ``latency``, ``_line`` (0, 1... per job and direction) and ``_name``.
+        not slower), ``latency``, ``label`` and ``_line`` (0, 1... per job and direction). Texts
+        are categories: there may be a million rows.
     """
     rows, kind = distribution(frames["histogram"], frames["summary"])
     if rows.empty:
         return MISSING_BINS
     data = labels.identified(rows, ["bin_high_s", "count", "share"])
     return data.assign(
-        latency=LATENCY_KINDS[kind],
-        _line=rows.groupby(key_of(rows), sort=False, dropna=False).ngroup(),
-        _name=rows["label"] + ", " + rows["direction"],
+        latency=pd.Categorical.from_codes(
+            np.zeros(len(rows), dtype=np.int8), pd.Index([LATENCY_KINDS[kind]])
+        ),
+        label=rows["label"],
+        _line=rows["line"],
     )
 
 
@@ -49,7 +51,10 @@ def _fewer(rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """Return the bins of the curves with most I/Os, up to the number of distinguishable lines."""
     totals = rows.groupby("_line", sort=True)["count"].sum().reset_index()
     kept, note = labels.largest(totals, "count", most=_MOST_LINES, what="jobs by number of I/Os")
-    return (rows[rows["_line"].isin(kept["_line"])], note) if note else (rows, "")
+    shown = rows[rows["_line"].isin(kept["_line"])] if note else rows
+    texts = shown.select_dtypes("category").columns
+    shown = shown.astype(dict.fromkeys(texts, str))
+    return shown.assign(_name=shown["label"] + ", " + shown["direction"]), note
 
 
 def _curves(rows: pd.DataFrame) -> list[pd.DataFrame]:
@@ -168,7 +173,8 @@ def describe(rows: pd.DataFrame) -> str:
         f"Distribution of {rows['latency'].iloc[0]} over {format_count(_total(rows))} I/Os: half "
         f"were faster than {fast}"
     )
-    first, last = halves["_name"].iloc[0], halves["_name"].iloc[-1]
+    names = halves["label"].astype(str) + ", " + halves["direction"].astype(str)
+    first, last = names.iloc[0], names.iloc[-1]
     if len(halves) == 1:
         return f"{sentence} ({first})."
     return f"{sentence} in the fastest job ({first}) and {slow} in the slowest ({last})."

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import COLOUR, in_steps
+from volbench.analyse.frames.job_frames import COLOUR
+from volbench.analyse.frames.pooled_bins import in_steps
 from volbench.analyse.frames.repeats import KEY, key_of
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot

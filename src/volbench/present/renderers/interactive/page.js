@@ -29,9 +29,13 @@ async function showTheme(theme) {
 /** @type {HTMLDetailsElement[]} */
 const unfolded = [];
 
-/** On paper nothing can be unfolded, so everything is. */
+/** Parts that paper leaves out, or shows folded: they stay in the page. */
+const SCREEN_ONLY = ".screen-only, .quality-details details";
+
+/** On paper nothing can be unfolded, so what it shows is. */
 function unfold() {
   for (const part of /** @type {NodeListOf<HTMLDetailsElement>} */ (document.querySelectorAll("details:not([open]):not(.menu)"))) {
+    if (part.closest(SCREEN_ONLY)) continue;
     part.open = true;
     unfolded.push(part);
   }
@@ -45,6 +49,7 @@ async function drawEverything() {
   unfold();
   await twoFrames();
   for (const place of document.querySelectorAll(".chart")) {
+    if (place.closest(SCREEN_ONLY)) continue;
     await drawOnce(place);
     for (const cell of place.querySelectorAll(".panel")) await drawOnce(cell);
   }

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import re
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pandas as pd
 
 from volbench.present.export.frame_export import export_frame
-from volbench.present.renderers.interactive import pack
+from volbench.present.report.content import ReportContent
 
 ROOM_CHARS = 3_000_000
 """Maximum size of all downloads of a page, so that it can be mailed."""
@@ -19,6 +21,13 @@ _ORDER = (
     *("histogram", "series", "device"),
 )
 """Frames in the order in which they get room: the raw ones are large, and can be exported."""
+_PIECE = 20_000
+"""Rows that are written at a time, so that a large frame is never a text as a whole."""
+_HOPELESS = 1.1
+"""Share of the room that a frame may be expected to take, from its first rows."""
+_GZIP = 31
+"""Window of zlib with the header of gzip."""
+_HEAD = "data:application/gzip;base64,"
 
 
 @dataclass(frozen=True)
@@ -38,26 +47,23 @@ class Download:
     link: str
 
 
-def downloads(
-    frames: Mapping[str, pd.DataFrame], *, campaign: str, room_chars: int
-) -> list[Download]:
+def downloads(content: ReportContent, *, room_chars: int) -> list[Download]:
     """Return every frame that has rows, compressed while there is room.
 
     Args:
-        frames: frame name to frame.
-        campaign: begins the names of the files.
+        content: the frames of a campaign, whose name begins the names of the files.
         room_chars: that all of them may take.
     """
     offered = []
-    for name in (*_ORDER, *sorted(frames.keys() - set(_ORDER))):
-        frame = frames.get(name)
-        if frame is None or frame.empty:
+    names = content.frames.keys()
+    for name in (*_ORDER, *sorted(names - set(_ORDER))):
+        rows = len(content.frames[name]) if name in names else 0
+        if not rows:
             continue
-        link = _link(name, frame) if frame.size < 2 * room_chars else ""
-        if len(link) > room_chars:
-            link = ""
+        link = _link(name, content.pieces(name, _PIECE), rows, room_chars)
         room_chars -= len(link)
-        offered.append(Download(name, f"{file_name(campaign)}-{name}.csv", len(frame), link))
+        file = f"{file_name(content.campaign.name)}-{name}.csv"
+        offered.append(Download(name, file, rows, link))
     return offered
 
 
@@ -66,8 +72,18 @@ def file_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip("._") or "campaign"
 
 
-def _link(name: str, frame: pd.DataFrame) -> str:
-    """Return a frame as a data URI of compressed CSV, every number exact."""
-    stream = io.BytesIO()
-    export_frame(frame, frame_name=name, format="csv", into=stream)
-    return "data:application/gzip;base64," + pack(stream.getvalue())
+def _link(name: str, pieces: Iterator[pd.DataFrame], rows: int, room_chars: int) -> str:
+    """Return a frame as a data URI of compressed CSV, every number exact; empty without room."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, _GZIP)
+    packed, taken = b"", 0
+    for piece in pieces:
+        stream = io.BytesIO()
+        export_frame(piece, frame_name=name, format="csv", into=stream)
+        text = stream.getvalue()
+        packed += packer.compress(text if not taken else text.partition(b"\r\n")[2])
+        packed += packer.flush(zlib.Z_SYNC_FLUSH)
+        taken += len(piece)
+        if 4 / 3 * len(packed) * rows / taken > _HOPELESS * room_chars:
+            return ""
+    link = _HEAD + base64.b64encode(packed + packer.flush()).decode()
+    return link if len(link) <= room_chars else ""

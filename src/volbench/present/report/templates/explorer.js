@@ -22,7 +22,7 @@ const NUMERIC = /** @type {Record<string, [string, string]>} */ ({
 const POOLS = { repeats: "repeats (median)", all: "all that share axis and colour (median)", none: "nothing" };
 /** What repeats of a job share. */
 const REPEATED = ["campaign", "job", "group", "direction", "rw", "block_bytes", "iodepth", "numjobs", "host", "volume", "phase"];
-const DIRECTION_ROLES = ["read", "write", "trim", "sync", "mixed"];
+const DIRECTION_ROLES = new Set(["read", "write", "trim", "sync", "mixed"]);
 
 /** @typedef {{rows: number[], value: number, low: number, high: number, colour: string}} Pool */
 
@@ -91,7 +91,7 @@ function seriesOf(pools, colour) {
   const order = runs.valuesOf(colour).map((value) => dimensionText(runs.dimensions.find(([name]) => name === colour)?.[2] ?? "", value));
   const found = [...new Set(pools.map((own) => own.colour))].sort((a, b) => order.indexOf(a) - order.indexOf(b));
   return found.map((label, n) => {
-    const own = colour === "direction" && DIRECTION_ROLES.includes(label) ? label : `palette-${n % MOST_COLOURS}`;
+    const own = colour === "direction" && DIRECTION_ROLES.has(label) ? label : `palette-${n % MOST_COLOURS}`;
     return completed("Series", { key: label, label, colour: own, marker: ["circle", "square", "up", "diamond", "down"][n % 5] });
   });
 }

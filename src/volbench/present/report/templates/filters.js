@@ -108,6 +108,48 @@ addEventListener("keydown", (event) => {
   KEYS[event.key]();
 });
 
+/**
+ * Show how many of its runs the filters keep in an element; hide a part that has none left.
+ * @param {HTMLElement} element with its runs
+ * @param {HTMLElement} text
+ * @param {HTMLElement | null} part
+ * @param {(count: number) => string} written
+ */
+function countKept(element, text, part, written) {
+  const own = (element.dataset.runs ?? "").split(" ").filter(Boolean).map(Number);
+  const kept = own.filter((number) => runs.keeps([number], "")).length;
+  text.dataset.all ??= text.textContent ?? "";
+  text.textContent = runs.isFiltered && own.length ? written(kept) : text.dataset.all;
+  if (part) part.hidden = own.length > 0 && !kept;
+}
+
+/** Keep the findings of runs that the filters keep, and count them. */
+function filterFindings() {
+  for (const row of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("table.findings tbody tr"))) {
+    const where = /** @type {HTMLElement} */ (row.querySelector(".where"));
+    countKept(row, where, row, (count) => `${count} of: ${where.dataset.all}`);
+  }
+  for (const count of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".quality-details .count"))) {
+    countKept(count, count, count.closest("details"), (kept) => `${kept} run${kept === 1 ? "" : "s"}`);
+  }
+}
+
+/** Count the affected runs among those that the filters keep. */
+function filterBadges() {
+  for (const badge of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".quality"))) {
+    const own = runs.rows().filter((row) => runs.value("key", row).startsWith(badge.dataset.prefix));
+    const numbers = (/** @type {number[]} */ rows) => new Set(rows.map((row) => runs.value("number", row))).size;
+    const affected = numbers(own.filter((row) => runs.value("severity", row) !== ""));
+    badge.dataset.all ??= badge.textContent ?? "";
+    badge.textContent = runs.isFiltered ? `Data quality: ${affected} of ${numbers(own)} filtered runs affected` : badge.dataset.all;
+  }
+}
+
+/** Say of sentences and figures that filters cannot change that they are of all runs. */
+function markUnfiltered() {
+  for (const mark of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".of-all"))) mark.hidden = !runs.isFiltered;
+}
+
 shaping.plot = filteredPlot;
 
 /** Read the runs, and keep charts and tables as the view says. */
@@ -125,6 +167,7 @@ async function startView() {
       filterListeners.forEach((act) => act());
       if (runs.isFiltered || wasFiltered) redrawCharts();
     });
+    filterListeners.push(filterFindings, filterBadges, markUnfiltered);
     fillFilterBar(bar);
     startExplorer();
     startPanel();

@@ -113,7 +113,7 @@ class Runs {
     const own = table.get("_runs");
     if (own) return String(own[row]).split(" ").map(Number);
     const known = IDENTITIES.filter((name) => table.has(name) && this.table.has(name) && !isMissing(table.get(name)?.[row]));
-    if (!known.some((name) => name === "run" || name === "job")) return [];
+    if (!known.some((name) => ["run", "job", "rw"].includes(name))) return [];
     const key = known.map((name) => `${name} ${table.get(name)?.[row]}`).join("\n");
     let rows = /** @type {any} */ (this.found.get(key));
     if (!rows) {

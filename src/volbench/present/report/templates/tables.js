@@ -212,7 +212,7 @@ class DataTable {
   }
 }
 
-for (const table of /** @type {NodeListOf<any>} */ (document.querySelectorAll("table.data"))) new DataTable(table);
+const tables = [.../** @type {NodeListOf<any>} */ (document.querySelectorAll("table.data"))].map((table) => new DataTable(table));
 
 // Downloads are saved uncompressed.
 for (const link of /** @type {NodeListOf<HTMLAnchorElement>} */ (document.querySelectorAll(".downloads a[download]"))) {

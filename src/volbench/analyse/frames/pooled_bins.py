@@ -1,0 +1,88 @@
+"""Latency bins of the histogram, added up by job or by run."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from volbench.analyse.frames.job_frames import labels, measured
+from volbench.analyse.frames.repeats import is_of_kind, key_of, places_of
+
+BINS = ("run", "group", "direction", "latency", "bin_s", "bin_high_s", "count")
+"""Columns of the histogram that charts read: the summary has what else identifies its rows."""
+
+
+def distribution(histogram: pd.DataFrame, summary: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Add up the latency bins of all repeats of each job and direction.
+
+    Args:
+        histogram: latency bins with the columns of `BINS`, texts also as categories.
+        summary: the summary frame; it identifies the bins, and says which runs are finished and
+            measured.
+
+    Returns:
+        A row for each combination of `KEY` and bin, ascending in the bin: `KEY` and ``label`` as
+        categories, ``bin_high_s`` (upper edge), ``count`` (int), ``share`` (of the I/Os faster
+        than the upper edge, 0 to 1) and ``line``, the number of the combination from 0; and the
+        kind of latency, ``lat`` or ``clat``.
+    """
+    rows, places = _identified(histogram, summary)
+    key = key_of(rows)
+    order = rows.groupby(key, sort=False, dropna=False).ngroup().to_numpy()
+    is_reported = (places >= 0) & histogram["direction"].ne("sync").to_numpy()
+    reported = histogram.loc[is_reported, ["latency"]].assign(order=order[places[is_reported]])
+    kinds = reported.drop_duplicates().astype({"latency": str}).groupby("order")["latency"].agg(set)
+    kind = "clat" if any("clat" in known and "lat" not in known for known in kinds) else "lat"
+    kept = (places >= 0) & is_of_kind(histogram, kind)
+    counts = histogram.loc[kept, ["bin_high_s", "count"]].assign(order=order[places[kept]])
+    pooled = counts.groupby(["order", "bin_high_s"])["count"].sum().astype("int64").reset_index()
+    running = pooled.groupby("order")["count"]
+    pooled["share"] = running.cumsum() / running.transform("sum")
+    identity = rows.assign(order=order).drop_duplicates("order")[[*key, "label"]]
+    texts = identity.astype(dict.fromkeys(identity.columns, "category"))
+    named = texts.iloc[pooled["order"].to_numpy()].reset_index(drop=True)
+    line = pd.factorize(pooled["order"])[0]
+    return pd.concat([named, pooled.drop(columns="order").assign(line=line)], axis=1), kind
+
+
+def in_steps(
+    histogram: pd.DataFrame, summary: pd.DataFrame, *, per_decade: int
+) -> tuple[pd.DataFrame, str]:
+    """Add up the latency bins of each run in equal steps of the logarithm.
+
+    Args:
+        histogram: as for `distribution`.
+        summary: same.
+        per_decade: steps for each tenfold latency.
+
+    Returns:
+        A row of the summary for each run, section, direction and step that holds an I/O, with
+        ``label``, ``count`` (int) and ``step`` (from ``10 ** (step / per_decade)`` seconds on);
+        and the kind of latency, ``lat`` or ``clat``.
+    """
+    rows, places = _identified(histogram, summary)
+    is_measured = places >= 0
+    kinds = set(histogram.loc[is_measured & histogram["direction"].ne("sync"), "latency"].unique())
+    kind = "lat" if "lat" in kinds else "clat"
+    kept = is_measured & histogram["latency"].eq(kind).to_numpy(dtype=bool)
+    middle = histogram.loc[kept, "bin_s"].clip(lower=1e-9).to_numpy(dtype=float)
+    steps = pd.DataFrame(
+        {
+            "_place": places[kept],
+            "step": np.floor(np.log10(middle) * per_decade).astype(int),
+            "count": histogram.loc[kept, "count"].to_numpy(dtype="int64"),
+        }
+    )
+    added = steps.groupby(["_place", "step"])["count"].sum().reset_index()
+    found = rows.iloc[added["_place"].to_numpy()].reset_index(drop=True)
+    return found.assign(step=added["step"], count=added["count"]), kind
+
+
+def _identified(
+    histogram: pd.DataFrame, summary: pd.DataFrame
+) -> tuple[pd.DataFrame, npt.NDArray[np.intp]]:
+    """Return the measured rows of the summary with ``label``, and the one of each bin or -1."""
+    rows = measured(summary)
+    rows["label"] = labels(rows)
+    return rows, places_of(histogram, rows)
