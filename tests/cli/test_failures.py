@@ -199,7 +199,7 @@ def test_full_disk_on_the_controller_keeps_what_is_finished(
         (("profile", "lst"), "no such command 'lst'", "did you mean `list`?"),
         (("plot", "iopss", "."), "value for 'KIND': 'iopss'", "did you mean `iops`?"),
         (("plot", "zzzz", "."), "value for 'KIND': 'zzzz'", "iops, bandwidth, latency and "),
-        (("run", "quick", "--on", "dta=/tmp"), "role 'data'", "did you mean --on data=/tmp?"),
+        (("run", "quick", "--on", "dta=/tmp"), "role 'dta'", "did you mean --on data=/tmp?"),
         (("measure", "--on", "dta=/tmp"), "names the role 'dta'", "write --on /tmp"),
         (("show", "--fromat", "json", "."), "'--fromat'", "see volbench show --help"),
         (("show",), "missing argument 'DIR...'", "see volbench show --help"),

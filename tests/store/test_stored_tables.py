@@ -37,9 +37,9 @@ def _calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     def count(module: object, name: str) -> None:
         original: Callable[..., object] = getattr(module, name)
 
-        def counting(*arguments: object) -> object:
+        def counting(*arguments: object, **options: object) -> object:
             counted[name] += 1
-            return original(*arguments)
+            return original(*arguments, **options)
 
         monkeypatch.setattr(module, name, counting)
 

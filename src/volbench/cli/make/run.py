@@ -168,9 +168,11 @@ def _check_roles(request: Request) -> None:
     used = sorted({job.role for profile in request.profiles for job in profile.jobs})
     for role, target in request.targets.items():
         if role not in used:
+            lacking = [wanted for wanted in used if wanted not in request.targets]
+            hint = f"did you mean --on {lacking[0]}={target}?" if len(lacking) == 1 else ""
             raise InputError(
                 f"--on {role}={target}: no job uses the role {role!r}",
-                hint=suggestion(role, used),
+                hint=hint or suggestion(role, used),
                 context={"role": role},
             )
 

@@ -16,7 +16,7 @@ from volbench.engine.hosts.host_facts import probe_host
 from volbench.engine.hosts.installed_fio import find_fio
 from volbench.engine.hosts.volume_probe import find_volume, probe_volume
 from volbench.engine.sampling.clock_offset import Clock, read_clock
-from volbench.errors import InputError, RefusedError, VolbenchError
+from volbench.errors import RefusedError, VolbenchError
 from volbench.execute.parallel import on_each
 from volbench.fio.jobs.output_files import planned_files
 from volbench.model.campaign.host import Host, HostKind, Policy
@@ -110,24 +110,12 @@ class Request:
         """Return the target of each role used by a job.
 
         The command line takes precedence over the host, and that over the profile.
-
-        Raises:
-            InputError: the command line names a role that no job has, in place of one that has no
-                volume.
         """
         used = {job.role for profile in self.profiles for job in profile.jobs}
         profiles = {
             role: target for profile in self.profiles for role, target in profile.volumes.items()
         }
         named = {**profiles, **host.volumes, **self.targets}
-        lacking, unused = used - named.keys(), self.targets.keys() - used
-        if len(lacking) == len(unused) == 1:
-            (wanted,), (given,) = lacking, unused
-            raise InputError(
-                f"no job works on the role {given!r}, and the role {wanted!r} has no volume",
-                hint=f"did you mean --on {wanted}={self.targets[given]}?",
-                context={"role": wanted},
-            )
         return {role: target for role, target in named.items() if role in used}
 
 
