@@ -13,8 +13,7 @@ import pytest
 import volbench
 from tests.command_line import call
 from tests.finished_campaign import finish, half_finished
-from volbench.analyse import findings
-from volbench.analyse.bottleneck import run_verdicts
+from volbench import opened_runs
 from volbench.errors import ArchiveError
 from volbench.ingest import campaign_tables
 from volbench.model.frames.columns import DERIVED
@@ -44,8 +43,8 @@ def _calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         monkeypatch.setattr(module, name, counting)
 
     count(campaign_tables, "read_tables")
-    count(findings, "finding_rows")
-    count(run_verdicts, "verdict_rows")
+    count(opened_runs, "finding_rows")
+    count(opened_runs, "verdict_rows")
     return counted
 
 
