@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtr, stdtrit
 
 from volbench.errors import ComparisonError, InputError
 
@@ -134,6 +133,8 @@ class Contrast:
         beyond = max(0.0, abs(self.centre) - self.resolution)
         if not self.error:
             return 1.0 if not beyond else 0.0
+        from scipy.special import stdtr  # noqa: PLC0415 - slow to import, and not all compare
+
         return float(2 * stdtr(self.freedom, -beyond / self.error))
 
     def detectable(self, confidence: float = CONFIDENCE) -> float:
@@ -294,6 +295,8 @@ def _paired(base: Group, candidate: Group, *, resolution: float) -> Contrast:
 
 def _quantile(freedom: float, share: float) -> float:
     """Return Student's quantile, without the cost of a distribution object."""
+    from scipy.special import stdtrit  # noqa: PLC0415 - slow to import, and not all compare
+
     return float(stdtrit(freedom, share))
 
 

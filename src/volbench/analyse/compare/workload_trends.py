@@ -17,7 +17,6 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.special import stdtrit
 
 from volbench.analyse.compare.comparability import value_text, without_invalid
 from volbench.analyse.compare.comparison import (
@@ -328,6 +327,8 @@ def _shortage(count: int, reference: int) -> str:
 
 def _with_limits(trend: Trend, share: float) -> Trend:
     """Return a trend with limits that an unchanged campaign exceeds on one side with `share`."""
+    from scipy.special import stdtrit  # noqa: PLC0415 - slow to import; few readers have a trend
+
     if trend.shortage:
         return trend
     reference = trend.results[: trend.reference]
