@@ -67,6 +67,9 @@ def frame_of(table: pa.Table, *, is_done: bool = False) -> pd.DataFrame:
     frame: pd.DataFrame = table.to_pandas(
         types_mapper=types.get, split_blocks=is_done, self_destruct=is_done
     )
+    if is_done:
+        del table
+        pa.default_memory_pool().release_unused()
     return frame
 
 

@@ -171,21 +171,23 @@ def curves(
             row = same.iloc[0]
             if row["run"] != first_run or row["phase"] != "measured":
                 continue
-            is_doubted = verdicts is not None and not _warmed(verdicts, row)
-            if is_doubted and not pd.isna(row.get("import_folder")):
+            is_imported = not pd.isna(row.get("import_folder"))
+            if is_imported and not _warmed(verdicts, row):
                 continue
             first, second = _passes(same, series)
             if first is not None:
                 curve = _curve(str(host), str(volume), str(direction), row, first, second)
-                if is_doubted and curve.penalty > _NO_PENALTY:
+                if curve.penalty > _NO_PENALTY and not _warmed(verdicts, row):
                     continue
                 if second is not None or curve.penalty > _CLIMB:
                     found.append(curve)
     return tuple(found)
 
 
-def _warmed(verdicts: pd.DataFrame, row: pd.Series) -> bool:
-    """Return whether the verdict of a run's direction says that blocks got warm."""
+def _warmed(verdicts: pd.DataFrame | None, row: pd.Series) -> bool:
+    """Return whether blocks got warm by the verdict of a run's direction; true without any."""
+    if verdicts is None:
+        return True
     mine = verdicts[(verdicts["run"] == row["run"]) & (verdicts["direction"] == row["direction"])]
     return any(Cause.WARMING.value in str(causes).split(", ") for causes in mine["causes"])
 
