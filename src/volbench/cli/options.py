@@ -155,9 +155,7 @@ def campaigns_argument(metavar: str = "DIR...") -> Decorator:
     return click.argument("campaigns", nargs=-1, required=True, type=kind, metavar=metavar)
 
 
-CAMPAIGN = click.argument(
-    "campaign", type=_CAMPAIGN_FOLDER, metavar="DIR", callback=remember
-)
+CAMPAIGN = click.argument("campaign", type=_CAMPAIGN_FOLDER, metavar="DIR", callback=remember)
 CAMPAIGNS = campaigns_argument()
 LOCAL_CAMPAIGNS = click.argument(
     "campaigns", nargs=-1, required=True, type=_CAMPAIGN_FOLDER, metavar="DIR..."

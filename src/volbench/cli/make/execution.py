@@ -15,6 +15,7 @@ import click
 
 from volbench.cli.make.controller_log import logged_listener, resume_in_background
 from volbench.cli.make.metrics_server import MetricsServer, metrics_of, serve_metrics
+from volbench.cli.named_campaign import complete_hint, name_campaign
 from volbench.cli.options import (
     ALLOW_DESTROY,
     ALLOW_SHARED_FOLDER,
@@ -28,7 +29,6 @@ from volbench.cli.options import (
     Decorator,
     option_group,
 )
-from volbench.cli.named_campaign import complete_hint, name_campaign
 from volbench.cli.output import TableOutput
 from volbench.errors import VolbenchError
 
