@@ -45,7 +45,9 @@ def fio(target: str, *options: str) -> dict[str, float]:
 
 def attached_files() -> str:
     """Return the files behind all loop devices."""
-    done = subprocess.run(["losetup", "--list", "--raw"], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        ["losetup", "--list", "--raw"], check=True, capture_output=True, text=True
+    )
     return done.stdout
 
 
