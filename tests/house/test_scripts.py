@@ -185,7 +185,7 @@ def test_a_path_is_checked_without_the_rest(root: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("marker", ["alone", "kubernetes", "slow"])
 def test_markers_are_where_scripts_test_looks(root: Path, marker: str) -> None:
-    """A module whose tests wait for a quiet machine, a cluster or a deadline names the marker itself."""
+    """Modules that need a quiet machine, a cluster or minutes name the marker themselves."""
     named = f"mark.{marker}"
     elsewhere = [
         path
