@@ -46,6 +46,8 @@ def a_process(folder: Path, *, path: str = os.defpath) -> subprocess.Popen[bytes
     """Start the script of a gate, and wait until it is ready."""
     process = subprocess.Popen(["sh", SCRIPT], cwd=folder, env={"PATH": path})
     until((folder / FOLDER / "ready").exists)
+    if path == os.defpath:
+        until(lambda: Path(f"/proc/{process.pid}/cmdline").read_bytes().startswith(b"python3"))
     return process
 
 
@@ -59,13 +61,25 @@ def put(folder: Path, name: str, text: str) -> None:
 def sleeps_until_start(process: subprocess.Popen[bytes]) -> bool:
     """Return whether a process has read its start, and sleeps until then, not for 0.2 s only."""
     folder = Path(f"/proc/{process.pid}")
-    children = (folder / f"task/{process.pid}/children").read_text().split()
-    commands = [Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0") for child in children]
     if not (folder / "cmdline").read_bytes().startswith(b"python3"):
-        return any(words[0] == b"sleep" and words[1] != b"0.2" for words in commands)
-    before = (folder / "status").read_text()
+        children = (folder / f"task/{process.pid}/children").read_text().split()
+        return any(map(_is_long_sleep, children))
+
+    def waits() -> str:
+        return (folder / "status").read_text().partition("\nvoluntary_ctxt_switches:")[2]
+
+    before = waits()
     time.sleep(0.3)
-    return (folder / "status").read_text() == before
+    return waits() == before
+
+
+def _is_long_sleep(pid: str) -> bool:
+    """Return whether a child of the script sleeps for longer than between two looks."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except FileNotFoundError:  # it has just ended
+        return False
+    return words[0] == b"sleep" and words[1] != b"0.2"
 
 
 def woke_s(folder: Path) -> float:
@@ -92,17 +106,17 @@ def test_postponed_start_is_followed(folder: Path, path: str) -> None:
     """The process sleeps until the instant that was announced last."""
     process = a_process(folder, path=path)
     now_s = time.time()
-    put(folder, "go", f"{now_s + 1}")
+    put(folder, "go", f"{now_s + 1.5}")
     until(lambda: sleeps_until_start(process))
-    put(folder, "go", f"{now_s + 1.4}")
+    put(folder, "go", f"{now_s + 1.8}")
     assert process.wait(20) == 0
-    assert woke_s(folder) >= now_s + 1.4
+    assert woke_s(folder) >= now_s + 1.8
 
 
 def test_revoked_start_starts_nothing(folder: Path, path: str) -> None:
     """A process that sleeps already does not start if its start is revoked meanwhile."""
     process = a_process(folder, path=path)
-    put(folder, "go", f"{time.time() + 1}")
+    put(folder, "go", f"{time.time() + 1.5}")
     until(lambda: sleeps_until_start(process))
     put(folder, "go", "never")
     assert process.wait(20) == 1

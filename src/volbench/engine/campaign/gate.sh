@@ -44,7 +44,7 @@ woke = time.time()
 try:
     file = os.open("gate/woke", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
     os.write(file, b"%.6f\n" % woke)
-except FileExistsError:
+except OSError: # another job of this run was first, or the disk is full
     pass
 if sys.argv[1:]:
     os.execvp(sys.argv[1], sys.argv[1:])
