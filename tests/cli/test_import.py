@@ -81,6 +81,18 @@ def test_json_tells_what_was_imported(volbench: Volbench, results: Path) -> None
     assert reported["other_files"] == 9
 
 
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_its_table_fits(volbench: Volbench, results: Path, width: int) -> None:
+    """Long folders are broken at the width; each run, its job and its state stay."""
+    (results / "azure").rename(results / ("premium-ssd-v2-" * 6))
+    done = volbench("import", results, "--format", "table", columns=width)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= width
+    assert all(heading in done.stdout for heading in ("run", "job", "state"))
+    assert sum("finished" in line for line in lines) == 5
+
+
 def test_exit_codes(volbench: Volbench, results: Path, tmp_path: Path) -> None:
     """6 where nothing is left to import, or nothing may be malformed; 2 for wrong arguments."""
     strict = volbench("import", results, "--strict", "--output", "campaign")

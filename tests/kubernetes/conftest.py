@@ -128,7 +128,8 @@ def classes(cluster: LocalCluster) -> Iterator[None]:
         api.create(storage_class("fast"))
         api.create(storage_class("waiting", waits=True))
         api.create(storage_class("retained", retains=True))
-        api.create(storage_class("block", waits=True) | {"provisioner": "example.com/none"})
+        static = {"provisioner": "kubernetes.io/no-provisioner"}
+        api.create(storage_class("block", waits=True) | static)
         api.create(storage_class("stuck") | {"provisioner": "example.com/none"})
         api.close()
         yield

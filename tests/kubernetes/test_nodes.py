@@ -22,10 +22,11 @@ THERE = ("--storage-class", "fast", "--node-selector", f"kubernetes.io/hostname=
 
 @pytest.fixture(autouse=True)
 def second_node(desk: Desk) -> Iterator[None]:
-    """Add the second node; afterwards it takes pods again."""
+    """Add the second node; afterwards it is there and takes pods again."""
     desk.cluster.join()
     until(lambda: is_ready(desk))
     yield
+    until(lambda: is_ready(desk))  # a restarted kubelet registers its node again
     desk.api.patch("Node", SECOND_NODE, {"spec": {"unschedulable": None}})
 
 

@@ -27,7 +27,7 @@ from volbench.plan.storage_classes import storage_classes
 from volbench.plan.volume_types import catalogue, find_type, limits_of
 from volbench.present.formatting import Row
 from volbench.present.tables.campaigns_table import campaigns_table
-from volbench.present.tables.catalogue.price_list_table import prices_table
+from volbench.present.tables.catalogue.price_list_table import price_lists_table, prices_table
 from volbench.present.tables.catalogue.price_table import market_table
 from volbench.present.tables.catalogue.scenario_tables import scenario_tables, scenarios_table
 from volbench.present.tables.catalogue.storage_class_table import classes_table
@@ -302,6 +302,7 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
     "facts": lambda: facts_table(LONG, {"mount_options": LONG, "size_bytes": 10**12}),
     "market": market,
     "prices": lambda: prices_table(load_prices(price_names()[0])),
+    "price lists": lambda: price_lists_table({LONG: load_prices(price_names()[0])}),
     "use": lambda: use_table([ROW, ROW | {"label": "randread-4k-iodepth-16 of aks-disk"}]),
     "types": lambda: types_table(catalogue(())),
     "truth": lambda: scenario_tables(read_scenario("warm-up-curve"))[1],
