@@ -173,11 +173,17 @@ def test_status_that_is_written_late_is_waited_for(tmp_path: Path) -> None:
     keeper = subprocess.Popen(
         ["sh", "-c", "read -r line; exit 0"], stdin=subprocess.PIPE, env=marked
     )
+    until(lambda: keeper.pid in of_folder(tmp_path))
     (tmp_path / ".tool" / "parent").write_text(f"{keeper.pid}\n")
-    other = again(tmp_path)
-    assert other.wait(0.8) is None
+    followed = str(tmp_path / "followed")
+    control = str(tmp_path / ".tool")
+    other = DetachedProcess(EXECUTOR, control, is_new=True, followed=[followed])
+    assert other.wait(0.8) is None, other.lost
+    Path(followed).write_text("one\n")
+    (tmp_path / ".tool" / "pid").write_text(f"{keeper.pid}\n")  # as if it had been starting
+    until(lambda: other.poll() is None and other.first_line(followed) == "one")
     (tmp_path / ".tool" / "rc").write_text("3\n")
-    assert other.wait(PATIENCE_S) == 3
+    until(lambda: other.poll() == 3)
     keeper.communicate(b"\n")
 
 

@@ -49,8 +49,9 @@ check() { # sets $final if the program has ended
         [ "$began" ] || push r
         began=1
     else
-        # Its parent writes the status, which takes seconds where cores are busy.
-        while [ ! -s "$control/rc" ] && is_alive parent; do
+        # Its parent writes the status, which takes seconds where cores are busy; a process that
+        # starts a program has no environment for an instant.
+        while [ ! -s "$control/rc" ] && ! is_alive pid && is_alive parent; do
             sleep 0.2
             push h
         done
