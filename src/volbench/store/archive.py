@@ -170,8 +170,13 @@ def _check_format(path: Path, text: bytes) -> None:
         )
 
 
-def fresh_run_folder(layout: Layout, run_id: str) -> RunFolder:
+def fresh_run_folder(layout: Layout, run_id: str, *, durable: bool = True) -> RunFolder:
     """Return an empty folder for a run; files of an earlier attempt move to ``attempts``.
+
+    Args:
+        layout: the campaign folder.
+        run_id: of the run.
+        durable: whether to fsync; if not, sync the whole folder later.
 
     Raises:
         ArchiveError: the filesystem operation failed.
@@ -185,7 +190,8 @@ def fresh_run_folder(layout: Layout, run_id: str) -> RunFolder:
             attempt.mkdir(parents=True)
             for path in earlier:
                 path.rename(attempt / path.name)
-        sync_folder(layout.runs)
+        if durable:
+            sync_folder(layout.runs)
     except OSError as error:
         raise unwritable(folder.path, error) from error
     return folder
