@@ -16,14 +16,29 @@ from tests.fleet.hosts import RealHost
 def long_line(host: RealHost, *, round_trip_s: float) -> Iterator[int]:
     """Yield a port on 127.0.0.1 that leads to a host's sshd."""
     listener = socket.create_server(("127.0.0.1", 0))
-    Thread(target=_accept, args=[listener, host.address, round_trip_s / 2], daemon=True).start()
+    wires: list[socket.socket] = []
+    arguments = (listener, host.address, round_trip_s / 2, wires)
+    accepting = Thread(target=_accept, args=arguments, daemon=True)
+    accepting.start()
     try:
         yield listener.getsockname()[1]
     finally:
-        listener.close()
+        _close(listener)
+        accepting.join()
+        for wire in wires:
+            _close(wire)
 
 
-def _accept(listener: socket.socket, address: str, delay_s: float) -> None:
+def _close(wire: socket.socket) -> None:
+    """Close a socket, and wake who waits for it."""
+    with suppress(OSError):  # its other end has closed it
+        wire.shutdown(socket.SHUT_RDWR)
+    wire.close()
+
+
+def _accept(
+    listener: socket.socket, address: str, delay_s: float, wires: list[socket.socket]
+) -> None:
     with suppress(OSError):
         while True:
             here, _ = listener.accept()
@@ -32,6 +47,7 @@ def _accept(listener: socket.socket, address: str, delay_s: float) -> None:
             except OSError:  # the host is down: the line stays
                 here.close()
                 continue
+            wires += [here, there]
             for wire in (here, there):
                 wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             _pump(here, there, delay_s)

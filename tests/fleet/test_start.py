@@ -62,7 +62,7 @@ def test_hung_host_holds_up_nobody_for_long(desk: Desk, policy: str, others: str
 
     When it is back, its own run is ended, not started alone.
     """
-    desk.prepare(runtime="4s")
+    desk.prepare(runtime="2s")  # its silence must not outlast the patience with it
     process = desk.run("--policy", policy, "--ready-timeout", "4s")
     until(lambda: gate_has(desk.fleet[1], "woke"))
     desk.fleet[1].freeze()

@@ -27,6 +27,13 @@ SCRIPTS = (
     "scripts/build-image",
     ".ci/run",
 )
+CALLS_OF_ALL = (
+    "alone",
+    "kubernetes",
+    "(fleet or slow) and not alone and not kubernetes",
+    "not alone and not fleet and not kubernetes and not slow",
+)
+"""Markers of the calls of pytest that scripts/test --all makes."""
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -114,18 +121,14 @@ def runs_of(calls: list[str]) -> list[str]:
 
 
 def test_all_runs_what_the_default_leaves_out(root: Path, tmp_path: Path) -> None:
-    """The default leaves out five markers; with --all every test belongs to one of three calls."""
+    """The default leaves out five markers; with --all every test belongs to one of four calls."""
     (default,) = runs_of(calls_of(root, tmp_path / "default"))
     left_out = {"alone", "browser", "fleet", "kubernetes", "slow"}
     assert all(f"not {marker}" in default for marker in left_out)
     assert "root" not in default
     assert "--dist loadscope --no-loadscope-reorder" in default
     runs = runs_of(calls_of(root, tmp_path / "all", "--all"))
-    assert sorted(run.rpartition(" -m ")[2] for run in runs) == [
-        "alone",
-        "kubernetes",
-        "not alone and not kubernetes",
-    ]
+    assert sorted(run.rpartition(" -m ")[2] for run in runs) == sorted(CALLS_OF_ALL)
     assert runs[-1].endswith("-m alone"), "nothing runs beside real-time tests"
 
 
@@ -138,7 +141,7 @@ def test_folders_are_left_out_by_their_marker(root: Path) -> None:
     assert done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED, done.stdout
 
 
-@pytest.mark.parametrize("marks", ["alone", "kubernetes", "not alone and not kubernetes"])
+@pytest.mark.parametrize("marks", CALLS_OF_ALL)
 def test_what_fails_is_run_again(root: Path, tmp_path: Path, marks: str) -> None:
     """A second try follows the first, of what failed only; what fails in both of them fails."""
     calls = runs_of(calls_of(root, tmp_path, "--all", fails=f"*'-m {marks}'*"))
@@ -180,9 +183,9 @@ def test_a_path_is_checked_without_the_rest(root: Path, tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("marker", ["alone", "kubernetes"])
+@pytest.mark.parametrize("marker", ["alone", "kubernetes", "slow"])
 def test_markers_are_where_scripts_test_looks(root: Path, marker: str) -> None:
-    """A module whose tests wait for a quiet machine or a cluster names the marker itself."""
+    """Modules that need a quiet machine, a cluster or minutes name the marker themselves."""
     named = f"mark.{marker}"
     elsewhere = [
         path

@@ -9,7 +9,9 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from volbench.cli.named_campaign import complete_hint
 from volbench.cli.verbosity import add_verbosity
+from volbench.errors import VolbenchError
 
 
 class VerbGroup(click.Group):
@@ -50,6 +52,18 @@ class LazyGroup(click.Group):
         module, _ = self._verbs[cmd_name.lower()]
         command: click.Command = import_module(f"volbench.cli.{module}").command
         return add_verbosity(command)
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as click declares it
+        """Run a verb; commands in the hint of its error name the campaign.
+
+        Raises:
+            VolbenchError: as the verb does.
+        """
+        try:
+            return super().invoke(ctx)
+        except VolbenchError as error:
+            complete_hint(error)
+            raise
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Return the verbs that begin with what was typed, without importing them."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from volbench.cli.named_campaign import remember
 from volbench.errors import InputError
 from volbench.store.layout import is_address
 from volbench.units import parse_duration
@@ -154,7 +155,7 @@ def campaigns_argument(metavar: str = "DIR...") -> Decorator:
     return click.argument("campaigns", nargs=-1, required=True, type=kind, metavar=metavar)
 
 
-CAMPAIGN = click.argument("campaign", type=_CAMPAIGN_FOLDER, metavar="DIR")
+CAMPAIGN = click.argument("campaign", type=_CAMPAIGN_FOLDER, metavar="DIR", callback=remember)
 CAMPAIGNS = campaigns_argument()
 LOCAL_CAMPAIGNS = click.argument(
     "campaigns", nargs=-1, required=True, type=_CAMPAIGN_FOLDER, metavar="DIR..."

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -23,6 +23,8 @@ THREADS = 64
 
 _READY_S = 20.0
 _END_S = 10.0
+_UNMOUNTED_S = 2.0
+"""Longest wait for nbdfuse to exit by itself once it is unmounted."""
 _LONGEST_SOCKET = 100
 _PLUGIN = Path(__file__).with_name("plugin.py")
 
@@ -176,12 +178,16 @@ def _loop(image: Path) -> Iterator[str]:
 
 
 def _unmount(image: Path, server: subprocess.Popen[bytes]) -> None:
-    """Unmount as soon as the loop device is released; nbdfuse then exits."""
+    """Unmount as soon as the loop device is released; nbdfuse then exits.
+
+    It does not while another mount namespace has a copy of the mount; its caller terminates it.
+    """
     deadline = time.monotonic() + _END_S
     while server.poll() is None and time.monotonic() < deadline:
         done = _start(["umount", str(image)])
         if done.returncode == 0:
-            server.wait(_END_S)
+            with suppress(subprocess.TimeoutExpired):
+                server.wait(_UNMOUNTED_S)
             return
         time.sleep(0.02)
     _start(["umount", "--lazy", str(image)])

@@ -56,6 +56,7 @@ def test_two_volumes_are_compared_with_the_first(tmp_path: Path) -> None:
         (("--bs", "4q"), "--bs: '4q' has an unknown suffix"),
         (("--on", "."), "--on . is named twice"),
         (("--runtime", "soon"), "--runtime: "),
+        (("--runtime", "0"), "--runtime: 0 is shorter than a second"),
     ],
 )
 def test_bad_options_are_named(options: tuple[str, ...], message: str, tmp_path: Path) -> None:

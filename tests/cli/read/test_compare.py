@@ -81,12 +81,19 @@ def test_the_true_ratio_is_found(folder: Path) -> None:
 
 
 def test_it_refuses_and_names_both_values(folder: Path) -> None:
-    """Different rate limits are not alike: exit code 8, with what stands where."""
+    """Different rate limits are not alike: exit code 8, and the table of facts with each value."""
     result = compare(folder, "slow", "fast")
     assert isinstance(result.exception, ComparisonError)
     assert result.exception.exit_code == 8
-    assert "rate_iops: 1000 in slow, 1200 in fast (reads)" in str(result.exception)
-    assert not result.stdout
+    assert "rate_iops" in str(result.exception)
+    assert result.exception.hint.startswith(
+        "say that it is meant with --allow-different rate_iops,"
+    )
+    title, _, _, row = result.stdout.splitlines()
+    assert title == "What differs: refused."
+    assert row.split() == ["rate_iops", "1000", "1200", "refused", "1"]
+    document = json.loads(compare(folder, "slow", "fast", "--json").stdout)
+    assert document["comparability"] == document["facts"][0]["effect"] == "refused"
 
 
 def test_between_and_where(folder: Path) -> None:

@@ -62,6 +62,16 @@ def test_equal_findings_are_reported_once() -> None:
     assert text.endswith("7 warnings; 7 of 9 runs affected\n")
 
 
+def test_a_count_stands_for_several_and_has_their_command() -> None:
+    """Six entries are all listed, not five "and 1 more"; of seven, two are left to a command."""
+    rows = [finding(message=f"Message {number}.") for number in range(7)]
+    assert "Message 5." in shown(*rows[:6])
+    assert "more" not in shown(*rows[:6])
+    text = findings_text(rows, runs=9, paths="'of today'")
+    assert "Message 5." not in text
+    assert "and 2 more like these: volbench check --rule stall 'of today'\n" in text
+
+
 def test_the_heaviest_rule_comes_first() -> None:
     """Notes come last, whatever the order of the frame."""
     rows = [

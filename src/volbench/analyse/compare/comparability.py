@@ -27,6 +27,7 @@ _Key = tuple[str, Weight, tuple[str, ...], tuple[str, ...]]
 class Effect(StrEnum):
     """Effect of a difference on a comparison, in the words of its table."""
 
+    REFUSED = "refused"
     ALLOWED = "allowed to differ"
     RESERVATION = "reservation"
     NOTED = "may differ"
@@ -74,10 +75,29 @@ class Comparability:
     unknown: tuple[str, ...] = ()
 
     @property
+    def refused(self) -> list[str]:
+        """Names of the facts that may not differ, unless they are allowed to."""
+        return list(dict.fromkeys(own.fact for own in self.facts if own.effect is Effect.REFUSED))
+
+    @property
     def verdict(self) -> str:
         """Whether the runs are comparable."""
-        has_doubt = any(fact.effect is not Effect.NOTED for fact in self.facts)
-        return "comparable with reservations" if has_doubt else "comparable"
+        if self.refused:
+            return "refused"
+        effects = {fact.effect for fact in self.facts}
+        return "comparable with reservations" if effects - {Effect.NOTED} else "comparable"
+
+
+class IncomparableError(ComparisonError):
+    """Relevant facts differ.
+
+    Attributes:
+        comparability: everything that differs.
+    """
+
+    def __init__(self, message: str, *, hint: str, comparability: Comparability) -> None:
+        super().__init__(message, hint=hint, context={"facts": comparability.refused})
+        self.comparability = comparability
 
 
 @dataclass(frozen=True)
@@ -129,7 +149,7 @@ def check_comparable(
         Differences that are only reported or were allowed, and what is not known.
 
     Raises:
-        ComparisonError: relevant facts differ; the message lists all of them with their values.
+        IncomparableError: relevant facts differ; the message lists them with their values.
     """
     found = list(_differences(rows, facts, base))
     noted = _by_words([difference for difference in found if difference.weight is Weight.REPORT])
@@ -139,26 +159,27 @@ def check_comparable(
     remarks += [f"allowed to differ: {words}" for words in _by_words(granted)]
     refused = [difference for difference in kept if difference.fact.name not in allowed]
     if refused:
-        raise _refusal(refused)
-    return Comparability(_facts_of(found), tuple(remarks), tuple(_unknown(rows, facts)))
+        raise _refusal(refused, Comparability(_facts_of(found, allowed)))
+    return Comparability(_facts_of(found, allowed), tuple(remarks), tuple(_unknown(rows, facts)))
 
 
 _EFFECTS = {
-    Weight.REFUSE: Effect.ALLOWED,  # those that are not allowed have been refused
+    Weight.REFUSE: Effect.REFUSED,
     Weight.REPORT: Effect.RESERVATION,
     Weight.IGNORE: Effect.NOTED,
 }
 
 
-def _facts_of(found: Sequence[Difference]) -> tuple[DifferingFact, ...]:
+def _facts_of(found: Sequence[Difference], allowed: Collection[str]) -> tuple[DifferingFact, ...]:
     """Return the differences without their cells, the weightiest first."""
+    granted = {name.removeprefix(LABEL_PREFIX) for name in allowed}
     cells: dict[_Key, list[str]] = {}
     for own in found:
         cells.setdefault(own.key, []).append(own.cell)
     facts = [
         DifferingFact(
             name,
-            _EFFECTS[weight],
+            Effect.ALLOWED if weight is Weight.REFUSE and name in granted else _EFFECTS[weight],
             dict(zip(sides, values if len(sides) > 1 else [" and ".join(values)], strict=True)),
             tuple(dict.fromkeys(where)),
         )
@@ -229,13 +250,11 @@ def _by_words(found: Sequence[Difference]) -> dict[str, list[str]]:
     return words
 
 
-def _refusal(refused: Sequence[Difference]) -> ComparisonError:
+def _refusal(refused: Sequence[Difference], comparability: Comparability) -> IncomparableError:
     lines = [f"  {words} ({_places(cells)})" for words, cells in _by_words(refused).items()]
     if len(lines) > _MOST_LINES:
         lines = [*lines[:_MOST_LINES], f"  and {len(lines) - _MOST_LINES} more"]
-    names = list(
-        dict.fromkeys(difference.fact.name.removeprefix(LABEL_PREFIX) for difference in refused)
-    )
+    names = comparability.refused
     allow = f"--allow-different {','.join(names)}"
     pooled = any(len(difference.sides) == 1 for difference in refused)
     way = (
@@ -243,10 +262,10 @@ def _refusal(refused: Sequence[Difference]) -> ComparisonError:
         if pooled
         else (f"compare them on purpose with --between {names[0]}")
     )
-    return ComparisonError(
+    return IncomparableError(
         "these results differ in something that matters:\n" + "\n".join(lines),
-        hint=f"{way}, choose runs with --where, or say that it is meant: {allow}",
-        context={"facts": names},
+        hint=f"say that it is meant with {allow}, {way}, or choose runs with --where",
+        comparability=comparability,
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from volbench.analyse.compare.comparison import Comparison
 from volbench.analyse.compare.comparison_result import Compared, Verdict, change_text, percent
+from volbench.analyse.compare.repeat_statistics import ONE_RUN
 
 _FEW = 3
 """Number of workloads from which a mean over them says more than the workloads themselves."""
@@ -45,10 +46,14 @@ def means_over_workloads(comparison: Comparison) -> list[str]:
             mean = float(np.exp(np.mean(np.log(ratios))))
             sentences.append(
                 f"{candidate}, {measure.name}: geometric mean of {len(ratios)} workloads"
-                f" {mean:.3g} times the base, from {min(ratios):.3g} to {max(ratios):.3g};"
-                " too few repeats a side, no interval."
+                f" {change_text(mean)}, from {change_text(min(ratios))} to"
+                f" {change_text(max(ratios))}; {_reason(own)}, no interval."
             )
     return sentences
+
+
+def _reason(rows: Sequence[Compared]) -> str:
+    return ONE_RUN if all(row.shortage == ONE_RUN for row in rows) else "too few repeats"
 
 
 def _by_candidate(rows: Sequence[Compared]) -> Iterator[tuple[str, list[Compared]]]:

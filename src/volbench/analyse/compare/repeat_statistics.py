@@ -27,6 +27,7 @@ CONFIDENCE = 0.95
 POWER = 0.80
 """Power of the minimum detectable difference (Cohen, 1988)."""
 LEAST_REPEATS = 3
+ONE_RUN = "one run a side"
 LEAST_PAIRS = 3
 """Minimum number of common volumes for a paired comparison."""
 
@@ -146,6 +147,8 @@ class Contrast:
 
 def shortage(base: Group, candidate: Group) -> str:
     """Return why two groups are not comparable, such as ``not enough repeats: 2``; else ""."""
+    if base.repeats == candidate.repeats == 1:
+        return ONE_RUN
     for group in (base, candidate):
         if group.volumes <= 1 and group.repeats < LEAST_REPEATS:
             return f"not enough repeats: {group.repeats}"

@@ -15,6 +15,7 @@ import click
 
 from volbench.cli.make.controller_log import logged_listener, resume_in_background
 from volbench.cli.make.metrics_server import MetricsServer, metrics_of, serve_metrics
+from volbench.cli.named_campaign import complete_hint, name_campaign
 from volbench.cli.options import (
     ALLOW_DESTROY,
     ALLOW_SHARED_FOLDER,
@@ -160,6 +161,7 @@ def _carry_out(
     )
     with serve_metrics(start.metrics_port, start.metrics_address) as metrics:
         layout = create_signed_campaign(request.into, prepared.archive)
+        name_campaign(layout.root)
         if not start.detach:
             plan = prepared.campaign
             execute(prepared.hosts, layout, plan, settings=settings, shown=shown, metrics=metrics)
@@ -225,6 +227,7 @@ def reported_errors(shown: TableOutput) -> Iterator[None]:
     try:
         yield
     except VolbenchError as error:
+        complete_hint(error)
         if (events := _events(shown)) is not None:
             from volbench.present.terminal.event_records import error_record
 

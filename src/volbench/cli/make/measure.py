@@ -69,6 +69,18 @@ class Workloads:
     repeat: int
 
 
+def _parse_runtime(text: str) -> float:
+    """Return seconds of a runtime.
+
+    Raises:
+        InputError: it is no duration, or too short to measure anything.
+    """
+    seconds = parse_duration(text)
+    if seconds < 1:
+        raise InputError(f"{text} is shorter than a second", hint="write it like --runtime 10s")
+    return seconds
+
+
 _WORKLOADS = option_group(
     "workloads",
     Workloads,
@@ -100,7 +112,7 @@ _WORKLOADS = option_group(
     click.option(
         "--runtime",
         "runtime_s",
-        type=Quantity("TIME", parse_duration),
+        type=Quantity("TIME", _parse_runtime),
         default="10s",
         show_default=True,
         help="Duration of each run.",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from volbench.cli.named_campaign import with_paths
 from volbench.cli.options import CAMPAIGNS, flag
 from volbench.cli.output import TableOutput, table_options
 from volbench.errors import FindingsError, InputError, did_you_mean
@@ -44,10 +46,16 @@ def command(
     finished = sum(
         note.state is RunState.FINISHED for campaign in opened for note in campaign.runs.values()
     )
+    folder = campaigns if len(opened) == 1 else ()
     shown.write(
         findings_table(rows),
         text=lambda width, colour: findings_text(
-            rows, runs=finished, width=width, colour=colour, is_brief=not wanted
+            [row | {"advice": with_paths(str(row["advice"]), folder)} for row in rows],
+            runs=finished,
+            width=width,
+            colour=colour,
+            is_brief=not wanted,
+            paths=shlex.join(map(str, campaigns)),
         ),
     )
     if strict:

@@ -20,7 +20,7 @@ from volbench.cli.options import (
     split_names,
 )
 from volbench.cli.output import ChartFile, TableOutput, chart_options, table_options
-from volbench.errors import InputError, RegressionError
+from volbench.errors import ComparisonError, InputError, RegressionError
 
 if TYPE_CHECKING:
     from volbench.analyse.compare.comparison import Comparison, Question
@@ -116,17 +116,26 @@ def command(
     Campaigns that are not comparable are refused with exit code 8. Methods:
     docs/explanation/statistics.md.
     """
+    from volbench.analyse.compare.comparability import IncomparableError
     from volbench.compare_campaigns import compare_folders
     from volbench.present.plots.compare.forest import forest_plot
     from volbench.present.tables.compare_table import comparison_table, facts_table
 
     if baseline and question.tolerance is None:
         question = replace(question, tolerance=_TOLERANCE)
-    comparison = compare_folders(campaigns, question, where=where)
+    try:
+        comparison = compare_folders(campaigns, question, where=where)
+    except IncomparableError as error:
+        shown.write(facts_table(error.comparability))
+        names = ", ".join(error.comparability.refused)
+        raise ComparisonError(
+            f"refused: what differs matters ({names})", hint=error.hint
+        ) from error
+    found = comparison.comparability
     table = comparison_table(comparison)
-    shown.write(table, *([facts_table(comparison)] if comparison.comparability.facts else []))
+    shown.write(table, *([facts_table(found)] if found.facts else []))
     if shown.format == "csv":
-        for note in (*table.notes, *comparison.comparability.remarks):
+        for note in (*table.notes, *found.remarks):
             click.echo(note, err=True)
     if picture.chart:
         picture.write(forest_plot(comparison, title=picture.title), table)

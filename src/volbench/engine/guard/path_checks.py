@@ -50,11 +50,9 @@ def check_not_among_devices(executor: Executor, path: str) -> None:
 
 
 def _similar(executor: Executor, path: str) -> str:
-    nodes = [
-        "/dev/" + name.replace("!", "/") for name in executor.list_directory("/sys/class/block")
-    ]
-    close = difflib.get_close_matches(path, nodes, n=3)
-    return f"did you mean {' or '.join(close)}?" if close else ""
+    names = [name.replace("!", "/") for name in executor.list_directory("/sys/class/block")]
+    close = difflib.get_close_matches(path.removeprefix(f"{_DEVICES}/"), names, n=3)
+    return f"did you mean {' or '.join(f'{_DEVICES}/{name}' for name in close)}?" if close else ""
 
 
 def check_mounted(executor: Executor, path: str) -> None:

@@ -38,7 +38,7 @@ def lock_devices(executor: Executor, campaign: Campaign) -> None:
             unlock_devices(executor, campaign)
             raise RefusedError(
                 f"{target} on {executor.host} is used by another campaign ({holder})",
-                hint="wait until it has ended; if it was abandoned: volbench reap DIR",
+                hint="wait until it has ended; if it was abandoned, end it with volbench reap",
                 context={"path": target, "host": executor.host},
             )
 

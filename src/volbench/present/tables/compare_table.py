@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from volbench.analyse.compare.comparability import DifferingFact
+from volbench.analyse.compare.comparability import Comparability, DifferingFact
 from volbench.analyse.compare.comparison import Comparison
 from volbench.analyse.compare.comparison_result import (
     Compared,
@@ -55,9 +55,8 @@ def comparison_table(comparison: Comparison) -> Table[Compared]:
     )
 
 
-def facts_table(comparison: Comparison) -> Table[DifferingFact]:
+def facts_table(found: Comparability) -> Table[DifferingFact]:
     """Return a row for each fact that differs, with its value on each side and its effect."""
-    found = comparison.comparability
     sides = list(dict.fromkeys(side for fact in found.facts for side in fact.by_side))
     return Table(
         "facts",
@@ -73,6 +72,10 @@ def facts_table(comparison: Comparison) -> Table[DifferingFact]:
         found.facts,
         record=lambda row: row.record,
         title=f"What differs: {found.verdict}.",
+        document={
+            "comparability": found.verdict,
+            "facts": [fact.record for fact in found.facts],
+        },
     )
 
 

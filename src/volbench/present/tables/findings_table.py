@@ -109,6 +109,7 @@ def findings_text(
     width: int | None = None,
     colour: bool = False,
     is_brief: bool = True,
+    paths: str = "DIR",
 ) -> str:
     """Return findings grouped by rule, each rule with its reason and advice.
 
@@ -120,6 +121,7 @@ def findings_text(
         width: of the terminal.
         colour: use the colours of the severities.
         is_brief: list the first findings of a rule and count the others.
+        paths: of the campaigns, quoted for a shell, in the command that lists the others.
     """
     if not rows:
         return f"no data-quality warnings in {_runs(runs)}\n"
@@ -130,12 +132,11 @@ def findings_text(
         name = click.style(rule, bold=True) if colour else rule
         lines.append(f"{name}  {counted(count_severities(group))}")
         entries = _entries(group, with_campaign=several, width=width, colour=colour)
-        lines += [
-            line for entry in entries[: _SHOWN_FINDINGS if is_brief else None] for line in entry
-        ]
-        if is_brief and len(entries) > _SHOWN_FINDINGS:
-            more = f"and {len(entries) - _SHOWN_FINDINGS} more findings like these"
-            lines += _paragraph("  ", f"{more}; all: volbench check --rule {rule}", width=width)
+        more = len(entries) - _SHOWN_FINDINGS if is_brief else 0
+        more = more if more > 1 else 0
+        lines += [line for entry in entries[: len(entries) - more] for line in entry]
+        if more:
+            lines.append(f"  and {more} more like these: volbench check --rule {rule} {paths}")
         lines += _paragraph("  why  ", text(group[0], "why"), width=width)
         lines += [*_paragraph("  do   ", text(group[0], "advice"), width=width), ""]
     affected = len({(text(row, "campaign"), text(row, "run")) for row in rows})

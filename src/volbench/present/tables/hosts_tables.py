@@ -129,11 +129,12 @@ class ClientStatus:
 
 
 def _state_column(
-    state: RunState, *, priority: int, is_optional: bool = True
+    state: RunState, *, priority: int, is_optional: bool = True, header: str = ""
 ) -> Column[ClientStatus]:
     return Column(
         state.value.replace("-", "_"),
         lambda row: str(row.states[state] or ("" if is_optional else 0)),
+        header=header,
         priority=priority,
         is_right=True,
         is_optional=is_optional,
@@ -144,7 +145,7 @@ STATUS_COLUMNS: tuple[Column[ClientStatus], ...] = (
     Column("host", lambda row: row.host, priority=IDENTITY),
     Column("client", lambda row: str(row.client or ""), priority=IDENTITY, is_optional=True),
     _state_column(RunState.FINISHED, priority=1, is_optional=False),
-    _state_column(RunState.PLANNED, priority=1, is_optional=False),
+    _state_column(RunState.PLANNED, priority=1, is_optional=False, header="left to do"),
     _state_column(RunState.FAILED, priority=1),
     _state_column(RunState.INTERRUPTED, priority=2),
     _state_column(RunState.LOST, priority=2),
