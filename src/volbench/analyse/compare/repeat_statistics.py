@@ -122,7 +122,7 @@ class Contrast:
 
     def interval(self, confidence: float = CONFIDENCE) -> Interval:
         """Return the ratio with its interval at a confidence."""
-        half = _quantile(self.freedom, (1 + confidence) / 2) * self.error + self.resolution
+        half = student_quantile(self.freedom, (1 + confidence) / 2) * self.error + self.resolution
         low, high = _power(self.centre - half), _power(self.centre + half)
         return Interval(
             min(low, self.estimate), self.estimate, max(high, self.estimate), confidence
@@ -140,7 +140,9 @@ class Contrast:
 
     def detectable(self, confidence: float = CONFIDENCE) -> float:
         """Return the minimum detectable ratio above 1 at a power of 80 %."""
-        quantiles = _quantile(self.freedom, (1 + confidence) / 2) + _quantile(self.freedom, POWER)
+        quantiles = student_quantile(self.freedom, (1 + confidence) / 2) + student_quantile(
+            self.freedom, POWER
+        )
         # Beyond a factor of a thousand nothing is detectable, and exp would overflow.
         return math.exp(min(quantiles * self.error + self.resolution, math.log(1e3)))
 
@@ -221,7 +223,7 @@ def location_interval(
     if group.volumes <= 1 and group.repeats < LEAST_REPEATS:
         return Interval(math.nan, estimate, math.nan, confidence)
     error = math.sqrt(float(units.var(ddof=1)) / len(units))
-    half = _quantile(len(units) - 1, (1 + confidence) / 2) * error
+    half = student_quantile(len(units) - 1, (1 + confidence) / 2) * error
     centre = float(units.mean())
     low, high = _power(centre - half), _power(centre + half)
     return Interval(min(low, estimate), estimate, max(high, estimate), confidence)
@@ -296,7 +298,7 @@ def _paired(base: Group, candidate: Group, *, resolution: float) -> Contrast:
     )
 
 
-def _quantile(freedom: float, share: float) -> float:
+def student_quantile(freedom: float, share: float) -> float:
     """Return Student's quantile, without the cost of a distribution object."""
     from scipy.special import stdtrit  # noqa: PLC0415 - slow to import, and not all compare
 

@@ -40,7 +40,7 @@ from volbench.store.parquet_tables import (
 _MOST_RESULTS = 250
 """Results up to which a report has a bar and a series of each; of more, the reader picks them."""
 _SINGLE = ("iops", "bandwidth", "latency", "series")
-_COMPARED = ("iops", "bandwidth", "latency")
+_COMPARED = ("trend", "iops", "bandwidth", "latency")
 """Charts over all campaigns of a report."""
 
 Frames = Mapping[str, pd.DataFrame]
