@@ -249,8 +249,9 @@ def test_a_clock_that_is_off_starts_on_time(desk: Desk) -> None:
     off = desk.fleet[1]
     off.run("mount", "-t", "tmpfs", "none", "/usr/local/bin")
     try:
-        put = 'printf "%s" "$1" >/usr/local/bin/date && chmod 755 /usr/local/bin/date'
-        off.run("sh", "-c", put, "put", AHEAD)
+        put = 'printf "%s" "$2" >"/usr/local/bin/$1" && chmod 755 "/usr/local/bin/$1"'
+        off.run("sh", "-c", put, "put", "date", AHEAD)
+        off.run("sh", "-c", put, "put", "python3", "#!/bin/sh\nexit 1\n")  # its clock is right
         ended(desk.run())
     finally:
         off.run("umount", "/usr/local/bin")

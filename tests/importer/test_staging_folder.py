@@ -27,9 +27,9 @@ def killed(*_):
 where, source, into = sys.argv[1:]
 if where == "copying":
     true, calls = import_campaign.fresh_run_folder, []
-    def second(*given):
+    def second(*given, **named):
         calls.append(given)
-        return true(*given) if len(calls) == 1 else killed()
+        return true(*given, **named) if len(calls) == 1 else killed()
     import_campaign.fresh_run_folder = second
 elif where == "renaming":
     Path.rename = killed

@@ -19,9 +19,9 @@ from volbench.model.profile.profile_settings import Limits
 DECLARED = Limits(iops=1100, bandwidth_bytes_per_s=125e6)
 
 ONE_SMALL = Workload("write", iodepth=1)
-SIXTEEN_SMALL = Workload("write", iodepth=16)
+SIXTEEN_SMALL = Workload("write", iodepth=16, runtime_s=10)
 ONE_LARGE = Workload("write", bs="128k", iodepth=1)
-LARGE = Workload("write", bs="256k")
+LARGE = Workload("write", bs="256k", runtime_s=10)
 
 
 @pytest.fixture(name="p15", scope="module")

@@ -190,6 +190,8 @@ def test_drift_is_no_step(tmp_path: Path) -> None:
 @pytest.mark.alone
 def test_never_written_blocks_are_too_good(tmp_path: Path) -> None:
     """Reads of a volume that was never written are marked invalid."""
-    proof = measure("never-written", tmp_path, Workload("randread"), more="cold_probe: true")
+    proof = measure(
+        "never-written", tmp_path, Workload("randread", runtime_s=8), more="cold_probe: true"
+    )
     assert "never-written" in proof.findings("invalid")
     assert proof.iops() > 3 * proof.truth().iops

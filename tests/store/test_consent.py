@@ -53,3 +53,22 @@ def test_a_folder_with_a_plan_is_signed(
         disk.room = WRITES
         create_signed_campaign(folder, archive)
     assert read_own_campaign(folder)[1].campaign == archive.campaign
+
+
+def test_campaign_of_a_controller_killed_before_its_plan_is_planned_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What precedes the plan does not make its folder unusable; anything else does."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    _, archive = read_campaign(half_finished(tmp_path / "old").root)
+    layout = create_signed_campaign(tmp_path / "new", archive)
+    layout.campaign.unlink()  # the last file, as above
+    (layout.root / ".campaign.json.999999999.tmp").write_text("{")
+    create_signed_campaign(layout.root, archive)
+    assert read_own_campaign(layout.root)[1].campaign == archive.campaign
+    with pytest.raises(ArchiveError, match="is not empty"):
+        create_signed_campaign(layout.root, archive)
+    layout.campaign.unlink()
+    (layout.runs / "001").mkdir()
+    with pytest.raises(ArchiveError, match="is not empty"):
+        create_signed_campaign(layout.root, archive)

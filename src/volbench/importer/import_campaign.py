@@ -232,7 +232,7 @@ def _fill_all(layout: Layout, runs: Sequence[AssembledRun], *, tell: Tell) -> No
 
 def _fill(layout: Layout, assembled: AssembledRun, copied: dict[Path, Path]) -> RunFolder:
     """Copy the files of a run into its folder, which is returned, and write its status."""
-    folder = fresh_run_folder(layout, assembled.run.id)
+    folder = fresh_run_folder(layout, assembled.run.id, durable=False)
     for path, name, masked in assembled.copies:
         if masked is None:
             _copy(path, folder.path / name, copied)

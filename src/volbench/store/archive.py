@@ -16,6 +16,7 @@ from volbench.model.base import Frozen
 from volbench.model.campaign.planned_run import Campaign
 from volbench.model.results.provenance import HostFacts, VolumeFacts
 from volbench.store.atomic_files import (
+    is_half_written,
     remove_half_written,
     sync_folder,
     unwritable,
@@ -80,7 +81,7 @@ def create_folder(root: Path) -> Layout:
     try:
         root.mkdir(parents=True, exist_ok=True)
         root.chmod(0o700)
-        layout.runs.mkdir()
+        layout.runs.mkdir(exist_ok=True)
         sync_folder(root.resolve().parent)
     except OSError as error:
         raise unwritable(root, error) from error
@@ -90,11 +91,13 @@ def create_folder(root: Path) -> Layout:
 def refuse_used(root: Path) -> None:
     """Refuse a path that is unusable for a new campaign.
 
+    What a controller leaves that is killed before its plan is written does not count.
+
     Raises:
         ArchiveError: the path is a nonempty directory, or not a directory.
     """
     try:
-        used = root.exists() and any(root.iterdir())
+        used = root.exists() and not all(map(_is_unplanned, root.iterdir()))
     except OSError as error:
         raise unwritable(root, error) from error
     if used:
@@ -103,6 +106,14 @@ def refuse_used(root: Path) -> None:
             hint=f"choose a new folder with --output, or continue it: volbench resume {root}",
             context={"path": str(root)},
         )
+
+
+def _is_unplanned(path: Path) -> bool:
+    """Return whether a file or folder of a campaign folder may precede its plan."""
+    layout = Layout(path.parent)
+    if path == layout.runs:
+        return path.is_dir() and not any(path.iterdir())
+    return path in {layout.consent, layout.lock} or is_half_written(path)
 
 
 def read_campaign(root: Path) -> tuple[Layout, Archive]:
@@ -159,8 +170,13 @@ def _check_format(path: Path, text: bytes) -> None:
         )
 
 
-def fresh_run_folder(layout: Layout, run_id: str) -> RunFolder:
+def fresh_run_folder(layout: Layout, run_id: str, *, durable: bool = True) -> RunFolder:
     """Return an empty folder for a run; files of an earlier attempt move to ``attempts``.
+
+    Args:
+        layout: the campaign folder.
+        run_id: of the run.
+        durable: whether to fsync; if not, sync the whole folder later.
 
     Raises:
         ArchiveError: the filesystem operation failed.
@@ -174,7 +190,8 @@ def fresh_run_folder(layout: Layout, run_id: str) -> RunFolder:
             attempt.mkdir(parents=True)
             for path in earlier:
                 path.rename(attempt / path.name)
-        sync_folder(layout.runs)
+        if durable:
+            sync_folder(layout.runs)
     except OSError as error:
         raise unwritable(folder.path, error) from error
     return folder

@@ -53,9 +53,15 @@ def remove_half_written(folder: Path) -> None:
         OSError: one cannot be removed.
     """
     for path in folder.rglob(".*.tmp"):
-        process = path.name.split(".")[-2]
-        if process.isdecimal() and not Path("/proc", process).exists():
+        if is_half_written(path):
             path.unlink(missing_ok=True)
+
+
+def is_half_written(path: Path) -> bool:
+    """Return whether a file is the temporary one of a killed process."""
+    process = ["", *path.name.split(".")][-2]
+    is_temporary = path.name.startswith(".") and path.suffix == ".tmp" and process.isdecimal()
+    return is_temporary and not Path("/proc", process).exists()
 
 
 def write_output(path: Path, content: bytes) -> None:

@@ -16,7 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from volbench.errors import ArchiveError, RefusedError
-from volbench.store.archive import Archive, create_folder, parse_campaign, plan_bytes
+from volbench.store.archive import (
+    Archive,
+    create_folder,
+    hold_campaign,
+    parse_campaign,
+    plan_bytes,
+    refuse_used,
+)
 from volbench.store.atomic_files import write_atomic, write_bytes_atomic
 from volbench.store.layout import Layout
 from volbench.store.small_files import parse_json
@@ -54,13 +61,16 @@ def create_signed_campaign(root: Path, archive: Archive) -> Layout:
     """
     content = plan_bytes(archive)
     layout = create_folder(root)
-    try:
-        sign_plan(layout, content)
-        write_bytes_atomic(layout.campaign, content)
-    except ArchiveError:
-        layout.consent.unlink(missing_ok=True)
-        layout.runs.rmdir()
-        raise
+    with hold_campaign(layout):
+        refuse_used(root)  # another controller may have planned it meanwhile
+        try:
+            sign_plan(layout, content)
+            write_bytes_atomic(layout.campaign, content)
+        except ArchiveError:
+            layout.consent.unlink(missing_ok=True)
+            layout.lock.unlink()
+            layout.runs.rmdir()
+            raise
     return layout
 
 

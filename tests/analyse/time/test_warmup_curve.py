@@ -81,6 +81,15 @@ def test_cap_hides_the_end_of_the_climb() -> None:
     assert time_to_level(t_s, capped, level=990) == pytest.approx(truth_s, abs=0.5)
 
 
+def test_neither_a_lucky_interval_nor_a_dip_decides_when_a_level_is_reached() -> None:
+    """The fit that never falls pools 5 with 3, and 9 with 7: it is 1, 4, 4, 8, 8."""
+    t_s, iops = np.arange(1.0, 6.0), np.array([1.0, 5.0, 3.0, 9.0, 7.0])
+    assert time_to_level(t_s, iops, level=4) == pytest.approx(1.5)
+    assert time_to_level(t_s, iops, level=6) == pytest.approx(3.0)
+    assert time_to_level(t_s, iops, level=8) == pytest.approx(3.5)
+    assert time_to_level(t_s, iops, level=8.5) is None
+
+
 def test_warm_volume_has_no_penalty() -> None:
     """A flat noisy series was warm from the start."""
     random = np.random.default_rng(3)

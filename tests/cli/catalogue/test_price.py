@@ -172,7 +172,7 @@ name: paced
 repeat: 4
 sample: 250ms
 limits: azure/P15
-defaults: {ioengine: psync, direct: 1, size: 4m, bs: 4k, time_based: 1, runtime: 6s}
+defaults: {ioengine: psync, direct: 1, size: 4m, bs: 4k, time_based: 1, runtime: 4s}
 jobs:
   reads: {rw: randread, rate_iops: 1100}
 """

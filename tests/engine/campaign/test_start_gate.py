@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -44,10 +42,12 @@ def a_barrier(*hosts: str) -> Barrier:
     return Barrier(runs, quorum=len(runs))
 
 
-def a_process(folder: Path) -> subprocess.Popen[bytes]:
+def a_process(folder: Path, *, path: str = os.defpath) -> subprocess.Popen[bytes]:
     """Start the script of a gate, and wait until it is ready."""
-    process = subprocess.Popen(["sh", SCRIPT], cwd=folder)
+    process = subprocess.Popen(["sh", SCRIPT], cwd=folder, env={"PATH": path})
     until((folder / FOLDER / "ready").exists)
+    if path == os.defpath:
+        until(lambda: Path(f"/proc/{process.pid}/cmdline").read_bytes().startswith(b"python3"))
     return process
 
 
@@ -58,21 +58,28 @@ def put(folder: Path, name: str, text: str) -> None:
     new.rename(folder / FOLDER / name)
 
 
-def long_sleeps(process: subprocess.Popen[bytes]) -> list[int]:
-    """Return the sleep of a process that has read its start, if it sleeps until then."""
-    found = []
-    for child in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
-        with suppress(FileNotFoundError, ProcessLookupError):  # another program, which has ended
-            words = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
-            if words[0] == b"sleep" and words[1] != b"0.2":
-                found.append(int(child))
-    return found
+def sleeps_until_start(process: subprocess.Popen[bytes]) -> bool:
+    """Return whether a process has read its start, and sleeps until then, not for 0.2 s only."""
+    folder = Path(f"/proc/{process.pid}")
+    if not (folder / "cmdline").read_bytes().startswith(b"python3"):
+        children = (folder / f"task/{process.pid}/children").read_text().split()
+        return any(map(_is_long_sleep, children))
+
+    def waits() -> str:
+        return (folder / "status").read_text().partition("\nvoluntary_ctxt_switches:")[2]
+
+    before = waits()
+    time.sleep(0.3)
+    return waits() == before
 
 
-def wake(process: subprocess.Popen[bytes]) -> None:
-    """End the sleep of a process, as if its instant had come."""
-    for child in long_sleeps(process):
-        os.kill(child, signal.SIGTERM)
+def _is_long_sleep(pid: str) -> bool:
+    """Return whether a child of the script sleeps for longer than between two looks."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except FileNotFoundError:  # it has just ended
+        return False
+    return words[0] == b"sleep" and words[1] != b"0.2"
 
 
 def woke_s(folder: Path) -> float:
@@ -86,31 +93,39 @@ def _folder(tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
-def test_postponed_start_is_followed(folder: Path) -> None:
+@pytest.fixture(name="path", params=["with Python", "without Python"])
+def _path(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "with Python":
+        return os.defpath
+    (tmp_path / "python3").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "python3").chmod(0o755)
+    return f"{tmp_path}:{os.defpath}"
+
+
+def test_postponed_start_is_followed(folder: Path, path: str) -> None:
     """The process sleeps until the instant that was announced last."""
-    process = a_process(folder)
+    process = a_process(folder, path=path)
     now_s = time.time()
-    put(folder, "go", f"{now_s + 2}")
-    until(lambda: long_sleeps(process))
-    put(folder, "go", f"{now_s + 2.3}")
+    put(folder, "go", f"{now_s + 1.5}")
+    until(lambda: sleeps_until_start(process))
+    put(folder, "go", f"{now_s + 1.8}")
     assert process.wait(20) == 0
-    assert woke_s(folder) >= now_s + 2.3
+    assert woke_s(folder) >= now_s + 1.8
 
 
-def test_revoked_start_starts_nothing(folder: Path) -> None:
+def test_revoked_start_starts_nothing(folder: Path, path: str) -> None:
     """A process that sleeps already does not start if its start is revoked meanwhile."""
-    process = a_process(folder)
-    put(folder, "go", f"{time.time() + 60}")
-    until(lambda: long_sleeps(process))
+    process = a_process(folder, path=path)
+    put(folder, "go", f"{time.time() + 1.5}")
+    until(lambda: sleeps_until_start(process))
     put(folder, "go", "never")
-    wake(process)
     assert process.wait(20) == 1
     assert not (folder / FOLDER / "woke").exists()
 
 
-def test_missed_start_waits_for_the_next(folder: Path) -> None:
+def test_missed_start_waits_for_the_next(folder: Path, path: str) -> None:
     """An announcement from the past starts nothing; the controller postpones it for all."""
-    process = a_process(folder)
+    process = a_process(folder, path=path)
     put(folder, "go", f"{time.time() - 0.5}")
     until((folder / FOLDER / "missed").exists)
     again_s = time.time() + 0.4
@@ -119,9 +134,9 @@ def test_missed_start_waits_for_the_next(folder: Path) -> None:
     assert woke_s(folder) >= again_s
 
 
-def test_start_that_may_be_late_is_not_missed(folder: Path) -> None:
+def test_start_that_may_be_late_is_not_missed(folder: Path, path: str) -> None:
     """Clients that start in turn start whenever their turn is announced."""
-    process = a_process(folder)
+    process = a_process(folder, path=path)
     put(folder, "go", f"{time.time() - 5} late")
     assert process.wait(20) == 0
 

@@ -164,6 +164,29 @@ def test_a_reused_process_id_is_not_taken_for_it(tmp_path: Path) -> None:
     other.signal(signal.SIGTERM)
 
 
+def test_status_that_is_written_late_is_waited_for(tmp_path: Path) -> None:
+    """While the shell that records the end is alive, a program that has ended is not lost."""
+    process = started(tmp_path, "true")
+    assert process.wait(PATIENCE_S) == 0
+    (tmp_path / ".tool" / "rc").unlink()
+    marked = {**os.environ, "VOLBENCH_CONTROL": str(tmp_path / ".tool")}
+    keeper = subprocess.Popen(
+        ["sh", "-c", "read -r line; exit 0"], stdin=subprocess.PIPE, env=marked
+    )
+    until(lambda: keeper.pid in of_folder(tmp_path))
+    (tmp_path / ".tool" / "parent").write_text(f"{keeper.pid}\n")
+    followed = str(tmp_path / "followed")
+    control = str(tmp_path / ".tool")
+    other = DetachedProcess(EXECUTOR, control, is_new=True, followed=[followed])
+    assert other.wait(0.8) is None, other.lost
+    Path(followed).write_text("one\n")
+    (tmp_path / ".tool" / "pid").write_text(f"{keeper.pid}\n")  # as if it had been starting
+    until(lambda: other.poll() is None and other.first_line(followed) == "one")
+    (tmp_path / ".tool" / "rc").write_text("3\n")
+    until(lambda: other.poll() == 3)
+    keeper.communicate(b"\n")
+
+
 def test_what_cannot_start_is_an_error(tmp_path: Path) -> None:
     """A missing folder and a missing program are reported at once; nothing counts as started."""
     with pytest.raises(TransportError, match="cannot be started"):

@@ -120,8 +120,10 @@ def disturbances(series: pd.DataFrame, device: pd.DataFrame, summary: pd.DataFra
         summary: its results.
     """
     t_s = np.unique(series["t_s"].to_numpy(dtype=float))
+    if device.empty:
+        return Disturbance(t_s, {})
     host = device.drop_duplicates("t_s").sort_values("t_s")
-    if not len(t_s) or host.empty:
+    if not len(t_s):
         return Disturbance(t_s, {})
     width_s = float(np.median(np.diff(t_s))) if len(t_s) > 1 else float(t_s[0])
     edges_s = np.concatenate([[t_s[0] - width_s], t_s])

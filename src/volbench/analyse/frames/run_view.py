@@ -173,7 +173,10 @@ def _by_run(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
     order = np.argsort(codes, kind="stable")
     ordered = plain if (order[:-1] < order[1:]).all() else plain.iloc[order]
     edges = np.searchsorted(codes[order], np.arange(len(runs) + 1))
-    return {
-        str(run): ordered.iloc[first:last].reset_index(drop=True)
+    parts = {
+        str(run): ordered.iloc[first:last]
         for run, (first, last) in zip(runs, pairwise(edges), strict=True)
     }
+    for part in parts.values():
+        part.index = pd.RangeIndex(len(part))  # unlike reset_index() this copies nothing
+    return parts

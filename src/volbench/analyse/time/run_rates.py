@@ -215,10 +215,13 @@ def _latencies(view: RunView, direction: str) -> dict[str, float]:
     main = max(results, key=lambda row: row["total_ios"] if row["total_ios"] > 0 else 0.0)
     found = percentiles_of(view, direction)
 
+    mine = found.group == main.section
+    columns = (found.latency[mine], found.percentile[mine].round(6), found.value_s[mine])
+    values = {(kind, number): value for kind, number, value in zip(*columns, strict=True)}
+
     def percentile(number: float) -> float:
-        at = (found.group == main.section) & np.isclose(found.percentile, number)
-        values = dict(zip(found.latency[at], found.value_s[at], strict=True))
-        return float(values["lat"] if "lat" in values else values.get("clat", math.nan))
+        known = (values.get((kind, number), math.nan) for kind in ("lat", "clat"))
+        return float(next((value for value in known if not math.isnan(value)), math.nan))
 
     reported = {f"lat_{name}_s": percentile(number) for name, number in _PERCENTILES.items()}
     return {"lat_mean_s": main["lat_mean_s"], "lat_min_s": main["lat_min_s"], **reported}

@@ -26,7 +26,10 @@ CONFIRM_S = 20.0
 """Time limit for a ready client to confirm, and then to acknowledge a start; it polls its process
 and sampler meanwhile."""
 POSTPONE_S = 0.4
-"""Time before the start that is reserved for postponing it; four round trips come on top."""
+"""Time before the start that is reserved for postponing it."""
+ROUND_TRIPS = 2
+"""Round trips of the slowest link that come on top of the lead time, and of the time to postpone: a
+kept shell needs half a round trip for an instruction, and as much for its acknowledgement."""
 POSTPONE_PER_CLIENT_S = 0.005
 """Additional time for each client."""
 
@@ -260,16 +263,20 @@ class Barrier:
 
     @property
     def _postpone_s(self) -> float:
-        own_s = POSTPONE_S + 4 * self._wait.round_trip_s
+        own_s = POSTPONE_S + self._on_the_way_s
         return own_s + POSTPONE_PER_CLIENT_S * len(self._runs)
 
     @property
     def _margin_s(self) -> float:
-        """Lead time of a start: writing it takes four round trips, and so does postponing it."""
-        own_s = MARGIN_S + 4 * self._wait.round_trip_s
+        """Lead time of a start, which has to be written and may have to be postponed."""
+        own_s = MARGIN_S + self._on_the_way_s
         if self._is_sequential:
             return own_s
-        return own_s + 4 * self._wait.round_trip_s + MARGIN_PER_CLIENT_S * len(self._runs)
+        return own_s + self._on_the_way_s + MARGIN_PER_CLIENT_S * len(self._runs)
+
+    @property
+    def _on_the_way_s(self) -> float:
+        return ROUND_TRIPS * self._wait.round_trip_s
 
     def _mark_late(self, run_ids: Collection[str]) -> None:
         if run_ids:

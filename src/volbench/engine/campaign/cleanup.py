@@ -17,6 +17,7 @@ from volbench.engine.run.secret_files import scrub
 from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import InputError
 from volbench.execute.protocol import Executor
+from volbench.ingest.run_files import read_status
 from volbench.model.campaign.event import Listener
 from volbench.model.campaign.host import HostKind
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
@@ -98,6 +99,52 @@ def claim_files(
         scratch.claim_born(run, handle=str(handle))
     elif is_alive(executor, process) and isinstance(pid := process["pid"], int):
         scratch.claim_open(run, pid=pid)
+
+
+def settle_earlier(
+    executor: Executor, scratch: Scratch, runs: Sequence[Run], *, states: RunStates, layout: Layout
+) -> None:
+    """Settle the processes of an earlier controller that ended with it, and runs not recorded.
+
+    Args:
+        executor: the machine.
+        scratch: scratch files on it.
+        runs: all runs of a client there.
+        states: states of all runs.
+        layout: the campaign folder.
+
+    Raises:
+        CampaignError: a process cannot be ended.
+        TransportError: the machine does not answer.
+    """
+    for run in runs:
+        record, folder = states.process(run), layout.run(run.id)
+        if states.state(run) is not RunState.RUNNING:
+            continue
+        claim_files(executor, scratch, run, record)
+        if record.get("handle"):
+            continue
+        if end_orphan(executor, record):
+            states.notify(f"{run.id}: ended the process of an earlier controller", host=run.host)
+        scrub(folder.path, run)
+        status = read_status(folder)
+        state = RunState(str(status.get("state", RunState.INTERRUPTED)))
+        reason = str(status.get("reason", "the controller ended while it ran"))
+        states.ended(run, state, reason=reason, folder=folder)
+    for path in end_strays(executor, [layout.run(run.id).path for run in runs]):
+        message = f"{path.name}: ended a process whose start was not recorded"
+        states.notify(message, host=runs[0].host)
+
+
+def reset_run(executor: Executor, scratch: Scratch, run: Run, *, states: RunStates) -> None:
+    """Reset a run whose step is repeated on all clients, whatever its state."""
+    reason = f"step {run.step} is repeated on all clients"
+    match states.state(run):
+        case RunState.RUNNING:
+            claim_files(executor, scratch, run, states.process(run))
+            end_run(executor, run, states, reason=reason)
+        case RunState.FINISHED | RunState.FAILED:
+            states.ended(run, RunState.INTERRUPTED, reason=reason)
 
 
 def forget_host(

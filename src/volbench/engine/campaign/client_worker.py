@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from volbench.engine.campaign.barrier import client_name
-from volbench.engine.campaign.cleanup import claim_files, end_run, was_launched
+from volbench.engine.campaign.cleanup import reset_run, settle_earlier, was_launched
 from volbench.engine.campaign.execution_settings import is_left
 from volbench.engine.campaign.shared_context import CampaignContext
 from volbench.engine.campaign.start_gate import Gate
@@ -23,12 +23,11 @@ from volbench.engine.guard.preflight import guard_run
 from volbench.engine.guard.run_guard import RESULT_BYTES, check_space
 from volbench.engine.guard.scratch_files import Scratch, paths_before
 from volbench.engine.hosts.connected_host import ConnectedHost
-from volbench.engine.hosts.orphans import end_orphan, end_strays, intent_record, start_record
+from volbench.engine.hosts.orphans import intent_record, start_record
 from volbench.engine.hosts.volume_probe import probe_volume
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, execute_run, take_over_run
 from volbench.engine.run.run_outcome import RunOutcome, stopped_by
-from volbench.engine.run.secret_files import scrub
 from volbench.engine.sampling.sampler import Sampler
 from volbench.engine.sampling.writeback import may_leave_dirt, writes_buffered
 from volbench.errors import ArchiveError, ConnectError, RefusedError, TransportError, VolbenchError
@@ -114,36 +113,11 @@ class Worker:
 
     def recover(self) -> None:
         """Settle processes and unrecorded runs of an earlier controller."""
-        for run in self.runs:
-            record = self._states.process(run)
-            if self._states.state(run) is not RunState.RUNNING:
-                continue
-            claim_files(self._executor, self._scratch, run, record)
-            if record.get("handle"):
-                continue
-            if end_orphan(self._executor, record):
-                self._notify(f"{run.id}: ended the process of an earlier controller")
-            scrub(self._folder(run).path, run)
-            status = read_status(self._folder(run))
-            state = RunState(str(status.get("state", RunState.INTERRUPTED)))
-            reason = str(status.get("reason", "the controller ended while it ran"))
-            self._states.ended(run, state, reason=reason, folder=self._folder(run))
-        folders = [self._folder(run).path for run in self.runs]
-        for folder in end_strays(self._executor, folders):
-            self._notify(f"{folder.name}: ended a process whose start was not recorded")
+        host = self.host.executor, self._scratch
+        settle_earlier(*host, self.runs, states=self._states, layout=self.context.layout)
         for run in self.runs:
             if run.step in self.context.settings.redo_steps:
-                self._repeat(run)
-
-    def _repeat(self, run: Run) -> None:
-        """Reset a run so that it is repeated, whatever its state."""
-        reason = f"step {run.step} is repeated on all clients"
-        match self._states.state(run):
-            case RunState.RUNNING:
-                claim_files(self._executor, self._scratch, run, self._states.process(run))
-                end_run(self._executor, run, self._states, reason=reason)
-            case RunState.FINISHED | RunState.FAILED:
-                self._states.ended(run, RunState.INTERRUPTED, reason=reason)
+                reset_run(*host, run, states=self._states)
 
     def pending(self) -> tuple[Run, ...]:
         """Return the pending runs, including layout runs whose files are missing."""

@@ -7,6 +7,50 @@ NOW
 mkdir -p gate
 if mkdir gate/waiting 2>/dev/null; then
     now >gate/ready.new && mv gate/ready.new gate/ready
+    # The same as below in one process. Where cores are busy, each process that has to start or end
+    # between a look at the clock and the benchmark costs tens of milliseconds. Only the first of
+    # several jobs does so, because of the memory.
+    if python3 -I -S -c 'import os, signal, sys, time' >/dev/null 2>&1; then
+        exec python3 -I -S -c '
+import os, signal, sys, time
+
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+patience, missed, slept = time.monotonic() + GATE_PATIENCE_S, 125, ""
+while True:
+    try:
+        with open("gate/go") as file:
+            start, *late = file.readline().split() or [""]
+    except FileNotFoundError:
+        start = ""
+    if start == "never" or (not start and time.monotonic() > patience):
+        os._exit(1)
+    if start == slept != "":
+        break
+    left = float(start or "inf") - time.time()
+    if not start:
+        time.sleep(0.2)
+    elif left > 0:
+        time.sleep(left)
+        slept = start
+    elif late or os.path.exists("gate/woke"):
+        break
+    else:
+        open("gate/missed", "w").close()
+        missed -= 1
+        if not missed:
+            os._exit(1)
+        time.sleep(0.2)
+woke = time.time()
+try:
+    file = os.open("gate/woke", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+    os.write(file, b"%.6f\n" % woke)
+except OSError: # another job of this run was first, or the disk is full
+    pass
+if sys.argv[1:]:
+    os.execvp(sys.argv[1], sys.argv[1:])
+os._exit(0)
+' "$@"
+    fi
 fi
 patience=$((GATE_PATIENCE_S * 5))
 while [ ! -s gate/go ]; do

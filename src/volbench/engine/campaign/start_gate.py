@@ -29,6 +29,8 @@ WAITING = "waiting"
 FOLDER = "gate"
 _POLL_S = 0.2
 _CONFIRMED_POLL_S = 0.02
+_HEARD_S = 1.5
+"""A machine that was heard of within this time is reachable; it pushes something every second."""
 _PER_CLIENT_S = 0.001
 """Additional time between two polls for each client of the step, which all poll one barrier."""
 _NEVER = "never"
@@ -111,10 +113,10 @@ class Gate:
 
     @property
     def followed(self) -> tuple[str, ...]:
-        """Files that tell of the process's state; the first appears when it starts."""
+        """Files that tell of the process's state; it is watched closely until the first appears."""
         if self._directory is None:
             return ()
-        return tuple(self._directory.path_of(name) for name in (_WOKE, _READY, _MISSED))
+        return tuple(self._directory.path_of(name) for name in (_READY, _WOKE, _MISSED))
 
     def follow(self, process: Process) -> None:
         """Learn the state of a process from what its machine reports, if it has a handle."""
@@ -150,7 +152,8 @@ class Gate:
         if self._directory is None or self._is_settled:
             return
         now_s = time.monotonic()
-        if now_s - self._polled_s < 0.9 * self.poll_s:
+        is_ready_now = self._ready_s is None and self._pushed(_READY) is not None
+        if not is_ready_now and now_s - self._polled_s < 0.9 * self.poll_s:
             return
         self._polled_s = now_s
         if self._ready_s is None:
@@ -160,7 +163,7 @@ class Gate:
             self._arrived_s = time.time()
             self._barrier.arrive(self._run_id)
         if self._barrier.must_confirm(self._run_id):
-            self._confirm()
+            self._confirm(self._directory)
         if (signal := self._barrier.signal(self._run_id)) is not None:
             self._announce(self._directory, signal)
 
@@ -179,9 +182,10 @@ class Gate:
             self._is_settled = True
             self._act()
 
-    def _confirm(self) -> None:
+    def _confirm(self, directory: RunDirectory) -> None:
         """Confirm that the machine is reachable."""
-        if self._read(_READY) is not None:
+        is_heard = self._process is not None and directory.executor.silent_s < _HEARD_S
+        if is_heard or self._read(_READY) is not None:
             self._barrier.confirm(self._run_id)
             self._is_confirmed = True
             self._rest()
@@ -227,9 +231,13 @@ class Gate:
 
     def _reported(self, name: str) -> float | None:
         """Return the timestamp in a file as last reported."""
+        return self._read(name) if self._process is None else self._time_of(self._pushed(name))
+
+    def _pushed(self, name: str) -> str | None:
+        """Return the first line of a file as its machine has pushed it."""
         if self._process is None or self._directory is None:
-            return self._read(name)
-        return self._time_of(self._process.first_line(self._directory.path_of(name)))
+            return None
+        return self._process.first_line(self._directory.path_of(name))
 
     def _time_of(self, text: str | None) -> float | None:
         words = (text or "").split()

@@ -24,9 +24,9 @@ push_text() { # KIND TEXT
     done
     push "$1 $text"
 }
-is_running() {
+is_alive() { # NAME: the process whose number is in a file; sets $pid
     pid=''
-    { read -r pid <"$control/pid"; } 2>/dev/null || return 1
+    { read -r pid <"$control/$1"; } 2>/dev/null || return 1
     tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -qxF "VOLBENCH_CONTROL=$control"
 }
 check() { # sets $final if the program has ended
@@ -45,12 +45,17 @@ check() { # sets $final if the program has ended
     if [ "$then" != "$now" ]; then
         final='lost reboot'
     elif [ "$began" ] && [ -d "/proc/$pid" ] && [ $((ticks % 60)) -ne 0 ]; then :
-    elif is_running; then
+    elif is_alive pid; then
         [ "$began" ] || push r
         began=1
     else
-        sleep 0.2
-        if [ -s "$control/rc" ]; then check; elif is_running; then :; else final='lost died'; fi
+        # Its parent writes the status, which takes seconds where cores are busy; a process that
+        # starts a program has no environment for an instant.
+        while [ ! -s "$control/rc" ] && ! is_alive pid && is_alive parent; do
+            sleep 0.2
+            push h
+        done
+        if [ -s "$control/rc" ]; then check; elif is_alive pid; then :; else final='lost died'; fi
     fi
 }
 open_output() {

@@ -1,5 +1,6 @@
 # Start a detached program at most once: CONTROL FOLDER STDERR SECONDS PROGRAM ARGUMENT...
-# State in CONTROL: start (created atomically by the first launch), boot, pid, out, rc (written last).
+# State in CONTROL: start (created atomically by the first launch), boot, parent, pid, out, rc (written
+# last, by the parent).
 control=$1 folder=$2 errors=$3 longest=$4
 shift 4
 umask 022 # files written by root must be readable by the login user, who fetches them
@@ -24,6 +25,7 @@ detached=$(command -v setsid || echo nohup)
 VOLBENCH_CONTROL=$control LC_ALL=C TMPDIR=$folder "$detached" sh -c '
 control=$1 errors=$2 longest=$3
 shift 3
+echo "$$" >"$control/parent"
 timeout -s INT -k 30 "$longest" "$@" </dev/null >"$control/out" 2>"$errors" &
 child=$!
 echo "$child" >"$control/pid.new" && mv "$control/pid.new" "$control/pid" || kill "$child"
