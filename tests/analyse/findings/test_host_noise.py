@@ -74,6 +74,18 @@ def test_a_fall_without_noise_is_the_volumes() -> None:
     assert not found(view, rule="host-noise")
 
 
+def test_a_step_in_disturbed_seconds_is_placed_among_them() -> None:
+    """The fall comes at 26 s; from 20 to 32 s the host took a tenth of the rate."""
+    rates = [1000.0 if second < 26 else 500.0 for second in range(SECONDS)]
+    seen = [rate * (0.9 if second in NOISY else 1) for second, rate in enumerate(rates)]
+    view = disturbed_run({"steal_percent": 10.0}, rates=seen, write_bw_bytes_per_s=0.0)
+    context = Context((view,))
+    (change,) = context.steadiness(view, "write").changes
+    falls = [each.from_s for each in context.explanations(view) if each.from_s]
+    assert change.t_s == 26
+    assert 26 in falls
+
+
 def mostly_disturbed() -> RunView:
     """Return a run that fell when the hypervisor took CPU time, for four fifths of it."""
     run = a_run()

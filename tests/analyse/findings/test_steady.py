@@ -120,6 +120,14 @@ def test_steady_noise_is_rarely_warned_of(seconds: int) -> None:
     assert sum(warned) <= 3
 
 
+def test_noise_that_lasts_is_seldom_called_a_decline() -> None:
+    """Of 150 steady series with noise of 20 % that lasts for seconds, 5 are warned of at most."""
+    judged = [judge_steady(times(40), noisy(40, cv=0.2, phi=0.6, seed=seed)) for seed in range(150)]
+    noise = [verdict for verdict in judged if verdict.state is State.NOISY]
+    assert len(noise) > 100
+    assert sum(map(_declines, noise)) <= 5
+
+
 def test_steps_within_ten_percent_are_a_note() -> None:
     """Levels of 1,000 and 930 IOPS: their mean is right within the 10 % that steady allows."""
     rates = restless(60, spread=0.005) + [0.93 * r for r in restless(60, spread=0.005, seed=2)]

@@ -10,6 +10,7 @@ from volbench.analyse.time.change_points import (
     block_length_s,
     block_medians,
     find_changes,
+    place_in_gaps,
     plateaus,
 )
 
@@ -129,3 +130,23 @@ def test_a_block_is_its_median() -> None:
     """One wild sample does not move its block; what makes no whole block is left out."""
     blocks = block_medians(times(7), np.array([1.0, 2.0, 90.0, 4.0, 5.0, 6.0, 9.0]), block_s=3.0)
     assert blocks.tolist() == [2.0, 5.0]
+
+
+@pytest.mark.parametrize("after", [500.0, 2000.0])
+def test_a_jump_among_samples_that_were_left_out_is_placed_there(after: float) -> None:
+    """Ten disturbed seconds are 10 % slower; the jump in the seventh of them is placed in it."""
+    t_s, values = times(60), np.array([1000.0] * 26 + [after] * 34)
+    values[20:30] *= 0.9
+    kept = (t_s <= 20) | (t_s > 30)
+    seen = find_changes(t_s[kept], values[kept])
+    (placed,) = place_in_gaps(seen, t_s[kept], t_s, values)
+    assert (seen[0].t_s, placed.t_s) == (20, 26)
+    assert (placed.before, placed.after) == (1000, after)
+    assert place_in_gaps(seen, t_s, t_s, values) == seen
+
+
+def test_a_few_low_seconds_under_a_limit_are_no_level() -> None:
+    """Four seconds that scatter more than their distance from the rest are noise."""
+    percent = [98, 100, 102, 102, 99, 100, 103, 102, 103, 100, 77, 99, 73, 91, 100, 96, 97]
+    percent += [99, 103, 98, 97, 102, 100, 102, 103, 101, 103, 102, 100, 102, 101, 88, 97]
+    assert find_changes(times(len(percent)), np.array(percent, dtype=float)) == ()

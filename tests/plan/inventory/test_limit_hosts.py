@@ -70,3 +70,10 @@ def test_a_range_that_is_none(fleet: Inventory) -> None:
     """As in an inventory."""
     with pytest.raises(InputError, match="backwards"):
         select(fleet, ["vm[30-02]"])
+
+
+def test_without_an_inventory_there_is_no_host_to_name() -> None:
+    """A campaign on this machine has none to choose from: the hint lists nothing."""
+    with pytest.raises(InventoryError) as caught:
+        select(Inventory(hosts=()), ["vm1"])
+    assert caught.value.hint == "everything runs on this machine: leave out --limit"

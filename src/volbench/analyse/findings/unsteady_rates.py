@@ -38,7 +38,8 @@ _LEAST_SHORT_S = 12.0
 """A step shows in fewer seconds than a drift, and so does noise that hides both."""
 _LARGE_DRIFT = 0.2
 """Estimated drift that noise alone rarely shows: one in ten runs of 30 s that scatter by 20 %."""
-_MOSTLY_SURE = 0.9
+_SURELY = 1.1
+"""Distance of a noisy drift from none, over the reach of its 95 % interval."""
 _MOSTLY_DISTURBED = 0.5
 _EDGE_S = 2.0
 _EDGE_SHARE = 0.05
@@ -62,7 +63,7 @@ _LONGEST = 5
         " no change point, and the upper 95 % bound of the Theil-Sen drift over the run within"
         " 10 % of the median. Runs of less than 12 s are not judged, nor is a drift in less than"
         " 20 s. A series that is only noisy is a note with the interval of its level, a warning if"
-        " its estimated drift exceeds 20 % and nine tenths of its uncertainty in 20 s or more. One"
+        " its estimated drift exceeds 20 % and 1.1 times its uncertainty in 20 s or more. One"
         " that moved by at most 10 %, or stepped only within 5 % (at least 2 s) of its begin or end"
         " is a note, and so is one whose host was disturbed for more than half of the time, or that"
         " the CPU limited. Jobs with `thinktime` or `latency_target` are left out. Jobs with"
@@ -139,7 +140,7 @@ def _is_small(judged: Steadiness) -> bool:
 def _declines(judged: Steadiness) -> bool:
     """Return whether a noisy series moved by more than 20 %, which noise alone rarely shows."""
     reach = judged.drift_bound - abs(judged.drift)
-    return abs(judged.drift) > max(_LARGE_DRIFT, _MOSTLY_SURE * reach)
+    return abs(judged.drift) > max(_LARGE_DRIFT, _SURELY * reach)
 
 
 def _at_edges(judged: Steadiness) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,8 +18,9 @@ from volbench.analyse.bottleneck.bottleneck import Explanation, explain
 from volbench.analyse.bottleneck.sustained_level import Level, sustained_level
 from volbench.analyse.bottleneck.volume_context import Earlier
 from volbench.analyse.frames.disturbed import clean_rate_per_s
-from volbench.analyse.frames.observed import directions
+from volbench.analyse.frames.observed import directions, rate_per_s
 from volbench.analyse.frames.run_view import RunView
+from volbench.analyse.time.change_points import place_in_gaps
 from volbench.analyse.time.resample import Floats, on_clock, spread_rows
 from volbench.analyse.time.run_rates import rates_of
 from volbench.analyse.time.steady_state import (
@@ -56,7 +57,10 @@ class Context:
         key = view.run.id, direction
         if key not in self._steady:
             t_s, iops = clean_rate_per_s(view, "iops", direction=direction)
-            self._steady[key] = judge_steady(t_s, iops)
+            judged = judge_steady(t_s, iops)
+            everything = rate_per_s(view, "iops", direction=direction)
+            changes = place_in_gaps(judged.changes, t_s, *everything)
+            self._steady[key] = replace(judged, changes=changes)
         return self._steady[key]
 
     def steady_end(self, view: RunView, direction: str) -> Steadiness | None:

@@ -9,7 +9,7 @@ each change must be larger than that noise explains, and sharper than a ramp.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -128,6 +128,36 @@ def find_changes(
     edges = _prune(blocks, _candidates(blocks, rule.least_blocks), rule)
     places = [_refine(logs, edge * size, reach=2 * size) for edge in edges]
     return _changes(t_s, values, sorted(set(places)), least_step=least_step)
+
+
+def place_in_gaps(
+    changes: tuple[Change, ...], kept_s: Floats, t_s: Floats, values: Floats
+) -> tuple[Change, ...]:
+    """Return jumps with each that has left-out samples beside it moved to the best of them.
+
+    The jump came while the host was disturbed. Its levels are known from the kept samples, and a
+    left-out one belongs to the level that it is nearer to.
+
+    Args:
+        changes: jumps of the kept samples.
+        kept_s: ends of the kept intervals.
+        t_s: ends of all intervals.
+        values: of all intervals.
+    """
+    if len(kept_s) == len(t_s):
+        return changes
+    placed = []
+    for change in changes:
+        following = int(np.searchsorted(kept_s, change.t_s, side="right"))
+        until_s = kept_s[following] if following < len(kept_s) else math.inf
+        gap = (t_s > change.t_s) & (t_s < until_s)
+        low = _FLOOR * max(change.before, change.after)
+        before, after = (math.log(max(level, low)) for level in (change.before, change.after))
+        logs = np.log(np.maximum(values[gap], low))
+        gains = np.cumsum([0.0, *(np.abs(logs - after) - np.abs(logs - before))])
+        ends = np.concatenate([[change.t_s], t_s[gap]])
+        placed.append(replace(change, t_s=float(ends[int(np.argmax(gains))])))
+    return tuple(placed)
 
 
 def plateaus(
@@ -262,7 +292,10 @@ def _sides(blocks: Floats, edges: list[int], place: int) -> tuple[Floats, Floats
 
 
 def _strength(blocks: Floats, edges: list[int], place: int) -> float:
-    """Return a jump in standard errors, with the autocorrelation of the blocks in them."""
+    """Return a jump in standard errors, with the autocorrelation of the blocks in them.
+
+    A side that scatters more than all blocks do has its own error: so has a dip of a few seconds.
+    """
     before, after = _sides(blocks, edges, place)
     bounds = [0, *edges, len(blocks)]
     levels = [np.full(b - a, np.median(blocks[a:b])) for a, b in pairwise(bounds)]
@@ -273,8 +306,12 @@ def _strength(blocks: Floats, edges: list[int], place: int) -> float:
         _one_sided(before, after) if len(blocks) >= _LEAST_TAIL else 0.0,
         1e-3,
     )
-    error = _MEDIAN_LOSS * scale * inflation_of(residuals / scale)
-    error *= math.sqrt(1 / len(before) + 1 / len(after))
+    spreads = (
+        max(scale, 1.4826 * float(np.median(np.abs(side - np.median(side)))))
+        for side in (before, after)
+    )
+    both = (spread**2 / len(side) for spread, side in zip(spreads, (before, after), strict=True))
+    error = _MEDIAN_LOSS * inflation_of(residuals / scale) * math.sqrt(sum(both))
     return float(abs(np.median(after) - np.median(before)) / error)
 
 

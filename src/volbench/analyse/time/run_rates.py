@@ -25,7 +25,14 @@ from volbench.analyse.frames.observed import (
 )
 from volbench.analyse.frames.run_view import RunView, once
 from volbench.analyse.frames.workload_spec import WorkloadSpec
-from volbench.analyse.time.change_points import Change, Floats, Plateau, find_changes, plateaus
+from volbench.analyse.time.change_points import (
+    Change,
+    Floats,
+    Plateau,
+    find_changes,
+    place_in_gaps,
+    plateaus,
+)
 
 _LEAST = 5
 _BUSY_PERCENT = 90.0
@@ -109,6 +116,8 @@ def rates_of(view: RunView, direction: str) -> Rates | None:
     changes = find_changes(t_s, iops)
     if at_device:
         changes = _of_the_volume(changes, plateaus(t_s, iops, changes=changes), t_s, bandwidth)
+    else:
+        changes = place_in_gaps(changes, t_s, *rate_per_s(view, "iops", direction=direction))
     moving = [workload for workload in view.workloads if _moves(workload, direction)]
     return Rates(
         direction=direction,

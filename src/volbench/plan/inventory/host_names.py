@@ -181,6 +181,8 @@ def _hint(inventory: Inventory, word: str) -> str:
     names = [host.name for host in inventory.hosts]
     if not word:
         return "name a group or a host between the commas"
+    if not names:
+        return "everything runs on this machine: leave out --limit"
     if near := nearest(word, [*groups, *names]):
         return f"did you mean `{near}`?"
     shown = [*groups[:8], *names[:8]]
