@@ -74,10 +74,11 @@ def overview(opened: Opened) -> Overview:
     """Return the first screen of a campaign's report, and its results."""
     frames = {name: opened.frame(name) for name in FRAMES}
     content = ReportContent(opened.campaign.name, opened.campaign, opened.runs, frames)
-    outcomes = job_outcomes(records(frames["summary"]))
-    invalid = invalid_runs(records(frames["findings"]))
+    rows = {name: records(frames[name]) for name in ("summary", "findings", "verdicts")}
+    outcomes = job_outcomes(rows["summary"])
+    invalid = invalid_runs(rows["findings"])
     key = key_numbers(outcomes, invalid=invalid)
-    first = first_screen(content, key, against_limits(outcomes))
+    first = first_screen(content, rows, key, against_limits(outcomes))
     return Overview(
         title=content.title,
         place=first.place,

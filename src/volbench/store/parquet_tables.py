@@ -54,12 +54,22 @@ def table_of(frame_name: str, rows: Rows, *, labels: Sequence[str] = ()) -> pa.T
     return pa.Table.from_pylist(cast("list[dict[str, object]]", rows), schema=schema_of(columns))
 
 
-def frame_of(table: pa.Table) -> pd.DataFrame:
-    """Convert an Arrow table to pandas: nullable integers and booleans, NaN for missing floats."""
+def frame_of(table: pa.Table, *, is_done: bool = False) -> pd.DataFrame:
+    """Convert an Arrow table to pandas: nullable integers and booleans, NaN for missing floats.
+
+    Args:
+        table: any.
+        is_done: whether nobody uses the table any more, so that its memory is let go on the way.
+    """
     import pandas as pd  # noqa: PLC0415 - slow to import, and not needed for rows
 
     types = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
-    frame: pd.DataFrame = table.to_pandas(types_mapper=types.get)
+    frame: pd.DataFrame = table.to_pandas(
+        types_mapper=types.get, split_blocks=is_done, self_destruct=is_done
+    )
+    if is_done:
+        del table
+        pa.default_memory_pool().release_unused()
     return frame
 
 
@@ -133,6 +143,18 @@ def read_pieces(path: Path, rows: int) -> Iterator[pa.Table]:
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(rows):
                 yield pa.Table.from_batches([batch])
+    except (OSError, pa.ArrowException) as error:
+        raise _unreadable(path, error) from error
+
+
+def row_count(path: Path) -> int:
+    """Return the number of rows of a Parquet file, without reading them.
+
+    Raises:
+        ArchiveError: the file is missing or damaged.
+    """
+    try:
+        return int(pq.read_metadata(path).num_rows)
     except (OSError, pa.ArrowException) as error:
         raise _unreadable(path, error) from error
 

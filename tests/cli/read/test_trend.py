@@ -11,6 +11,8 @@ from click.testing import CliRunner, Result
 import volbench
 from tests.nightly_campaigns import WORKLOADS, dropping, make_nights
 from volbench.cli.main import cli
+from volbench.cli.read.report_content import multi_campaign_content
+from volbench.dataset import open_campaigns
 from volbench.errors import RegressionError
 
 
@@ -63,6 +65,14 @@ def test_a_chart_and_its_numbers(nights: Path, tmp_path: Path) -> None:
     )
     assert drawn.exit_code == 0, drawn.output
     assert "regression" in (tmp_path / "plot.svg").read_text()
+
+
+def test_the_report_of_many_nights_begins_with_the_trend(nights: Path) -> None:
+    """It is drawn before the medians, though kernels differ and there are no verdicts."""
+    content = multi_campaign_content(open_campaigns(nights))
+    assert [figure.kind for figure in content.figures][:2] == ["trend", "iops"]
+    assert "2 regressions" in content.figures[0].description
+    assert content.comparison is None
 
 
 def test_python_has_the_same_rows(nights: Path) -> None:

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtr, stdtrit
 
 from volbench.errors import ComparisonError, InputError
 
@@ -123,7 +122,7 @@ class Contrast:
 
     def interval(self, confidence: float = CONFIDENCE) -> Interval:
         """Return the ratio with its interval at a confidence."""
-        half = _quantile(self.freedom, (1 + confidence) / 2) * self.error + self.resolution
+        half = student_quantile(self.freedom, (1 + confidence) / 2) * self.error + self.resolution
         low, high = _power(self.centre - half), _power(self.centre + half)
         return Interval(
             min(low, self.estimate), self.estimate, max(high, self.estimate), confidence
@@ -135,11 +134,15 @@ class Contrast:
         beyond = max(0.0, abs(self.centre) - self.resolution)
         if not self.error:
             return 1.0 if not beyond else 0.0
+        from scipy.special import stdtr  # noqa: PLC0415 - slow to import, and not all compare
+
         return float(2 * stdtr(self.freedom, -beyond / self.error))
 
     def detectable(self, confidence: float = CONFIDENCE) -> float:
         """Return the minimum detectable ratio above 1 at a power of 80 %."""
-        quantiles = _quantile(self.freedom, (1 + confidence) / 2) + _quantile(self.freedom, POWER)
+        quantiles = student_quantile(self.freedom, (1 + confidence) / 2) + student_quantile(
+            self.freedom, POWER
+        )
         # Beyond a factor of a thousand nothing is detectable, and exp would overflow.
         return math.exp(min(quantiles * self.error + self.resolution, math.log(1e3)))
 
@@ -220,7 +223,7 @@ def location_interval(
     if group.volumes <= 1 and group.repeats < LEAST_REPEATS:
         return Interval(math.nan, estimate, math.nan, confidence)
     error = math.sqrt(float(units.var(ddof=1)) / len(units))
-    half = _quantile(len(units) - 1, (1 + confidence) / 2) * error
+    half = student_quantile(len(units) - 1, (1 + confidence) / 2) * error
     centre = float(units.mean())
     low, high = _power(centre - half), _power(centre + half)
     return Interval(min(low, estimate), estimate, max(high, estimate), confidence)
@@ -295,8 +298,10 @@ def _paired(base: Group, candidate: Group, *, resolution: float) -> Contrast:
     )
 
 
-def _quantile(freedom: float, share: float) -> float:
+def student_quantile(freedom: float, share: float) -> float:
     """Return Student's quantile, without the cost of a distribution object."""
+    from scipy.special import stdtrit  # noqa: PLC0415 - slow to import, and not all compare
+
     return float(stdtrit(freedom, share))
 
 

@@ -17,7 +17,6 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.special import stdtrit
 
 from volbench.analyse.compare.comparability import value_text, without_invalid
 from volbench.analyse.compare.comparison import (
@@ -26,6 +25,7 @@ from volbench.analyse.compare.comparison import (
     known_latency,
     values_of_measure,
 )
+from volbench.analyse.compare.repeat_statistics import student_quantile
 from volbench.analyse.frames.job_frames import left_out, measured
 from volbench.analyse.frames.matched_workloads import workload_labels
 from volbench.analyse.time.change_points import find_changes
@@ -335,7 +335,7 @@ def _with_limits(trend: Trend, share: float) -> Trend:
     logs = np.log(np.maximum(reference, floor))
     count = len(logs)
     scatter = float(np.abs(np.diff(logs)).mean()) / _NEIGHBOURS
-    width = float(stdtrit(_FREEDOM * (count - 1), 1 - share)) * math.sqrt(1 + 1 / count)
+    width = student_quantile(_FREEDOM * (count - 1), 1 - share) * math.sqrt(1 + 1 / count)
     half = max(width * scatter, math.log1p(trend.measure.resolution))
     low, centre, high = (math.exp(float(logs.mean()) + side * half) for side in (-1, 0, 1))
     return replace(trend, limits=Limits(low, centre, high))

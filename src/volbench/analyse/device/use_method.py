@@ -46,10 +46,13 @@ def use_rows(
     """
     own = device.loc[device["level"] == "volume", list(_SAMPLED)]
     watched = dict(iter(own.groupby("run", sort=False)))
-    rows = summary[summary["run"].isin(list(watched))].drop_duplicates("run")
+    results = summary[summary["run"].isin(list(watched))]
+    rows = results.drop_duplicates("run")
     names = run_labels(rows)
+    if not watched:
+        return _typed([])
     verdicts_of = {} if verdicts is None else dict(iter(verdicts.groupby("run", sort=False)))
-    by_run = dict(iter(summary.groupby("run", sort=False)))
+    by_run = dict(iter(results.groupby("run", sort=False)))
     found = []
     for (_, first), label in zip(rows.iterrows(), names, strict=True):
         run = first["run"]

@@ -29,13 +29,11 @@ def distribution(histogram: pd.DataFrame, summary: pd.DataFrame) -> tuple[pd.Dat
     """
     rows, places = _identified(histogram, summary)
     key = key_of(rows)
-    order = rows.groupby(key, sort=False, dropna=False).ngroup().to_numpy()
-    is_reported = (places >= 0) & histogram["direction"].ne("sync").to_numpy()
-    reported = histogram.loc[is_reported, ["latency"]].assign(order=order[places[is_reported]])
-    kinds = reported.drop_duplicates().astype({"latency": str}).groupby("order")["latency"].agg(set)
-    kind = "clat" if any("clat" in known and "lat" not in known for known in kinds) else "lat"
+    order = rows.groupby(key, sort=False, dropna=False).ngroup().to_numpy().astype(np.int32)
+    kind = _kind_of_all(histogram, places, order)
     kept = (places >= 0) & is_of_kind(histogram, kind)
     counts = histogram.loc[kept, ["bin_high_s", "count"]].assign(order=order[places[kept]])
+    del places, kept
     pooled = counts.groupby(["order", "bin_high_s"])["count"].sum().astype("int64").reset_index()
     running = pooled.groupby("order")["count"]
     pooled["share"] = running.cumsum() / running.transform("sum")
@@ -44,6 +42,16 @@ def distribution(histogram: pd.DataFrame, summary: pd.DataFrame) -> tuple[pd.Dat
     named = texts.iloc[pooled["order"].to_numpy()].reset_index(drop=True)
     line = pd.factorize(pooled["order"])[0]
     return pd.concat([named, pooled.drop(columns="order").assign(line=line)], axis=1), kind
+
+
+def _kind_of_all(
+    histogram: pd.DataFrame, places: npt.NDArray[np.intp], order: npt.NDArray[np.int32]
+) -> str:
+    """Return the kind of latency that every combination reports: total latency if all do."""
+    is_reported = (places >= 0) & histogram["direction"].ne("sync").to_numpy()
+    reported = histogram.loc[is_reported, ["latency"]].assign(order=order[places[is_reported]])
+    kinds = reported.drop_duplicates().astype({"latency": str}).groupby("order")["latency"].agg(set)
+    return "clat" if any("clat" in known and "lat" not in known for known in kinds) else "lat"
 
 
 def in_steps(

@@ -171,12 +171,13 @@ def curves(
             row = same.iloc[0]
             if row["run"] != first_run or row["phase"] != "measured":
                 continue
+            is_imported = not pd.isna(row.get("import_folder"))
+            if is_imported and not _warmed(verdicts, row):
+                continue
             first, second = _passes(same, series)
             if first is not None:
                 curve = _curve(str(host), str(volume), str(direction), row, first, second)
-                is_imported = not pd.isna(row.get("import_folder"))
-                doubted = verdicts is not None and (is_imported or curve.penalty > _NO_PENALTY)
-                if doubted and not _warmed(verdicts, row):
+                if curve.penalty > _NO_PENALTY and not _warmed(verdicts, row):
                     continue
                 if second is not None or curve.penalty > _CLIMB:
                     found.append(curve)
@@ -184,9 +185,9 @@ def curves(
 
 
 def _warmed(verdicts: pd.DataFrame | None, row: pd.Series) -> bool:
-    """Return whether the verdict of a run's direction says that blocks got warm."""
+    """Return whether blocks got warm by the verdict of a run's direction; true without any."""
     if verdicts is None:
-        return False
+        return True
     mine = verdicts[(verdicts["run"] == row["run"]) & (verdicts["direction"] == row["direction"])]
     return any(Cause.WARMING.value in str(causes).split(", ") for causes in mine["causes"])
 

@@ -28,12 +28,19 @@ from volbench.present.report import (
 )
 from volbench.present.tables.hosts_tables import facts_text
 from volbench.store.journal import utc_now
-from volbench.store.parquet_tables import columns_of, frame_of, pieces_of, read_pieces, read_table
+from volbench.store.parquet_tables import (
+    columns_of,
+    frame_of,
+    pieces_of,
+    read_pieces,
+    read_table,
+    row_count,
+)
 
 _MOST_RESULTS = 250
 """Results up to which a report has a bar and a series of each; of more, the reader picks them."""
 _SINGLE = ("iops", "bandwidth", "latency", "series")
-_COMPARED = ("iops", "bandwidth", "latency")
+_COMPARED = ("trend", "iops", "bandwidth", "latency")
 """Charts over all campaigns of a report."""
 
 Frames = Mapping[str, pd.DataFrame]
@@ -56,6 +63,9 @@ class _CampaignFrames(Mapping[str, pd.DataFrame]):
             self._kept[name] = self._use() if name == "use" else _read(self._opened, name)
         return self._kept[name]
 
+    def __contains__(self, name: object) -> bool:  # that of a mapping would read the frame
+        return name in FRAMES or name == "use"
+
     def __iter__(self) -> Iterator[str]:
         return iter((*FRAMES, "use"))
 
@@ -71,7 +81,7 @@ def _read(opened: CampaignData, name: str, columns: Sequence[str] | None = None)
     file = opened.table_file(name)
     if file is None:
         return frame_of(columns_of(opened.table(name), columns))
-    return frame_of(read_table(file, columns))
+    return frame_of(read_table(file, columns), is_done=True)
 
 
 def _pieces(opened: CampaignData, name: str, rows: int) -> Iterator[pd.DataFrame]:
@@ -79,6 +89,11 @@ def _pieces(opened: CampaignData, name: str, rows: int) -> Iterator[pd.DataFrame
     file = opened.table_file(name)
     whole = read_pieces(file, rows) if file else pieces_of(opened.table(name), rows)
     return map(frame_of, whole)
+
+
+def _count_rows(opened: CampaignData, name: str) -> int:
+    file = opened.table_file(name)
+    return row_count(file) if file else len(opened.table(name))
 
 
 def report_content(
@@ -109,6 +124,7 @@ def report_content(
         generated_utc=utc_now(),
         volbench_version=__version__,
         read_pieces=partial(_pieces, opened),
+        count_rows=partial(_count_rows, opened),
     )
 
 
@@ -135,17 +151,19 @@ def multi_campaign_content(dataset: Dataset) -> MultiCampaignContent:
     return MultiCampaignContent(frames, comparison, figures=figures)
 
 
-def _plots(frames: Frames, charts: Sequence[str]) -> list[Plot]:
-    """Return the default charts that apply, and the requested ones."""
+def _plots(frames: Frames, charts: Sequence[str]) -> Iterator[Plot]:
+    """Yield the default charts that apply, and the requested ones."""
     is_large = len(frames["summary"]) > _MOST_RESULTS
     left_out = _SINGLE if is_large else ()
     usual = [name for name, kind in KINDS.items() if kind.in_report and name not in left_out]
-    found = (plot for name in usual for plot in build_plots(KINDS[name].frames_of(frames), [name]))
-    plots = {plot.name: plot for plot in found}
-    for name in charts:
-        if name not in plots:
-            plots[name] = build_plot(name, {**frames})
-    return list(plots.values())
+    drawn = set()
+    for name in usual:
+        for plot in build_plots(KINDS[name].frames_of(frames), [name]):
+            drawn.add(name)
+            yield plot
+    for name in dict.fromkeys(charts):
+        if name not in drawn:
+            yield build_plot(name, {**frames})
 
 
 def _figure(plot: Plot) -> ReportFigure:

@@ -123,10 +123,11 @@ def campaign_section(
         level: of its headings.
         room_chars: that its downloads may take.
     """
-    rows, findings, verdicts, aggregate = (
-        records(content.frames.get(name, pd.DataFrame()))
+    of_frame = {
+        name: records(content.frames.get(name, pd.DataFrame()))
         for name in ("summary", "findings", "verdicts", "aggregate")
-    )
+    }
+    rows, findings, verdicts, aggregate = of_frame.values()
     outcomes = job_outcomes(rows)
     limits = against_limits(outcomes)
     key = key_numbers(outcomes, invalid=invalid_runs(findings))
@@ -134,7 +135,7 @@ def campaign_section(
         id=prefix,
         level=level,
         content=content,
-        first=first_screen(content, key, limits),
+        first=first_screen(content, of_frame, key, limits),
         ran=what_ran(content, rows),
         requested=requested(content, rows),
         found=[ending(content), *found(verdicts, limits)],

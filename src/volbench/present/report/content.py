@@ -49,6 +49,7 @@ class ReportContent:
             chart reads.
         read_pieces: returns a frame with all columns, in pieces of some rows; None where `frames`
             have all.
+        count_rows: returns the number of rows of a frame without reading it; None like those.
         hosts: label to fact, for each host.
         volumes: label to fact, for each volume.
         jobs: run id to the job file or dd command, exactly as used; "" when it never started.
@@ -72,6 +73,13 @@ class ReportContent:
     generated_utc: str = ""
     volbench_version: str = ""
     read_pieces: Callable[[str, int], Iterator[pd.DataFrame]] | None = None
+    count_rows: Callable[[str], int] | None = None
+
+    def length(self, name: str) -> int:
+        """Return the number of rows of a frame; 0 if there is none."""
+        if self.count_rows and name in FRAMES:
+            return self.count_rows(name)
+        return len(self.frames.get(name, ()))
 
     def pieces(self, name: str, rows: int) -> Iterator[pd.DataFrame]:
         """Yield a frame with all columns in pieces of so many rows."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
 from volbench.analyse.time.warmup_curve import Curve
 from volbench.model.results.finding import Severity
-from volbench.present.formatting import Row, instant, number, records, text
+from volbench.present.formatting import Row, instant, number, text
 from volbench.present.plots.labels import short_target
 from volbench.present.report.content import ReportContent
 from volbench.present.report.lead_charts import worst_warm_up
@@ -44,24 +44,26 @@ class FirstScreen:
 
 
 def first_screen(
-    content: ReportContent, key: Sequence[KeyNumber], limits: Sequence[AgainstLimit]
+    content: ReportContent,
+    rows: Mapping[str, Sequence[Row]],
+    key: Sequence[KeyNumber],
+    limits: Sequence[AgainstLimit],
 ) -> FirstScreen:
     """Return the first screen of a campaign.
 
     Args:
         content: gathered by the caller.
+        rows: of its summary, findings and verdicts.
         key: its headline numbers.
         limits: its jobs as shares of the declared limits.
     """
-    rows, findings, verdicts = (
-        records(content.frames.get(name, pd.DataFrame()))
-        for name in ("summary", "findings", "verdicts")
-    )
     climb = worst_warm_up(content.frames)
-    sentence = _curve_text(climb) if climb else _answer(key, verdicts, limits)
+    sentence = _curve_text(climb) if climb else _answer(key, rows["verdicts"], limits)
     if content.lead and content.lead[0].kind == "storm":
         sentence = content.lead[0].description
-    return FirstScreen(_place(content, rows), sentence, _badge(content, findings))
+    return FirstScreen(
+        _place(content, rows["summary"]), sentence, _badge(content, rows["findings"])
+    )
 
 
 def _place(content: ReportContent, rows: Sequence[Row]) -> str:

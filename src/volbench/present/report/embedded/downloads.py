@@ -57,7 +57,7 @@ def downloads(content: ReportContent, *, room_chars: int) -> list[Download]:
     offered = []
     names = content.frames.keys()
     for name in (*_ORDER, *sorted(names - set(_ORDER))):
-        rows = len(content.frames[name]) if name in names else 0
+        rows = content.length(name)
         if not rows:
             continue
         link = _link(name, content.pieces(name, _PIECE), rows, room_chars)

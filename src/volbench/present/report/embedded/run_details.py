@@ -56,7 +56,7 @@ def run_details(
         campaigns: the prefix of the ids of each campaign, and its content.
         numbers: prefix and id of a run to its number; the batches are in their order.
     """
-    values = len(_SERIES) * sum(len(own.frames.get("series", ())) for _, own in campaigns)
+    values = len(_SERIES) * sum(own.length("series") for _, own in campaigns)
     buckets = int(np.clip(_BUCKETS[1] * _MOST_VALUES / max(values, 1), *_BUCKETS))
     parts = {prefix: _Parts(content, buckets) for prefix, content in campaigns}
     batch: list[Json] = []
