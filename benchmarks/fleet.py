@@ -139,7 +139,7 @@ def skew(count: int, folder: Path) -> None:
 def cost(count: int) -> int:
     """Print what one job costs, beside rivals; return the exit status."""
     with tempfile.TemporaryDirectory() as folder, fleet(count, Path(folder) / "f") as hosts:
-        return print_figures([*costs(hosts, Path(folder)), delay(hosts, Path(folder))])
+        return print_figures([*costs(hosts, Path(folder)), *delay(hosts, Path(folder))])
 
 
 def main() -> None:

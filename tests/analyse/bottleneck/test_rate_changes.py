@@ -85,6 +85,16 @@ def test_a_rise_in_one_step_may_have_another_cause_than_warm_blocks() -> None:
     assert len(climb.candidates) == 2
 
 
+@pytest.mark.parametrize(("to_s", "words"), [(8, 2), (30, 1)])
+def test_a_short_climb_of_a_volume_may_be_a_ramp_up(to_s: int, words: int) -> None:
+    """Warm blocks are named for a volume nobody wrote to, with what would look the same."""
+    rise = [300 + 700 * second / to_s for second in range(to_s)]
+    found = explain(ran(rise + level(1000, 90 - to_s)), "write")
+    (climb,) = (entry for entry in found if entry.cause is Cause.WARMING)
+    assert "no earlier run" in climb.speaks_for[-1]
+    assert len(climb.speaks_against) == words
+
+
 def test_logs_of_iops_alone_are_explained() -> None:
     """Bandwidth follows from the size of the I/Os."""
     view = ran(level(3000, 20) + level(300, 40))

@@ -147,6 +147,6 @@ def test_a_jump_among_samples_that_were_left_out_is_placed_there(after: float) -
 
 def test_a_few_low_seconds_under_a_limit_are_no_level() -> None:
     """Four seconds that scatter more than their distance from the rest are noise."""
-    percent = [98, 100, 102, 102, 99, 100, 103, 102, 103, 100, 77, 99, 73, 91, 100, 96, 97]
-    percent += [99, 103, 98, 97, 102, 100, 102, 103, 101, 103, 102, 100, 102, 101, 88, 97]
-    assert find_changes(times(len(percent)), np.array(percent, dtype=float)) == ()
+    iops = [710, 726, 737, 741, 717, 723, 742, 737, 742, 721, 560, 717, 530, 657, 726, 696, 698]
+    iops += [719, 742, 711, 699, 734, 723, 741, 742, 732, 742, 737, 720, 741, 733, 634, 700]
+    assert find_changes(times(len(iops)), np.array(iops, dtype=float)) == ()

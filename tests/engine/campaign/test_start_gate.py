@@ -141,6 +141,17 @@ def test_start_that_may_be_late_is_not_missed(folder: Path, path: str) -> None:
     assert process.wait(20) == 0
 
 
+def test_disk_that_is_full_for_a_moment_loses_no_readiness(folder: Path) -> None:
+    """A process that could not report that it is ready would be waited for without end."""
+    (folder / FOLDER / "ready.new").mkdir()  # cannot be written, as on a full disk
+    process = subprocess.Popen(["sh", SCRIPT], cwd=folder, stderr=subprocess.DEVNULL)
+    until((folder / FOLDER / "waiting").exists)
+    (folder / FOLDER / "ready.new").rmdir()
+    until((folder / FOLDER / "ready").exists)
+    put(folder, "go", "never")
+    assert process.wait(20) == 1
+
+
 class _CutOff(LocalExecutor):
     """Machine whose link is lost right before its start is written."""
 

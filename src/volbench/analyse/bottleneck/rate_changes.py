@@ -9,7 +9,7 @@ import numpy as np
 
 from volbench.analyse.bottleneck.cause import WORDS, Cause, Explanation
 from volbench.analyse.bottleneck.hypotheses import FLAT, Fall, explain_fall
-from volbench.analyse.bottleneck.volume_context import FLASH, LOCAL, Earlier, device_kind
+from volbench.analyse.bottleneck.volume_context import FLASH, LOCAL, REMOTE, Earlier, device_kind
 from volbench.analyse.frames.disturbed import disturbed
 from volbench.analyse.frames.observed import host_rows_in_run, stall_spans
 from volbench.analyse.frames.run_view import RunView
@@ -328,14 +328,17 @@ def _why_it_rose(
     kind, before = device_kind(view), earlier.previous
     is_filled = earlier.has_filled(view)
     if not (is_filled or kind in LOCAL or kind in FLASH):
-        return Cause.WARMING, [], []
+        is_early = to_90_s <= _RAMP_S
+        other = ["a ramp-up of the first seconds would look the same"] if is_early else []
+        return Cause.WARMING, ["no earlier run is known to have written all its blocks"], other
     if before is not None and before.writes:
         slowed = rates_of(before, rates.direction)
-        reasons = ["the run before wrote to the same volume"]
+        reasons, has_slowed = ["the run before wrote to the same volume"], False
         if slowed is not None and slowed.last.level < _SLOW * slowed.plateaus[0].level:
-            share = 100 * slowed.last.level / slowed.plateaus[0].level
+            share, has_slowed = 100 * slowed.last.level / slowed.plateaus[0].level, True
             reasons.append(f"and ended at {share:.0f} % of its first rate")
-        return Cause.RECOVERY, reasons, []
+        if has_slowed or kind not in REMOTE:
+            return Cause.RECOVERY, reasons, []
     written = ["earlier runs had written its blocks"] if is_filled else [f"it is {kind.value}"]
     if to_90_s <= _RAMP_S:
         return Cause.RAMP_UP, written, []

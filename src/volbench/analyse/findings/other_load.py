@@ -48,6 +48,7 @@ _MORE = {VolumeKind.DEVICE: 0.1, VolumeKind.FILE: 0.25, VolumeKind.DIRECTORY: 0.
 _FULL_PERCENT = 95.0
 _STEAL_PERCENT = 5.0
 _THROTTLED_PERCENT = 1.0
+_LEAST_OFF = 0.001
 _LEAST_NOISE = 0.05
 _UNCERTAIN = 0.05
 
@@ -178,9 +179,10 @@ def host_noise(view: RunView, _: Context) -> Iterator[Observation]:
         by = [name for name, own in noise.by.items() if np.isin(t_s, noise.t_s[own]).any()]
         clean, every = float(iops[~flags].mean()) if not flags.all() else math.nan, iops.mean()
         off = abs(clean / every - 1) if every > 0 else math.nan
+        uncertain = percent(off) if off >= _LEAST_OFF else "less than 0.1 %"
         result = (
             f"without them {format_count(clean)} IOPS instead of {format_count(float(every))}, so"
-            f" the result is uncertain by {percent(off)}"
+            f" the result is uncertain by {uncertain}"
             if not math.isnan(off)
             else "none is undisturbed, so the uncertainty of the result is unknown"
         )

@@ -94,7 +94,8 @@ def _throttled_at(view: RunView, explanation: Explanation, level: float) -> Obse
             f", {'only ' if is_less else ''}{percent(level / nearest)} of the declared"
             f" {level_text(column, nearest)}"
         )
-    message = f"Throttled at {level_text(column, level)}{beside}"
+    words = "Throttled" if explanation.is_certain else "Consistent with throttling"
+    message = f"{words} at {level_text(column, level)}{beside}"
     seen = observed(explanation, message, evidence, severity=severity)
     return replace(seen, direction=None) if len(directions(view)) > 1 else seen
 

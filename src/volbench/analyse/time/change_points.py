@@ -306,13 +306,15 @@ def _strength(blocks: Floats, edges: list[int], place: int) -> float:
         _one_sided(before, after) if len(blocks) >= _LEAST_TAIL else 0.0,
         1e-3,
     )
-    spreads = (
-        max(scale, 1.4826 * float(np.median(np.abs(side - np.median(side)))))
-        for side in (before, after)
-    )
-    both = (spread**2 / len(side) for spread, side in zip(spreads, (before, after), strict=True))
+    both = (max(scale, _own_scatter(side)) ** 2 / len(side) for side in (before, after))
     error = _MEDIAN_LOSS * inflation_of(residuals / scale) * math.sqrt(sum(both))
     return float(abs(np.median(after) - np.median(before)) / error)
+
+
+def _own_scatter(side: Floats) -> float:
+    """Return the scatter of one level; that of a climb is what is left beside its rise."""
+    deviation = 1.4826 * float(np.median(np.abs(side - np.median(side))))
+    return min(deviation, float(np.std(np.diff(side))) / math.sqrt(2))
 
 
 def _one_sided(before: Floats, after: Floats) -> float:
