@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import PurePosixPath
@@ -12,9 +11,6 @@ from volbench.analyse.frames.observed import total
 from volbench.analyse.frames.run_view import RunView
 from volbench.model.campaign.target import VolumeKind
 from volbench.model.profile.profile_model import Phase
-
-Range = tuple[str, str, str]
-"""File name, offset and size as the job file says; empty where it says nothing."""
 
 
 class DeviceKind(StrEnum):
@@ -83,6 +79,33 @@ def _by_facts(view: RunView, *, is_nvme: bool) -> DeviceKind:
 
 
 @dataclass(frozen=True)
+class Range:
+    """Part of a volume that a workload works on.
+
+    Attributes:
+        name: file name, as the job file says; empty where it says none.
+        words: offset and size, as the job file says.
+        first: offset of its first byte; NaN where it is unknown.
+        size: bytes; NaN where it is unknown.
+    """
+
+    name: str
+    words: tuple[str, str]
+    first: float = field(compare=False)
+    size: float = field(compare=False)
+
+    def is_within(self, other: Range) -> bool:
+        """Return whether all of it is known to lie in another range."""
+        is_inside = other.first <= self.first and self.end <= other.end
+        return self.name == other.name and (self.words == other.words or is_inside)
+
+    @property
+    def end(self) -> float:
+        """Offset behind its last byte; NaN where it is unknown."""
+        return self.first + self.size
+
+
+@dataclass(frozen=True)
 class Earlier:
     """Runs that finished on a volume before another one.
 
@@ -103,7 +126,7 @@ class Earlier:
         written = dict(self.written_bytes)
         moved = total(view, "io_bytes", direction="write")
         if view.writes and moved > 0:
-            for place in _ranges(view):
+            for place in set(_ranges(view)):
                 written[place] = written.get(place, 0.0) + moved
         return Earlier(
             previous=view,
@@ -113,24 +136,23 @@ class Earlier:
         )
 
     def has_filled(self, view: RunView) -> bool:
-        """Return whether the range of a run was written before, as many bytes as it has.
+        """Return whether the ranges of a run lie in ranges that were written as often as whole.
 
-        Where its size is unknown, any run that wrote to the same range counts.
+        Where the size of a range is unknown, any run that wrote to the same one counts.
         """
-        return all(
-            self.written_bytes.get(place, 0.0) >= max(1.0, 0.0 if math.isnan(size) else size)
-            for place, size in _ranges(view).items()
+        full = [place for place, moved in self.written_bytes.items() if not moved < place.size]
+        return all(any(map(own.is_within, full)) for own in _ranges(view))
+
+
+def _ranges(view: RunView) -> Iterator[Range]:
+    """Yield the range of each workload of a run, which ends with the volume at the latest."""
+    for workload in view.workloads:
+        offset, size = (workload.options.get(name, "") for name in ("offset", "size"))
+        first = workload.size_of("offset", view.size_bytes, unset="0")
+        asked, room = workload.size_of("size", view.size_bytes), view.size_bytes - first
+        yield Range(
+            name=workload.options.get("filename", ""),
+            words=(offset, size),
+            first=first,
+            size=min(asked, room),
         )
-
-
-def _ranges(view: RunView) -> dict[Range, float]:
-    """Return the ranges that a run works on to their sizes; NaN where that is unknown."""
-    names = ("filename", "offset", "size")
-    return {
-        (
-            workload.options.get(names[0], ""),
-            workload.options.get(names[1], ""),
-            workload.options.get(names[2], ""),
-        ): workload.size_of("size", view.size_bytes)
-        for workload in view.workloads
-    }

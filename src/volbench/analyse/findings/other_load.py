@@ -166,7 +166,7 @@ def _foreign(
         " are volbench's own."
     ),
     why="What slowed the run was the host, not the volume: another run gives another number.",
-    advice="Quote the rate with its uncertainty, or measure again on a quiet host.",
+    advice="Measure again on a quiet host, or quote the rate with its uncertainty if known.",
 )
 def host_noise(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield how many intervals of each direction the host disturbed, and what that costs."""

@@ -1,0 +1,52 @@
+"""What earlier runs wrote to the range of a run."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.analyse.bottleneck.test_explain import level, ran
+from volbench.analyse.bottleneck.volume_context import Earlier
+
+GIB = 2**30
+RATE = GIB / 60 / 4096
+"""IOPS of 4k that move 1 GiB in a minute."""
+
+
+def written(rate: float, **options: str) -> Earlier:
+    """Return what is known after a run that writes for a minute."""
+    return Earlier().then(ran(level(rate), {"rw": "write", **options}))
+
+
+@pytest.mark.parametrize(
+    ("options", "is_filled"),
+    [
+        ({"size": f"{GIB}"}, True),
+        ({"size": f"{GIB // 4}"}, True),
+        ({"size": f"{GIB // 4}", "offset": f"{GIB // 2}"}, True),
+        ({"size": f"{GIB // 2}", "offset": f"{3 * GIB // 4}"}, False),
+        ({"size": f"{2 * GIB}"}, False),
+        ({"size": f"{GIB}", "filename": "/dev/other"}, False),
+        ({"size": None}, False),
+    ],
+)
+def test_a_range_lies_in_one_that_was_filled(
+    options: dict[str, str | None], *, is_filled: bool
+) -> None:
+    """A part of a written range is written; what reaches beyond it is not known to be."""
+    earlier = written(1.01 * RATE, size=f"{GIB}")
+    assert earlier.has_filled(ran(level(1000), options)) is is_filled
+
+
+def test_a_range_that_was_written_in_part_is_not_filled() -> None:
+    """Half as many bytes as it has: which of its blocks are cold is unknown."""
+    earlier = written(RATE / 2, size=f"{GIB}")
+    assert not earlier.has_filled(ran(level(1000), {"size": f"{GIB // 4}"}))
+    again = earlier.then(ran(level(1.02 * RATE / 2), {"rw": "write", "size": f"{GIB}"}))
+    assert again.has_filled(ran(level(1000), {"size": f"{GIB // 4}"}))
+
+
+def test_a_size_ends_with_the_volume() -> None:
+    """Behind an offset in the middle, all of a volume is its second half."""
+    half = written(33 * RATE, size="50%", offset="50%")
+    assert half.has_filled(ran(level(1000), {"size": None, "offset": "50%"}))
+    assert not half.has_filled(ran(level(1000), {"size": None}))
