@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from volbench import errors
+from volbench.analyse.compare.comparability import IncomparableError
 from volbench.errors import InputError, Problem, Problems, ProfileError, VolbenchError
 
 
@@ -15,6 +16,9 @@ def _tree(kind: type[VolbenchError]) -> set[type[VolbenchError]]:
 def test_the_tree_in_the_docstring_is_the_real_one() -> None:
     """Each error stands there, with its exit code where it is its own, and a star if transient."""
     text = errors.__doc__ or ""
+    assert issubclass(IncomparableError, VolbenchError)  # defined beside what it carries
+    named = {word for word in text.split() if word.endswith("Error")}
+    assert named == {kind.__name__ for kind in _tree(VolbenchError)}
     for kind in _tree(VolbenchError):
         (line,) = (
             splitline for splitline in text.splitlines() if kind.__name__ in splitline.split()

@@ -17,6 +17,7 @@
     ├── OutputError                6   malformed JSON, log or dd text: path, line
     ├── ArchiveError               7   a campaign folder is damaged, locked or of another version
     ├── ComparisonError            8   results that must not be compared
+    │   └── IncomparableError          relevant facts differ: which ones, on which side
     ├── CampaignError              9   runs failed or were not started; lists the finished ones
     ├── FindingsError             10   data-quality warnings with ``--strict``
     │   └── RegressionError            a result is worse than its baseline beyond the tolerance
