@@ -30,11 +30,11 @@ def call(*command: str | Path) -> str:
 def little_memory(device: str) -> None:
     """Let the kernel keep few dirty pages of one device, as a machine with little memory does.
 
-    Each takes a millisecond to write back after a buffered run: 64 MiB take a quarter of a minute.
+    Each takes a millisecond to write back after a buffered run: a GiB takes half a minute.
     """
     bdi = Path("/sys/block", Path(device).name, "bdi")
     (bdi / "strict_limit").write_text("1")
-    (bdi / "max_bytes").write_text(str(64 << 20))
+    (bdi / "max_bytes").write_text(str(1 << 30))
 
 
 @pytest.fixture(name="disk")
