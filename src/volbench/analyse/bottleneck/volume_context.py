@@ -149,10 +149,10 @@ def _ranges(view: RunView) -> Iterator[Range]:
     for workload in view.workloads:
         offset, size = (workload.options.get(name, "") for name in ("offset", "size"))
         first = workload.size_of("offset", view.size_bytes, unset="0")
-        asked, room = workload.size_of("size", view.size_bytes), view.size_bytes - first
+        size_bytes, room = workload.size_of("size", view.size_bytes), view.size_bytes - first
         yield Range(
             name=workload.options.get("filename", ""),
             words=(offset, size),
             first=first,
-            size=min(asked, room),
+            size=min(size_bytes, room),
         )
