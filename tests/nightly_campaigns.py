@@ -154,5 +154,5 @@ def _write(root: Path, rows: Sequence[Mapping[str, object]], *, kernel: str) -> 
     tables = {frame: table_of(frame, own.get(frame, ())) for frame in FRAMES}
     mark = fingerprint_of(layout, campaign, read_history(layout.journal))
     stored = StoredTables(layout, mark)
-    stored.keep({frame: table for frame, table in tables.items() if frame not in DERIVED})
-    stored.keep({frame: table for frame, table in tables.items() if frame in DERIVED})
+    stored.keep([{frame: table for frame, table in tables.items() if frame not in DERIVED}])
+    stored.keep([{frame: table for frame, table in tables.items() if frame in DERIVED}])

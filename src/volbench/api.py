@@ -8,7 +8,7 @@ campaign.plot("iops").save("iops.svg")
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ from volbench.present.terminal.campaign_text import RunNote
 from volbench.store.archive import Archive, Provenance, is_held, read_campaign
 from volbench.store.journal import read_history
 from volbench.store.layout import DD_COMMAND, JOB_FILE, Layout
-from volbench.store.parquet_tables import frame_of, rows_of, same_rows
+from volbench.store.parquet_tables import frame_of, joined_tables, rows_of, same_rows
 from volbench.store.small_files import read_text
 from volbench.store.stored_tables import StoredTables, files_in, fingerprint_of
 from volbench.store.worker_processes import NOBODY, Tell
@@ -277,7 +277,7 @@ class CampaignData:
         stored = self._storage()
         self._fetch(f"tables/{name}.parquet")
         if stored.is_current(name) and not stored.is_intact(name):
-            stored.keep(self._judged() if name in DERIVED else self._read())
+            stored.keep([self._judged()] if name in DERIVED else self._read())
         return stored.path(name) if stored.is_current(name) else None
 
     def store_tables(self, *, processes: int = 1, tell: Tell = NOBODY) -> None:
@@ -306,7 +306,7 @@ class CampaignData:
             with suppress(ArchiveError):  # a damaged file is a changed one
                 kept[name] = stored.read(name)
         self._forget()
-        self._tables |= self._read() if current else {}
+        self._tables |= joined_tables(self._read()) if current else {}
         self._tables |= self._judged() if {*current} & {*DERIVED} else {}
         return [name for name, table in kept.items() if not same_rows(table, self._tables[name])]
 
@@ -355,21 +355,21 @@ class CampaignData:
                 with suppress(ArchiveError):  # a damaged table is rebuilt
                     self._tables[name] = stored.read(name)
                     return
-            made = self._judged() if name in DERIVED else self._read()
+            if name in DERIVED:
+                made = self._judged()
+                stored.keep([made])
+            elif stored.keep(self._read()):  # the others stay on disk until they are asked for
+                made = {name: stored.read(name)}
+            else:
+                made = joined_tables(self._read())
             self._tables |= made
-            stored.keep(made)
 
-    def _read(self) -> dict[str, pa.Table]:
+    def _read(self) -> Iterator[dict[str, pa.Table]]:
         from volbench.ingest.campaign_tables import read_tables  # noqa: PLC0415 - slow
 
         self._fetch(*_RAW)
-        return read_tables(
-            self._layout,
-            self.campaign,
-            self._history,
-            processes=self._processes,
-            tell=self._tell,
-        )
+        plan, history, tell = self.campaign, self._history, self._tell
+        return read_tables(self._layout, plan, history, processes=self._processes, tell=tell)
 
     def _judged(self) -> dict[str, pa.Table]:
         from volbench.opened_runs import judged_tables  # noqa: PLC0415 - slow to import

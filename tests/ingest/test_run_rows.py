@@ -138,5 +138,5 @@ def test_runs_that_have_not_ended_have_no_rows(tmp_path: Path) -> None:
     section = Section(name="mix", options={"rw": "randrw"})
     layout, campaign = make(tmp_path, "fio-3.33/randrw-jsonplus", section)
     for states in ({}, {campaign.runs[0].id: RunState.RUNNING}):
-        tables = read_tables(layout, campaign, History(states=states))
+        (tables,) = read_tables(layout, campaign, History(states=states))
         assert {table.num_rows for table in tables.values()} == {0}

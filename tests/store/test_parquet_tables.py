@@ -9,7 +9,7 @@ import pytest
 from volbench.errors import ArchiveError
 from volbench.model.frames.columns import FRAMES
 from volbench.store.log_files import compress, compress_logs, open_log
-from volbench.store.parquet_tables import frame_of, read_table, row_count, table_of, write_table
+from volbench.store.parquet_tables import frame_of, read_table, row_count, table_of, write_tables
 
 
 @pytest.mark.parametrize("name", FRAMES)
@@ -23,14 +23,14 @@ def test_empty_frame_has_every_column(name: str) -> None:
 def test_values_survive_parquet_exactly(tmp_path: Path) -> None:
     """Integers beyond 2**53 and unknown values are the same after a round trip."""
     row = {"run": "001-a", "io_bytes": 2**60 + 1, "iops": 0.1 + 0.2, "direct": True}
-    path = tmp_path / "summary.parquet"
-    write_table(path, table_of("summary", [row, {"run": "002-b"}]))
-    frame = frame_of(read_table(path))
+    parts = [{"summary": table_of("summary", [each])} for each in (row, {"run": "002-b"})]
+    write_tables(tmp_path, parts)
+    frame = frame_of(read_table(tmp_path / "summary.parquet"))
     assert frame["io_bytes"].tolist()[0] == 2**60 + 1
     assert frame["iops"].tolist()[0] == 0.1 + 0.2
     assert bool(frame["direct"].tolist()[0]) is True
-    assert row_count(path) == 2
-    assert frame_of(read_table(path), is_done=True).equals(frame)
+    assert row_count(tmp_path / "summary.parquet") == 2
+    assert frame_of(read_table(tmp_path / "summary.parquet"), is_done=True).equals(frame)
     assert frame.loc[1, ["io_bytes", "iops", "direct"]].isna().all()
 
 

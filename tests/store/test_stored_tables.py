@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,10 +16,12 @@ from tests.finished_campaign import finish, half_finished
 from volbench import opened_runs
 from volbench.errors import ArchiveError
 from volbench.ingest import campaign_tables
+from volbench.ingest.run_files import parsed_results
 from volbench.model.frames.columns import DERIVED
+from volbench.model.results.result import RunOutput
 from volbench.store import stored_tables
 from volbench.store.layout import Layout
-from volbench.store.parquet_tables import write_table
+from volbench.store.parquet_tables import write_tables
 
 
 @pytest.fixture(name="layout")
@@ -138,11 +140,11 @@ def test_refused_write_gives_the_rows_all_the_same(
     """A full disk or a read-only folder costs time on each call, not the answer."""
     expected = volbench.open_campaign(layout.root)
     with monkeypatch.context() as patched:
-        patched.setattr("pyarrow.parquet.write_table", _refuse)
+        patched.setattr("pyarrow.parquet.ParquetWriter.write_table", _refuse)
         opened = volbench.open_campaign(layout.root)
         answer = opened.rows("findings")
         assert opened.rows("findings") == answer
-        assert calls == ONCE
+        assert calls == ONCE | {"read_tables": 2}, "rows that were written are not held"
         assert opened.table_file("findings") is None
     assert not [path for path in layout.tables.iterdir() if path.is_file()]
     assert expected.rows("findings") == answer
@@ -161,16 +163,18 @@ def test_interrupted_write_is_not_taken_for_complete(
 ) -> None:
     """A stamp is written last: when any table fails, none of its kind counts as stored."""
     rows(layout, "summary")
-    written: list[Path] = []
+    written: list[str] = []
 
-    def write_some(path: Path, table: pa.Table) -> None:
-        if len(written) == failing:
-            raise ArchiveError("no space", hint="")
-        written.append(path)
-        write_table(path, table)
+    def write_some(folder: Path, parts: Iterable[Mapping[str, pa.Table]]) -> None:
+        for part in parts:
+            for name, table in part.items():
+                if len(written) == failing:
+                    raise ArchiveError("no space", hint="")
+                written.append(name)
+                write_tables(folder, [{name: table}])
 
     with monkeypatch.context() as patched:
-        patched.setattr(stored_tables, "write_table", write_some)
+        patched.setattr(stored_tables, "write_tables", write_some)
         rows(layout)
     assert len(written) == failing
     assert not (layout.tables / "rules-stamp").exists()
@@ -205,3 +209,11 @@ def test_damaged_stamp_recomputes(layout: Layout, calls: Counter[str], content: 
 
 def _refuse(*_: object, **__: object) -> None:
     raise OSError(28, "No space left on device")
+
+
+def test_parsed_results_are_let_go_once_the_runs_are_read(layout: Layout) -> None:
+    """An import keeps what it has parsed until the tables are written, not while it judges."""
+    known: dict[str, tuple[RunOutput, ...]] = {"digest": ()}
+    with parsed_results(known):
+        volbench.open_campaign(layout.root).store_tables()
+    assert not known

@@ -44,3 +44,10 @@ def test_errors_arrive() -> None:
     assert caught.value.hint == "mend it"
     with pytest.raises(ArchiveError, match="was killed"):
         list(in_processes(lambda _: os.abort(), range(64), processes=2, done=lambda _: None))
+
+
+def test_parts_stay_small_however_many_items_there_are() -> None:
+    """Results of a part are held whole, so that a part has a bounded size."""
+    sizes = list(in_processes(len, range(4000), processes=2, done=lambda _: None))
+    assert sum(sizes) == 4000
+    assert max(sizes) <= 64

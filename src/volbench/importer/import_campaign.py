@@ -98,7 +98,7 @@ class ImportReport:
     malformed: tuple[Problem, ...]
     remarks: tuple[Problem, ...]
     others: int
-    parsed: Mapping[str, tuple[RunOutput, ...]] = field(default_factory=dict, repr=False)
+    parsed: dict[str, tuple[RunOutput, ...]] = field(default_factory=dict, repr=False)
 
 
 def import_results(request: ImportRequest) -> ImportReport:

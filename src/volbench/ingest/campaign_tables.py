@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 
 import pyarrow as pa
 
 from volbench.fio.logs.latency_histogram import read_latency_map
-from volbench.ingest.run_files import read_run_output
+from volbench.ingest.run_files import forget_parsed, read_run_output
 from volbench.ingest.run_rows import RunRows, read_run
 from volbench.ingest.run_summary import Row
 from volbench.ingest.series_rows import section_logs
@@ -30,8 +30,8 @@ def read_tables(
     *,
     processes: int = 1,
     tell: Tell = NOBODY,
-) -> dict[str, pa.Table]:
-    """Return a table for each frame that is read from raw files, with the runs that have ended.
+) -> Iterator[dict[str, pa.Table]]:
+    """Yield a table for each frame that is read from raw files, for one part of the runs each time.
 
     Args:
         layout: paths of the campaign.
@@ -40,8 +40,8 @@ def read_tables(
         processes: to read runs in; more than one only where no other thread runs.
         tell: is called with the progress.
 
-    Returns:
-        Frame name to its rows, in the order of the plan.
+    Yields:
+        Frame name to the rows of runs that have ended; runs follow in the order of the plan.
     """
     states = {run.id: history.states.get(run.id, RunState.PLANNED) for run in campaign.runs}
     ended = [run for run in campaign.runs if states[run.id].has_ended]
@@ -49,12 +49,10 @@ def read_tables(
     def read(runs: Sequence[Run]) -> dict[str, pa.Table]:
         return _tables_of(campaign, [(run, states[run.id], layout.run(run.id)) for run in runs])
 
-    parts = list(
-        in_processes(
-            read, ended, processes=processes, done=lambda done: tell("reading", done, len(ended))
-        )
+    yield from in_processes(
+        read, ended, processes=processes, done=lambda done: tell("reading", done, len(ended))
     )
-    return {name: pa.concat_tables(part[name] for part in parts) for name in parts[0]}
+    forget_parsed()
 
 
 def _tables_of(

@@ -169,17 +169,23 @@ _KNOWN: ContextVar[Mapping[str, tuple[RunOutput, ...]]] = ContextVar(
 
 
 @contextmanager
-def parsed_results(known: Mapping[str, tuple[RunOutput, ...]]) -> Iterator[None]:
+def parsed_results(known: dict[str, tuple[RunOutput, ...]]) -> Iterator[None]:
     """Read no result again that an import has just parsed.
 
     Args:
-        known: SHA-256 of a file to the results in it.
+        known: SHA-256 of a file to the results in it; emptied by `forget_parsed`.
     """
     token = _KNOWN.set(known)
     try:
         yield
     finally:
         _KNOWN.reset(token)
+
+
+def forget_parsed() -> None:
+    """Let go the results that an import has parsed, once the runs are read: 60 KB each."""
+    if isinstance(known := _KNOWN.get(), dict):
+        known.clear()
 
 
 class _Content:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 Rows = Sequence[Mapping[str, object]]
 
 _ARROW = {"string": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
+
+_GROUP_ROWS = 100_000
+"""Rows of a row group: some 15 MB as texts and numbers, and few groups to read."""
 
 
 def schema_of(columns: Sequence[Column]) -> pa.Schema:
@@ -114,18 +118,58 @@ def _without_nan(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.if_else(pc.is_nan(column), missing, column)
 
 
-def write_table(path: Path, table: pa.Table) -> None:
-    """Write a Parquet file atomically.
+def joined_tables(parts: Iterable[Mapping[str, pa.Table]]) -> dict[str, pa.Table]:
+    """Return the rows of all parts, frame by frame."""
+    held = list(parts)
+    return {name: pa.concat_tables(part[name] for part in held) for name in held[0]}
+
+
+def write_tables(folder: Path, parts: Iterable[Mapping[str, pa.Table]]) -> None:
+    """Write a Parquet file for each frame, all atomically, holding few rows in memory.
+
+    Args:
+        folder: of the files, created if it is missing.
+        parts: frame name to consecutive rows; all have the same frames.
 
     Raises:
         ArchiveError: the write failed.
     """
     try:
-        path.parent.mkdir(exist_ok=True)
-        with replaced_file(path) as file:
-            pq.write_table(table, file, compression="zstd")
+        folder.mkdir(exist_ok=True)
+        with ExitStack() as stack:
+            writers: dict[str, _Writer] = {}
+            for part in parts:
+                for name, table in part.items():
+                    if name not in writers:
+                        file = stack.enter_context(replaced_file(folder / f"{name}.parquet"))
+                        writers[name] = stack.enter_context(closing(_Writer(file, table.schema)))
+                    writers[name].write(table)
     except OSError as error:
-        raise unwritable(path, error) from error
+        raise unwritable(folder, error) from error
+
+
+class _Writer:
+    """Parquet file whose row groups are large, whatever the parts that come in."""
+
+    def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:
+        self._file = pq.ParquetWriter(file, schema, compression="zstd")
+        self._waiting: list[pa.Table] = []
+
+    def write(self, table: pa.Table) -> None:
+        """Write rows, or keep them until there are more."""
+        self._waiting.append(table)
+        if sum(map(len, self._waiting)) >= _GROUP_ROWS:
+            self._flush()
+
+    def close(self) -> None:
+        """Write what is left, and the end of the file."""
+        with self._file:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._waiting:
+            waiting, self._waiting = self._waiting, []
+            self._file.write_table(pa.concat_tables(waiting))
 
 
 def pieces_of(table: pa.Table, rows: int) -> Iterator[pa.Table]:

@@ -8,7 +8,7 @@ fingerprint of the raw files.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -23,7 +23,7 @@ from volbench.store.atomic_files import write_atomic
 from volbench.store.journal import History
 from volbench.store.layout import Layout
 from volbench.store.log_files import checksum
-from volbench.store.parquet_tables import read_table, write_table
+from volbench.store.parquet_tables import read_table, write_tables
 from volbench.store.small_files import read_text
 
 TABLES_VERSION = "13"
@@ -115,19 +115,33 @@ class StoredTables:
             )
         return read_table(path)
 
-    def keep(self, tables: Mapping[str, pa.Table]) -> None:
+    def keep(self, parts: Iterable[Mapping[str, pa.Table]]) -> bool:
         """Write all frames of one kind and then their stamp, which marks them as complete.
 
         Write errors, such as a read-only folder or a full disk, are ignored: the files are a cache.
+
+        Args:
+            parts: frame name to consecutive rows, read only where files can be written.
+
+        Returns:
+            Whether the frames were written; if not, some of the parts may be used up.
         """
         if not os.access(self.layout.root, os.W_OK):
-            return
+            return False
+        names: dict[str, None] = {}
+
+        def named() -> Iterator[Mapping[str, pa.Table]]:
+            for part in parts:
+                names.update(dict.fromkeys(part))
+                yield part
+
         with suppress(ArchiveError):
-            for name, table in tables.items():
-                write_table(self.path(name), table)
-            first = next(iter(tables))
-            lines = [f"{checksum(self.path(name))}  {name}.parquet\n" for name in tables]
+            write_tables(self.layout.tables, named())
+            first = next(iter(names))
+            lines = [f"{checksum(self.path(name))}  {name}.parquet\n" for name in names]
             write_atomic(self._stamp_file(first), self._stamp(first) + "".join(lines))
+            return True
+        return False
 
     def _checksums(self, name: str) -> dict[str, str]:
         """Return the checksum of each frame of a kind; empty if they are not up to date."""

@@ -16,6 +16,8 @@ _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 _PARTS_A_PROCESS = 8
 """Parts are smaller than a process's share, so that all end at about the same time."""
+_MOST_ITEMS = 64
+"""Of a part: its results are held whole, such as 100 KB of tables for each run."""
 _LEAST_ITEMS = 32
 """Items from which processes pay: a fork of a process with pandas costs some 20 ms."""
 
@@ -62,7 +64,9 @@ def in_processes(
         yield work(items)
         done(len(items))
         return
-    size = -(-len(items) // (processes * _PARTS_A_PROCESS))
+    import pandas as pd  # noqa: F401, PLC0415 - same; once here, else again in each process
+
+    size = min(_MOST_ITEMS, -(-len(items) // (processes * _PARTS_A_PROCESS)))
     parts = [items[first : first + size] for first in range(0, len(items), size)]
     finished = 0
     with ProcessPoolExecutor(
