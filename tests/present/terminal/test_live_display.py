@@ -241,7 +241,7 @@ def test_progress_leaves_no_line_in_a_log() -> None:
 def test_a_log_has_a_line_a_minute() -> None:
     """Who reads a log sees that a long campaign goes on, what is left, and who is silent."""
     reported = RunProgress(FIRST, Progress(70.0, 600.0, "run", silent_s=42.0))
-    begun = [STARTED, RunStarted(FIRST, 600.0)]
+    begun: list[Event | float] = [STARTED, RunStarted(FIRST, 600.0)]
     assert len(plain([*begun, 59.0, reported])) == 1
     (_, line) = plain([*begun, 70.0, reported, 30.0, reported])
     assert line.startswith("0 of 2 runs ended, 1 running, about 10m 20s left; ")
