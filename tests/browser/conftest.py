@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 from playwright.sync_api import Browser, sync_playwright
 
-from tests.browser.made_up import make_campaign
+from tests.browser.made_up import Size, make_campaign
 from tests.browser.watched import Watched, chromium
 from volbench.cli.main import cli
 
@@ -48,6 +48,14 @@ def _two(tmp_path_factory: pytest.TempPathFactory) -> Path:
     first = make_campaign(folder, name="before")
     second = make_campaign(folder, name="after", speed=0.5)
     return _report(folder / "page.html", first.root, second.root)
+
+
+@pytest.fixture(scope="session", name="long_report")
+def _report_of_forty_jobs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the report of 80 runs: tables and charts are longer than paper shows."""
+    folder = tmp_path_factory.mktemp("long")
+    size = Size(jobs=40, repeats=2, seconds=10)
+    return _report(folder / "page.html", make_campaign(folder, size=size).root)
 
 
 @pytest.fixture(scope="module", name="opened")

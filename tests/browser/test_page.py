@@ -28,6 +28,9 @@ TOUCH = """() => {
     return found;
 }"""
 """What a finger does on each chart."""
+VISIBLE_ROWS = """tables => tables.map(
+    table => [...table.tBodies[0].rows].filter(row => row.offsetHeight).length)"""
+"""Rows of each table that are on paper."""
 
 
 def column(page: Page, place: int, table: str = RESULTS) -> list[str]:
@@ -323,6 +326,27 @@ def test_paper_has_principal_charts_and_no_buttons(
     paper = tmp_path / "page.pdf"
     page.pdf(path=paper, prefer_css_page_size=True)
     assert paper.read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("name", ["long_report", "comparison"])
+def test_paper_is_a_document_of_a_few_sheets(
+    browser: Browser, request: pytest.FixtureRequest, name: str
+) -> None:
+    """However long tables and charts are, at most eight sheets are printed; the rest is named."""
+    watched = Watched(browser, request.getfixturevalue(name))
+    page = watched.page
+    page.evaluate("() => { window.print = () => dispatchEvent(new Event('beforeprint')); }")
+    page.locator("button.print").click()
+    page.wait_for_function("() => document.querySelectorAll('canvas.paper').length")
+    page.emulate_media(media="print")
+    sheets = len(re.findall(rb"/Type */Page\b", page.pdf(prefer_css_page_size=True)))
+    rows = page.locator("table.data:visible").evaluate_all(VISIBLE_ROWS)
+    told = page.get_by_text("rows: on screen only").filter(visible=True).count()
+    watched.close()
+    assert 1 <= sheets <= 8
+    assert max(rows) == 12
+    assert told
+    assert watched.faults == []
 
 
 def test_without_scripts_it_can_be_read(browser: Browser, report: Path) -> None:

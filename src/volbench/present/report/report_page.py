@@ -32,6 +32,8 @@ _SCRIPTS = (
 """After those of charts, in the order in which they use each other."""
 _MOST_ROWS = 60
 """Rows of a table that are in the page as such; it makes the others when they are shown."""
+_PAPER_ROWS = 12
+"""Rows of a table that are printed, as in `report.css`."""
 
 
 def render_report(content: ReportContent) -> str:
@@ -95,6 +97,7 @@ def _page(
         runs=runs,
         details=run_details(contents, runs.numbers),
         most_rows=_MOST_ROWS,
+        paper_rows=_PAPER_ROWS,
         packed_rows=partial(packed_rows, runs=runs, first=_MOST_ROWS),
         together=together,
         finished=RunState.FINISHED,

@@ -5,7 +5,7 @@
 function addPaperCopies() {
   for (const { drawn, cells } of charts) {
     for (const [n, { view }] of drawn) {
-      if (!view) continue;
+      if (!view || cells[n].closest(SCREEN_ONLY)) continue;
       const { canvas } = view.export("png");
       canvas.className = "paper";
       cells[n].append(canvas);
@@ -30,7 +30,7 @@ async function showTheme(theme) {
 const unfolded = [];
 
 /** Parts that paper leaves out, or shows folded: they stay in the page. */
-const SCREEN_ONLY = ".screen-only, .quality-details details";
+const SCREEN_ONLY = ".screen-only, .quality-details details, .campaign > section:not(.answer), .campaign:nth-of-type(n+4) .first, .panel:nth-child(n+7)";
 
 /** On paper nothing can be unfolded, so what it shows is. */
 function unfold() {
@@ -51,7 +51,7 @@ async function drawEverything() {
   for (const place of document.querySelectorAll(".chart")) {
     if (place.closest(SCREEN_ONLY)) continue;
     await drawOnce(place);
-    for (const cell of place.querySelectorAll(".panel")) await drawOnce(cell);
+    for (const cell of place.querySelectorAll(".panel")) if (!cell.closest(SCREEN_ONLY)) await drawOnce(cell);
   }
 }
 
