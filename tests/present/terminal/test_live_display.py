@@ -238,6 +238,16 @@ def test_progress_leaves_no_line_in_a_log() -> None:
     assert len(plain([*running(), *running()[2:]])) == 1
 
 
+def test_a_log_has_a_line_a_minute() -> None:
+    """A log shows that a long run goes on, how much is left, and which hosts are silent."""
+    silent = Progress(70.0, 60.0, silent_s=25.0)
+    report = RunProgress(FIRST, silent)
+    lines = plain([STARTED, RunStarted(FIRST, 60.0), 59.0, report, 11.0, report, 10.0, report])
+    assert len(lines) == 2
+    assert lines[1].startswith("0 of 2 runs ended, 1 running, about ")
+    assert lines[1].endswith(f"{FIRST.host} silent for 25s")
+
+
 def test_a_notice_is_text() -> None:
     """A notice is printed as it stands: brackets are kept and escapes can't act."""
     assert plain([Notice("[red]x\x1b[31m")]) == ["note: [red]x\\x1b[31m"]
