@@ -239,13 +239,14 @@ def test_progress_leaves_no_line_in_a_log() -> None:
 
 
 def test_a_log_has_a_line_a_minute() -> None:
-    """A log shows that a long run goes on, how much is left, and which hosts are silent."""
-    silent = Progress(70.0, 60.0, silent_s=25.0)
-    report = RunProgress(FIRST, silent)
-    lines = plain([STARTED, RunStarted(FIRST, 60.0), 59.0, report, 11.0, report, 10.0, report])
-    assert len(lines) == 2
-    assert lines[1].startswith("0 of 2 runs ended, 1 running, about ")
-    assert lines[1].endswith(f"{FIRST.host} silent for 25s")
+    """Who reads a log sees that a long campaign goes on, what is left, and who is silent."""
+    reported = RunProgress(FIRST, Progress(70.0, 600.0, "run", silent_s=42.0))
+    begun: list[Event | float] = [STARTED, RunStarted(FIRST, 600.0)]
+    assert len(plain([*begun, 59.0, reported])) == 1
+    (_, line) = plain([*begun, 70.0, reported, 30.0, reported])
+    assert line.startswith("0 of 2 runs ended, 1 running, about 10m 20s left; ")
+    assert line.endswith(" silent for 42s")
+    assert len(plain([*begun, 70.0, reported, 61.0, reported])) == 3
 
 
 def test_a_notice_is_text() -> None:
