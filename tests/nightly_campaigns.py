@@ -114,22 +114,33 @@ def summary_of(nights: int, **options: object) -> pd.DataFrame:
     return frame_of(table_of("summary", rows))
 
 
-def make_nights(root: Path, nights: int, *, kernel_from: int = 0, **options: object) -> Path:
+def make_nights(
+    root: Path, nights: int, *, kernel_from: int = 0, rate_from: int = 0, **options: object
+) -> Path:
     """Write a campaign for each night below a folder, which is returned.
 
     Args:
         root: the folder.
         nights: how many.
         kernel_from: first night with a newer kernel; 0 for none.
+        rate_from: first night whose jobs are limited by `rate_iops`; 0 for none.
         options: of `rows_of_night`.
     """
     for night in range(nights):
         kernel = "6.8" if kernel_from and night >= kernel_from else "6.1"
-        _write(root, rows_of_night(night, **options), kernel=kernel)  # type: ignore[arg-type]  # by name
+        rate = {"rate_iops": "900"} if rate_from and night >= rate_from else {}
+        rows = rows_of_night(night, **options)  # type: ignore[arg-type]  # by name
+        _write(root, rows, kernel=kernel, extra=rate)
     return root
 
 
-def _write(root: Path, rows: Sequence[Mapping[str, object]], *, kernel: str) -> None:
+def _write(
+    root: Path,
+    rows: Sequence[Mapping[str, object]],
+    *,
+    kernel: str,
+    extra: Mapping[str, str],
+) -> None:
     name = str(rows[0]["campaign"])
     volume = Volume(role="data", kind=VolumeKind.DEVICE, target="/dev/sdb")
     runs = tuple(
@@ -138,7 +149,7 @@ def _write(root: Path, rows: Sequence[Mapping[str, object]], *, kernel: str) -> 
             profile="nightly",
             job=str(row["job"]),
             volume=volume,
-            sections=(Section(name=str(row["job"]), options={"rw": str(row["rw"])}),),
+            sections=(Section(name=str(row["job"]), options={"rw": str(row["rw"]), **extra}),),
         )
         for row in rows
     )

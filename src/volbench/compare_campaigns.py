@@ -11,13 +11,8 @@ from volbench.analyse.compare.comparability import value_text
 from volbench.analyse.compare.comparison import Comparison, Question
 from volbench.analyse.compare.comparison import compare as compare_sides
 from volbench.analyse.compare.repeat_statistics import CONFIDENCE
-from volbench.analyse.compare.workload_trends import (
-    TOLERANCE,
-    TrendQuestion,
-    Trends,
-    find_trends,
-    record_of,
-)
+from volbench.analyse.compare.trend_result import Trends, record_of
+from volbench.analyse.compare.workload_trends import TOLERANCE, TrendQuestion, find_trends
 from volbench.analyse.frames.row_filter import select
 from volbench.dataset import open_campaigns
 from volbench.errors import InputError
@@ -119,6 +114,7 @@ def trend(
     where: str = "",
     reference: int | None = None,
     tolerance: float = TOLERANCE,
+    allow_different: str | Sequence[str] = (),
 ) -> pd.DataFrame:
     """Follow each workload over campaigns as ``volbench trend`` does.
 
@@ -129,6 +125,7 @@ def trend(
         where: keep only runs for which this holds.
         reference: number of campaigns of the reference period; None to choose.
         tolerance: an acceptable relative change for the worse.
+        allow_different: options of the jobs that may differ, such as ``rate_iops``.
 
     Returns:
         A row for each workload and metric, with the columns of ``volbench trend --format csv``:
@@ -136,7 +133,7 @@ def trend(
 
     Raises:
         InputError: a name or a path is wrong.
-        ComparisonError: nothing is left to look at.
+        ComparisonError: an option of the jobs changed, or nothing is left to look at.
     """
     import pandas as pd  # noqa: PLC0415 - the command line needs none
 
@@ -145,6 +142,7 @@ def trend(
         by=listed_names(by),
         reference=reference,
         tolerance=tolerance,
+        allowed=listed_names(allow_different),
     )
     found = trend_folders([os.fspath(path) for path in paths], question, where=where)
     frame = pd.DataFrame([record_of(own) for own in found.rows]).drop(columns="changes")
@@ -164,10 +162,10 @@ def trend_folders(
 
     Raises:
         InputError: there is no campaign, or no such column or metric.
-        ComparisonError: nothing is left to look at.
+        ComparisonError: an option of the jobs changed, or nothing is left to look at.
     """
     dataset = open_campaigns(*folders, where=where)
-    summary = dataset.summary()
+    summary = dataset.planned()
     facts = {name: _facts(data.provenance) for name, data in dataset.names.items()}
     for name, versions in summary.groupby("campaign")["fio_version"]:
         facts[str(name)]["fio_version"] = " and ".join(sorted(versions.dropna().unique()))

@@ -138,6 +138,17 @@ class Dataset:
         parts = [self._own(name, data.facts()) for name, data in self.names.items()]
         return select(stack(parts), self.where)
 
+    def planned(self) -> pd.DataFrame:
+        """Return the summary with every option of fio that changes the I/O; quick."""
+        from volbench.analyse.frames.row_filter import select  # noqa: PLC0415 - brings pandas
+        from volbench.analyse.frames.run_facts import stack, with_options  # noqa: PLC0415 - same
+
+        parts = [
+            self._own(name, with_options(data.summary(), data.campaign))
+            for name, data in self.names.items()
+        ]
+        return select(stack(parts), self.where)
+
     def view(self, name: str) -> View:
         """Return where SQL finds the rows of a frame: files that are up to date, else memory."""
         import pyarrow as pa  # noqa: PLC0415 - slow to import

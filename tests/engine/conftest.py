@@ -23,6 +23,9 @@ from volbench.model.campaign.target import Volume
 IMAGE_BYTES = 32 * 1024**2
 """Large enough for every filesystem and swap area the tests make."""
 
+_FIRST_LOOP, _LOOPS, _PROCESSES = 200, 4, 250
+"""Numbers of loop devices: so many for each process that runs tests."""
+
 _NEEDED = (
     "addpart",
     "delpart",
@@ -49,6 +52,11 @@ def attach_loop(file: Path, *options: str) -> str:
     return call("losetup", "-f", "--show", *options, str(file))
 
 
+def is_attached(device: str) -> bool:
+    """Return whether a loop device has a file."""
+    return Path("/sys/block", Path(device).name, "loop").exists()
+
+
 class Disks:
     """Makes devices and puts them to use; `close` undoes all of it, newest first.
 
@@ -70,16 +78,27 @@ class Disks:
         return path
 
     def attach(self, file: Path | None = None, *options: str) -> str:
-        """Return a loop device on a file, or on a new image."""
-        device = attach_loop(file or self.image(), *options)
-        self._undo.callback(call, "losetup", "-d", device)
+        """Return a loop device on a file, or on a new image.
+
+        Its number is one that ``losetup -f`` of other tests does not take while a test detaches it.
+        """
+        first = _FIRST_LOOP + _LOOPS * (os.getpid() % _PROCESSES)
+        names = (f"/dev/loop{number}" for number in range(first, first + _LOOPS))
+        device = next(name for name in names if not is_attached(name))
+        call("losetup", *options, device, str(file or self.image()))
+        self._undo.callback(self._detach, device)
         return device
+
+    def _detach(self, device: str) -> None:
+        """Detach a loop device that the test has not detached itself."""
+        if is_attached(device):
+            call("losetup", "-d", device)
 
     def attach_at(self, device: str, file: Path) -> None:
         """Attach a file to a certain loop device, as soon as it is free."""
-        until(lambda: not Path("/sys/block", Path(device).name, "loop").exists())
+        until(lambda: not is_attached(device))
         call("losetup", device, str(file))
-        self._undo.callback(call, "losetup", "-d", device)
+        self._undo.callback(self._detach, device)
 
     def partition(self, device: str) -> str:
         """Give a device one partition, which the kernel is told of, and return it."""

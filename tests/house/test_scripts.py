@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -111,8 +112,14 @@ def test_setup_installs_what_is_pinned(root: Path, tmp_path: Path, extra: str) -
     calls = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()
     installs = [call.partition("install ")[2] for call in calls if "pip install" in call]
     installs = [call.removeprefix("-q --disable-pip-version-check ") for call in installs]
-    pinned = "--require-hashes --only-binary :all: -r .ci/requirements.txt"
-    assert installs == ([pinned, "--no-deps --no-build-isolation -e ."] if extra else ["-e ."])
+    pinned = "--require-hashes --only-binary :all: -r"
+    own = ["--no-deps --no-build-isolation -e ."] if extra else ["-e ."]
+    of_tests = [f"{pinned} .ci/requirements.txt"] if extra else []
+    assert installs == [f"{pinned} .venv/uv.txt", *of_tests, *own]
+    uv = (tmp_path / ".venv" / "uv.txt").read_text(encoding="utf-8")
+    assert uv.startswith("uv==")
+    assert set(re.findall(r"^[a-z]\S*==", uv, re.MULTILINE)) == {"uv=="}
+    assert "--hash=sha256:" in uv
 
 
 def runs_of(calls: list[str]) -> list[str]:

@@ -9,6 +9,7 @@ import pytest
 
 import volbench
 from tests.command_line import call
+from volbench.cli.make.measure import command
 
 BRIEF = ("--size", "4m", "--runtime", "1s")
 
@@ -27,11 +28,18 @@ def test_one_volume_gets_a_conclusion(tmp_path: Path) -> None:
     assert set(rows["iodepth"]) == {4}
     assert set(rows["size_bytes"]) == {4 << 20}
     assert re.search(r"data: randwrite 4k, queue depth 4: .* IOPS \(median of 2, ", done.stdout)
-    assert "Steady: 0 of 2 runs (" in done.stdout
+    assert "Too short to say whether it is steady" in done.stdout
     chart = Path(done.stdout.splitlines()[-1].removeprefix("Chart: "))
     assert chart.parent == tmp_path / "out" / "report"
     assert chart.read_text(encoding="utf-8").count("<svg") == 1
     assert not list((tmp_path / "data").iterdir())
+
+
+def test_the_defaults_answer_quickly() -> None:
+    """Runs, warm-up not counted, take a quarter of a minute, and enough of them for an interval."""
+    chosen = command.make_context("measure", ["--on", "."]).params
+    assert chosen["runtime_s"] * chosen["repeat"] <= 15
+    assert chosen["repeat"] >= 3
 
 
 def test_two_volumes_are_compared_with_the_first(tmp_path: Path) -> None:

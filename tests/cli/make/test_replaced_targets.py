@@ -5,7 +5,6 @@ The targets are real: loop devices, ext4, and a controller that is killed.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import time
 from collections.abc import Iterator
@@ -37,21 +36,10 @@ jobs:
 """
 
 
-class ReservedDisks(Disks):
-    """Devices with numbers that ``losetup -f`` of other tests does not take meanwhile."""
-
-    def attach(self, file: Path | None = None, *options: str) -> str:
-        """Return a loop device with a high number."""
-        device = f"/dev/loop{200 + os.getpid() % 700}"
-        call("losetup", *options, device, str(file or self.image()))
-        self._undo.callback(call, "losetup", "-d", device)
-        return device
-
-
 @pytest.fixture
 def disks(tmp_path: Path) -> Iterator[Disks]:
     """Make devices and take them down."""
-    made = ReservedDisks(tmp_path.resolve())
+    made = Disks(tmp_path.resolve())
     yield made
     made.close()
 
@@ -158,7 +146,6 @@ def test_a_device_is_held_from_the_guard_to_the_end_of_the_run(
     assert not other.read_bytes().strip(b"\0")
     written = image.read_bytes()[16 * MIB : 20 * MIB]
     assert not any(block == bytes(4096) for block in blocks(written))
-    call("losetup", device, str(image))  # for the fixture to detach
 
 
 def blocks(data: bytes) -> Iterator[bytes]:

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 import volbench
 from tests.nightly_campaigns import WORKLOADS, dropping, make_nights
+from volbench.analyse.compare.comparability import IncomparableError
 from volbench.cli.main import cli
 from volbench.cli.read.report_content import multi_campaign_content
 from volbench.dataset import open_campaigns
@@ -79,3 +80,23 @@ def test_python_has_the_same_rows(nights: Path) -> None:
     """`volbench.trend` returns a row for each workload and metric."""
     found = volbench.trend(nights, metric="iops")
     assert found["state"].tolist() == ["regression", "stable"]
+
+
+def test_a_changed_option_is_refused_as_by_compare(tmp_path: Path) -> None:
+    """A job that is limited from some night on is another job, whatever its rate."""
+    folder = make_nights(tmp_path, 10, rate_from=6, workloads=WORKLOADS[:1])
+    refused = trend(folder)
+    assert isinstance(refused.exception, IncomparableError)
+    assert refused.exception.comparability.refused == ["rate_iops"]
+    assert "--between" not in str(refused.exception.hint)
+    assert "2026-01-07" in refused.exception.message
+    assert "2026-01-08" not in refused.exception.message, "each change is named once"
+    nights = sorted(folder.iterdir())
+    with pytest.raises(IncomparableError) as compared:
+        volbench.compare(nights[0], nights[9])
+    assert compared.value.comparability.refused == ["rate_iops"]
+    allowed = trend(folder, "--metric", "iops", "--allow-different", "rate_iops", "--json")
+    assert allowed.exit_code == 0, allowed.output
+    assert any("rate_iops" in note for note in json.loads(allowed.stdout)["remarks"])
+    apart = trend(folder, "--metric", "iops", "--by", "rate_iops", "--json")
+    assert len(json.loads(apart.stdout)["trends"]) == 2

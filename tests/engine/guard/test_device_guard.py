@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.conftest import IMAGE_BYTES, Disks, attach_loop, call, refusal
+from tests.engine.conftest import IMAGE_BYTES, Disks, call, refusal
 from volbench.engine.hosts.block_devices import devices_of_path
 from volbench.engine.hosts.mounts import number_under
 from volbench.engine.hosts.volume_probe import find_volume
@@ -262,11 +262,9 @@ def test_a_device_that_went_away_is_refused(
 
 def test_a_detached_device_is_refused(executor: LocalExecutor, disks: Disks) -> None:
     """A loop device without a file has no capacity."""
-    device = attach_loop(disks.image())
-    try:
-        volume = find_volume(executor, role="data", target=device)
-    finally:
-        call("losetup", "-d", device)
+    device = disks.attach()
+    volume = find_volume(executor, role="data", target=device)
+    call("losetup", "-d", device)
     assert refusal(executor, volume) == f"{device} is a block device without capacity"
 
 

@@ -90,8 +90,7 @@ def test_a_lock_from_before_a_restart_holds_nothing() -> None:
 @pytest.mark.root
 def test_a_lock_of_a_detached_disk_does_not_hold_the_next_one(disks: Disks) -> None:
     """A killed campaign leaves its lock, and the kernel gives out numbers of loop devices again."""
-    image = disks.image()
-    device = call("losetup", "-f", "--show", str(image))
+    device = disks.attach()
     first, second = (_campaign_on(device, seed) for seed in (1, 2))
     lock_devices(EXECUTOR, first)
     with pytest.raises(RefusedError, match="another campaign"):

@@ -15,7 +15,7 @@ from unittest import mock
 import pytest
 
 from tests.command_line import call as volbench
-from tests.engine.conftest import IMAGE_BYTES, Disks, call
+from tests.engine.conftest import IMAGE_BYTES, Disks, call, is_attached
 from tests.execute.loopback import LoopbackChannel
 from tests.loopback_fleet import loopback_fleet
 from tests.waiting import until
@@ -87,11 +87,6 @@ def _remote(tmp_path: Path, disks: Disks) -> Remote:
     return Remote(device, image, run, attachment, attempt)
 
 
-def is_attached(device: str) -> bool:
-    """Return whether a loop device has a file."""
-    return Path("/sys/block", Path(device).name, "loop").exists()
-
-
 def replace_image(device: str, other: Path) -> None:
     """Attach another file under the number of a loop device."""
     call("losetup", "-d", device)
@@ -139,7 +134,6 @@ def test_a_device_stays_attached_until_fio_ends(
     assert attached[1] != 0
     assert remote.image.read_bytes()[:MIB].strip(b"\0")
     until(lambda: not is_attached(remote.device))  # no process of volbench has it open any more
-    call("losetup", remote.device, str(remote.image))  # for the fixture to detach
 
 
 @pytest.mark.parametrize("what", ["file", "same file", "size", "nothing"])

@@ -238,6 +238,17 @@ def test_progress_leaves_no_line_in_a_log() -> None:
     assert len(plain([*running(), *running()[2:]])) == 1
 
 
+def test_a_log_has_a_line_a_minute() -> None:
+    """Who reads a log sees that a long campaign goes on, what is left, and who is silent."""
+    reported = RunProgress(FIRST, Progress(70.0, 600.0, "run", silent_s=42.0))
+    begun: list[Event | float] = [STARTED, RunStarted(FIRST, 600.0)]
+    assert len(plain([*begun, 59.0, reported])) == 1
+    (_, line) = plain([*begun, 70.0, reported, 30.0, reported])
+    assert line.startswith("0 of 2 runs ended, 1 running, about 10m 20s left; ")
+    assert line.endswith(" silent for 42s")
+    assert len(plain([*begun, 70.0, reported, 61.0, reported])) == 3
+
+
 def test_a_notice_is_text() -> None:
     """A notice is printed as it stands: brackets are kept and escapes can't act."""
     assert plain([Notice("[red]x\x1b[31m")]) == ["note: [red]x\\x1b[31m"]

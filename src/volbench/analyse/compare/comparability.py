@@ -135,7 +135,12 @@ class Difference:
 
 
 def check_comparable(
-    rows: pd.DataFrame, *, facts: Collection[str], allowed: Collection[str], base: str
+    rows: pd.DataFrame,
+    *,
+    facts: Collection[str],
+    allowed: Collection[str],
+    base: str,
+    compares_values: bool = True,
 ) -> Comparability:
     """Check that all rows of a cell may be pooled and compared.
 
@@ -143,7 +148,8 @@ def check_comparable(
         rows: with columns ``side``, ``cell`` and ``label`` (the cell in words) beside the facts.
         facts: columns that are facts.
         allowed: facts that the user allowed to differ.
-        base: the side that the others are compared with.
+        base: the side that the others are compared with; in a cell without it, the first one.
+        compares_values: whether the caller can compare the values of a fact instead.
 
     Returns:
         Differences that are only reported or were allowed, and what is not known.
@@ -159,7 +165,8 @@ def check_comparable(
     remarks += [f"allowed to differ: {words}" for words in _by_words(granted)]
     refused = [difference for difference in kept if difference.fact.name not in allowed]
     if refused:
-        raise _refusal(refused, Comparability(_facts_of(found, allowed)))
+        differing = Comparability(_facts_of(found, allowed))
+        raise _refusal(refused, differing, compares_values=compares_values)
     return Comparability(_facts_of(found, allowed), tuple(remarks), tuple(_unknown(rows, facts)))
 
 
@@ -223,8 +230,9 @@ def _in_cell(cell: pd.DataFrame, fact: Fact, base: str) -> Iterator[Difference]:
     for side, own in values.items():
         if len(own) > 1:
             yield Difference(fact, fact.within, (side,), own, where)
+    base = base if base in values else next(iter(values))
+    others = values[base]
     for side, own in values.items():
-        others = values.get(base, ())
         if side != base and own and others and set(own) != set(others):
             pair = (" and ".join(others), " and ".join(own))
             yield Difference(fact, fact.between, (base, side), pair, where)
@@ -250,7 +258,9 @@ def _by_words(found: Sequence[Difference]) -> dict[str, list[str]]:
     return words
 
 
-def _refusal(refused: Sequence[Difference], comparability: Comparability) -> IncomparableError:
+def _refusal(
+    refused: Sequence[Difference], comparability: Comparability, *, compares_values: bool
+) -> IncomparableError:
     lines = [f"  {words} ({_places(cells)})" for words, cells in _by_words(refused).items()]
     if len(lines) > _MOST_LINES:
         lines = [*lines[:_MOST_LINES], f"  and {len(lines) - _MOST_LINES} more"]
@@ -259,7 +269,7 @@ def _refusal(refused: Sequence[Difference], comparability: Comparability) -> Inc
     pooled = any(len(difference.sides) == 1 for difference in refused)
     way = (
         f"keep them apart with --by {','.join(names)}"
-        if pooled
+        if pooled or not compares_values
         else (f"compare them on purpose with --between {names[0]}")
     )
     return IncomparableError(

@@ -12,13 +12,15 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from volbench.analyse.compare.comparability import value_text, without_invalid
+from volbench.analyse.compare.comparability import (
+    check_comparable,
+    value_text,
+    without_invalid,
+)
 from volbench.analyse.compare.comparison import (
     check_share,
     find_measures,
@@ -26,17 +28,25 @@ from volbench.analyse.compare.comparison import (
     values_of_measure,
 )
 from volbench.analyse.compare.repeat_statistics import student_quantile
+from volbench.analyse.compare.trend_result import (
+    LEAST_REFERENCE,
+    Floats,
+    LevelChange,
+    Limits,
+    Trend,
+    Trends,
+)
 from volbench.analyse.frames.job_frames import left_out, measured
 from volbench.analyse.frames.matched_workloads import workload_labels
+from volbench.analyse.frames.run_facts import option_columns
 from volbench.analyse.time.change_points import find_changes
 from volbench.errors import ComparisonError
 from volbench.model.frames.column_names import Measure, find_column
 from volbench.model.frames.columns import LABEL_PREFIX
+from volbench.model.frames.metadata import find_fact
 
-Floats = npt.NDArray[np.float64]
 Facts = Mapping[str, Mapping[str, str]]
 
-LEAST_REFERENCE = 8
 MOST_REFERENCE = 50
 FALSE_ALARMS = 0.01
 """Probability that an unchanged campaign is beyond a limit on the worse side, for all workloads."""
@@ -51,21 +61,6 @@ _FLOOR = 0.01
 _SHOWN = 5
 
 
-class State(StrEnum):
-    """What the values of a workload show."""
-
-    REGRESSION = "regression"
-    OUTSIDE = "outside limits"
-    IMPROVED = "improved"
-    STABLE = "stable"
-    TOO_FEW = "too few campaigns"
-
-    @property
-    def is_bad(self) -> bool:
-        """Whether the workload got worse."""
-        return self in {State.REGRESSION, State.OUTSIDE}
-
-
 @dataclass(frozen=True)
 class TrendQuestion:
     """A trend to look for.
@@ -76,6 +71,7 @@ class TrendQuestion:
         reference: number of campaigns of the reference period; None to choose.
         tolerance: acceptable relative change for the worse.
         keep_invalid: keep runs that a rule marked invalid.
+        allowed: options of fio that may differ over the campaigns.
 
     Raises:
         InputError: the tolerance is not a share.
@@ -86,114 +82,11 @@ class TrendQuestion:
     reference: int | None = None
     tolerance: float = TOLERANCE
     keep_invalid: bool = False
+    allowed: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the tolerance: 5 is easily written for 5 %."""
         check_share("tolerance", self.tolerance, least=0)
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Control limits, and the centre between them."""
-
-    low: float
-    centre: float
-    high: float
-
-
-@dataclass(frozen=True)
-class LevelChange:
-    """A change of the level between two campaigns.
-
-    Attributes:
-        place: first campaign of the new level, counted from 0 among the workload's own.
-        before: median of the level before.
-        after: median of the level after.
-        facts: what else differs between the two campaigns, such as ``kernel: 6.1 -> 6.8``.
-    """
-
-    place: int
-    before: float
-    after: float
-    facts: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class Trend:
-    """One metric of one workload over campaigns.
-
-    Attributes:
-        label: of the workload.
-        direction: read, write, trim or sync.
-        by: further columns that distinguish workloads.
-        measure: the metric.
-        campaigns: their names, in order.
-        started_utc: their starts; empty texts where they are not known.
-        results: the metric in each.
-        reference: number of campaigns of the reference period.
-        limits: of the campaigns behind the reference period; None without.
-        changes: of the level.
-        tolerance: acceptable relative change for the worse.
-        shortage: reason for missing limits.
-    """
-
-    label: str
-    direction: str
-    by: Mapping[str, str]
-    measure: Measure
-    campaigns: tuple[str, ...]
-    started_utc: tuple[str, ...]
-    results: Floats
-    reference: int
-    limits: Limits | None
-    changes: tuple[LevelChange, ...]
-    tolerance: float
-    shortage: str = ""
-
-    @property
-    def base(self) -> float:
-        """Median of the reference period."""
-        return float(np.median(self.results[: self.reference]))
-
-    @property
-    def level(self) -> float:
-        """Median since the last change."""
-        first = self.changes[-1].place if self.changes else 0
-        return float(np.median(self.results[first:]))
-
-    @property
-    def outside(self) -> tuple[int, ...]:
-        """Places of the campaigns behind the reference period that are beyond a limit."""
-        if self.limits is None:
-            return ()
-        beyond = (self.results < self.limits.low) | (self.results > self.limits.high)
-        return tuple(int(place) for place in np.flatnonzero(beyond) if place >= self.reference)
-
-    @property
-    def state(self) -> State:
-        """What the values show."""
-        if len(self.results) <= LEAST_REFERENCE:
-            return State.TOO_FEW
-        worse = self.loss(self.level)
-        if self.changes and worse > self.tolerance:
-            return State.REGRESSION
-        last = len(self.results) - 1
-        if last in self.outside and self.loss(float(self.results[last])) > self.tolerance:
-            return State.OUTSIDE
-        return State.IMPROVED if self.changes and -worse > self.tolerance else State.STABLE
-
-    def loss(self, value: float) -> float:
-        """Return by how much a value is worse than the reference period, as a share of it."""
-        change = value / self.base - 1 if self.base else math.inf
-        return -change if self.measure.more_is_better else change
-
-
-@dataclass(frozen=True)
-class Trends:
-    """All trends of a question; `remarks` are caveats, one sentence each."""
-
-    rows: tuple[Trend, ...]
-    remarks: tuple[str, ...]
 
 
 def find_trends(
@@ -206,13 +99,14 @@ def find_trends(
     """Return the trend of each workload and metric over campaigns, in order of their starts.
 
     Args:
-        summary: of all campaigns.
+        summary: of all campaigns; with its options (`run_facts.with_options`) these are compared.
         findings: likewise.
         question: the trends to look for.
         facts: campaign to facts by name, which are named where a level changes.
 
     Raises:
         InputError: a column or a metric does not exist.
+        IncomparableError: an option of the jobs changed from one campaign to another.
         ComparisonError: nothing is left to look at.
     """
     rows, remarks = _kept(summary, findings, question)
@@ -223,6 +117,7 @@ def find_trends(
         _place=rows["campaign"].map({name: place for place, name in enumerate(starts)}),
         _label=workload_labels(rows, "campaign", apart=by),
     )
+    remarks += _check_options(rows, question, by)
     found = [
         trend
         for key, part in rows.groupby(["_label", "direction", *by], sort=False, dropna=False)
@@ -254,6 +149,28 @@ def _kept(
         rows, excluded = without_invalid(rows, findings)
         remarks += excluded
     return rows, remarks
+
+
+def _check_options(
+    rows: pd.DataFrame, question: TrendQuestion, by: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the options that are allowed to differ and do, in a sentence each.
+
+    Raises:
+        InputError: there is no option of a name that is allowed to differ.
+        IncomparableError: another option differs: the level would change with the job.
+    """
+    options = [name for name in option_columns(rows) if not name.startswith("_")]
+    words = ["_label", "direction", *by]
+    cells = rows[words].astype(str).agg(" ".join, axis="columns")
+    sides = rows.sort_values("_place").assign(side=rows["campaign"], cell=cells, label=cells)
+    return check_comparable(
+        sides.drop_duplicates(["cell", *options]),  # the first campaign of each change
+        facts=[name for name in options if name not in by],
+        allowed=[find_fact(name, options) for name in question.allowed],
+        base=str(sides["campaign"].iloc[0]),
+        compares_values=False,
+    ).remarks
 
 
 def _starts(rows: pd.DataFrame) -> tuple[dict[str, str], bool]:
@@ -364,37 +281,3 @@ def _missing(trends: Sequence[Trend], campaigns: Sequence[str]) -> list[str]:
     )
     more = f" and {len(gone) - _SHOWN} more" if len(gone) > _SHOWN else ""
     return [f"not in {campaigns[-1]}: {', '.join([*gone][:_SHOWN])}{more}"] if gone else []
-
-
-def record_of(trend: Trend) -> dict[str, object]:
-    """Return a trend as plain values for other programs: base SI units, None for unknown."""
-    limits = trend.limits
-    return {
-        "job": trend.label,
-        "direction": trend.direction,
-        **trend.by,
-        "metric": trend.measure.column,
-        "state": trend.state.value,
-        "campaigns": len(trend.campaigns),
-        "reference_campaigns": trend.reference,
-        "reference_value": trend.base,
-        "limit_low": limits.low if limits else None,
-        "limit_high": limits.high if limits else None,
-        "value": trend.level,
-        "loss_percent": 100 * trend.loss(trend.level),
-        "last_campaign": trend.campaigns[-1],
-        "last_started_utc": trend.started_utc[-1] or None,
-        "last_value": float(trend.results[-1]),
-        "outside": [trend.campaigns[place] for place in trend.outside],
-        "shortage": trend.shortage or None,
-        "changes": [
-            {
-                "campaign": trend.campaigns[change.place],
-                "started_utc": trend.started_utc[change.place] or None,
-                "before": change.before,
-                "after": change.after,
-                "facts": list(change.facts),
-            }
-            for change in trend.changes
-        ],
-    }

@@ -9,7 +9,7 @@ import pandas as pd
 
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.price.steady_performance import STEADY
-from volbench.model.campaign.planned_run import Run, Section
+from volbench.model.campaign.planned_run import Campaign, Run, Section
 from volbench.model.frames.columns import LABEL_PREFIX, SUMMARY
 from volbench.model.frames.metadata import FACTS, NOT_SET, Source, option_matters, option_value
 from volbench.model.results.provenance import HostFacts, VolumeFacts
@@ -52,6 +52,24 @@ def with_facts(
     return pd.concat([summary, facts[[name for name in facts if name not in summary]]], axis=1)
 
 
+def with_options(summary: pd.DataFrame, campaign: Campaign) -> pd.DataFrame:
+    """Add the options of each run, as `with_facts` does, from the plan alone.
+
+    Args:
+        summary: the rows of one campaign; the order and the index stay.
+        campaign: its plan.
+    """
+    options = _options((run, section) for run in campaign.runs for section in run.sections)
+    by_run = {run.id: run for run in campaign.runs}
+    rows = [
+        _reported(by_run[run], group) | _option_values(by_run[run], group, options)
+        for run, group in zip(summary["run"], summary["group"].astype(str), strict=True)
+    ]
+    names = [_OPTIONS_KNOWN, _UNREPORTED, *options]
+    found = pd.DataFrame(rows, index=summary.index, columns=names).astype(object)
+    return pd.concat([summary, found[[name for name in names if name not in summary]]], axis=1)
+
+
 def stack(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Put rows with facts of several campaigns below each other.
 
@@ -60,7 +78,7 @@ def stack(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
     joined = pd.concat(parts, ignore_index=True)
     are_known = joined[_OPTIONS_KNOWN].eq(other=True)
     unreported = joined[_UNREPORTED] if _UNREPORTED in joined else pd.Series([()] * len(joined))
-    for name in _option_columns(joined):
+    for name in option_columns(joined):
         joined[name] = joined[name].astype(object)
         known = are_known & ~pd.Series(
             [name in (names or ()) for names in unreported], index=joined.index
@@ -71,10 +89,13 @@ def stack(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 def fact_columns(rows: pd.DataFrame) -> list[str]:
     """Return the columns that are facts: those of the registry, and every option of fio."""
-    return [name for name in FACTS if name in rows.columns] + _option_columns(rows)
+    return [name for name in FACTS if name in rows.columns] + option_columns(rows)
 
 
-def _option_columns(rows: pd.DataFrame) -> list[str]:
+def option_columns(rows: pd.DataFrame) -> list[str]:
+    """Return the columns that are options of fio; none where the rows have no options."""
+    if _OPTIONS_KNOWN not in rows:
+        return []
     own = {
         *_SUMMARY,
         *FACTS,
@@ -114,14 +135,20 @@ def _row(
     run = view.run
     return {
         VOLUME_KEY: _volume_key(run, view.host, view.volume),
-        _OPTIONS_KNOWN: run.reports_options(_section(run, group)),
-        _UNREPORTED: () if run.imported is None else run.imported.unreported_flags,
+        **_reported(run, group),
         STEP: f"{run.step}/{run.repeat}" if run.step else run.id,
         "clients": beside.get(run.step, 1),
         "until": str(run.until.window_s) if run.until else NOT_SET,
         **_attributes(view.host, _OF_HOST),
         **_attributes(view.volume, _OF_VOLUME),
         **_option_values(run, group, options),
+    }
+
+
+def _reported(run: Run, group: str) -> dict[str, object]:
+    return {
+        _OPTIONS_KNOWN: run.reports_options(_section(run, group)),
+        _UNREPORTED: () if run.imported is None else run.imported.unreported_flags,
     }
 
 

@@ -113,9 +113,9 @@ _WORKLOADS = option_group(
         "--runtime",
         "runtime_s",
         type=Quantity("TIME", _parse_runtime),
-        default="10s",
+        default="5s",
         show_default=True,
-        help="Duration of each run.",
+        help="Duration of each run; from 10s on the conclusion says whether it was steady.",
     ),
     click.option(
         "--ioengine", default="libaio", show_default=True, metavar="NAME", help="Engine of fio."
@@ -163,7 +163,7 @@ def command(
     """Measure a workload on volumes, without a profile: a conclusion and a chart.
 
     With several targets, their runs alternate in random order, and each is compared with the first.
-    In a directory, a scratch file is written once before it is read.
+    In a directory, a scratch file is written once before it is read. The defaults take some 20 s.
     """
     from volbench.dataset import open_campaigns
     from volbench.engine.campaign.prepare import Request

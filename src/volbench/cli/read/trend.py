@@ -14,7 +14,8 @@ from volbench.cli.read.compare import parse_share
 from volbench.errors import RegressionError
 
 if TYPE_CHECKING:
-    from volbench.analyse.compare.workload_trends import TrendQuestion, Trends
+    from volbench.analyse.compare.trend_result import Trends
+    from volbench.analyse.compare.workload_trends import TrendQuestion
 
 
 def _question(**options: object) -> TrendQuestion:
@@ -56,6 +57,12 @@ def _question(**options: object) -> TrendQuestion:
         show_default=True,
         help="Largest change for the worse that is acceptable.",
     ),
+    names_option(
+        "--allow-different",
+        "allowed",
+        metavar="NAME,...",
+        text="Options of the jobs that may differ, such as rate_iops; the output says so.",
+    ),
     click.option("--keep-invalid", is_flag=True, help="Include runs that are marked invalid."),
 )
 @WHERE
@@ -72,7 +79,8 @@ def command(
     """Follow each workload over the campaigns in DIR..., such as a folder of nightly ones.
 
     Exits with 10 on a regression: the level dropped by more than the tolerance and stayed, or the
-    last campaign is beyond its control limits. Methods: docs/explanation/statistics.md.
+    last campaign is beyond its control limits. An option of the jobs that changed is refused, as by
+    `volbench compare`. Methods: docs/explanation/statistics.md.
     """
     from volbench.compare_campaigns import trend_folders
     from volbench.present.tables.compare_table import trends_table

@@ -15,14 +15,8 @@ from volbench.analyse.compare.comparison_result import (
 )
 from volbench.analyse.compare.comparison_summary import headlines, means_over_workloads
 from volbench.analyse.compare.repeat_statistics import Group
-from volbench.analyse.compare.workload_trends import (
-    FALSE_ALARMS,
-    LevelChange,
-    State,
-    Trend,
-    Trends,
-    record_of,
-)
+from volbench.analyse.compare.trend_result import LevelChange, State, Trend, Trends, record_of
+from volbench.analyse.compare.workload_trends import FALSE_ALARMS
 from volbench.model.frames.column_names import Measure
 from volbench.present.formatting import MISSING
 from volbench.present.tables.table import IDENTITY, Column, Table

@@ -32,6 +32,10 @@ class Results(Protocol):
         """Return the summary with what is known of hosts and volumes."""
 
 
+_NOT_JUDGED = "not judged"
+"""So short that the run has no verdict at all."""
+
+
 def conclusion(dataset: Results, *, folder: Path) -> list[str]:
     """Return what was measured, a line for each volume and workload, then what to be careful about.
 
@@ -73,9 +77,12 @@ def _reservations(dataset: Results, rows: pd.DataFrame, folder: Path) -> Iterato
         for _, kept in verdicts.groupby("run")["verdict"]
     )
     steady = states.pop(State.STEADY, 0)
-    states.update(["not judged"] * (len(runs) - steady - states.total()))
+    states.update([_NOT_JUDGED] * (len(runs) - steady - states.total()))
     others = ", ".join(f"{count} {state}" for state, count in states.items())
-    yield f"Steady: {steady} of {len(runs)} runs{f' ({others})' if others else ''}."
+    if set(states) <= {State.TOO_SHORT, _NOT_JUDGED} and not steady:
+        yield "Too short to say whether it is steady: use a longer --runtime."
+    else:
+        yield f"Steady: {steady} of {len(runs)} runs{f' ({others})' if others else ''}."
     findings = dataset.frame("findings")
     heavy = findings[findings["run"].isin(runs) & (findings["severity"] != Severity.NOTE.value)]
     if heavy.empty:

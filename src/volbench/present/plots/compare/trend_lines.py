@@ -10,14 +10,8 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from volbench.analyse.compare.workload_trends import (
-    FALSE_ALARMS,
-    State,
-    Trend,
-    TrendQuestion,
-    Trends,
-    find_trends,
-)
+from volbench.analyse.compare.trend_result import State, Trend, Trends
+from volbench.analyse.compare.workload_trends import FALSE_ALARMS, TrendQuestion, find_trends
 from volbench.analyse.frames.repeats import BY
 from volbench.errors import ComparisonError
 from volbench.present.formatting import printable
