@@ -111,7 +111,7 @@ class CampaignData:
         """Every run of the plan, in order, with its state."""
         states, reasons = self._history.states, self._history.reasons
         return {
-            run.id: RunNote(states.get(run.id, RunState.PLANNED), reasons.get(run.id, ""))
+            run.id: RunNote(states.get(run.id, RunState.PLANNED), reasons.get(run.id, ""), run)
             for run in self.campaign.runs
         }
 

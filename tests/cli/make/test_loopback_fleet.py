@@ -150,7 +150,7 @@ class _NoWrites(LoopbackChannel):
 
 
 def test_failed_hosts_are_repeated_alone(tmp_path: Path) -> None:
-    """The campaign names hosts with unfinished runs in a file that --limit takes."""
+    """--limit takes the file that names hosts with unfinished runs; a step is repeated on all."""
     with loopback_fleet(tmp_path, "vm0", "vm1", channels={"vm1": _NoWrites("vm1")}) as fleet:
         out, start = tmp_path / "out", ("run", fleet.profile(), "--inventory", fleet.inventory)
         done = call(*start, "-o", out, "--policy", "best-effort", "--json")
@@ -164,6 +164,12 @@ def test_failed_hosts_are_repeated_alone(tmp_path: Path) -> None:
         done = call("resume", out, "--limit", "@failed", "--retry-failed")
         assert done.returncode == 0, done.stderr
         assert not (out / "failed-hosts.txt").exists()
+        assert "no such step" in call("resume", out, "--redo-step", "2").stderr
+        again = call("resume", out, "--redo-step", "1")
+        assert again.returncode == 0, again.stderr
+        files = [out / f"runs/001-a-r1-{name}/status.json" for name in ("vm0", "vm1")]
+        starts = [json.loads(file.read_bytes())["start"]["start_s"] for file in files]
+        assert starts[0] == starts[1]
         gone = call("resume", out, "--limit", "@failed")
         assert gone.returncode == 2
         assert "failed-hosts.txt cannot be read" in gone.stderr

@@ -41,6 +41,7 @@ def followed(
     options: dict[str, str] | None = None,
     stop: StopRequest | None = None,
     ran_s: int = 1,
+    had_files: bool = False,
 ) -> tuple[str, list[float], list[Event]]:
     """Follow a run on a host with so much in memory only at each second.
 
@@ -61,7 +62,14 @@ def followed(
     with sampling(place, ["sda"], interval_s=1.0, life_s=1.0) as sampler:
         sampler.mark(STARTED)
         run = run_of(BUFFERED if options is None else options)
-        tail = follow_tail(host, run, sampler, stop=stop or StopRequest(), listener=events.append)
+        tail = follow_tail(
+            host,
+            run,
+            sampler,
+            stop=stop or StopRequest(),
+            listener=events.append,
+            had_files=had_files,
+        )
         finish(tail)
     reader = SampleReader()
     seen = [
@@ -90,6 +98,17 @@ def test_a_run_that_leaves_nothing_is_not_held_up(tmp_path: Path, options: dict[
     assert why == "tail none: no dirty pages left"
     assert seen == [100]
     assert events == []
+
+
+def test_a_read_waits_only_for_a_file_that_it_laid_out(tmp_path: Path) -> None:
+    """Where its file existed, the dirty pages of a busy host are those of others."""
+    options = {"rw": "randread", "direct": "1", "size": str(1 << 30)}
+    others, own = (
+        followed(tmp_path, [100, 900, 400, 5], options=options, had_files=had_files)[0]
+        for had_files in (True, False)
+    )
+    assert others == "tail none: no dirty pages left"
+    assert own == "tail settled"
 
 
 @pytest.mark.parametrize(("ran_s", "patience_s"), [(0, 5), (6, 8), (20, 40), (600, 40)])

@@ -105,6 +105,26 @@ def test_failed_runs_get_a_row_and_a_reason() -> None:
     )
 
 
+def test_run_without_results_has_its_host_and_job() -> None:
+    """A row is found by the same columns as those of finished runs, not by the id of the run."""
+    common = {"job": "a", "client": 0, "profile": "p", "repeat": 1, "role": "data"}
+    rows = [{"run": f"001-a-r1-{name}", "host": name, **common} for name in ("vm0", "vm1")]
+    volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
+    run = Run(
+        id="002-b-r1-vm2",
+        profile="p",
+        job="b",
+        volume=volume,
+        sections=(Section(name="b"),),
+        host="vm2",
+    )
+    note = RunNote(RunState.PLANNED, run=run)
+    for finished in (rows, rows[:1]):
+        lines = printed(summary_table(finished, states={run.id: note})).splitlines()
+        row = next(line.split() for line in lines if "planned" in line)
+        assert row[:2] == ["vm2", "b"]
+
+
 def test_a_wide_table_is_not_cut_in_a_pipe() -> None:
     """A long cell stays whole when nobody has a screen to fit it to."""
     target = "/dev/disk/by-id/" + "x" * 300

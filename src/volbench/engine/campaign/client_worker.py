@@ -275,7 +275,8 @@ class Worker:
         self._flush(run)
         facts = self._blocks.added_to(run)
         directory.keep(directory.folder.facts, facts.model_dump_json(indent=1) + "\n")
-        if writes_buffered(run) or (may_leave_dirt(run) and self._scratch.misses_files(run)):
+        had_files = not (may_leave_dirt(run) and self._scratch.misses_files(run))
+        if writes_buffered(run) or not had_files:
             self._dirty.writes += 1
         self._devices.begin(run)
         self._scratch.expect(planned_files(run))
@@ -284,7 +285,7 @@ class Worker:
         run = with_parallelism(
             context.outcomes, context.campaign, run, is_done=self._states.is_finished
         )
-        return self._attempt(run, directory, facts, gate)
+        return replace(self._attempt(run, directory, facts, gate), had_files=had_files)
 
     def _flush(self, run: Run) -> None:
         if self._dirty.needs_flush(run.volume.target) and (

@@ -70,6 +70,7 @@ class Attempt:
         on_start: called with the process and its sampler right after the start.
         attachment: attachment of its device that the guard accepted, to be verified and held on
             another machine; None for other volumes.
+        had_files: whether all files of its jobs exist, so that fio lays none out.
         secrets: its passwords and keys, by environment variable.
         gate: start gate shared with the other runs of its step; None to start immediately.
     """
@@ -87,6 +88,7 @@ class Attempt:
     on_poll: Callable[[float], None] = _ignore_poll
     gate: Gate | None = field(default=None)
     attachment: Attachment | None = None
+    had_files: bool = False
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
@@ -223,7 +225,12 @@ class _Execution:
             gate=attempt.gate,
         )
         yield from follow_tail(
-            executor, attempt.run, sampler, stop=attempt.stop, listener=attempt.listener
+            executor,
+            attempt.run,
+            sampler,
+            stop=attempt.stop,
+            listener=attempt.listener,
+            had_files=attempt.had_files,
         )
         return watched
 

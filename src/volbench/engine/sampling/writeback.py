@@ -50,7 +50,13 @@ _SILENCE_S = 30.0
 
 
 def follow_tail(
-    executor: Executor, run: Run, sampler: Sampler, *, stop: StopRequest, listener: Listener
+    executor: Executor,
+    run: Run,
+    sampler: Sampler,
+    *,
+    stop: StopRequest,
+    listener: Listener,
+    had_files: bool = False,
 ) -> Work[None]:
     """Continue sampling until a run's dirty pages are written back, and record the reason to end.
 
@@ -63,11 +69,13 @@ def follow_tail(
         sampler: may have ended already.
         stop: ends the wait immediately.
         listener: receives a notice about pending write-back or missing samples.
+        had_files: whether its files existed: it laid none out, and dirty pages are those of others.
     """
     sampler.mark(ENDED)
     why = "none: no dirty pages left"
-    is_small = not writes_buffered(run) and layout_bytes(run) <= SLACK_BYTES
-    may_be_dirty = may_leave_dirt(run) and not is_small
+    lays_little_out = had_files or layout_bytes(run) <= SLACK_BYTES
+    may_be_dirty = writes_buffered(run) or not lays_little_out
+    may_be_dirty = may_be_dirty and may_leave_dirt(run)
     dirty_remaining_bytes = _dirty_bytes(executor, sampler) if may_be_dirty else 0.0
     if dirty_remaining_bytes > SLACK_BYTES and stop.requested:
         why = _STOPPED

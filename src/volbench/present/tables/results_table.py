@@ -84,13 +84,15 @@ def summary_table(
     """
     states, warnings = dict(states or {}), dict(warnings or {})
     with_results = {str(row.get("run")) for row in rows}
-    unfinished: list[Row] = [
-        {"run": run_id, "job": run_id, "status": note.state.value, _UNFINISHED: True}
+    shared = {name: value for name in ("campaign", "client") for value in _only(rows, name)}
+    unfinished = [
+        {**shared, **_unfinished_row(run_id, note)}
         for run_id, note in states.items()
         if run_id not in with_results and not note.state.is_settled
     ]
-    identity = _identity(rows)
-    columns = [*_distinguishing_columns(rows, identity), *_result_columns(identity)]
+    known = [*rows, *(row for row in unfinished if "host" in row)]
+    identity = _identity(known)
+    columns = [*_distinguishing_columns(known, identity), *_result_columns(identity)]
     if warnings:
         columns.append(
             Column("warnings", lambda row: warnings.get(text(row, "run"), ""), is_right=True)
@@ -106,6 +108,22 @@ def summary_table(
 
 _UNFINISHED = "unfinished"
 """Key that marks rows of runs without results, which are not part of the frame."""
+
+
+def _only(rows: Sequence[Row], name: str) -> list[object]:
+    """Return the value that all rows have in a column; empty if they differ."""
+    values = {row.get(name) for row in rows}
+    return list(values) if len(values) == 1 else []
+
+
+def _unfinished_row(run_id: str, note: RunNote) -> Row:
+    row: Row = {"run": run_id, "status": note.state.value, _UNFINISHED: True}
+    if (run := note.run) is None:
+        return {**row, "job": run_id}
+    client = {"client": run.client} if run.client else {}
+    place = {"host": run.host, "role": run.volume.role, **client}
+    job = {"profile": run.profile, "job": run.job, "phase": run.phase.value, "repeat": run.repeat}
+    return {**row, **place, **job}
 
 
 def _identity(rows: Sequence[Row]) -> set[str]:

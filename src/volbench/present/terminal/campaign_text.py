@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, SourceFile
 from volbench.model.results.provenance import VolumeFacts
@@ -22,10 +22,12 @@ class RunNote:
     Attributes:
         state: planned, running, finished, failed, interrupted or not needed.
         reason: fio's own words or volbench's; empty when finished.
+        run: as planned, to name a run without results; None where the plan is not known.
     """
 
     state: RunState
     reason: str = ""
+    run: Run | None = field(default=None, compare=False, repr=False)
 
 
 _PLANNED = RunNote(RunState.PLANNED)
