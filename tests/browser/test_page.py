@@ -341,11 +341,11 @@ def test_paper_is_a_document_of_a_few_sheets(
     page.emulate_media(media="print")
     sheets = len(re.findall(rb"/Type */Page\b", page.pdf(prefer_css_page_size=True)))
     rows = page.locator("table.data:visible").evaluate_all(VISIBLE_ROWS)
-    told = page.get_by_text("rows: on screen only").filter(visible=True).count()
+    left_out = page.get_by_text("rows: on screen only").filter(visible=True).count()
     watched.close()
     assert 1 <= sheets <= 8
     assert max(rows) == 12
-    assert told
+    assert left_out
     assert watched.faults == []
 
 
