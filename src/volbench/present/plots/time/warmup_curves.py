@@ -219,7 +219,11 @@ def _pass(fill: Fill, summary: pd.DataFrame) -> Panel:
     )
     label = f"{fill.direction.capitalize()} bandwidth"
     return Panel(
-        x=Axis(f"Place on {printable(short_target(fill.volume))}", "size", limits=(0.0, float(edges[-1]))),
+        x=Axis(
+            f"Place on {printable(short_target(fill.volume))}",
+            "size",
+            limits=(0.0, float(edges[-1])),
+        ),
         y=BANDWIDTH.axis(1.1 * float(rates.max()), label=label),
         marks=(line,),
         title=f"{printable(fill.job)}\n{_pass_numbers(fill)}",
@@ -250,7 +254,9 @@ def _cost(bytes_per_s: float, direction: str, options: Options) -> str:
 def describe(found: _WarmUps) -> str:
     """Return the numbers of every curve and pass."""
     sentences = [f"{short_target(curve.volume)}: {_numbers(curve)}" for curve in found.curves]
-    sentences += [f"{short_target(fill.volume)}, {fill.job}: {_pass_numbers(fill)}" for fill in found.passes]
+    sentences += [
+        f"{short_target(fill.volume)}, {fill.job}: {_pass_numbers(fill)}" for fill in found.passes
+    ]
     return ". ".join([*sentences, *found.costs]) + "."
 
 
