@@ -87,6 +87,7 @@ def test_sums_are_over_the_time_that_all_share() -> None:
     assert row["iops"] == pytest.approx(1000)
     assert row["bw_bytes_per_s"] == pytest.approx(1000 * BLOCK)
     assert (row["overlap_s"], row["start_skew_s"], row["end_skew_s"]) == (20, 10, 10)
+    assert row["start_skew_bound_s"] == pytest.approx(0.001)
     assert set(row) <= {column.name for column in AGGREGATE}
 
 

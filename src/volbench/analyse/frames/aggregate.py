@@ -20,6 +20,8 @@ from volbench.model.profile.profile_model import Phase, Start
 Frames = Mapping[str, pd.DataFrame]
 Row = dict[str, object]
 
+_STAMP_S = 0.001
+"""Fio stamps in whole milliseconds, so that up to one is missing between two of its instants."""
 _PERCENTILES = {"lat_p50_s": 0.5, "lat_p99_s": 0.99, "lat_p999_s": 0.999}
 
 
@@ -103,7 +105,7 @@ def _rates(own: Frames, done: pd.DataFrame) -> Row:
     sums: Row = {
         "overlap_s": max(0.0, to_s - from_s),
         "start_skew_s": float(begins.max() - begins.min()),
-        "start_skew_bound_s": clock_bounds_s([done]),
+        "start_skew_bound_s": clock_bounds_s([done]) + _STAMP_S,
         "end_skew_s": float(ends.max() - ends.min()),
     }
     if to_s > from_s:

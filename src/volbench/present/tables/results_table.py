@@ -240,10 +240,10 @@ AGGREGATE_COLUMNS: tuple[Column[Row], ...] = (
     quantity("overlap_s", "overlap", priority=4),
     quantity("iops", "IOPS"),
     quantity("bw_bytes_per_s", "bandwidth", priority=2),
-    quantity("lat_mean_s", "lat mean", priority=3),
+    quantity("lat_mean_s", "lat mean", priority=4),
     quantity("lat_p99_s", "lat p99", priority=2),
     quantity("lat_max_s", "lat max", priority=5),
-    Column("start_skew_s", skew, header="start skew", priority=6, is_right=True),
+    Column("start_skew_s", skew, header="start skew", priority=3, is_right=True),
 )
 
 
