@@ -341,11 +341,7 @@ AGGREGATE: tuple[Column, ...] = (
     _whole("clients_planned", "", "Clients planned; more than `clients` when some failed."),
     _real("overlap_s", "s", "Time during which all clients ran; rates cover this time only."),
     _real("start_skew_s", "s", "From the first client's first I/O interval to the last one's."),
-    _real(
-        "start_skew_bound_s",
-        "s",
-        "Maximum error of start_skew_s: clock offsets, and fio's whole milliseconds.",
-    ),
+    _real("start_skew_bound_s", "s", "Maximum error of start_skew_s: clock offsets, whole ms."),
     _real("end_skew_s", "s", "From the first client's end to the last one's."),
     _real("iops", "1/s", "Sum over the clients; NaN if they never ran at the same time."),
     _real(

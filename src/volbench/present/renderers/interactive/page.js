@@ -30,7 +30,7 @@ async function showTheme(theme) {
 const unfolded = [];
 
 /** Parts that paper leaves out, or shows folded: they stay in the page. */
-const SCREEN_ONLY = ".screen-only, .quality-details details, .campaign > section:not(.answer), .campaign:nth-of-type(n+4) .first, .panel:nth-child(n+7)";
+const SCREEN_ONLY = ".screen-only, .quality-details details, .campaign > section:not(.answer), .campaign:nth-of-type(n+4) .first, section .panel:nth-child(n+7)";
 
 /** On paper nothing can be unfolded, so what it shows is. */
 function unfold() {
