@@ -52,12 +52,13 @@ def test_32_hosts_start_together(tmp_path: Path) -> None:
 
 
 def prepare(desk: Desk, far: dict[int, int]) -> None:
-    """Write profile and inventory; far hosts are reached by a port of their long line."""
-    desk.prepare(runtime="2s", jobs=["a"])
+    """Write profile and inventory; far hosts are reached by a port of their long line.
+
+    A limited rate leaves the cores, which real hosts would not share, to those that still start.
+    """
+    desk.prepare(runtime="1s", jobs=["a"])
     profile = desk.folder / "p.yaml"
-    profile.write_text(
-        profile.read_text().replace(" 500ms", " 100ms", 1).replace(", rate_iops: 200", "")
-    )
+    profile.write_text(profile.read_text().replace(" 500ms", " 100ms", 1))
     inventory = desk.folder / "fleet.yaml"
     text = inventory.read_text()
     for host in desk.fleet.hosts:
