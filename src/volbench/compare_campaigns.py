@@ -14,7 +14,7 @@ from volbench.analyse.compare.repeat_statistics import CONFIDENCE
 from volbench.analyse.compare.trend_result import Trends, record_of
 from volbench.analyse.compare.workload_trends import TOLERANCE, TrendQuestion, find_trends
 from volbench.analyse.frames.row_filter import select
-from volbench.dataset import open_campaigns
+from volbench.dataset import Dataset, open_campaigns
 from volbench.errors import InputError
 from volbench.model.frames.column_names import listed_names
 from volbench.model.frames.metadata import FACTS, Source
@@ -164,7 +164,15 @@ def trend_folders(
         InputError: there is no campaign, or no such column or metric.
         ComparisonError: an option of the jobs changed, or nothing is left to look at.
     """
-    dataset = open_campaigns(*folders, where=where)
+    return dataset_trends(open_campaigns(*folders, where=where), question)
+
+
+def dataset_trends(dataset: Dataset, question: TrendQuestion) -> Trends:
+    """Follow each workload over campaigns that were opened.
+
+    Raises:
+        ComparisonError: an option of the jobs changed, or nothing is left to look at.
+    """
     summary = dataset.planned()
     facts = {name: _facts(data.provenance) for name, data in dataset.names.items()}
     for name, versions in summary.groupby("campaign")["fio_version"]:

@@ -73,6 +73,7 @@ def test_the_report_of_many_nights_begins_with_the_trend(nights: Path) -> None:
     content = multi_campaign_content(open_campaigns(nights))
     assert [figure.kind for figure in content.figures][:2] == ["trend", "iops"]
     assert "2 regressions" in content.figures[0].description
+    assert content.verdict == "20 campaigns, 2026-01-01 to 2026-01-20: 2 regressions, 2 stable."
     assert content.comparison is None
 
 

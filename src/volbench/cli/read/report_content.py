@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -37,11 +38,16 @@ from volbench.store.parquet_tables import (
     row_count,
 )
 
+if TYPE_CHECKING:
+    from volbench.analyse.compare.comparison import Comparison
+
 _MOST_RESULTS = 250
 """Results up to which a report has a bar and a series of each; of more, the reader picks them."""
 _SINGLE = ("iops", "bandwidth", "latency", "series")
-_COMPARED = ("trend", "iops", "bandwidth", "latency")
-"""Charts over all campaigns of a report."""
+_COMPARED = ("iops", "bandwidth", "latency")
+"""Charts over all campaigns of a report, behind the comparison or trend."""
+_PAIR = 2
+_MOST_SENTENCES = 3
 
 Frames = Mapping[str, pd.DataFrame]
 
@@ -129,26 +135,67 @@ def report_content(
 
 
 def multi_campaign_content(dataset: Dataset) -> MultiCampaignContent:
-    """Gather the content of several campaigns; the first is the base of the comparison."""
-    from volbench.analyse.compare.comparison import Question, compare
+    """Gather the content of several campaigns: a comparison of two, the trend of more.
+
+    The first is the base of all verdicts.
+    """
+    from volbench.analyse.compare.comparison_summary import headlines
     from volbench.present.plots.compare.forest import forest_plot
 
     frames = {name: dataset.frame(name) for name in ("summary", "findings", "histogram")}
     figures = [_figure(plot) for plot in build_plots(frames, _COMPARED)]
-    single = {name: Dataset([opened]) for name, opened in dataset.names.items()}
+    verdict, leading = _trend(dataset) if len(dataset.names) > _PAIR else ("", [])
     try:
-        comparison = compare(
-            {name: own.facts() for name, own in single.items()},
-            {name: own.frame("findings") for name, own in single.items()},
-            Question(),
-            bins=lambda name: single[name].frame("histogram"),
-        )
+        comparison = _compared(dataset)
     except ComparisonError as error:
         reason = f"No verdicts: {error.message}." + f" Hint: {error.hint}." * bool(error.hint)
-        return MultiCampaignContent(frames, refusal=reason, figures=figures)
+        return MultiCampaignContent(
+            frames, refusal=reason, figures=[*leading, *figures], verdict=verdict
+        )
     if any(not math.isnan(row.ratio) for row in comparison.rows):
-        figures = [_figure(forest_plot(comparison)), *figures]
-    return MultiCampaignContent(frames, comparison, figures=figures)
+        leading = [*leading, _figure(forest_plot(comparison))]
+    verdict = verdict or _first_of(headlines(comparison))
+    return MultiCampaignContent(frames, comparison, figures=[*leading, *figures], verdict=verdict)
+
+
+def _first_of(sentences: Sequence[str]) -> str:
+    """Return a few sentences, and the number of the others."""
+    others = len(sentences) - _MOST_SENTENCES
+    more = [f"Verdicts of {others} more campaigns stand below."] if others > 0 else []
+    return " ".join([*sentences[:_MOST_SENTENCES], *more])
+
+
+def _compared(dataset: Dataset) -> Comparison:
+    """Compare campaigns as `volbench compare` does.
+
+    Raises:
+        ComparisonError: they cannot be compared.
+    """
+    from volbench.analyse.compare.comparison import Question, compare
+
+    single = {name: Dataset([opened]) for name, opened in dataset.names.items()}
+    return compare(
+        {name: own.facts() for name, own in single.items()},
+        {name: own.frame("findings") for name, own in single.items()},
+        Question(),
+        bins=lambda name: single[name].frame("histogram"),
+    )
+
+
+def _trend(dataset: Dataset) -> tuple[str, list[ReportFigure]]:
+    """Return the sentence and the chart of a trend; what refuses one refuses the comparison too."""
+    from volbench.analyse.compare.trend_result import State
+    from volbench.analyse.compare.workload_trends import TrendQuestion
+    from volbench.compare_campaigns import dataset_trends
+    from volbench.present.plots.compare.trend_lines import trend_plot
+    from volbench.present.tables.compare_table import trend_headline
+
+    try:
+        trends = dataset_trends(dataset, TrendQuestion())
+    except ComparisonError:  # the comparison tells the reason
+        return "", []
+    is_known = any(trend.state is not State.TOO_FEW for trend in trends.rows)
+    return trend_headline(trends) * is_known, [_figure(trend_plot(trends))]
 
 
 def _plots(frames: Frames, charts: Sequence[str]) -> Iterator[Plot]:

@@ -100,9 +100,11 @@ class MultiCampaignContent:
         comparison: of all with the first; None where it was refused.
         refusal: why, in a sentence.
         figures: charts over all of them.
+        verdict: the answer, in a sentence or more; empty without a comparison.
     """
 
     frames: Mapping[str, pd.DataFrame]
     comparison: Comparison | None = None
     refusal: str = ""
     figures: Sequence[ReportFigure] = ()
+    verdict: str = ""

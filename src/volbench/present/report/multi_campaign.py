@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 import pandas as pd
 
-from volbench.analyse.compare.comparison_result import Compared, Verdict, middle
+from volbench.analyse.compare.comparison_result import Compared, middle
 from volbench.analyse.frames.job_frames import measured, per_job, with_latencies
 from volbench.analyse.frames.matched_workloads import named_by_workload
 from volbench.analyse.frames.repeats import key_of
@@ -36,15 +36,6 @@ METRICS: Mapping[str, tuple[str, Callable[[float], str], str]] = {
     "p99": ("p99 latency", format_latency, "s"),
 }
 """Column to its name, how it is written and the unit of its exact value."""
-
-
-_VERDICT_WORDS = {
-    Verdict.FASTER: "faster in",
-    Verdict.SLOWER: "slower in",
-    Verdict.SAME: "the same in",
-    Verdict.NOT_SHOWN: "no significant difference in",
-    Verdict.TOO_FEW: "too few repeats in",
-}
 
 
 @dataclass(frozen=True)
@@ -80,23 +71,7 @@ def multi_campaign_section(content: MultiCampaignContent) -> MultiCampaignSectio
         sentences += [f"{remark}." for remark in content.comparison.remarks]
         tables = [NamedTable("Verdicts", verdicts_table(content.comparison)), *tables]
     sentences += [content.refusal] if content.refusal else []
-    verdict = _verdict_sentence(content.comparison) if content.comparison else ""
-    return MultiCampaignSection(verdict, sentences, tables, content.figures)
-
-
-def _verdict_sentence(comparison: Comparison) -> str:
-    """Return the number of verdicts of each kind for each campaign."""
-    parts = []
-    for candidate in dict.fromkeys(row.candidate for row in comparison.rows):
-        verdicts = [row.verdict for row in comparison.rows if row.candidate == candidate]
-        counts = [
-            f"{words} {verdicts.count(verdict)}"
-            for verdict, words in _VERDICT_WORDS.items()
-            if verdict in verdicts
-        ]
-        base = comparison.rows[0].base
-        parts.append(f"{candidate} against {base}: {', '.join(counts)} of {len(verdicts)} results")
-    return f"{'; '.join(parts)}." if parts else ""
+    return MultiCampaignSection(content.verdict, sentences, tables, content.figures)
 
 
 def verdicts_table(comparison: Comparison) -> DataTable:
