@@ -6,8 +6,10 @@ import pytest
 
 from tests.present.frames_by_kind import Frames
 from tests.present.frames_for_plots import bins, frames, intervals, result
+from volbench.analyse.frames.job_frames import COLOUR
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.description import numbers
+from volbench.present.plots.labels import largest
 from volbench.present.plots.marks import Bars
 
 MANY = 130
@@ -58,3 +60,17 @@ def test_the_largest_stay_in_their_order(given: Frames) -> None:
     assert len(values) == 60
     assert values == sorted(values)
     assert min(values) > 100.0 * 99
+
+
+def test_two_drives_keep_both_bars_of_a_job() -> None:
+    """The slower drive is a hundred times slower, and yet each bar stands beside its pair."""
+    rows = [
+        result(f"job-{n:03}", iops=speed * (1000.0 + n), volume=drive)
+        for drive, speed in (("ssd", 1.0), ("hdd", 0.01))
+        for n in range(MANY)
+    ]
+    summary = frames(rows)["summary"].assign(**{COLOUR: [row["volume"] for row in rows]})
+    kept, sentence = largest(summary, "iops", most=61, what="results")
+    assert "60 largest of" in sentence
+    assert kept[COLOUR].value_counts().to_dict() == {"ssd": 30, "hdd": 30}
+    assert kept.groupby("job")[COLOUR].nunique().eq(2).all()

@@ -26,6 +26,7 @@ PALETTE_SIZE = 7
 MARKERS = ("circle", "square", "up", "diamond", "down", "plus", "cross")
 """Beside the colour, so that charts can be read in grey."""
 DASHES: tuple[Dash, ...] = ("solid", "dashed", "dotted", "dashdot")
+_WORKLOAD = ["job", "group", "direction"]
 TWO_LINES = 20
 """Up to how many rows a label takes two lines."""
 
@@ -48,6 +49,8 @@ def not_shown(count: int, what: str) -> str:
 def largest(rows: pd.DataFrame, column: str, *, most: int, what: str) -> tuple[pd.DataFrame, str]:
     """Return the rows with the largest values, in their order, and a sentence about the others.
 
+    Rows that differ in colour alone stay together: who compares two volumes sees both.
+
     Args:
         rows: any number.
         column: numeric.
@@ -56,8 +59,18 @@ def largest(rows: pd.DataFrame, column: str, *, most: int, what: str) -> tuple[p
     """
     if len(rows) <= most:
         return rows, ""
-    kept = rows.loc[rows[column].nlargest(most).index.sort_values()].reset_index(drop=True)
+    workloads = _workloads(rows)
+    tops = rows.groupby(workloads)[column].max().sort_values(ascending=False, kind="stable")
+    fits = workloads.value_counts().loc[tops.index].cumsum() <= most
+    kept = rows[workloads.isin([tops.index[0], *fits.index[fits]])].reset_index(drop=True)
     return kept, f"Showing the {len(kept)} largest of {len(rows):,} {what}: --where narrows"
+
+
+def _workloads(rows: pd.DataFrame) -> pd.Series:
+    """Return a number for each row: rows that differ in colour alone share it."""
+    if COLOUR not in rows:
+        return pd.Series(range(len(rows)), index=rows.index)
+    return rows.groupby(_WORKLOAD, sort=False, dropna=False).ngroup()
 
 
 def shape(row: Row) -> str:
@@ -130,7 +143,7 @@ def side_by_side(pooled: pd.DataFrame) -> pd.DataFrame:
     """Return pooled rows in an order that puts rows which differ in colour alone together."""
     if COLOUR not in pooled:
         return pooled
-    order = pooled.groupby(["job", "group", "direction"], sort=False, dropna=False).ngroup()
+    order = _workloads(pooled)
     return pooled.iloc[order.argsort(kind="stable")].reset_index(drop=True)
 
 

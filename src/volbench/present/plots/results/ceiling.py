@@ -37,12 +37,13 @@ def build(rows: pd.DataFrame) -> Plot:
     """Draw the points with their ranges, lines of equal block size, and the limits."""
     x, y = _axis(rows, IOPS), _axis(rows, BANDWIDTH)
     jobs = list(dict.fromkeys(str(job) for job in rows["job"]))
+    has_shapes = len(jobs) <= len(labels.MARKERS)
     shapes = tuple(
         Series(f"job {name}", labels.wrap_name(name, columns=26), "muted", labels.marker(n))
-        for n, name in enumerate(jobs)
+        for n, name in enumerate(jobs if has_shapes else ())
     )
     limits = (*_limits(rows, IOPS, x), *_limits(rows, BANDWIDTH, y))
-    parts = (*_block_lines(x, y), *limits, *_points(rows))
+    parts = (*_block_lines(x, y), *limits, *_points(rows, has_shapes=has_shapes))
     return Plot(
         panels=(Panel(x=x, y=y, marks=parts, has_grid=False),),
         heights=(_HEIGHT_IN,),
@@ -65,7 +66,7 @@ def _axis(rows: pd.DataFrame, metric: Metric) -> Axis:
     return Axis(f"{metric.label} (logarithmic)", metric.format, "log", ends)
 
 
-def _points(rows: pd.DataFrame) -> Sequence[marks.AnyMark]:
+def _points(rows: pd.DataFrame, *, has_shapes: bool) -> Sequence[marks.AnyMark]:
     x, y = IOPS.column, BANDWIDTH.column
     ends = [f"{name}{end}" for name in (x, y) for end in ("", "_low", "_high")]
     data = labels.identified(rows, [*ends, IOPS.limit, BANDWIDTH.limit]).assign(
@@ -83,7 +84,8 @@ def _points(rows: pd.DataFrame) -> Sequence[marks.AnyMark]:
         )
         for name, at in ((x, y), (y, x))
     )
-    return across, upright, marks.Points(data, by="_series", marker_of="_job", x=x, y=y, size=7)
+    marker_of = "_job" if has_shapes else ""
+    return across, upright, marks.Points(data, by="_series", marker_of=marker_of, x=x, y=y, size=7)
 
 
 def _block_lines(x: Axis, y: Axis) -> Sequence[marks.AnyMark]:

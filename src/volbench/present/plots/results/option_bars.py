@@ -38,8 +38,8 @@ def read(frames: Frames, _: Options, *, option: str) -> Sweep | str:
 
 def build(found: Sweep) -> Plot:
     """Draw a panel of IOPS, one of latency, and the numbers below."""
-    shown = found.lines[:_MOST_LINES]
-    points = found.points[found.points["label"].isin(shown)]
+    found, fewer = found.fewer(_MOST_LINES)
+    shown, points = found.lines, found.points
     values = sorted({float(value) for value in points[found.option]})
     data = _data(points, found.option, shown, values)
     names = tuple(labels.option_text(found.option, value) for value in values)
@@ -52,7 +52,7 @@ def build(found: Sweep) -> Plot:
             Panel(x=Axis(), y=Axis(), marks=(table,), row=2),
         ),
         heights=(_PANEL_IN, _PANEL_IN, _ROW_IN * (len(table.rows) + 1)),
-        width_in=max(9.0, 3.0 + _cell_in(table) * len(values)),
+        width_in=max(9.0, 3.0 + _names_in(table) + _cell_in(table) * len(values)),
         series=tuple(
             Series(name, labels.wrap_name(name, columns=26), labels.palette(place))
             for place, name in enumerate(shown)
@@ -60,7 +60,7 @@ def build(found: Sweep) -> Plot:
         legend="right",
         caption=(
             "Whiskers: fio's standard deviation, of IOPS over windows, of latency over I/Os",
-            labels.not_shown(len(found.lines) - len(shown), "lines"),
+            fewer,
         ),
     )
 
@@ -108,6 +108,11 @@ def _table(
     heads = tuple(labels.option_named(option, value) for value in values)
     names = tuple(name for line in lines for name in (f"{line}: IOPS", "latency"))
     return marks.Table(heads, tuple(rows), names, tuple(line for line in lines for _ in _SPREADS))
+
+
+def _names_in(table: marks.Table) -> float:
+    """Return what the names of rows take beyond the margin of the axes above."""
+    return max(0.0, _CHARACTER_IN * max(map(len, table.names)) - 1.5)
 
 
 def _cell_in(table: marks.Table) -> float:

@@ -66,10 +66,10 @@ class Sweep:
         """Names of the lines."""
         return list(dict.fromkeys(self.points["label"]))
 
-    def fewer(self) -> tuple[Sweep, str]:
+    def fewer(self, most: int = _MOST_LINES) -> tuple[Sweep, str]:
         """Return the lines with the highest points, up to the number of distinguishable styles."""
         tops = self.points.groupby("label", sort=False)[self.metrics[0].column].max().reset_index()
-        kept, note = labels.largest(tops, self.metrics[0].column, most=_MOST_LINES, what="lines")
+        kept, note = labels.largest(tops, self.metrics[0].column, most=most, what="lines")
         points = self.points[self.points["label"].isin(kept["label"])]
         return (replace(self, points=points), note) if note else (self, "")
 

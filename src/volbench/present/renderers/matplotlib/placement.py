@@ -25,6 +25,7 @@ from volbench.present.renderers.matplotlib.look import MARKERS, Looks
 _EDGE_IN = 0.12
 _GAP_IN = 0.14
 _BESIDE_IN = 0.1
+_MOST_STRETCH = 2.0
 _LABEL_IN = 0.16
 """Height of a label, from the left edge of the margin to its foot."""
 
@@ -56,6 +57,7 @@ def place(
         if width_in + _size_in(figure, title)[0] + 4 * _EDGE_IN < plot.width_in:
             legend_in = max(0.0, legend_in - title_in)
     above_in = _EDGE_IN + title_in + legend_in + _GAP_IN
+    plot = _beside_legend(plot, margins)
     tops, height_in = _rows(plot, margins, above_in=above_in)
     height_in += note_in + _EDGE_IN
     figure.set_size_inches(plot.width_in, height_in)
@@ -98,16 +100,30 @@ def _measured(figure: Figure, axes: Axes) -> _Margins:
     )
 
 
+def _beside_legend(plot: Plot, margins: Sequence[_Margins]) -> Plot:
+    """Return a figure whose rows are as high as the legend beside all of them, within reason."""
+    if plot.legend != "right":
+        return plot
+    end = _rows(plot, margins, above_in=0.0)[1]
+    free = [replace(margin, height=0.0) for margin in margins]
+    lacking = end - _rows(plot, free, above_in=0.0)[1]
+    factor = min(_MOST_STRETCH, 1 + lacking / sum(plot.heights))
+    return replace(plot, heights=tuple(factor * height for height in plot.heights))
+
+
 def _rows(plot: Plot, margins: Sequence[_Margins], *, above_in: float) -> tuple[list[float], float]:
     """Return the distance of each row's axes from the top, and that of the end of the last."""
     tops: list[float] = []
-    at = above_in
+    at = end = above_in
     for row, height in enumerate(plot.heights):
-        own = [m for p, m in zip(plot.panels, margins, strict=True) if p.row == row]
-        tops.append(at + max(m.top for m in own))
-        taken = max(max(height + m.bottom, m.height) for m in own)
-        at = tops[-1] + taken + _GAP_IN
-    return tops, at
+        own = [(p, m) for p, m in zip(plot.panels, margins, strict=True) if p.row == row]
+        tops.append(at + max(m.top for _, m in own))
+        at = tops[-1] + max(height + m.bottom for _, m in own) + _GAP_IN
+        legends_end = tops[-1] + max(m.height for _, m in own) + _GAP_IN
+        if any(panel.legend == "right" for panel, _ in own):
+            at = max(at, legends_end)
+        end = max(end, at, legends_end)  # a legend of the whole figure stands beside all rows
+    return tops, end
 
 
 def _set_positions(
@@ -176,7 +192,7 @@ def _renderer(figure: Figure) -> RendererAgg:
     return renderer
 
 
-MOST_ENTRIES = 20
+MOST_ENTRIES = 28
 """Maximum number of legend entries; the rest is counted."""
 _MOST_ABREAST = 6
 
