@@ -74,3 +74,18 @@ def test_two_drives_keep_both_bars_of_a_job() -> None:
     assert "60 largest of" in sentence
     assert kept[COLOUR].value_counts().to_dict() == {"ssd": 30, "hdd": 30}
     assert kept.groupby("job")[COLOUR].nunique().eq(2).all()
+
+
+def test_series_of_many_jobs_are_the_least_steady() -> None:
+    """Whoever looks for trouble finds the one job of thirty whose rate collapses."""
+    rows = [result(f"job-{n:02}", iops=1000.0, rw="randread") for n in range(30)]
+    series = [
+        point
+        for n, row in enumerate(rows)
+        for point in intervals(row, [1000.0, 10.0 if n == 27 else 1000.0 + n, 1000.0])
+    ]
+    plot = build_plot("series", frames(rows, series=series))
+    headings = [panel.heading for panel in plot.panels if panel.heading]
+    assert len(headings) == 9
+    assert any("job-27" in heading for heading in headings)
+    assert any("9 least steady of 30 jobs" in sentence for sentence in plot.caption)

@@ -15,7 +15,7 @@ from volbench.present.plots.kind import Frames, Kind, Options
 from volbench.present.plots.metrics import log_limits, only_last_named, time_axis
 from volbench.units import format_count, format_latency
 
-_MOST = 12
+_MOST = 6
 _PANEL_IN = 1.9
 _LINES = (
     ("lat_p50_s", Series("p50", "median", "ink")),

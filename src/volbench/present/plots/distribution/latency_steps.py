@@ -20,7 +20,7 @@ from volbench.units import format_latency
 
 _BARS, _RIDGE_STEPS = 20, 50
 """Steps for each tenfold latency: fio's own bins, some 150, are finer than an eye can use."""
-_MOST_HISTOGRAMS, _MOST_RIDGE_JOBS, _MOST_RIDGES = 24, 12, 30
+_MOST_HISTOGRAMS, _MOST_RIDGE_JOBS, _MOST_RIDGES = 14, 12, 30
 _PANEL_IN = 1.4
 _HIGH = 1.7
 """Height of the highest ridge, in distances between two ridges."""

@@ -13,7 +13,7 @@ from volbench.present.plots.kind import Frames, Kind, Options
 from volbench.present.plots.time.run_series import MISSING_SERIES
 from volbench.units import format_count
 
-_MOST = 16
+_MOST = 13
 """Panels in one chart."""
 _PANEL_IN = 1.5
 _CLOSE = 0.6

@@ -28,7 +28,7 @@ _FEWEST = 5
 _MOST_NAMED = 6
 """Maximum number of named outliers of a job; the others are counted."""
 _ROW_IN = 0.62
-_MOST_STRIPS = 40
+_MOST_STRIPS = 24
 
 
 def member_column(summary: pd.DataFrame) -> str:

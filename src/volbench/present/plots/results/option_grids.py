@@ -25,7 +25,7 @@ from volbench.present.plots.time.steady_rounds import judge_rounds
 from volbench.units import format_count, format_latency, format_size
 
 _ROW_IN, _TOWERS_IN = 0.36, 3.3
-_MOST_GRIDS, _MOST_TOWERS = 12, 4
+_MOST_GRIDS, _MOST_TOWERS = 6, 4
 """Access patterns in one chart of cells, and of towers."""
 _STATISTICS = ("mean", "min", "max")
 

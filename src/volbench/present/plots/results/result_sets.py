@@ -22,7 +22,7 @@ from volbench.present.plots.metrics import (
 
 _METRICS = (IOPS, BANDWIDTH, MEAN_LATENCY, P99_LATENCY)
 _BAR_IN = 0.17
-_MOST_BARS = 120
+_MOST_BARS = 84
 """Bars of a metric above each other."""
 _JOB = ["job", "group", "direction"]
 _RENAMED = {

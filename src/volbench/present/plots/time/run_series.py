@@ -30,7 +30,7 @@ _METRICS = (IOPS, BANDWIDTH, MEAN_LATENCY)
 _NUMBERS = ("run", "repeat", "t_s", *(metric.column for metric in _METRICS))
 MISSING_SERIES = "no series: the campaign was run with sample 0, or with dd alone"
 _SERIES_IN, _LINES_IN = 1.2, 1.7
-_MOST_JOBS, _MOST_LINES = 24, 28
+_MOST_JOBS, _MOST_LINES = 9, 28
 """Maximum number of job rows, and number of distinguishable line styles."""
 GREY = "Grey: not all jobs in parallel ran, so the sum is no rate of the volume"
 NOISY = "Grey: the host disturbed the run (steal, waits for a CPU, other I/O)"
@@ -64,8 +64,7 @@ def read_series(frames: Frames, _: Options) -> _Jobs | str:
 
 def build_series(jobs: _Jobs) -> Plot:
     """Draw a row of panels per job; repeats are drawn over each other in other dashes."""
-    shown = dict(list(jobs.series.items())[:_MOST_JOBS])
-    left_out = len(jobs.series) - len(shown)
+    shown, fewer = _least_steady(jobs.series)
     directions = sorted({str(name) for job in shown.values() for name in job["direction"]})
     repeats = max(int(job["repeat"].max()) for job in shown.values())
     panels = [panel for label, job in shown.items() for panel in _row(jobs, label, job)]
@@ -87,10 +86,23 @@ def build_series(jobs: _Jobs) -> Plot:
             "Solid: repeat 1; dashed, dotted: further repeats" * (repeats > 1),
             GREY * any((job["_grey"] & ~job["_noisy"]).any() for job in shown.values()),
             NOISY * any(job["_noisy"].any() for job in shown.values()),
-            labels.not_shown(left_out, "jobs"),
+            fewer,
         ),
-        rows=_every(jobs) if left_out else None,
+        rows=_every(jobs) if fewer else None,
     )
+
+
+def _least_steady(series: Mapping[str, pd.DataFrame]) -> tuple[Mapping[str, pd.DataFrame], str]:
+    """Return the jobs whose rate varies most within a run, and a sentence about the others."""
+    if len(series) <= _MOST_JOBS:
+        return series, ""
+    spreads = {}
+    for label, job in series.items():
+        rates = job.groupby(["run", "direction"])["iops"]
+        spreads[label] = (rates.std() / rates.mean()).max()
+    kept = set(pd.Series(spreads, dtype=float).fillna(0.0).nlargest(_MOST_JOBS).index)
+    shown = {label: job for label, job in series.items() if label in kept}
+    return shown, f"Showing the {len(shown)} least steady of {len(series)} jobs: --where narrows"
 
 
 def _every(jobs: _Jobs) -> pd.DataFrame:
