@@ -69,7 +69,8 @@ def test_two_drives_keep_both_bars_of_a_job() -> None:
         for drive, speed in (("ssd", 1.0), ("hdd", 0.01))
         for n in range(MANY)
     ]
-    summary = frames(rows)["summary"].assign(**{COLOUR: [row["volume"] for row in rows]})
+    summary = frames(rows)["summary"]
+    summary[COLOUR] = summary["volume"]
     kept, sentence = largest(summary, "iops", most=61, what="results")
     assert "60 largest of" in sentence
     assert kept[COLOUR].value_counts().to_dict() == {"ssd": 30, "hdd": 30}
