@@ -171,6 +171,11 @@ def printable(value: str) -> str:
     )
 
 
+def counted_noun(number: int, noun: str) -> str:
+    """Return a count with its noun, such as ``3 jobs``."""
+    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def first_sentence(words: str) -> str:
     """Return a text up to the end of its first sentence."""
     return words.partition(". ")[0].removesuffix(".") + "."

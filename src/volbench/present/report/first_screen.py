@@ -11,12 +11,12 @@ import pandas as pd
 
 from volbench.analyse.time.warmup_curve import Curve
 from volbench.model.results.finding import Severity
-from volbench.present.formatting import Row, instant, number, text
+from volbench.present.formatting import Row, counted_noun, instant, number, text
 from volbench.present.plots.labels import short_target
 from volbench.present.report.content import ReportContent
 from volbench.present.report.lead_charts import worst_warm_up
 from volbench.present.report.outcomes import REACHED, AgainstLimit, KeyNumber
-from volbench.present.report.summary_text import BOTTLENECKS, counted_noun, listed
+from volbench.present.report.summary_text import BOTTLENECKS, listed
 from volbench.present.terminal.campaign_text import unfinished
 from volbench.units import format_count, format_duration, format_size
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from volbench.model.campaign.planned_run import RunState
-from volbench.present.formatting import Row, instant, job_label, text
+from volbench.present.formatting import Row, counted_noun, instant, job_label, text
 from volbench.present.plots.labels import shape
 from volbench.present.report.content import ReportContent
 from volbench.present.report.outcomes import AgainstLimit, Outcome
@@ -178,11 +178,6 @@ def _reached(limits: Sequence[AgainstLimit]) -> list[str]:
     words = {"reached": "reached the limit", "above": "exceeded it", "below": "stayed below"}
     parts = [f"{counts[word]} {meaning}" for word, meaning in words.items() if counts[word]]
     return [f"Of {counted_noun(len(limits), 'job')} with declared limits, {', '.join(parts)}."]
-
-
-def counted_noun(number: int, noun: str) -> str:
-    """Return a count with its noun, such as ``3 jobs``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _be(count: int) -> str:

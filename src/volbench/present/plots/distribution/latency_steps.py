@@ -11,6 +11,7 @@ import pandas as pd
 from volbench.analyse.frames.job_frames import COLOUR
 from volbench.analyse.frames.pooled_bins import in_steps
 from volbench.analyse.frames.repeats import KEY, key_of
+from volbench.present.formatting import counted_noun
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot
 from volbench.present.plots.distribution.latency_curves import MISSING_BINS, NEEDS_BINS
@@ -93,7 +94,7 @@ def describe_histogram(rows: pd.DataFrame) -> str:
     tops = rows.loc[rows.groupby("order")["share"].idxmax()].sort_values("low_s")
     first = tops.iloc[0]
     return (
-        f"Histograms of {first['latency']} for {len(tops)} jobs: the fastest job "
+        f"Histograms of {first['latency']} for {counted_noun(len(tops), 'job')}: the fastest job "
         f"({first['label']}) has most I/Os between {format_latency(float(first['low_s']))} and "
         f"{format_latency(float(first['high_s']))}."
     )
@@ -164,8 +165,9 @@ def describe_ridges(rows: pd.DataFrame) -> str:
     """Return the range of the most common latency over the runs, in one sentence."""
     tops = rows.loc[rows.groupby(["line", "run"])["share"].idxmax(), "low_s"]
     return (
-        f"Ridges of {rows['latency'].iloc[0]} for {len(tops)} runs: the most common is between "
-        f"{format_latency(float(tops.min()))} and {format_latency(float(tops.max()))}."
+        f"Ridges of {rows['latency'].iloc[0]} for {counted_noun(len(tops), 'run')}: "
+        f"the most common is between {format_latency(float(tops.min()))} and"
+        f" {format_latency(float(tops.max()))}."
     )
 
 

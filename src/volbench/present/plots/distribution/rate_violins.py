@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from volbench.present.formatting import counted_noun
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot
 from volbench.present.plots.kind import Frames, Kind, Options
@@ -122,8 +123,8 @@ def describe(rows: pd.DataFrame) -> str:
     """Return the lowest and the highest median of a run in one sentence."""
     medians = rows.groupby(["run", "line"])["iops"].median()
     return (
-        f"Spread of IOPS within {len(medians)} runs: their medians lie between "
-        f"{format_count(float(medians.min()))} and {format_count(float(medians.max()))}."
+        f"Spread of IOPS within {counted_noun(len(medians), 'run')}: medians from "
+        f"{format_count(float(medians.min()))} to {format_count(float(medians.max()))}."
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import per_job
-from volbench.present.formatting import number, records, text
+from volbench.present.formatting import counted_noun, number, records, text
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series
 from volbench.present.plots.kind import Frames, Kind, Options
@@ -125,7 +125,7 @@ def describe(rows: pd.DataFrame) -> str:
     fast = max(results, key=lambda row: number(row, "iops"))
     wide = max(results, key=lambda row: number(row, "bw_bytes_per_s"))
     return (
-        f"{len(rows)} results over IOPS and bandwidth: max "
+        f"{counted_noun(len(rows), 'result')} over IOPS and bandwidth: max "
         f"{IOPS.text(number(fast, 'iops'))} IOPS ({text(fast, 'label')}) and "
         f"{BANDWIDTH.text(number(wide, 'bw_bytes_per_s'))} ({text(wide, 'label')})."
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import per_job, with_latencies
-from volbench.present.formatting import Row, number, records, text
+from volbench.present.formatting import Row, counted_noun, number, records, text
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series
 from volbench.present.plots.kind import Frames, Kind, Options
@@ -135,7 +135,7 @@ class _JobBars:
         """Return the extremes and the limits in one sentence."""
         known = records(rows.dropna(subset=[self.metric.column]).sort_values(self.metric.column))
         most, least = (f"{self._value(row)} {_whose(row)}" for row in (known[-1], known[0]))
-        sentence = f"{self.metric.label} of {len(known)} results: max {most}"
+        sentence = f"{self.metric.label} of {counted_noun(len(known), 'result')}: max {most}"
         if len(known) > 1:
             sentence += f", min {least}"
         limits = declared(records(rows), self.metric.limit, self.metric.format)
@@ -214,7 +214,8 @@ def describe_cpu(rows: pd.DataFrame) -> str:
     """Return the busiest job in one sentence."""
     busiest = records(rows.nlargest(1, "cpu"))[0]
     value = number(busiest, "cpu_usr") + number(busiest, "cpu_sys")
-    return f"CPU time of {len(rows)} jobs: max {value:.3g} % of one CPU ({busiest['label']})."
+    jobs = counted_noun(len(rows), "job")
+    return f"CPU time of {jobs}: max {value:.3g} % of one CPU ({busiest['label']})."
 
 
 CPU = Kind(
@@ -281,11 +282,15 @@ def describe_latency(rows: pd.DataFrame) -> str:
     if not known:
         worst = records(rows.nlargest(1, "max"))[0]
         value = format_latency(number(worst, "max"))
-        return f"Max {kind} of {len(rows)} results: {value} ({text(worst, 'label')})."
+        return (
+            f"Max {kind} of {counted_noun(len(rows), 'result')}: {value} ({text(worst, 'label')})."
+        )
     low, high = (
         f"{format_latency(number(row, 'p99'))} {_whose(row)}" for row in (known[0], known[-1])
     )
-    return f"Percentiles of {kind} for {len(known)} results: p99 from {low} to {high}."
+    return (
+        f"Percentiles of {kind} for {counted_noun(len(known), 'result')}: p99 from {low} to {high}."
+    )
 
 
 LATENCY = Kind(

@@ -10,7 +10,7 @@ import pandas as pd
 from volbench.analyse.frames.disturbed import grey_rows
 from volbench.analyse.frames.job_frames import measured
 from volbench.analyse.frames.observed import is_partial
-from volbench.present.formatting import printable, records
+from volbench.present.formatting import counted_noun, printable, records
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Panel, Plot, Series, grid
 from volbench.present.plots.kind import Frames, Kind, Options
@@ -149,7 +149,9 @@ def _panel(data: pd.DataFrame, grey: pd.DataFrame, metric: Metric, results: pd.D
 def describe_series(jobs: _Jobs) -> str:
     """Return the length and the extremes of IOPS in one sentence."""
     rows = pd.concat(jobs.series.values(), ignore_index=True)
-    sentence = f"IOPS, bandwidth and mean latency over time for {len(jobs.series)} jobs"
+    sentence = (
+        f"IOPS, bandwidth and mean latency over time for {counted_noun(len(jobs.series), 'job')}"
+    )
     sentence += f", up to {format_duration(float(rows['t_s'].max()))} long"
     span = _span(rows)
     return f"{sentence}: {span} in an interval." if span else f"{sentence}."

@@ -24,7 +24,7 @@ from volbench.analyse.time.round_convergence import (
     window_matrix,
 )
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
-from volbench.present.formatting import printable
+from volbench.present.formatting import counted_noun, printable
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.kind import Frames, Kind, Options
@@ -290,7 +290,8 @@ def describe(judged: JudgedRounds) -> str:
     first = judged.found.variables[0]
     mean = QUANTITIES[first.track.metric].text(first.judged.mean)
     return (
-        f"{judged.found.rounds} rounds of {len(judged.cells)} jobs: {judged.found.words}; "
+        f"{counted_noun(judged.found.rounds, 'round')} of"
+        f" {counted_noun(len(judged.cells), 'job')}: {judged.found.words}; "
         f"{first.track.job} has a mean of {mean} over the last rounds judged."
     )
 
