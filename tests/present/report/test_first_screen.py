@@ -7,11 +7,13 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from tests.present.frames_by_kind import climbs, fleet, ladder, repeats, storms
+from tests.present.frames_by_kind import climbs, fleet, ladder, repeats, rounds, storms
 from tests.present.frames_for_plots import frames, result
 from tests.present.report.small_reports import content_of, parsed, row_of, run_of
+from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.present.formatting import records
 from volbench.present.plots.description import numbers
+from volbench.present.plots.kind import Options
 from volbench.present.plots.marks import Span
 from volbench.present.report import ReportContent, finding_plots, lead_plots, render_report
 from volbench.present.report.findings_section import findings_by_rule
@@ -96,12 +98,21 @@ def test_findings_are_counted_and_never_listed_by_name() -> None:
 
 @pytest.mark.parametrize(
     ("given", "kind"),
-    [(storms, "storm"), (climbs, "warmup"), (ladder, "knee"), (repeats, "iops"), (fleet, "iops")],
+    [
+        (storms, "storm"),
+        (climbs, "warmup"),
+        (rounds, "convergence"),
+        (ladder, "knee"),
+        (repeats, "iops"),
+        (fleet, "iops"),
+    ],
 )
 def test_the_lead_fits_what_was_measured(given: object, kind: str) -> None:
-    """A storm, a warm-up, a sweep of the load or bars, small enough for the first screen."""
+    """Storm, warm-up, rounds, sweep of the load or bars, small enough for the first screen."""
     assert callable(given)
-    lead, *others = lead_plots(given())
+    track = Track(job="b4096-r0", metric=Metric.IOPS)
+    options = Options({"aks-disk": Rounds(track=(track,))} if given is rounds else {})
+    lead, *others = lead_plots(given(), options)
     assert lead.name == kind
     assert sum(lead.heights) <= 3.5
     assert len(others) <= 1

@@ -18,6 +18,7 @@ from volbench.errors import ComparisonError
 from volbench.model.frames.columns import FRAMES
 from volbench.present.plots.chart import build_plot, build_plots
 from volbench.present.plots.description import Plot
+from volbench.present.plots.kind import Options
 from volbench.present.plots.kinds import KINDS
 from volbench.present.renderers.interactive import embed
 from volbench.present.report import (
@@ -125,7 +126,7 @@ def report_content(
         volumes=[facts_text(volume.model_dump()) for volume in opened.provenance.volumes],
         jobs={run.id: opened.job_text(run.id) for run in opened.campaign.runs},
         figures=[_figure(plot) for plot in _plots(frames, charts)],
-        lead=[_figure(plot) for plot in lead_plots(frames)],
+        lead=[_figure(plot) for plot in lead_plots(frames, Options(opened.campaign.rounds))],
         evidence={rule: _figure(plot) for rule, plot in finding_plots(frames).items()},
         generated_utc=utc_now(),
         volbench_version=__version__,

@@ -15,12 +15,14 @@ from volbench.model.results.finding import Severity
 from volbench.present.formatting import number, records, text
 from volbench.present.plots.chart import build_plots
 from volbench.present.plots.description import Plot, numbers
+from volbench.present.plots.kind import Options
 from volbench.present.plots.kinds import KINDS
 from volbench.present.plots.marks import Span
 from volbench.present.tables.findings_table import STYLES
 
 Frames = Mapping[str, pd.DataFrame]
 
+_DEFAULTS = Options()
 _MOST_BARS = 6
 _PLACE = ("campaign", "host", "profile", "volume", "block_bytes")
 """Columns that are equal along one curve of a sweep."""
@@ -34,26 +36,32 @@ _FEWEST_POINTS = 3
 """Points from which on a curve has a knee."""
 
 
-def lead_plots(frames: Frames) -> list[Plot]:
+def lead_plots(frames: Frames, options: Options = _DEFAULTS) -> list[Plot]:
     """Return the charts of the first screen: at most two, none without a result.
 
-    The first shows a storm, a warm-up, a sweep of the load, or bars. The second is the series of a
-    run that stepped or drifted.
+    The first shows a storm, a warm-up, rounds, a sweep of the load, or bars. The second is the
+    series of a run that stepped or drifted.
+
+    Args:
+        frames: of a campaign.
+        options: with the rounds of its profiles; none for a plan without.
     """
     for kind, narrow, rows in _CANDIDATES:
+        if kind == "convergence" and not options.rounds:
+            continue
         narrowed = narrow(KINDS[kind].frames_of(frames))
         if not narrowed:
             continue
-        plot = _chart(kind, narrowed)
+        plot = _chart(kind, narrowed, options)
         if plot is not None and _fits(kind, plot, frames):
             second = [] if kind in {"storm", "warmup"} else _changed(frames)
             return [_noted(_cut(plot, rows), narrowed, frames), *second]
     return []
 
 
-def _chart(kind: str, frames: Frames) -> Plot | None:
+def _chart(kind: str, frames: Frames, options: Options) -> Plot | None:
     """Return a chart, if the frames have something for it."""
-    return next(build_plots(KINDS[kind].frames_of(frames), [kind]), None)
+    return next(build_plots(KINDS[kind].frames_of(frames), [kind], options=options), None)
 
 
 def _noted(plot: Plot, narrowed: Frames, frames: Frames) -> Plot:
@@ -117,6 +125,7 @@ def _largest_jobs(frames: Frames) -> Frames:
 _CANDIDATES: tuple[tuple[str, Callable[[Frames], Frames], int], ...] = (
     ("storm", _few_storms, 1),
     ("warmup", _whole, 2),
+    ("convergence", _whole, 1),
     ("knee", _one_setting, 1),
     ("iops", _largest_jobs, 1),
     ("bandwidth", _largest_jobs, 1),
