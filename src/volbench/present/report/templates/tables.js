@@ -73,8 +73,8 @@ function makeOpenable({ runs, element }) {
   const row = element();
   const text = row.querySelector("th")?.firstChild;
   if (!runs.length || !(text instanceof Text)) return;
-  const button = made("button", { type: "button", className: "open-run", title: "open this run" }, text.data);
-  text.replaceWith(button);
+  const button = made("button", { type: "button", className: "open-run", title: "open this run" }, text.data.trimEnd());
+  text.replaceWith(button, " ");
   row.classList.add("openable");
   row.addEventListener("click", (event) => {
     const isOwn = /** @type {Element} */ (event.target).closest("a, button:not(.open-run)");
