@@ -13,7 +13,7 @@ from volbench.analyse.frames.job_frames import left_out, measured
 from volbench.analyse.frames.repeats import KEY, key_of
 from volbench.errors import InputError
 from volbench.model.frames.columns import FRAMES, ON_DEMAND
-from volbench.present.formatting import printable
+from volbench.present.formatting import counted_noun, printable
 from volbench.present.plots.description import Plot
 from volbench.present.plots.kind import Frames, Kind, Options, missing_results
 from volbench.present.plots.kinds import KINDS
@@ -161,7 +161,7 @@ def caption(summary: pd.DataFrame, sentences: Sequence[str]) -> tuple[str, ...]:
 
 
 def _not_shown(state: str, count: int) -> str:
-    runs = "1 run" if count == 1 else f"{count} runs"
+    runs = counted_noun(count, "run")
     if state == "failed":
         return f"{runs} failed and {'is' if count == 1 else 'are'} not shown"
     return f"{runs} {'was' if count == 1 else 'were'} {state} and not shown"

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from volbench.model.results.finding import Severity
-from volbench.present.formatting import Row, text
+from volbench.present.formatting import Row, counted_noun, text
 from volbench.present.tables.findings_table import (
     STYLES,
     by_rule,
@@ -147,7 +147,7 @@ def _of_rule(rule: str, group: Sequence[Row]) -> RuleFindings:
 def findings_count(rows: Sequence[Row]) -> str:
     """Return the number of findings of each severity and of their runs; empty for none."""
     runs = len({text(row, "run") for row in rows})
-    where = "1 run" if runs == 1 else f"{runs} runs"
+    where = counted_noun(runs, "run")
     return f"{counted(count_severities(rows))} in {where}" if rows else ""
 
 
