@@ -60,6 +60,21 @@ def test_every_reading_verb_works_on_an_import(
     assert "WorkloadSpec for:" not in page
 
 
+def test_problems_that_many_files_share_are_said_once(volbench: Volbench, tmp_path: Path) -> None:
+    """Up to three are listed one by one, more in one line; JSON has each."""
+    for number in range(3):
+        put(tmp_path / "results" / f"empty{number}.json", b"")
+    put(tmp_path / "results" / "good.json", JSON)
+    few = volbench("import", "results", "-o", "few").stderr
+    assert few.count("not imported: results/empty") == 3
+    put(tmp_path / "results" / "empty3.json", b"")
+    many = volbench("import", "results", "-o", "many", "--json")
+    lines = [line for line in many.stderr.splitlines() if line.startswith("not imported")]
+    assert len(lines) == 1
+    assert "results/empty0.json and 3 more: it is empty" in lines[0]
+    assert len(json.loads(many.stdout)["malformed"]) == 4
+
+
 def test_clients_are_shown_with_their_totals(volbench: Volbench) -> None:
     """Totals of clients are ours: fio's own sum is nowhere."""
     done = volbench("import", CLIENTS, "--output", "campaign", "--name", "two")

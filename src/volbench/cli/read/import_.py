@@ -18,9 +18,15 @@ from volbench.cli.output import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from volbench.errors import Problem
     from volbench.importer.import_campaign import ImportReport
     from volbench.importer.run_assembly import AssembledRun
     from volbench.present.tables.table import Table
+
+_LISTED_ALIKE = 3
+"""Problems with the same message that are listed one by one."""
 
 
 @click.command(
@@ -102,10 +108,10 @@ def _print_report(report: ImportReport) -> None:
     """Print on stderr what was imported, what was not, and why."""
     from volbench.model.campaign.planned_run import RunState
 
-    for problem in report.malformed:
-        click.echo(f"not imported: {problem}", err=True)
-    for remark in report.remarks:
-        click.echo(f"note: {remark}", err=True)
+    for line in _by_message("not imported", report.malformed):
+        click.echo(line, err=True)
+    for line in _by_message("note", report.remarks):
+        click.echo(line, err=True)
     states = [ready.state for ready in report.runs]
     ended = "".join(
         f", {states.count(state)} {state.value}"
@@ -119,6 +125,22 @@ def _print_report(report: ImportReport) -> None:
         f" logs: {report.logs}{left}{others}. See them: volbench show {report.into}",
         err=True,
     )
+
+
+def _by_message(heading: str, problems: Sequence[Problem]) -> list[str]:
+    """Return a line for each problem; more than three alike share one, with the first path."""
+    alike: dict[tuple[str, str], list[Problem]] = {}
+    for problem in problems:
+        alike.setdefault((problem.message, problem.hint), []).append(problem)
+    lines = []
+    for (message, hint), group in alike.items():
+        if len(group) <= _LISTED_ALIKE:
+            lines += [f"{heading}: {problem}" for problem in group]
+            continue
+        advice = f" ({hint})" if hint else ""
+        first = replace(group[0], message="", hint="")
+        lines.append(f"{heading}: {first} and {len(group) - 1} more: {message}{advice}")
+    return lines
 
 
 def _runs_table(report: ImportReport) -> Table[dict[str, object]]:
