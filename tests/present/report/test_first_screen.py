@@ -154,6 +154,27 @@ def test_findings_have_the_series_of_a_run_with_its_stretch_shaded() -> None:
         assert (span.low, span.high) == (2.0, 4.0)
 
 
+def test_a_single_run_leads_with_its_series() -> None:
+    """One bar tells nothing that the sentence does not; the run over time does."""
+    made = repeats()
+    run = made["summary"]["run"].iloc[0]
+    one = {name: frame[frame["run"] == run] for name, frame in made.items() if "run" in frame}
+    assert [plot.name for plot in lead_plots(one)] == ["series"]
+    unlogged = {name: frame for name, frame in one.items() if name != "series"}
+    assert [plot.name for plot in lead_plots(unlogged)] == ["iops"]
+
+
+def test_the_answer_of_a_single_job_compares_it_with_nothing() -> None:
+    """Highest and lowest are words for several jobs."""
+    run = RUNS[0]
+    row = row_of(run, iops=500.0, bw_bytes_per_s=2_048_000.0, lat_p99_s=0.003, direct=True)
+    page = parsed(render_report(content_of((run,), [row])))
+    assert any(
+        words.startswith("500 IOPS, 2.05 MB/s, 3 ms p99 latency") for words in page.text("p")
+    )
+    assert not [words for words in page.text("dt") if words.startswith(("Highest", "Lowest"))]
+
+
 def test_nothing_leads_without_a_result() -> None:
     """A campaign that failed has no chart on its first screen."""
     frames = repeats()

@@ -55,4 +55,4 @@ def test_what_files_do_not_tell_is_not_said() -> None:
     )
     found = job_outcomes(rows)
     assert not any("page cache" in sentence for sentence in cautions(found))
-    assert key_numbers(found)[0].label == "Highest IOPS, page cache use unknown"
+    assert key_numbers(found)[0].label == "IOPS, page cache use unknown"

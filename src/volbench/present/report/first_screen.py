@@ -132,12 +132,11 @@ def _answer(
     """Return the highest rates, their bottleneck, and how many results are steady."""
     if not key:
         return "No run has a result yet."
-    rates = [
-        own.value + " IOPS" * own.label.startswith("Highest IOPS")
-        for own in key
-        if own.label.startswith("Highest")
-    ]
-    parts = [f"Up to {' and '.join(rates)}"] if rates else ["No rate was reported"]
+    phrases = [own.phrase for own in key if own.phrase]
+    if max(own.jobs for own in key) == 1:
+        parts = [", ".join(phrases)]
+    else:
+        parts = [f"Up to {' and '.join(phrases)}"] if phrases else ["No rate was reported"]
     return "; ".join([*parts, *_limit(limits), *_bottleneck(verdicts), *_steady(verdicts)]) + "."
 
 
@@ -166,6 +165,8 @@ def _steady(verdicts: Sequence[Row]) -> list[str]:
     if not judged:
         return []
     steady = judged.count("steady")
+    if steady == len(judged) == 1:
+        return ["steady"]
     if steady == len(judged):
         return ["all results are steady"]
     return [f"{steady} of {counted_noun(len(judged), 'result')} are steady"]

@@ -40,13 +40,18 @@ def lead_plots(frames: Frames, options: Options = _DEFAULTS) -> list[Plot]:
     """Return the charts of the first screen: at most two, none without a result.
 
     The first shows a storm, a warm-up, rounds, a sweep of the load, or bars. The second is the
-    series of a run that stepped or drifted.
+    series of a run that stepped or drifted. A single run leads with its series.
 
     Args:
         frames: of a campaign.
         options: with the rounds of its profiles; none for a plan without.
     """
+    runs = set(measured(frames["summary"])["run"]) if "summary" in frames else set()
     for kind, narrow, rows in _CANDIDATES:
+        if kind == "iops" and len(runs) == 1:
+            series = _series(frames, *runs)
+            if series is not None:
+                return [series]
         if kind == "convergence" and not options.rounds:
             continue
         narrowed = narrow(KINDS[kind].frames_of(frames))

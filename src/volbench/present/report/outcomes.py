@@ -49,12 +49,63 @@ class Outcome:
 
 @dataclass(frozen=True)
 class KeyNumber:
-    """A headline number with its label, its job, and its share of the declared limit."""
+    """A headline number with its label, its job, and its share of the declared limit.
+
+    Attributes:
+        label: what it is, such as ``Highest IOPS, direct I/O``.
+        value: with its unit, as shown alone.
+        source: the job it is of.
+        share: of the declared limit, in words; empty without a limit.
+        phrase: the value in the answer, such as ``498 IOPS``; empty where it is not part of it.
+        jobs: number of jobs that it is the best of.
+    """
 
     label: str
     value: str
     source: str
     share: str = ""
+    phrase: str = ""
+    jobs: int = 1
+
+
+@dataclass(frozen=True)
+class _Measure:
+    """What a headline number is, and the best of several; `sign` is -1 where less is better."""
+
+    name: str
+    superlative: str
+    of: Callable[[Outcome], float]
+    text: Callable[[float], str]
+    unit: str = ""
+    sign: int = 1
+    limit: Callable[[Outcome], float] = lambda _: math.nan
+
+
+_MEASURES = (
+    _Measure(
+        "IOPS",
+        "Highest IOPS",
+        lambda outcome: outcome.iops,
+        format_count,
+        unit=" IOPS",
+        limit=lambda outcome: outcome.limit_iops,
+    ),
+    _Measure(
+        "Bandwidth",
+        "Highest bandwidth",
+        lambda outcome: outcome.bw_bytes_per_s,
+        format_rate,
+        limit=lambda outcome: outcome.limit_bw_bytes_per_s,
+    ),
+    _Measure(
+        "p99 latency",
+        "Lowest p99 latency",
+        lambda outcome: outcome.p99_s,
+        format_latency,
+        unit=" p99 latency",
+        sign=-1,
+    ),
+)
 
 
 def job_outcomes(rows: Sequence[Row]) -> list[Outcome]:
@@ -138,24 +189,25 @@ def key_numbers(found: Sequence[Outcome], *, invalid: Collection[str] = ()) -> l
     cached = [outcome for outcome in chosen if outcome.buffered]
     kind = "through the page cache" if cached else "page cache use unknown"
     kind = "direct I/O" if direct else kind
-    measures: tuple[tuple[str, Callable[[Outcome], float], Callable[[float], str], int], ...] = (
-        ("Highest IOPS", lambda outcome: outcome.iops, format_count, 1),
-        ("Highest bandwidth", lambda outcome: outcome.bw_bytes_per_s, format_rate, 1),
-        ("Lowest p99 latency", lambda outcome: outcome.p99_s, format_latency, -1),
-    )
     numbers = []
-    for label, measure, show, sign in measures:
-        ranked = [(sign * measure(o), o) for o in chosen if not math.isnan(measure(o))]
-        name = f"{label}, {kind}"
-        if sign < 0:
+    for measure in _MEASURES:
+        ranked = [
+            (measure.sign * measure.of(outcome), outcome)
+            for outcome in chosen
+            if not math.isnan(measure.of(outcome))
+        ]
+        name = f"{measure.name if len(found) == 1 else measure.superlative}, {kind}"
+        if measure.sign < 0:
             ranked, name = _of_one_kind(ranked, name)
         if ranked:
             score, winner = max(ranked, key=lambda pair: pair[0])
             source = f"{winner.job}: {winner.setting}"
             if len(ranked) < len(chosen):
                 source += f"; {len(ranked)} of {len(chosen)} jobs report it"
-            share = _share_of_limit(label, winner)
-            numbers.append(KeyNumber(name, show(sign * score), source, share))
+            value = measure.text(measure.sign * score)
+            share = _share_of_limit(measure.of(winner), measure.limit(winner))
+            phrase = value + measure.unit if len(found) == 1 or measure.sign > 0 else ""
+            numbers.append(KeyNumber(name, value, source, share, phrase, len(found)))
     return numbers
 
 
@@ -171,13 +223,8 @@ def _of_one_kind(
     return [pair for pair in ranked if pair[1].p99_of == kind], f"{name}, {word} latency"
 
 
-def _share_of_limit(label: str, outcome: Outcome) -> str:
+def _share_of_limit(value: float, limit: float) -> str:
     """Return how much of its declared limit a headline number uses; empty without a limit."""
-    pairs = {
-        "Highest IOPS": (outcome.iops, outcome.limit_iops),
-        "Highest bandwidth": (outcome.bw_bytes_per_s, outcome.limit_bw_bytes_per_s),
-    }
-    value, limit = pairs.get(label, (math.nan, math.nan))
     return f"{_percent(value / limit)} of the declared limit" if limit > 0 else ""
 
 
