@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from volbench.importer.run_assembly import AssembledRun
     from volbench.present.tables.table import Table
 
-_LISTED_ALIKE = 3
+_LISTED_EACH = 3
 """Problems with the same message that are listed one by one."""
 
 
@@ -128,13 +128,13 @@ def _print_report(report: ImportReport) -> None:
 
 
 def _by_message(heading: str, problems: Sequence[Problem]) -> list[str]:
-    """Return a line for each problem; more than three alike share one, with the first path."""
-    alike: dict[tuple[str, str], list[Problem]] = {}
+    """Return a line for each problem; of more than three with the same message one for all, with the first path."""
+    grouped: dict[tuple[str, str], list[Problem]] = {}
     for problem in problems:
-        alike.setdefault((problem.message, problem.hint), []).append(problem)
+        grouped.setdefault((problem.message, problem.hint), []).append(problem)
     lines = []
-    for (message, hint), group in alike.items():
-        if len(group) <= _LISTED_ALIKE:
+    for (message, hint), group in grouped.items():
+        if len(group) <= _LISTED_EACH:
             lines += [f"{heading}: {problem}" for problem in group]
             continue
         advice = f" ({hint})" if hint else ""
