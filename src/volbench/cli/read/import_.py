@@ -128,7 +128,7 @@ def _print_report(report: ImportReport) -> None:
 
 
 def _by_message(heading: str, problems: Sequence[Problem]) -> list[str]:
-    """Return a line for each problem; of more than three with the same message one for all, with the first path."""
+    """Return a line for each problem; one in all for more than three with the same message."""
     grouped: dict[tuple[str, str], list[Problem]] = {}
     for problem in problems:
         grouped.setdefault((problem.message, problem.hint), []).append(problem)
