@@ -68,7 +68,7 @@ def test_a_new_kind_has_picture_numbers_and_json() -> None:
     ]
     form = json_form(plot)
     assert json.loads(json.dumps(form, allow_nan=False)) == form
-    assert form["title"] == "IOPS and bandwidth"
+    assert form["title"] == "randwrite 4k, queue depth 1: IOPS and bandwidth, /data"
     assert len(build_plot("scatter", given, by=["host", "job"]).panels) == 2
     assert "scatter" in [other.name for other in build_plots(given)]
     assert plot.description == form["description"] == "2 runs."

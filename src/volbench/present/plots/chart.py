@@ -19,6 +19,7 @@ from volbench.present.plots.kind import Frames, Kind, Options, missing_results
 from volbench.present.plots.kinds import KINDS
 from volbench.present.plots.labels import short_target
 from volbench.present.plots.panels import by_columns, compose, split
+from volbench.present.plots.titles import chart_title
 from volbench.units import format_duration, format_size
 
 _DEFAULTS = Options()
@@ -102,7 +103,10 @@ def _built(
     counted = [pooled(frames["summary"]) for _, frames in parts if kind.is_pooled]
     empty = len(parts) - len(plots)
     others = f"{empty} further panels have nothing to show" if empty else ""
-    named = (kind.title if title is None else title, parts[0][0] if len(parts) == 1 else "")
+    named = (
+        chart_title(kind, summary) if title is None else title,
+        parts[0][0] if len(parts) == 1 else "",
+    )
     return replace(
         plot,
         name=kind.name,

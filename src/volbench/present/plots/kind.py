@@ -15,6 +15,7 @@ from volbench.present.plots.description import Plot
 
 Frames = Mapping[str, pd.DataFrame]
 Data = TypeVar("Data")
+PER_JOB = "per job"
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Kind(Generic[Data]):
 
     Attributes:
         name: on the command line.
-        title: over the chart unless another is given.
+        title: the quantity, in the title over the chart unless another is given.
         help: content of the chart in one sentence.
         needs: what a campaign must contain, in a few words.
         read: frames to the data to draw, or to the reason why there is none.
@@ -50,6 +51,8 @@ class Kind(Generic[Data]):
         is_pooled: a mark represents all repeats of a job; the caption counts them.
         needs_results: `read` is only called when a measured run has finished.
         in_report: shown in every report.
+        by_options: end of the title where jobs do not differ in one or two options, such as ``per
+            job``; where they do, the title says ``by`` these. Empty for titles without either.
     """
 
     name: str
@@ -63,6 +66,7 @@ class Kind(Generic[Data]):
     is_pooled: bool = False
     needs_results: bool = True
     in_report: bool = False
+    by_options: str = ""
 
     def frames_of(self, frames: Frames) -> dict[str, pd.DataFrame]:
         """Return the frames that the kind reads, of those there are."""

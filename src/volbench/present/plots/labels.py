@@ -21,6 +21,7 @@ OPTION_NAMES = {
     "numjobs": "Jobs in parallel",
 }
 SHORT_NAMES = {"iodepth": "queue depth", "block_bytes": "block size", "numjobs": "numjobs"}
+OPTION_WORDS = {"rw": "pattern", **SHORT_NAMES}
 DIRECTIONS = ("read", "write", "trim", "sync", "mixed")
 PALETTE_SIZE = 7
 MARKERS = ("circle", "square", "up", "diamond", "down", "plus", "cross")

@@ -159,7 +159,7 @@ def _series(frames: Frames, run: str) -> Plot | None:
     read = KINDS["series"].frames_of(frames)
     own = {name: frame[frame["run"] == run] for name, frame in read.items() if "run" in frame}
     plot = next(build_plots(own, ["series"]), None)
-    return None if plot is None else replace(_cut(plot, 1), title=f"{plot.title}: {run}")
+    return None if plot is None else replace(_cut(plot, 1), title=f"{KINDS['series'].title}: {run}")
 
 
 def finding_plots(frames: Frames) -> dict[str, Plot]:

@@ -322,7 +322,7 @@ def describe(found: _Storms) -> str:
 
 STORM = Kind(
     name="storm",
-    title="Boot storm: all clients on one clock",
+    title="Boot storm, all clients on one clock",
     frame_names=("summary", "series", "device"),
     help="IOPS of all clients over time, stacked and apart, with each start and the peak.",
     needs="a job that several clients ran side by side",

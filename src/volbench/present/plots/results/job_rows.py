@@ -12,7 +12,7 @@ from volbench.analyse.frames.job_frames import per_job, with_latencies
 from volbench.present.formatting import Row, counted_noun, number, records, text
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series
-from volbench.present.plots.kind import Frames, Kind, Options
+from volbench.present.plots.kind import PER_JOB, Frames, Kind, Options
 from volbench.present.plots.metrics import (
     BANDWIDTH,
     IOPS,
@@ -146,7 +146,8 @@ def _kind(name: str, bars: _JobBars, *, needs: str) -> Kind[pd.DataFrame]:
     label = bars.metric.label
     return Kind(
         name=name,
-        title=f"{label} per job",
+        title=label,
+        by_options=PER_JOB,
         help=f"{label} of each job and direction, with the declared limits.",
         needs=needs,
         read=bars.read,
@@ -220,7 +221,8 @@ def describe_cpu(rows: pd.DataFrame) -> str:
 
 CPU = Kind(
     name="cpu",
-    title="CPU time of the jobs",
+    title="CPU time",
+    by_options=PER_JOB,
     help="User and system time that each job's processes used.",
     needs="a finished run of fio",
     read=read_cpu,
@@ -295,7 +297,8 @@ def describe_latency(rows: pd.DataFrame) -> str:
 
 LATENCY = Kind(
     name="latency",
-    title="Latency percentiles per job",
+    title="Latency percentiles",
+    by_options=PER_JOB,
     help="Median, p90, p99, p99.9 and max latency of each job and direction.",
     needs="latencies of fio",
     read=read_latency,

@@ -182,7 +182,8 @@ def describe_grids(grids: Sequence[Grid]) -> str:
 
 HEATMAP = Kind(
     name="heatmap",
-    title="IOPS and latency over two options",
+    title="IOPS and latency",
+    by_options="over two options",
     help="Grids of IOPS and mean latency where jobs sweep two options, such as queue depth and "
     "block size.",
     needs="a sweep over two of queue depth, block size and numjobs",

@@ -191,7 +191,8 @@ def describe_sweep(found: Sweep) -> str:
 
 SWEEP = Kind(
     name="sweep",
-    title="Sweep: throughput and latency",
+    title="Throughput and latency",
+    by_options="along one option",
     help="IOPS and p99 latency along the option that jobs differ in: queue depth, block size or "
     "numjobs.",
     needs="jobs that differ in queue depth, block size or numjobs alone",

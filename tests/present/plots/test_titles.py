@@ -1,0 +1,70 @@
+"""Titles of charts say what all runs have in common, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from tests.present.frames_for_plots import frames, result
+from volbench.present.plots.chart import build_plot
+from volbench.present.plots.titles import MAX_LENGTH
+
+
+def title(kind: str, *changes: Mapping[str, object]) -> str:
+    """Return the title of a chart of jobs that differ from a 4k randwrite in these columns."""
+    rows = [
+        {**result(f"job{n}"), "volume": "/dev/nvme0n1", **change}
+        for n, change in enumerate(changes)
+    ]
+    return build_plot(kind, frames(rows)).title
+
+
+def test_it_names_workload_quantity_options_and_volume() -> None:
+    """Jobs that differ in two options are told apart by these."""
+    jobs = [{"iodepth": depth, "numjobs": jobs} for depth in (1, 8) for jobs in (1, 4)]
+    expected = "randwrite 4k: IOPS by queue depth and numjobs, /dev/nvme0n1"
+    assert title("iops", *jobs) == expected
+
+
+def test_it_names_the_load_that_all_have() -> None:
+    """Queue depth belongs to the number; a single job in parallel goes without saying."""
+    [same] = [{"iodepth": 16, "numjobs": 1}]
+    assert title("iops", same) == "randwrite 4k, queue depth 16: IOPS per job, /dev/nvme0n1"
+    several = {"iodepth": 16, "numjobs": 4}
+    assert "queue depth 16, numjobs 4: latency percentiles" in title("latency", several)
+
+
+def test_it_says_nothing_that_only_some_have() -> None:
+    """Patterns, volumes and hosts that differ are left to the labels."""
+    other = {"rw": "randread", "block_bytes": 65536, "volume": "/dev/sdb", "iodepth": 4}
+    made = title("iops", {"iodepth": 1}, other)
+    assert made == "IOPS per job"
+    assert title("iops", {}, {"rw": "write"}).startswith("4k blocks, queue depth")
+
+
+def test_a_volume_of_another_machine_has_its_host() -> None:
+    """The machine at hand is not named; one host of a fleet is, two are not."""
+    assert title("iops", {"host": "vm7"}).endswith("/dev/nvme0n1 on vm7")
+    assert title("iops", {"host": "vm7"}, {"host": "vm8"}).endswith("/dev/nvme0n1")
+
+
+@pytest.mark.parametrize("length", [30, 300])
+def test_it_stays_short(length: int) -> None:
+    """A long path is shortened, a long host name is left out."""
+    far = {"volume": "/dev/disk/by-id/" + "x" * length, "host": "h" * length}
+    made = title("latency", far)
+    assert len(made) <= MAX_LENGTH
+    assert "latency percentiles" in made.lower()
+
+
+def test_sockets_are_not_spelled_out() -> None:
+    """The path of a socket says nothing about the volume."""
+    made = title("iops", {"volume": "nbd+unix:///export?socket=/run/user/0/a/b/c.sock"})
+    assert made.endswith("IOPS per job, an NBD volume")
+
+
+def test_one_that_is_given_stays() -> None:
+    """Nothing is added to the title that the user gives."""
+    given = build_plot("iops", frames([result("a")]), title="Mine")
+    assert given.title == "Mine"
