@@ -77,7 +77,7 @@ def read_volbench(path: Path, runtime_s: float | None = None) -> int:
         kind, clone = parse_log_name(plain_name(one)) or ("lat", 1)
         logs.append(Log(kind, clone, str(one), partial(open_log, one)))
     recording = Recording(interval_s=1.0, fio_version=(3, 33), runtime_s=runtime_s)
-    return len(read_series(logs, recording).points)
+    return sum(len(series.t_s) for series in read_series(logs, recording).directions)
 
 
 def read_pandas(path: Path) -> int:

@@ -54,5 +54,5 @@ def test_series_stand_where_the_controller_saw_them(tmp_path: Path, ahead_s: flo
     status = {"started_utc": "2026-01-01T00:00:00.000Z", "start": {"clock_offset_s": ahead_s}}
     folder.status.write_text(json.dumps(status))
     reported = ingest(layout, campaign)
-    assert reported.series[0]["utc"] == "2026-01-01T00:00:00.100Z"
+    assert reported.series[0].columns["utc"][0] == "2026-01-01T00:00:00.100Z"
     assert {row["started_utc"] for row in reported.summary} == {"2026-01-01T00:00:00.000Z"}

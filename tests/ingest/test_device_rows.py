@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from volbench.errors import ArchiveError
@@ -14,6 +15,7 @@ from volbench.model.frames.columns import DEVICE
 from volbench.model.results.provenance import VolumeFacts
 from volbench.store.layout import RunFolder
 from volbench.store.log_files import compress
+from volbench.store.parquet_tables import Block
 
 BOOT_S = 1_000_000.0
 CASES = Path(__file__).parent.parent / "cases"
@@ -150,10 +152,11 @@ def test_a_compressed_log_is_read_comparable_and_a_damaged_one_is_reported(tmp_p
 
 def test_io_began_when_the_series_say_so() -> None:
     """The earliest point of any section counts; both frames then share their zero."""
-    series: list[dict[str, object]] = [
-        {"utc": "2026-01-01T00:00:06.000Z", "t_s": 1.0},
-        {"utc": "2026-01-01T00:00:03.500Z", "t_s": 0.5},
-        {"utc": None, "t_s": 9.0},
+    first = {"utc": ["2026-01-01T00:00:06.000Z", None], "t_s": [1.0, 9.0]}
+    second = {"utc": ["2026-01-01T00:00:03.500Z"], "t_s": [0.5]}
+    series = [
+        Block({}, {name: np.array(values) for name, values in columns.items()})
+        for columns in (first, second)
     ]
     begun = begun_utc_s(None, series, started_utc="2026-01-01T00:00:00.000Z")
     assert begun == 1767225603.0

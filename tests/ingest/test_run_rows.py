@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.ingest.block_rows import block_rows
 from volbench.ingest.campaign_tables import read_tables
 from volbench.ingest.run_rows import RunRows, read_run
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
@@ -73,7 +74,7 @@ def test_reads_and_writes_become_rows_of_their_own(tmp_path: Path, version: str)
         assert row["direct"] is True
         counted = sum(
             int(str(entry["count"]))
-            for entry in rows.histogram
+            for entry in block_rows("histogram", rows.histogram)
             if entry["direction"] == row["direction"] and entry["latency"] == "clat"
         )
         assert counted == reported["total_ios"]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.ingest.block_rows import series_rows
 from volbench.engine.hosts.connected_host import this_machine
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, execute_run
@@ -74,7 +75,11 @@ def read(run: Run, folder: RunFolder) -> SectionSeries:
 
 def rates(series: SectionSeries, direction: str) -> list[float]:
     """Return the IOPS of one direction in order."""
-    return [float(str(row["iops"])) for row in series.rows if row["direction"] == direction]
+    return [
+        float(str(row["iops"]))
+        for row in series_rows(series.directions)
+        if row["direction"] == direction
+    ]
 
 
 def test_real_sections_keep_their_own_logs(tmp_path: Path) -> None:
@@ -90,9 +95,11 @@ def test_real_sections_keep_their_own_logs(tmp_path: Path) -> None:
     jobs = read_run_output(run, folder).jobs
     for series, direction, count in zip(found, ("read", "write"), (2, 1), strict=True):
         assert series.bad_rows == ()
-        assert {row["direction"] for row in series.rows} == {direction}
+        assert {row["direction"] for row in series_rows(series.directions)} == {direction}
         mine = rates(series, direction)
-        assert [row["t_s"] for row in series.rows] == [0.25 * n for n in range(1, len(mine) + 1)]
+        assert [row["t_s"] for row in series_rows(series.directions)] == [
+            0.25 * n for n in range(1, len(mine) + 1)
+        ]
         assert len(mine) in {7, 8}
         assert min(mine) > 0
         # What fio counted itself: a busy machine may keep it from the rate that it was given.
@@ -106,7 +113,7 @@ def test_real_sections_keep_their_own_logs(tmp_path: Path) -> None:
         assert len(results) == count
         expected = math.fsum(entry.iops or 0 for entry in results)
         assert math.fsum(mine) / len(mine) == pytest.approx(expected, rel=0.1)
-        assert all(str(row["utc"]).endswith("Z") for row in series.rows)
+        assert all(str(row["utc"]).endswith("Z") for row in series_rows(series.directions))
 
 
 def test_a_real_stall_is_on_the_chart(tmp_path: Path) -> None:
@@ -116,12 +123,14 @@ def test_a_real_stall_is_on_the_chart(tmp_path: Path) -> None:
     resting = {"thinktime": "500000", "thinktime_blocks": "500"}
     section = Section(name="w", options={**options, **resting})
     (series,) = series_of(run_on(tmp_path, section), RunFolder(tmp_path / "run"))
-    times = [round(float(str(row["t_s"])) * 10) for row in series.rows]
+    times = [round(float(str(row["t_s"])) * 10) for row in series_rows(series.directions)]
     assert times == list(range(1, len(times) + 1))
     mine = rates(series, "write")
     assert mine.count(0) >= 5
     assert max(mine) >= 500
-    assert all(row["lat_mean_s"] is None for row in series.rows if row["iops"] == 0)
+    assert all(
+        row["lat_mean_s"] is None for row in series_rows(series.directions) if row["iops"] == 0
+    )
 
 
 @pytest.mark.parametrize("way", ["plain", "zstd", "gzip", "both"])
@@ -156,7 +165,7 @@ def test_bad_lines_stand_beside_the_numbers(tmp_path: Path) -> None:
     compress(path)
     rows = read_run(campaign, run, RunState.FINISHED, folder)
     assert [row["bad_log_rows"] for row in rows.summary] == [2, 2]
-    assert len(rows.series) in {len(whole.series), len(whole.series) - 2}
+    assert rows.count("series") in {whole.count("series"), whole.count("series") - 2}
     (reported,) = read(run, folder).bad_rows
     assert reported.log.endswith("l_iops.1.log.zst")
     assert (reported.bad_rows, reported.first_line) == (2, len(lines) - 1)

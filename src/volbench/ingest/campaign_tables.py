@@ -9,14 +9,13 @@ import pyarrow as pa
 
 from volbench.fio.logs.latency_histogram import read_latency_map
 from volbench.ingest.run_files import forget_parsed, read_run_output
-from volbench.ingest.run_rows import RunRows, read_run
-from volbench.ingest.run_summary import Row
+from volbench.ingest.run_rows import BLOCK_FRAMES, RunRows, read_run
 from volbench.ingest.series_rows import section_logs
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
 from volbench.model.frames.columns import run_identity
 from volbench.store.journal import History
 from volbench.store.layout import Layout, RunFolder
-from volbench.store.parquet_tables import table_of
+from volbench.store.parquet_tables import table_of, table_of_blocks
 from volbench.store.worker_processes import NOBODY, Tell, in_processes
 
 _BATCH_ROWS = 20_000
@@ -58,21 +57,24 @@ def read_tables(
 def _tables_of(
     campaign: Campaign, runs: Iterable[tuple[Run, RunState, RunFolder]]
 ) -> dict[str, pa.Table]:
-    labels = {"summary": campaign.label_names}
-    pending: dict[str, list[Row]] = {field.name: [] for field in fields(RunRows)}
-    parts: dict[str, list[pa.Table]] = {name: [] for name in pending}
+    pending = RunRows()
+    parts: dict[str, list[pa.Table]] = {field.name: [] for field in fields(RunRows)}
 
     def flush(name: str) -> None:
-        parts[name].append(table_of(name, pending[name], labels=labels.get(name, ())))
-        pending[name].clear()
+        waiting = getattr(pending, name)
+        if name in BLOCK_FRAMES:
+            parts[name].append(table_of_blocks(name, waiting))
+        else:
+            labels = campaign.label_names if name == "summary" else ()
+            parts[name].append(table_of(name, waiting, labels=labels))
+        waiting.clear()
 
     for run, state, folder in runs:
-        rows = read_run(campaign, run, state, folder)
-        for name, waiting in pending.items():
-            waiting.extend(getattr(rows, name))
-            if len(waiting) > _BATCH_ROWS:
+        pending.extend(read_run(campaign, run, state, folder))
+        for name in parts:
+            if pending.count(name) > _BATCH_ROWS:
                 flush(name)
-    for name in pending:
+    for name in parts:
         flush(name)
     return {name: pa.concat_tables(tables) for name, tables in parts.items()}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -13,6 +13,7 @@ from volbench.model.results.provenance import VolumeFacts
 from volbench.model.results.result import RunOutput
 from volbench.store.layout import COMPRESSED, RunFolder
 from volbench.store.log_files import open_log
+from volbench.store.parquet_tables import Block
 
 Row = dict[str, object]
 
@@ -95,7 +96,7 @@ def device_rows(
 
 
 def begun_utc_s(
-    output: RunOutput | None, series: Iterable[Mapping[str, object]], *, started_utc: str | None
+    output: RunOutput | None, series: Iterable[Block], *, started_utc: str | None
 ) -> float | None:
     """Return when a run's measured I/O began, in seconds since the epoch; None if it is unknown.
 
@@ -108,10 +109,11 @@ def begun_utc_s(
         series: its rows of the series frame.
         started_utc: when the process was started.
     """
-    starts = [
-        _epoch(row["utc"]) - row["t_s"]
-        for row in series
-        if isinstance(row["utc"], str) and isinstance(row["t_s"], float)
+    starts: list[float] = [
+        _epoch(utc) - t_s
+        for block in series
+        for utc, t_s in zip(block.columns["utc"], block.columns["t_s"].tolist(), strict=True)
+        if utc is not None
     ]
     starts += [job.start_utc_s for job in output.jobs if job.start_utc_s] if output else []
     if starts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from numbers import Real
 from pathlib import Path
@@ -18,28 +18,42 @@ from volbench.ingest.run_files import read_facts, read_run_output, read_status
 from volbench.ingest.run_summary import (
     Outcome,
     Row,
-    histogram_rows,
+    histogram_block,
     latencies,
     measured_columns,
     percentile_rows,
     planned_columns,
 )
-from volbench.ingest.series_rows import read_section_series, while_all_ran
+from volbench.ingest.series_rows import read_section_series, series_block, while_all_ran
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
 from volbench.model.frames.columns import DAMAGED, run_identity
 from volbench.model.results.result import RunOutput
 from volbench.store.layout import RunFolder
+from volbench.store.parquet_tables import Block
+
+BLOCK_FRAMES = frozenset({"series", "histogram"})
+"""Frames whose rows are made in blocks, because a run has hundreds of them."""
 
 
 @dataclass
 class RunRows:
-    """Rows of one run in every frame that is read from raw files."""
+    """Rows of runs in every frame that is read from raw files."""
 
     summary: list[Row] = field(default_factory=list)
-    series: list[Row] = field(default_factory=list)
+    series: list[Block] = field(default_factory=list)
     device: list[Row] = field(default_factory=list)
     percentiles: list[Row] = field(default_factory=list)
-    histogram: list[Row] = field(default_factory=list)
+    histogram: list[Block] = field(default_factory=list)
+
+    def extend(self, other: RunRows) -> None:
+        """Add the rows of another run."""
+        for frame in fields(self):
+            getattr(self, frame.name).extend(getattr(other, frame.name))
+
+    def count(self, frame_name: str) -> int:
+        """Return the number of rows of one frame."""
+        found = getattr(self, frame_name)
+        return sum(map(len, found)) if frame_name in BLOCK_FRAMES else len(found)
 
 
 @dataclass
@@ -101,7 +115,9 @@ def read_run(campaign: Campaign, run: Run, state: RunState, folder: RunFolder) -
         on_host = replace(outcome, started_utc=shifted_utc(outcome.started_utc, by_s=ahead_s))
         _add_device(rows, campaign, on_host, folder, output)
     # Until here all times are by the host's own clock, as fio and the samples recorded them.
-    for row in (*rows.series, *rows.device):
+    for utc in (block.columns["utc"] for block in rows.series if ahead_s):
+        utc[:] = [shifted_utc(text, by_s=-ahead_s) for text in utc]
+    for row in rows.device:
         row["utc"] = shifted_utc(row["utc"], by_s=-ahead_s)
     for row in rows.summary:
         row |= {"damage": damage.text or None, **start_columns(status)}
@@ -123,7 +139,8 @@ def _add_output(rows: RunRows, campaign: Campaign, outcome: Outcome, output: Run
             identity["direction"] = direction.direction.value
             for name, latency in latencies(direction):
                 rows.percentiles.extend(percentile_rows(identity, name, latency))
-                rows.histogram.extend(histogram_rows(identity, name, latency))
+                if latency.bins:
+                    rows.histogram.append(histogram_block(identity, name, latency))
     if not rows.summary:
         rows.summary.append(planned_columns(campaign, outcome, run.sections[0]))
 
@@ -134,15 +151,15 @@ def _add_series(
     # All sections first: a damaged log leaves the whole run without a series.
     for series in list(read_section_series(run, folder, output)):
         identity = run_identity(campaign, run, series.section.name)
-        rows.series.extend({**identity, **row} for row in series.rows)
+        rows.series.extend(series_block(identity, found) for found in series.directions)
         for row in rows.summary:
             if row["group"] == identity["group"]:
-                row.update(while_all_ran(series.rows, row), bad_log_rows=series.bad_row_count)
+                row.update(while_all_ran(series.directions, row), bad_log_rows=series.bad_row_count)
 
 
 def _split_directions(rows: RunRows) -> None:
     """Replace the summary row of a run that has only logs by one for each direction in them."""
-    if logged := list(dict.fromkeys(row["direction"] for row in rows.series)):
+    if logged := list(dict.fromkeys(block.shared["direction"] for block in rows.series)):
         row = rows.summary.pop()
         rows.summary.extend({**row, "direction": direction} for direction in logged)
 
@@ -155,10 +172,12 @@ def _add_device(
     output: RunOutput | None,
 ) -> None:
     """Add the samples of the host's counters; the device is the same for every section."""
-    run = outcome.run
+    run, samples, facts = outcome.run, read_samples(folder), read_facts(folder)
+    if not samples.taken:
+        return
     identity = run_identity(campaign, run, run.sections[0].name)
     begun = begun_utc_s(output, rows.series, started_utc=outcome.started_utc)
-    found = device_rows(read_samples(folder), read_facts(folder), begun_utc_s=begun)
+    found = device_rows(samples, facts, begun_utc_s=begun)
     rows.device.extend({**identity, **row} for row in found)
 
 

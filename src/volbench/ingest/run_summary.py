@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from volbench.analyse.frames.workload_spec import bypasses_page_cache
 from volbench.fio.results.latency_bins import bin_edges_ns
 from volbench.model.campaign.planned_run import Campaign, Run, Section
@@ -12,6 +14,7 @@ from volbench.model.campaign.target import VolumeKind
 from volbench.model.frames.columns import LABEL_PREFIX, PERCENTILES, run_identity
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.result import Direction, DirectionResult, JobResult, Latency
+from volbench.store.parquet_tables import Block
 
 Row = dict[str, object]
 
@@ -115,22 +118,16 @@ def percentile_rows(identity: Row, name: str, latency: Latency) -> list[Row]:
     ]
 
 
-def histogram_rows(identity: Row, name: str, latency: Latency) -> list[Row]:
-    """Return rows of the histogram frame."""
-    rows = []
-    for mid_ns, count in latency.bins.items():
-        low_ns, high_ns = bin_edges_ns(mid_ns)
-        rows.append(
-            {
-                **identity,
-                "latency": name,
-                "bin_s": mid_ns / 1e9,
-                "bin_low_s": low_ns / 1e9,
-                "bin_high_s": high_ns / 1e9,
-                "count": count,
-            }
-        )
-    return rows
+def histogram_block(identity: Row, name: str, latency: Latency) -> Block:
+    """Return rows of the histogram frame, one for each bin; the latency has bins."""
+    edges_ns = np.array([bin_edges_ns(mid_ns) for mid_ns in latency.bins], dtype=np.float64)
+    columns = {
+        "bin_s": np.array([*latency.bins], dtype=np.float64) / 1e9,
+        "bin_low_s": edges_ns[:, 0] / 1e9,
+        "bin_high_s": edges_ns[:, 1] / 1e9,
+        "count": np.array([*latency.bins.values()], dtype=np.int64),
+    }
+    return Block({**identity, "latency": name}, columns)
 
 
 def _effective_options(run: Run, section: Section) -> dict[str, str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from statistics import fmean
 
+import numpy as np
+
+from volbench.fio.logs.direction_series import DirectionSeries
 from volbench.fio.logs.log_rows import BadRows, Log
 from volbench.fio.logs.section_logs import parse_log_name, read_series
 from volbench.fio.logs.time_grid import Recording
@@ -16,12 +19,18 @@ from volbench.ingest.device_rows import utc_text
 from volbench.ingest.run_summary import TOGETHER
 from volbench.model.campaign.planned_run import Run, Section
 from volbench.model.profile.profile_model import Tool
-from volbench.model.results.result import RunOutput, SeriesPoint
+from volbench.model.results.result import RunOutput
 from volbench.store.layout import RunFolder
 from volbench.store.log_files import open_log, plain_name
+from volbench.store.parquet_tables import Block
 
 _UNEVEN = 2
 """Intervals without all jobs from which these are held to have ended at different times."""
+_MEASURED = tuple(
+    field.name
+    for field in fields(DirectionSeries)
+    if field.name not in {"direction", "t_s", "utc_s"}
+)
 
 
 @dataclass(frozen=True)
@@ -30,12 +39,12 @@ class SectionSeries:
 
     Attributes:
         section: the section.
-        rows: of the series frame, without the columns that identify the run.
+        directions: its series, one for each direction in its logs.
         bad_rows: lines of its logs that could not be used.
     """
 
     section: Section
-    rows: Sequence[dict[str, object]]
+    directions: Sequence[DirectionSeries]
     bad_rows: Sequence[BadRows]
 
     @property
@@ -53,7 +62,7 @@ def read_section_series(run: Run, folder: RunFolder, output: RunOutput) -> Itera
     """
     for section, logs, recording in section_logs(run, folder, output):
         reading = read_series(logs, recording)
-        yield SectionSeries(section, [_row(point) for point in reading.points], reading.bad_rows)
+        yield SectionSeries(section, reading.directions, reading.bad_rows)
 
 
 def section_logs(
@@ -141,40 +150,44 @@ def _begun_by_s(output: RunOutput, runtime_s: float | None) -> float | None:
 
 
 def while_all_ran(
-    series: Sequence[dict[str, object]], result: dict[str, object]
+    directions: Sequence[DirectionSeries], result: Mapping[str, object]
 ) -> dict[str, object]:
     """Return rates over the intervals in which all jobs ran; empty where they ended together.
 
     Args:
-        series: rows of a section, of all directions.
+        directions: series of a section.
         result: row of the summary, of one direction of it; without any for logs alone.
     """
-    mine = [row for row in series if row["direction"] == result.get("direction")]
-    running = [int(str(row["jobs_running"])) for row in mine if row["jobs_running"] is not None]
-    most = max(running, default=0)
-    whole = [row for row in mine if row["jobs_running"] == most]
-    if len(running) - len(whole) < max(_UNEVEN, (1 - TOGETHER) * len(running)):
+    for series in directions:
+        if series.direction.value == result.get("direction"):
+            return _while_all_ran(series)
+    return {}
+
+
+def _while_all_ran(series: DirectionSeries) -> dict[str, object]:
+    running = series.jobs_running[~np.isnan(series.jobs_running)]
+    whole = series.jobs_running == running.max(initial=0)
+    count = int(np.count_nonzero(whole))
+    if len(running) - count < max(_UNEVEN, (1 - TOGETHER) * len(running)):
         return {}
-    interval_s = float(str(mine[1]["t_s"])) - float(str(mine[0]["t_s"]))
     rates = {
-        name: fmean(float(str(row[name])) for row in whole)
+        name: fmean(values.tolist())
         for name in ("iops", "bw_bytes_per_s")
-        if all(row[name] is not None for row in whole)
+        if not np.isnan(values := getattr(series, name)[whole]).any()
     }
-    return {"parallel_s": len(whole) * interval_s, **rates}
+    return {"parallel_s": count * float(series.t_s[1] - series.t_s[0]), **rates}
 
 
-def _row(point: SeriesPoint) -> dict[str, object]:
-    return {
-        "direction": point.direction.value,
-        "t_s": point.t_s,
-        "utc": None if point.utc_s is None else utc_text(point.utc_s),
-        "iops": point.iops,
-        "bw_bytes_per_s": point.bw_bytes_per_s,
-        "lat_mean_s": point.lat_mean_s,
-        "lat_p50_s": point.lat_p50_s,
-        "lat_p99_s": point.lat_p99_s,
-        "lat_p999_s": point.lat_p999_s,
-        "lat_max_s": point.lat_max_s,
-        "jobs_running": point.jobs_running,
-    }
+def series_block(identity: Mapping[str, object], series: DirectionSeries) -> Block:
+    """Return the rows of the series frame for one direction of a section."""
+    utc = np.full(len(series.t_s), None, dtype=object)
+    if series.utc_s is not None:
+        utc[:] = [utc_text(instant) for instant in series.utc_s.tolist()]
+    return Block(
+        {**identity, "direction": series.direction.value},
+        {
+            "t_s": series.t_s,
+            "utc": utc,
+            **{name: getattr(series, name) for name in _MEASURED},
+        },
+    )

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Rows = Sequence[Mapping[str, object]]
+Values = npt.NDArray[Any]
 
 _ARROW = {"string": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
 
@@ -52,10 +56,57 @@ def table_of(frame_name: str, rows: Rows, *, labels: Sequence[str] = ()) -> pa.T
         ArchiveError: a row has a column that is not in the contract.
     """
     columns = (*{**FRAMES, **ON_DEMAND}[frame_name], *map(label_column, labels))
-    unknown = set().union(*rows) - {column.name for column in columns}
-    if unknown:
-        raise ArchiveError(f"{frame_name} has no columns {', '.join(sorted(unknown))}")
+    _require_known(frame_name, set().union(*rows), [column.name for column in columns])
     return pa.Table.from_pylist(cast("list[dict[str, object]]", rows), schema=schema_of(columns))
+
+
+def _require_known(frame_name: str, found: set[str], known: Sequence[str]) -> None:
+    if unknown := found - set(known):
+        raise ArchiveError(f"{frame_name} has no columns {', '.join(sorted(unknown))}")
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows of a frame with some values in common, such as the bins of one histogram.
+
+    Attributes:
+        shared: column to the value that every row has.
+        columns: column to its values, one for each row; NaN and None are unknown.
+    """
+
+    shared: Mapping[str, object]
+    columns: Mapping[str, Values]
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(next(iter(self.columns.values())))
+
+
+def table_of_blocks(frame_name: str, blocks: Sequence[Block]) -> pa.Table:
+    """Convert blocks of rows to an Arrow table with the columns and types of the contract.
+
+    Args:
+        frame_name: name such as ``histogram``.
+        blocks: all with the same `columns`; absent columns are null.
+
+    Raises:
+        ArchiveError: a block has a column that is not in the contract.
+    """
+    schema = schema_of(FRAMES[frame_name])
+    unknown = set().union(*(block.shared.keys() | block.columns for block in blocks))
+    _require_known(frame_name, unknown, schema.names)
+    if not blocks:
+        return schema.empty_table()
+    owners = pa.array(np.repeat(np.arange(len(blocks)), [len(block) for block in blocks]))
+    return pa.table([_column(blocks, field, owners) for field in schema], schema=schema)
+
+
+def _column(blocks: Sequence[Block], field: pa.Field, owners: pa.Array) -> pa.Array:
+    if field.name not in blocks[0].columns:
+        shared = [block.shared.get(field.name) for block in blocks]
+        return pa.array(shared, type=field.type).take(owners)
+    values = np.concatenate([block.columns[field.name] for block in blocks])
+    return pa.array(values, from_pandas=True).cast(field.type)
 
 
 def frame_of(table: pa.Table, *, is_done: bool = False) -> pd.DataFrame:

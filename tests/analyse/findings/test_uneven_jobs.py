@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from tests.analyse.findings.conftest import a_run, a_view, found, series_rows, summary_row
 from volbench.analyse.findings import find
 from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.run_view import RunView
+from volbench.fio.logs.direction_series import DirectionSeries
 from volbench.ingest.series_rows import while_all_ran
 from volbench.model.results.finding import Severity
+from volbench.model.results.result import Direction
+
+LATENCIES = ("lat_mean_s", "lat_p50_s", "lat_p99_s", "lat_p999_s", "lat_max_s")
 
 
 def one_of_four_runs_on(*, overall: float = 1000.0) -> RunView:
@@ -49,20 +56,22 @@ def test_jobs_that_end_together_need_no_word() -> None:
 
 def test_the_rate_is_that_of_the_common_time() -> None:
     """IOPS and bandwidth are means over the intervals in which all jobs ran."""
-    rows: list[dict[str, object]] = [
-        {
-            "direction": "read",
-            "t_s": second + 1.0,
-            "iops": 400.0 if second < 5 else 100.0,
-            "bw_bytes_per_s": 4000.0 if second < 5 else 1000.0,
-            "jobs_running": 4 if second < 5 else 1,
-        }
-        for second in range(20)
-    ]
-    result: dict[str, object] = {"direction": "read"}
-    assert while_all_ran(rows, result) == {
+    together = np.repeat([True, False], [5, 15])
+    unknown = np.full(20, np.nan)
+    series = DirectionSeries(
+        direction=Direction.READ,
+        t_s=np.arange(1.0, 21.0),
+        utc_s=None,
+        iops=np.where(together, 400.0, 100.0),
+        bw_bytes_per_s=np.where(together, 4000.0, 1000.0),
+        **dict.fromkeys(LATENCIES, unknown),
+        jobs_running=np.where(together, 4.0, 1.0),
+    )
+    result = {"direction": "read"}
+    assert while_all_ran([series], result) == {
         "parallel_s": 5.0,
         "iops": 400.0,
         "bw_bytes_per_s": 4000.0,
     }
-    assert while_all_ran([row | {"jobs_running": 4} for row in rows], result) == {}
+    assert while_all_ran([replace(series, jobs_running=np.full(20, 4.0))], result) == {}
+    assert while_all_ran([series], {"direction": "write"}) == {}

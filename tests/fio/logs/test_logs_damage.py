@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.fio.logs.logtexts import iops, log_of, reading_of
+from tests.fio.logs.logtexts import iops, log_of, points_of, reading_of
 from volbench.errors import OutputError
 from volbench.fio.logs.per_io_logs import SeenWindows
 from volbench.fio.logs.time_grid import Windows
@@ -50,7 +50,7 @@ def test_bad_lines_are_left_out_and_reported(
 ) -> None:
     """What is no whole row is counted, with the line of the first; the others still count."""
     reading = reading_of([log_of("iops", 1, text)], runtime_s=None)
-    assert iops(reading.points) == expected
+    assert iops(points_of(reading)) == expected
     (reported,) = reading.bad_rows
     assert (reported.log, reported.bad_rows, reported.first_line) == (
         "l_iops.1.log",
@@ -64,12 +64,12 @@ def test_rows_outside_the_run_are_reported() -> None:
     """A stamp long after the end, or a relative one among absolute ones, is no row of the run."""
     late = "1000, 1, 0, 0\n2000, 2, 0, 0\n90000, 9, 0, 0\n"
     reading = reading_of([log_of("iops", 1, late)], runtime_s=2.0)
-    assert iops(reading.points) == [1, 2]
+    assert iops(points_of(reading)) == [1, 2]
     assert [bad_row.bad_rows for bad_row in reading.bad_rows] == [1]
     start = 1_795_231_000_000
     mixed = f"{start + 1000}, 1, 0, 0\n17952, 9, 0, 0\n{start + 2000}, 2, 0, 0\n"
     reading = reading_of([log_of("iops", 1, mixed)], runtime_s=2.0)
-    assert iops(reading.points) == [1, 2]
+    assert iops(points_of(reading)) == [1, 2]
     assert [bad_row.first_line for bad_row in reading.bad_rows] == [2]
 
 
@@ -78,7 +78,7 @@ def test_bad_rows_of_histograms_are_reported() -> None:
     counts = ", ".join(["0"] * 100 + ["9"] + ["0"] * (BINS - 101))
     text = f"1000, 0, 4096, {counts}\n2000, 0, 4096, {counts[:-30]}\n"
     reading = reading_of([log_of("clat_hist", 1, text)], runtime_s=None)
-    assert [point.lat_p50_s for point in reading.points] == [100e-9]
+    assert [point.lat_p50_s for point in points_of(reading)] == [100e-9]
     assert [(bad_row.bad_rows, bad_row.first_line) for bad_row in reading.bad_rows] == [(1, 2)]
 
 

@@ -13,13 +13,13 @@ from typing import BinaryIO
 
 import pytest
 
-from tests.fio.logs.logtexts import iops, log_of, reading_of
+from tests.fio.logs.logtexts import SeriesPoint, iops, log_of, points_of, reading_of
 from volbench.fio.logs.log_rows import Log
 from volbench.fio.logs.section_logs import parse_log_name, read_series
 from volbench.fio.logs.time_grid import Recording
 from volbench.fio.results.latency_bins import BINS, bin_mid_ns
 from volbench.fio.version import parse_version
-from volbench.model.results.result import Direction, SeriesPoint
+from volbench.model.results.result import Direction
 
 CASES = Path(__file__).parents[2] / "cases"
 VERSIONS = sorted(path.name for path in CASES.glob("fio-*"))
@@ -52,14 +52,14 @@ def series_of(version: str, case: str, *, interval_s: float) -> tuple[SeriesPoin
         ),
     )
     assert reading.bad_rows == ()
-    return reading.points
+    return points_of(reading)
 
 
 def read(logs: Sequence[Log], *, runtime_s: float | None = 4.0) -> tuple[SeriesPoint, ...]:
     """Return the series of logs of fio 3.33 in which every line is sound."""
     reading = reading_of(logs, runtime_s=runtime_s)
     assert reading.bad_rows == ()
-    return reading.points
+    return points_of(reading)
 
 
 @pytest.mark.parametrize(
@@ -217,14 +217,14 @@ def test_absolute_times_are_kept_and_made_relative() -> None:
             fio_version=(3, 33),
             epoch_start_s=start / 1000 - 1,
         ),
-    ).points
-    assert iops(known) == [0, 10, 15, 15]
+    )
+    assert iops(points_of(known)) == [0, 10, 15, 15]
 
 
 def test_a_known_start_gives_instants_to_relative_times() -> None:
     """Times from the start of the job need only that start to be absolute."""
     recording = Recording(interval_s=1.0, runtime_s=1.0, fio_version=(3, 42), epoch_start_s=100.0)
-    points = read_series([log_of("iops", 1, "1000, 1, 0, 0\n")], recording).points
+    points = points_of(read_series([log_of("iops", 1, "1000, 1, 0, 0\n")], recording))
     assert [point.utc_s for point in points] == [101.0]
 
 
@@ -273,12 +273,14 @@ def test_a_stall_at_the_start_is_not_moved_to_the_end() -> None:
 
     def rates(begun_by_s: float) -> list[float | None]:
         return iops(
-            read_series(
-                logs,
-                Recording(
-                    interval_s=1.0, runtime_s=6.0, fio_version=(3, 37), begun_by_s=begun_by_s
-                ),
-            ).points
+            points_of(
+                read_series(
+                    logs,
+                    Recording(
+                        interval_s=1.0, runtime_s=6.0, fio_version=(3, 37), begun_by_s=begun_by_s
+                    ),
+                )
+            )
         )
 
     assert rates(start + 0.2) == [0, 0, 0, 4, 5, 6]
@@ -295,15 +297,15 @@ def test_maxima_beside_means_are_read() -> None:
         log_of("lat", 1, lat),
         log_of("lat", 2, "1000, 1, 9500, 0, 0, 0\n"),
     ]
-    points = reading_of(logs, runtime_s=2.0, version=(3, 42)).points
+    points = points_of(reading_of(logs, runtime_s=2.0, version=(3, 42)))
     assert iops(points) == [10, 20]
     assert [point.lat_max_s for point in points] == [9500e-9, 7e-6]
     single = "0, 507892, 0, 1, 4096, 8192000, 0x2000, 104354\n1000, 1, 0, 1, 4096, 0, 0x2000, 1\n"
-    (point,) = reading_of([log_of("clat", 1, single)], runtime_s=1.0, version=(3, 42)).points
+    (point,) = points_of(reading_of([log_of("clat", 1, single)], runtime_s=1.0, version=(3, 42)))
     assert point.direction is Direction.WRITE
     assert (point.iops, point.bw_bytes_per_s, point.lat_max_s) == (1, 4096, 507892e-9)
     plain = "0, 5, 1, 4096, 8192, 0\n2000, 5, 1, 4096, 0, 0\n"
-    points = reading_of([log_of("clat", 1, plain)], runtime_s=1.0, version=(3, 42)).points
+    points = points_of(reading_of([log_of("clat", 1, plain)], runtime_s=1.0, version=(3, 42)))
     assert [point.direction for point in points] == [Direction.WRITE]
 
 
@@ -341,7 +343,7 @@ def test_logs_of_the_installed_fio_agree_with_its_result(tmp_path: Path) -> None
     )
     reading = read_series(logs_of(tmp_path), recording)
     assert reading.bad_rows == ()
-    points = reading.points
+    points = points_of(reading)
     for direction in (Direction.READ, Direction.WRITE):
         mine = [point for point in points if point.direction is direction]
         total = sum(entry[direction.value]["iops"] for entry in raw["jobs"])

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from volbench.fio.logs.direction_series import Gathered, Span
 from volbench.fio.logs.log_rows import Ints, Log, read_head
 from volbench.fio.logs.per_io_logs import WAYS
 from volbench.fio.logs.section_logs import LogSection, are_histograms_wrong
-from volbench.fio.logs.series_points import Gathered, Span
 from volbench.fio.logs.time_grid import Recording
 from volbench.fio.results.latency_bins import GROUP_BINS
 from volbench.model.results.result import Direction

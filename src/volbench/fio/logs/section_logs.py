@@ -10,6 +10,7 @@ from statistics import median_low
 
 from volbench.errors import OutputError
 from volbench.fio.logs.averaged_logs import Averages, Totals, by_direction, span_of
+from volbench.fio.logs.direction_series import DirectionSeries, Gathered, Span, series_of
 from volbench.fio.logs.log_percentiles import BinStore
 from volbench.fio.logs.log_rows import (
     BOTH,
@@ -30,9 +31,7 @@ from volbench.fio.logs.per_io_logs import (
     histogram_columns,
     wrong_histogram,
 )
-from volbench.fio.logs.series_points import Gathered, Span, points_of
 from volbench.fio.logs.time_grid import Recording, Windows
-from volbench.model.results.result import SeriesPoint
 
 __all__ = ["BadRows", "Log", "Recording", "SeriesReading", "parse_log_name", "read_series"]
 
@@ -61,9 +60,9 @@ _Key = tuple[str, int]
 
 @dataclass(frozen=True)
 class SeriesReading:
-    """Points of a series, and the log lines that were omitted."""
+    """Series by direction, and the log lines that were omitted."""
 
-    points: tuple[SeriesPoint, ...]
+    directions: tuple[DirectionSeries, ...]
     bad_rows: tuple[BadRows, ...] = ()
 
 
@@ -281,12 +280,8 @@ def read_series(logs: Sequence[Log], recording: Recording) -> SeriesReading:
     section = LogSection([(log, head) for log in sound if (head := read_head(log))], recording)
     gathered = section.gather()
     span = section.span(gathered)
-    points = [
-        point
-        for way in gathered.directions()
-        for point in points_of(gathered, way, section.windows, span)
-    ]
-    return SeriesReading(tuple(points), section.bad_rows())
+    found = [series_of(gathered, way, section.windows, span) for way in gathered.directions()]
+    return SeriesReading(tuple(series for series in found if len(series.t_s)), section.bad_rows())
 
 
 def are_histograms_wrong(recording: Recording) -> bool:

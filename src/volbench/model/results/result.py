@@ -165,31 +165,3 @@ class RunOutput:
     def shared_options(self, job: JobResult) -> dict[str, str]:
         """Return the global options that apply to an entry."""
         return self.client_options.get((job.hostname, job.port), self.global_options)
-
-
-@dataclass(frozen=True)
-class SeriesPoint:
-    """One interval of a run's logs, aggregated over the jobs of a section.
-
-    Attributes:
-        t_s: end of the interval, from the start of I/O.
-        utc_s: the same instant in seconds since the epoch; None when the logs have no epoch.
-        iops: mean over the interval, 0 when nothing completed; None without a log of it.
-        bw_bytes_per_s: as `iops`.
-        lat_mean_s: mean latency of the interval's I/Os; None for none.
-        lat_p50_s: from histogram or per-I/O logs, as the other percentiles; None without these.
-        lat_max_s: None where the logs contain means or bins only.
-        jobs_running: jobs in parallel that ran through the interval; None where unknown.
-    """
-
-    direction: Direction
-    t_s: float
-    utc_s: float | None = None
-    iops: float | None = None
-    bw_bytes_per_s: float | None = None
-    lat_mean_s: float | None = None
-    lat_p50_s: float | None = None
-    lat_p99_s: float | None = None
-    lat_p999_s: float | None = None
-    lat_max_s: float | None = None
-    jobs_running: int | None = None

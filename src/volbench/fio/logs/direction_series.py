@@ -1,17 +1,18 @@
-"""Points of a time series from the sums by window of one direction."""
+"""Time series of one direction, from the sums by window."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from volbench.fio.logs.averaged_logs import Totals
-from volbench.fio.logs.log_percentiles import BinStore, Triple
+from volbench.fio.logs.log_percentiles import BinStore
 from volbench.fio.logs.log_rows import Ints
 from volbench.fio.logs.per_io_logs import WAYS, Counts
 from volbench.fio.logs.time_grid import Floats, Windows, fitted
-from volbench.model.results.result import SeriesPoint
+from volbench.model.results.result import Direction
 
 
 @dataclass(frozen=True)
@@ -78,18 +79,63 @@ class Span:
 
 
 @dataclass(frozen=True)
-class _Columns:
-    """One direction by window; NaN where unknown."""
+class DirectionSeries:
+    """Intervals of one direction, aggregated over the jobs of a section.
 
-    iops: Floats | None
-    bw_bytes_per_s: Floats | None
+    All arrays have a value for each interval, in order of time; NaN is unknown.
+
+    Attributes:
+        direction: of the I/O.
+        t_s: end of the interval, from the start of I/O.
+        utc_s: the same instants in seconds since the epoch; None when the logs have no epoch.
+        iops: mean over the interval, 0 when nothing completed; NaN without a log of it.
+        bw_bytes_per_s: as `iops`.
+        lat_mean_s: mean latency of the interval's I/Os; NaN for none.
+        lat_p50_s: from histogram or per-I/O logs, as the other percentiles; NaN without these.
+        lat_p99_s: percentile 99.
+        lat_p999_s: percentile 99.9.
+        lat_max_s: NaN where the logs contain means or bins only.
+        jobs_running: jobs in parallel that ran through the interval.
+    """
+
+    direction: Direction
+    t_s: Floats
+    utc_s: Floats | None
+    iops: Floats
+    bw_bytes_per_s: Floats
     lat_mean_s: Floats
+    lat_p50_s: Floats
+    lat_p99_s: Floats
+    lat_p999_s: Floats
     lat_max_s: Floats
-    jobs_running: Ints | None
+    jobs_running: Floats
 
 
-def points_of(gathered: Gathered, way: int, windows: Windows, span: Span) -> list[SeriesPoint]:
-    """Return the points of one direction, aggregated over all jobs.
+@dataclass(frozen=True)
+class _Slots:
+    """Windows of a series that are shown: some before the logs begin, and some of the logs.
+
+    Attributes:
+        before: number of those in which nothing had been logged yet.
+        first: first window of the logs.
+        end: the one after the last.
+    """
+
+    before: int
+    first: int
+    end: int
+
+    def of(self, column: Floats | Ints | None, *, ahead: float = math.nan) -> Floats:
+        """Return a column by window as shown; NaN for None, `ahead` before the logs begin."""
+        shown = np.full(self.before + self.end - self.first, math.nan)
+        if column is not None:
+            shown[: self.before] = ahead
+            shown[self.before :] = column[self.first : self.end]
+        return shown
+
+
+def series_of(gathered: Gathered, way: int, windows: Windows, span: Span) -> DirectionSeries:
+    """Return the intervals of one direction, aggregated over all jobs.
 
     Args:
         gathered: the sums over the logs.
@@ -98,13 +144,29 @@ def points_of(gathered: Gathered, way: int, windows: Windows, span: Span) -> lis
         span: the windows to show.
     """
     logged = max(0, span.count - span.shift)
-    columns = _columns(gathered, way, windows, logged)
     first, end = _reported(gathered.averaged.get(way), windows, logged)
-    before = range(-span.shift, 0) if first == 0 else range(0)
-    return [
-        _point(gathered, way, slot, columns, windows, span)
-        for slot in (*before, *range(first, end))
-    ]
+    slots = _Slots(span.shift if first == 0 else 0, first, end)
+    iops, bw_bytes_per_s = _rates(gathered, way, windows, logged)
+    lat_mean_s, lat_max_s = _latencies(gathered, way, windows, logged, iops=iops)
+    p50_s, p99_s, p999_s = _percentiles(gathered, way, windows, slots, iops=iops)
+    most_s = slots.of(lat_max_s)
+    ends = np.arange(first - slots.before, end) + (span.shift + 1)
+    t_s = np.multiply(ends, windows.interval_s, dtype=np.float64)
+    utc_s: Floats | None = None if span.epoch_s is None else np.add(span.epoch_s, t_s)
+    return DirectionSeries(
+        direction=WAYS[way],
+        t_s=t_s,
+        utc_s=utc_s,
+        iops=slots.of(iops, ahead=0.0),
+        bw_bytes_per_s=slots.of(bw_bytes_per_s, ahead=0.0),
+        lat_mean_s=slots.of(lat_mean_s),
+        # The midpoint of a bin may exceed the maximum.
+        lat_p50_s=np.where(p50_s > most_s, most_s, p50_s),
+        lat_p99_s=np.where(p99_s > most_s, most_s, p99_s),
+        lat_p999_s=np.where(p999_s > most_s, most_s, p999_s),
+        lat_max_s=most_s,
+        jobs_running=slots.of(gathered.running(logged)),
+    )
 
 
 def _reported(totals: Totals | None, windows: Windows, count: int) -> tuple[int, int]:
@@ -125,18 +187,30 @@ def _reported(totals: Totals | None, windows: Windows, count: int) -> tuple[int,
     return first, max(first, end)
 
 
-def _columns(gathered: Gathered, way: int, windows: Windows, count: int) -> _Columns:
+def _rates(
+    gathered: Gathered, way: int, windows: Windows, count: int
+) -> tuple[Floats | None, Floats | None]:
+    """Return IOPS and bandwidth by window; None without a log of it."""
     counts, ways = gathered.counts, len(WAYS)
     totals = gathered.averaged.get(way, Totals())
-    ios = fitted(counts.ios, count * ways)[way::ways]
     iops = None if totals.iops is None else fitted(totals.iops, count)
     bw = None if totals.bw_bytes_per_s is None else fitted(totals.bw_bytes_per_s, count)
     if counts.ios[way::ways].any():
+        ios = fitted(counts.ios, count * ways)[way::ways]
         moved = fitted(counts.moved_bytes, count * ways)[way::ways]
         iops = ios / windows.interval_s + (0 if iops is None else iops)
         bw = moved / windows.interval_s + (0 if bw is None else bw)
+    return iops, bw
+
+
+def _latencies(
+    gathered: Gathered, way: int, windows: Windows, count: int, *, iops: Floats | None
+) -> tuple[Floats, Floats]:
+    """Return mean and maximum latency by window in seconds; NaN where unknown."""
+    counts, ways = gathered.counts, len(WAYS)
+    totals = gathered.averaged.get(way, Totals())
     values = fitted(counts.value_sum, count * ways)[way::ways]
-    timed = np.where(values > 0, ios, 0)
+    timed = np.where(values > 0, fitted(counts.ios, count * ways)[way::ways], 0)
     weights = fitted(totals.lat_weights, count) * windows.interval_s + timed
     known = weights > 0 if iops is None else (weights > 0) & (iops > 0)
     means = (fitted(totals.lat_weighted, count) * windows.interval_s + values) / np.where(
@@ -145,64 +219,23 @@ def _columns(gathered: Gathered, way: int, windows: Windows, count: int) -> _Col
     highest = np.maximum(
         fitted(counts.value_max, count * ways)[way::ways], fitted(totals.lat_max, count)
     )
-    return _Columns(
-        iops,
-        bw,
+    return (
         np.where(known, means / windows.per_second, np.nan),
         np.where(highest > 0, highest / windows.per_second, np.nan),
-        gathered.running(count),
     )
 
 
-def _point(
-    gathered: Gathered, way: int, slot: int, columns: _Columns, windows: Windows, span: Span
-) -> SeriesPoint:
-    end_s = (slot + span.shift + 1) * windows.interval_s
-    iops = _at(columns.iops, slot)
-    highest = _known(columns.lat_max_s, slot)
-    cell = slot * len(WAYS) + way
-    shares = None
-    if slot >= 0 and iops != 0:
-        shares = gathered.counts.bins.percentiles(cell) or gathered.histograms.percentiles(cell)
-    p50_s, p99_s, p999_s = _seconds(shares, windows.per_second, highest)
-    return SeriesPoint(
-        direction=WAYS[way],
-        t_s=end_s,
-        utc_s=None if span.epoch_s is None else span.epoch_s + end_s,
-        iops=iops,
-        bw_bytes_per_s=_at(columns.bw_bytes_per_s, slot),
-        lat_mean_s=_known(columns.lat_mean_s, slot),
-        lat_p50_s=p50_s,
-        lat_p99_s=p99_s,
-        lat_p999_s=p999_s,
-        lat_max_s=highest,
-        jobs_running=_count_at(columns.jobs_running, slot),
-    )
-
-
-def _at(column: Floats | None, slot: int) -> float | None:
-    """Return a rate; 0 before the first window of the logs."""
-    if column is None:
-        return None
-    return float(column[slot]) if slot >= 0 else 0.0
-
-
-def _count_at(column: Ints | None, slot: int) -> int | None:
-    return None if column is None or slot < 0 else int(column[slot])
-
-
-def _known(column: Floats, slot: int) -> float | None:
-    value = float(column[slot]) if slot >= 0 else np.nan
-    return None if np.isnan(value) else value
-
-
-def _seconds(
-    shares: Triple | None, per_second: float, highest: float | None
-) -> tuple[float | None, float | None, float | None]:
-    """Return percentiles in seconds; the midpoint of a bin may exceed the maximum."""
-    if shares is None:
-        return None, None, None
-    p50, p99, p999 = (value / per_second for value in shares)
-    if highest is None:
-        return p50, p99, p999
-    return min(p50, highest), min(p99, highest), min(p999, highest)
+def _percentiles(
+    gathered: Gathered, way: int, windows: Windows, slots: _Slots, *, iops: Floats | None
+) -> tuple[Floats, Floats, Floats]:
+    """Return percentiles 50, 99 and 99.9 in seconds, from per-I/O logs if there are any."""
+    found = slots.of(None), slots.of(None), slots.of(None)
+    stores = gathered.counts.bins, gathered.histograms
+    for slot in range(slots.first, slots.end) if any(map(BinStore.windows, stores)) else ():
+        if iops is not None and iops[slot] == 0:
+            continue
+        cell = slot * len(WAYS) + way
+        shares = stores[0].percentiles(cell) or stores[1].percentiles(cell)
+        for column, value in zip(found, shares or (), strict=False):
+            column[slots.before + slot - slots.first] = value / windows.per_second
+    return found
