@@ -137,13 +137,20 @@ def test_all_runs_stand_on_one_axis() -> None:
     assert panel.y.limits[0] == 0
 
 
-def test_of_a_hundred_lines_as_many_are_drawn_as_have_a_look_of_their_own() -> None:
-    """No two lines look alike; the caption counts the jobs, and the numbers have them all."""
+def test_of_a_hundred_lines_the_least_steady_have_a_colour_each() -> None:
+    """The others are a band between their extremes; the numbers have them all."""
     rows = [result(f"job-{n:03}", iops=100.0 + n, iodepth=n + 1) for n in range(100)]
-    series = [point for row in rows for point in intervals(row, [1.0, 2.0, 3.0])]
+    series = [
+        point
+        for n, row in enumerate(rows)
+        for point in intervals(row, [100.0, 100.0 + 10 * (n % 10 == 9) + n, 100.0])
+    ]
     plot = build_plot("lines", frames(rows, series=series))
-    assert len({(look.colour, look.dash) for look in plot.series}) == len(plot.series) == 28
-    assert "28 largest of 100 jobs" in caption_of(plot)
+    assert len({look.colour for look in plot.series}) == len(plot.series) == 8
+    assert [look.label for look in plot.series][-2:] == ["job-099, write", "the other 93 jobs"]
+    assert "Showing 7 of 100 jobs, the least steady" in caption_of(plot)
+    band = the_mark(plot.panels[0], Areas)
+    assert (column(band, band.low)[1], column(band, band.high)[1]) == (100.0, 193.0)
     assert numbers(plot)["job"].nunique() == 100
 
 

@@ -83,7 +83,7 @@ def test_storms_stand_side_by_side_with_one_scale(slow: Frames, fast: Frames) ->
     assert first.x.limits != second.x.limits
     assert "5 clients" in texts(first)
     assert "30 clients" in texts(second)
-    assert [first.heading, second.heading] == ["slow", "fast"]
+    assert [first.heading, second.heading] == ["slow, vm/boot", "fast, vm/boot"]
 
 
 @pytest.mark.parametrize("count", [2, 100])
@@ -160,12 +160,23 @@ def test_when_the_peak_came_is_as_exact_as_it_is_known(busy_at_s: int, when: str
     assert f"IOPS came {when}" in build_plot("storm", shown).description
 
 
-def test_at_most_four_storms_are_drawn() -> None:
-    """More are counted in the caption."""
-    given = both(*(storm(clients=2, stagger_s=5, campaign=f"s{n}") for n in range(6)))
+def test_the_storms_of_most_clients_are_drawn() -> None:
+    """Three columns fit a page; the caption says which they are, and how many there are."""
+    sizes = [2, 5, 2, 4, 2, 3]
+    given = both(
+        *(storm(clients=n, stagger_s=5, campaign=f"s{place}") for place, n in enumerate(sizes))
+    )
     plot = build_plot("storm", given)
-    assert len(plot.panels) == 3 * 4
-    assert "2 further storms are not shown" in caption_of(plot)
+    assert [panel.heading.partition(",")[0] for panel in stacks(plot)] == ["s1", "s3", "s5"]
+    assert "Showing 3 of 6 storms, those with most clients" in caption_of(plot)
+
+
+def test_the_headline_of_a_storm_stays_in_its_column() -> None:
+    """Three storms beside each other have lines no longer than their columns are wide."""
+    given = both(*(storm(clients=20, stagger_s=7, campaign=f"night-{n}") for n in range(3)))
+    for panel in stacks(build_plot("storm", given)):
+        assert max(map(len, panel.title.splitlines())) <= 48
+        assert "of all I/Os after the last start" in panel.title
 
 
 def test_a_campaign_of_one_client_has_no_such_chart() -> None:

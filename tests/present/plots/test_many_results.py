@@ -9,8 +9,8 @@ from tests.present.frames_for_plots import bins, frames, intervals, result
 from volbench.analyse.frames.job_frames import COLOUR
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.description import numbers
-from volbench.present.plots.labels import largest
 from volbench.present.plots.marks import Bars
+from volbench.present.plots.selection import largest
 
 MANY = 130
 POINTS = 2
@@ -71,8 +71,10 @@ def test_two_drives_keep_both_bars_of_a_job() -> None:
     ]
     summary = frames(rows)["summary"]
     summary[COLOUR] = summary["volume"]
-    kept, sentence = largest(summary, "iops", most=61, what="results")
-    assert "60 largest of" in sentence
+    kept, sentence = largest(
+        summary, "iops", most=61, what="results", criterion="those with most IOPS"
+    )
+    assert sentence.startswith("Showing 60 of 260 results, those with most IOPS")
     assert kept[COLOUR].value_counts().to_dict() == {"ssd": 30, "hdd": 30}
     assert kept.groupby("job")[COLOUR].nunique().eq(2).all()
 
@@ -89,4 +91,4 @@ def test_series_of_many_jobs_are_the_least_steady() -> None:
     headings = [panel.heading for panel in plot.panels if panel.heading]
     assert len(headings) == 9
     assert any("job-27" in heading for heading in headings)
-    assert any("9 least steady of 30 jobs" in sentence for sentence in plot.caption)
+    assert any("9 of 30 jobs, the least steady" in own for own in plot.caption)

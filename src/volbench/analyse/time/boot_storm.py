@@ -185,15 +185,22 @@ def storms(frames: Frames, *, limit: int | None = None) -> tuple[Storm, ...]:
 
     Args:
         frames: ``summary``, ``series`` and ``device``, of one or more campaigns.
-        limit: maximum number of storms; None for all.
+        limit: maximum number of storms, those with most clients, then with most IOPS; None for
+            all.
     """
+    steps = storm_steps(frames)
+    order = sorted(range(len(steps)), key=lambda place: _size(steps[place]), reverse=True)
     found = []
-    for step in storm_steps(frames)[:limit]:
+    for step in (steps[place] for place in sorted(order[:limit])):
         finished = measured(step.drop_duplicates("run"))[_RUN]
         series = frames["series"].merge(finished).dropna(subset=["utc", "iops"])
         key = tuple(step[name].iloc[0] for name in _STEP)
         found.append(_storm(key, step, series, frames["device"]))
     return tuple(found)
+
+
+def _size(step: pd.DataFrame) -> tuple[int, float]:
+    return len(step["run"].unique()), float(step["iops"].sum())
 
 
 def _storm(

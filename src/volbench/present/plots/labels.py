@@ -13,6 +13,7 @@ from volbench.analyse.frames.repeats import KEY, key_of
 from volbench.present.formatting import Row, flag, number, pattern, printable, size, text
 from volbench.present.plots.description import IDENTITY, Panel, Plot, Series, grid
 from volbench.present.plots.marks import Dash
+from volbench.present.plots.selection import workloads
 from volbench.units import format_size
 
 OPTION_NAMES = {
@@ -27,7 +28,6 @@ PALETTE_SIZE = 7
 MARKERS = ("circle", "square", "up", "diamond", "down", "plus", "cross")
 """Beside the colour, so that charts can be read in grey."""
 DASHES: tuple[Dash, ...] = ("solid", "dashed", "dotted", "dashdot")
-_WORKLOAD = ["job", "group", "direction"]
 TWO_LINES = 20
 """Up to how many rows a label takes two lines."""
 
@@ -40,38 +40,6 @@ def option_text(option: str, value: float) -> str:
 def option_named(option: str, value: float) -> str:
     """Return a value with its option, such as ``queue depth 16``."""
     return f"{SHORT_NAMES[option]} {option_text(option, value)}"
-
-
-def not_shown(count: int, what: str) -> str:
-    """Return the sentence of a caption that counts parts left out; empty for none."""
-    return f"{count} further {what} are not shown: choose with --where" if count > 0 else ""
-
-
-def largest(rows: pd.DataFrame, column: str, *, most: int, what: str) -> tuple[pd.DataFrame, str]:
-    """Return the rows with the largest values, in their order, and a sentence about the others.
-
-    Rows that differ in colour alone stay together: who compares two volumes sees both.
-
-    Args:
-        rows: any number.
-        column: numeric.
-        most: rows that a chart can show.
-        what: the rows are, in the plural.
-    """
-    if len(rows) <= most:
-        return rows, ""
-    workloads = _workloads(rows)
-    tops = rows.groupby(workloads)[column].max().sort_values(ascending=False, kind="stable")
-    fits = workloads.value_counts().loc[tops.index].cumsum() <= most
-    kept = rows[workloads.isin([tops.index[0], *fits.index[fits]])].reset_index(drop=True)
-    return kept, f"Showing the {len(kept)} largest of {len(rows):,} {what}: --where narrows"
-
-
-def _workloads(rows: pd.DataFrame) -> pd.Series:
-    """Return a number for each row: rows that differ in colour alone share it."""
-    if COLOUR not in rows:
-        return pd.Series(range(len(rows)), index=rows.index)
-    return rows.groupby(_WORKLOAD, sort=False, dropna=False).ngroup()
 
 
 def shape(row: Row) -> str:
@@ -102,7 +70,8 @@ def job_names(rows: Sequence[Row]) -> tuple[str, ...]:
 def rows_height_in(names: Sequence[str]) -> float:
     """Return the height that rows of these names take, so that no two names touch."""
     lines = max(name.count("\n") + 1 for name in names)
-    return len(names) * (0.10 + 0.16 * lines)
+    gap_in = 0.10 if len(names) <= TWO_LINES else 0.03
+    return len(names) * (gap_in + 0.16 * lines)
 
 
 def wrap_name(name: str, *, columns: int = 34) -> str:
@@ -144,7 +113,7 @@ def side_by_side(pooled: pd.DataFrame) -> pd.DataFrame:
     """Return pooled rows in an order that puts rows which differ in colour alone together."""
     if COLOUR not in pooled:
         return pooled
-    order = _workloads(pooled)
+    order = workloads(pooled)
     return pooled.iloc[order.argsort(kind="stable")].reset_index(drop=True)
 
 
@@ -192,12 +161,12 @@ def palette(place: int) -> str:
     return f"palette-{place % PALETTE_SIZE}"
 
 
-def job_grid(panels: Sequence[tuple[pd.DataFrame, Panel]], *, more: int, height_in: float) -> Plot:
+def job_grid(panels: Sequence[tuple[pd.DataFrame, Panel]], *, fewer: str, height_in: float) -> Plot:
     """Return panels of one job and direction each, two abreast, with their names as titles.
 
     Args:
         panels: rows with ``label`` and ``direction``, and the panel that shows them.
-        more: jobs that are not shown.
+        fewer: sentence about the jobs that are not shown; empty for none.
         height_in: of each panel.
     """
     heads = [(job.iloc[0], panel) for job, panel in panels]
@@ -212,7 +181,7 @@ def job_grid(panels: Sequence[tuple[pd.DataFrame, Panel]], *, more: int, height_
         grid(named, height_in=height_in, abreast=2),
         width_in=11,
         legend="",
-        caption=(not_shown(more, "jobs"),),
+        caption=(fewer,),
     )
 
 

@@ -19,6 +19,7 @@ from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.kind import Frames, Kind, Options
 from volbench.present.plots.metrics import only_last_named
+from volbench.present.plots.selection import not_shown
 from volbench.present.tables.compare_table import measure_name, trend_headline, trend_words
 
 _LEAST_CAMPAIGNS = 3
@@ -66,7 +67,7 @@ def build(trends: Trends) -> Plot:
             trend_headline(trends).rstrip("."),
             "Grey: reference period",
             f"An unchanged campaign is beyond a limit on the worse side with at most {alarms}",
-            labels.not_shown(len(rows) - len(shown), "workloads"),
+            not_shown(len(shown), len(rows), "panels", "those with the worst state"),
         ),
         rows=every,
         shared_x=True,

@@ -7,19 +7,21 @@ thousandth has as much room as the slowest tenth.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from volbench.analyse.frames.pooled_bins import distribution
 from volbench.present.plots import labels, marks
-from volbench.present.plots.description import Axis, Panel, Plot, grid
+from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.kind import Frames, Kind, Options
 from volbench.present.plots.metrics import LATENCY_KINDS, log_limits
+from volbench.present.plots.selection import MOST_LINES, REST, largest, rest_series
 from volbench.units import format_count, format_latency
 
-_LINES_PER_PANEL, _MOST_LINES = 6, 28
+_LINES_PER_PANEL, _MOST_PANELS = 6, 2
+_P99 = 0.99
 _MOST_NINES = 8
 _FASTER = "I/Os that were faster"
 NEEDS_BINS = "latency bins (fio's json+)"
@@ -47,14 +49,60 @@ def read(frames: Frames, _: Options) -> pd.DataFrame | str:
     )
 
 
-def _fewer(rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Return the bins of the curves with most I/Os, up to the number of distinguishable lines."""
-    totals = rows.groupby("_line", sort=True)["count"].sum().reset_index()
-    kept, note = labels.largest(totals, "count", most=_MOST_LINES, what="jobs by number of I/Os")
-    shown = rows[rows["_line"].isin(kept["_line"])] if note else rows
-    texts = shown.select_dtypes("category").columns
-    shown = shown.astype(dict.fromkeys(texts, str))
-    return shown.assign(_name=shown["label"] + ", " + shown["direction"]), note
+@dataclass(frozen=True)
+class _Shown:
+    """Curves with a name of their own, and the range over the others.
+
+    Attributes:
+        rows: bins of the named curves, with ``_name``.
+        rest: a row for each share of I/Os, ``_slower``, with ``_share`` (faster), ``_inverse``
+            and the range ``_low`` to ``_high`` of the latency there over the other curves.
+        others: number of the other curves.
+        note: sentence about them; empty for none.
+    """
+
+    rows: pd.DataFrame
+    rest: pd.DataFrame
+    others: int
+    note: str
+
+    @property
+    def series(self) -> tuple[Series, ...]:
+        """Looks of the curves, and of the range over the others."""
+        names = list(self.rows.drop_duplicates("_line")["_name"])
+        return (*labels.line_series(names, columns=28), *rest_series(self.others, "jobs"))
+
+    def band(self, at: str, *, is_upright: bool) -> tuple[marks.AnyMark, ...]:
+        """Return the range over the others along a column of `rest`; nothing without others."""
+        area = marks.Areas(self.rest, x=at, series=REST, is_upright=is_upright)
+        return (area,) if self.others else ()
+
+
+def _slowest(rows: pd.DataFrame, *, most: int) -> _Shown:
+    """Return the curves with the slowest p99, and the range over the others."""
+    columns = [name for name in ("_line", "job", "group", "direction") if name in rows]
+    ends = rows[rows["share"] >= _P99 - 1e-12].drop_duplicates("_line")[[*columns, "bin_high_s"]]
+    criterion = "those with the slowest p99"
+    kept, note = largest(ends, "bin_high_s", most=most, what="jobs", criterion=criterion)
+    is_shown = rows["_line"].isin(kept["_line"])
+    shown = rows[is_shown]
+    shown = shown.astype(dict.fromkeys(shown.select_dtypes("category").columns, str))
+    named = shown.assign(_name=shown["label"] + ", " + shown["direction"])
+    return _Shown(named, _range(rows[~is_shown]), len(ends) - len(kept), note)
+
+
+def _range(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the range of the latency over all curves, from the share 0 to eight nines."""
+    slower = np.concatenate([np.linspace(1.0, 0.01, 100), np.logspace(-2, -_MOST_NINES, 121)[1:]])
+    low, high = np.full(len(slower), np.nan), np.full(len(slower), np.nan)
+    starts = np.flatnonzero(np.diff(rows["_line"].to_numpy(), prepend=-1))[1:]
+    columns = (rows[name].to_numpy(dtype=float) for name in ("share", "bin_high_s", "count"))
+    for share, ends_s, count in zip(*(np.split(own, starts) for own in columns), strict=True):
+        at = np.searchsorted(share, 1 - slower - 1e-12).clip(max=max(len(share) - 1, 0))
+        known = np.where(slower >= 1 / max(count.sum(), 1), ends_s[at] if len(share) else 0, np.nan)
+        low, high = np.fmin(low, known), np.fmax(high, known)
+    places = {"_slower": slower, "_share": 1 - slower, "_inverse": 1 / slower}
+    return pd.DataFrame({**places, "_low": low, "_high": high}).dropna()
 
 
 def _curves(rows: pd.DataFrame) -> list[pd.DataFrame]:
@@ -73,34 +121,36 @@ def _total(line: pd.DataFrame) -> float:
     return float(line["count"].sum())
 
 
-def _latency_axis(rows: pd.DataFrame, *, room: tuple[float, float]) -> Axis:
-    ends = [float(rows["bin_high_s"].min()), float(rows["bin_high_s"].max())]
-    label = f"{rows['latency'].iloc[0].capitalize()} (logarithmic)"
+def _latency_axis(shown: _Shown, *, room: tuple[float, float]) -> Axis:
+    own = shown.rows["bin_high_s"]
+    ends = [float(own.min()), float(own.max()), *shown.rest["_low"], *shown.rest["_high"]]
+    label = f"{shown.rows['latency'].iloc[0].capitalize()} (logarithmic)"
     return Axis(label, "latency", "log", log_limits(ends, room=room))
 
 
 def build_distribution(rows: pd.DataFrame) -> Plot:
     """Draw which share of the I/Os was faster than each latency, nines on the upright axis."""
-    shown, fewer = _fewer(rows)
-    curves = _curves(shown)
+    shown = _slowest(rows, most=_MOST_PANELS * _LINES_PER_PANEL)
+    curves = _curves(shown.rows)
     x = _latency_axis(shown, room=(0.9, 1.1))
+    band = shown.band("_slower", is_upright=True)
     starts = range(0, len(curves), _LINES_PER_PANEL)
-    panels = [_nines_panel(curves[first : first + _LINES_PER_PANEL], x) for first in starts]
+    panels = [_nines_panel(curves[first : first + _LINES_PER_PANEL], x, band) for first in starts]
     return replace(
         grid(panels, height_in=2.9),
-        series=labels.line_series([str(curve["_name"].iloc[0]) for curve in curves], columns=26),
+        series=shown.series,
         legend="",
-        caption=("From fio's bins, exact to 0.8 %; repeats are added up", fewer),
+        caption=("From fio's bins, exact to 0.8 %; repeats are added up", shown.note),
         rows=rows,
         shared_x=True,
     )
 
 
-def _nines_panel(curves: list[pd.DataFrame], x: Axis) -> Panel:
+def _nines_panel(curves: list[pd.DataFrame], x: Axis, band: tuple[marks.AnyMark, ...]) -> Panel:
     data = pd.concat(curves, ignore_index=True)
     lines = marks.Lines(data, by="_name", x="bin_high_s", y="_slower", step="post")
     y = _nines_axis(max(_total(curve) for curve in curves))
-    return Panel(x=x, y=y, marks=(lines,), legend="right")
+    return Panel(x=x, y=y, marks=(*band, lines), legend="right")
 
 
 def _nines_axis(total: float) -> Axis:
@@ -114,18 +164,18 @@ def _nines_axis(total: float) -> Axis:
 
 def build_ecdf(rows: pd.DataFrame) -> Plot:
     """Draw the share that was faster, from 0 to 1."""
-    shown, fewer = _fewer(rows)
-    data = pd.concat(_curves(shown), ignore_index=True)
+    shown = _slowest(rows, most=MOST_LINES)
+    data = pd.concat(_curves(shown.rows), ignore_index=True)
     lines = marks.Lines(data, by="_name", x="bin_high_s", y="share", step="post")
     y = Axis(_FASTER, "share", limits=(0.0, 1.02))
-    panel = Panel(x=_latency_axis(shown, room=(0.9, 1.1)), y=y, marks=(lines,))
-    return _plot(rows, shown, panel, fewer)
+    parts = (*shown.band("_share", is_upright=True), lines)
+    return _plot(rows, shown, Panel(x=_latency_axis(shown, room=(0.9, 1.1)), y=y, marks=parts))
 
 
 def build_hdr(rows: pd.DataFrame) -> Plot:
     """Draw latency over 1 / (share that was slower)."""
-    shown, fewer = _fewer(rows)
-    curves = _curves(shown)
+    shown = _slowest(rows, most=MOST_LINES)
+    curves = _curves(shown.rows)
     most = max(map(_total, curves))
     decades = range(1, min(_MOST_NINES, math.ceil(math.log10(max(most, 10.0)))) + 1)
     ticks = (1.0, 2.0, *(10.0**n for n in decades))
@@ -138,8 +188,9 @@ def build_hdr(rows: pd.DataFrame) -> Plot:
         ticks=ticks,
     )
     lines = marks.Lines(data, by="_name", x="_inverse", y="bin_high_s")
-    panel = Panel(x=x, y=_latency_axis(shown, room=(0.8, 1.25)), marks=(lines,))
-    return _plot(rows, shown, panel, "The last step of a line is its slowest I/O", fewer)
+    parts = (*shown.band("_inverse", is_upright=False), lines)
+    panel = Panel(x=x, y=_latency_axis(shown, room=(0.8, 1.25)), marks=parts)
+    return _plot(rows, shown, panel, "The last step of a line is its slowest I/O")
 
 
 def _percentile_steps(curve: pd.DataFrame) -> pd.DataFrame:
@@ -149,16 +200,15 @@ def _percentile_steps(curve: pd.DataFrame) -> pd.DataFrame:
     return steps.assign(_inverse=1 / np.column_stack([slower[:-1], slower[1:]]).ravel())
 
 
-def _plot(rows: pd.DataFrame, shown: pd.DataFrame, panel: Panel, *sentences: str) -> Plot:
+def _plot(rows: pd.DataFrame, shown: _Shown, panel: Panel, *sentences: str) -> Plot:
     """Return a plot of one panel with a line for each job and direction that is shown."""
-    names = list(shown.drop_duplicates("_line")["_name"])
     return Plot(
         panels=(panel,),
-        heights=(max(3.8, 0.2 * min(len(names), 30)),),
+        heights=(3.8,),
         width_in=10,
-        series=labels.line_series(names),
+        series=shown.series,
         legend="right",
-        caption=("From fio's bins, exact to 0.8 %; repeats are added up", *sentences),
+        caption=("From fio's bins, exact to 0.8 %; repeats are added up", *sentences, shown.note),
         rows=rows,
     )
 

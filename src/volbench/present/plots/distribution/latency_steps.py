@@ -17,6 +17,7 @@ from volbench.present.plots.description import Axis, Panel, Plot
 from volbench.present.plots.distribution.latency_curves import MISSING_BINS, NEEDS_BINS
 from volbench.present.plots.kind import Frames, Kind, Options
 from volbench.present.plots.metrics import LATENCY_KINDS, log_limits
+from volbench.present.plots.selection import largest
 from volbench.units import format_latency
 
 _BARS, _RIDGE_STEPS = 20, 50
@@ -61,11 +62,26 @@ def build_histogram(rows: pd.DataFrame) -> Plot:
     limits = log_limits([float(rows["low_s"].min()), float(rows["high_s"].max())], room=(0.9, 1.1))
     label = f"{rows['latency'].iloc[0].capitalize()} (logarithmic)"
     x = Axis(label, "latency", "log", limits)
-    jobs = [job for _, job in rows.groupby("order", sort=True)]
-    panels = [(job, _bars(job, x)) for job in jobs[:_MOST_HISTOGRAMS]]
-    plot = labels.job_grid(panels, more=len(jobs) - _MOST_HISTOGRAMS, height_in=_PANEL_IN)
+    kept, fewer = _slowest(rows, "order", most=_MOST_HISTOGRAMS)
+    panels = [(job, _bars(job, x)) for _, job in kept.groupby("order", sort=True)]
+    plot = labels.job_grid(panels, fewer=fewer, height_in=_PANEL_IN)
     note = "Share of the job's I/Os in each step; repeats are added up; dashed: median and p99"
     return replace(plot, caption=(note, *plot.caption), shared_x=True)
+
+
+def _slowest(rows: pd.DataFrame, key: str, *, most: int) -> tuple[pd.DataFrame, str]:
+    """Return the steps of the jobs with the slowest p99, and a sentence about the others."""
+    running = rows.groupby("order")["share"].cumsum()
+    reached = rows[running >= 0.99 - 1e-12].drop_duplicates("order")
+    jobs = reached.sort_values("high_s", ascending=False, kind="stable").drop_duplicates(key)
+    kept, fewer = largest(
+        jobs.sort_values(key),
+        "high_s",
+        most=most,
+        what="jobs",
+        criterion="those with the slowest p99",
+    )
+    return rows[rows[key].isin(kept[key])], fewer
 
 
 def _bars(job: pd.DataFrame, x: Axis) -> Panel:
@@ -124,22 +140,29 @@ def read_ridges(frames: Frames, _: Options) -> pd.DataFrame | str:
 
 def build_ridges(rows: pd.DataFrame) -> Plot:
     """Draw a panel per job, a ridge for each run, the first repeat on top."""
-    jobs = [job for _, job in rows.groupby("line", sort=True)]
-    shown = jobs[:_MOST_RIDGE_JOBS]
-    most = min(_MOST_RIDGES, max(job["run"].nunique() for job in shown))
-    panels = [(job, _ridges(job)) for job in shown]
-    plot = labels.job_grid(panels, more=len(jobs) - len(shown), height_in=0.5 + 0.26 * most)
+    rows, fewer = _slowest(rows, "line", most=_MOST_RIDGE_JOBS)
+    jobs = [_slowest_runs(job) for _, job in rows.groupby("line", sort=True)]
+    most = max(job["run"].nunique() for job, _ in jobs)
+    panels = [(job, _ridges(job)) for job, _ in jobs]
+    plot = labels.job_grid(panels, fewer=fewer, height_in=0.5 + 0.26 * most)
     note = "A ridge is the share of one run's I/Os at each latency; all of a panel have one scale"
     numbers = ["run", "repeat", "low_s", "count", "share", "latency"]
     return replace(
         plot,
-        caption=(note, *plot.caption),
-        rows=labels.identified(rows[rows["line"] < _MOST_RIDGE_JOBS], numbers),
+        caption=(note, *dict.fromkeys(sentence for _, sentence in jobs), *plot.caption),
+        rows=labels.identified(rows, numbers),
     )
 
 
+def _slowest_runs(job: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Return the steps of the runs of a job with the slowest p99."""
+    runs = job.drop(columns=[name for name in (COLOUR,) if name in job])
+    kept, fewer = _slowest(runs, "run", most=_MOST_RIDGES)
+    return job[job["run"].isin(kept["run"])], fewer.replace(" jobs,", " runs of a job,")
+
+
 def _ridges(job: pd.DataFrame) -> Panel:
-    runs = [run for _, run in job.groupby("run", sort=False)][:_MOST_RIDGES]
+    runs = [run for _, run in job.groupby("run", sort=False)]
     top = max(float(run["share"].max()) for run in runs)
     steps = np.arange(int(job["step"].min()) - 1, int(job["step"].max()) + 2)
     x = 10.0 ** ((steps + 0.5) / _RIDGE_STEPS)

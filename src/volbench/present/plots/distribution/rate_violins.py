@@ -11,10 +11,11 @@ from volbench.present.formatting import counted_noun
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot
 from volbench.present.plots.kind import Frames, Kind, Options
+from volbench.present.plots.selection import largest, unsteadiness
 from volbench.present.plots.time.run_series import MISSING_SERIES
 from volbench.units import format_count
 
-_MOST = 13
+_MOST = 12
 """Panels in one chart."""
 _PANEL_IN = 1.5
 _CLOSE = 0.6
@@ -36,9 +37,11 @@ def read(frames: Frames, _: Options) -> pd.DataFrame | str:
 
 def build(rows: pd.DataFrame) -> Plot:
     """Draw a panel per job, a violin for each of its runs."""
-    jobs = [job for _, job in rows.groupby("line", sort=True)]
-    panels = [(job, _panel(job)) for job in jobs[:_MOST]]
-    plot = labels.job_grid(panels, more=len(jobs) - _MOST, height_in=_PANEL_IN)
+    jobs = unsteadiness(rows, "line").sort_values("line")
+    kept, fewer = largest(jobs, "spread", most=_MOST, what="jobs", criterion="the least steady")
+    rows = rows[rows["line"].isin(kept["line"])]
+    panels = [(job, _panel(job)) for _, job in rows.groupby("line", sort=True)]
+    plot = labels.job_grid(panels, fewer=fewer, height_in=_PANEL_IN)
     return replace(
         plot,
         series=labels.colour_series(rows),
@@ -48,7 +51,7 @@ def build(rows: pd.DataFrame) -> Plot:
             "An axis begins above zero where all its values lie close together",
             *plot.caption,
         ),
-        rows=_statistics(pd.concat(jobs[:_MOST])),
+        rows=_statistics(rows),
     )
 
 

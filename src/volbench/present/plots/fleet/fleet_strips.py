@@ -19,6 +19,7 @@ from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, grid
 from volbench.present.plots.kind import Frames, Kind, Options
 from volbench.present.plots.metrics import IOPS, LATENCY_KINDS, P99_LATENCY, Metric, rows_axis
+from volbench.present.plots.selection import largest
 
 FENCE = 1.5
 _NEAR = 0.05
@@ -28,7 +29,7 @@ _FEWEST = 5
 _MOST_NAMED = 6
 """Maximum number of named outliers of a job; the others are counted."""
 _ROW_IN = 0.62
-_MOST_STRIPS = 24
+_MOST_STRIPS = 18
 
 
 def member_column(summary: pd.DataFrame) -> str:
@@ -96,7 +97,7 @@ def build(fleet: _Fleet) -> Plot:
     """Draw a strip of dots for each job, over the box between the quartiles."""
     rows = fleet.dots
     every = [strip for _, strip in rows.groupby(["label", "direction"], sort=False)]
-    strips = every[:_MOST_STRIPS]
+    strips, fewer = _farthest(every)
     data = pd.concat([_placed(strip, row) for row, strip in enumerate(strips)], ignore_index=True)
     metrics = [m for m in (IOPS, P99_LATENCY) if rows[m.column].notna().any()]
     names = [f"{strip['label'].iloc[0]}, {strip['direction'].iloc[0]}" for strip in strips]
@@ -110,11 +111,26 @@ def build(fleet: _Fleet) -> Plot:
             f"A dot is the median of a {fleet.member}'s repeats, p99 that of all their I/Os",
             "Grey: the middle half; bar: the median",
             f"Named: beyond {FENCE:g} interquartile ranges of the middle half (Tukey)",
-            labels.not_shown(len(every) - len(strips), "jobs"),
+            fewer,
         ),
-        rows=rows if len(every) > len(strips) else None,
+        rows=rows if fewer else None,
         shared_y=True,
     )
+
+
+def _farthest(strips: list[pd.DataFrame]) -> tuple[list[pd.DataFrame], str]:
+    """Return the jobs with the worst member, in their order, and a sentence about the others."""
+    distances = [_distance(strip) for strip in strips]
+    found = pd.DataFrame({"place": range(len(strips)), "distance": distances})
+    criterion = "those with the worst dot farthest from the median"
+    kept, fewer = largest(found, "distance", most=_MOST_STRIPS, what="jobs", criterion=criterion)
+    return [strips[place] for place in kept["place"]], fewer
+
+
+def _distance(strip: pd.DataFrame) -> float:
+    """Return how many times worse than the median the worst member is, in IOPS or in p99."""
+    iops, p99 = strip["iops"], strip["lat_p99_s"]
+    return float(np.nanmax([1.0, iops.median() / iops.min(), p99.max() / p99.median()]))
 
 
 def _placed(strip: pd.DataFrame, row: int) -> pd.DataFrame:

@@ -7,10 +7,8 @@ writes apart, which its author wished for.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import median
 
 import numpy as np
 import pandas as pd
@@ -27,14 +25,19 @@ from volbench.analyse.time.resample import Floats
 from volbench.present.formatting import printable
 from volbench.present.plots import marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series
+from volbench.present.plots.fleet.storm_words import headline, sentence
 from volbench.present.plots.kind import Frames, Kind, Options
 from volbench.present.plots.labels import wrap_name
 from volbench.present.plots.metrics import IOPS, time_axis
-from volbench.units import format_count, format_duration
+from volbench.present.plots.selection import not_shown
+from volbench.units import format_count
 
-_MOST = 4
+_MOST = 3
 """Storms in one chart."""
-_WIDTHS_IN = {1: 10.0, 2: 13.0, 3: 16.0, 4: 19.0}
+_WIDTHS_IN = {1: 10.0, 2: 12.0, 3: 15.0}
+_LETTERS = 48
+"""Letters that fit beside each other over a column."""
+_MOST_CLIENTS = "those with most clients, then with most IOPS"
 _STACK_IN, _APART_IN = 2.6, 1.6
 _STRIP_IN, _STRIPS_MIN_IN, _STRIPS_MAX_IN = 0.13, 1.0, 6.0
 _NAMED = 50
@@ -55,7 +58,7 @@ class _Storms:
     """Data of the chart.
 
     Attributes:
-        shown: the first storms.
+        shown: the storms with most clients, then with most IOPS.
         more: number of the others.
     """
 
@@ -102,7 +105,7 @@ def _notes(found: _Storms) -> tuple[str, ...]:
         f"Finished booting: below {100 * SETTLED:g} % of the client's own busiest interval",
         f"{missing_count} client{'s' * (missing_count > 1)} left no series and could not be drawn"
         * bool(missing_count),
-        f"{found.more} further storms are not shown" * bool(found.more),
+        not_shown(len(found.shown), len(found.shown) + found.more, "storms", _MOST_CLIENTS),
     )
 
 
@@ -130,8 +133,8 @@ def _column(storm: Storm, shown: Sequence[Storm]) -> list[Panel]:
             x=x,
             y=IOPS.axis(1.18 * total, label="IOPS, all clients" * is_first),
             marks=tuple(_stack(storm, data, top=1.18 * total)),
-            heading=wrap_name(printable(storm.campaign), columns=60).partition("\n")[0],
-            title=_headline(storm),
+            heading=wrap_name(printable(f"{storm.campaign}, {storm.job}"), columns=_LETTERS),
+            title=headline(storm, letters=_LETTERS),
         ),
         Panel(
             x=x,
@@ -317,7 +320,7 @@ def _strip(storm: Storm, client: StormClient, row: int) -> pd.DataFrame:
 
 def describe(found: _Storms) -> str:
     """Return peak, its time, and busy time of clients, one sentence for each storm shown."""
-    return " ".join(_sentence(storm) for storm in found.shown)
+    return " ".join(sentence(storm) for storm in found.shown)
 
 
 STORM = Kind(
@@ -331,69 +334,3 @@ STORM = Kind(
     describe=describe,
     in_report=True,
 )
-
-
-_SIMULTANEOUS_S = 1.0
-"""Starts that lie closer to each other count as one."""
-
-
-def _headline(storm: Storm) -> str:
-    """Return the numbers of a storm in three short lines."""
-    return "\n".join(
-        [
-            f"{_clients(storm)}, {_pace(storm)}; max {storm.most_at_once} at once",
-            f"peak {format_count(storm.peak_iops)} IOPS {_when(storm)}{_later(storm)}",
-            f"a client finishes booting after {_busy(storm)}",
-        ]
-    )
-
-
-def _sentence(storm: Storm) -> str:
-    """Return the main numbers of a storm, for readers who cannot see the chart."""
-    both = ""
-    if storm.overlap_s is not None:
-        lasted = format_duration(storm.overlap_s[1] - storm.overlap_s[0])
-        both = f", all of them at once for {lasted}"
-    return (
-        f"Storm of {printable(storm.campaign)}: {_clients(storm)}, {_pace(storm)}{both}; the peak "
-        f"of {format_count(storm.peak_iops)} IOPS came {_when(storm)}; a client finished booting "
-        f"after {_busy(storm)}."
-    )
-
-
-def _clients(storm: Storm) -> str:
-    if storm.without_series:
-        return f"{len(storm.clients)} of {len(storm.clients) + len(storm.without_series)} clients"
-    return f"{len(storm.clients)} client{'s' * (len(storm.clients) != 1)}"
-
-
-def _pace(storm: Storm) -> str:
-    """Return the interval between the starts of clients, from their first I/Os."""
-    starts = [client.start_s for client in storm.clients]
-    if starts[-1] - starts[0] < _SIMULTANEOUS_S:
-        return "started at once"
-    return f"started {format_duration(float(np.median(np.diff(starts))))} apart"
-
-
-def _when(storm: Storm) -> str:
-    """Return the time of the peak relative to the last start."""
-    gap_s = storm.peak_s - storm.last_start_s
-    if abs(gap_s) < INTERVAL_S / 2:
-        return "at the last start"
-    after = "after" if gap_s >= 0 else "before"
-    # A mean of some seconds is not known to the tenth of one.
-    return f"{format_duration(round(abs(gap_s)))} {after} the last start"
-
-
-def _later(storm: Storm) -> str:
-    share = storm.later_share
-    return "" if math.isnan(share) else f", {100 * share:.0f} % of all I/Os after that"
-
-
-def _busy(storm: Storm) -> str:
-    times = [client.busy_s for client in storm.clients]
-    low, high = min(times), max(times)
-    if format_duration(low) == format_duration(high):
-        return format_duration(high)
-    middle = format_duration(float(median(times)))
-    return f"{middle} ({format_duration(low)} to {format_duration(high)})"

@@ -22,6 +22,9 @@ _BLOCKS = tuple(512 * 2**n for n in range(15))
 _FAR = 30.0
 """Limits this many times above the data are out of sight."""
 _HEIGHT_IN = 5.0
+_MOST_SHAPES = len(labels.MARKERS)
+_SHAPE_NAMES = {"job": "", "rw": "pattern "}
+"""Column that gives each point its marker to the beginning of its legend entries."""
 
 
 def read(frames: Frames, _: Options) -> pd.DataFrame | str:
@@ -36,14 +39,21 @@ def read(frames: Frames, _: Options) -> pd.DataFrame | str:
 def build(rows: pd.DataFrame) -> Plot:
     """Draw the points with their ranges, lines of equal block size, and the limits."""
     x, y = _axis(rows, IOPS), _axis(rows, BANDWIDTH)
-    jobs = list(dict.fromkeys(str(job) for job in rows["job"]))
-    has_shapes = len(jobs) <= len(labels.MARKERS)
+    shape = next((own for own in _SHAPE_NAMES if rows[own].nunique() <= _MOST_SHAPES), "")
+    names = dict.fromkeys(rows[shape].astype(str)) if shape else ()
     shapes = tuple(
-        Series(f"job {name}", labels.wrap_name(name, columns=26), "muted", labels.marker(n))
-        for n, name in enumerate(jobs if has_shapes else ())
+        Series(
+            f"{shape} {name}",
+            _SHAPE_NAMES[shape] + labels.wrap_name(name, columns=26),
+            "muted",
+            labels.marker(n),
+        )
+        for n, name in enumerate(names)
     )
     limits = (*_limits(rows, IOPS, x), *_limits(rows, BANDWIDTH, y))
-    parts = (*_block_lines(x, y), *limits, *_points(rows, has_shapes=has_shapes))
+    parts = (*_block_lines(x, y), *limits, *_points(rows, shape))
+    if shape != "job":
+        parts = (*parts, *_extremes(rows))
     return Plot(
         panels=(Panel(x=x, y=y, marks=parts, has_grid=False),),
         heights=(_HEIGHT_IN,),
@@ -54,6 +64,7 @@ def build(rows: pd.DataFrame) -> Plot:
             "Points: medians; whiskers: min to max",
             "Sloping lines: equal block size",
             "Dashed: declared limits",
+            "Named: the highest and the lowest of each axis" * (shape != "job"),
         ),
     )
 
@@ -66,11 +77,13 @@ def _axis(rows: pd.DataFrame, metric: Metric) -> Axis:
     return Axis(f"{metric.label} (logarithmic)", metric.format, "log", ends)
 
 
-def _points(rows: pd.DataFrame, *, has_shapes: bool) -> Sequence[marks.AnyMark]:
+def _points(rows: pd.DataFrame, shape: str) -> Sequence[marks.AnyMark]:
+    """Return the points with their ranges; `shape` is the column that gives each its marker."""
     x, y = IOPS.column, BANDWIDTH.column
     ends = [f"{name}{end}" for name in (x, y) for end in ("", "_low", "_high")]
     data = labels.identified(rows, [*ends, IOPS.limit, BANDWIDTH.limit]).assign(
-        _series=rows[labels.colour_column(rows)], _job="job " + rows["job"].astype(str)
+        _series=rows[labels.colour_column(rows)],
+        _shape=f"{shape} " + rows[shape or "job"].astype(str),
     )
     across, upright = (
         marks.Whiskers(
@@ -84,8 +97,23 @@ def _points(rows: pd.DataFrame, *, has_shapes: bool) -> Sequence[marks.AnyMark]:
         )
         for name, at in ((x, y), (y, x))
     )
-    marker_of = "_job" if has_shapes else ""
+    marker_of = "_shape" if shape else ""
     return across, upright, marks.Points(data, by="_series", marker_of=marker_of, x=x, y=y, size=7)
+
+
+def _extremes(rows: pd.DataFrame) -> Sequence[marks.AnyMark]:
+    """Name the results with the highest and the lowest value of each axis, above and below."""
+    x, y = IOPS.column, BANDWIDTH.column
+    names = rows["label"].astype(str) + ", " + rows["direction"].astype(str)
+    places = pd.DataFrame({"_x": rows[x], "_y": rows[y], "_text": names})
+    top, right = places.loc[[places["_y"].idxmax()]], places.loc[[places["_x"].idxmax()]]
+    low = places.loc[[places["_x"].idxmin(), places["_y"].idxmin()]].drop_duplicates()
+    low = low[~low.index.isin([*top.index, *right.index])]
+    return [
+        marks.Texts(top, offset_pt=(0, 9), align="center", valign="bottom"),
+        marks.Texts(right[~right.index.isin(top.index)], offset_pt=(6, -5), valign="top"),
+        marks.Texts(low, offset_pt=(0, -9), align="center", valign="top"),
+    ]
 
 
 def _block_lines(x: Axis, y: Axis) -> Sequence[marks.AnyMark]:

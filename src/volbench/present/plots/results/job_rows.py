@@ -22,6 +22,7 @@ from volbench.present.plots.metrics import (
     limits_across,
     rows_axis,
 )
+from volbench.present.plots.selection import largest
 from volbench.units import format_latency
 
 _MOST = 60
@@ -93,7 +94,7 @@ class _JobBars:
         """Draw horizontal bars from zero, with the declared limits."""
         column = self.metric.column
         every = rows
-        rows, fewer = labels.largest(rows, column, most=_MOST, what="results")
+        rows, fewer = largest(rows, column, most=_MOST, what="results", criterion=self._criterion)
         data = self._data(rows)
         limits = declared(records(rows), self.metric.limit, self.metric.format)
         longest = max([*data["_end"], *(limit.value for limit in limits)])
@@ -124,6 +125,11 @@ class _JobBars:
             _high=rows[f"{column}_high"].where(rows["repeats"] > 1),
             _text=[self._value(row) for row in records(rows)],
         )
+
+    @property
+    def _criterion(self) -> str:
+        label = self.metric.label
+        return f"those with most {label if label.isupper() else label.lower()}"
 
     def _value(self, row: Row) -> str:
         value = number(row, self.metric.column)
@@ -180,7 +186,9 @@ def read_cpu(frames: Frames, _: Options) -> pd.DataFrame | str:
 def build_cpu(rows: pd.DataFrame) -> Plot:
     """Draw a bar for each job; the whisker is the range of the sum over the repeats."""
     every = rows
-    rows, fewer = labels.largest(rows, "cpu", most=_MOST, what="jobs")
+    rows, fewer = largest(
+        rows, "cpu", most=_MOST, what="jobs", criterion="those with most CPU time"
+    )
     total = rows["cpu_usr"] + rows["cpu_sys"]
     data = _cpu_numbers(rows).assign(
         _row=range(len(rows)),
@@ -247,7 +255,9 @@ def build_latency(rows: pd.DataFrame) -> Plot:
     """Draw the percentiles of each job along a logarithmic axis."""
     columns = {name: f"{name}_s" for name in _STATISTICS}
     every = labels.identified(rows, [*_STATISTICS, "latency"]).rename(columns=columns)
-    rows, fewer = labels.largest(rows, "max", most=_MOST, what="results")
+    rows, fewer = largest(
+        rows, "max", most=_MOST, what="results", criterion="those with the slowest I/O"
+    )
     values = rows[list(_STATISTICS)]
     data = labels.identified(rows, [*_STATISTICS, "latency"]).rename(columns=columns)
     data = data.assign(

@@ -18,7 +18,6 @@ from volbench.present.plots.results.sweep_lines import Sweep, sweep_points
 
 _SPREADS = {IOPS: "iops_stddev", MEAN_LATENCY: "lat_stddev_s"}
 """Metric to the column of its standard deviation."""
-_MOST_LINES = 7
 _GROUP = 0.82
 """Width of a group of bars, as a share of its slot."""
 _PANEL_IN, _ROW_IN = 2.0, 0.2
@@ -38,7 +37,7 @@ def read(frames: Frames, _: Options, *, option: str) -> Sweep | str:
 
 def build(found: Sweep) -> Plot:
     """Draw a panel of IOPS, one of latency, and the numbers below."""
-    found, fewer = found.fewer(_MOST_LINES)
+    found, _, fewer = found.slowest()
     shown, points = found.lines, found.points
     values = sorted({float(value) for value in points[found.option]})
     data = _data(points, found.option, shown, values)

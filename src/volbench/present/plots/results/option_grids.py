@@ -21,6 +21,7 @@ from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot
 from volbench.present.plots.kind import Frames, Kind, Options
 from volbench.present.plots.metrics import IOPS, LATENCY_KINDS
+from volbench.present.plots.selection import largest
 from volbench.present.plots.time.steady_rounds import judge_rounds
 from volbench.units import format_count, format_latency, format_size
 
@@ -123,7 +124,7 @@ def _placed(points: pd.DataFrame, name: str, x: str, y: str) -> pd.DataFrame:
 def build_heatmap(grids: Sequence[Grid]) -> Plot:
     """Draw IOPS at the left and mean latency at the right, a row of grids per pattern."""
     every = pd.concat([grid.points for grid in grids], ignore_index=True)
-    left_out, grids = len(grids) - _MOST_GRIDS, grids[:_MOST_GRIDS]
+    grids, fewer = _slowest(grids, _MOST_GRIDS)
     columns = max(grid.points[grid.x].nunique() for grid in grids)
     panels = []
     for row, grid in enumerate(grids):
@@ -140,18 +141,28 @@ def build_heatmap(grids: Sequence[Grid]) -> Plot:
         caption=(
             "Darker: higher",
             "Hatched: not measured",
-            labels.not_shown(left_out, "patterns"),
+            fewer,
             grids[0].note,
         ),
-        rows=every if left_out > 0 else None,
+        rows=every if fewer else None,
     )
+
+
+def _slowest(grids: Sequence[Grid], most: int) -> tuple[Sequence[Grid], str]:
+    """Return the patterns with the slowest cell, in their order, and a sentence on the others."""
+    slowest = [grid.points["mean_s"].max() for grid in grids]
+    found = pd.DataFrame({"place": range(len(grids)), "mean_s": slowest})
+    criterion = "those with the slowest cell"
+    kept, fewer = largest(found, "mean_s", most=most, what="patterns", criterion=criterion)
+    return [grids[place] for place in kept["place"]], fewer
 
 
 def build_towers(grids: Sequence[Grid]) -> Plot:
     """Draw a tower for each measured cell, from zero; cells without a result stay empty."""
     looks = (("iops", "palette-0", "count"), ("mean_s", "palette-1", "latency"))
+    grids, fewer = _slowest(grids, _MOST_TOWERS)
     panels = []
-    for row, grid in enumerate(grids[:_MOST_TOWERS]):
+    for row, grid in enumerate(grids):
         for panel, (value, colour, written) in zip(grid.panels(row), looks, strict=True):
             top = float(grid.points[value].max(skipna=True) or 1.0)
             towers = marks.Bars3D(grid.points, value=value, series=colour)
@@ -159,10 +170,10 @@ def build_towers(grids: Sequence[Grid]) -> Plot:
             panels.append(replace(panel, marks=(towers,), z=z))
     return Plot(
         panels=tuple(panels),
-        heights=(_TOWERS_IN,) * min(len(grids), _MOST_TOWERS),
+        heights=(_TOWERS_IN,) * len(grids),
         widths=(1.0, 1.0),
         legend="",
-        caption=(labels.not_shown(len(grids) - _MOST_TOWERS, "patterns"), grids[0].note),
+        caption=(fewer, grids[0].note),
     )
 
 

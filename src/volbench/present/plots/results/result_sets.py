@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import COLOUR, per_job, with_latencies
@@ -19,11 +20,14 @@ from volbench.present.plots.metrics import (
     P99_LATENCY,
     Metric,
 )
+from volbench.present.plots.selection import largest
 
 _METRICS = (IOPS, BANDWIDTH, MEAN_LATENCY, P99_LATENCY)
 _BAR_IN = 0.17
-_MOST_BARS = 84
-"""Bars of a metric above each other."""
+_MOST_BARS = 64
+"""Bars of a metric above each other, and the gaps between jobs."""
+_MOST_SETS = 28
+"""Four times the colours."""
 _JOB = ["job", "group", "direction"]
 _RENAMED = {
     f"{name}{end}": f"lat_{name}{end}_s"
@@ -39,13 +43,34 @@ def read(frames: Frames, _: Options) -> pd.DataFrame | str:
         Rows with ``_row``, the place of their bar, and ``latency``, the name of the kind.
     """
     summary, kind = with_latencies(frames["summary"], ("mean", "p99"))
-    if COLOUR not in summary or summary[COLOUR].nunique() < 2:
+    sets = summary[COLOUR].nunique() if COLOUR in summary else 0
+    if sets < 2:
         return "one set of results: name several folders, or a column of two values with --by"
+    if sets > _MOST_SETS:
+        return f"{sets} sets cannot stand side by side, at most {_MOST_SETS}: --where chooses some"
     rated = summary[summary["direction"] != "sync"]
     rows = labels.side_by_side(_pooled(frames, rated, kind))
-    job = rows.groupby(_JOB, sort=False, dropna=False).ngroup()
-    placed = rows.assign(_row=rows.index + job, latency=LATENCY_KINDS[kind])
-    return placed.rename(columns=_RENAMED)
+    return _placed(rows.assign(latency=LATENCY_KINDS[kind]).rename(columns=_RENAMED))
+
+
+def _placed(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows with the place of their bar; between two jobs one is free."""
+    numbered = rows.reset_index(drop=True)
+    job = numbered.groupby(_JOB, sort=False, dropna=False).ngroup()
+    return numbered.assign(_row=numbered.index + job)
+
+
+def _most_different(rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Return the jobs whose sets differ most, in their order, and a sentence on the others."""
+    groups = rows.groupby(_JOB, sort=False, dropna=False)
+    values = [metric.column for metric in _METRICS]
+    ratios = (groups[values].max() / groups[values].min()).replace(np.inf, np.nan).max(axis=1)
+    job = groups.ngroup()
+    found = pd.DataFrame({"place": range(len(ratios)), "ratio": ratios.to_numpy()})
+    most = max(1, _MOST_BARS // (int(groups.size().max()) + 1))
+    criterion = "those with most difference between the sets"
+    kept, fewer = largest(found, "ratio", most=most, what="jobs", criterion=criterion)
+    return _placed(rows[job.isin(kept["place"])]), fewer
 
 
 def _pooled(frames: Frames, rated: pd.DataFrame, kind: str) -> pd.DataFrame:
@@ -64,7 +89,7 @@ def build(rows: pd.DataFrame) -> Plot:
     """Draw a panel for each metric that has values, a group of bars for each job."""
     columns = [COLOUR, *(end for metric in _METRICS for end in _ends(metric)), "latency"]
     every = labels.identified(rows, columns)
-    rows = rows[rows["_row"] < _MOST_BARS]
+    rows, fewer = _most_different(rows)
     metrics = [metric for metric in _METRICS if rows[metric.column].notna().any()]
     names = _names(rows)
     texts = {f"_{m.column}": [m.text(value) for value in rows[m.column]] for m in metrics}
@@ -86,9 +111,9 @@ def build(rows: pd.DataFrame) -> Plot:
         caption=(
             "Bars: medians; whiskers: min to max" * repeated,
             f"Latency is {rows['latency'].iloc[0]}",
-            labels.not_shown(len(every) - len(rows), "results"),
+            fewer,
         ),
-        rows=every if len(every) > len(rows) else None,
+        rows=every if fewer else None,
         shared_y=True,
     )
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import (
@@ -35,13 +36,21 @@ from volbench.present.plots.metrics import (
     log_limits,
     only_last_named,
 )
+from volbench.present.plots.selection import (
+    MOST_LINES,
+    REST,
+    largest,
+    range_of_rest,
+    rest_series,
+)
 from volbench.units import format_size
 
 _LOADS = ("iodepth", "numjobs")
 _WIDE = 30.0
 """Ratio of latencies above which their axis is logarithmic."""
-_MOST_LINES = 28
-"""Number of distinguishable line styles."""
+_MOST_IOPS = "those with most IOPS"
+_TEXT_WIDE, _TEXT_HIGH = 0.05, 0.05
+"""Room of the load at a knee, as a share of the panel."""
 _SWEEP_IN, _KNEE_IN = 2.1, 3.2
 
 
@@ -66,12 +75,19 @@ class Sweep:
         """Names of the lines."""
         return list(dict.fromkeys(self.points["label"]))
 
-    def fewer(self, most: int = _MOST_LINES) -> tuple[Sweep, str]:
-        """Return the lines with the highest points, up to the number of distinguishable styles."""
-        tops = self.points.groupby("label", sort=False)[self.metrics[0].column].max().reset_index()
-        kept, note = labels.largest(tops, self.metrics[0].column, most=most, what="lines")
-        points = self.points[self.points["label"].isin(kept["label"])]
-        return (replace(self, points=points), note) if note else (self, "")
+    def fewer(self, column: str, criterion: str) -> tuple[Sweep, pd.DataFrame, str]:
+        """Return the lines with the highest points, all points of the others, and a sentence."""
+        tops = self.points.groupby("label", sort=False)[column].max().reset_index()
+        kept, note = largest(tops, column, most=MOST_LINES, what="lines", criterion=criterion)
+        is_shown = self.points["label"].isin(kept["label"])
+        return replace(self, points=self.points[is_shown]), self.points[~is_shown], note
+
+    def slowest(self) -> tuple[Sweep, pd.DataFrame, str]:
+        """Return the lines with the slowest point likewise, or with most IOPS without latencies."""
+        columns = [metric.column for metric in self.metrics if metric.is_latency]
+        if not columns:
+            return self.fewer("iops", _MOST_IOPS)
+        return self.fewer(columns[-1], "those with the slowest point")
 
     def best(self, metric: Metric) -> tuple[Row, str]:
         """Return the highest point of a metric, and where it is, such as ``queue depth 4``."""
@@ -147,11 +163,11 @@ def read_sweep(frames: Frames, _: Options) -> Sweep | str:
 def build_sweep(found: Sweep) -> Plot:
     """Draw a panel per metric and a line per pattern."""
     columns = [*(metric.column for metric in found.metrics), "latency"]
-    every = labels.identified(found.points, columns)
-    found, fewer = found.fewer()
-    points, option = found.points, found.option
+    every, option = found.points, found.option
+    found, rest, fewer = found.slowest()
+    points = found.points
     data = labels.identified(points, columns)
-    values = sorted({float(value) for value in points[option]})
+    values = sorted({float(value) for value in every[option]})
     x = Axis(
         labels.OPTION_NAMES[option],
         "size" if option == "block_bytes" else "number",
@@ -162,17 +178,31 @@ def build_sweep(found: Sweep) -> Plot:
     panels = []
     for metric in found.metrics:
         promised = declared(records(points), metric.limit, metric.format) if metric.limit else []
-        limits, top = limits_along(promised, top=1.05 * float(points[metric.column].max()))
+        limits, top = limits_along(promised, top=1.05 * float(every[metric.column].max()))
         line = marks.Lines(data, by="label", x=option, y=metric.column)
-        panels.append(Panel(x=x, y=metric.axis(top), marks=(line, *limits)))
+        panels.append(
+            Panel(x=x, y=metric.axis(top), marks=(*_band(rest, option, metric), line, *limits))
+        )
     return replace(
         grid(only_last_named(panels), height_in=_SWEEP_IN),
-        series=labels.line_series(found.lines),
+        series=(
+            *labels.line_series(found.lines),
+            *rest_series(rest["label"].nunique(), "lines"),
+        ),
         legend="right",
         caption=(fewer, found.note),
-        rows=every if fewer else None,
+        rows=labels.identified(every, columns) if fewer else None,
         shared_x=True,
     )
+
+
+def _band(rest: pd.DataFrame, option: str, metric: Metric) -> tuple[marks.AnyMark, ...]:
+    """Return the range of a metric over the lines without a name; nothing without any."""
+    if rest[metric.column].notna().sum() == 0:
+        return ()
+    band = range_of_rest(rest, option, [metric.column])
+    low, high = f"_low_{metric.column}", f"_high_{metric.column}"
+    return (marks.Areas(band, x="_at", low=low, high=high, series=REST),)
 
 
 def describe_sweep(found: Sweep) -> str:
@@ -225,19 +255,21 @@ def build_knee(found: Sweep) -> Plot:
     """Draw mean and p99 latency over IOPS, each point with its load, the knee ringed."""
     columns = ["iops", "lat_mean_s", "lat_p99_s", "knee", "latency"]
     every = labels.identified(found.points, columns)
-    ranked, fewer = replace(found, metrics=(IOPS,)).fewer()
-    found = replace(ranked, metrics=found.metrics)
+    found, rest, fewer = found.fewer("iops", _MOST_IOPS)
     points, option = found.points, found.option
     loads = [labels.option_text(option, float(load)) for load in points[option]]
     data = labels.identified(points, columns).assign(_text=loads)
-    panels = [_knee_panel(data, metric, found.lines[0]) for metric in found.metrics]
+    panels = [_knee_panel(data, rest, metric) for metric in found.metrics]
     return replace(
         grid(panels, height_in=_KNEE_IN, abreast=2),
         width_in=12,
-        series=labels.line_series(found.lines, columns=28),
+        series=(
+            *labels.line_series(found.lines, columns=28),
+            *rest_series(rest["label"].nunique(), "lines"),
+        ),
         legend="right",
         caption=(
-            f"Along a curve the {labels.SHORT_NAMES[option]} grows",
+            f"Along a curve the {labels.SHORT_NAMES[option]} grows; its value is at the knee",
             "Ringed: the knee, where IOPS / mean latency has its maximum (Kleinrock's power)",
             fewer,
             found.note,
@@ -246,19 +278,51 @@ def build_knee(found: Sweep) -> Plot:
     )
 
 
-def _knee_panel(data: pd.DataFrame, metric: Metric, first: str) -> Panel:
-    """Draw the curves of one latency; the points of the first have their load beside them."""
+def _knee_panel(data: pd.DataFrame, rest: pd.DataFrame, metric: Metric) -> Panel:
+    """Draw the curves of one latency; the knees have their load beside them."""
     places = pd.DataFrame({"_x": data["iops"], "_y": data[metric.column], "_text": data["_text"]})
-    rings, loads = places[data["knee"]], places[data["label"] == first]
+    rings = places[data["knee"]].dropna()
+    named = places.dropna() if len(data["label"].unique()) == 1 else rings
+    iops = pd.concat([data["iops"], rest["iops"]])
+    values = pd.concat([data[metric.column], rest[metric.column]]).dropna()
+    x, y = IOPS.axis(1.12 * float(iops.max())), _latency_axis(values, metric)
+    others = rest[["label", "iops", metric.column]].rename(columns={metric.column: "_y"})
+    pale = marks.Lines(others, group="label", x="iops", y="_y", series=REST, width=0.8)
+    texts = marks.Texts(
+        _apart(named, x, y), offset_pt=(0, 8), align="center", valign="bottom", size=7.5
+    )
     return Panel(
-        x=IOPS.axis(1.12 * float(data["iops"].max())),
-        y=_latency_axis(data[metric.column].dropna(), metric),
+        x=x,
+        y=y,
         marks=(
+            *((pale,) if len(others) else ()),
             marks.Lines(data, by="label", x="iops", y=metric.column),
             marks.Points(rings, size=13, is_hollow=True),
-            marks.Texts(loads, offset_pt=(0, 8), align="center", size=7.5),
+            texts,
         ),
     )
+
+
+def _apart(places: pd.DataFrame, x: Axis, y: Axis) -> pd.DataFrame:
+    """Return the texts that stand clear of each other, those of most IOPS first, in order."""
+    kept: list[tuple[float, float]] = []
+    is_kept = []
+    ordered = places.sort_values("_x", ascending=False)
+    for across, up in zip(
+        *(_shares(ordered[n], a) for n, a in (("_x", x), ("_y", y))), strict=True
+    ):
+        is_free = all(abs(across - u) > _TEXT_WIDE or abs(up - v) > _TEXT_HIGH for u, v in kept)
+        kept += [(across, up)] * is_free
+        is_kept.append(is_free)
+    return ordered[is_kept].sort_index()
+
+
+def _shares(values: pd.Series[float], axis: Axis) -> list[float]:
+    """Return where values are between the ends of an axis, from 0 to 1."""
+    ends = np.array([*values, *(axis.limits or (0.0, 1.0))], dtype=float)
+    scaled = np.log10(ends) if axis.scale == "log" else ends
+    low, high = scaled[-2:]
+    return [float(value) for value in (scaled[:-2] - low) / (high - low)]
 
 
 def _latency_axis(values: pd.Series, metric: Metric) -> Axis:

@@ -24,14 +24,24 @@ from volbench.present.plots.metrics import (
     only_last_named,
     time_axis,
 )
+from volbench.present.plots.selection import (
+    MOST_LINES,
+    REST,
+    largest,
+    range_of_rest,
+    rest_series,
+    unsteadiness,
+)
 from volbench.units import format_duration
 
 _METRICS = (IOPS, BANDWIDTH, MEAN_LATENCY)
 _NUMBERS = ("run", "repeat", "t_s", *(metric.column for metric in _METRICS))
 MISSING_SERIES = "no series: the campaign was run with sample 0, or with dd alone"
 _SERIES_IN, _LINES_IN = 1.2, 1.7
-_MOST_JOBS, _MOST_LINES = 9, 28
-"""Maximum number of job rows, and number of distinguishable line styles."""
+_MOST_JOBS = 9
+"""Maximum number of job rows."""
+_BAND_STEPS = 120
+"""Places of the band of those that have no line."""
 GREY = "Grey: not all jobs in parallel ran, so the sum is no rate of the volume"
 NOISY = "Grey: the host disturbed the run (steal, waits for a CPU, other I/O)"
 _MANY = 12
@@ -94,15 +104,12 @@ def build_series(jobs: _Jobs) -> Plot:
 
 def _least_steady(series: Mapping[str, pd.DataFrame]) -> tuple[Mapping[str, pd.DataFrame], str]:
     """Return the jobs whose rate varies most within a run, and a sentence about the others."""
-    if len(series) <= _MOST_JOBS:
-        return series, ""
-    spreads = {}
-    for label, job in series.items():
-        rates = job.groupby(["run", "direction"])["iops"]
-        spreads[label] = (rates.std() / rates.mean()).max()
-    kept = set(pd.Series(spreads, dtype=float).fillna(0.0).nlargest(_MOST_JOBS).index)
-    shown = {label: job for label, job in series.items() if label in kept}
-    return shown, f"Showing the {len(shown)} least steady of {len(series)} jobs: --where narrows"
+    rows = pd.concat([job.assign(_job=label) for label, job in series.items()])
+    jobs = unsteadiness(rows, "_job")
+    kept, fewer = largest(
+        jobs, "spread", most=_MOST_JOBS, what="jobs", criterion="the least steady"
+    )
+    return {str(label): series[str(label)] for label in kept["_job"]}, fewer
 
 
 def _every(jobs: _Jobs) -> pd.DataFrame:
@@ -190,27 +197,33 @@ def read_lines(frames: Frames, _: Options) -> pd.DataFrame | str:
 
 def build_lines(rows: pd.DataFrame) -> Plot:
     """Draw IOPS, bandwidth and mean latency; repeats of a job share a colour."""
-    every, tops = rows, rows.groupby("_line", sort=False)["iops"].max().reset_index()
-    kept, fewer = labels.largest(tops, "iops", most=_MOST_LINES, what="jobs")
-    rows = rows[rows["_line"].isin(kept["_line"])] if fewer else rows
+    every, jobs = rows, unsteadiness(rows, "_line")
+    kept, fewer = largest(
+        jobs, "spread", most=MOST_LINES, what="jobs", criterion="the least steady"
+    )
+    is_shown = rows["_line"].isin(kept["_line"])
+    rows, rest = rows[is_shown], rows[~is_shown]
     metrics = [metric for metric in _METRICS if rows[metric.column].notna().any()]
     jobs, runs = rows.drop_duplicates("_line"), rows["_run"].nunique()
-    x, width = time_axis(float(rows["t_s"].max())), 0.8 if runs > _MANY else 1.2
+    x, width = time_axis(float(every["t_s"].max())), 0.8 if runs > _MANY else 1.2
     panels = [
         Panel(
             x=x,
-            y=metric.axis(1.06 * float(rows[metric.column].max())),
+            y=metric.axis(1.06 * float(every[metric.column].max())),
             marks=(
+                *_band(rest, metric),
                 marks.Lines(rows, by="_line", group="_run", x="t_s", y=metric.column, width=width),
             ),
         )
         for metric in metrics
     ]
-    height_in = max(_LINES_IN, 0.19 * min(len(jobs), 30) / len(metrics))
     return replace(
-        grid(only_last_named(panels), height_in=height_in),
+        grid(only_last_named(panels), height_in=_LINES_IN),
         width_in=12,
-        series=tuple(map(_line, jobs["_line"], jobs["label"], jobs["direction"])),
+        series=(
+            *map(_line, range(len(jobs)), jobs["_line"], jobs["label"], jobs["direction"]),
+            *rest_series(rest["_line"].nunique(), "jobs"),
+        ),
         legend="right",
         caption=(
             f"{runs} lines; repeats share colour and dash" if runs > len(jobs) else "",
@@ -222,8 +235,19 @@ def build_lines(rows: pd.DataFrame) -> Plot:
     )
 
 
-def _line(line: str, label: str, direction: str) -> Series:
-    colour, _, dash = labels.line_look(int(line))
+def _band(rest: pd.DataFrame, metric: Metric) -> tuple[marks.AnyMark, ...]:
+    """Return the range of a metric over the runs that have no line; nothing without any."""
+    if rest.empty:
+        return ()
+    step = float(rest["t_s"].max()) / _BAND_STEPS or 1.0
+    at = (rest["t_s"] / step).round() * step
+    band = range_of_rest(rest.assign(_at=at), "_at", [metric.column])
+    low, high = f"_low_{metric.column}", f"_high_{metric.column}"
+    return (marks.Areas(band.dropna(), x="_at", low=low, high=high, series=REST),)
+
+
+def _line(place: int, line: str, label: str, direction: str) -> Series:
+    colour, _, dash = labels.line_look(place)
     name = labels.wrap_name(printable(f"{label}, {direction}"), columns=34)
     return Series(line, name, colour, dash=dash)
 

@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import measured
@@ -30,6 +31,7 @@ from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.kind import Frames, Kind, Options
 from volbench.present.plots.metrics import BANDWIDTH, IOPS, MEAN_LATENCY
 from volbench.present.plots.metrics import Metric as Quantity
+from volbench.present.plots.selection import largest
 from volbench.units import format_size
 
 QUANTITIES: Mapping[Metric, Quantity] = {
@@ -94,6 +96,9 @@ def _missing_rounds(rows: pd.DataFrame) -> str:
         return "no IOPS: not reported by any run (dd reports bandwidth alone)"
     if int(rows["repeat"].max()) < 2:
         return "no rounds: it takes repeats of the profile (repeat, or rounds until steady)"
+    hosts = rows.groupby(["job", "repeat"])["host"].agg(frozenset)
+    if hosts.groupby(level="job").nunique().gt(1).any():
+        return "not every host has every round, so sums differ: choose one with --where 'host==...'"
     return ""
 
 
@@ -176,7 +181,7 @@ def _window_span(judged: JudgedRounds) -> list[marks.AnyMark]:
 
 def build_window(judged: JudgedRounds) -> Plot:
     """Draw each tracking variable with mean, band and fitted line, and the table below."""
-    shown = judged.found.variables[:_MOST_VARIABLES]
+    shown, fewer = _least_steady(judged.found.variables)
     rows = [_variable_rows(variable, judged) for variable in shown]
     panels = [
         _variable_panel(variable, own, judged) for variable, own in zip(shown, rows, strict=True)
@@ -203,10 +208,21 @@ def build_window(judged: JudgedRounds) -> Plot:
         ),
         caption=(
             "Band: 10 % around the window's mean. Line: least squares",
-            labels.not_shown(len(judged.found.variables) - len(shown), "variables"),
+            fewer,
         ),
         rows=pd.concat(rows, ignore_index=True),
     )
+
+
+def _least_steady(variables: tuple[Variable, ...]) -> tuple[tuple[Variable, ...], str]:
+    """Return the variables with the widest range, in their order, and a sentence on the others."""
+    widths = [np.ptp(own.judged.values) / own.judged.mean for own in variables]
+    found = pd.DataFrame({"place": range(len(variables)), "range": widths})
+    criterion = "those with the widest range over the last rounds"
+    kept, fewer = largest(
+        found, "range", most=_MOST_VARIABLES, what="variables", criterion=criterion
+    )
+    return tuple(variables[place] for place in kept["place"]), fewer
 
 
 def _variable_panel(variable: Variable, rows: pd.DataFrame, judged: JudgedRounds) -> Panel:

@@ -1,0 +1,102 @@
+"""Parts of a chart where there are more than can be looked at: a stated choice, and the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from volbench.analyse.frames.job_frames import COLOUR
+from volbench.present.plots.description import Series
+
+MOST_LINES = 7
+"""Lines of one panel that an eye can tell apart: one for each colour of the palette."""
+REST = "rest"
+"""Key of the series that shows what has no line of its own."""
+_WORKLOAD = ["job", "group", "direction"]
+
+
+def not_shown(shown: int, total: int, what: str, criterion: str) -> str:
+    """Return the sentence of a caption that says what is shown, and of how many; "" for all.
+
+    Args:
+        shown: parts of the chart.
+        total: all there are.
+        what: they are, in the plural.
+        criterion: by which they are chosen, such as ``those with the slowest p99``.
+    """
+    if shown >= total:
+        return ""
+    rest = total - shown
+    return f"Showing {shown} of {total:,} {what}, {criterion}: --where shows the other {rest}"
+
+
+def largest(
+    rows: pd.DataFrame, column: str, *, most: int, what: str, criterion: str
+) -> tuple[pd.DataFrame, str]:
+    """Return the rows with the largest values, in their order, and a sentence about the others.
+
+    Rows that differ in colour alone stay together: who compares two volumes sees both.
+
+    Args:
+        rows: any number.
+        column: numeric; unknown values are the smallest.
+        most: rows that a chart can show.
+        what: the rows are, in the plural.
+        criterion: meaning of the largest, such as ``those with most IOPS``.
+    """
+    if len(rows) <= most:
+        return rows, ""
+    numbered = workloads(rows)
+    tops = rows.groupby(numbered)[column].max().sort_values(ascending=False, kind="stable")
+    fits = numbered.value_counts().loc[tops.index].cumsum() <= most
+    kept = rows[numbered.isin([tops.index[0], *fits.index[fits]])].reset_index(drop=True)
+    return kept, not_shown(len(kept), len(rows), what, criterion)
+
+
+def workloads(rows: pd.DataFrame) -> pd.Series[int]:
+    """Return a number for each row: rows that differ in colour alone share it."""
+    if COLOUR not in rows:
+        return pd.Series(range(len(rows)), index=rows.index)
+    return rows.groupby(_WORKLOAD, sort=False, dropna=False).ngroup()
+
+
+def unsteadiness(rows: pd.DataFrame, key: str) -> pd.DataFrame:
+    """Return how much the rate varies within the runs of each job.
+
+    Args:
+        rows: intervals with ``run``, ``direction`` and ``iops``.
+        key: column of the job.
+
+    Returns:
+        A row for each job in the order of appearance: the key, ``spread`` (largest standard
+        deviation within a run, as a share of its mean) and the columns that name its workload.
+    """
+    rates = rows.groupby([key, "run", "direction"], sort=False)["iops"]
+    spreads = (rates.std() / rates.mean()).groupby(level=key).max()
+    named = [name for name in (key, COLOUR, *_WORKLOAD) if name in rows]
+    jobs = rows.drop_duplicates(key)[named]
+    return jobs.assign(spread=jobs[key].map(spreads).fillna(0.0))
+
+
+def rest_series(count: int, what: str) -> tuple[Series, ...]:
+    """Return the legend entry of the band or the lines of what is not named; none for no rest."""
+    return (Series(REST, f"the other {count:,} {what}", "pale"),) if count > 0 else ()
+
+
+def range_of_rest(rows: pd.DataFrame, at: str, columns: Sequence[str]) -> pd.DataFrame:
+    """Return the range of several columns at each place.
+
+    Args:
+        rows: the points of all lines without a name.
+        at: column of the place.
+        columns: numeric.
+
+    Returns:
+        A row for each place, ascending: ``at``, and ``_low_NAME`` and ``_high_NAME`` of each
+        column. Private columns, because all points are among the chart's numbers.
+    """
+    groups = rows.groupby(at, sort=True)
+    ends = {f"_low_{name}": groups[name].min() for name in columns}
+    ends |= {f"_high_{name}": groups[name].max() for name in columns}
+    return pd.DataFrame(ends).rename_axis("_at").reset_index()

@@ -1,0 +1,154 @@
+"""Where a chart has no room for all, it shows the worst, says so, and the range of the rest."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.present.frames_by_kind import Frames
+from tests.present.frames_for_plots import bins, frames, intervals, result, sweep
+from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark
+from volbench.present.plots.chart import build_plot
+from volbench.present.plots.marks import Areas, Lines, Points, Texts
+
+JOBS = 40
+WORST = 33
+"""Number of the job that is slower and less steady than all others."""
+
+
+def given() -> Frames:
+    """Return many jobs with the same rates and latencies, but for the one that is bad."""
+    rows = [result(f"job-{n:02}", iops=1000.0 + n, rw="randread") for n in range(JOBS)]
+    slow, fast = {0.001: 80, 0.5: 20}, {0.001: 80, 0.004: 20}
+    return frames(
+        rows,
+        series=[
+            point
+            for n, row in enumerate(rows)
+            for point in intervals(row, [1000.0, 10.0 if n == WORST else 999.0 + n, 1000.0] * 3)
+        ],
+        histogram=[
+            own for n, row in enumerate(rows) for own in bins(row, slow if n == WORST else fast)
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        ("histogram", "Showing 14 of 40 jobs, those with the slowest p99"),
+        ("ridgeline", "Showing 12 of 40 jobs, those with the slowest p99"),
+        ("violin", "Showing 12 of 40 jobs, the least steady"),
+    ],
+)
+def test_panels_are_of_the_worst_jobs(kind: str, sentence: str) -> None:
+    """The bad job, one of the last, has a panel, and the caption counts the others."""
+    plot = build_plot(kind, given())
+    assert any(f"job-{WORST}" in panel.title for panel in plot.panels)
+    assert sentence in caption_of(plot)
+
+
+@pytest.mark.parametrize("kind", ["distribution", "hdr", "ecdf"])
+def test_curves_are_of_the_slowest_jobs_and_the_others_a_band(kind: str) -> None:
+    """The legend stays short, and the range of the others is that of their bins."""
+    plot = build_plot(kind, given())
+    names = [series.label for series in plot.series]
+    assert f"job-{WORST}, write" in names
+    assert names[-1] == f"the other {JOBS - len(names) + 1} jobs"
+    assert len(names) <= 13
+    band = the_mark(plot.panels[0], Areas)
+    assert set(column(band, "_low")) == set(column(band, "_high")) == {0.001, 0.004}
+
+
+def test_heat_maps_are_of_the_slowest_patterns() -> None:
+    """A slow cell of the eighth host decides."""
+    rows = [
+        row | {"host": f"vm{n}"} | ({"lat_mean_s": 9.0} if n == 7 else {})
+        for n in range(8)
+        for row in sweep(blocks=(4096, 65536))
+    ]
+    plot = build_plot("heatmap", frames(rows))
+    assert "Showing 6 of 16 patterns, those with the slowest cell" in caption_of(plot)
+    assert sum("vm7" in panel.title for panel in plot.panels) == 4
+
+
+def test_strips_are_of_the_jobs_with_the_worst_host() -> None:
+    """One of six hosts is slow in the last job."""
+    rows = [
+        result(f"job-{n:02}", iops=1000.0 / (5 if (n, host) == (29, 3) else 1))
+        | {"host": f"h{host}"}
+        for n in range(30)
+        for host in range(6)
+    ]
+    plot = build_plot("fleet", frames(rows))
+    assert "Showing 18 of 30 jobs, those with the worst dot farthest" in caption_of(plot)
+    assert "job-29, write" in plot.panels[0].y.categories
+
+
+def test_sets_are_of_the_jobs_that_differ_most() -> None:
+    """Whole jobs are kept, and the one that got three times slower is among them."""
+    rows = [
+        result(f"job-{n:02}", iops=1000.0 / (3 if n == WORST and host else 1))
+        | {"host": f"h{host}", "run": f"{n}-{host}"}
+        for n in range(JOBS)
+        for host in range(2)
+    ]
+    plot = build_plot("sets", frames(rows), by=["host"])
+    names = plot.panels[0].y.categories
+    assert any(f"job-{WORST}" in name for name in names)
+    assert f"Showing {len(names)} of 40 jobs, those with most difference" in caption_of(plot)
+    bars = plot.panels[0].marks[0]
+    assert hasattr(bars, "data")
+    assert bars.data.groupby("job")["colour"].nunique().eq(2).all()
+
+
+def test_more_sets_than_colours_and_dashes_are_refused() -> None:
+    """Thirty bars of each job are no comparison: the message names the way out."""
+    rows = [result("job") | {"host": f"h{host}", "run": f"r{host}"} for host in range(30)]
+    with pytest.raises(Exception, match="30 sets cannot stand side by side, at most 28: --where"):
+        build_plot("sets", frames(rows), by=["host"])
+
+
+def lines() -> Frames:
+    """Return ten hosts at three queue depths, each a little faster than the one before."""
+    return frames(
+        [
+            result(f"d{depth}", iodepth=depth, iops=1000.0 * depth**0.5 + host, rw="randread")
+            | {"host": f"h{host}"}
+            for host in range(10)
+            for depth in (1, 4, 16)
+        ]
+    )
+
+
+def test_a_sweep_shows_the_other_lines_as_a_band() -> None:
+    """At each queue depth it reaches from the slowest to the fastest of the others."""
+    plot = build_plot("sweep", lines())
+    assert [series.label for series in plot.series][-1] == "the other 3 lines"
+    band = the_mark(plot.panels[0], Areas)
+    assert column(band, "_at") == [1.0, 4.0, 16.0]
+    assert column(band, band.low) == [1007.0, 2007.0, 4007.0]
+    assert column(band, band.high) == [1009.0, 2009.0, 4009.0]
+
+
+def test_loads_beside_knees_stand_clear_of_each_other() -> None:
+    """All knees lie at one place: one number is written, not seven over each other."""
+    panel = build_plot("knee", lines()).panels[0]
+    assert len(column(the_mark(panel, Points), "_x")) == 7
+    assert len(column(the_mark(panel, Texts), "_text")) < 4
+    pale, named = all_marks(panel, Lines)
+    assert (pale.data["label"].nunique(), named.data["label"].nunique()) == (3, 7)
+
+
+def test_a_ceiling_of_many_jobs_tells_patterns_apart_and_names_the_extremes() -> None:
+    """Beyond seven jobs the marker is the pattern, and the highest and lowest have their name."""
+    rows = [
+        result(f"{rw}-{n}", iops=100.0 * (n + 1) * factor, rw=rw)
+        for rw, factor in (("randread", 2.0), ("read", 1.0))
+        for n in range(10)
+    ]
+    plot = build_plot("ceiling", frames(rows))
+    shapes = {series.label: series.marker for series in plot.series if series.marker}
+    assert shapes == {"pattern randread": "circle", "pattern read": "square"}
+    [panel] = plot.panels
+    texts = {str(name) for mark in all_marks(panel, Texts) for name in mark.data["_text"]}
+    assert {"randread-9, write", "read-0, write"} <= texts
