@@ -102,7 +102,7 @@ def test_sets_are_of_the_jobs_that_differ_most() -> None:
 
 
 def test_more_sets_than_colours_and_dashes_are_refused() -> None:
-    """Thirty bars of each job are no comparison: the message names the way out."""
+    """Thirty bars of each job are no comparison."""
     rows = [result("job") | {"host": f"h{host}", "run": f"r{host}"} for host in range(30)]
     with pytest.raises(Exception, match="30 sets cannot stand side by side, at most 28: --where"):
         build_plot("sets", frames(rows), by=["host"])
