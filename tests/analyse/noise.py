@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.signal import lfilter
 
-from volbench.analyse.time.change_points import Floats
+from volbench.analyse.time.medians import Floats
 
 
 def times(samples: int, interval_s: float = 1.0) -> Floats:

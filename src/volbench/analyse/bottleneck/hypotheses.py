@@ -23,6 +23,7 @@ from volbench.analyse.frames.disturbed import disturbed
 from volbench.analyse.frames.observed import host_rows_in_run
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.change_points import Change
+from volbench.analyse.time.medians import median
 from volbench.analyse.time.run_rates import Rates
 from volbench.model.campaign.target import VolumeKind
 from volbench.units import format_count, format_duration, format_latency, format_rate
@@ -223,8 +224,8 @@ class Fall:
 
 
 def _scatter(values: npt.NDArray[np.float64]) -> float:
-    level = float(np.median(values)) if len(values) else 0.0
-    return 1.4826 * float(np.median(np.abs(values - level))) / level if level else 0.0
+    level = median(values) if len(values) else 0.0
+    return 1.4826 * median(np.abs(values - level)) / level if level else 0.0
 
 
 def explain_fall(fall: Fall) -> Ranking:

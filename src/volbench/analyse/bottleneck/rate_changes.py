@@ -14,6 +14,7 @@ from volbench.analyse.frames.disturbed import disturbed
 from volbench.analyse.frames.observed import host_rows_in_run, stall_spans
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.change_points import Change, inflation_of
+from volbench.analyse.time.medians import median
 from volbench.analyse.time.run_rates import Rates, rates_of
 from volbench.analyse.time.warmup_curve import cold_level, plateau_of, time_to_level
 from volbench.units import format_capacity, format_count, format_duration
@@ -104,7 +105,7 @@ def _cache(
     if rates.direction != "write" or rates.at_device or full_s is None:
         return None
     before, after = rates.t_s <= full_s, rates.t_s > full_s
-    fast = float(np.median(rates.iops[before]))
+    fast = median(rates.iops[before])
     slow = float(np.mean(rates.iops[after]))
     if not slow < _SLOW * fast or _is_declared(view, slow):
         return None
@@ -147,8 +148,8 @@ def _full_at(rates: Rates, stalls: list[tuple[float, float]]) -> float | None:
     falls = [change for change in rates.changes if change.ratio <= 1 - LEAST_STEP]
     if falls:
         after = rates.iops[rates.t_s > falls[0].t_s]
-        level = float(np.median(after)) if len(after) else 0.0
-        scatter = 1.4826 * float(np.median(np.abs(after - level))) if len(after) else 0.0
+        level = median(after) if len(after) else 0.0
+        scatter = 1.4826 * median(np.abs(after - level)) if len(after) else 0.0
         if level == 0 or scatter > 3 * FLAT * level:
             return falls[0].t_s
     return None
@@ -268,7 +269,7 @@ def _climb(view: RunView, rates: Rates, earlier: Earlier) -> Explanation | None:
         return None
     if to_90_s < 3 * rates.interval_s or not _is_climb(rates, plateau, to_90_s):
         return None
-    half = float(np.median(rates.iops[len(rates.iops) // 2 :]))
+    half = median(rates.iops[len(rates.iops) // 2 :])
     early_s = time_to_level(rates.t_s, rates.iops, level=0.9 * min(plateau, half))
     cause, reasons, against = _why_it_rose(view, rates, earlier, early_s or to_90_s)
     is_step = cause is Cause.WARMING and _rose_at_once(rates)
@@ -309,12 +310,12 @@ def _is_climb(rates: Rates, plateau: float, to_90_s: float) -> bool:
     early, late = rates.iops[rates.t_s <= to_90_s], rates.iops[rates.t_s > to_90_s]
     if not len(late) or float(np.mean(early >= _REACHED * plateau)) > _MOST_REACHED:
         return False
-    off = np.log(np.maximum(late, 0.01 * plateau) / float(np.median(late)))
-    spread = 1.4826 * float(np.median(np.abs(off)))
+    off = np.log(np.maximum(late, 0.01 * plateau) / median(late))
+    spread = 1.4826 * median(np.abs(off))
     if not spread:
         return True
     error = spread * inflation_of(off / spread) / math.sqrt(len(early))
-    below = float(np.log(np.median(late) / max(float(early.mean()), 0.01 * plateau)))
+    below = float(np.log(median(late) / max(float(early.mean()), 0.01 * plateau)))
     return below >= _TIMES_ERROR * error
 
 

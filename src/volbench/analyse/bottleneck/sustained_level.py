@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from volbench.analyse.bottleneck.cause import WORDS, Cause, Explanation
-from volbench.analyse.time.change_points import Floats, inflation_of
+from volbench.analyse.time.change_points import inflation_of
+from volbench.analyse.time.medians import Floats, median
 from volbench.analyse.time.run_rates import Rates
 
 _LIMITS = frozenset({Cause.IOPS_LIMIT, Cause.BANDWIDTH_LIMIT, Cause.CREDITS})
@@ -146,7 +147,7 @@ def around(values: Floats) -> Level:
     if level <= 0:
         return Level(level, level, level)
     off = np.log(np.maximum(values, 0.01 * level) / level)
-    spread = 1.4826 * float(np.median(np.abs(off)))
+    spread = 1.4826 * median(np.abs(off))
     inflation = inflation_of(off / spread) if spread else 1.0
     error = _LOSS * spread * inflation / math.sqrt(len(values))
     # Where noise is short, a second holds its mean; that of its factors is above their median.

@@ -63,8 +63,8 @@ def bad_log_rows(view: RunView, _: Context) -> Iterator[Observation]:
 )
 def damaged_files(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield the files that could not be read."""
-    words = view.summary["damage"].dropna().drop_duplicates()
-    if len(words):
+    words = dict.fromkeys(str(row["damage"]) for row in view.results if row["damage"])
+    if words:
         lost = "The result is lost" if view.is_damaged else "A part of the result is lost"
         yield Observation(
             f"{lost}: {'; '.join(words)}.",

@@ -16,6 +16,7 @@ import pandas as pd
 
 from volbench.analyse.frames.observed import rate_per_s, results_of
 from volbench.analyse.frames.run_view import RunView, once
+from volbench.analyse.time.medians import interval_of
 from volbench.analyse.time.resample import covered, spread
 
 Floats = npt.NDArray[np.float64]
@@ -125,7 +126,7 @@ def disturbances(series: pd.DataFrame, device: pd.DataFrame, summary: pd.DataFra
     host = device.drop_duplicates("t_s").sort_values("t_s")
     if not len(t_s):
         return Disturbance(t_s, {})
-    width_s = float(np.median(np.diff(t_s))) if len(t_s) > 1 else float(t_s[0])
+    width_s = interval_of(t_s)
     edges_s = np.concatenate([[t_s[0] - width_s], t_s])
     ends, widths = (host[name].to_numpy(dtype=float) for name in ("t_s", "interval_s"))
     is_seen = covered(ends, widths, edges_s) >= _COVERED

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from volbench.analyse.frames.run_view import RunView, once
+from volbench.analyse.time.medians import median, median_step
 from volbench.model.campaign.planned_run import Run
 
 Floats = npt.NDArray[np.float64]
@@ -98,8 +99,10 @@ def rate_per_s(
     wanted = intervals.is_whole & ~np.isnan(values)
     if direction is not None:
         wanted &= intervals.direction == direction
-    lines = len(np.unique(intervals.line[wanted]))
+    lines = len(np.unique(intervals.line[wanted])) if intervals.line.any() else 1
     at_s, values = intervals.t_s[wanted], values[wanted]
+    if lines == 1 and (at_s[:-1] < at_s[1:]).all() and not np.isnan(at_s[-1:]).any():
+        return at_s, values + 0.0
     order = np.argsort(at_s, kind="stable")
     times, firsts, counts = np.unique(at_s[order], return_index=True, return_counts=True)
     whole = (counts == lines) & ~np.isnan(times)
@@ -263,7 +266,7 @@ def stall_spans(view: RunView, t_s: Floats, iops: Floats, *, direction: str | No
         iops: of the intervals.
         direction: of the rates; None for all of them together.
     """
-    interval_s = float(np.median(np.diff(t_s))) if len(t_s) > 1 else view.run.sample_s
+    interval_s = median_step(t_s) if len(t_s) > 1 else view.run.sample_s
     spans = _empty_spans(t_s, iops, interval_s=interval_s)
     if not (iops > 0).any():
         return spans
@@ -275,7 +278,7 @@ def stall_spans(view: RunView, t_s: Floats, iops: Floats, *, direction: str | No
         ),
         default=math.nan,
     )
-    lacks = np.clip(1 - iops / float(np.median(iops[iops > 0])), 0, 1)
+    lacks = np.clip(1 - iops / median(iops[iops > 0]), 0, 1)
     beside = [_lacks_beside(span, t_s, lacks, interval_s=interval_s) for span in spans]
     lengths = [end - begin + sum(sides) for (begin, end), sides in zip(spans, beside, strict=True)]
     spans = [
@@ -327,7 +330,7 @@ def _hidden_spans(
     """
     if len(t_s) < _LEAST_INTERVALS:
         return []
-    interval_s = float(np.median(np.diff(t_s)))
+    interval_s = median_step(t_s)
     if not interval_s <= slowest_s <= 2 * interval_s:
         return []
     pairs_s = (lacks[:-1] + lacks[1:]) * interval_s
@@ -348,7 +351,7 @@ def _hidden_spans(
 def _lacking_beside(iops: Floats, place: int) -> float:
     """Return what two intervals lack of the rate beside them, in intervals."""
     sides = (iops[max(0, place - _BESIDE) : place], iops[place + 2 : place + 2 + _BESIDE])
-    usual = min(float(np.median(side)) for side in sides if len(side))
+    usual = min(median(side) for side in sides if len(side))
     if not usual > 0:
         return 0.0
     return float(np.clip(1 - iops[place : place + 2] / usual, 0, 1).sum())

@@ -9,13 +9,14 @@ each change must be larger than that noise explains, and sharper than a ramp.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from volbench.analyse.time.medians import Floats, interval_of, median, row_medians
 
 MOST_BLOCK_S = 30.0
 """Long enough to average most autocorrelation of a volume's noise out."""
@@ -89,17 +90,11 @@ def block_length_s(t_s: Floats, block_s: float | None = None) -> float:
     return min(samples, max(1, round(MOST_BLOCK_S / sample_s))) * sample_s
 
 
-def interval_of(t_s: Floats) -> float:
-    """Return the length of the intervals."""
-    return float(np.median(np.diff(t_s))) if len(t_s) > 1 else float(t_s[0])
-
-
 def block_medians(t_s: Floats, values: Floats, *, block_s: float) -> Floats:
     """Return the median of each whole block, from the start."""
     size = max(1, round(block_s / interval_of(t_s)))
     count = len(values) // size
-    blocks: Floats = np.median(values[: count * size].reshape(count, size), axis=1)
-    return blocks
+    return row_medians(values[: count * size].reshape(count, size))
 
 
 def find_changes(
@@ -125,7 +120,7 @@ def find_changes(
     if len(blocks) < _LEAST_BLOCKS:
         return ()
     rule = _JumpRule(least_step, _least_level(len(blocks), size))
-    edges = _prune(blocks, _candidates(blocks, rule.least_blocks), rule)
+    edges = _prune(blocks, _candidates(blocks.tobytes(), rule.least_blocks), rule)
     places = [_refine(logs, edge * size, reach=2 * size) for edge in edges]
     return _changes(t_s, values, sorted(set(places)), least_step=least_step)
 
@@ -176,8 +171,8 @@ def plateaus(
 
 
 def _plateau(t_s: Floats, values: Floats, *, sample_s: float) -> Plateau:
-    level = float(np.median(values))
-    deviation = 1.4826 * float(np.median(np.abs(values - level)))
+    level = median(values)
+    deviation = 1.4826 * median(np.abs(values - level))
     return Plateau(
         from_s=float(t_s[0]) - sample_s,
         to_s=float(t_s[-1]),
@@ -200,7 +195,7 @@ def _ceiling(values: Floats) -> float:
 
 
 def _logs(values: Floats) -> Floats:
-    floor = _FLOOR * float(np.median(values[values > 0]))
+    floor = _FLOOR * median(values[values > 0])
     logs: Floats = np.log(np.maximum(values, floor))
     return logs
 
@@ -227,10 +222,15 @@ def _least_level(blocks: int, samples: int) -> int:
     return 2 if samples >= 3 and blocks < 3 * WANTED_BLOCKS else 3
 
 
-def _candidates(blocks: Floats, least: int) -> list[int]:
-    """Return the first block of each new level of the best piecewise constant fit."""
+@lru_cache(maxsize=16)
+def _candidates(content: bytes, least: int) -> tuple[int, ...]:
+    """Return the first block of each new level of the best piecewise constant fit.
+
+    It is kept by the bytes of the blocks: steadiness and bottleneck ask for the same ones.
+    """
+    blocks = np.frombuffer(content)
     penalty = _PENALTY * math.log(len(blocks))
-    return segment(blocks / _noise(blocks), penalty=penalty, least=least)
+    return tuple(segment(blocks / _noise(blocks), penalty=penalty, least=least))
 
 
 def segment(values: Floats, *, penalty: float, least: int) -> list[int]:
@@ -266,11 +266,11 @@ def segment(values: Floats, *, penalty: float, least: int) -> list[int]:
 def _noise(blocks: Floats) -> float:
     """Return the standard deviation of blocks, from differences: a few jumps don't raise it."""
     steps = np.diff(blocks)
-    spread = 1.4826 * float(np.median(np.abs(steps - np.median(steps)))) / math.sqrt(2)
+    spread = 1.4826 * median(np.abs(steps - median(steps))) / math.sqrt(2)
     return max(spread, 1e-3)
 
 
-def _prune(blocks: Floats, edges: list[int], rule: _JumpRule) -> list[int]:
+def _prune(blocks: Floats, edges: Sequence[int], rule: _JumpRule) -> list[int]:
     """Remove changes that noise or a ramp explains as well, weakest first."""
     kept = list(edges)
     while kept:
@@ -298,22 +298,22 @@ def _strength(blocks: Floats, edges: list[int], place: int) -> float:
     """
     before, after = _sides(blocks, edges, place)
     bounds = [0, *edges, len(blocks)]
-    levels = [np.full(b - a, np.median(blocks[a:b])) for a, b in pairwise(bounds)]
+    levels = [np.full(b - a, median(blocks[a:b])) for a, b in pairwise(bounds)]
     residuals = blocks - np.concatenate(levels)
     scale = max(
-        1.4826 * float(np.median(np.abs(residuals))),
+        1.4826 * median(np.abs(residuals)),
         _noise(blocks),
         _one_sided(before, after) if len(blocks) >= _LEAST_TAIL else 0.0,
         1e-3,
     )
     both = (max(scale, _own_scatter(side)) ** 2 / len(side) for side in (before, after))
     error = _MEDIAN_LOSS * inflation_of(residuals / scale) * math.sqrt(sum(both))
-    return float(abs(np.median(after) - np.median(before)) / error)
+    return float(abs(median(after) - median(before)) / error)
 
 
 def _own_scatter(side: Floats) -> float:
     """Return the scatter of one level; that of a climb is what is left beside its rise."""
-    deviation = 1.4826 * float(np.median(np.abs(side - np.median(side))))
+    deviation = 1.4826 * median(np.abs(side - median(side)))
     return min(deviation, float(np.std(np.diff(side))) / math.sqrt(2))
 
 
@@ -323,7 +323,7 @@ def _one_sided(before: Floats, after: Floats) -> float:
     Below a limit blocks scatter to one side only, which their median deviation hardly shows.
     """
     longer, shorter = (before, after) if len(before) >= len(after) else (after, before)
-    away = np.sign(np.median(shorter) - np.median(longer)) * (longer - np.median(longer))
+    away = np.sign(median(shorter) - median(longer)) * (longer - median(longer))
     return float(np.quantile(away, 0.9)) / _NORMAL_90
 
 
@@ -345,7 +345,7 @@ def inflation_of(residuals: Floats) -> float:
 def _is_jump(blocks: Floats, edges: list[int], place: int, rule: _JumpRule) -> bool:
     """Return whether a change is large enough, lasts, and is no part of a ramp."""
     before, after = _sides(blocks, edges, place)
-    step = abs(float(np.median(after) - np.median(before)))
+    step = abs(float(median(after) - median(before)))
     if 1 - np.exp(-step) < rule.least_step or _lasting(before, after) < rule.least_blocks:
         return False
     both = np.concatenate([before, after])
@@ -357,10 +357,10 @@ def _is_jump(blocks: Floats, edges: list[int], place: int, rule: _JumpRule) -> b
 
 def _lasting(before: Floats, after: Floats) -> int:
     """Return how many blocks of the shorter level are nearer to it than to the other."""
-    low, high = sorted((float(np.median(before)), float(np.median(after))))
+    low, high = sorted((median(before), median(after)))
     between = (low + high) / 2
     return min(
-        int(np.count_nonzero((level > between) == (np.median(level) > between)))
+        int(np.count_nonzero((level > between) == (median(level) > between)))
         for level in (before, after)
     )
 
@@ -387,7 +387,7 @@ def _changes(
     t_s: Floats, values: Floats, places: list[int], *, least_step: float
 ) -> tuple[Change, ...]:
     bounds = [0, *places, len(values)]
-    levels = [float(np.median(values[a:b])) for a, b in pairwise(bounds)]
+    levels = [median(values[a:b]) for a, b in pairwise(bounds)]
     found = (
         Change(t_s=float(t_s[place - 1]), before=before, after=after)
         for place, (before, after) in zip(places, pairwise(levels), strict=True)

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import measured
-from volbench.analyse.time.change_points import Floats, interval_of
+from volbench.analyse.time.medians import Floats, interval_of
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
 
 CRITERION = "according to SNIA PTS 2.0.2's criterion; not a certified run"

@@ -27,12 +27,12 @@ from volbench.analyse.frames.run_view import RunView, once
 from volbench.analyse.frames.workload_spec import WorkloadSpec
 from volbench.analyse.time.change_points import (
     Change,
-    Floats,
     Plateau,
     find_changes,
     place_in_gaps,
     plateaus,
 )
+from volbench.analyse.time.medians import Floats, median, median_step
 
 _LEAST = 5
 _BUSY_PERCENT = 90.0
@@ -91,7 +91,7 @@ class Rates:
     @property
     def interval_s(self) -> float:
         """Length of an interval."""
-        return float(np.median(np.diff(self.t_s)))
+        return median_step(self.t_s)
 
     @property
     def io_bytes(self) -> float:
@@ -102,7 +102,7 @@ class Rates:
     def bandwidth_of(self, plateau: Plateau) -> float:
         """Return the median bandwidth of a stretch."""
         inside = (self.t_s > plateau.from_s) & (self.t_s <= plateau.to_s)
-        return float(np.median(self.bw_bytes_per_s[inside]))
+        return median(self.bw_bytes_per_s[inside])
 
 
 @once
@@ -141,8 +141,7 @@ def _of_the_volume(
     same bandwidth are its doing, not the volume's.
     """
     levels = [
-        float(np.median(bandwidth[(t_s > stretch.from_s) & (t_s <= stretch.to_s)]))
-        for stretch in stretches
+        median(bandwidth[(t_s > stretch.from_s) & (t_s <= stretch.to_s)]) for stretch in stretches
     ]
     return tuple(
         change

@@ -14,13 +14,12 @@ import numpy as np
 
 from volbench.analyse.time.change_points import (
     Change,
-    Floats,
     block_length_s,
     block_medians,
     find_changes,
     inflation_of,
-    interval_of,
 )
+from volbench.analyse.time.medians import Floats, interval_of, median
 
 MOST_DRIFT = 0.10
 LEAST_BLOCKS = 8
@@ -85,18 +84,18 @@ def judge_steady(t_s: Floats, values: Floats, *, block_s: float | None = None) -
         return Steadiness(State.TOO_SHORT, 0.0, 0.0, 0.0, 0, nan, nan, nan, nan)
     length_s = _thin(t_s, block_length_s(t_s, block_s))
     blocks = block_medians(t_s, values, block_s=length_s)
-    median = float(np.median(blocks)) if len(blocks) else float(np.median(values))
-    drift, bound, sign = _drift(blocks, median)
+    usual = median(blocks if len(blocks) else values)
+    drift, bound, sign = _drift(blocks, usual)
     changes = find_changes(t_s, values, block_s=length_s)
-    deviation = 1.4826 * float(np.median(np.abs(blocks - median))) if len(blocks) else 0.0
+    deviation = 1.4826 * median(np.abs(blocks - usual)) if len(blocks) else 0.0
     return Steadiness(
         state=_state(len(blocks), drift=drift, bound=bound, has_sign=sign, changes=changes),
         from_s=float(t_s[0]) - interval_of(t_s),
         to_s=float(t_s[-1]),
         block_s=length_s,
         blocks=len(blocks),
-        median=median,
-        spread=deviation / median if median else float("nan"),
+        median=usual,
+        spread=deviation / usual if usual else float("nan"),
         drift=drift,
         drift_bound=bound,
         changes=changes,
@@ -138,21 +137,21 @@ def _thin(t_s: Floats, block_s: float) -> float:
     return max(block_s, math.ceil(len(t_s) / _MOST_BLOCKS) * interval_of(t_s))
 
 
-def _drift(blocks: Floats, median: float) -> tuple[float, float, bool]:
+def _drift(blocks: Floats, usual: float) -> tuple[float, float, bool]:
     """Return drift over the window, its 95 % bound, and whether its 99.5 % interval leaves out 0.
 
     The interval of Theil and Sen holds for independent blocks; it is widened by what the blocks'
     autocorrelation adds.
     """
-    if len(blocks) < 2 or not median:
+    if len(blocks) < 2 or not usual:
         return float("nan"), float("inf"), False
     slope, low, high = theil_sen(blocks)
-    level = float(np.median(blocks)) - slope * (len(blocks) - 1) / 2
+    level = median(blocks) - slope * (len(blocks) - 1) / 2
     residuals = blocks - level - slope * np.arange(len(blocks))
-    scale = 1.4826 * float(np.median(np.abs(residuals)))
+    scale = 1.4826 * median(np.abs(residuals))
     wider = inflation_of(residuals / scale) if scale else 1.0
     low, high = slope - wider * (slope - low), slope + wider * (high - slope)
-    window = len(blocks) / median
+    window = len(blocks) / usual
     ends = slope - _SURE * (slope - low), slope + _SURE * (high - slope)
     return slope * window, max(abs(low), abs(high)) * window, ends[0] * ends[1] > 0
 
@@ -171,7 +170,7 @@ def theil_sen(values: Floats) -> tuple[float, float, float]:
     reach = _NORMAL_95 * math.sqrt(variance / 18)
     upper = min(round((len(slopes) + reach) / 2), len(slopes) - 1)
     lower = max(round((len(slopes) - reach) / 2) - 1, 0)
-    return float(np.median(slopes)), float(slopes[lower]), float(slopes[upper])
+    return median(slopes), float(slopes[lower]), float(slopes[upper])
 
 
 def _state(

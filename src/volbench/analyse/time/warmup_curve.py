@@ -15,6 +15,7 @@ import pandas as pd
 
 from volbench.analyse.bottleneck.cause import Cause
 from volbench.analyse.frames.observed import is_partial
+from volbench.analyse.time.medians import median
 
 Floats = npt.NDArray[np.float64]
 
@@ -251,7 +252,7 @@ def _curve(
 ) -> Curve:
     plateau = plateau_of(first.iops)
     cold = cold_level(first.t_s, first.iops, plateau=plateau)
-    warm = plateau if second is None else float(np.median(second.iops))
+    warm = plateau if second is None else median(second.iops)
     limit = float(row["limit_iops"])
     steady_s = time_to_steady(first.t_s, first.iops, plateau=plateau)
     reference = warm if steady_s is None else plateau
@@ -282,7 +283,7 @@ def _size_of(row: pd.Series) -> float:
 
 def plateau_of(iops: Floats) -> float:
     """Return the level at the end: the median of the last fifth, of 5 intervals at least."""
-    return float(np.median(iops[-max(5, len(iops) // 5) :]))
+    return median(iops[-max(5, len(iops) // 5) :])
 
 
 def cold_level(t_s: Floats, iops: Floats, *, plateau: float) -> float:
@@ -300,7 +301,7 @@ def cold_level(t_s: Floats, iops: Floats, *, plateau: float) -> float:
     done, each_s = _time_of_each(t_s, iops)
     if len(done) < 3:
         return float(iops[:_LEAST_POINTS].mean())
-    early = float(np.median(1 / each_s[:3]))
+    early = median(1 / each_s[:3])
     if early >= _NEAR * plateau:
         return early
     rising = each_s > (each_s[0] + 1 / plateau) / 2
@@ -328,7 +329,7 @@ def _time_of_each(t_s: Floats, iops: Floats) -> tuple[Floats, Floats]:
 def _widths_s(t_s: Floats) -> Floats:
     """Return the lengths of intervals, of which some may have been left out."""
     steps_s = np.diff(t_s, prepend=0.0)
-    usual_s = float(np.median(steps_s)) if len(steps_s) else 0.0
+    usual_s = median(steps_s) if len(steps_s) else 0.0
     found: Floats = np.where(steps_s > _GAP * usual_s, usual_s, steps_s)
     return found
 
