@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from hashlib import file_digest
+from hashlib import file_digest, sha256
 from pathlib import Path
 
 from volbench import __version__
@@ -35,10 +35,9 @@ from volbench.store.archive import (
     hold_campaign,
     refuse_used,
 )
-from volbench.store.atomic_files import sync_folder, write_atomic, write_bytes_atomic
+from volbench.store.atomic_files import sync_folder, write_bytes_atomic
 from volbench.store.journal import Journal, utc_now
-from volbench.store.layout import Layout, RunFolder
-from volbench.store.log_files import checksum, raw_checksums
+from volbench.store.layout import Layout
 from volbench.store.worker_processes import NOBODY, Tell
 
 _MAX_LISTED = 20
@@ -219,25 +218,31 @@ def _fill_all(layout: Layout, runs: Sequence[AssembledRun], *, tell: Tell) -> No
     copied: dict[Path, Path] = {}
     with Journal(layout.journal, durable=False) as journal:  # the whole folder is synced later
         for number, assembled in enumerate(runs, start=1):
-            folder = _fill(layout, assembled, copied)
+            status_sha256 = _fill(layout, assembled, copied)
             journal.write(
                 "run",
                 run=assembled.run.id,
                 state=assembled.state,
                 reason=assembled.reason,
-                status_sha256=checksum(folder.status),
+                status_sha256=status_sha256,
             )
             tell("copying", number, len(runs))
 
 
-def _fill(layout: Layout, assembled: AssembledRun, copied: dict[Path, Path]) -> RunFolder:
-    """Copy the files of a run into its folder, which is returned, and write its status."""
+def _fill(layout: Layout, assembled: AssembledRun, copied: dict[Path, Path]) -> str:
+    """Copy the files of a run into its folder, and write its status, whose SHA-256 is returned.
+
+    The checksums of the files are those of the sources, so that `volbench verify` finds a copy that
+    differs from them.
+    """
     folder = fresh_run_folder(layout, assembled.run.id, durable=False)
     for path, name, masked in assembled.copies:
         if masked is None:
             _copy(path, folder.path / name, copied)
         else:
             write_bytes_atomic(folder.path / name, masked, durable=False)
+    imported = assembled.run.imported
+    digests = {file.name: file.sha256 for file in imported.files} if imported else {}
     content = {
         "format": STATUS_FORMAT,
         "state": assembled.state,
@@ -245,10 +250,11 @@ def _fill(layout: Layout, assembled: AssembledRun, copied: dict[Path, Path]) -> 
         "started_utc": assembled.started_utc,
         "ended_utc": assembled.ended_utc,
         "imported": True,
-        "files": raw_checksums(folder.path),
+        "files": {name: digests[name] for name in sorted(digests)},
     }
-    write_atomic(folder.status, json.dumps(content, indent=1) + "\n", durable=False)
-    return folder
+    text = (json.dumps(content, indent=1) + "\n").encode()
+    folder.status.write_bytes(text)
+    return sha256(text).hexdigest()
 
 
 def _copy(path: Path, target: Path, copied: dict[Path, Path]) -> None:

@@ -14,7 +14,7 @@ from pathlib import PurePath, PurePosixPath
 from statistics import median
 
 from volbench.errors import ArchiveError, OutputError, Problem, VolbenchError
-from volbench.fio.logs.log_rows import Log, read_head
+from volbench.fio.logs.log_rows import Log, read_head, require_rows
 from volbench.fio.version import parse_version
 from volbench.importer.scan_folders import LogFile, Source
 from volbench.store.log_files import open_log
@@ -164,7 +164,7 @@ def _unusable_reason(log: LogFile, owner: FioProcess) -> str:
         return "its result has another log of this kind and number"
     try:
         parse_version(owner.fio_version)
-        read_head(opened_log(log))
+        require_rows(opened_log(log))
     except VolbenchError as error:
         return error.message.replace(str(log.source.path), log.source.inside.name)
     return ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from volbench.errors import InputError, OutputError
@@ -16,7 +17,7 @@ from volbench.fio.jobs.job_targets import is_device
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.fio.version import parse_version
 from volbench.model.campaign.target import Volume, VolumeKind
-from volbench.model.profile.fio_option import Option, OptionKind
+from volbench.model.profile.fio_option import OptionKind
 from volbench.model.results.result import JobResult, RunOutput
 
 ROLE = "data"
@@ -60,7 +61,7 @@ def reported_options(output: RunOutput, job: JobResult) -> ReportedOptions:
         if option is None or option.name in _NOT_OPTIONS:
             continue
         try:
-            options[option.name] = _canonical(option, text, kb_base)
+            options[option.name] = _canonical(option.name, text, kb_base)
         except (InputError, ValueError):
             left_out.append(f"{name}={text}")
     is_whole = has_own and not left_out
@@ -90,7 +91,10 @@ def _writes_valueless(version: str) -> bool:
         return False
 
 
-def _canonical(option: Option, text: str, kb_base: int) -> str:
+@lru_cache(maxsize=4096)
+def _canonical(name: str, text: str, kb_base: int) -> str:
+    """Return the value of an option of the shipped table; the results of a campaign repeat many."""
+    option = shipped_table().options[name]
     is_bare = text == "" and option.kind is OptionKind.FLAG
     return read_value(option, None if is_bare else text, kb_base=kb_base).value
 

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
@@ -53,7 +54,7 @@ class Source:
     root: str
     inside: PurePosixPath
 
-    @property
+    @cached_property
     def shown(self) -> str:
         """Path as recorded: relative, never an absolute path of this machine."""
         alone = len(self.inside.parts) == 1 and self.root == self.inside.name
@@ -149,13 +150,24 @@ def scan(
     """
     found = ScanResult()
     sources: dict[Path, Source] = {}
+    folders: dict[Path, Path] = {}
     for path in paths:
         for source in _sources(path, found, leave_out):
-            sources.setdefault(source.path.resolve(), source)
+            sources.setdefault(_real_path(source.path, folders), source)
     for number, source in enumerate(sources.values(), start=1):
         _classify(source, found)
         tell("scanning", number, len(sources))
     return found
+
+
+def _real_path(path: Path, folders: dict[Path, Path]) -> Path:
+    """Return the path of a file without symbolic links; those of folders are kept in `folders`."""
+    if path.is_symlink():
+        return path.resolve()
+    folder = path.parent
+    if folder not in folders:
+        folders[folder] = folder.resolve()
+    return folders[folder] / path.name
 
 
 def _sources(path: Path, found: ScanResult, leave_out: Path | None) -> Iterator[Source]:

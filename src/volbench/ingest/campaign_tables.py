@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 
@@ -69,11 +70,15 @@ def _tables_of(
             parts[name].append(table_of(name, waiting, labels=labels))
         waiting.clear()
 
+    counts = Counter[str]()
     for run, state, folder in runs:
-        pending.extend(read_run(campaign, run, state, folder))
+        rows = read_run(campaign, run, state, folder)
+        pending.extend(rows)
         for name in parts:
-            if pending.count(name) > _BATCH_ROWS:
+            counts[name] += rows.count(name)
+            if counts[name] > _BATCH_ROWS:
                 flush(name)
+                counts[name] = 0
     for name in parts:
         flush(name)
     return {name: pa.concat_tables(tables) for name, tables in parts.items()}

@@ -9,9 +9,11 @@ Invalid lines, as a killed fio or a full disk leaves them, are skipped and count
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import BinaryIO
 
 import numpy as np
@@ -35,6 +37,8 @@ _LAST_DIRECTION = 7
 _HEAD_BYTES = 64 << 10
 CHUNK_BYTES = 2 << 20
 _SMALL_BYTES = 64 << 10
+_KEPT_BLOCKS = 32
+"""Small blocks that are kept as numbers: those of all logs of a section, as a rule."""
 LONGEST_LINE_BYTES = 128 << 10
 """Longer than a histogram row of 1856 bins with 20 digits each."""
 NO_ROW = b"\0"
@@ -148,22 +152,43 @@ def read_head(log: Log) -> list[list[int]]:
         for block in blocks_of(stream, chunk_bytes=_HEAD_BYTES):
             lines = [line for line in block.lines.split(b"\n") if line.strip()]
             blank = blank and not lines
-            rows = _head_rows(lines)
+            rows = _head_rows(block.lines, lines)
             found = [row for row in rows if len(row) >= least]
             if found:
                 break
     if not found and not blank:
-        raise OutputError(
-            f"{log.name} contains no line of a {log.kind} log, from line 1 on",
-            hint="fio was killed, the disk that holds its logs was full, or it is not a log of fio",
-            context={"path": log.name, "line": 1},
-        )
+        raise _no_row(log)
     return found
 
 
-def _head_rows(lines: Sequence[bytes]) -> list[list[int]]:
-    whole = _plain_rows(lines, lines[0].count(b",") + 1) if lines else None
-    if whole is not None and whole.size and int(whole.max()) < 10**_MOST_DIGITS:
+def require_rows(log: Log) -> None:
+    """Check that a log is empty, or has a valid row.
+
+    Raises:
+        OutputError: it has lines, but no valid row.
+    """
+    blank = True
+    with log.open() as stream:
+        for block in blocks_of(stream, chunk_bytes=_HEAD_BYTES):
+            for line in block.lines.split(b"\n"):
+                if len(_leading_numbers(line)) >= len(PLAIN):
+                    return
+                blank = blank and not line.strip()
+    if not blank:
+        raise _no_row(log)
+
+
+def _no_row(log: Log) -> OutputError:
+    return OutputError(
+        f"{log.name} contains no line of a {log.kind} log, from line 1 on",
+        hint="fio was killed, the disk that holds its logs was full, or it is not a log of fio",
+        context={"path": log.name, "line": 1},
+    )
+
+
+def _head_rows(text: bytes, lines: Sequence[bytes]) -> list[list[int]]:
+    whole = _plain_rows(text)
+    if whole is not None:
         rows: list[list[int]] = whole.tolist()
         return rows
     return [_leading_numbers(line) for line in lines]
@@ -186,7 +211,7 @@ def _table(block: Block, form: Form) -> tuple[Ints, Ints]:
     is_irregular = NO_ROW in lines or b"\r" in lines or width <= max(form.columns)
     if is_irregular or form.width not in {None, width}:
         return _line_by_line(block, form)
-    if len(lines) <= _SMALL_BYTES and (rows := _plain_rows(lines.split(b"\n"), width)) is not None:
+    if len(lines) <= _SMALL_BYTES and (rows := _plain_rows(lines)) is not None:
         short: Ints = rows[:, form.columns].T
         return short, np.arange(block.first_line, block.first_line + len(rows))
     names = [str(n) for n in range(width)]
@@ -208,21 +233,27 @@ def _table(block: Block, form: Form) -> tuple[Ints, Ints]:
     return table, np.arange(block.first_line, block.first_line + table.shape[1])
 
 
-def _plain_rows(lines: Sequence[bytes], width: int) -> Ints | None:
-    """Return the cells of lines, a row each; None if a line has other cells than numbers.
+@lru_cache(maxsize=_KEPT_BLOCKS)
+def _plain_rows(lines: bytes) -> Ints | None:
+    """Return the cells of lines, a row each; None if lines have other cells than numbers.
 
-    For short blocks this takes a fraction of the time that a CSV reader needs to start.
+    For short blocks this takes a fraction of the time that a CSV reader needs to start. The latest
+    ones are kept, because the head of a short log is all of it.
     """
-    if any(line.count(b",") != width - 1 for line in lines):
+    width = lines.partition(b"\n")[0].count(b",") + 1
+    if not _plain_lines(width).fullmatch(lines):
         return None
-    text = b",".join(lines)
-    if text.translate(None, b"0123456789, "):
-        return None
-    try:
-        cells = np.array([int(cell) for cell in text.split(b",")], dtype=np.int64)
-    except (ValueError, OverflowError):  # a blank cell, or digits beyond 64 bits
-        return None
+    cells = np.fromstring(lines.replace(b"\n", b","), dtype=np.int64, sep=",")
+    cells.flags.writeable = False
     return cells.reshape(-1, width)
+
+
+@lru_cache(maxsize=_KEPT_BLOCKS)
+def _plain_lines(width: int) -> re.Pattern[bytes]:
+    """Return the pattern of lines that have so many cells, each a number that fits in 64 bits."""
+    cell = rb" *\d{1,%d} *" % _MOST_DIGITS
+    line = rb"(?:%b,){%d}%b" % (cell, width - 1, cell)
+    return re.compile(rb"(?:%b\n)*%b" % (line, line))
 
 
 def _line_by_line(block: Block, form: Form) -> tuple[Ints, Ints]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeGuard
+from typing import TypeGuard, cast
 
 from volbench.errors import OutputError
 
@@ -16,9 +16,12 @@ Below it every integer is exact as a float, and the sum of a thousand fits in 64
 """
 
 
-def is_count(value: object) -> TypeGuard[int]:
-    """Return whether a decoded value is a plain integer within bounds, as nearly all counts are."""
-    return type(value) is int and 0 <= value < _BOUND
+def are_counts(values: list[object]) -> TypeGuard[list[int]]:
+    """Return whether decoded values are plain integers within bounds, as nearly all counts are."""
+    if set(map(type, values)) != {int}:
+        return False
+    counts = cast("list[int]", values)
+    return min(counts) >= 0 and max(counts) < _BOUND
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from volbench.fio.results.json_documents import Disputed, read_documents
-from volbench.fio.results.json_fields import Fields, is_count
+from volbench.fio.results.json_fields import Fields, are_counts
 from volbench.model.results.result import (
     Direction,
     DirectionResult,
@@ -302,11 +302,11 @@ def _read_bins(block: Fields | None, unit_ns: int) -> dict[int, int]:
     """Return counts by midpoint; fio 2.2.12 to 2.19 add constants of its source code."""
     if block is None:
         return {}
-    found: dict[int, int] = {}
-    for key, count in block.raw.items():
-        if key.startswith("FIO_IO_U_"):
-            continue
-        if not (key.isascii() and key.isdigit() and len(key) < 16):
+    midpoints = [key for key in block.raw if not key.startswith("FIO_IO_U_")]
+    for key in midpoints:
+        if not (key.isdigit() and key.isascii() and len(key) < 16):
             raise block.wrong(key, "a latency bin")
-        found[int(key) * unit_ns] = count if is_count(count) else block.need_count(key)
+    values = [block.raw[key] for key in midpoints]
+    counts = values if are_counts(values) else [block.need_count(key) for key in midpoints]
+    found = {int(key) * unit_ns: count for key, count in zip(midpoints, counts, strict=True)}
     return dict(sorted(found.items()))
