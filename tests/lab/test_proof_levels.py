@@ -1,18 +1,18 @@
 """Levels on simulated volumes: profile, fio, frames and verdict against the truth.
 
-Four workloads of the article are measured in virtual time, and two of them in real time. There
-`test_proof_aks` measures all four, on a block device.
+Everything is measured in virtual time. In real time `test_proof_aks` proves the same levels and
+causes, on a block device.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.lab.proof import Proof, Workload, made, measure
+from tests.lab.proof import Proof, Workload, made
 from tests.lab.virtual import measure_virtually
 from volbench.model.profile.profile_settings import Limits
 
@@ -31,20 +31,6 @@ def _p15(tmp_path_factory: pytest.TempPathFactory) -> Proof:
     return measure_virtually("p15", folder, ONE_SMALL, SIXTEEN_SMALL, ONE_LARGE, LARGE)
 
 
-@pytest.fixture(
-    name="limited",
-    scope="module",
-    params=[
-        pytest.param(measure_virtually, id="virtual"),
-        pytest.param(measure, id="real", marks=pytest.mark.alone),
-    ],
-)
-def _limited(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Proof:
-    """The two workloads that its limits hold back."""
-    measured: Callable[..., Proof] = request.param
-    return measured("p15", tmp_path_factory.mktemp("limited"), SIXTEEN_SMALL, LARGE)
-
-
 def verdicts(proof: Proof, workload: Workload) -> list[Mapping[str, Any]]:
     """Return what is said of a workload without any declaration, and with the truth declared."""
     return [proof.verdict(workload), proof.verdict_given(DECLARED, workload)]
@@ -57,11 +43,11 @@ def test_one_small_write_is_bound_by_latency(p15: Proof) -> None:
         assert verdict["bottleneck"] == p15.truth(ONE_SMALL).bottleneck == "latency"
 
 
-def test_sixteen_small_writes_are_capped_in_iops(limited: Proof) -> None:
+def test_sixteen_small_writes_are_capped_in_iops(p15: Proof) -> None:
     """Test 4 of the article: 1,100 IOPS, the cap, whether it was declared or not."""
-    for verdict in verdicts(limited, SIXTEEN_SMALL):
+    for verdict in verdicts(p15, SIXTEEN_SMALL):
         assert verdict["bottleneck_level"] == pytest.approx(1100, rel=0.03)
-        assert verdict["bottleneck"] == limited.truth(SIXTEEN_SMALL).bottleneck == "iops-limit"
+        assert verdict["bottleneck"] == p15.truth(SIXTEEN_SMALL).bottleneck == "iops-limit"
         assert verdict["verdict"] == "steady"
 
 
@@ -72,11 +58,11 @@ def test_one_large_write_is_bound_by_latency(p15: Proof) -> None:
         assert verdict["bottleneck"] == "latency"
 
 
-def test_large_writes_are_capped_in_bandwidth(limited: Proof) -> None:
+def test_large_writes_are_capped_in_bandwidth(p15: Proof) -> None:
     """125 MB/s bind before 1,100 IOPS do."""
-    for verdict in verdicts(limited, LARGE):
+    for verdict in verdicts(p15, LARGE):
         assert verdict["bottleneck_level"] == pytest.approx(125e6, rel=0.03)
-        assert verdict["bottleneck"] == limited.truth(LARGE).bottleneck == "bandwidth-limit"
+        assert verdict["bottleneck"] == p15.truth(LARGE).bottleneck == "bandwidth-limit"
 
 
 def test_clean_volume_is_not_doubted(tmp_path: Path) -> None:
