@@ -66,9 +66,11 @@ def test_campaign_of_a_controller_killed_before_its_plan_is_planned_again(
     (layout.root / ".campaign.json.999999999.tmp").write_text("{")
     create_signed_campaign(layout.root, archive)
     assert read_own_campaign(layout.root)[1].campaign == archive.campaign
-    with pytest.raises(ArchiveError, match="is not empty"):
+    with pytest.raises(ArchiveError, match="is not empty") as of_a_campaign:
         create_signed_campaign(layout.root, archive)
     layout.campaign.unlink()
     (layout.runs / "001").mkdir()
-    with pytest.raises(ArchiveError, match="is not empty"):
+    with pytest.raises(ArchiveError, match="is not empty") as of_other_files:
         create_signed_campaign(layout.root, archive)
+    offers = [caught.value.hint.count("resume") for caught in (of_a_campaign, of_other_files)]
+    assert offers == [1, 0]

@@ -101,9 +101,11 @@ def refuse_used(root: Path) -> None:
     except OSError as error:
         raise unwritable(root, error) from error
     if used:
+        kept = Layout(root).campaign.exists()
         raise ArchiveError(
             f"{root} is not empty",
-            hint=f"choose a new folder with --output, or continue it: volbench resume {root}",
+            hint="choose a new folder with --output"
+            + (f", or continue the campaign in it: volbench resume {root}" if kept else ""),
             context={"path": str(root)},
         )
 

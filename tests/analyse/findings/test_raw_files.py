@@ -24,6 +24,7 @@ from volbench.model.results.finding import Severity
         ({"bw_bytes_per_s": 819_000.0}, "Bandwidth of 819,000 contradicts 4,096,000"),
         ({"total_ios": 1_000_000}, "IOPS of 1,000 contradicts 16,666.667"),
         ({"io_bytes": 1}, "Bandwidth of 4,096,000 contradicts"),
+        ({"bw_bytes_per_s": 5_571_732_123.4}, "Bandwidth of 5,571,732,123 contradicts 4,096,000"),
     ],
 )
 def test_a_lying_number_makes_the_result_invalid(columns: dict[str, object], words: str) -> None:

@@ -27,7 +27,10 @@ def test_one_volume_gets_a_conclusion(tmp_path: Path) -> None:
     assert list(rows["rw"]) == ["randwrite"] * 2
     assert set(rows["iodepth"]) == {4}
     assert set(rows["size_bytes"]) == {4 << 20}
-    assert re.search(r"data: randwrite 4k, queue depth 4: .* IOPS \(median of 2, ", done.stdout)
+    assert re.search(
+        r"data: randwrite 4k, queue depth 4: .* IOPS \(median of 2, .* p99 of all I/Os ",
+        done.stdout,
+    )
     assert "Too short to say whether it is steady" in done.stdout
     chart = Path(done.stdout.splitlines()[-1].removeprefix("Chart: "))
     assert chart.parent == tmp_path / "out" / "report"

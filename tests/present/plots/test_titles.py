@@ -46,6 +46,7 @@ def test_it_says_nothing_that_only_some_have() -> None:
 def test_a_volume_of_another_machine_has_its_host() -> None:
     """The machine at hand is not named; one host of a fleet is, two are not."""
     assert title("iops", {"host": "vm7"}).endswith("/dev/nvme0n1 on vm7")
+    assert title("iops", {"host": "unknown"}).endswith("/dev/nvme0n1")
     assert title("iops", {"host": "vm7"}, {"host": "vm8"}).endswith("/dev/nvme0n1")
 
 

@@ -114,6 +114,8 @@ def test_time_left_of_a_warm_up_follows_its_last_extents() -> None:
     assert "1/3 runs, 50s left" in screen(going)
     failed: list[Event | float] = [*first, RunEnded(runs[0], RunState.FAILED, "no")]
     assert "1/3 runs, 1 failed, - left" in screen(failed)
+    stopped: list[Event | float] = [*first, RunEnded(runs[0], RunState.INTERRUPTED, "no")]
+    assert "1/3 runs, - left" in screen(stopped)
 
 
 def test_the_clock_goes_on_between_reports() -> None:

@@ -213,11 +213,16 @@ def _beyond_disks(view: RunView) -> Iterator[Observation]:
     rate = total(view, "bw_bytes_per_s")
     if fastest_s < _LEAST_LATENCY_S or rate > _MOST_BYTES_PER_S:
         yield Observation(
-            f"Is {view.run.volume.target} memory, or was a cache measured? No disk is known that"
+            f"Is {_volume_name(view)} memory, or was a cache measured? No disk is known that"
             f" takes {format_latency(fastest_s)} for an I/O and moves {format_rate(rate)}.",
             {"lat_mean_s": fastest_s, "bw_bytes_per_s": rate},
             severity=Severity.WARNING,
         )
+
+
+def _volume_name(view: RunView) -> str:
+    target = view.run.volume.target
+    return "the volume" if target == "unknown" else target
 
 
 @rule(

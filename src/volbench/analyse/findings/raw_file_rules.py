@@ -24,6 +24,8 @@ _MIN_RUNTIME_S = 0.1
 _ROUNDING = 0.01
 """Relative tolerance within a result. In 139 results of fio 2.2 to 3.42 it is below 0.005."""
 _KIB = 1024.0
+_MANY = 1_000_000
+"""From here on, decimals do not matter."""
 """Absolute tolerance of a bandwidth: old versions print whole KiB/s."""
 _LOG_SHARE = 0.15
 """Tolerance of the sum of a log: fio loses the last window, and windows differ in width."""
@@ -93,12 +95,17 @@ def inconsistent_result(view: RunView, _: Context) -> Iterator[Observation]:
             tolerance = _ROUNDING * derived + (_KIB if name == "Bandwidth" else 1.0)
             if abs(stated - derived) > tolerance:
                 yield Observation(
-                    f"{name} of {stated:,.8g} contradicts {derived:,.8g}, which"
+                    f"{name} of {_number(stated)} contradicts {_number(derived)}, which"
                     " follows from the other numbers of the result.",
                     {"stated": stated, "derived": derived, "section": result.section},
                     direction=result.direction,
                 )
     yield from _log_sums(view)
+
+
+def _number(value: float) -> str:
+    """Return a number with the digits that show where two of them differ."""
+    return f"{value:,.0f}" if value >= _MANY else f"{value:,.8g}"
 
 
 def _pairs(result: Result, view: RunView) -> Iterator[tuple[str, float, float]]:

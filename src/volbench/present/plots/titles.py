@@ -74,7 +74,7 @@ def _place(rows: pd.DataFrame) -> str:
     """Return the volume that all rows have, and the host if it is another machine."""
     volume, host = _text(rows, "volume"), _text(rows, "host")
     named = "" if volume == "unknown" else short_target(volume)
-    away = "" if host == "local" else host
+    away = "" if host in {"local", "unknown"} else host
     return f"{named} on {away}" if named and away else named or away
 
 

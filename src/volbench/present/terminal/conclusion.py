@@ -63,7 +63,7 @@ def _results(rows: pd.DataFrame, histogram: pd.DataFrame) -> Iterator[str]:
             f"{printable(str(part['volume'].iloc[0]))}: {shape(plain_rows(part)[0])}:"
             f" {format_count(iops.median())} IOPS{spread if count > 1 else ''},"
             f" {format_rate(part['bw_bytes_per_s'].median())},"
-            f" p99 {format_latency(float(tails.iloc[place]))}."
+            f" p99{' of all I/Os' if count > 1 else ''} {format_latency(float(tails.iloc[place]))}."
         )
 
 

@@ -70,7 +70,7 @@ class Tally:
         clock: monotonic, in seconds.
         total: runs to do.
         ended: runs that ended, in whatever state.
-        failed: those of them that did not finish.
+        failed: those of them that did not finish, other than by Ctrl-C.
         is_most: whether some runs may not be needed.
         steps: id of each run, in the order of the plan, to its step; its own id where it is alone.
     """
@@ -111,7 +111,7 @@ class Tally:
                 self.pace.note(event.run.extent, self.clock() - seen_last.started_s)
             self.waiting_s.pop(event.run.id, None)
             self.ended += 1
-            self.failed += event.state is not RunState.FINISHED
+            self.failed += event.state not in {RunState.FINISHED, RunState.INTERRUPTED}
 
     def place(self, run: Run) -> int:
         """Return the place of a run among those to do, counted from 1."""
