@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import pandas as pd
+from pandas.api.types import union_categoricals
 
 from volbench import __version__
 from volbench.analyse.device.use_method import use_rows
@@ -143,7 +144,8 @@ def multi_campaign_content(dataset: Dataset) -> MultiCampaignContent:
     from volbench.analyse.compare.comparison_summary import headlines
     from volbench.present.plots.compare.forest import forest_plot
 
-    frames = {name: dataset.frame(name) for name in ("summary", "findings", "histogram")}
+    frames = {name: dataset.frame(name) for name in ("summary", "findings")}
+    frames["histogram"] = _bins_of_all(dataset)
     figures = [_figure(plot) for plot in build_plots(frames, _COMPARED)]
     verdict, leading = _trend(dataset) if len(dataset.names) > _PAIR else ("", [])
     try:
@@ -157,6 +159,21 @@ def multi_campaign_content(dataset: Dataset) -> MultiCampaignContent:
         leading = [*leading, _figure(forest_plot(comparison))]
     verdict = verdict or _first_of(headlines(comparison))
     return MultiCampaignContent(frames, comparison, figures=[*leading, *figures], verdict=verdict)
+
+
+def _bins_of_all(dataset: Dataset) -> pd.DataFrame:
+    """Return the latency bins of all campaigns, with the columns that charts read."""
+    parts = []
+    for name, opened in dataset.names.items():
+        part = _read(opened, "histogram", BINS)
+        part["run"] = part["run"].astype("category").cat.rename_categories(f"{name}/{{}}".format)
+        parts.append(part)
+    texts = {
+        name: union_categoricals([part[name].astype("category") for part in parts])
+        for name in BINS
+        if not pd.api.types.is_numeric_dtype(parts[0][name])
+    }
+    return pd.concat(parts, ignore_index=True).assign(**texts)
 
 
 def _first_of(sentences: Sequence[str]) -> str:
