@@ -14,6 +14,7 @@ from volbench.model.results.finding import Severity
 from volbench.present.formatting import Row, counted_noun, instant, number, text
 from volbench.present.plots.labels import short_target
 from volbench.present.report.content import ReportContent
+from volbench.present.report.findings_section import invalid_runs
 from volbench.present.report.lead_charts import worst_warm_up
 from volbench.present.report.outcomes import REACHED, AgainstLimit, KeyNumber
 from volbench.present.report.summary_text import BOTTLENECKS, listed
@@ -58,7 +59,7 @@ def first_screen(
         limits: its jobs as shares of the declared limits.
     """
     climb = worst_warm_up(content.frames)
-    sentence = _curve_text(climb) if climb else _answer(key, rows["verdicts"], limits)
+    sentence = _curve_text(climb) if climb else _answer(key, rows, limits)
     if content.lead and content.lead[0].kind == "storm":
         sentence = content.lead[0].description
     return FirstScreen(
@@ -127,9 +128,9 @@ def _curve_text(curve: Curve) -> str:
 
 
 def _answer(
-    key: Sequence[KeyNumber], verdicts: Sequence[Row], limits: Sequence[AgainstLimit]
+    key: Sequence[KeyNumber], rows: Mapping[str, Sequence[Row]], limits: Sequence[AgainstLimit]
 ) -> str:
-    """Return the highest rates, their bottleneck, and how many results are steady."""
+    """Return the highest rates, their bottleneck, and how many results are steady or left out."""
     if not key:
         return "No run has a result yet."
     phrases = [own.phrase for own in key if own.phrase]
@@ -137,7 +138,9 @@ def _answer(
         parts = [", ".join(phrases)]
     else:
         parts = [f"Up to {' and '.join(phrases)}"] if phrases else ["No rate was reported"]
-    return "; ".join([*parts, *_limit(limits), *_bottleneck(verdicts), *_steady(verdicts)]) + "."
+    verdicts = rows["verdicts"]
+    parts += [*_limit(limits), *_bottleneck(verdicts), *_steady(verdicts), *_left_out(rows)]
+    return "; ".join(parts) + "."
 
 
 def _limit(limits: Sequence[AgainstLimit]) -> list[str]:
@@ -157,6 +160,15 @@ def _bottleneck(verdicts: Sequence[Row]) -> list[str]:
         return []
     cause, count = max(known.items(), key=lambda pair: pair[1])
     return [f"{BOTTLENECKS[cause]} held {count} of {counted_noun(len(verdicts), 'result')}"]
+
+
+def _left_out(rows: Mapping[str, Sequence[Row]]) -> list[str]:
+    """Return how many runs with an invalid number the highest rates leave out."""
+    runs = {text(row, "run") for row in rows["summary"]}
+    invalid = runs.intersection(invalid_runs(rows["findings"]))
+    if not invalid or invalid == runs:
+        return []
+    return [f"{len(invalid)} of {counted_noun(len(runs), 'run')} are invalid and left out"]
 
 
 def _steady(verdicts: Sequence[Row]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 import pandas as pd
@@ -18,6 +18,7 @@ from volbench.present.plots.description import Plot, numbers
 from volbench.present.plots.kind import Options
 from volbench.present.plots.kinds import KINDS
 from volbench.present.plots.marks import Span
+from volbench.present.report.findings_section import invalid_runs
 from volbench.present.tables.findings_table import STYLES
 
 Frames = Mapping[str, pd.DataFrame]
@@ -30,6 +31,8 @@ _HEIGHT_IN = 3.4
 """Of the panels together, so that title, verdict and chart share the first screen."""
 _MOST_STORMS = 2
 """Number of parallel steps above which a campaign is a fleet, not a storm."""
+_RATES = {"knee", "iops", "bandwidth"}
+"""Kinds whose marks are results of jobs."""
 _PENALTY = 0.1
 """Minimum penalty of fresh blocks for the warm-up to lead."""
 _FEWEST_POINTS = 3
@@ -47,6 +50,7 @@ def lead_plots(frames: Frames, options: Options = _DEFAULTS) -> list[Plot]:
         options: with the rounds of its profiles; none for a plan without.
     """
     runs = set(measured(frames["summary"])["run"]) if "summary" in frames else set()
+    invalid = invalid_runs(records(frames["findings"])) if "findings" in frames else ()
     for kind, narrow, rows in _CANDIDATES:
         if kind == "iops" and len(runs) == 1:
             series = _series(frames, *runs)
@@ -54,7 +58,8 @@ def lead_plots(frames: Frames, options: Options = _DEFAULTS) -> list[Plot]:
                 return [series]
         if kind == "convergence" and not options.rounds:
             continue
-        narrowed = narrow(KINDS[kind].frames_of(frames))
+        own = KINDS[kind].frames_of(frames)
+        narrowed = narrow(_without(own, invalid) if kind in _RATES else own)
         if not narrowed:
             continue
         plot = _chart(kind, narrowed, options)
@@ -62,6 +67,13 @@ def lead_plots(frames: Frames, options: Options = _DEFAULTS) -> list[Plot]:
             second = [] if kind in {"storm", "warmup"} else _changed(frames)
             return [_noted(_cut(plot, rows), narrowed, frames), *second]
     return []
+
+
+def _without(frames: Frames, invalid: Collection[str]) -> Frames:
+    """Leave out runs with an invalid number, as the headline numbers do, while others are left."""
+    rows = frames["summary"]
+    kept = rows[~rows["run"].isin(list(invalid))]
+    return {**frames, "summary": kept} if len(measured(kept)) else frames
 
 
 def _chart(kind: str, frames: Frames, options: Options) -> Plot | None:
@@ -116,13 +128,13 @@ def _one_setting(frames: Frames) -> Frames:
 
 
 def _largest_jobs(frames: Frames) -> Frames:
-    """Keep the jobs with the highest rates, so that their bars fit."""
+    """Keep the jobs with the highest rates, directions added up as in the headline numbers."""
     rows = measured(frames["summary"])
     rows = rows[rows["direction"] != "sync"]
     key = ["campaign", "host", "profile", "job", "volume"]
     column = "iops" if rows["iops"].notna().any() else "bw_bytes_per_s"
     rates = rows.groupby([*key, "direction"], dropna=False)[column].median()
-    best = rates.groupby(level=key, dropna=False).max().nlargest(_MOST_BARS)
+    best = rates.groupby(level=key, dropna=False).sum().nlargest(_MOST_BARS)
     is_kept = pd.MultiIndex.from_frame(rows[key]).isin(best.index)
     return {**frames, "summary": rows[is_kept].reset_index(drop=True)}
 
