@@ -58,6 +58,19 @@ def _report_of_forty_jobs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return _report(folder / "page.html", make_campaign(folder, size=size).root)
 
 
+@pytest.fixture(scope="session", name="site")
+def _site_of_four_campaigns(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the index page of a site, one of whose campaigns has a name that links must escape."""
+    folder = tmp_path_factory.mktemp("site")
+    size = Size(jobs=1, repeats=1, seconds=5)
+    names = ("north", "south", "east #1 & 50 %", "west")
+    roots = [make_campaign(folder, name=name, size=size).root for name in names]
+    arguments = ["report", "--site", *map(str, roots), "--output", str(folder / "pages")]
+    done = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return folder / "pages" / "index.html"
+
+
 @pytest.fixture(scope="module", name="opened")
 def _opened(browser: Browser, report: Path) -> Iterator[Watched]:
     """Return the report with everything opened and drawn, for tests that only look at it."""
