@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser
 
-from tests.browser.test_page import axe
+import volbench
+from tests.browser.test_page import PHONE, axe
 from tests.browser.watched import Watched
+from volbench.dataset import open_campaigns
+from volbench.present.renderers.colour_themes import THEMES
 
 ROWS = "#results-table tbody tr"
 BARS = """place => document.querySelector(place).chart.drawn.get(0).drawing.renderers
@@ -69,9 +75,9 @@ def test_two_groups_are_compared(browser: Browser, report: Path) -> None:
     panel = page.locator("#run[open]")
     panel.locator("p", has_text="A: Queue depth 1").wait_for()
     assert "B: Queue depth 8" in panel.inner_text()
-    assert "They differ in iodepth" in panel.inner_text()
+    assert "They differ in queue depth (1 and 8)" in panel.inner_text()
     names = panel.locator("tbody th").all_inner_texts()
-    assert [name.split(":")[1] for name in names] == [" read (2 and 2)", " write (2 and 2)"]
+    assert names == ["randrw, 4k, read (2 and 2)", "randrw, 4k, write (2 and 2)"]
     cells = panel.locator("tbody tr").first.locator("td").all_inner_texts()
     assert cells[2].endswith(" x")
     watched.close()
@@ -105,3 +111,165 @@ def test_a_run_is_opened_beside_the_page(watched: Watched) -> None:
     page.mouse.click(box["x"] + left + 12, box["y"] + top + 12)
     panel.locator("caption", has_text="Runs behind the mark").wait_for()
     assert panel.locator("tbody tr").count() == 4
+
+
+def iops_of(report: Path, run: str, direction: str) -> float:
+    """Return a result as volbench gives it."""
+    rows = volbench.open_campaign(report.parents[1] / "made-up").frame("summary")
+    (value,) = rows.loc[(rows["run"] == run) & (rows["direction"] == direction), "iops"]
+    return float(value)
+
+
+def test_two_single_runs_are_compared(watched: Watched, report: Path) -> None:
+    """One is set as A, the other opened: their ratio, their charts over each other; A is let go."""
+    page = watched.page
+    page.locator(f"{ROWS} .open-run", has_text="mix-4k-d1").first.click()
+    panel = page.locator("#run[open]")
+    panel.get_by_role("button", name="Set this run as side A").click()
+    panel.get_by_text("This run is A.").wait_for()
+    page.locator("#results").get_by_role("searchbox").fill("mix-4k-d8")
+    page.locator(f"{ROWS} .open-run").first.press("Enter")
+    panel.get_by_role("heading", name="Compared with A").wait_for()
+    lines = panel.locator("p", has_text="A: ").first.inner_text().splitlines()
+    runs = [line.split(": ")[1] for line in lines]
+    assert [run.split("-", 1)[1] for run in runs] == ["mix-4k-d1-r1", "mix-4k-d8-r1"]
+    rates = [iops_of(report, run, "read") for run in runs]
+    cells = panel.locator("tbody tr", has_text="read (1 and 1)").locator("td").all_inner_texts()
+    assert cells[2] == f"{rates[1] / rates[0]:.2f} x"
+    assert f"B has {rates[1] / rates[0]:.2f} times" in panel.locator(".verdict").inner_text()
+    for title in ("A and B over time", "Latency percentiles of A and B"):
+        chart = panel.locator("figure", has_text=title).first
+        names = {name.strip() for name in chart.locator(".toggles button").all_inner_texts()}
+        assert names == {"A, read", "A, write", "B, read", "B, write"}
+    shared = page.url
+    page.goto("about:blank")
+    page.goto(shared)
+    panel.get_by_role("heading", name="Compared with A").wait_for()
+    panel.get_by_role("button", name="Forget A").click()
+    panel.get_by_role("heading", name="Compared with A").wait_for(state="detached")
+    assert "base=" not in page.url
+
+
+@pytest.mark.parametrize("by", ["mouse", "keyboard"])
+def test_what_is_shown_is_chosen(watched: Watched, by: str) -> None:
+    """Measure, axis, colour and pooling change the chart and the address."""
+    page = watched.page
+    watched.drawn("#explorer-drawing")
+    chosen = {"Show": "lat_p99_s", "against": "iodepth", "Colour": "job", "Pool": "none"}
+    choices = page.locator("#explorer .choices")
+    for label, value in chosen.items():
+        choice = choices.locator("label", has_text=re.compile(f"^{label}")).locator("select")
+        if by == "mouse":
+            choice.select_option(value)
+            continue
+        while choice.input_value() != value:
+            choice.press("ArrowDown")
+    watched.drawn("#explorer-drawing")
+    assert all(f"={value}" in page.url for value in chosen.values())
+    chart = "document.querySelector('#explorer-drawing').chart.plot"
+    panel = page.evaluate(f"(({{ panels: [own] }}) => [own.x.label, own.y.label])({chart})")
+    assert panel == ["Queue depth of each job", "p99 latency"]
+    assert page.evaluate(f"{chart}.series.map(own => own.label)") == [
+        f"mix-4k-d{depth}" for depth in (1, 2, 4, 8)
+    ]
+    marks = page.evaluate(f"{chart}.panels[0].marks.map(own => own.table.get('_runs').length)")
+    assert marks == [16, 16]
+
+
+def test_the_theme_is_chosen_by_key(watched: Watched) -> None:
+    """T goes round: light, dark, and the system's again; charts follow."""
+    page = watched.page
+    watched.drawn("#chart-iops-drawing")
+    drawing = "document.querySelector('#chart-iops-drawing').chart.drawn.get(0).drawing"
+    ink = f"{drawing}.figure.below[0].major_label_text_color"
+    for theme, colours in (("light", "light"), ("dark", "dark"), ("", "light")):
+        page.keyboard.press("t")
+        page.wait_for_function(f"ink => {ink} === ink", arg=THEMES[colours].colours["ink"])
+        assert page.evaluate("document.documentElement.dataset.theme") == theme
+        assert (f"theme={theme}" in page.url) == bool(theme)
+
+
+RINGS = """() => { const { plot } = document.querySelector('#answer .chart').chart;
+    return plot.panels.map(panel => panel.marks.map(mark => mark.table.get('_direction') ??
+        mark.table.get('direction')).filter(Boolean).map(own => [...new Set(own)]).flat()); }"""
+
+
+def test_rings_and_texts_of_a_chart_follow_the_filters(watched: Watched) -> None:
+    """A knee is ringed, and a load written, only where their curve is drawn."""
+    page = watched.page
+    watched.drawn("#answer .chart")
+    every = page.evaluate(RINGS)
+    assert {way for panel in every for way in panel} == {"read", "write"}
+    page.evaluate("changeView({ direction: 'write' })")
+    watched.drawn("#answer .chart")
+    assert {way for panel in page.evaluate(RINGS) for way in panel} == {"write"}
+
+
+def test_filters_that_nothing_fits_say_which_to_drop(browser: Browser, report: Path) -> None:
+    """Charts and tables say that they are empty; a button brings runs back."""
+    watched = Watched(browser, report)
+    page = watched.page
+    page.goto(f"{report.as_uri()}#iodepth=1&job=mix-4k-d8")
+    page.reload()
+    hint = page.locator("#kept")
+    hint.get_by_text("No run fits all filters").wait_for()
+    assert "no run fits the filters" in page.locator(".quality").inner_text()
+    assert page.locator(ROWS).all_inner_texts() == ["No row fits the filters."]
+    page.locator("#answer .chart", has_text="No run that the filters keep").wait_for()
+    assert axe(page) == []
+    assert hint.get_by_role("button").all_inner_texts() == [
+        "Drop Job: 2 runs",
+        "Drop Queue depth: 2 runs",
+    ]
+    hint.get_by_role("button", name="Drop Queue depth").press("Enter")
+    assert {text.split()[0] for text in page.locator(ROWS).all_inner_texts()} == {"mix-4k-d8"}
+    assert page.locator(ROWS).count() == 4
+    watched.close()
+    assert watched.faults == []
+
+
+@pytest.mark.parametrize(
+    "view", ["job=mix-4k-d8", "iodepth=1&iodepth=4&direction=write", "direction=read"]
+)
+def test_commands_keep_what_the_page_keeps(browser: Browser, report: Path, view: str) -> None:
+    """The condition that the page gives selects the same rows in volbench."""
+    watched = Watched(browser, report)
+    page = watched.page
+    page.goto(f"{report.as_uri()}#{view}")
+    page.reload()
+    shown = page.locator("#kept code")
+    shown.wait_for()
+    option, condition = shlex.split(shown.inner_text())
+    assert option == "--where"
+    rows = open_campaigns(report.parents[1] / "made-up", where=condition).frame("summary")
+    assert 0 < len(rows) < 16
+    assert page.locator(ROWS).count() == len(rows)
+    watched.close()
+    assert watched.faults == []
+
+
+def test_filters_stay_in_view_on_a_phone(browser: Browser, report: Path) -> None:
+    """The bar takes one line; a menu opens inside the screen, and headings stand below the bar."""
+    watched = Watched(browser, report, **PHONE)
+    page = watched.page
+    page.locator("#filters output", has_text="8 of 8 runs").wait_for()
+    page.locator("nav a", has_text="Results").click()
+    bar, heading = page.locator("#filters"), page.locator("#results-heading")
+    page.wait_for_timeout(1000)  # charts are drawn meanwhile, and move what is below them
+    boxes = [own.bounding_box() for own in (bar, heading)]
+    assert boxes[0]
+    assert boxes[1]
+    assert boxes[0]["y"] == 0
+    assert boxes[0]["height"] < 60
+    assert boxes[0]["height"] <= boxes[1]["y"] < 150
+    page.locator("#filters summary", has_text="Direction").tap()
+    options = page.locator(".menu[open] .options").bounding_box()
+    assert options
+    assert options["x"] >= 0
+    assert options["x"] + options["width"] <= 390
+    assert options["y"] + options["height"] <= 844
+    page.get_by_label("read", exact=True).tap()
+    assert "direction=read" in page.url
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    watched.close()
+    assert watched.faults == []

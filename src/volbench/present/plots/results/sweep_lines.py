@@ -49,6 +49,7 @@ _LOADS = ("iodepth", "numjobs")
 _WIDE = 30.0
 """Ratio of latencies above which their axis is logarithmic."""
 _MOST_IOPS = "those with most IOPS"
+_PLACE = ["_x", "_y", "_text"]
 _TEXT_WIDE, _TEXT_HIGH = 0.05, 0.05
 """Room of the load at a knee, as a share of the panel."""
 _SWEEP_IN, _KNEE_IN = 2.1, 3.2
@@ -280,9 +281,11 @@ def build_knee(found: Sweep) -> Plot:
 
 def _knee_panel(data: pd.DataFrame, rest: pd.DataFrame, metric: Metric) -> Panel:
     """Draw the curves of one latency; the knees have their load beside them."""
-    places = pd.DataFrame({"_x": data["iops"], "_y": data[metric.column], "_text": data["_text"]})
-    rings = places[data["knee"]].dropna()
-    named = places.dropna() if len(data["label"].unique()) == 1 else rings
+    # Named so, these columns say to filters whose rings and loads they are, and to no one else.
+    whose = labels.identified(data, ()).add_prefix("_")
+    places = whose.assign(_x=data["iops"], _y=data[metric.column], _text=data["_text"])
+    rings = places[data["knee"]].dropna(subset=_PLACE)
+    named = places.dropna(subset=_PLACE) if len(data["label"].unique()) == 1 else rings
     iops = pd.concat([data["iops"], rest["iops"]])
     values = pd.concat([data[metric.column], rest[metric.column]]).dropna()
     x, y = IOPS.axis(1.12 * float(iops.max())), _latency_axis(values, metric)

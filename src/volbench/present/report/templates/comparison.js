@@ -43,12 +43,23 @@ function filterQuery() {
   return String(own) || "all=1";
 }
 
-/** @param {number} row */
-function workloadName(row) {
-  const parts = [`${runs.value("rw", row)} ${textOf("block_bytes", row)}`, `queue depth ${textOf("iodepth", row)}`];
-  if (runs.value("numjobs", row) > 1) parts.push(`numjobs ${textOf("numjobs", row)}`);
-  if (runs.value("direct", row) === 0) parts.push("buffered");
-  return `${parts.join(", ")}: ${runs.value("direction", row)}`;
+/** @param {number} row @param {string[]} differing options that the sides differ in: not named */
+function workloadName(row, differing) {
+  const parts = [
+    ["rw", String(runs.value("rw", row))],
+    ["block_bytes", textOf("block_bytes", row)],
+    ["iodepth", `queue depth ${textOf("iodepth", row)}`],
+    ["numjobs", runs.value("numjobs", row) > 1 ? `numjobs ${textOf("numjobs", row)}` : ""],
+    ["direct", runs.value("direct", row) === 0 ? "buffered" : ""],
+    ["direction", String(runs.value("direction", row))],
+  ];
+  return parts.filter(([name, text]) => text && !differing.includes(name)).map(([, text]) => text).join(", ");
+}
+
+/** @param {string} name of an option @param {number[][]} sides of one value each */
+function differenceText(name, sides) {
+  const title = DIMENSIONS.find(([own]) => own === name)?.[1].toLowerCase() ?? columnTitle(name);
+  return `${title} (${sides.map((rows) => textOf(name, rows[0])).join(" and ")})`;
 }
 
 /** @param {number[]} rows @param {string} name @returns {number} median of the known values */
@@ -72,6 +83,13 @@ function differences(first, second) {
   });
 }
 
+/** @param {number[][]} sides @returns {Node[]} */
+function invalidText(sides) {
+  const counts = sides.map((rows) => rows.filter((row) => runs.value("severity", row) === "invalid").length);
+  if (!counts.some(Boolean)) return [];
+  return [made("p", {}, made("span", { className: "badge invalid" }, "invalid"), ` ${counts[0]} of ${sides[0].length} results of A and ${counts[1]} of ${sides[1].length} of B have a number that does not measure what it claims to.`)];
+}
+
 /**
  * Return the comparison of two sides: the geometric mean of the ratios, and a row for each workload.
  * @param {string} base
@@ -84,7 +102,7 @@ function comparisonContent(base, other) {
   const shared = [...first.keys()].filter((key) => second.has(key));
   const pairs = shared.map((key) => [first.get(key) ?? [], second.get(key) ?? []]);
   const lines = pairs.map(([a, b]) => [
-    `${workloadName(a[0])} (${a.length} and ${b.length})`,
+    `${workloadName(a[0], differing)} (${a.length} and ${b.length})`,
     ...COMPARED.flatMap(([name, , format]) => {
       const [x, y] = [medianOf(a, name), medianOf(b, name)];
       const text = (/** @type {number} */ value) => (Number.isFinite(value) ? FORMATS[format](value) : "n/a");
@@ -97,8 +115,9 @@ function comparisonContent(base, other) {
   const rest = first.size + second.size - 2 * shared.length;
   return [
     made("p", {}, made("strong", {}, "A: "), nameOfSide(base), made("br"), made("strong", {}, "B: "), nameOfSide(other)),
-    ...(differing.length ? [made("p", {}, `They differ in ${differing.map(columnTitle).join(", ")}, by which results are not matched.`)] : []),
-    made("p", { className: "verdict" }, ratios.length ? `B has ${mean.toFixed(2)} times the IOPS of A (geometric mean of ${ratios.length} workload${ratios.length > 1 ? "s" : ""}).` : "No workload is in both."),
+    ...(differing.length ? [made("p", {}, `They differ in ${differing.map((name) => differenceText(name, sides)).join(", ")}; everything else is matched.`)] : []),
+    made("p", { className: "verdict" }, ratios.length ? `B has ${mean.toFixed(2)} times the IOPS of A${ratios.length > 1 ? ` (geometric mean of ${ratios.length} workloads)` : ""}.` : "No workload is in both."),
+    ...invalidText(sides),
     ...(lines.length ? [plainTable("Medians of each workload that both have; in brackets the results of A and B", ["Workload", ...heads], lines)] : []),
     made("p", { className: "soft" }, `${rest ? `${rest} workloads are in only one of them. ` : ""}These are ratios of medians without an interval: volbench compare judges whether a difference is significant.`),
   ];
@@ -130,9 +149,17 @@ const baseRun = () => new URLSearchParams(view.params.get("base") ?? "").get("ru
 /** @param {string} key of the run that is open */
 async function againstBase(key) {
   const base = view.params.get("base");
-  if (!base || baseRun() === key) return [];
+  if (!base) return [];
+  if (baseRun() === key) return [made("p", { className: "soft" }, "This run is A. Open another run, by its bar or row, to compare it with this one. "), forgetButton()];
   const charts = baseRun() ? await overlaidCharts(numberOf(baseRun()), numberOf(key)) : [];
-  return [made("h3", {}, "Compared with A"), ...comparisonContent(base, String(new URLSearchParams({ run: key }))), ...charts];
+  return [made("h3", {}, "Compared with A ", forgetButton()), ...comparisonContent(base, String(new URLSearchParams({ run: key }))), ...charts];
+}
+
+/** @returns {HTMLElement} a button that ends the comparison */
+function forgetButton() {
+  const button = made("button", { type: "button" }, "Forget A");
+  button.addEventListener("click", () => changeView({ base: "", compare: "" }));
+  return button;
 }
 
 /** @param {HTMLElement} bar of the filters */
@@ -141,10 +168,11 @@ function addComparison(bar) {
   keep.addEventListener("click", () => changeView({ base: filterQuery(), compare: "" }));
   const show = made("button", { type: "button" }, "Compare with A");
   show.addEventListener("click", () => changeView({ compare: "1", run: "" }, true));
-  bar.append(keep, show);
+  const forget = forgetButton();
+  bar.append(keep, show, forget);
   viewers.push(() => {
     const base = view.params.get("base");
-    show.hidden = !base;
+    show.hidden = forget.hidden = !base;
     show.title = base ? `A is ${nameOfSide(base)}` : "";
   });
 }

@@ -65,6 +65,52 @@ function fillFilterBar(bar) {
   });
 }
 
+/** @param {string} value @returns {string} as a condition has it; "" for one that none can have */
+function conditionText(value) {
+  if (/^[^\s()=!<>~"']+$/.test(value)) return value;
+  const quote = ['"', "'"].find((mark) => !value.includes(mark));
+  return quote ? quote + value + quote : "";
+}
+
+/** @returns {string} the filters as an option of commands; "" where no condition says the same */
+function whereOption() {
+  const chosen = runs.dimensions.map(([name]) => view.params.getAll(name).map((value) => [name, conditionText(value)])).filter((values) => values.length);
+  if (!chosen.length || chosen.flat().some(([, text]) => !text)) return "";
+  const parts = chosen.map((values) => values.map(([name, text]) => `${name}==${text}`).join(" or "));
+  const joined = parts.map((part) => (parts.length > 1 && part.includes(" or ") ? `(${part})` : part)).join(" and ");
+  return `--where '${joined.replaceAll("'", "'\\''")}'`;
+}
+
+/** @returns {Node[]} a button for each filter without which some run is left */
+function loosened() {
+  const used = [["affected", "only affected"], ...runs.dimensions].filter(([name]) => view.params.has(name));
+  return used.flatMap(([name, title]) => {
+    const fewer = new URLSearchParams(view.params);
+    fewer.delete(name);
+    const lets = runs.matcher(fewer);
+    const left = runs.column("number").filter((/** @type {number} */ _, /** @type {number} */ row) => !lets || lets(row));
+    if (!left.length) return [];
+    const button = made("button", { type: "button" }, `Drop ${title}: ${runsText(new Set(left).size)}`);
+    button.addEventListener("click", () => changeView({ [name]: "" }));
+    return [button];
+  });
+}
+
+/** @param {number} count */
+const runsText = (count) => `${count.toLocaleString("en-US")} run${count === 1 ? "" : "s"}`;
+
+/** Say what the filters keep, and how a command keeps the same; of none, which filter to drop. */
+function showKept() {
+  const place = /** @type {HTMLElement} */ (document.getElementById("kept"));
+  const where = whereOption();
+  const count = runs.numbers?.size ?? 0;
+  place.hidden = !runs.isFiltered || (count > 0 && !where);
+  if (place.hidden) return;
+  place.replaceChildren(...(count
+    ? [`The filters keep ${runsText(count)}. The same in volbench plot, compare and export: `, made("code", {}, where)]
+    : [made("strong", {}, "No run fits all filters. "), ...loosened()]));
+}
+
 function clearFilters() {
   changeView({ affected: "", ...Object.fromEntries(runs.dimensions.map(([name]) => [name, ""])) });
 }
@@ -141,7 +187,11 @@ function filterBadges() {
     const numbers = (/** @type {number[]} */ rows) => new Set(rows.map((row) => runs.value("number", row))).size;
     const affected = numbers(own.filter((row) => runs.value("severity", row) !== ""));
     badge.dataset.all ??= badge.textContent ?? "";
-    badge.textContent = runs.isFiltered ? `Data quality: ${affected} of ${numbers(own)} filtered runs affected` : badge.dataset.all;
+    const kept = numbers(own);
+    const counted = kept ? `${affected} of ${kept} filtered runs affected` : "no run fits the filters";
+    badge.textContent = runs.isFiltered ? `Data quality: ${counted}` : badge.dataset.all;
+    badge.classList.toggle("clean", runs.isFiltered && kept > 0 && !affected);
+    badge.classList.toggle("empty", runs.isFiltered && !kept);
   }
 }
 
@@ -167,10 +217,15 @@ async function startView() {
       filterListeners.forEach((act) => act());
       if (runs.isFiltered || wasFiltered) redrawCharts();
     });
-    filterListeners.push(filterFindings, filterBadges, markUnfiltered);
+    filterListeners.push(filterFindings, filterBadges, markUnfiltered, showKept);
     fillFilterBar(bar);
     startExplorer();
     startPanel();
+    // Headings that links lead to stand below the bar, whatever its height.
+    new ResizeObserver(() => {
+      const isFixed = getComputedStyle(bar).position === "sticky";
+      document.documentElement.style.scrollPaddingTop = isFixed ? `${bar.offsetHeight + 8}px` : "";
+    }).observe(bar);
   }
   viewers.forEach((show) => show());
   followView();

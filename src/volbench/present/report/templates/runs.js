@@ -112,14 +112,15 @@ class Runs {
   behind(table, row) {
     const own = table.get("_runs");
     if (own) return String(own[row]).split(" ").map(Number);
-    const known = IDENTITIES.filter((name) => table.has(name) && this.table.has(name) && !isMissing(table.get(name)?.[row]));
+    const identity = (/** @type {string} */ name) => (table.get(name) ?? table.get(`_${name}`))?.[row];
+    const known = IDENTITIES.filter((name) => this.table.has(name) && !isMissing(identity(name)));
     if (!known.some((name) => ["run", "job", "rw"].includes(name))) return [];
-    const key = known.map((name) => `${name} ${table.get(name)?.[row]}`).join("\n");
+    const key = known.map((name) => `${name} ${identity(name)}`).join("\n");
     let rows = /** @type {any} */ (this.found.get(key));
     if (!rows) {
       rows = [];
       for (let other = 0; other < this.length; other++) {
-        if (known.every((name) => this.value(name, other) === table.get(name)?.[row])) rows.push(other);
+        if (known.every((name) => this.value(name, other) === identity(name))) rows.push(other);
       }
       this.found.set(key, rows);
     }
@@ -219,8 +220,7 @@ function moved(mark, way, places) {
 
 /** @param {any} plot @param {any[]} panels */
 function withoutEmptyPanels(plot, panels) {
-  const count = (/** @type {any} */ panel) =>
-    panel.marks.reduce((/** @type {number} */ sum, /** @type {any} */ mark) => sum + (mark.table.values().next().value?.length ?? 0), 0);
+  const count = (/** @type {any} */ panel) => panel.marks.reduce((/** @type {number} */ sum, /** @type {any} */ mark) => sum + rowsOfRuns(mark.table), 0);
   const left = panels.filter((panel, n) => count(panel) || !count(plot.panels[n]));
   const rows = [...new Set(left.map((panel) => panel.row))].sort((a, b) => a - b);
   const heights = rows.map((row) => {
@@ -230,6 +230,12 @@ function withoutEmptyPanels(plot, panels) {
   const used = new Set(left.flatMap((panel) => panel.marks.flatMap(keysOf)));
   const series = plot.series.filter((/** @type {any} */ own) => used.has(own.key));
   return { ...plot, series, panels: left.map((panel) => ({ ...panel, row: rows.indexOf(panel.row) })), heights };
+}
+
+/** @param {Table} table @returns {number} how many of its rows are about runs */
+function rowsOfRuns(table) {
+  const length = table.values().next().value?.length ?? 0;
+  return Array.from({ length }, (_, row) => row).filter((row) => runs.behind(table, row).length).length;
 }
 
 /** @param {any} mark @returns {string[]} keys of the series that it shows */

@@ -193,6 +193,7 @@ class DataTable {
     }
     this.shown = kept;
     this.body.replaceChildren(...kept.slice(0, this.most).map((row) => row.element()));
+    if (!kept.length) this.body.append(made("tr", {}, made("td", { colSpan: this.headings.length, className: "soft" }, "No row fits the filters.")));
     const rest = kept.length - this.most;
     this.more.hidden = rest <= 0;
     this.more.textContent = `Show ${Math.min(rest, 5 * ROWS_AT_ONCE)} more of ${kept.length.toLocaleString("en-US")} rows`;

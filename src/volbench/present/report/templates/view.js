@@ -27,7 +27,21 @@ function showTarget(target) {
   for (let part = /** @type {HTMLElement | null} */ (target); part; part = part.parentElement) {
     if (part instanceof HTMLDetailsElement) part.open = true;
   }
-  target.scrollIntoView();
+  keepInView(target);
+}
+
+/**
+ * Scroll to an element, and stay there while charts above it are drawn, until the reader goes on.
+ * @param {HTMLElement} target
+ */
+function keepInView(target) {
+  const page = new ResizeObserver(() => target.scrollIntoView(/** @type {any} */ ({ behavior: "instant" })));
+  page.observe(document.body);
+  const stop = new AbortController();
+  stop.signal.addEventListener("abort", () => page.disconnect());
+  for (const event of ["wheel", "touchmove", "pointerdown", "keydown"]) {
+    addEventListener(event, () => stop.abort(), { signal: stop.signal, passive: true });
+  }
 }
 
 /** Follow a link inside the page: by itself, or beside the state of the view. */
