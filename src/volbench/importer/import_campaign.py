@@ -326,14 +326,17 @@ def staged_folder(target: Path) -> Iterator[Path]:
 def _sync_tree(root: Path) -> None:
     """Flush every file and folder below a folder to disk, many at a time."""
     paths = [root, *root.rglob("*")]
+    # A part for each thread: to hand over paths one by one takes as much CPU as to sync them.
+    parts = [paths[first::_SYNCED_AT_A_TIME] for first in range(_SYNCED_AT_A_TIME)]
     with ThreadPoolExecutor(_SYNCED_AT_A_TIME) as threads:
-        for _ in threads.map(_sync, paths):
+        for _ in threads.map(_sync, parts):
             pass
 
 
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _sync(paths: Sequence[Path]) -> None:
+    for path in paths:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

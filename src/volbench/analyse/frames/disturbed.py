@@ -61,7 +61,8 @@ class Disturbance:
 
     def at(self, t_s: Floats) -> Flags:
         """Return the flags of some of the intervals, by their ends."""
-        found: Flags = np.isin(t_s, self.t_s[self.flags])
+        ends_s = self.t_s[self.flags]
+        found: Flags = np.isin(t_s, ends_s) if len(ends_s) else np.zeros(len(t_s), dtype=bool)
         return found
 
     def clean(self, t_s: Floats) -> Flags:

@@ -141,14 +141,23 @@ class _Intervals:
 
 @once
 def _intervals(view: RunView) -> _Intervals:
-    sections, _ = pd.factorize(view.series["group"], use_na_sentinel=False)
-    ways, names = pd.factorize(view.series["direction"], use_na_sentinel=False)
+    direction = view.series["direction"].to_numpy(dtype=object)
+    sections, _ = _numbered(view.series["group"].to_numpy(dtype=object))
+    ways, names = _numbered(direction)
     return _Intervals(
         t_s=view.series["t_s"].to_numpy(dtype=float),
-        direction=view.series["direction"].to_numpy(dtype=object),
-        line=sections.astype(np.int64) * max(1, len(names)) + ways,
+        direction=direction,
+        line=sections * max(1, names) + ways,
         is_whole=~is_partial(view.series),
     )
+
+
+def _numbered(texts: npt.NDArray[np.object_]) -> tuple[npt.NDArray[np.int64], int]:
+    """Return a number from 0 for each text, in order of appearance, and the number of texts."""
+    if len(texts) and (texts == texts[0]).all():
+        return np.zeros(len(texts), dtype=np.int64), 1
+    codes, names = pd.factorize(texts, use_na_sentinel=False)
+    return codes.astype(np.int64), len(names)
 
 
 def _added(table: Floats) -> Floats:

@@ -169,6 +169,8 @@ def _of_fio(view: RunView, direction: str) -> tuple[Floats, Floats, Floats] | No
     if not len(at_s):  # logs of IOPS alone
         moved, ios = (total(view, name, direction=direction) for name in ("io_bytes", "total_ios"))
         at_s, bandwidth = t_s, iops * (moved / ios if ios > 0 else math.nan)
+    if np.array_equal(t_s, at_s):  # as of nearly all runs
+        return (t_s, iops, bandwidth) if len(t_s) >= _LEAST else None
     common = np.intersect1d(t_s, at_s)
     if len(common) < _LEAST:
         return None

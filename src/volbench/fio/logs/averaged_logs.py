@@ -47,7 +47,7 @@ class Averages:
     def add(self, table: Ints) -> None:
         """Add rows; rows in the same window are averaged by the time they cover."""
         at = self.windows.at(table[0])
-        steps = np.diff(at, prepend=self._at)
+        steps = at - np.concatenate(([self._at], at[:-1]))
         slots = self._closing(at, steps / self.span)
         befores = np.concatenate(([self._slot], slots[:-1]))
         shares = np.clip(steps, 1e-3, 1.0)
@@ -179,7 +179,8 @@ def by_direction(
     found: dict[int, Averages] = {}
     for table in tables:
         for way in range(ways):
-            mine = table[:, table[2] == way]
-            if mine.shape[1]:
+            of_way = table[2] == way
+            if of_way.any():
+                mine = table if of_way.all() else table[:, of_way]
                 found.setdefault(way, Averages(windows, span)).add(mine)
     return found
