@@ -35,6 +35,11 @@ class LocalCluster:
         self._program = program
         self._has_joined = False
 
+    @property
+    def group(self) -> str:
+        """Control group of the pods of its first node."""
+        return f"volbench-{self.port}"
+
     def stop(self, component: str) -> None:
         """Kill a component, such as ``kubelet``."""
         self._command(f"stop {component}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,12 @@ from volbench.model.campaign.planned_run import RunState
 from volbench.store.journal import read_history
 
 LONG = ("--set", "runtime=25s")
+STAYS = tuple(
+    word
+    for taint in ("not-ready", "unreachable")
+    for word in ("--toleration", f"node.kubernetes.io/{taint}:NoExecute")
+)
+"""Keeps a pod on its node however long a busy machine takes to start a kubelet again."""
 
 
 @pytest.mark.parametrize(
@@ -24,12 +31,12 @@ LONG = ("--set", "runtime=25s")
     [
         (("--storage-class", "missing"), "the cluster has no storage class missing", 2),
         (
-            ("--storage-class", "fast", "--node-selector", "tag=none", "--pod-timeout", "3s"),
-            "FailedScheduling: 0/1 nodes are available",
+            ("--storage-class", "fast", "--node-selector", "tag=none", "--pod-timeout", "8s"),
+            r"FailedScheduling: 0/\d nodes are available",
             4,
         ),
         (("--storage-class", "fast", "--image", "nothing:1"), "ErrImageNeverPull", 4),
-        (("--storage-class", "stuck", "--pod-timeout", "3s"), "unbound", 4),
+        (("--storage-class", "stuck", "--pod-timeout", "8s"), "unbound", 4),
     ],
 )
 def test_a_pod_that_cannot_start_is_explained(
@@ -38,7 +45,7 @@ def test_a_pod_that_cannot_start_is_explained(
     """The reason is the cluster's, and comes with the project's exit code."""
     done = desk.run("c", str(job), *arguments)
     assert done.returncode == status, done.stderr
-    assert words in done.stderr
+    assert re.search(words, done.stderr)
     assert not (desk.folder / "c").exists()
 
 
@@ -159,7 +166,7 @@ def test_the_api_server_restarts_mid_run(desk: Desk, job: Path) -> None:
 
 def test_the_kubelet_restarts_mid_run(desk: Desk, job: Path) -> None:
     """Without a kubelet a node answers nothing; fio goes on."""
-    process = desk.start("c", str(job), "--storage-class", "fast", "--set", "runtime=10s")
+    process = desk.start("c", str(job), "--storage-class", "fast", *STAYS, "--set", "runtime=10s")
     wait_for_run(desk)
     desk.cluster.stop("kubelet")
     desk.cluster.start("kubelet")

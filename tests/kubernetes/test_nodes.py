@@ -22,12 +22,13 @@ THERE = ("--storage-class", "fast", "--node-selector", f"kubernetes.io/hostname=
 
 @pytest.fixture(autouse=True)
 def second_node(desk: Desk) -> Iterator[None]:
-    """Add the second node; afterwards it is there and takes pods again."""
+    """Add the second node; afterwards it is there, and takes no pods of other tests."""
     desk.cluster.join()
     until(lambda: is_ready(desk))
+    cordon(desk, is_closed=False)
     yield
     until(lambda: is_ready(desk))  # a restarted kubelet registers its node again
-    desk.api.patch("Node", SECOND_NODE, {"spec": {"unschedulable": None}})
+    cordon(desk, is_closed=True)
 
 
 def is_ready(desk: Desk) -> bool:
@@ -73,7 +74,7 @@ def test_a_drained_node(desk: Desk, job: Path) -> None:
     assert process.returncode == 4, errors
     assert "EvictionByEvictionAPI: Eviction API: evicting" in errors, errors
     check_loss(desk, "EvictionByEvictionAPI")
-    waited = resume(desk, "--pod-timeout", "3s")
+    waited = resume(desk, "--pod-timeout", "8s")
     assert waited.returncode == 4, waited.stderr
     assert "1 node(s) were unschedulable" in waited.stderr
     cordon(desk, is_closed=False)
@@ -155,7 +156,7 @@ def test_classes_are_measured_at_the_same_time_on_their_own_nodes(desk: Desk, jo
 def test_classes_without_a_node_each_are_refused(desk: Desk, job: Path) -> None:
     """Three classes do not share two nodes; the cluster says which rule holds them apart."""
     three = [word for name in ("fast", "waiting", "retained") for word in ("--storage-class", name)]
-    done = desk.run("c", str(job), *three, "--parallel-classes", "--pod-timeout", "5s")
+    done = desk.run("c", str(job), *three, "--parallel-classes", "--pod-timeout", "8s")
     assert done.returncode == 4, done.stderr
     assert "didn't match pod anti-affinity rules" in done.stderr
     for volume in desk.api.list("PersistentVolume"):
