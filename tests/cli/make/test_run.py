@@ -123,7 +123,11 @@ def test_folder_can_be_moved_and_read_only(aks: Path, tmp_path: Path, volbench: 
 
 
 def test_series_covers_its_run(scratch: Path, tmp_path: Path, volbench: Volbench) -> None:
-    """A limited rate shows as such in every whole window, and the windows add up to the total."""
+    """A limited rate shows as such in the windows, and they add up to the total.
+
+    A busy machine slows a window down, and fio makes up for it in the next: no sum of windows from
+    the start is above the limit.
+    """
     profile = tmp_path / "p.yaml"
     profile.write_text(
         "name: steady\nsample: 500ms\njobs:\n"
@@ -138,7 +142,9 @@ def test_series_covers_its_run(scratch: Path, tmp_path: Path, volbench: Volbench
     for row in campaign.summary().to_dict("records"):
         points = series[series["direction"] == row["direction"]]
         assert 6 <= len(points) <= 8
-        assert points["iops"].between(250, 550).all(), points["iops"].tolist()
+        assert 300 <= points["iops"].median() <= 500, points["iops"].tolist()
+        most = 400 * 0.5 * points["iops"].expanding().count() + 75
+        assert (points["iops"].cumsum() * 0.5 <= most).all(), points["iops"].tolist()
         counted = float(points["iops"].sum()) * 0.5
         assert 0.7 * row["total_ios"] <= counted <= 1.05 * row["total_ios"]
         assert points["lat_mean_s"].between(0, 0.1).all()
