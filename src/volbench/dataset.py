@@ -149,6 +149,17 @@ class Dataset:
         ]
         return select(stack(parts), self.where)
 
+    def plot_frame(self, name: str) -> pd.DataFrame:
+        """Return a frame by name as charts read it; over several campaigns with every option.
+
+        With the options a trend refuses a job that changed, as `volbench trend` does.
+
+        Raises:
+            InputError: as for `frame`.
+        """
+        is_planned = name == "summary" and len(self.names) > 1
+        return self.planned() if is_planned else self.frame(name)
+
     def view(self, name: str) -> View:
         """Return where SQL finds the rows of a frame: files that are up to date, else memory."""
         import pyarrow as pa  # noqa: PLC0415 - slow to import
@@ -189,7 +200,7 @@ class Dataset:
         """
         from volbench.present.notebook import chart_of  # noqa: PLC0415 - slow to import
 
-        return chart_of(kind, self.frame, rounds=self.rounds, by=by, title=title, theme=theme)
+        return chart_of(kind, self.plot_frame, rounds=self.rounds, by=by, title=title, theme=theme)
 
     def store_tables(self) -> None:
         """Make every frame that is not up to date, and keep it in its campaign's folder."""

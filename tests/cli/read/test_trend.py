@@ -14,7 +14,8 @@ from volbench.analyse.compare.comparability import IncomparableError
 from volbench.cli.main import cli
 from volbench.cli.read.report_content import multi_campaign_content
 from volbench.dataset import open_campaigns
-from volbench.errors import RegressionError
+from volbench.errors import InputError, RegressionError
+from volbench.present.report.multi_campaign import multi_campaign_section
 
 
 @pytest.fixture(scope="module", name="nights")
@@ -72,6 +73,10 @@ def test_the_report_of_many_nights_begins_with_the_trend(nights: Path) -> None:
     """It is drawn before the medians, though kernels differ and there are no verdicts."""
     content = multi_campaign_content(open_campaigns(nights))
     assert [figure.kind for figure in content.figures][:2] == ["trend", "iops"]
+    leading = content.figures[0]
+    assert leading.plot is not None
+    said = f"{leading.description} {leading.plot.caption}"
+    assert said.count("20 campaigns, 2026-01-01 to 2026-01-20") == 1
     assert "2 regressions" in content.figures[0].description
     assert content.verdict == "20 campaigns, 2026-01-01 to 2026-01-20: 2 regressions, 2 stable."
     assert content.comparison is None
@@ -96,8 +101,25 @@ def test_a_changed_option_is_refused_as_by_compare(tmp_path: Path) -> None:
     with pytest.raises(IncomparableError) as compared:
         volbench.compare(nights[0], nights[9])
     assert compared.value.comparability.refused == ["rate_iops"]
+    drawn = CliRunner().invoke(cli, ["plot", "trend", str(folder), "-o", str(tmp_path / "t.svg")])
+    assert isinstance(drawn.exception, InputError)
+    assert "rate_iops" in drawn.exception.message
+    with pytest.raises(InputError, match="rate_iops"):
+        open_campaigns(folder).plot("trend")
     allowed = trend(folder, "--metric", "iops", "--allow-different", "rate_iops", "--json")
     assert allowed.exit_code == 0, allowed.output
     assert any("rate_iops" in note for note in json.loads(allowed.stdout)["remarks"])
     apart = trend(folder, "--metric", "iops", "--by", "rate_iops", "--json")
     assert len(json.loads(apart.stdout)["trends"]) == 2
+
+
+def test_means_of_many_nights_are_a_table_of_the_report(tmp_path: Path) -> None:
+    """Eleven nights against the first are rows, not a caption of twenty-two sentences."""
+    folder = make_nights(tmp_path, 12, workloads=WORKLOADS[:3])
+    section = multi_campaign_section(multi_campaign_content(open_campaigns(folder)))
+    tables = {named.title: named.table for named in section.tables}
+    assert "geometric mean" not in tables["Verdicts"].caption
+    assert len(tables["Verdicts"].caption) < 500
+    means = tables["Means over workloads"]
+    assert len(means.rows) >= 11
+    assert {row[0].value for row in means.rows} == {f"2026-01-{day:02}" for day in range(2, 13)}

@@ -7,6 +7,7 @@ import pytest
 from tests.present.frames_by_kind import Frames
 from tests.present.frames_for_plots import bins, frames, intervals, result, sweep
 from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark
+from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.marks import Areas, Lines, Points, Texts
 
@@ -106,6 +107,50 @@ def test_more_sets_than_colours_and_dashes_are_refused() -> None:
     rows = [result("job") | {"host": f"h{host}", "run": f"r{host}"} for host in range(30)]
     with pytest.raises(Exception, match="30 sets cannot stand side by side, at most 28: --where"):
         build_plot("sets", frames(rows), by=["host"])
+
+
+def at_depths(*, hosts: int = 1) -> Frames:
+    """Return two rounds of jobs that share mix and block size, on some hosts."""
+    return frames(
+        [
+            result(f"qd{depth}", iops=100.0 * depth, repeat=repeat, iodepth=depth, rw="randread")
+            | {"direction": "read", "host": f"h{host}", "run": f"{depth}-{repeat}-{host}"}
+            for depth in (1, 4, 16)
+            for repeat in (1, 2)
+            for host in range(hosts)
+        ]
+    )
+
+
+def test_convergence_has_no_two_lines_of_one_look_in_a_panel() -> None:
+    """Jobs of one mix and block size that differ in queue depth have panels of their own."""
+    panels = build_plot("convergence", at_depths()).panels
+    assert [panel.title for panel in panels] == [
+        f"Mix 100/0, queue depth {depth}" for depth in (1, 4, 16)
+    ]
+
+
+@pytest.mark.parametrize("kind", ["convergence", "window"])
+def test_rounds_of_several_hosts_are_named_as_sums(kind: str) -> None:
+    """The caption says that three hosts are added up, and a host without a round is no drop."""
+    given = at_depths(hosts=3)
+    assert "Rates are sums over 3 hosts" in caption_of(build_plot(kind, given))
+    summary = given["summary"]
+    lacking = (summary["host"] == "h2") & (summary["repeat"] == 2)
+    with pytest.raises(InputError, match=r"not every host has every round.*--where 'host=="):
+        build_plot(kind, {**given, "summary": summary[~lacking]})
+
+
+def test_the_window_shows_the_least_steady_variables() -> None:
+    """The one job of ten whose rounds swing is among the six."""
+    rows = [
+        result(f"job-{n}", repeat=repeat, iops=1000.0 + 300 * (n == 9 and repeat % 2))
+        for n in range(10)
+        for repeat in range(1, 7)
+    ]
+    plot = build_plot("window", frames(rows))
+    assert any("job-9" in panel.title for panel in plot.panels)
+    assert "Showing 6 of 10 variables, those with the widest range" in caption_of(plot)
 
 
 def lines() -> Frames:

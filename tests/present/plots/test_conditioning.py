@@ -55,6 +55,22 @@ def test_curve_has_its_numbers(cold: Frames) -> None:
     assert plot.panels[0].y.limits[0] == 0
 
 
+def test_of_many_volumes_those_with_the_largest_penalty_are_drawn() -> None:
+    """Nine fresh volumes are not forty panels below each other; the caption counts the others."""
+    firsts, series = [], []
+    for n in range(9):
+        first = result("first-pass", iodepth=4, volume=f"/dev/vd{n}", run=f"first-{n}")
+        low = 10.0 if n in {2, 4, 6, 8} else 240.0
+        climb = [low + (480 - low) * min(1.0, second / 60) for second in range(120)]
+        firsts.append(first)
+        series += intervals(first, climb)
+    verdicts = [own | {"run": row["run"]} for row in firsts for own in warming([row])]
+    plot = build_plot("warmup", frames(firsts, series=series, verdicts=verdicts))
+    named = [panel.title.partition("\n")[0] for panel in plot.panels if panel.title]
+    assert named == ["/dev/vd2", "/dev/vd4", "/dev/vd6", "/dev/vd8"]
+    assert "Showing 4 of 9 volumes, those with the largest penalty" in caption_of(plot)
+
+
 def test_cost_is_that_of_the_size(cold: Frames) -> None:
     """The same pace over another size takes in proportion, and money follows the hours."""
     steady_s = 54.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -30,26 +31,51 @@ def headlines(comparison: Comparison) -> list[str]:
     ]
 
 
-def means_over_workloads(comparison: Comparison) -> list[str]:
-    """Return the geometric mean of the ratios of each metric, where no interval is known.
+@dataclass(frozen=True)
+class WorkloadMean:
+    """Geometric mean of the ratios of a metric over workloads, without an interval.
 
     The spread is that over workloads: it says nothing about chance, which one run a side cannot
     show.
+
+    Attributes:
+        candidate: what is compared with the base.
+        metric: name of the metric.
+        ratios: of the workloads, candidate to base.
+        reason: why there is no interval.
     """
-    sentences = []
+
+    candidate: str
+    metric: str
+    ratios: tuple[float, ...]
+    reason: str
+
+    @property
+    def mean(self) -> float:
+        """Geometric mean of the ratios."""
+        return float(np.exp(np.mean(np.log(self.ratios))))
+
+    @property
+    def sentence(self) -> str:
+        """Mean, extremes and reason in a sentence."""
+        return (
+            f"{self.candidate}, {self.metric}: geometric mean of {len(self.ratios)} workloads"
+            f" {change_text(self.mean)}, from {change_text(min(self.ratios))} to"
+            f" {change_text(max(self.ratios))}; {self.reason}, no interval."
+        )
+
+
+def means_over_workloads(comparison: Comparison) -> list[WorkloadMean]:
+    """Return the mean of each metric of each candidate where no interval is known."""
+    means = []
     for candidate, rows in _by_candidate(comparison.rows):
         for measure in dict.fromkeys(row.measure for row in rows):
             own = [row for row in rows if row.measure == measure]
             ratios = [row.ratio for row in own if not math.isnan(row.ratio)]
             if len(ratios) < _FEW or any(row.interval for row in own):
                 continue
-            mean = float(np.exp(np.mean(np.log(ratios))))
-            sentences.append(
-                f"{candidate}, {measure.name}: geometric mean of {len(ratios)} workloads"
-                f" {change_text(mean)}, from {change_text(min(ratios))} to"
-                f" {change_text(max(ratios))}; {_reason(own)}, no interval."
-            )
-    return sentences
+            means.append(WorkloadMean(candidate, measure.name, tuple(ratios), _reason(own)))
+    return means
 
 
 def _reason(rows: Sequence[Compared]) -> str:

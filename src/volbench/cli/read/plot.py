@@ -220,7 +220,7 @@ def command(
     amount, currency = parse_price(price)
     dataset = open_campaigns(*campaigns, where=where)
     names = (*FRAMES, *ON_DEMAND) if kind == "all" else KINDS[kind].frame_names
-    frames = {name: dataset.frame(name) for name in {"summary", *names}}
+    frames = {name: dataset.plot_frame(name) for name in {"summary", *names}}
     options = Options(dataset.rounds, size_bytes, amount, currency)
     is_campaign = [own.address for own in dataset.names.values()] == [str(campaigns[0])]
     folder = report_folder(dataset) if is_campaign and not chart.output else Path()

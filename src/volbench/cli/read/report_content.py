@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -232,7 +233,11 @@ def _plots(frames: Frames, charts: Sequence[str]) -> Iterator[Plot]:
 
 
 def _figure(plot: Plot) -> ReportFigure:
-    """Return a chart that the page draws, or a picture of one with towers."""
+    """Return a chart that the page draws, or a picture of one with towers.
+
+    The page shows the description before the caption, which need not repeat it.
+    """
+    plot = replace(plot, caption=tuple(own for own in plot.caption if own not in plot.description))
     if plot.has_towers:
         return ReportFigure(plot.name, plot.title, plot.description, picture=_picture(plot))
     return ReportFigure(plot.name, plot.title, plot.description, embed(plot))

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, cast
 
 import pandas as pd
 
-from volbench.analyse.compare.comparison_result import Compared, middle
+from volbench.analyse.compare.comparison_result import Compared, change_text, middle
+from volbench.analyse.compare.comparison_summary import WorkloadMean, means_over_workloads
 from volbench.analyse.frames.job_frames import measured, per_job, with_latencies
 from volbench.analyse.frames.matched_workloads import named_by_workload
 from volbench.analyse.frames.repeats import key_of
@@ -24,7 +25,7 @@ from volbench.present.formatting import (
 from volbench.present.report.content import MultiCampaignContent, ReportFigure
 from volbench.present.report.data_tables import Cell, DataTable, Heading, Source, number_cell
 from volbench.present.report.findings_section import Badge, badges_of
-from volbench.present.tables.compare_table import measure_name, notes, shown_value
+from volbench.present.tables.compare_table import MOST_MEANS, measure_name, notes, shown_value
 from volbench.units import format_count, format_latency, format_rate
 
 if TYPE_CHECKING:
@@ -69,7 +70,10 @@ def multi_campaign_section(content: MultiCampaignContent) -> MultiCampaignSectio
     tables = side_by_side_tables(rows, campaigns, findings=records(frames["findings"]))
     if content.comparison:
         sentences += [f"{remark}." for remark in content.comparison.remarks]
-        tables = [NamedTable("Verdicts", verdicts_table(content.comparison)), *tables]
+        means = means_over_workloads(content.comparison)
+        own = [NamedTable("Verdicts", verdicts_table(content.comparison))]
+        own += [NamedTable("Means over workloads", means_table(means))] * (len(means) > MOST_MEANS)
+        tables = [*own, *tables]
     sentences += [content.refusal] if content.refusal else []
     return MultiCampaignSection(content.verdict, sentences, tables, content.figures)
 
@@ -78,7 +82,7 @@ def verdicts_table(comparison: Comparison) -> DataTable:
     """Return a verdict for each job, metric and campaign, as `volbench compare` gives them."""
     return DataTable(
         name="verdicts",
-        caption=" ".join(notes(comparison)),
+        caption=" ".join(notes(comparison, is_brief=True)),
         headings=(
             Heading("Job"),
             Heading("Direction"),
@@ -91,6 +95,37 @@ def verdicts_table(comparison: Comparison) -> DataTable:
         ),
         rows=tuple(tuple(_verdict(row)) for row in comparison.rows),
     )
+
+
+def means_table(means: Sequence[WorkloadMean]) -> DataTable:
+    """Return a row for each metric and campaign without an interval."""
+    return DataTable(
+        name="means",
+        caption="Geometric means of the ratios to the base over workloads, where no interval is "
+        "known: the spread is that over workloads and says nothing about chance.",
+        headings=(
+            Heading("Campaign"),
+            Heading("Metric"),
+            Heading("Workloads", numeric=True),
+            Heading("Mean", "change against the base", numeric=True),
+            Heading("Lowest", "of a workload", numeric=True),
+            Heading("Highest", "of a workload", numeric=True),
+            Heading("No interval because"),
+        ),
+        rows=tuple(tuple(_mean_cells(mean)) for mean in means),
+    )
+
+
+def _mean_cells(mean: WorkloadMean) -> list[Cell]:
+    ratios = (mean.mean, min(mean.ratios), max(mean.ratios))
+    count = str(len(mean.ratios))
+    return [
+        Cell(printable(mean.candidate), value=mean.candidate),
+        Cell(mean.metric, value=mean.metric),
+        Cell(count, value=count),
+        *(Cell(change_text(own), title=f"ratio {own!r}", value=f"{own!r}") for own in ratios),
+        Cell(mean.reason, value=mean.reason),
+    ]
 
 
 def _verdict(row: Compared) -> list[Cell]:

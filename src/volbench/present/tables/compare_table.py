@@ -23,6 +23,8 @@ from volbench.present.tables.table import IDENTITY, Column, Table
 from volbench.units import format_count, format_latency, format_rate
 
 _MOST_NAMED = 3
+MOST_MEANS = 4
+"""Means over workloads up to which each has a sentence in the caption of a report's table."""
 
 
 def comparison_table(comparison: Comparison) -> Table[Compared]:
@@ -73,8 +75,13 @@ def facts_table(found: Comparability) -> Table[DifferingFact]:
     )
 
 
-def notes(comparison: Comparison) -> list[str]:
-    """Return the notes that explain the verdicts, one sentence each."""
+def notes(comparison: Comparison, *, is_brief: bool = False) -> list[str]:
+    """Return the notes that explain the verdicts, one sentence each.
+
+    Args:
+        comparison: the verdicts.
+        is_brief: leave out means over workloads where they are more than `MOST_MEANS`.
+    """
     tested = [row for row in comparison.rows if row.contrast]
     share = f"{100 * comparison.confidence:g} %"
     lines = ["Percent: change of the metric against the base; faster is more IOPS or less latency."]
@@ -85,7 +92,8 @@ def notes(comparison: Comparison) -> list[str]:
         )
     elif tested:
         lines.append(f"Confidence of the intervals: {share}.")
-    lines += means_over_workloads(comparison)
+    means = means_over_workloads(comparison)
+    lines += [mean.sentence for mean in means] if len(means) <= MOST_MEANS or not is_brief else []
     units = {row.contrast.unit for row in tested if row.contrast}
     if "repeats" in units:
         lines.append("n = 1 volume per side: does not generalise to the volume type.")

@@ -12,6 +12,7 @@ import pandas as pd
 
 from volbench.analyse.compare.trend_result import State, Trend, Trends
 from volbench.analyse.compare.workload_trends import FALSE_ALARMS, TrendQuestion, find_trends
+from volbench.analyse.frames.job_frames import COLOUR
 from volbench.analyse.frames.repeats import BY
 from volbench.errors import ComparisonError
 from volbench.present.formatting import printable
@@ -23,7 +24,7 @@ from volbench.present.plots.selection import not_shown
 from volbench.present.tables.compare_table import measure_name, trend_headline, trend_words
 
 _LEAST_CAMPAIGNS = 3
-_MOST_PANELS = 24
+_MOST_PANELS = 16
 _PANEL_IN = 1.5
 _DAY_S = 86400.0
 _TICKS = 5
@@ -33,7 +34,7 @@ _FEW = 40
 
 def read(frames: Frames, _: Options) -> Trends | str:
     """Return the trends of all workloads, or why there are none."""
-    summary = frames["summary"]
+    summary = frames["summary"].drop(columns=COLOUR, errors="ignore")
     if summary["campaign"].nunique() < _LEAST_CAMPAIGNS:
         return "fewer than three campaigns: name several folders, or a folder of campaigns"
     question = TrendQuestion(by=(BY,) if BY in summary else ())

@@ -20,6 +20,7 @@ from volbench.present.plots import marks
 from volbench.present.plots.description import FORMATS, Axis, Panel, Plot, Series, grid
 from volbench.present.plots.kind import Frames, Kind, Options
 from volbench.present.plots.labels import wrap_name
+from volbench.present.plots.selection import largest
 from volbench.present.plots.time.device_layout import (
     Place,
     Span,
@@ -37,7 +38,7 @@ _ABREAST = 9
 """Runs beside each other; more go into a further block below."""
 _COLUMNS = 118
 """Letters that fit beside each other over a block."""
-_MOST = 36
+_MOST = 18
 """Maximum number of runs in one chart; more would make it too tall."""
 _ALMOST_ZERO = 1e-12
 """Lower edge of areas: a logarithmic axis has no zero."""
@@ -63,10 +64,12 @@ class _Runs:
     Attributes:
         uses: rows of the USE table, one for each run with samples.
         spans: the runs that are shown.
+        fewer: sentence about the others; empty for none.
     """
 
     uses: Sequence[Row]
     spans: Sequence[Span]
+    fewer: str
 
 
 def read(frames: Frames, _: Options) -> _Runs | str:
@@ -75,7 +78,17 @@ def read(frames: Frames, _: Options) -> _Runs | str:
     uses = uses_of(frames, samples)
     if not uses:
         return "the host's counters were not sampled beside any run"
-    return _Runs(uses, spans_of(frames, samples, uses[:_MOST]))
+    shown, fewer = _slowest(uses)
+    return _Runs(uses, spans_of(frames, samples, shown), fewer)
+
+
+def _slowest(uses: Sequence[Row]) -> tuple[Sequence[Row], str]:
+    """Return the runs with the slowest requests of the device, in their order, and a sentence."""
+    latencies = [[number(use, f"{way}_lat_s") for way in ("read", "write")] for use in uses]
+    found = pd.DataFrame(latencies).max(axis=1).rename("lat_s").rename_axis("place").reset_index()
+    criterion = "those with the slowest requests of the device"
+    kept, fewer = largest(found, "lat_s", most=_MOST, what="runs", criterion=criterion)
+    return [uses[place] for place in kept["place"]], fewer
 
 
 def build(runs: _Runs) -> Plot:
@@ -88,7 +101,7 @@ def build(runs: _Runs) -> Plot:
         grid(panels, height_in=_PANEL_IN),
         width_in=_WIDTH_IN if len(spans) > 2 else _NARROW_IN,
         series=tuple(series for series in _SERIES if series.key in keys),
-        caption=_notes(runs.uses),
+        caption=(*_notes(runs.uses), runs.fewer),
         shared_x=len(blocks) == 1,
     )
 
@@ -107,7 +120,6 @@ def _notes(uses: Sequence[Row]) -> tuple[str, ...]:
     return (
         f"Device {named}" if named else "No block device: the host's own numbers alone",
         "CPU waiting and dirty pages are the host's",
-        f"{len(uses) - _MOST} further runs are not shown" * (len(uses) > _MOST),
     )
 
 

@@ -39,7 +39,7 @@ QUANTITIES: Mapping[Metric, Quantity] = {
     Metric.BW: BANDWIDTH,
     Metric.LAT_MEAN: MEAN_LATENCY,
 }
-_MOST_VARIABLES = 6
+_MOST_VARIABLES, _MOST_MIXES = 6, 8
 _BAND = 0.10
 _PANEL_IN = 1.8
 
@@ -53,12 +53,22 @@ class JudgedRounds:
         cells: every job over the rounds, as variables of their own.
         names: job to its mix and block size, such as ``65/35 4k``.
         matrix: as `window_matrix` returns it, over the window, else over all rounds.
+        settings: job to what it differs in from other jobs of its mix and block size, such as
+            ``randread, queue depth 4``; empty where there are no such jobs.
+        hosts: number of hosts whose rates are added up.
     """
 
     found: Determination
     cells: tuple[Variable, ...]
     names: Mapping[str, str]
     matrix: pd.DataFrame
+    settings: Mapping[str, str]
+    hosts: int
+
+    @property
+    def sums(self) -> str:
+        """Return the sentence that says what is added up; empty for one host."""
+        return f"Rates are sums over {self.hosts} hosts" * (self.hosts > 1)
 
     @property
     def outcome(self) -> str:
@@ -84,7 +94,25 @@ def judge_rounds(frames: Frames, options: Options) -> JudgedRounds | str:
     whole = found if found.window else replace(found, window=(1, count))
     matrix = window_matrix(rows, whole, profile=profile)
     names = {str(row["job"]): _cell_name(row) for _, row in matrix.iterrows()}
-    return JudgedRounds(found, cells.variables, names, matrix)
+    settings, hosts = _settings(rows, matrix), len(rows["host"].unique())
+    return JudgedRounds(found, cells.variables, names, matrix, settings, hosts)
+
+
+def _settings(rows: pd.DataFrame, matrix: pd.DataFrame) -> dict[str, str]:
+    """Return what jobs of the same mix and block size differ in."""
+    known = matrix[matrix["mix"] != ""].dropna(subset=["block_bytes"])
+    if not known.duplicated(["mix", "block_bytes"]).any():
+        return {}
+    jobs = rows.drop_duplicates("job").set_index("job")
+    differing = [name for name in ("rw", "iodepth", "numjobs") if len(jobs[name].unique()) > 1]
+    return {
+        str(job): ", ".join(
+            str(row["rw"]) if name == "rw" else labels.option_named(name, float(row[name]))
+            for name in differing
+            if pd.notna(row[name])
+        )
+        for job, row in jobs.iterrows()
+    }
 
 
 def _missing_rounds(rows: pd.DataFrame) -> str:
@@ -115,7 +143,9 @@ def build_convergence(judged: JudgedRounds) -> Plot:
     sizes = sorted(rows["_block"].dropna().unique())
     names = {f"{size:.0f}": format_size(float(size)) for size in sizes}
     names |= {str(job): str(job) for job in rows.loc[rows["_block"].isna(), "_series"].unique()}
-    panels = [_mix_panel(mix, judged) for _, mix in rows.groupby("_mix", sort=False)]
+    mixes = [mix for _, mix in rows.groupby(["_mix", "_setting"], sort=False)]
+    shown, fewer = _least_steady_mixes(mixes)
+    panels = [_mix_panel(mix, judged) for mix in shown]
     return replace(
         grid(panels, height_in=_PANEL_IN, abreast=2),
         width_in=11,
@@ -128,8 +158,23 @@ def build_convergence(judged: JudgedRounds) -> Plot:
             judged.outcome,
             "Grey: the window that was judged" * bool(judged.found.window),
             "Mixes are reads/writes",
+            judged.sums,
+            fewer,
         ),
+        rows=rows if fewer else None,
     )
+
+
+def _least_steady_mixes(mixes: list[pd.DataFrame]) -> tuple[list[pd.DataFrame], str]:
+    """Return the panels with the widest range of a job, in their order, and a sentence."""
+    ranges = []
+    for mix in mixes:
+        rates = mix.groupby("job")["iops"]
+        ranges.append(float(((rates.max() - rates.min()) / rates.mean()).max()))
+    found = pd.DataFrame({"place": range(len(mixes)), "range": ranges})
+    criterion = "those whose rounds differ most"
+    kept, fewer = largest(found, "range", most=_MOST_MIXES, what="panels", criterion=criterion)
+    return [mixes[place] for place in kept["place"]], fewer
 
 
 def _convergence_rows(judged: JudgedRounds) -> pd.DataFrame:
@@ -147,6 +192,7 @@ def _convergence_rows(judged: JudgedRounds) -> pd.DataFrame:
                 "iops": value,
                 "_mix": str(matrix["mix"].get(job, "")),
                 "_block": block,
+                "_setting": judged.settings.get(job, ""),
                 "_series": job if math.isnan(block) else f"{block:.0f}",
             }
             for number, value in enumerate(cell.by_round, start=1)
@@ -155,13 +201,13 @@ def _convergence_rows(judged: JudgedRounds) -> pd.DataFrame:
 
 
 def _mix_panel(rows: pd.DataFrame, judged: JudgedRounds) -> Panel:
-    mix = str(rows["_mix"].iloc[0])
+    mix, setting = str(rows["_mix"].iloc[0]), str(rows["_setting"].iloc[0])
     lines = marks.Lines(rows, by="_series", group="job", x="round", y="iops", has_dots=True)
     return Panel(
         x=_rounds_axis(judged),
         y=IOPS.axis(1.06 * float(rows["iops"].max())),
         marks=(*_window_span(judged), lines),
-        title=printable(f"Mix {mix}" if mix else "Other jobs"),
+        title=printable(", ".join(filter(None, [f"Mix {mix}" if mix else "Other jobs", setting]))),
     )
 
 
@@ -208,6 +254,7 @@ def build_window(judged: JudgedRounds) -> Plot:
         ),
         caption=(
             "Band: 10 % around the window's mean. Line: least squares",
+            judged.sums,
             fewer,
         ),
         rows=pd.concat(rows, ignore_index=True),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -16,10 +17,15 @@ from volbench.present.plots.description import Axis, Panel, Plot, grid
 from volbench.present.plots.kind import Frames, Kind, Options
 from volbench.present.plots.labels import DIRECTIONS, short_target, wrap_name
 from volbench.present.plots.metrics import BANDWIDTH, MEAN_LATENCY, Limit, limits_along, time_axis
+from volbench.present.plots.selection import largest
 from volbench.units import format_count, format_duration, format_rate, format_size
 
 _PANEL_IN = 1.7
 _LATENCY_IN = 1.1
+_MOST = 4
+"""Volumes, and passes over a volume, in one chart."""
+
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True)
@@ -31,25 +37,47 @@ class _WarmUps:
         passes: that went over a volume in several extents.
         summary: of the runs.
         costs: estimated time and money of warming a volume, a sentence each.
+        fewer: sentences about curves and passes that are not shown.
     """
 
     curves: Sequence[Curve]
     passes: Sequence[Fill]
     summary: pd.DataFrame
     costs: tuple[str, ...]
+    fewer: tuple[str, ...] = ()
 
 
 def read(frames: Frames, options: Options) -> _WarmUps | str:
     """Return the curves and passes of the campaign."""
     summary = frames["summary"]
-    shown = curves(summary, frames["series"], frames.get("verdicts"))
-    passes = [fill for fill in fills(summary) if len(fill.runs) > 1]
+    shown, curves_note = _worst(
+        curves(summary, frames["series"], frames.get("verdicts")),
+        lambda curve: curve.penalty,
+        what="volumes",
+        criterion="those with the largest penalty for fresh blocks",
+    )
+    passes, passes_note = _worst(
+        [fill for fill in fills(summary) if len(fill.runs) > 1],
+        lambda fill: -fill.slowest_bytes_per_s,
+        what="passes",
+        criterion="those with the slowest extent",
+    )
     # The pace of passes over the volume is nearer to that of its warm-up than a curve's.
     paces: Sequence[Curve | Fill] = passes or shown
     if not paces:
         return "no first run on a fresh volume that climbed or was repeated, nor one in extents"
     costs = [_cost(pace.bytes_per_s, pace.direction, options) for pace in paces]
-    return _WarmUps(shown, passes, summary, tuple(dict.fromkeys(filter(None, costs))))
+    notes = (curves_note, passes_note)
+    return _WarmUps(shown, passes, summary, tuple(dict.fromkeys(filter(None, costs))), notes)
+
+
+def _worst(
+    every: Sequence[Part], badness: Callable[[Part], float], *, what: str, criterion: str
+) -> tuple[list[Part], str]:
+    """Return the worst parts of the chart, in their order, and a sentence about the others."""
+    found = pd.DataFrame({"place": range(len(every)), "badness": list(map(badness, every))})
+    kept, fewer = largest(found, "badness", most=_MOST, what=what, criterion=criterion)
+    return [every[place] for place in kept["place"]], fewer
 
 
 def build(found: _WarmUps) -> Plot:
@@ -61,7 +89,7 @@ def build(found: _WarmUps) -> Plot:
         grid(panels, height_in=_PANEL_IN),
         heights=heights,
         width_in=10,
-        caption=found.costs,
+        caption=(*found.costs, *found.fewer),
         legend="",
     )
 
