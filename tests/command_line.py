@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from subprocess import CompletedProcess
+from typing import TextIO
 from unittest import mock
 
 from volbench.cli.main import main
@@ -27,30 +28,37 @@ class _Captured(io.TextIOWrapper):
 
 
 @contextmanager
-def _no_input() -> Iterator[None]:
-    with Path(os.devnull).open(encoding="utf-8") as empty, mock.patch("sys.stdin", empty):
+def _input(stdin: TextIO | None) -> Iterator[None]:
+    with (
+        Path(os.devnull).open(encoding="utf-8") as empty,
+        mock.patch("sys.stdin", stdin or empty),
+    ):
         yield
 
 
 def call(
-    *arguments: str | Path, cwd: Path | None = None, columns: int = 200
+    *arguments: str | Path,
+    cwd: Path | None = None,
+    columns: int = 200,
+    stdin: TextIO | None = None,
 ) -> CompletedProcess[str]:
     """Call volbench with arguments and return its exit status and what it printed.
 
-    Standard input is empty, and none of the streams is a terminal. Tests of what only a process
+    Neither output is a terminal. Tests of what only a process
     shows (signals, a kill, a broken pipe, imports) start one.
 
     Args:
         arguments: of the command line, without the program's name.
         cwd: working directory; the present one when None.
         columns: width of tables.
+        stdin: standard input; an empty one that is no terminal when None.
     """
     stdout, stderr = _Captured(), _Captured()
     command = list(map(str, arguments))
     with ExitStack() as stack:
         stack.enter_context(mock.patch.dict(os.environ, {"COLUMNS": str(columns)}))
         stack.enter_context(chdir(cwd or Path.cwd()))
-        stack.enter_context(_no_input())
+        stack.enter_context(_input(stdin))
         stack.enter_context(redirect_stdout(stdout))
         stack.enter_context(redirect_stderr(stderr))
         try:

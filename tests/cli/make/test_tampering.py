@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Volbench
+from tests.command_line import call
 
 _PROFILE = """\
 name: p
@@ -22,15 +24,23 @@ jobs:
 """
 
 
-@pytest.fixture
-def stopped(tmp_path: Path, scratch: Path, volbench: Volbench) -> Path:
-    """Return a campaign of this user whose first run failed and whose second was not started."""
-    profile = tmp_path / "p.yaml"
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a campaign whose first run failed and whose second was not started."""
+    root = tmp_path_factory.mktemp("recorded")
+    profile = root / "p.yaml"
     profile.write_text(_PROFILE)
-    out = tmp_path / "out"
-    done = volbench("run", profile, "--on", scratch, "--output", out, "--on-error", "stop")
+    (root / "scratch").mkdir()
+    arguments = ("--on", root / "scratch", "--output", root / "out", "--on-error", "stop")
+    done = call("run", profile, *arguments)
     assert done.returncode == 9, done.stderr
-    return out
+    return root / "out"
+
+
+@pytest.fixture
+def stopped(recorded: Path, tmp_path: Path) -> Path:
+    """Return a copy of this campaign, for a test to change."""
+    return shutil.copytree(recorded, tmp_path / "out")
 
 
 @pytest.fixture

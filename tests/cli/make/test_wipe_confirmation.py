@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import pty
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import COMMAND, settings
+from tests.cli.conftest import settings
+from tests.command_line import call as call_volbench
 from tests.engine.conftest import Disks, call
+
+SMALL = settings("size=4m", "runtime=100ms", "sample=0", "rand*=", "mixed*=", "read*=")
+"""The fill and one job that writes."""
 
 
 @pytest.fixture
@@ -25,18 +28,12 @@ def loop_device(tmp_path: Path) -> Iterator[str]:
 
 
 def at_a_terminal(arguments: list[str], typed: str) -> tuple[int, str]:
-    """Run volbench with a terminal as standard input, and answer its question."""
+    """Call volbench with a terminal as standard input, and answer its question."""
     controller, terminal = pty.openpty()
     try:
         os.write(controller, f"{typed}\n".encode())
-        done = subprocess.run(
-            [*COMMAND, *arguments],
-            stdin=terminal,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        with open(terminal, encoding="utf-8", closefd=False) as stdin:  # noqa: PTH123 - no path
+            done = call_volbench(*arguments, stdin=stdin)
     finally:
         os.close(controller)
         os.close(terminal)
@@ -50,9 +47,8 @@ def test_only_the_exact_name_goes_on(
 ) -> None:
     """Anything but the device's own name is a refusal, and nothing is written."""
     arguments = ["run", "quick", "--on", loop_device, "--allow-destroy", loop_device]
-    small = settings("size=4m", "runtime=100ms", "sample=0")
     answer = loop_device if typed == "the device" else typed
-    status, stderr = at_a_terminal([*arguments, *small, "--output", str(tmp_path / "out")], answer)
+    status, stderr = at_a_terminal([*arguments, *SMALL, "--output", str(tmp_path / "out")], answer)
     assert status == code, stderr
     assert loop_device in stderr
     assert "32 MiB" in stderr
@@ -66,12 +62,11 @@ def test_a_filesystem_is_shown_and_needs_two_consents(tmp_path: Path, loop_devic
     call("mkfs.ext4", "-q", "-F", "-L", "archive", loop_device)
     before = Path(loop_device).read_bytes()
     arguments = ["run", "quick", "--on", loop_device, "--allow-destroy", loop_device]
-    small = settings("size=4m", "runtime=100ms", "sample=0")
     out = tmp_path / "out"
-    status, stderr = at_a_terminal([*arguments, *small, "--output", str(out)], loop_device)
+    status, stderr = at_a_terminal([*arguments, *SMALL, "--output", str(out)], loop_device)
     assert status == 3, stderr
     assert "--wipe-signatures" in stderr
-    wipe = [*arguments, *small, "--wipe-signatures", "--output", str(out)]
+    wipe = [*arguments, *SMALL, "--wipe-signatures", "--output", str(out)]
     status, stderr = at_a_terminal(wipe, "no")
     assert status == 3, stderr
     assert 'on it:   ext4 "archive"' in stderr
@@ -85,7 +80,6 @@ def test_a_filesystem_is_shown_and_needs_two_consents(tmp_path: Path, loop_devic
 def test_a_directory_asks_nothing(tmp_path: Path, scratch: Path) -> None:
     """Scratch files in a folder need no question."""
     arguments = ["run", "quick", "--on", str(scratch), "--output", str(tmp_path / "out")]
-    small = settings("size=4m", "runtime=100ms", "sample=0")
-    status, stderr = at_a_terminal([*arguments, *small], "")
+    status, stderr = at_a_terminal([*arguments, *SMALL], "")
     assert status == 0, stderr
     assert "Type" not in stderr
