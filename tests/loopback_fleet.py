@@ -15,7 +15,7 @@ from volbench.execute.shell.channel import Channel
 from volbench.execute.shell.shell_executor import ShellExecutor
 from volbench.model.campaign.host import Host
 
-_HEAD = "defaults: {size: 64k, runtime: 1s, time_based: 1, ioengine: psync, rate_iops: 200}\n"
+_HEAD = "defaults: {size: 64k, runtime: 1s, time_based: 1, ioengine: psync, rate_iops: 20}\n"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import pytest
 FENCE = re.compile(
     r"(<!-- not run: (?P<why>[^\n]+) -->\n)?```(?P<kind>sh|python)\n(?P<code>.*?)```", re.DOTALL
 )
-SMALL = " --set size=4m --set runtime=1s"
+SMALL = " --set size=4m --set runtime=300ms"
 
 
 def blocks(text: str, kind: str) -> list[str]:

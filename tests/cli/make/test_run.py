@@ -21,9 +21,9 @@ from tests.cli.conftest import COMMAND, Volbench, settings
 from tests.command_line import call
 from tests.waiting import until
 
-SHRUNK = settings("size=4m", "runtime=1s", "sample=500ms")
+SHRUNK = settings("size=4m", "runtime=500ms", "sample=250ms")
 """Less than what volbench follows to the device after a run: see writeback.SLACK_BYTES."""
-CALM = settings("size=4m", "runtime=1s", "rate_iops=200")
+CALM = settings("size=4m", "runtime=1s", "rate_iops=20")
 """The same for runs whose speed proves nothing: they leave the CPU to others."""
 
 AKS = {
@@ -196,13 +196,8 @@ def test_every_export_format_is_written(
     assert target.read_bytes().startswith(start)
 
 
-def test_charts_and_report_are_written(aks: Path, tmp_path: Path, volbench: Volbench) -> None:
-    """`plot all` and `report` leave files that hold the jobs' names."""
-    charts = tmp_path / "charts"
-    charts.mkdir()
-    done = volbench("plot", "all", aks, "--output", charts)
-    assert done.returncode == 0, done.stderr
-    assert {"iops.svg", "bandwidth.svg", "latency.svg"} <= {p.name for p in charts.iterdir()}
+def test_a_report_is_written(aks: Path, tmp_path: Path, volbench: Volbench) -> None:
+    """`report` leaves a page that holds the jobs' names; test_plot.py draws all charts."""
     page = tmp_path / "report.html"
     done = volbench("report", aks, "--output", page)
     assert done.returncode == 0, done.stderr

@@ -32,7 +32,7 @@ def at_a_terminal(arguments: list[str], typed: str) -> tuple[int, str]:
     controller, terminal = pty.openpty()
     try:
         os.write(controller, f"{typed}\n".encode())
-        with open(terminal, encoding="utf-8", closefd=False) as stdin:  # noqa: PTH123 - no path
+        with open(terminal, encoding="utf-8", closefd=False) as stdin:
             done = call_volbench(*arguments, stdin=stdin)
     finally:
         os.close(controller)

@@ -90,7 +90,17 @@ def test_all_charts_of_real_runs(results: Path, tmp_path: Path) -> None:
     done = invoke("plot", "all", results / "one", "--output", tmp_path)
     assert done.exit_code == 0, done.exception
     drawn = {path.stem for path in tmp_path.glob("*.svg")}
-    assert {"iops", "latency", "numjobs", "knee", "hdr", "lines", "violin", "cpu"} <= drawn
+    assert {
+        "iops",
+        "bandwidth",
+        "latency",
+        "numjobs",
+        "knee",
+        "hdr",
+        "lines",
+        "violin",
+        "cpu",
+    } <= drawn
     assert {path.stem for path in tmp_path.glob("*.csv")} == drawn
     for path in tmp_path.glob("*.csv"):
         assert rows_of(path), path.name

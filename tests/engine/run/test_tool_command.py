@@ -76,7 +76,8 @@ def volume(tmp_path: Path) -> Path:
     return folder
 
 
-TIMED: dict[str, str | int] = {"time_based": 1, "runtime": "1s"}
+TIMED: dict[str, str | int] = {"time_based": 1, "runtime": "1s", "rate_iops": 50}
+"""At full speed the engine null would take a core for the whole second."""
 
 GOOD: dict[str, tuple[Section, ...]] = {
     **{rw: (psync(rw=rw),) for rw in ("read", "write", "randread", "randwrite", "rw", "randrw")},
@@ -112,11 +113,11 @@ GOOD: dict[str, tuple[Section, ...]] = {
     "time-based-with-ramp": (null(rw="read", ramp_time="1s", **TIMED),),
     "time-based-without-runtime": (null(rw="read", time_based=1),),
     "runtimes-differ": (null("a", rw="read", **TIMED), null("b", rw="write")),
-    "rate-limited": (null(rw="read", rate_iops=20, **TIMED),),
+    "rate-limited": (null(rw="read", **(TIMED | {"rate_iops": 20})),),
     "delayed": (null("a", rw="read", startdelay="1s"), null("b", rw="write")),
     "waiting": (null("a", rw="read"), null("b", rw="write", wait_for="a")),
     "exitall": (
-        null("a", rw="read", time_based=1, runtime="30s"),
+        null("a", rw="read", **(TIMED | {"runtime": "30s"})),
         null("b", rw="read", exitall=1, startdelay="2s"),  # by then "a" has begun
     ),
     "steady": (null(rw="read", time_based=1, runtime="30s", ss="iops:95%", ss_dur="1s"),),
@@ -138,7 +139,7 @@ BAD: dict[str, tuple[Section, str]] = {
     "a value out of range": (null(rw="read", iodepth=0), "exit status 1"),
     "an unknown engine": (null(rw="read", ioengine="nosuch"), "nosuch not loadable"),
     "too slow": (psync(rw="write", fsync=1, max_latency=1), "error 110"),
-    "over at once": (null(rw="read", **(TIMED | {"runtime": "1us"}), thinktime=10), "no read"),
+    "over at once": (null(rw="read", time_based=1, runtime="1us", thinktime=10), "no read"),
     "waiting for nobody": (null(rw="read", wait_for="z"), "waitee job z unknown"),
     "a damaged file": (psync(rw="read", verify="crc32c"), "error 84"),
 }
