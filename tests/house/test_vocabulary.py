@@ -79,6 +79,9 @@ SENTENCE_CASE = re.compile(r"(?<=[a-z,;] )(?:Runs?|Findings?)\b(?![`(])")
 URI_NAMES = re.compile(r"--?uris?\b|\buri=|`uri`|\"uri\"|'uri'|uri:")
 """Where uri is fio's option, not prose."""
 
+APART = " .:. "
+"""Between texts that are searched at once: no phrase goes on behind it."""
+
 DOCUMENTS = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/**/*.md", "profiles/*.yaml")
 
 
@@ -130,9 +133,10 @@ def module_texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
 def breaches_in_module(path: Path) -> list[str]:
     """Return every retired word of a Python module."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    phrases = [
-        f"{line}: {found}" for line, text in module_texts(tree) for found in retired_phrases(text)
-    ]
+    texts = list(module_texts(tree))
+    if not retired_phrases(APART.join(text for _, text in texts)):
+        return retired_identifiers(tree)
+    phrases = [f"{line}: {found}" for line, text in texts for found in retired_phrases(text)]
     return retired_identifiers(tree) + phrases
 
 
@@ -185,3 +189,10 @@ def test_standard_terms_pass() -> None:
     """Plain English and fio's own option names are left alone."""
     assert not retired_phrases("Run two jobs in parallel; `--uri` and uri=nbd://x name the export.")
     assert not retired_identifiers(ast.parse("run_states = {}\ndef barrier(numjobs): ..."))
+
+
+def test_a_module_is_searched_text_by_text(tmp_path: Path) -> None:
+    """A phrase is found in its line, and not across two texts."""
+    path = tmp_path / "module.py"
+    path.write_text('A = "it is fine"\nB = "two clones"\nC = "this is none"\nD = "of a kind"\n')
+    assert breaches_in_module(path) == ["2: 'clones': numjobs, or jobs in parallel"]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.command_line import call
+from volbench.engine.hosts import installed_fio
 from volbench.errors import ProfileError
+from volbench.execute.local import LocalExecutor
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.plan.profile.load_profile import load_profile
 
@@ -51,6 +54,16 @@ def test_every_problem_has_its_place_and_suggestion(defect: str) -> None:
     assert places == sorted(places)
 
 
+@pytest.fixture(scope="module")
+def fio_read_once() -> Iterator[None]:
+    """Read the options of the installed fio once, not with three processes for each profile."""
+    table = installed_fio.options_on(LocalExecutor())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(installed_fio, "installed_table", lambda _ask: table)
+        yield
+
+
+@pytest.mark.usefixtures("fio_read_once")
 @pytest.mark.parametrize("defect", DEFECTS)
 def test_the_command_line_exits_2_without_traceback(defect: str) -> None:
     """`volbench profile check` of each wrong profile exits 2 and names file, line and key."""

@@ -85,6 +85,20 @@ def test_strips_are_of_the_jobs_with_the_worst_host() -> None:
     assert "job-29, write" in plot.panels[0].y.categories
 
 
+def test_names_of_outliers_stand_clear_of_each_other() -> None:
+    """Five of thirty hosts are slow alike: above and below the dots one name each is written."""
+    rows = [
+        result("job", iops=(1000.0 if host else 30000.0) if host < 25 else 400.0 + host / 10)
+        | {"host": f"host-{host}", "run": f"r{host}"}
+        for host in range(30)
+    ]
+    panel = build_plot("fleet", frames(rows)).panels[0]
+    assert panel.x.scale == "log"
+    names = [str(name) for mark in all_marks(panel, Texts) for name in mark.data["_text"]]
+    assert "host-0" in names
+    assert len(names) <= 3
+
+
 def test_sets_are_of_the_jobs_that_differ_most() -> None:
     """Whole jobs are kept, and the one that got three times slower is among them."""
     rows = [

@@ -182,6 +182,7 @@ def test_cpu_is_stacked_from_zero() -> None:
     assert column(whiskers, whiskers.high) == [15.0, 15.0]
 
 
+@pytest.mark.usefixtures("short_hints")
 @pytest.mark.parametrize(
     ("kind", "reason"),
     [

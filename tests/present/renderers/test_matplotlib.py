@@ -15,6 +15,7 @@ from tests.present.figure_texts import texts_outside
 from tests.present.frames_for_plots import aks, frames, intervals, result, sweep
 from volbench.errors import InputError, VolbenchError
 from volbench.present.plots.chart import build_plot
+from volbench.present.plots.selection import MOST_LINES
 from volbench.present.renderers import PICTURE_FORMATS
 from volbench.present.renderers.matplotlib import draw, save, svg_text
 
@@ -180,14 +181,14 @@ def test_svg_stands_in_a_page_beside_others() -> None:
     assert not ids[0] & ids[1]
 
 
-def test_a_long_legend_stands_beside_all_panels() -> None:
-    """The legend names every line that is drawn, and the panels are as high as it is."""
+def test_a_legend_stands_beside_all_panels() -> None:
+    """The legend names every line that is drawn and the band, and the panels are whole."""
     rows = [result(f"job-{n:03}", iops=100.0 + n, iodepth=n + 1) for n in range(100)]
     series = [point for row in rows for point in intervals(row, [1.0, 2.0, 3.0])]
     figure = draw(build_plot("lines", frames(rows, series=series)))
     legend = figure.axes[0].get_legend()
     assert legend is not None
     names = [text.get_text() for text in legend.get_texts()]
-    assert len(names) == len(set(names)) == 28
+    assert len(names) == len(set(names)) == MOST_LINES + 1
     boxes = [axes.get_position() for axes in figure.axes]
     assert max(box.y1 for box in boxes) - min(box.y0 for box in boxes) > 0.75

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import COLOUR
-from volbench.present.plots.description import Series
+from volbench.present.plots.description import Axis, Series
 
 MOST_LINES = 7
 """Lines of one panel that an eye can tell apart: one for each colour of the palette."""
@@ -100,3 +101,34 @@ def range_of_rest(rows: pd.DataFrame, at: str, columns: Sequence[str]) -> pd.Dat
     ends = {f"_low_{name}": groups[name].min() for name in columns}
     ends |= {f"_high_{name}": groups[name].max() for name in columns}
     return pd.DataFrame(ends).rename_axis("_at").reset_index()
+
+
+def apart(places: pd.DataFrame, x: Axis, y: Axis, *, room: tuple[float, float]) -> pd.DataFrame:
+    """Return the texts that stand clear of each other, those at the right first.
+
+    Args:
+        places: a row for each text, at ``_x`` and ``_y``.
+        x: axis with limits; `y` likewise.
+        y: same.
+        room: width and height of a text as shares of the panel.
+    """
+    kept: list[tuple[float, float]] = []
+    is_kept = []
+    ordered = places.sort_values("_x", ascending=False)
+    across, up = (_shares(ordered[name], axis) for name, axis in (("_x", x), ("_y", y)))
+    for place in zip(across, up, strict=True):
+        is_free = all(
+            abs(place[0] - other[0]) > room[0] or abs(place[1] - other[1]) > room[1]
+            for other in kept
+        )
+        kept += [place] * is_free
+        is_kept.append(is_free)
+    return ordered[np.array(is_kept, dtype=bool)].sort_index()
+
+
+def _shares(values: pd.Series[float], axis: Axis) -> list[float]:
+    """Return where values are between the ends of an axis, from 0 to 1."""
+    ends = np.array([*values, *(axis.limits or (0.0, 1.0))], dtype=float)
+    scaled = np.log10(ends) if axis.scale == "log" else ends
+    low, high = scaled[-2:]
+    return [float(value) for value in (scaled[:-2] - low) / (high - low)]

@@ -18,8 +18,15 @@ from volbench.present.formatting import printable
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, grid
 from volbench.present.plots.kind import Frames, Kind, Options
-from volbench.present.plots.metrics import IOPS, LATENCY_KINDS, P99_LATENCY, Metric, rows_axis
-from volbench.present.plots.selection import largest
+from volbench.present.plots.metrics import (
+    IOPS,
+    LATENCY_KINDS,
+    P99_LATENCY,
+    Metric,
+    log_limits,
+    rows_axis,
+)
+from volbench.present.plots.selection import apart, largest
 
 FENCE = 1.5
 _NEAR = 0.05
@@ -30,6 +37,10 @@ _MOST_NAMED = 6
 """Maximum number of named outliers of a job; the others are counted."""
 _ROW_IN = 0.62
 _MOST_STRIPS = 18
+_WIDE = 30.0
+"""Ratio of values above which their axis is logarithmic."""
+_NAME_SHARE, _NAME_ROWS = 0.11, 0.5
+"""Room of a name: share of the panel's width, and rows."""
 
 
 def member_column(summary: pd.DataFrame) -> str:
@@ -102,7 +113,7 @@ def build(fleet: _Fleet) -> Plot:
     metrics = [m for m in (IOPS, P99_LATENCY) if rows[m.column].notna().any()]
     names = [f"{strip['label'].iloc[0]}, {strip['direction'].iloc[0]}" for strip in strips]
     y = rows_axis([labels.wrap_name(printable(name)) for name in names])
-    panels = [replace(_panel(data, metric), y=y) for metric in metrics]
+    panels = [replace(_panel(data, metric, len(strips)), y=y) for metric in metrics]
     return replace(
         grid(panels, height_in=_ROW_IN * len(strips), abreast=2),
         width_in=12,
@@ -111,6 +122,7 @@ def build(fleet: _Fleet) -> Plot:
             f"A dot is the median of a {fleet.member}'s repeats, p99 that of all their I/Os",
             "Grey: the middle half; bar: the median",
             f"Named: beyond {FENCE:g} interquartile ranges of the middle half (Tukey)",
+            "Names that would touch others are left out",
             fewer,
         ),
         rows=rows if fewer else None,
@@ -139,19 +151,29 @@ def _placed(strip: pd.DataFrame, row: int) -> pd.DataFrame:
     return strip.assign(_row=float(row), _y=row + lift, _series=strip[labels.colour_column(strip)])
 
 
-def _panel(data: pd.DataFrame, metric: Metric) -> Panel:
-    boxes = _boxes(data, metric)
-    label = metric.label if metric is IOPS else f"p99 of {data['latency'].iloc[0]}"
+def _panel(data: pd.DataFrame, metric: Metric, strips: int) -> Panel:
+    boxes, x = _boxes(data, metric), _axis(data, metric)
     return Panel(
-        x=metric.axis(1.05 * float(data[metric.column].max()), label=label),
+        x=x,
         y=Axis(),
         marks=(
             marks.Bars(boxes, value="_width", base="_first", thickness=0.5, series="pale"),
             marks.Whiskers(boxes, at="_middle", along="y", width=1.6, has_caps=False),
             marks.Points(data, x=metric.column, by="_series", size=4.5),
-            *_names(data, metric),
+            *_names(data, metric, x, Axis(limits=(0.0, float(strips)))),
         ),
     )
+
+
+def _axis(data: pd.DataFrame, metric: Metric) -> Axis:
+    """Return an axis from zero, or a logarithmic one where jobs differ much."""
+    label = metric.label if metric is IOPS else f"p99 of {data['latency'].iloc[0]}"
+    values = data[metric.column].dropna()
+    low, high = float(values.min()), float(values.max())
+    if low > 0 and high / low > _WIDE:
+        ends = log_limits((low, high), room=(0.7, 1.4))
+        return Axis(f"{label} (logarithmic)", metric.format, "log", ends)
+    return metric.axis(1.05 * high, label=label)
 
 
 def _boxes(data: pd.DataFrame, metric: Metric) -> pd.DataFrame:
@@ -171,8 +193,9 @@ def _boxes(data: pd.DataFrame, metric: Metric) -> pd.DataFrame:
     )
 
 
-def _names(data: pd.DataFrame, metric: Metric) -> list[marks.AnyMark]:
-    """Name outliers, above and below by turns; count those beyond the first few."""
+def _names(data: pd.DataFrame, metric: Metric, x: Axis, y: Axis) -> list[marks.AnyMark]:
+    """Name outliers where there is room, above and below; count those beyond the first few."""
+    room = (_NAME_SHARE, _NAME_ROWS / (y.limits or (0.0, 1.0))[1])
     out = data[data["outlier_iops" if metric is IOPS else "outlier_p99"]]
     turn = out.groupby("_row").cumcount()
     places = pd.DataFrame({"_x": out[metric.column], "_y": out["_y"], "_text": out["member"]})
@@ -181,9 +204,10 @@ def _names(data: pd.DataFrame, metric: Metric) -> list[marks.AnyMark]:
     first_beyond = turn == _MOST_NAMED
     count = out.groupby("_row")["_row"].transform("size") - _MOST_NAMED
     rest = places.assign(_text="and " + count.astype(str) + " more")[first_beyond]
-    below = pd.concat([named[~is_above], rest])
+    below = apart(pd.concat([named[~is_above], rest]), x, y, room=room)
+    above = apart(named[is_above], x, y, room=room)
     return [
-        marks.Texts(named[is_above], offset_pt=(0, 5), align="center", valign="bottom", size=7.5),
+        marks.Texts(above, offset_pt=(0, 5), align="center", valign="bottom", size=7.5),
         marks.Texts(below, offset_pt=(0, -5), align="center", valign="top", size=7.5),
     ]
 

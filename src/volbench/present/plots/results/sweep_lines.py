@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import (
@@ -39,6 +38,7 @@ from volbench.present.plots.metrics import (
 from volbench.present.plots.selection import (
     MOST_LINES,
     REST,
+    apart,
     largest,
     range_of_rest,
     rest_series,
@@ -50,7 +50,7 @@ _WIDE = 30.0
 """Ratio of latencies above which their axis is logarithmic."""
 _MOST_IOPS = "those with most IOPS"
 _PLACE = ["_x", "_y", "_text"]
-_TEXT_WIDE, _TEXT_HIGH = 0.05, 0.05
+_TEXT_ROOM = (0.05, 0.05)
 """Room of the load at a knee, as a share of the panel."""
 _SWEEP_IN, _KNEE_IN = 2.1, 3.2
 
@@ -292,7 +292,11 @@ def _knee_panel(data: pd.DataFrame, rest: pd.DataFrame, metric: Metric) -> Panel
     others = rest[["label", "iops", metric.column]].rename(columns={metric.column: "_y"})
     pale = marks.Lines(others, group="label", x="iops", y="_y", series=REST, width=0.8)
     texts = marks.Texts(
-        _apart(named, x, y), offset_pt=(0, 8), align="center", valign="bottom", size=7.5
+        apart(named, x, y, room=_TEXT_ROOM),
+        offset_pt=(0, 8),
+        align="center",
+        valign="bottom",
+        size=7.5,
     )
     return Panel(
         x=x,
@@ -304,28 +308,6 @@ def _knee_panel(data: pd.DataFrame, rest: pd.DataFrame, metric: Metric) -> Panel
             texts,
         ),
     )
-
-
-def _apart(places: pd.DataFrame, x: Axis, y: Axis) -> pd.DataFrame:
-    """Return the texts that stand clear of each other, those of most IOPS first, in order."""
-    kept: list[tuple[float, float]] = []
-    is_kept = []
-    ordered = places.sort_values("_x", ascending=False)
-    for across, up in zip(
-        *(_shares(ordered[n], a) for n, a in (("_x", x), ("_y", y))), strict=True
-    ):
-        is_free = all(abs(across - u) > _TEXT_WIDE or abs(up - v) > _TEXT_HIGH for u, v in kept)
-        kept += [(across, up)] * is_free
-        is_kept.append(is_free)
-    return ordered[is_kept].sort_index()
-
-
-def _shares(values: pd.Series[float], axis: Axis) -> list[float]:
-    """Return where values are between the ends of an axis, from 0 to 1."""
-    ends = np.array([*values, *(axis.limits or (0.0, 1.0))], dtype=float)
-    scaled = np.log10(ends) if axis.scale == "log" else ends
-    low, high = scaled[-2:]
-    return [float(value) for value in (scaled[:-2] - low) / (high - low)]
 
 
 def _latency_axis(values: pd.Series, metric: Metric) -> Axis:
