@@ -26,7 +26,7 @@ from volbench.model.profile.profile_settings import Rounds
 from volbench.present.formatting import Row, printable, records
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.description import Plot, numbers
-from volbench.present.plots.kind import Options
+from volbench.present.plots.kind import ALWAYS_READ, Options
 from volbench.present.plots.kinds import KINDS
 from volbench.present.renderers import CHART_FORMATS
 from volbench.present.renderers.colour_themes import theme_of
@@ -288,7 +288,7 @@ def chart_of(
         InputError: there is no such kind, column or theme, or nothing for it.
     """
     chosen = KINDS.get(kind.lower())
-    names = {"summary", *(chosen.frame_names if chosen else ())}
+    names = {*ALWAYS_READ, *(chosen.frame_names if chosen else ())}
     plot = build_plot(
         kind.lower(),
         {name: read(name) for name in names},

@@ -75,7 +75,8 @@ def test_a_plan_tells_the_least_and_the_most(
         "jobs:\n  a: {rw: write, pause_before: 9.5s}\n"
     )
     done = volbench("run", profile, "--on", scratch, "--dry-run")
-    assert "Time: at least 5m 00s, at most 20m 00s (5 to 20 runs)." in done.stdout
+    assert "Time: at least 5m 00s, at most 20m 00s (5 to 20 runs)," in done.stdout
+    assert "without laying out files and writing back what is cached." in done.stdout
     limits = ["--set", "limits.bandwidth=1MB/s"]
     bounded = volbench("run", profile, "--on", scratch, "--dry-run", *limits)
     assert "at most 955 MiB, or 239 MiB if everything is steady at once" in bounded.stdout

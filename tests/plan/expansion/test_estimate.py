@@ -167,3 +167,14 @@ def test_a_file_is_laid_out_once() -> None:
     assert (
         estimate(planned(f"{read}1g", "rw: read, filename: g, size: 1g")).bytes_written == 2 * GIB
     )
+
+
+def test_what_takes_time_beside_the_runs_is_said() -> None:
+    """Files are laid out before buffered writes, and written back after them; not so on devices."""
+    buffered = "rw: write, size: 1g, runtime: 5s"
+    found = estimate(planned(buffered))
+    assert (found.lays_out, found.is_cached) == (True, True)
+    direct = estimate(planned(f"{buffered}, direct: 1", kind=VolumeKind.DEVICE))
+    assert (direct.lays_out, direct.is_cached) == (False, False)
+    reading = estimate(planned("rw: read, size: 1g, runtime: 5s", kind=VolumeKind.DEVICE))
+    assert not reading.is_cached

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 
+import pandas as pd
 import pytest
 
 from tests.present.frames_for_plots import AKS, aks, dd, frames, result, sweep
@@ -93,6 +94,20 @@ def test_failed_runs_are_counted_in_the_caption() -> None:
     assert len(numbers(plot)) == 6
     assert "2 runs failed and are not shown" in plot.caption
     assert "1 run was interrupted and not shown" in plot.caption
+
+
+def test_invalid_runs_are_drawn_and_counted_in_the_caption() -> None:
+    """A bar of an invalid run looks like any other, so that the caption names its job."""
+    rows = [result("cached"), result("a"), result("b")]
+    found = [
+        {"run": row["run"], "severity": severity}
+        for row, severity in zip(rows, ("invalid", "warning", "note"), strict=True)
+    ]
+    given = {**frames(rows), "findings": pd.DataFrame(found)}
+    assert (
+        "Invalid, as volbench check says: 1 of 3 runs (cached)" in build_plot("iops", given).caption
+    )
+    assert not any("nvalid" in text for text in build_plot("iops", frames(rows)).caption)
 
 
 def test_warmups_are_not_drawn() -> None:

@@ -19,8 +19,8 @@ _FEW = 3
 def headlines(comparison: Comparison) -> list[str]:
     """Return the answer in a sentence for each candidate, on the first metric.
 
-    Example: ``B against A, iops: 18 % faster for random reads (95 % CI 12 to 24 %); no significant
-    difference for random writes.``
+    Example: ``B against A, iops: 18 % faster for random reads (95 % CI 12 to 24 %); no
+    difference shown for random writes (95 % CI -4 to +6 %).``
     """
     metric = comparison.rows[0].measure
     return [
@@ -94,7 +94,8 @@ def _clauses(rows: Sequence[Compared]) -> Iterator[str]:
         own = [row for row in rows if row.kind == kind]
         verdicts = {row.verdict for row in own}
         if verdicts <= {Verdict.SAME, Verdict.NOT_SHOWN}:
-            same.setdefault(_sameness(own), []).append(kind)
+            words, named = _sameness(own)
+            same.setdefault(words, []).append(named)
         elif len(own) == 1:
             yield _of_one(own[0])
         else:
@@ -103,10 +104,22 @@ def _clauses(rows: Sequence[Compared]) -> Iterator[str]:
         yield f"{words} for {_joined(kinds)}"
 
 
-def _sameness(rows: Sequence[Compared]) -> str:
+def _sameness(rows: Sequence[Compared]) -> tuple[str, str]:
+    """Return the verdict on a kind of workload, and the kind with what the verdict leaves open."""
     if all(row.verdict is Verdict.SAME for row in rows):
-        return f"same within {percent(rows[0].tolerance or 0)} %"
-    return "no significant difference"
+        return f"same within {percent(rows[0].tolerance or 0)} %", rows[0].kind
+    found = [row.interval for row in rows if row.interval]
+    low, high = min(own.low for own in found), max(own.high for own in found)
+    level = f"{100 * rows[0].level:.3g} % CI"
+    return "no difference shown", f"{rows[0].kind} ({level} {_ends(low, high)})"
+
+
+def _ends(low: float, high: float) -> str:
+    """Return the ends of an interval of ratios, such as ``-12 to +30 %``."""
+    low_text, high_text = change_text(low), change_text(high)
+    if low_text.endswith(" %") and high_text.endswith(" %"):
+        low_text = low_text.removesuffix(" %")
+    return f"{low_text} to {high_text}"
 
 
 def _of_one(row: Compared) -> str:

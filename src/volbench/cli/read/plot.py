@@ -215,12 +215,12 @@ def command(
     """
     from volbench.dataset import open_campaigns
     from volbench.model.frames.columns import FRAMES, ON_DEMAND
-    from volbench.present.plots.kind import Options
+    from volbench.present.plots.kind import ALWAYS_READ, Options
 
     amount, currency = parse_price(price)
     dataset = open_campaigns(*campaigns, where=where)
     names = (*FRAMES, *ON_DEMAND) if kind == "all" else KINDS[kind].frame_names
-    frames = {name: dataset.plot_frame(name) for name in {"summary", *names}}
+    frames = {name: dataset.plot_frame(name) for name in {*ALWAYS_READ, *names}}
     options = Options(dataset.rounds, size_bytes, amount, currency)
     is_campaign = [own.address for own in dataset.names.values()] == [str(campaigns[0])]
     folder = report_folder(dataset) if is_campaign and not chart.output else Path()

@@ -57,6 +57,9 @@ class Estimate:
         untimed: runs not included in the durations.
         times_capacity: maximum writes to the most written device, in multiples of its capacity;
             0 where no device is written, or this is unknown.
+        lays_out: whether runs lay out files first, which no duration includes.
+        is_cached: whether runs write through the page cache; no duration includes what is written
+            back after them.
     """
 
     runs: int
@@ -70,6 +73,8 @@ class Estimate:
     unbounded: int = 0
     untimed: int = 0
     times_capacity: float = 0.0
+    lays_out: bool = False
+    is_cached: bool = False
 
     @property
     def is_long(self) -> bool:
@@ -95,6 +100,8 @@ def estimate(campaign: Campaign) -> Estimate:
         unbounded=written.count(None),
         untimed=sum(_own_s(run) is None for run in runs),
         times_capacity=_times_capacity(runs),
+        lays_out=any(_lays_out(run) and layout_bytes(run) for run in runs),
+        is_cached=any(map(_is_cached, runs)),
     )
 
 
@@ -304,6 +311,14 @@ def _transfer_bytes(run: Run, section: Section) -> int | None:
 
 def _lays_out(run: Run) -> bool:
     return run.tool is not Tool.DD and run.extent is None
+
+
+def _is_cached(run: Run) -> bool:
+    """Return whether a run writes through the page cache of a file or a device."""
+    if run.volume.kind not in {VolumeKind.DIRECTORY, VolumeKind.FILE, VolumeKind.DEVICE}:
+        return False
+    through = any(run.effective(own).get("direct", "0") == "0" for own in run.sections)
+    return through and _moved_bytes(run) != 0
 
 
 def _all_written(runs: Sequence[Run]) -> list[int | None]:

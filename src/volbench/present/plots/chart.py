@@ -13,9 +13,10 @@ from volbench.analyse.frames.job_frames import left_out, measured
 from volbench.analyse.frames.repeats import KEY, key_of
 from volbench.errors import InputError
 from volbench.model.frames.columns import FRAMES, ON_DEMAND
+from volbench.model.results.finding import Severity
 from volbench.present.formatting import counted_noun, printable
 from volbench.present.plots.description import Plot
-from volbench.present.plots.kind import Frames, Kind, Options, missing_results
+from volbench.present.plots.kind import ALWAYS_READ, Frames, Kind, Options, missing_results
 from volbench.present.plots.kinds import KINDS
 from volbench.present.plots.labels import short_target
 from volbench.present.plots.panels import by_columns, compose, split
@@ -99,7 +100,9 @@ def _built(
     if not plots:
         return str(read[0][1]) if read else "no run of the campaign has ended yet"
     plot = compose(plots) if len(parts) > 1 else plots[0][1]
-    summary = pd.concat([frames["summary"] for _, frames in parts], ignore_index=True)
+    summary, findings = (
+        pd.concat([frames[name] for _, frames in parts], ignore_index=True) for name in ALWAYS_READ
+    )
     counted = [pooled(frames["summary"]) for _, frames in parts if kind.is_pooled]
     empty = len(parts) - len(plots)
     others = f"{empty} further panels have nothing to show" if empty else ""
@@ -111,7 +114,7 @@ def _built(
         plot,
         name=kind.name,
         title=", ".join(text for text in named if text),
-        caption=caption(summary, [*counted, *plot.caption, others]),
+        caption=caption(summary, [*counted, *plot.caption, others, _invalid(summary, findings)]),
     )
 
 
@@ -148,6 +151,8 @@ _NOUNS = {
     "client": "clients",
     "repeat": "repeats",
 }
+_MOST_INVALID = 3
+"""Up to how many jobs with invalid runs are named."""
 _MOST_CAMPAIGNS = 6
 """Up to how many campaigns are named."""
 
@@ -162,6 +167,19 @@ def caption(summary: pd.DataFrame, sentences: Sequence[str]) -> tuple[str, ...]:
     parts = [first, setting(summary), *sentences]
     parts += [_not_shown(state, count) for state, count in left_out(summary).items()]
     return tuple(dict.fromkeys(part for part in parts if part))
+
+
+def _invalid(summary: pd.DataFrame, findings: pd.DataFrame) -> str:
+    """Return how many measured runs have an invalid number, and of which jobs; "" for none."""
+    rows = measured(summary)
+    invalid = findings[findings["severity"] == Severity.INVALID.value]["run"]
+    found = rows[rows["run"].isin(invalid)]
+    if found.empty:
+        return ""
+    jobs = [printable(str(job)) for job in found["job"].dropna().unique()]
+    named = f" ({', '.join(jobs)})" if len(jobs) <= _MOST_INVALID else ""
+    count = f"{found['run'].nunique()} of {counted_noun(rows['run'].nunique(), 'run')}"
+    return f"Invalid, as volbench check says: {count}{named}"
 
 
 def _not_shown(state: str, count: int) -> str:

@@ -16,6 +16,8 @@ from volbench.present.plots.description import Plot
 Frames = Mapping[str, pd.DataFrame]
 Data = TypeVar("Data")
 PER_JOB = "per job"
+ALWAYS_READ = ("summary", "findings")
+"""Frames that title and caption need, whatever the kind reads."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,11 @@ class Kind(Generic[Data]):
 
     def frames_of(self, frames: Frames) -> dict[str, pd.DataFrame]:
         """Return the frames that the kind reads, of those there are."""
-        names = ("summary", *self.frame_names, *(("use",) if "device" in self.frame_names else ()))
+        names = (
+            *ALWAYS_READ,
+            *self.frame_names,
+            *(("use",) if "device" in self.frame_names else ()),
+        )
         return {name: frames[name] for name in names if name in frames}
 
 

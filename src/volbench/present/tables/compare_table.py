@@ -18,7 +18,7 @@ from volbench.analyse.compare.repeat_statistics import Group
 from volbench.analyse.compare.trend_result import LevelChange, State, Trend, Trends, record_of
 from volbench.analyse.compare.workload_trends import FALSE_ALARMS
 from volbench.model.frames.column_names import Measure
-from volbench.present.formatting import MISSING
+from volbench.present.formatting import MISSING, counted_noun
 from volbench.present.tables.table import IDENTITY, Column, Table
 from volbench.units import format_count, format_latency, format_rate
 
@@ -197,10 +197,12 @@ def trend_headline(trends: Trends) -> str:
     period = f", {dates[0]} to {dates[-1]}" if dates else ""
     states = [trend.state for trend in trends.rows]
     counts = [_counted(state, states.count(state)) for state in State if state in states]
-    return f"{campaigns} campaigns{period}: {', '.join(counts)}."
+    return f"{counted_noun(campaigns, 'campaign')}{period}: {', '.join(counts)}."
 
 
 def _counted(state: State, count: int) -> str:
+    if state is State.TOO_FEW:
+        return f"{count} with {state.value}"
     return f"{count} {state.value}{'s' * (state is State.REGRESSION and count > 1)}"
 
 

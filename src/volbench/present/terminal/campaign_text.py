@@ -96,7 +96,9 @@ def _time(estimate: Estimate) -> str:
         words += f" ({estimate.min_runs} to {estimate.runs} runs)"
     if estimate.untimed:
         words += f", plus {_runs(estimate.untimed)} limited by size, not time"
-    return words
+    before = ["laying out files"] * estimate.lays_out
+    after = ["writing back what is cached"] * estimate.is_cached
+    return f"{words}, without {' and '.join(before + after)}" if before or after else words
 
 
 def _spoken(seconds: float) -> str:
