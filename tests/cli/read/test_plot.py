@@ -86,10 +86,11 @@ def test_several_folders_by_column_and_condition(results: Path, tmp_path: Path) 
 
 
 def test_all_charts_of_real_runs(results: Path, tmp_path: Path) -> None:
-    """`all` draws what applies, each with its numbers, and no file gets several charts."""
-    done = invoke("plot", "all", results / "one", "--output", tmp_path)
+    """`all` draws what applies into a new folder, and no file gets several charts."""
+    charts = tmp_path / "charts"
+    done = invoke("plot", "all", results / "one", "--output", charts)
     assert done.exit_code == 0, done.exception
-    drawn = {path.stem for path in tmp_path.glob("*.svg")}
+    drawn = {path.stem for path in charts.glob("*.svg")}
     assert {
         "iops",
         "bandwidth",
@@ -101,8 +102,8 @@ def test_all_charts_of_real_runs(results: Path, tmp_path: Path) -> None:
         "violin",
         "cpu",
     } <= drawn
-    assert {path.stem for path in tmp_path.glob("*.csv")} == drawn
-    for path in tmp_path.glob("*.csv"):
+    assert {path.stem for path in charts.glob("*.csv")} == drawn
+    for path in charts.glob("*.csv"):
         assert rows_of(path), path.name
     refused = invoke("plot", "all", results, "--output", tmp_path / "one.svg")
     assert isinstance(refused.exception, InputError)

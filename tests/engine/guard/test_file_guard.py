@@ -228,7 +228,7 @@ def test_space_is_checked_with_a_reserve() -> None:
     machine.free -= 1
     with pytest.raises(RefusedError, match="/data/new needs 100m and a reserve of 69m") as caught:
         check_space(machine, "/data/new", needed_bytes=needed)
-    assert "--set size=" in caught.value.hint
+    assert "room for 99m, see --set size" in caught.value.hint
     machine.free = 0
     check_space(machine, "/data/new", needed_bytes=0)
 

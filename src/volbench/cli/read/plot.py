@@ -60,18 +60,27 @@ class ChartOutput:
         ending = Path(self.output or "").suffix.removeprefix(".").lower()
         return self.image or (ending if ending in CHART_FORMATS else "svg")
 
-    def check_place(self) -> None:
-        """Refuse a file as the place of all charts.
+    def make_folders(self) -> None:
+        """Make the folders of all charts and their numbers, where they do not exist.
 
         Raises:
-            InputError: the place is not a folder.
+            InputError: the place is not a folder, or it cannot be made.
         """
         for place in (self.numbers, None if self.format == "html" else self.output):
-            if place and not Path(place).is_dir():
+            if not place or Path(place).is_dir():
+                continue
+            if place == "-" or Path(place).suffix:
                 raise InputError(
                     f"{place} cannot hold all charts: it is not a folder",
-                    hint="make a folder, and name it with --output",
+                    hint="name a folder with --output; it is made where it does not exist",
                 )
+            try:
+                Path(place).mkdir()
+            except OSError as error:
+                raise InputError(
+                    f"{place} cannot be made: {error.strerror or error}",
+                    hint="name a folder with --output",
+                ) from error
 
     def write(self, plot: Plot, *, folder: Path) -> None:
         """Write a chart as a picture, and its numbers.
@@ -244,6 +253,6 @@ def _plots(
 
     if kind != "all":
         return [build_plot(kind, frames, title=chart.title, by=chart.by, options=options)]
-    chart.check_place()
+    chart.make_folders()
     plots = build_plots(frames, title=chart.title, by=chart.by, options=options)
     return (plot for plot in plots if chart.format != "html" or not plot.has_towers)

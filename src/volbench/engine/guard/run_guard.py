@@ -31,10 +31,11 @@ from volbench.model.profile.profile_model import Tool
 from volbench.model.results.provenance import VolumeFacts
 from volbench.units import format_capacity, format_size
 
-RESERVE_BYTES = 64 * 1024**2
+_MIB = 1024**2
+RESERVE_BYTES = 64 * _MIB
 """Free space always reserved for other programs on the file system."""
 
-RESULT_BYTES = 16 * 1024**2
+RESULT_BYTES = 16 * _MIB
 """Free space required on another machine for a run's result and logs, besides the reserve."""
 
 RESERVE_SHARE = 0.05
@@ -181,10 +182,12 @@ def check_space(executor: Executor, path: str, *, needed_bytes: int) -> None:
     free = executor.free_bytes(nearest_existing(executor, path))
     reserve = RESERVE_BYTES + round(needed_bytes * RESERVE_SHARE)
     if needed_bytes and free < needed_bytes + reserve:
+        fits = int((free - RESERVE_BYTES) / (1 + RESERVE_SHARE)) // _MIB * _MIB
+        less = f", or write less: there is room for {format_size(fits)}, see --set size"
         raise RefusedError(
             f"{path} needs {format_size(needed_bytes)} and a reserve of {format_size(reserve)}, "
             f"but only {format_size(free)} are free",
-            hint="free some space, or reduce the size, for example --set size=64m",
+            hint="free some space" + (less if fits >= _MIB else ""),
             context={"path": path, "needed_bytes": needed_bytes, "free_bytes": free},
         )
 

@@ -20,7 +20,7 @@ from volbench.present.formatting import (
 )
 from volbench.present.tables.table import IDENTITY, Column, Table, quantity
 from volbench.present.terminal.campaign_text import RunNote
-from volbench.units import format_count
+from volbench.units import format_count, format_size
 
 MOST_RESULTS = 60
 """More results than these are shown by group."""
@@ -38,7 +38,13 @@ _KEYS: Mapping[str, Callable[[Row], str]] = {
     "numjobs": lambda row: text(row, "numjobs"),
 }
 """Grouping keys in the order in which they are added, while there are few enough groups."""
-_RANGES = ("iodepth", "numjobs", "repeat")
+_RANGES: Mapping[str, tuple[str, Callable[[float], str]]] = {
+    "bs": ("block_bytes", format_size),
+    "iodepth": ("iodepth", "{:.0f}".format),
+    "numjobs": ("numjobs", "{:.0f}".format),
+    "repeat": ("repeat", "{:.0f}".format),
+}
+"""Columns with a range where they are no key: column of the summary, and format."""
 
 
 def groups_table(
@@ -84,8 +90,18 @@ def groups_table(
     without = ", ".join(f"{count} {state}" for state, count in counts.items())
     more = [f"not finished: {without}; see volbench show --runs"] if without else []
     if warnings:
-        more.append("warnings: results with data-quality warnings; see volbench check")
+        more.append(_affected(rows, warnings))
     return Table("groups", columns, named, notes=[*notes, *more])
+
+
+def _affected(rows: Sequence[Row], warnings: Mapping[str, str]) -> str:
+    """Return how many results have warnings and how many are invalid, in a sentence."""
+    marks = [warnings[run] for row in rows if (run := text(row, "run")) in warnings]
+    invalid = sum("!" in mark for mark in marks)
+    also = f", {invalid} (!) are invalid" if invalid else ""
+    return (
+        f"{len(marks)} of {len(rows)} results have data-quality warnings{also}; see volbench check"
+    )
 
 
 def _chosen_keys(rows: Sequence[Row]) -> dict[str, Callable[[Row], str]]:
@@ -113,8 +129,8 @@ def _group(
         **{name.removeprefix(LABEL_PREFIX): value for name, value in zip(keys, key, strict=True)},
         "results": len(rows),
         **{
-            name: _range(_known(number(row, name) for row in rows))
-            for name in _RANGES
+            name: _range(_known(number(row, column) for row in rows), format_value)
+            for name, (column, format_value) in _RANGES.items()
             if name not in keys
         },
         "iops": median(iops) if iops else None,
@@ -136,9 +152,7 @@ def _median(values: Iterable[float]) -> float | None:
     return median(known) if known else None
 
 
-def _range(values: Sequence[float]) -> str:
-    """Return whole numbers as ``1 to 64``; empty where none is known."""
-    if not values:
-        return ""
-    low, high = min(values), max(values)
-    return f"{low:.0f}" if low == high else f"{low:.0f} to {high:.0f}"
+def _range(values: Sequence[float], format_value: Callable[[float], str]) -> str:
+    """Return values as ``1 to 64``; empty where none is known."""
+    ends = dict.fromkeys(map(format_value, (min(values), max(values)))) if values else ()
+    return " to ".join(ends)

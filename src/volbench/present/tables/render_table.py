@@ -6,7 +6,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import click
@@ -185,9 +185,17 @@ def _lines(table: Table[Item], *, width: int | None, colour: bool) -> list[str]:
     for row in cells:
         lines += _row_lines([row[i] for i in layout.shown], shown, layout.widths, colour=colour)
     hidden = [column.heading for place, column in enumerate(columns) if place not in layout.shown]
-    for note in (*table.notes, *_hidden_note(hidden)):
+    for note in (*_meanings(shown), *table.notes, *_hidden_note(hidden)):
         lines += wrap(printable(note), width)
     return lines
+
+
+def _meanings(columns: Sequence[Column[Item]]) -> Iterator[str]:
+    """Yield what the columns that have a meaning show, a line each."""
+    for column in columns:
+        if column.meaning:
+            meaning = column.meaning.partition(": ")[2] or column.meaning
+            yield f"{column.heading}: {meaning[:1].lower()}{meaning[1:]}"
 
 
 def _hidden_note(hidden: Sequence[str]) -> list[str]:

@@ -15,12 +15,7 @@ from volbench.present.formatting import MISSING, Row, number, percent_text, show
 from volbench.present.tables.table import IDENTITY, Column, Table, quantity
 from volbench.units import format_count, format_duration, format_latency, format_rate
 
-NOTES = (
-    "means while fio did I/O; in brackets the share of the declared limit",
-    "dirty: growth of dirty pages; tail: writing after fio had ended; left: still in memory",
-    "reached: bytes of the device, of the bytes that fio counted",
-    "errors: failed requests of the device; fio's own error where the device reports none",
-)
+NOTES = ("Means while fio did I/O.",)
 
 
 def use_columns(rows: Sequence[Row]) -> tuple[Column[Row], ...]:
@@ -173,7 +168,11 @@ _COLUMNS: tuple[Column[Row], ...] = (
         lambda row: shown(row, "dirty_growth_bytes", _amount),
     ),
     _column(
-        "tail_s", "tail", 5, "Saturation: how long the device wrote after fio had ended", _tail
+        "tail_s",
+        "tail",
+        5,
+        "Saturation: how long the device wrote after fio had ended, and what was left in memory",
+        _tail,
     ),
     _column(
         "device_share_percent",
