@@ -164,6 +164,10 @@ class CampaignData:
         """Return one row for each latency bin that is not empty."""
         return self.frame("histogram")
 
+    def shares(self) -> pd.DataFrame:
+        """Return one row for each class of latency and of I/Os in flight, also without json+."""
+        return self.frame("shares")
+
     def facts(self) -> pd.DataFrame:
         """Return the summary with options, host, volume and steady rates of each run.
 

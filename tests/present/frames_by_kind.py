@@ -10,6 +10,7 @@ from tests.nightly_campaigns import WORKLOADS, dropping, summary_of
 from tests.present.frames_for_plots import (
     Row,
     bins,
+    classes,
     frames,
     intervals,
     result,
@@ -46,6 +47,18 @@ def ladder() -> Frames:
         for numjobs in (1, 2, 4)
     ]
     return frames(rows)
+
+
+def filled_queues() -> Frames:
+    """Return three jobs of queue depth 16: one fills it, one does now and then, one never does."""
+    rows = [result(name, iodepth=16, total_ios=1000) for name in ("full", "half", "empty")]
+    depths = ({1: 0.1, 16: 99.9}, {1: 0.1, 8: 49.9, 16: 50.0}, {1: 90.0, 2: 10.0})
+    found = [
+        found
+        for row, percents in zip(rows, depths, strict=True)
+        for found in classes(row, "iodepth", percents)
+    ]
+    return frames(rows, shares=found)
 
 
 def in_campaign(given: Frames, name: str) -> Frames:
@@ -179,6 +192,7 @@ FOR_KIND: Mapping[str, Callable[[], Frames]] = {
     "lines": repeats,
     "violin": repeats,
     "cpu": repeats,
+    "inflight": filled_queues,
     "fleet": fleet,
     "convergence": rounds,
     "window": rounds,

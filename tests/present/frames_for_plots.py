@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
@@ -118,6 +118,19 @@ def bins(row: Row, counts: dict[float, int], *, latency: str = "lat") -> list[Ro
     ]
 
 
+def classes(
+    row: Row, quantity: str, percents: Mapping[int, float] | Mapping[float, float]
+) -> list[Row]:
+    """Return rows of the shares frame; each key is the lower end of a class."""
+    ends = [*list(percents)[1:], None]
+    return [
+        {name: row[name] for name in identity("x")}
+        | {"quantity": quantity, "low": low, "high": high, "percent": percent}
+        for (low, percent), high in zip(percents.items(), ends, strict=True)
+        if percent
+    ]
+
+
 def intervals(row: Row, iops: Sequence[float]) -> list[Row]:
     """Return rows of the series, one a second."""
     known = identity("x")
@@ -170,6 +183,7 @@ def frames(
     histogram: Sequence[Row] = (),
     device: Sequence[Row] = (),
     verdicts: Sequence[Row] = (),
+    shares: Sequence[Row] = (),
 ) -> dict[str, pd.DataFrame]:
     """Return frames with the column contract's types, as a campaign hands them out."""
     rows = {
@@ -179,5 +193,6 @@ def frames(
         "percentiles": (),
         "device": device,
         "verdicts": verdicts,
+        "shares": shares,
     }
     return {name: frame_of(table_of(name, list(reported))) for name, reported in rows.items()}

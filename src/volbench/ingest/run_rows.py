@@ -23,6 +23,7 @@ from volbench.ingest.run_summary import (
     measured_columns,
     percentile_rows,
     planned_columns,
+    share_rows,
 )
 from volbench.ingest.series_rows import read_section_series, series_block, while_all_ran
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
@@ -44,6 +45,7 @@ class RunRows:
     device: list[Row] = field(default_factory=list)
     percentiles: list[Row] = field(default_factory=list)
     histogram: list[Block] = field(default_factory=list)
+    shares: list[Row] = field(default_factory=list)
 
     def extend(self, other: RunRows) -> None:
         """Add the rows of another run."""
@@ -129,6 +131,7 @@ def _add_output(rows: RunRows, campaign: Campaign, outcome: Outcome, output: Run
     by_name = {section.name: section for section in run.sections}
     for job in merge_jobs(output.jobs):
         section = by_name.get(job.name, run.sections[0])
+        rows.shares.extend(share_rows(run_identity(campaign, run, section.name), job))
         for direction in job.directions:
             rows.summary.append(
                 planned_columns(campaign, outcome, section)

@@ -118,6 +118,17 @@ def percentile_rows(identity: Row, name: str, latency: Latency) -> list[Row]:
     ]
 
 
+def share_rows(identity: Row, job: JobResult) -> list[Row]:
+    """Return rows of the shares frame, without classes that no I/O is in."""
+    nanoseconds = {start_ns / 1e9: percent for start_ns, percent in job.clat_shares.items()}
+    return [
+        {**identity, "quantity": quantity, "low": low, "high": high, "percent": percent}
+        for quantity, shares in (("clat", nanoseconds), ("iodepth", job.depth_shares))
+        for (low, percent), high in zip(shares.items(), [*list(shares)[1:], None], strict=False)
+        if percent > 0
+    ]
+
+
 def histogram_block(identity: Row, name: str, latency: Latency) -> Block:
     """Return rows of the histogram frame, one for each bin; the latency has bins."""
     edges_ns = np.array([bin_edges_ns(mid_ns) for mid_ns in latency.bins], dtype=np.float64)

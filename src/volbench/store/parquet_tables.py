@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from volbench.errors import ArchiveError
-from volbench.model.frames.columns import FRAMES, ON_DEMAND, Column, label_column
+from volbench.model.frames.columns import FRAMES, ON_DEMAND, label_column
+from volbench.model.frames.frame_column import Column
 from volbench.store.atomic_files import replaced_file, unwritable
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from volbench.store.log_files import checksum
 from volbench.store.parquet_tables import read_table, write_tables
 from volbench.store.small_files import read_text
 
-TABLES_VERSION = "13"
+TABLES_VERSION = "14"
 """Incremented when the same raw files yield different rows, so that tables are rebuilt."""
 RULES_VERSION = "13"
 """Incremented when the same rows yield different verdicts, findings or aggregates."""

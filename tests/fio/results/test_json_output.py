@@ -12,7 +12,7 @@ import pytest
 from volbench.errors import OutputError
 from volbench.fio.results.json_output import parse_output
 from volbench.fio.version import parse_version
-from volbench.model.results.result import Direction, DirectionResult, Latency, RunOutput
+from volbench.model.results.result import Direction, DirectionResult, JobResult, Latency, RunOutput
 
 CASES = Path(__file__).parents[2] / "cases"
 ALL = sorted(path.parent.relative_to(CASES).as_posix() for path in CASES.glob("fio-*/*/stdout"))
@@ -101,7 +101,7 @@ def test_every_number_is_the_raw_one(case: str) -> None:
             entry["minf"],
         )
         assert job.elapsed_s == entry["elapsed"]
-        assert job.iodepth_level == entry["iodepth_level"]
+        compare_shares(job, entry)
         assert job.steadystate == entry.get("steadystate")
         assert (job.total_errors, job.members) == (0, 1)
         if version >= (3, 8):
@@ -117,6 +117,19 @@ def test_every_number_is_the_raw_one(case: str) -> None:
                 compare_direction(found, below(entry, name), version)
         compare_sync(job.direction(Direction.SYNC), entry, version)
     compare_disks(output, raw, version)
+
+
+def compare_shares(job: JobResult, entry: Raw) -> None:
+    """Compare the classes with fio's: its depths are named by their lower ends."""
+    depths = below(entry, "iodepth_level")
+    assert job.depth_shares == {int(key.removeprefix(">=")): depths[key] for key in depths}
+    names = [name for name in ("latency_ns", "latency_us", "latency_ms") if name in entry]
+    assert list(job.clat_shares.values()) == [
+        value for name in names for value in below(entry, name).values()
+    ]
+    slow = below(entry, "latency_ms")
+    assert job.clat_shares[500_000] == below(entry, "latency_us")["750"]
+    assert (job.clat_shares[10**6], job.clat_shares[2 * 10**9]) == (slow["2"], slow[">=2000"])
 
 
 def compare_direction(found: DirectionResult, raw: Raw, version: tuple[int, int]) -> None:

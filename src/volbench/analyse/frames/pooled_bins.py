@@ -87,6 +87,30 @@ def in_steps(
     return found.assign(step=added["step"], count=added["count"]), kind
 
 
+def in_classes(shares: pd.DataFrame, summary: pd.DataFrame, quantity: str) -> pd.DataFrame:
+    """Return the I/Os of each run in fio's own classes, which it reports without json+ too.
+
+    Args:
+        shares: the frame of that name.
+        summary: as for `distribution`.
+        quantity: ``clat`` or ``iodepth``.
+
+    Returns:
+        A row of the summary for each run, section and class that holds an I/O, with ``label``,
+        ``low`` and ``high`` (its ends) and ``count`` (float). The direction is ``all`` where a
+        section had several: fio does not count them apart.
+    """
+    rows = measured(summary)
+    rows["label"] = labels(rows)
+    sections = rows.groupby(["run", "group"], sort=False)
+    rows["total_ios"] = sections["total_ios"].transform("sum")
+    is_single = sections["direction"].transform("nunique") == 1
+    rows["direction"] = rows["direction"].where(is_single, "all")
+    chosen = shares[shares["quantity"] == quantity][["run", "group", "low", "high", "percent"]]
+    found = rows.drop_duplicates(["run", "group"]).merge(chosen, on=["run", "group"])
+    return found.assign(count=found["percent"] / 100 * found["total_ios"])
+
+
 def _identified(
     histogram: pd.DataFrame, summary: pd.DataFrame
 ) -> tuple[pd.DataFrame, npt.NDArray[np.intp]]:

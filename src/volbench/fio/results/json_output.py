@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from volbench.fio.results.class_shares import read_clat_shares, read_depth_shares
 from volbench.fio.results.json_documents import Disputed, read_documents
 from volbench.fio.results.json_fields import Fields, are_counts
 from volbench.model.results.result import (
@@ -127,7 +128,6 @@ def _read_job(entry: Fields) -> JobResult:
     start_ms = entry.number("job_start")
     job_runtime_ms = entry.number("job_runtime")
     options = entry.child("job options")
-    depths = entry.child("iodepth_level")
     steadystate = entry.child("steadystate")
     return JobResult(
         name=entry.text("jobname") or "",
@@ -143,7 +143,8 @@ def _read_job(entry: Fields) -> JobResult:
         context_switches=entry.count("ctx"),
         major_faults=entry.count("majf"),
         minor_faults=entry.count("minf"),
-        iodepth_level={} if depths is None else depths.numbers(),
+        depth_shares=read_depth_shares(entry),
+        clat_shares=read_clat_shares(entry),
         start_utc_s=start_ms / 1000 if start_ms else None,
         steadystate=None if steadystate is None else dict(steadystate.raw),
         hostname=entry.text("hostname") or "",

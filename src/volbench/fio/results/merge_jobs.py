@@ -15,7 +15,7 @@ a section (``numjobs``) are reported separately and aggregated here:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from volbench.fio.results.latency_bins import merge_bins, percentile_ns
@@ -54,7 +54,8 @@ def _merge(members: list[JobResult]) -> JobResult:
         context_switches=_total([job.context_switches for job in members]),
         major_faults=_total([job.major_faults for job in members]),
         minor_faults=_total([job.minor_faults for job in members]),
-        iodepth_level=_merge_depths(members),
+        depth_shares=_merge_shares(members, [job.depth_shares for job in members]),
+        clat_shares=_merge_shares(members, [job.clat_shares for job in members]),
         start_utc_s=_combined(min, [job.start_utc_s for job in members]),
         steadystate=None,
     )
@@ -136,17 +137,19 @@ def _percentiles(parts: list[Latency], *, bins: dict[int, int], max_s: float) ->
     }
 
 
-def _merge_depths(members: list[JobResult]) -> dict[str, float]:
-    """Return the shares of queue depths, weighted by the I/Os of each job."""
+def _merge_shares(
+    members: Sequence[JobResult], parts: Sequence[Mapping[int, float]]
+) -> dict[int, float]:
+    """Return the percentages of classes, weighted by the I/Os of each job."""
     weights = [sum(d.total_ios or 0 for d in job.directions) for job in members]
     total = sum(weights)
     if total == 0:
-        return members[0].iodepth_level
-    shares: dict[str, float] = {}
-    for job, weight in zip(members, weights, strict=True):
-        for depth, share in job.iodepth_level.items():
-            shares[depth] = shares.get(depth, 0.0) + share * weight / total
-    return shares
+        return dict(parts[0])
+    shares: dict[int, float] = {}
+    for part, weight in zip(parts, weights, strict=True):
+        for start, share in part.items():
+            shares[start] = shares.get(start, 0.0) + share * weight / total
+    return dict(sorted(shares.items()))
 
 
 def _combined(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from volbench.model.frames.columns import DEVICE, IDENTITY, Column, same
+from volbench.model.frames.columns import DEVICE
+from volbench.model.frames.frame_column import IDENTITY, Column, same
 
 USE: tuple[Column, ...] = (
     *(column for column in IDENTITY if column.name != "group"),

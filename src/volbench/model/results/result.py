@@ -90,6 +90,10 @@ class JobResult:
         total_errors: with continue_on_error; 0 otherwise.
         options: fio's ``job options`` (its own text), last value of a repeated key.
         members: number of entries merged into this one.
+        depth_shares: smallest number of I/Os in flight of a class to the percentage of all I/Os;
+            a class ends where the next one begins.
+        clat_shares: shortest completion latency of a class, in nanoseconds, to the percentage of
+            all I/Os, likewise.
         start_utc_s: start of I/O in seconds since the epoch; None before fio 3.36.
         steadystate: fio's steady-state block, unmodified; None without one.
         hostname: host name of fio's client; empty where fio ran locally.
@@ -110,7 +114,8 @@ class JobResult:
     context_switches: int | None = None
     major_faults: int | None = None
     minor_faults: int | None = None
-    iodepth_level: dict[str, float] = field(default_factory=dict)
+    depth_shares: dict[int, float] = field(default_factory=dict)
+    clat_shares: dict[int, float] = field(default_factory=dict)
     start_utc_s: float | None = None
     steadystate: dict[str, object] | None = None
     hostname: str = ""

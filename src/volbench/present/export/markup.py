@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from volbench.model.frames.columns import FRAMES, LABEL_PREFIX, SUMMARY, Column, described
+from volbench.model.frames.columns import FRAMES, LABEL_PREFIX, SUMMARY, described
+from volbench.model.frames.frame_column import Column
 from volbench.present.formatting import (
     MISSING,
     Row,

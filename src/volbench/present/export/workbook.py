@@ -15,7 +15,8 @@ import pandas as pd
 
 from volbench.analyse.frames.job_frames import measured, per_job, with_latencies
 from volbench.errors import InputError
-from volbench.model.frames.columns import SUMMARY, Column, described
+from volbench.model.frames.columns import SUMMARY, described
+from volbench.model.frames.frame_column import Column
 from volbench.present.formatting import records
 from volbench.present.renderers.colour_themes import THEMES
 

@@ -23,6 +23,7 @@ _PLACES = {
     "ceiling": "results.ceiling.CEILING",
     "bars3d": "results.option_grids.BARS3D",
     "cpu": "results.job_rows.CPU",
+    "inflight": "results.in_flight.IN_FLIGHT",
     "mixes": "results.option_grids.MIXES",
     "mixes3d": "results.option_grids.MIXES3D",
     "distribution": "distribution.latency_curves.DISTRIBUTION",

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import COLOUR
-from volbench.analyse.frames.pooled_bins import in_steps
+from volbench.analyse.frames.pooled_bins import in_classes, in_steps
 from volbench.analyse.frames.repeats import KEY, key_of
 from volbench.present.formatting import counted_noun
 from volbench.present.plots import labels, marks
@@ -24,37 +24,53 @@ _BARS, _RIDGE_STEPS = 20, 50
 """Steps for each tenfold latency: fio's own bins, some 150, are finer than an eye can use."""
 _MOST_HISTOGRAMS, _MOST_RIDGE_JOBS, _MOST_RIDGES = 14, 12, 30
 _PANEL_IN = 1.4
+_CLASSES = "No run has latency bins (json+): these are fio's few classes, of unequal width"
 _HIGH = 1.7
 """Height of the highest ridge, in distances between two ridges."""
 
 
 def read_histogram(frames: Frames, _: Options) -> pd.DataFrame | str:
-    """Return the steps of each job and direction."""
-    return _shares(frames, per_decade=_BARS)
+    """Return the steps of each job and direction; fio's own classes where no run has bins."""
+    steps = _shares(frames, per_decade=_BARS)
+    if not isinstance(steps, str):
+        return steps
+    classes = in_classes(frames["shares"], frames["summary"], "clat")
+    if classes.empty:
+        return steps
+    low = classes["low"].where(classes["low"] > 0, classes["high"] / 2)
+    ends = classes.assign(low_s=low, high_s=classes["high"].fillna(2 * low), step=low.rank())
+    return _added(ends, "clat").assign(is_class=True)
 
 
 def _shares(frames: Frames, names: Sequence[str] = (), *, per_decade: int) -> pd.DataFrame | str:
     """Add up the bins of runs that are equal in some columns, those of a job unless given.
 
     Returns:
-        A row for each step that holds an I/O: those columns, ``order`` (number of the set),
-        ``step``, ``low_s`` and ``high_s`` (its ends), ``count``, ``share`` (of the I/Os of the set,
-        0 to 1) and ``latency``, the name of the kind.
+        Rows as of `_added`.
     """
     rows, kind = in_steps(frames["histogram"], frames["summary"], per_decade=per_decade)
     if rows.empty:
         return MISSING_BINS
+    low_s = 10.0 ** (rows["step"] / per_decade)
+    ends = rows.assign(low_s=low_s, high_s=10.0 ** ((rows["step"] + 1) / per_decade))
+    return _added(ends, kind, names)
+
+
+def _added(rows: pd.DataFrame, kind: str, names: Sequence[str] = ()) -> pd.DataFrame:
+    """Add up the I/Os in each step of runs that are equal in some columns.
+
+    Returns:
+        A row for each step that holds an I/O: those columns, ``order`` (number of the set),
+        ``step``, ``low_s`` and ``high_s`` (its ends), ``count``, ``share`` (of the I/Os of the set,
+        0 to 1) and ``latency``, the name of the kind.
+    """
     rows["line"] = rows.groupby(key_of(rows, KEY), sort=False, dropna=False).ngroup()
     key = [*(names or (*key_of(rows, KEY), "label")), *([COLOUR] if COLOUR in rows else [])]
     order = rows.groupby(key, sort=False, dropna=False).ngroup()
-    by = ["order", *key, "step"]
+    by = ["order", *key, "step", "low_s", "high_s"]
     steps = rows.assign(order=order).groupby(by, dropna=False)["count"].sum().reset_index()
-    return steps.assign(
-        share=steps["count"] / steps.groupby("order")["count"].transform("sum"),
-        low_s=10.0 ** (steps["step"] / per_decade),
-        high_s=10.0 ** ((steps["step"] + 1) / per_decade),
-        latency=LATENCY_KINDS[kind],
-    )
+    whole = steps.groupby("order")["count"].transform("sum")
+    return steps.assign(share=steps["count"] / whole, latency=LATENCY_KINDS[kind])
 
 
 def build_histogram(rows: pd.DataFrame) -> Plot:
@@ -66,7 +82,9 @@ def build_histogram(rows: pd.DataFrame) -> Plot:
     panels = [(job, _bars(job, x)) for _, job in kept.groupby("order", sort=True)]
     plot = labels.job_grid(panels, fewer=fewer, height_in=_PANEL_IN)
     note = "Share of the job's I/Os in each step; repeats are added up; dashed: median and p99"
-    return replace(plot, caption=(note, *plot.caption), shared_x=True)
+    return replace(
+        plot, caption=(note, _CLASSES if "is_class" in rows else "", *plot.caption), shared_x=True
+    )
 
 
 def _slowest(rows: pd.DataFrame, key: str, *, most: int) -> tuple[pd.DataFrame, str]:
@@ -119,9 +137,9 @@ def describe_histogram(rows: pd.DataFrame) -> str:
 HISTOGRAM = Kind(
     name="histogram",
     title="Latency histogram",
-    frame_names=("summary", "histogram"),
+    frame_names=("summary", "histogram", "shares"),
     help="How many I/Os of each job took how long, on a logarithmic scale.",
-    needs=NEEDS_BINS,
+    needs="a finished run of fio; with latency bins (json+) it is finer",
     read=read_histogram,
     build=build_histogram,
     describe=describe_histogram,
