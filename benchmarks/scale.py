@@ -30,12 +30,12 @@ from measured import (
 CASE = Path(__file__).parents[1] / "tests/cases/fio-3.36/randrw-jsonplus/stdout"
 LOG_SECONDS = 60
 PATTERNS = ("randread", "randwrite", "read", "write", "randrw")
-BLOCKS = ("4k", "16k", "64k", "256k", "1m")
+BLOCKS = ("4k", "16k", "64k", "256k", "1024k")
 DEPTHS = (1, 4, 16, 64)
 HOSTS = 20
 DIRECTIONS = ("read", "write")
-LOGS = {"iops": 1000, "bw": 4000, "lat": 1_000_000}
-"""Kind of log to its usual value, in the unit of fio."""
+LOGS = ("iops", "bw", "lat")
+SPREAD = ("iops_min", "iops_max", "iops_mean", "iops_stddev")
 TARGETS_S = {49: 2, 343: 3, 1018: 4, 3450: 6}
 """Runs to the maximum of CPU seconds of a reading command."""
 TARGET_MB = 400
@@ -43,20 +43,28 @@ JUDGE_TARGET_S = {3450: 30}
 """Of computing all verdicts and findings once."""
 
 
-def scaled(part: Mapping[str, object], *, rate: float) -> dict[str, object]:
-    """Return one direction of a result at another rate; its latencies scale the other way."""
-    changed: dict[str, object] = dict(part)
-    for name in ("iops", "iops_min", "iops_max", "iops_mean", "bw", "bw_bytes", "bw_mean"):
-        value = part.get(name)
-        if isinstance(value, int | float):
-            changed[name] = type(value)(value * rate)
-    for name in ("io_bytes", "io_kbytes", "total_ios"):
-        value = part.get(name)
-        if isinstance(value, int):
-            changed[name] = int(value * rate * LOG_SECONDS)
-    if part["total_ios"] and rate:
-        changed["runtime"] = 1000 * LOG_SECONDS
-    return changed
+def scaled(part: Mapping[str, object], *, rate: float, block_bytes: int) -> dict[str, object]:
+    """Return one direction of a result at another rate and block size; its latencies are kept.
+
+    All numbers fit each other, as fio's do: findings are about the runs, not about the arithmetic.
+    """
+    ios = round(float(str(part["iops"])) * rate * LOG_SECONDS)
+    iops, io_bytes = ios / LOG_SECONDS, ios * block_bytes
+    spread = {
+        name: iops * float(str(part[name])) / float(str(part["iops"]) or 1) for name in SPREAD
+    }
+    return {
+        **part,
+        **(spread if ios else dict.fromkeys(SPREAD, 0.0)),
+        "iops": iops,
+        "bw_bytes": io_bytes // LOG_SECONDS,
+        "bw": io_bytes // LOG_SECONDS // 1024,
+        "bw_mean": io_bytes / LOG_SECONDS / 1024,
+        "io_bytes": io_bytes,
+        "io_kbytes": io_bytes // 1024,
+        "total_ios": ios,
+        "runtime": 1000 * LOG_SECONDS if ios else 0,
+    }
 
 
 def write_result(root: Path, number: int, document: Mapping[str, object]) -> None:
@@ -76,16 +84,26 @@ def write_result(root: Path, number: int, document: Mapping[str, object]) -> Non
     moving = [one for one in DIRECTIONS if one in pattern or pattern == "randrw"]
     for direction in DIRECTIONS:
         rate = float(rng.gamma(9, 1 / 9)) if direction in moving else 0.0
-        job[direction] = scaled(job[direction], rate=rate)
+        block_kib = int(block.removesuffix("k"))
+        slower = rate / (1 + block_kib / 64)
+        job[direction] = scaled(job[direction], rate=slower, block_bytes=1024 * block_kib)
     (folder / "fio.json").write_text(json.dumps(made))
-    for kind, level in LOGS.items():
+    for kind in LOGS:
+        levels = {direction: level_of(job[direction], kind) for direction in moving}
         rows = [
-            f"{1000 * second}, {max(1, round(level * float(rng.normal(1, 0.02))))}, {way}, 0, 0\n"
+            f"{1000 * second}, {round(level * float(rng.normal(1, 0.02)))}, "
+            f"{DIRECTIONS.index(direction)}, 0, 0\n"
             for second in range(1, LOG_SECONDS + 1)
-            for way, direction in enumerate(DIRECTIONS)
-            if direction in moving
+            for direction, level in levels.items()
         ]
         (folder / f"fio_{kind}.1.log").write_text("".join(rows))
+
+
+def level_of(part: Mapping[str, Any], kind: str) -> float:
+    """Return the usual value of a log, in the unit of fio."""
+    if kind == "lat":
+        return float(part["lat_ns"]["mean"])
+    return float(part["iops" if kind == "iops" else "bw"])
 
 
 def make_results(root: Path, *, runs: int) -> None:

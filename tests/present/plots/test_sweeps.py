@@ -58,6 +58,7 @@ def test_depth_bars_are_the_numbers() -> None:
     assert column(the_mark(iops, Bars), "iops") == rows["iops"].tolist()
     assert column(the_mark(latency, Bars), "lat_mean_s") == rows["lat_mean_s"].tolist()
     assert set(rows.loc[rows["iodepth"] == 4, "iops"]) == {400.0, 800.0, 1600.0}
+    assert {"100", "400", "1.6k"} <= set(written(iops))
     table = the_mark(below, Table)
     assert "queue depth 4" in table.heads
     assert {"1.6k ± 7", "100 ± 7"} <= {cell for row in table.rows for cell in row}

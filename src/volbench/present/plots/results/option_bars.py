@@ -20,6 +20,8 @@ _SPREADS = {IOPS: "iops_stddev", MEAN_LATENCY: "lat_stddev_s"}
 """Metric to the column of its standard deviation."""
 _GROUP = 0.82
 """Width of a group of bars, as a share of its slot."""
+_MOST_TEXTS = 21
+"""Bars of a panel that have room for their value above them."""
 _PANEL_IN, _ROW_IN = 2.0, 0.2
 _CHARACTER_IN = 0.085
 """Width of a character in the table, with what the legend takes from it."""
@@ -90,8 +92,18 @@ def _panel(data: pd.DataFrame, metric: Metric, x: Axis, label: str) -> Panel:
         data, by="label", at="_left", at_end="_right", value=value, is_horizontal=False
     )
     whiskers = marks.Whiskers(data, at="_middle", low=low, high=high, along="y")
-    y = metric.axis(1.05 * float(data[high].max()), label=label)
-    return Panel(x=x, y=y, marks=(bars, whiskers))
+    texts = marks.Texts(
+        data[["_middle", high]].assign(_text=[metric.text(float(own)) for own in data[value]]),
+        x="_middle",
+        y=high,
+        offset_pt=(0, 3),
+        align="center",
+        valign="bottom",
+        size=7.5,
+    )
+    y = metric.axis(1.1 * float(data[high].max()), label=label)
+    shown = (texts,) if len(data) <= _MOST_TEXTS else ()
+    return Panel(x=x, y=y, marks=(bars, whiskers, *shown))
 
 
 def _table(

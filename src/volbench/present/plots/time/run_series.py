@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from volbench.analyse.frames.disturbed import grey_rows
-from volbench.analyse.frames.job_frames import measured
+from volbench.analyse.frames.job_frames import measured, with_latencies
 from volbench.analyse.frames.observed import is_partial
-from volbench.present.formatting import counted_noun, printable, records
+from volbench.present.formatting import Row, counted_noun, printable, records, text
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Panel, Plot, Series, grid
 from volbench.present.plots.kind import Frames, Kind, Options
@@ -32,7 +32,7 @@ from volbench.present.plots.selection import (
     rest_series,
     unsteadiness,
 )
-from volbench.units import format_duration
+from volbench.units import format_count, format_duration, format_latency
 
 _METRICS = (IOPS, BANDWIDTH, MEAN_LATENCY)
 _NUMBERS = ("run", "repeat", "t_s", *(metric.column for metric in _METRICS))
@@ -44,6 +44,10 @@ _BAND_STEPS = 120
 """Places of the band of those that have no line."""
 GREY = "Grey: not all jobs in parallel ran, so the sum is no rate of the volume"
 NOISY = "Grey: the host disturbed the run (steal, waits for a CPU, other I/O)"
+_NAMED = (
+    "Below each name: IOPS and mean latency, medians of its runs, ± fio's standard deviation over"
+    " windows and over I/Os; p99.99 of its runs"
+)
 _MANY = 12
 """Number of lines above which they are thinner."""
 
@@ -190,9 +194,39 @@ def read_lines(frames: Frames, _: Options) -> pd.DataFrame | str:
     rows = labels.labelled(frames["series"], frames["summary"])
     if rows.empty:
         return MISSING_SERIES
+    line = rows["line"].astype(str)
     return labels.identified(rows[~is_partial(rows)], _NUMBERS).assign(
-        _line=rows["line"].astype(str), _run=rows["run"] + "/" + rows["direction"].fillna("?")
+        _line=line,
+        _run=rows["run"] + "/" + rows["direction"].fillna("?"),
+        _numbers=line.map(_numbers_of(rows.assign(_line=line), frames["summary"])).fillna(""),
     )
+
+
+def _numbers_of(rows: pd.DataFrame, summary: pd.DataFrame) -> dict[str, str]:
+    """Return line to the results of its runs in a few words, where fio reported them."""
+    results, _ = with_latencies(summary, ("mean", "stddev", "p9999"))
+    key = ["run", "group", "direction"]
+    whose = rows[["_line", *key]].drop_duplicates()
+    found = whose.merge(results[[*key, "iops", "iops_stddev", "mean", "stddev", "p9999"]], on=key)
+    return {str(line): _in_words(runs) for line, runs in found.groupby("_line")}
+
+
+def _in_words(runs: pd.DataFrame) -> str:
+    """Return the medians of the runs with fio's deviations, and the range of their p99.99."""
+    middle = runs[["iops", "iops_stddev", "mean", "stddev"]].astype(float).median()
+    tails = runs["p9999"].dropna()
+    ends = dict.fromkeys(format_latency(float(end)) for end in (tails.min(), tails.max()))
+    parts = [
+        _with_deviation(middle["iops"], middle["iops_stddev"], format_count) + " IOPS",
+        _with_deviation(middle["mean"], middle["stddev"], format_latency),
+        f"p99.99 {' to '.join(ends)}",
+    ]
+    known = (middle["iops"], middle["mean"], tails.min())
+    return ", ".join(part for part, value in zip(parts, known, strict=True) if not pd.isna(value))
+
+
+def _with_deviation(value: float, deviation: float, write: Callable[[float], str]) -> str:
+    return write(value) + ("" if pd.isna(deviation) else f" ± {write(deviation)}")
 
 
 def build_lines(rows: pd.DataFrame) -> Plot:
@@ -221,13 +255,14 @@ def build_lines(rows: pd.DataFrame) -> Plot:
         grid(only_last_named(panels), height_in=_LINES_IN),
         width_in=12,
         series=(
-            *map(_line, range(len(jobs)), jobs["_line"], jobs["label"], jobs["direction"]),
+            *(_line(place, job) for place, job in enumerate(records(jobs))),
             *rest_series(rest["_line"].nunique(), "jobs"),
         ),
         legend="right",
         caption=(
             f"{runs} lines; repeats share colour and dash" if runs > len(jobs) else "",
             "Long lines keep the min and the max of each of 1,000 stretches",
+            _NAMED if jobs["_numbers"].ne("").any() else "",
             fewer,
         ),
         rows=every if fewer else None,
@@ -246,10 +281,12 @@ def _band(rest: pd.DataFrame, metric: Metric) -> tuple[marks.AnyMark, ...]:
     return (marks.Areas(band.dropna(), x="_at", low=low, high=high, series=REST),)
 
 
-def _line(place: int, line: str, label: str, direction: str) -> Series:
+def _line(place: int, job: Row) -> Series:
+    """Return the series of a job: its name, and its numbers on the line below."""
     colour, _, dash = labels.line_look(place)
-    name = labels.wrap_name(printable(f"{label}, {direction}"), columns=34)
-    return Series(line, name, colour, dash=dash)
+    name = labels.wrap_name(f"{text(job, 'label')}, {text(job, 'direction')}", columns=34)
+    numbers = text(job, "_numbers")
+    return Series(text(job, "_line"), f"{name}\n{numbers}" if numbers else name, colour, dash=dash)
 
 
 def describe_lines(rows: pd.DataFrame) -> str:
