@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 import numpy as np
-from scipy.signal import lfilter
 
 from volbench.analyse.time.medians import Floats
 
@@ -16,5 +17,5 @@ def times(samples: int, interval_s: float = 1.0) -> Floats:
 def noisy(samples: int, *, cv: float, phi: float = 0.0, seed: int) -> Floats:
     """Return 1,000 times an AR(1) process around 1."""
     fresh = np.random.default_rng(seed).standard_normal(samples + 200) * np.sqrt(1 - phi**2)
-    linked: Floats = lfilter([1.0], [1.0, -phi], fresh)[200:]
-    return 1000 * np.maximum(1 + cv * linked, 0.0)
+    linked = [*accumulate(fresh.tolist(), lambda before, own: phi * before + own)]
+    return 1000 * np.maximum(1 + cv * np.array(linked[200:]), 0.0)

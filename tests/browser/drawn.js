@@ -2,7 +2,11 @@
 async () => {
   await drawEverything();
   const isX = (name) => name.startsWith("x") || name === "left" || name === "right";
-  const axis = (own) => ({ label: own.axis_label?.text ?? "", ticks: own.formatter.doFormat([1, 2500]) });
+  const axis = (own) => ({
+    label: own.axis_label?.text ?? "",
+    ticks: own.formatter.doFormat([1, 2500]),
+    places: own.ticker.ticks ?? [],
+  });
   const columns = (drawing, source) => Object.fromEntries(
     Object.entries(source.data).map(([name, values]) => {
       const along = drawing.panel[isX(name) ? "x" : "y"];

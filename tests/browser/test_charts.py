@@ -258,6 +258,9 @@ def test_axes_have_their_labels_units_and_ends(drawn: Drawn, plots: Mapping[str,
             described = (panel.x, panel.y)
             for axis, shown, ends in zip(described, own["axes"], own["ends"], strict=True):
                 assert shown["label"] == axis.label
+                if axis.scale != "category":
+                    # BokehJS omits labels that overlap the one before, in ascending order.
+                    assert shown["places"] == sorted(shown["places"])
                 if axis.scale not in {"category", "symlog"}:
                     assert shown["ticks"] == [
                         FORMATS[axis.format].write(value) for value in (1.0, 2500.0)

@@ -83,7 +83,8 @@ const scaleOf = (axis) => model(isLog(axis) ? "LogScale" : "LinearScale");
 function tickerOf(axis, ends, count) {
   if (axis.scale === "category") return model("FixedTicker", { ticks: categoriesOf(axis).map(([place]) => place) });
   if (axis.ticks.length) {
-    return model("FixedTicker", { ticks: axis.ticks.map((/** @type {number} */ value) => placed(axis, value)) });
+    const places = axis.ticks.map((/** @type {number} */ value) => placed(axis, value));
+    return model("FixedTicker", { ticks: places.sort((/** @type {number} */ a, /** @type {number} */ b) => a - b) });
   }
   if (axis.scale === "symlog") return model("FixedTicker", { ticks: symlogTicks(axis, ends) });
   if (axis.scale === "log2") return model("FixedTicker", { ticks: powersOfTwo(ends, count) });
