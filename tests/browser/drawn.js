@@ -15,6 +15,7 @@ async () => {
   );
   const panel = ([place, { drawing }]) => ({
     place,
+    above: drawing.figure.min_border_top,
     axes: [drawing.figure.below[0], drawing.figure.left[0]].map(axis),
     ends: [drawing.figure.x_range, drawing.figure.y_range].map((range) => [range.start, range.end]),
     renderers: drawing.renderers.map(({ key, mark, renderer }) => ({

@@ -270,6 +270,13 @@ def test_axes_have_their_labels_units_and_ends(drawn: Drawn, plots: Mapping[str,
                 assert (ends[0] > ends[1]) == axis.inverted
 
 
+def test_names_above_a_panel_have_room(drawn: Drawn, plots: Mapping[str, Plot]) -> None:
+    """The first panel of the device view has the runs' names above it, and the others have none."""
+    first, *others = (own["above"] for own in drawn[[*plots].index("device")])
+    assert first > 30
+    assert set(others) == {6}
+
+
 def test_pointing_shows_identity_first(drawn: Drawn, plots: Mapping[str, Plot]) -> None:
     """Hover texts of results begin with the job or direction, and hold no column of the drawing."""
     for plot, panels in zip(plots.values(), drawn, strict=True):

@@ -118,7 +118,7 @@ def _column(
     return replace(column, meaning=meaning, show=show or column.show)
 
 
-_LIMIT = "with the share of the declared limit"
+_LIMIT = "in brackets the share of the declared limit"
 _COLUMNS: tuple[Column[Row], ...] = (
     _column(
         "device_iops",

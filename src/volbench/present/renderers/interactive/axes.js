@@ -89,7 +89,10 @@ function tickerOf(axis, ends, count) {
   if (axis.scale === "symlog") return model("FixedTicker", { ticks: symlogTicks(axis, ends) });
   if (axis.scale === "log2") return model("FixedTicker", { ticks: powersOfTwo(ends, count) });
   const shared = { desired_num_ticks: count, num_minor_ticks: 0 };
-  if (axis.scale === "log") return model("LogTicker", shared);
+  if (axis.scale === "log") {
+    const ticks = stepsOfTen(ends);
+    return ticks.length ? model("FixedTicker", { ticks }) : model("LogTicker", shared);
+  }
   if (axis.scale !== "time") return model("BasicTicker", shared);
   const ticker = (/** @type {number} */ base, /** @type {number[]} */ mantissas, /** @type {number} */ low, /** @type {number | null} */ high) =>
     model("AdaptiveTicker", { ...shared, base, mantissas, min_interval: low, max_interval: high });
@@ -110,6 +113,19 @@ function symlogTicks(axis, ends) {
   const powers = Array.from({ length: 13 }, (_, n) => 10 ** n);
   const values = [...powers.map((power) => -power), 0, ...powers];
   return values.map((value) => placed(axis, value)).filter((place) => place >= low && place <= high);
+}
+
+/**
+ * Return ticks within a few decades, where powers of ten are too few; none for longer axes.
+ * @param {[number, number]} ends
+ */
+function stepsOfTen(ends) {
+  const [low, high] = ends.map((end) => Math.log10(end)).sort((a, b) => a - b);
+  if (high - low > 2.5) return [];
+  const parts = high - low < 1 ? [1, 2, 3, 5] : [1, 3];
+  const ticks = [];
+  for (let power = Math.floor(low) - 1; power <= high + 1; power += 1) ticks.push(...parts.map((part) => part * 10 ** power));
+  return ticks;
 }
 
 /** @param {[number, number]} ends @param {number} count */

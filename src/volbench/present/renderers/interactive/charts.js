@@ -196,7 +196,7 @@ function drawPanel(chart, panel, widthPx) {
     frame_height: height,
     sizing_mode: "stretch_width",
     toolbar_location: null,
-    min_border_top: namesAbove(panel).length ? 20 : 6,
+    min_border_top: roomAbove(panel),
     min_border_right: 12,
     outline_line_color: null,
     border_fill_color: null,

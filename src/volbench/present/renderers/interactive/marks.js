@@ -324,6 +324,19 @@ function addReferenceLine(drawing, mark) {
 const namesAbove = (panel) =>
   panel.marks.filter((/** @type {any} */ mark) => mark.type === "ReferenceLine" && mark.name && (mark.axis === "x" || mark.is_beyond));
 
+/**
+ * Return the pixels that names of lines and texts take above a panel.
+ * @param {any} panel
+ */
+function roomAbove(panel) {
+  const texts = panel.marks.filter((/** @type {any} */ mark) => mark.type === "Texts" && inPanel(mark, "y") && mark.offset_pt[1] > 0);
+  const heights = texts.map((/** @type {any} */ mark) => {
+    const lines = mark.valign === "bottom" ? Math.max(0, ...Array.from(mark.table.get(mark.text), (text) => String(text).split("\n").length)) : 0;
+    return (mark.offset_pt[1] + 1.3 * mark.size * lines) * PX_PER_PT;
+  });
+  return Math.max(namesAbove(panel).length ? 20 : 6, ...heights);
+}
+
 /** @param {Drawing} drawing @param {any} mark @param {number} place */
 function addLineName(drawing, mark, place) {
   const [start, end] = drawing.ends[/** @type {"x" | "y"} */ (mark.axis)];
