@@ -115,4 +115,7 @@ def test_the_table_holds_a_line_per_run() -> None:
     text = render_table(use_table([ROW, ROW | {"label": "a-long-name-of-a-job"}]), "table")
     assert "a-long-name-of-a-job" in text
     assert text.count("1.1k (100 %)") == 2
-    assert "reached: bytes of the device" in text
+    assert "reached: bytes that the device moved until fio ended" in text
+    assert "IOPS: I/Os that the device completed" in text
+    narrow = render_table(use_table([ROW]), "table", width=60)
+    assert "reached:" not in narrow

@@ -183,5 +183,5 @@ _COLUMNS: tuple[Column[Row], ...] = (
     _column(
         "errors", "errors", 3, "Errors: failed requests of the device, and fio's error", _errors
     ),
-    Column("bottleneck", _bottleneck, meaning="Bottleneck of the run"),
+    Column("bottleneck", _bottleneck, meaning="What limited the run"),
 )
