@@ -20,7 +20,7 @@ _SPREADS = {IOPS: "iops_stddev", MEAN_LATENCY: "lat_stddev_s"}
 """Metric to the column of its standard deviation."""
 _GROUP = 0.82
 """Width of a group of bars, as a share of its slot."""
-_MOST_TEXTS = 21
+_MOST_TEXTS = 14
 """Bars of a panel that have room for their value above them."""
 _PANEL_IN, _ROW_IN = 2.0, 0.2
 _CHARACTER_IN = 0.085
