@@ -195,8 +195,9 @@ def _meanings(columns: Sequence[Column[Item]]) -> Iterator[str]:
     for column in columns:
         if column.meaning:
             meaning = column.meaning.partition(": ")[2] or column.meaning
-            is_word = meaning[1:2].islower()
-            yield f"{column.heading}: {meaning[:1].lower() if is_word else meaning[:1]}{meaning[1:]}"
+            if meaning[1:2].islower():
+                meaning = meaning[:1].lower() + meaning[1:]
+            yield f"{column.heading}: {meaning}"
 
 
 def _hidden_note(hidden: Sequence[str]) -> list[str]:
