@@ -71,7 +71,7 @@ def test_few_bars_have_their_values_above_them() -> None:
     iops = build_plot("depth", frames(rows)).panels[0]
     texts = the_mark(iops, Texts)
     assert sorted(written(iops)) == sorted(2 * ["100", "400", "1.6k"])
-    assert column(texts, texts.y) == [own + 10 for own in column(the_mark(iops, Bars), "iops")]
+    assert list(texts.data[texts.y]) == list(the_mark(iops, Bars).data["iops"] + 10)
 
 
 def test_bars_of_a_group_do_not_overlap() -> None:
