@@ -28,9 +28,10 @@ _SLEEP = 'sleep "$(awk -v a="$1" -v n="$(date +%s.%N)" "BEGIN { print a - n }")"
 
 
 def test_32_hosts_start_together(tmp_path: Path) -> None:
-    """The true skew is at most 50 ms, or what shells that only sleep show on this machine.
+    """The true skew is at most 50 ms, or twice that of shells that only sleep on this machine.
 
-    The reported skew and its bound cover it in every try.
+    They sleep right before and right after each try. The reported skew and its bound cover the
+    true one in every try.
     """
     with many_open_files(), fleet(_HOSTS, tmp_path / "f") as hosts, ExitStack() as stack:
         far = {
@@ -41,8 +42,9 @@ def test_32_hosts_start_together(tmp_path: Path) -> None:
         for number in range(_TRIES):
             desk = Desk(tmp_path, hosts, name=f"c{number}")
             prepare(desk, far)
-            allowed_s = max(_GOAL_S, spread_of_sleepers_s(hosts))
+            before_s = spread_of_sleepers_s(hosts)
             ended(desk.run("--accept-new-host-keys"))
+            allowed_s = max(_GOAL_S, 2 * before_s, 2 * spread_of_sleepers_s(hosts))
             skew_s, reported_s = skews_s(desk)
             assert skew_s <= reported_s + _GOAL_S
             tries.append((skew_s, allowed_s))

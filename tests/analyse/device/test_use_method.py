@@ -114,6 +114,14 @@ def test_the_tail_is_in_no_mean() -> None:
     assert not row["direct"]
 
 
+def test_no_byte_is_lost_of_a_run_within_one_interval() -> None:
+    """What the device wrote while fio was being set up belongs to the run or to its tail."""
+    rows = [sample(0.7, write_bw_bytes_per_s=50e6), sample(1.7, **QUIET)]
+    row = use([result(direct=False, runtime_s=0.02, io_bytes=50_000_000)], rows).iloc[0]
+    assert row["device_bytes"] + row["tail_bytes"] == pytest.approx(50e6)
+    assert row["tail_bytes"] == pytest.approx(50e6 * 0.68 / 0.7)
+
+
 def test_what_stays_in_memory_is_left() -> None:
     """What fio wrote and the device did not is left, as far as pages wait for it."""
     rows = [sample(float(t), **QUIET | {"dirty_bytes": 3e6}) for t in range(1, 13)]

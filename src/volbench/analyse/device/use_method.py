@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import labels
-from volbench.analyse.frames.observed import bytes_until_end, within_run
+from volbench.analyse.frames.observed import bytes_before, bytes_until_end, within_run
 from volbench.model.frames.computed_columns import USE
 from volbench.model.frames.frame_column import IDENTITY
 
@@ -193,8 +193,11 @@ def _tail(samples: pd.DataFrame, *, end_s: float) -> Row:
     if after.empty or after["write_bw_bytes_per_s"].isna().all():
         return {"tail_s": math.nan, "tail_bytes": math.nan}
     end = after["t_s"].to_numpy(dtype=float)
-    begin = np.maximum(end - after["interval_s"].to_numpy(dtype=float), end_s)
-    moved = np.nan_to_num(after["write_bw_bytes_per_s"].to_numpy(dtype=float)) * (end - begin)
+    until_then, until_last = (
+        np.nan_to_num(bytes_before(after, "write_bw_bytes_per_s", end_s=at_s))
+        for at_s in (end_s, math.inf)
+    )
+    moved = until_last - until_then
     total = float(moved.sum())
     last = min(int(np.searchsorted(moved.cumsum(), _WRITTEN * total)), len(end) - 1)
     lasted = float(end[last]) - end_s
