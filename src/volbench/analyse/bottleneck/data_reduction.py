@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from volbench.analyse.frames.observed import bytes_until_end, device_rows, total
+from volbench.analyse.device.device_bytes import bytes_until_end
+from volbench.analyse.frames.observed import device_rows, total
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.frames.workload_spec import WorkloadSpec
 

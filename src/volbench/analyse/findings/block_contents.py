@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from volbench.analyse.bottleneck.cause import Cause
+from volbench.analyse.device.device_bytes import bytes_until_end
 from volbench.analyse.findings.rule import (
     Evidence,
     Observation,
@@ -17,7 +18,6 @@ from volbench.analyse.findings.rule import (
 )
 from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.observed import (
-    bytes_until_end,
     declared,
     device_rows,
     results_of,

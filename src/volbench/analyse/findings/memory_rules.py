@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator
 
 from volbench.analyse.bottleneck.volume_context import DeviceKind, device_kind
+from volbench.analyse.device.device_bytes import bytes_until_end
 from volbench.analyse.findings.rule import Evidence, Observation, percent, rule, tool_name
 from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.observed import (
-    bytes_until_end,
     device_rows,
     host_rows,
     host_rows_in_run,

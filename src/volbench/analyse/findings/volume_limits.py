@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from volbench.analyse.bottleneck.cause import Cause, Explanation
+from volbench.analyse.device.device_bytes import bytes_until_end
 from volbench.analyse.findings.rule import (
     Evidence,
     Observation,
@@ -21,7 +22,6 @@ from volbench.analyse.findings.rule import (
 )
 from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.observed import (
-    bytes_until_end,
     declared,
     device_rows,
     directions,
