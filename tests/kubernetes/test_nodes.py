@@ -10,7 +10,7 @@ import pytest
 
 from tests.command_line import call
 from tests.kubernetes.conftest import Desk, kill
-from tests.kubernetes.local_cluster import SECOND_NODE
+from tests.kubernetes.local_cluster import NODE, SECOND_NODE
 from tests.kubernetes.test_faults import wait_for_run
 from tests.waiting import until
 from volbench.api import open_campaign
@@ -81,6 +81,14 @@ def test_a_drained_node(desk: Desk, job: Path) -> None:
     done = resume(desk)
     assert done.returncode == 0, done.stderr
     assert list(open_campaign(desk.folder / "c").summary()["label_node"]) == [SECOND_NODE]
+
+
+def test_replicas_beside_a_node_that_takes_no_pods(desk: Desk, job: Path) -> None:
+    """Replicas are spread over the other nodes, however uneven that is."""
+    cordon(desk, is_closed=True)
+    done = desk.run("c", str(job), "--storage-class", "fast", "--replicas", "3")
+    assert done.returncode == 0, done.stderr
+    assert set(open_campaign(desk.folder / "c").summary()["label_node"]) == {NODE}
 
 
 def test_a_kubelet_that_stays_down_and_a_deleted_node(desk: Desk, job: Path) -> None:

@@ -43,11 +43,11 @@ def a_barrier(*hosts: str) -> Barrier:
 
 
 def a_process(folder: Path, *, path: str = os.defpath) -> subprocess.Popen[bytes]:
-    """Start the script of a gate, and wait until it is ready."""
+    """Start the script of a gate; when it is ready, the process that will sleep runs already."""
     process = subprocess.Popen(["sh", SCRIPT], cwd=folder, env={"PATH": path})
     until((folder / FOLDER / "ready").exists)
-    if path == os.defpath:
-        until(lambda: Path(f"/proc/{process.pid}/cmdline").read_bytes().startswith(b"python3"))
+    sleeper = b"python3" if path == os.defpath else b"sh"
+    assert Path(f"/proc/{process.pid}/cmdline").read_bytes().startswith(sleeper)
     return process
 
 

@@ -123,6 +123,8 @@ def stateful_set(spec: ClusterSpec, index: int, *, owner_uid: str = "") -> Manif
                 "maxSkew": 1,
                 "topologyKey": spec.topology_key,
                 "whenUnsatisfiable": "DoNotSchedule",
+                # Without it, a node that takes no pods counts as one with the fewest.
+                "nodeTaintsPolicy": "Honor",
                 "labelSelector": selector,
             }
         ]
