@@ -76,10 +76,9 @@ def test_verbs_with_examples_show_them(verb: str) -> None:
 
 
 def test_output_has_one_name_everywhere() -> None:
-    """Every verb that writes takes -o and --output; the former name works and is not shown."""
+    """Every verb that writes takes -o and --output."""
     for words in paths(cli):
         text = "\n".join(rendered(*words))
-        assert "--into" not in text, words
         assert ("-o, --output" in text) == ("--output" in text), words
     assert "run" in VERBS
 
@@ -120,11 +119,3 @@ def test_ranges_are_those_of_the_plan(verb: str, name: str, most: int) -> None:
 def test_the_steps_of_auto_are_those_of_the_plan() -> None:
     """--auto says how many jobs it tries at most."""
     assert f"to {LADDER[-1]}" in " ".join(" ".join(rendered("warmup")).split())
-
-
-def test_the_former_name_of_output_still_works() -> None:
-    """`--into` is parsed as `--output` until 0.2."""
-    command = cli.get_command(click.Context(cli), "export")
-    assert command is not None
-    context = command.make_context("export", ["--into", "x.csv", "."])
-    assert context.params["output"] == "x.csv"

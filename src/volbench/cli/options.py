@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
-from copy import copy
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -79,20 +78,9 @@ class Quantity(click.ParamType[Any]):
             raise InputError(words, hint=error.hint) from error
 
 
-class OutputOption(click.Option):
-    """The option ``-o/--output``; its first name ``--into`` is accepted, but not shown."""
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Return the line of the help page without the hidden alias."""
-        visible = copy(self)
-        visible.opts = [name for name in self.opts if name != "--into"]
-        return click.Option.get_help_record(visible, ctx)
-
-
 def output_option(**attributes: Any) -> Decorator:  # noqa: ANN401 - passed on to click as they are
-    """Return the option ``-o/--output``; ``--into`` stays as a hidden alias until 0.2."""
-    names = ("-o", "--output", "--into", "output")
-    return click.option(*names, cls=OutputOption, **attributes)
+    """Return the option ``-o/--output``."""
+    return click.option("-o", "--output", "output", **attributes)
 
 
 def flag(name: str, text: str, keyword: str = "") -> Decorator:

@@ -113,7 +113,7 @@ def recorded_command(inputs: Iterable[str | Path], output: Path | None) -> tuple
     short = {str(path): Path(path).resolve().name for path in inputs if str(path)}
     if output is not None:
         short[str(output)] = output.name
-        for prefix in ("--output=", "--into=", "-o"):
+        for prefix in ("--output=", "-o"):
             short[f"{prefix}{output}"] = f"{prefix}{output.name}"
     return ("volbench", *(short.get(argument, argument) for argument in sys.argv[1:]))
 
