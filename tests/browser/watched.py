@@ -10,6 +10,8 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Request
 
 WITHIN = ("file:", "data:", "blob:")
+_TIMEOUT_MS = 180_000
+"""Of every wait: beside other tests, all charts of a page take half a minute to be redrawn."""
 
 
 def chromium() -> str:
@@ -32,6 +34,7 @@ class Watched:
         self._context = browser.new_context(
             **{"viewport": {"width": 1280, "height": 900}, **context}
         )
+        self._context.set_default_timeout(_TIMEOUT_MS)
         self.page = self._context.new_page()
         self.faults: list[str] = []
         self.page.on("console", self._console)
