@@ -322,7 +322,7 @@ def plain_rows(frame: pd.DataFrame) -> list[dict[str, object]]:
 
 def _plain(column: pd.Series) -> list[object]:
     """Return values, of numpy's types those of Python."""
-    values, known = column.tolist(), column.notna().tolist()
+    values, known = column.tolist(), (~column.array.isna()).tolist()
     return [
         (value.item() if isinstance(value, np.generic) else value) if is_known else None
         for value, is_known in zip(values, known, strict=True)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from volbench.present.formatting import Row, number, text
+from volbench.present.formatting import number, records, text
 from volbench.present.plots.description import FORMATS, Axis, Panel
 from volbench.present.plots.marks import ReferenceLine
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LATENCY_KINDS = {"lat": "total latency", "clat": "completion latency"}
 SINCE_START = "Time since the run's I/O began"
@@ -101,11 +105,14 @@ class Limit:
     rows: tuple[int, ...]
 
 
-def declared(rows: Sequence[Row], column: str, format_name: str) -> list[Limit]:
-    """Return the distinct limits of rows, ascending; roles are named when limits differ."""
+def declared(results: pd.DataFrame, metric: Metric) -> list[Limit]:
+    """Return the distinct limits of results, ascending; roles are named when limits differ."""
+    if not metric.limit:
+        return []
+    rows = records(results.filter([metric.limit, "role"]))
     found: dict[float, list[int]] = {}
     for place, row in enumerate(rows):
-        value = number(row, column)
+        value = number(row, metric.limit)
         if not math.isnan(value):
             found.setdefault(value, []).append(place)
     limits = []
@@ -113,7 +120,7 @@ def declared(rows: Sequence[Row], column: str, format_name: str) -> list[Limit]:
     for value, places in sorted(found.items()):
         roles = dict.fromkeys(text(rows[place], "role") for place in places)
         owner = "" if everywhere or not any(roles) else f" of {', '.join(roles)}"
-        name = f"limit{owner}: {FORMATS[format_name].write(value)}"
+        name = f"limit{owner}: {FORMATS[metric.format].write(value)}"
         limits.append(Limit(value, name, tuple(places)))
     return limits
 

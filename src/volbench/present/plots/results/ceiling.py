@@ -135,7 +135,7 @@ def _block_lines(x: Axis, y: Axis) -> Sequence[marks.AnyMark]:
 def _limits(rows: pd.DataFrame, metric: Metric, axis: Axis) -> list[marks.AnyMark]:
     """Return the limits within the plane, each with its name along it."""
     end = (axis.limits or (0, 0))[1]
-    promised = declared(records(rows), metric.limit, metric.format)
+    promised = declared(rows, metric)
     near = [limit for limit in promised if limit.value < end]
     if metric is BANDWIDTH:
         return [marks.ReferenceLine(limit.value, "y", name=limit.name) for limit in near]

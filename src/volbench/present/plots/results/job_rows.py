@@ -96,7 +96,7 @@ class _JobBars:
         every = rows
         rows, fewer = largest(rows, column, most=_MOST, what="results", criterion=self._criterion)
         data = self._data(rows)
-        limits = declared(records(rows), self.metric.limit, self.metric.format)
+        limits = declared(rows, self.metric)
         longest = max([*data["_end"], *(limit.value for limit in limits)])
         parts: tuple[marks.AnyMark, ...] = (
             marks.Bars(data, by="_series", value=column),
@@ -144,7 +144,7 @@ class _JobBars:
         sentence = f"{self.metric.label} of {counted_noun(len(known), 'result')}: max {most}"
         if len(known) > 1:
             sentence += f", min {least}"
-        limits = declared(records(rows), self.metric.limit, self.metric.format)
+        limits = declared(rows, self.metric)
         return "; ".join([sentence, *(f"declared {limit.name}" for limit in limits)]) + "."
 
 

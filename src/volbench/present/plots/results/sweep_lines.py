@@ -178,7 +178,7 @@ def build_sweep(found: Sweep) -> Plot:
     )
     panels = []
     for metric in found.metrics:
-        promised = declared(records(points), metric.limit, metric.format) if metric.limit else []
+        promised = declared(points, metric)
         limits, top = limits_along(promised, top=1.05 * float(every[metric.column].max()))
         line = marks.Lines(data, by="label", x=option, y=metric.column)
         panels.append(

@@ -143,7 +143,7 @@ def _panel(data: pd.DataFrame, grey: pd.DataFrame, metric: Metric, results: pd.D
     known = every[metric.column].dropna()
     top = 1.08 * float(known.max()) if len(known) else 0.0
     own = results[results["run"].isin(every["run"])]
-    promised = declared(records(own), metric.limit, metric.format) if metric.limit else []
+    promised = declared(own, metric)
     limits, top = limits_along(promised, top=top)
     lines = marks.Lines(
         data, by="_series", group="run", x="t_s", y=metric.column, width=1.2, has_dots=True
