@@ -105,6 +105,24 @@ def test_failed_runs_get_a_row_and_a_reason() -> None:
     )
 
 
+def test_a_reason_of_many_runs_is_shown_once() -> None:
+    """Of 343 runs that could not open the device, the screen shows one reason and their number."""
+    states = {f"{n:03}-b": RunNote(RunState.FAILED, "No such device") for n in range(343)}
+    states["500-b"] = RunNote(RunState.INTERRUPTED, "No such device")
+    text = printed(summary_table(summary(), states=states))
+    assert "000-b and 342 more failed: No such device" in text
+    assert "500-b interrupted: No such device" in text
+    assert text.count("No such device") == 2
+
+
+def test_many_reasons_are_left_to_the_table_of_runs() -> None:
+    """Where every run has a reason of its own, the first few are shown, and where the rest are."""
+    states = {f"{n:03}-b": RunNote(RunState.FAILED, f"reason {n}") for n in range(9)}
+    text = printed(summary_table(summary(), states=states))
+    assert text.count("failed: reason") == 6
+    assert "3 more runs did not finish: see volbench show --runs" in text
+
+
 def test_run_without_results_has_its_host_and_job() -> None:
     """A row is found by the same columns as those of finished runs, not by the id of the run."""
     common = {"job": "a", "client": 0, "profile": "p", "repeat": 1, "role": "data"}

@@ -15,6 +15,7 @@ from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.model.profile.profile_model import Phase
 from volbench.present.formatting import (
     Row,
+    counted_noun,
     flag,
     job_label,
     latency,
@@ -36,6 +37,8 @@ STATE_STYLES = {
     RunState.INTERRUPTED.value: "yellow",
 }
 _STATISTICS = ("mean", "p50", "p99", "max")
+_MOST_REASONS = 6
+"""Reasons of failed and interrupted runs below a table; `states_table` has all of them."""
 _LATENCY_PRIORITY = {"p99": 1, "mean": 2, "max": 5, "p50": 6}
 _IDENTIFYING = ("campaign", "host", "client", "profile", "repeat", "role", "direction", "run")
 """Candidates for columns that identify a row together with the job, in order of preference."""
@@ -199,9 +202,7 @@ def _notes(
         notes.append(f"warnings: number of data-quality warnings{worst}; see volbench check")
     if any(latency(row, statistic).is_completion for row in rows for statistic in _STATISTICS):
         notes.append("* completion latency: total latency was not reported")
-    for run_id, note in states.items():
-        if note.state in (RunState.FAILED, RunState.INTERRUPTED):
-            notes.append(f"{run_id} {note.state.value}: {first_line(note.reason)}")
+    notes += _unfinished(states)
     for state, words in ((RunState.NOT_NEEDED, "not needed"), (RunState.LOST, "lost")):
         reasons = Counter(
             first_line(note.reason) for note in states.values() if note.state is state
@@ -209,6 +210,23 @@ def _notes(
         for reason, count in reasons.items():
             notes.append(f"{count} {'run was' if count == 1 else 'runs were'} {words}: {reason}")
     return notes
+
+
+def _unfinished(states: Mapping[str, RunNote]) -> list[str]:
+    """Return each reason of failed and interrupted runs once, the first few reasons only."""
+    runs: dict[tuple[str, str], list[str]] = {}
+    for run_id, note in states.items():
+        if note.state in (RunState.FAILED, RunState.INTERRUPTED):
+            runs.setdefault((note.state.value, first_line(note.reason)), []).append(run_id)
+    notes = [
+        f"{first}{f' and {len(others):,} more' if others else ''} {state}: {reason}"
+        for (state, reason), (first, *others) in runs.items()
+    ]
+    if len(notes) <= _MOST_REASONS:
+        return notes
+    left_out = sum(map(len, list(runs.values())[_MOST_REASONS:]))
+    rest = f"{counted_noun(left_out, 'more run')} did not finish: see volbench show --runs"
+    return [*notes[:_MOST_REASONS], rest]
 
 
 def states_table(states: Mapping[str, RunNote]) -> Table[Row]:
