@@ -49,6 +49,16 @@ def test_a_condition_holds_in_every_frame(results: Path) -> None:
     assert set(dataset.frame("percentiles")["campaign"]) == {"c", "first"}
 
 
+@pytest.mark.parametrize("frame", ["summary", "histogram"])
+def test_a_condition_that_no_run_meets_is_an_error(results: Path, frame: str) -> None:
+    """A misspelt value is no empty table."""
+    dataset = volbench.open_campaigns(results, where="rw==randraed")
+    with pytest.raises(InputError, match="no run meets the condition 'rw==randraed'"):
+        dataset.frame(frame)
+    with pytest.raises(InputError, match="no run meets"):
+        dataset.planned()
+
+
 def test_named_twice_is_read_once(results: Path) -> None:
     """A folder and the one above it don't count a campaign twice."""
     assert len(volbench.open_campaigns(results / "c", results).names) == 2

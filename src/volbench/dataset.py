@@ -81,7 +81,7 @@ class Dataset:
         Rows of runs that the condition leaves out of the summary are left out of every frame.
 
         Raises:
-            InputError: no frame has that name, or the condition cannot be parsed.
+            InputError: no frame has that name, the condition cannot be parsed, or no run meets it.
         """
         if name not in self._frames:
             self._frames[name] = self._filtered(name)
@@ -132,22 +132,20 @@ class Dataset:
         Columns beyond the summary's are those of `volbench.model.frames.metadata`, and every option
         of fio that changes the I/O. A condition may name them.
         """
-        from volbench.analyse.frames.row_filter import select  # noqa: PLC0415 - brings pandas
-        from volbench.analyse.frames.run_facts import stack  # noqa: PLC0415 - same
+        from volbench.analyse.frames.run_facts import stack  # noqa: PLC0415 - brings pandas
 
         parts = [self._own(name, data.facts()) for name, data in self.names.items()]
-        return select(stack(parts), self.where)
+        return self._select(stack(parts))
 
     def planned(self) -> pd.DataFrame:
         """Return the summary with every option of fio that changes the I/O; quick."""
-        from volbench.analyse.frames.row_filter import select  # noqa: PLC0415 - brings pandas
-        from volbench.analyse.frames.run_facts import stack, with_options  # noqa: PLC0415 - same
+        from volbench.analyse.frames.run_facts import stack, with_options  # noqa: PLC0415 - brings pandas
 
         parts = [
             self._own(name, with_options(data.summary(), data.campaign))
             for name, data in self.names.items()
         ]
-        return select(stack(parts), self.where)
+        return self._select(stack(parts))
 
     def plot_frame(self, name: str) -> pd.DataFrame:
         """Return a frame by name as charts read it; over several campaigns with every option.
@@ -233,13 +231,27 @@ class Dataset:
         if not self.where or name not in FRAMES:
             return whole
         if name == "summary":
-            from volbench.analyse.frames.row_filter import select  # noqa: PLC0415 - brings pandas
-
-            return select(whole, self.where)
+            return self._select(whole)
         if "run" not in whole:
             return whole
         runs = self.frame("summary")["run"].drop_duplicates()
         return whole[whole["run"].isin(runs)].reset_index(drop=True)
+
+    def _select(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows of runs that meet the condition.
+
+        Raises:
+            InputError: the condition cannot be parsed, or no run meets it.
+        """
+        from volbench.analyse.frames.row_filter import select  # noqa: PLC0415 - brings pandas
+
+        found = select(rows, self.where)
+        if len(rows) and found.empty:
+            raise InputError(
+                f"no run meets the condition {self.where!r}",
+                hint="volbench export DIR shows the values of each column",
+            )
+        return found
 
     def _joined(self, name: str) -> pd.DataFrame:
         import pyarrow as pa  # noqa: PLC0415 - slow to import

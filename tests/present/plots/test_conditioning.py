@@ -92,7 +92,6 @@ def test_pass_is_drawn_over_the_volume(filled: Frames) -> None:
     assert "1g in 12s" in build_plot("warmup", filled).description
 
 
-@pytest.mark.usefixtures("short_hints")
 def test_campaign_that_did_not_warm_up_has_no_such_chart() -> None:
     """A flat first run is no curve, and the message says what would be."""
     row = result("job")

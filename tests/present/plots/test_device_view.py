@@ -244,7 +244,6 @@ def test_the_tail_is_described() -> None:
     assert "up to 20s (buffered)" in sentence
 
 
-@pytest.mark.usefixtures("short_hints")
 def test_runs_of_no_watched_device_have_no_chart() -> None:
     """Samples of a warm-up alone, or from before the I/O, are nothing to draw."""
     row = result("job", runtime_s=3.0)

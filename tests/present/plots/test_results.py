@@ -158,7 +158,6 @@ def test_heatmap_holds_the_values() -> None:
     assert panel.title == "IOPS, randread"
 
 
-@pytest.mark.usefixtures("short_hints")
 def test_dd_has_bandwidth_alone() -> None:
     """A campaign of dd has one chart of its results, and the others say what dd does not report."""
     given = frames([dd("copy")])

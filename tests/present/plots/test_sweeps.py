@@ -160,6 +160,15 @@ def test_ceiling_has_limits_and_points() -> None:
     assert len(rows) == 18
 
 
+def test_results_of_unknown_pattern_have_a_marker() -> None:
+    """An old fio does not report its options; its results are drawn beside the others."""
+    given = ladder()
+    given["summary"].loc[:5, "rw"] = None
+    names = [series.label for series in build_plot("ceiling", given).series]
+    assert "pattern unknown" in names
+    assert "pattern randread" in names
+
+
 def test_lines_of_equal_block_size_have_that_slope() -> None:
     """Bandwidth is IOPS times the block size along each sloping line."""
     lines = the_mark(build_plot("ceiling", ladder()).panels[0], Lines)
@@ -192,7 +201,6 @@ def test_cpu_is_stacked_from_zero() -> None:
     assert column(whiskers, whiskers.high) == [15.0, 15.0]
 
 
-@pytest.mark.usefixtures("short_hints")
 @pytest.mark.parametrize(
     ("kind", "reason"),
     [
@@ -207,10 +215,10 @@ def test_cpu_is_stacked_from_zero() -> None:
     ],
 )
 def test_what_is_missing_is_said(kind: str, reason: str) -> None:
-    """A chart that has nothing to show says why and names those that can be drawn."""
+    """A chart that has nothing to show says why, and how to get those that have."""
     with pytest.raises(InputError, match=reason) as caught:
         build_plot(kind, frames([result("alone")]))
-    assert "iops" in caught.value.hint
+    assert "plot all" in caught.value.hint
 
 
 def test_dd_beside_fio_leaves_gaps() -> None:

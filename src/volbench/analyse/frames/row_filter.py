@@ -47,7 +47,8 @@ def select(frame: pd.DataFrame, condition: str) -> pd.DataFrame:
     Comparisons are ``==`` (or ``=``), ``!=``, ``<``, ``<=``, ``>``, ``>=``, ``~`` (contains the
     regular expression, whatever the case) and ``!~``; they are joined by ``and``, ``or``, ``not``
     and parentheses. Numbers may have units (``4k``, ``10ms``). A missing value fits nothing but
-    ``!=`` and ``!~``.
+    ``!=`` and ``!~``. Aliases of latencies (``p99``) mean completion latency where total latency
+    was not reported, as in tables.
 
     Args:
         frame: any frame.
@@ -130,7 +131,7 @@ class _Parser:
         name = self._next("word", "a column")
         sign = self._next("compare", "a comparison such as ==")
         value = self._next_value()
-        column = self._frame[find_column(name, list(self._frame.columns))]
+        column = self._column(name)
         if sign in {"~", "!~"}:
             found = self._contains(column, value)
             return ~found if sign == "!~" else found
@@ -138,6 +139,15 @@ class _Parser:
         if mask is None:
             raise self._error(f"{name} holds numbers, and {value!r} is none")
         return mask
+
+    def _column(self, name: str) -> pd.Series:
+        """Return a column; an alias such as p99 means what tables show by that name."""
+        found = find_column(name, list(self._frame.columns))
+        column, completion = self._frame[found], f"c{found}"
+        is_alias = name != found and found.startswith("lat_")
+        if is_alias and completion in self._frame:
+            return column.fillna(self._frame[completion])
+        return column
 
     def _contains(self, column: pd.Series, value: str) -> pd.Series[bool]:
         try:

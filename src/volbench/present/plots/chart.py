@@ -52,10 +52,10 @@ def build_plot(
     plot = _built(chosen, split(complete, by_columns(complete["summary"], by)), title, options)
     if isinstance(plot, Plot):
         return plot
-    others = ", ".join(other.name for other in build_plots(frames))
+    is_measured = not missing_results(complete)
     raise InputError(
         f"the chart {chosen.name} cannot be drawn: {plot}",
-        hint=f"charts that can be drawn: {others}" if others else "run the campaign first",
+        hint="volbench plot all draws those that there are results for" if is_measured else "",
     )
 
 
@@ -98,7 +98,7 @@ def _built(
         if not isinstance(data, str)
     ]
     if not plots:
-        return str(read[0][1]) if read else "no run of the campaign has ended yet"
+        return str(read[0][1]) if read else "no measured run has a result"
     plot = compose(plots) if len(parts) > 1 else plots[0][1]
     summary, findings = (
         pd.concat([frames[name] for _, frames in parts], ignore_index=True) for name in ALWAYS_READ

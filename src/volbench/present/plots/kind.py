@@ -87,5 +87,5 @@ def missing_results(frames: Frames) -> str:
         return ""
     states = left_out(summary)
     if not states:
-        return "no run of the campaign's measured phase has ended yet"
+        return "no measured run has a result"
     return "no measured run finished: " + ", ".join(f"{n} {state}" for state, n in states.items())
