@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -41,11 +42,40 @@ def test_the_answer_names_kinds_of_workloads() -> None:
     )
     assert low < 18 < high
     assert size == pytest.approx(18, abs=2)
-    left = r"no difference shown for random reads \([\d.]+ % CI (-[\d.]+) to \+([\d.]+) %\)\.$"
+    left = (
+        r"no difference shown for random reads "
+        r"\(of 2 workloads the widest [\d.]+ % CI (-[\d.]+) to \+([\d.]+) %\)\.$"
+    )
     open_low, open_high = re.search(left, answer).groups()  # type: ignore[union-attr]  # same
     assert -20 < float(open_low) < 0 < float(open_high) < 20
     [counted] = headlines(compared(jobs(base), jobs({**base, "randread2": 700.0}, seed=2)))
     assert "random reads: slower for 1 of 2" in counted
+
+
+def test_a_workload_that_shows_nothing_is_no_equality() -> None:
+    """One of two workloads varies a thousandfold; the interval quoted is that of a row."""
+    wild = [1.0, 1000.0, 30.0, 5.0, 400.0]
+    base, candidate = (
+        pd.concat([jobs({"randread1": 1000.0}, seed=seed), jobs({"randread2": 9.0}, seed=seed)])
+        for seed in (1, 2)
+    )
+    base.loc[base["job"] == "randread2", "iops"] = wild
+    candidate.loc[candidate["job"] == "randread2", "iops"] = wild[::-1]
+    found = compared(base, candidate)
+    [answer] = headlines(found)
+    [quiet, noisy] = [row for row in found.rows if row.measure.name == "iops"]
+    assert (quiet.is_inconclusive, noisy.is_inconclusive) == (False, True)
+    assert noisy.interval is not None
+    assert f"to {noisy.interval.high:.3g}x; 1 inconclusive)" in answer
+
+
+@pytest.mark.parametrize(("level", "words"), [(0.99979, "over 99.9 % CI"), (0.988, "98.8 % CI")])
+def test_no_confidence_is_a_hundred_per_cent(level: float, words: str) -> None:
+    """Among hundreds of comparisons a row is judged at more than 99.95 %."""
+    found = compared(jobs({"randread1": 1000.0}), jobs({"randread1": 1010.0}, seed=2))
+    rows = tuple(replace(row, level=level) for row in found.rows)
+    [answer] = headlines(replace(found, rows=rows))
+    assert f"({words} " in answer
 
 
 def test_one_run_a_side_has_ratios_and_no_interval() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from volbench.analyse.compare.repeat_statistics import Contrast, Group, Interval, location_interval
+from volbench.analyse.compare.repeat_statistics import Contrast, Group, Interval
 from volbench.model.frames.column_names import Measure
 
 _ANYTHING = 9.0
@@ -75,10 +75,10 @@ class Compared:
 
     @property
     def ratio(self) -> float:
-        """The ratio, candidate over base; without an interval that of the middles, or NaN."""
+        """The ratio, candidate over base; without an interval that of the medians, or NaN."""
         if interval := self.interval:
             return interval.estimate
-        base, candidate = middle(self.base_group), middle(self.candidate_group)
+        base, candidate = self.base_group.median, self.candidate_group.median
         return candidate / base if base > 0 and candidate > 0 else math.nan
 
     @property
@@ -120,13 +120,18 @@ class Compared:
         return self.contrast.detectable(self.level) - 1 if self.contrast else math.nan
 
     @property
+    def is_inconclusive(self) -> bool:
+        """Whether no difference is shown because next to none could have been detected."""
+        return self.verdict is Verdict.NOT_SHOWN and self.detectable > _ANYTHING
+
+    @property
     def words(self) -> str:
         """The verdict in words, such as ``faster 12 % [9, 15]``."""
         interval = self.interval
         if interval is None:
             known = not math.isnan(self.ratio)
             return f"{change_text(self.ratio)} ({self.shortage})" if known else self.shortage
-        if self.verdict is Verdict.NOT_SHOWN and self.detectable > _ANYTHING:
+        if self.is_inconclusive:
             return "inconclusive: too noisy to detect even a 10x change"
         if self.verdict is Verdict.NOT_SHOWN:
             return f"no significant difference (minimum detectable: {percent(self.detectable)} %)"
@@ -198,18 +203,9 @@ def row_of(verdict: Compared) -> dict[str, object]:
     }
 
 
-def middle(group: Group) -> float:
-    """Return the middle of a group's repeats; the mean where a repeat is 0 or less."""
-    if (group.values <= 0).any():
-        return float(group.values.mean())
-    keys = [key for key, part in group.by_volume.items() for _ in part]
-    ordered = [value for part in group.by_volume.values() for value in part]
-    return location_interval(ordered, volumes=keys).estimate
-
-
 def _side(group: Group, name: str) -> dict[str, object]:
     return {
-        f"{name}_value": middle(group),
+        f"{name}_value": group.median,
         f"{name}_repeats": group.repeats,
         f"{name}_volumes": group.volumes,
     }

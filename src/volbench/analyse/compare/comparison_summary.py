@@ -108,10 +108,24 @@ def _sameness(rows: Sequence[Compared]) -> tuple[str, str]:
     """Return the verdict on a kind of workload, and the kind with what the verdict leaves open."""
     if all(row.verdict is Verdict.SAME for row in rows):
         return f"same within {percent(rows[0].tolerance or 0)} %", rows[0].kind
-    found = [row.interval for row in rows if row.interval]
-    low, high = min(own.low for own in found), max(own.high for own in found)
-    level = f"{100 * rows[0].level:.3g} % CI"
-    return "no difference shown", f"{rows[0].kind} ({level} {_ends(low, high)})"
+    widest = max((row for row in rows if row.interval), key=_width)
+    of_many = f"of {len(rows)} workloads the widest " if len(rows) > 1 else ""
+    ends = _ends(widest.interval.low, widest.interval.high) if widest.interval else ""
+    noisy = sum(row.is_inconclusive for row in rows)
+    if noisy == len(rows):
+        return "inconclusive", f"{rows[0].kind} ({of_many}{_level(widest)} {ends})"
+    left_open = f"; {noisy} inconclusive" if noisy else ""
+    return "no difference shown", f"{rows[0].kind} ({of_many}{_level(widest)} {ends}{left_open})"
+
+
+def _width(row: Compared) -> float:
+    return row.interval.high / row.interval.low if row.interval else 0.0
+
+
+def _level(row: Compared) -> str:
+    """Return the confidence of an interval, which is never 100 %."""
+    shown = f"{100 * row.level:.3g}"
+    return f"{'over 99.9' if shown == '100' else shown} % CI"
 
 
 def _ends(low: float, high: float) -> str:
@@ -129,7 +143,7 @@ def _of_one(row: Compared) -> str:
         return f"{known} for {row.kind} (no interval)"
     size = percent(abs(interval.estimate - 1))
     low, high = sorted(abs(end - 1) for end in (interval.low, interval.high))
-    ends = f"{100 * row.level:.3g} % CI {percent(low)} to {percent(high)} %"
+    ends = f"{_level(row)} {percent(low)} to {percent(high)} %"
     return f"{size} % {row.verdict.value} for {row.kind} ({ends})"
 
 

@@ -90,6 +90,11 @@ class Group:
         """Number of volumes."""
         return len(self.by_volume)
 
+    @property
+    def median(self) -> float:
+        """Median of the values over all volumes, as charts and tables show it."""
+        return float(np.median(self.values))
+
     def by_repeat(self) -> Floats:
         """Return the logarithm of each value."""
         found: Floats = np.log(self.values)

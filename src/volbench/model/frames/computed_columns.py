@@ -69,7 +69,7 @@ COMPARISON: tuple[Column, ...] = (
     Column("candidate_repeats", "int", "", "Repeats of the candidate."),
     Column("candidate_volumes", "int", "", "Volumes of these repeats."),
     Column("unit_compared", "string", "", "Independent unit: `volume` or `repeat`."),
-    Column("ratio", "float", "", "Candidate over base; missing with too few repeats."),
+    Column("ratio", "float", "", "Candidate over base: median over all pairs of units."),
     Column("ratio_low", "float", "", "Lower end of its interval."),
     Column("ratio_high", "float", "", "Upper end of its interval."),
     Column("confidence", "float", "", "Confidence of the interval, from 0 to 1."),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 import pandas as pd
 
-from volbench.analyse.compare.comparison_result import Compared, change_text, middle
+from volbench.analyse.compare.comparison_result import Compared, change_text
 from volbench.analyse.compare.comparison_summary import WorkloadMean, means_over_workloads
 from volbench.analyse.frames.job_frames import measured, per_job, with_latencies
 from volbench.analyse.frames.matched_workloads import named_by_workload
@@ -141,7 +141,7 @@ def _verdict(row: Compared) -> list[Cell]:
         Cell(printable(row.candidate), value=row.candidate),
         *(
             Cell(shown_value(row.measure, value), title=f"{value!r}", value=f"{value!r}")
-            for value in (middle(row.base_group), middle(row.candidate_group))
+            for value in (row.base_group.median, row.candidate_group.median)
         ),
         Cell(repeats, value=repeats),
         Cell(mark + row.words, title=f"ratio {ratio}" if ratio else "", value=ratio),

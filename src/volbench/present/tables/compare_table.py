@@ -8,7 +8,6 @@ from volbench.analyse.compare.comparability import Comparability, DifferingFact
 from volbench.analyse.compare.comparison import Comparison
 from volbench.analyse.compare.comparison_result import (
     Compared,
-    middle,
     percent,
     row_of,
     signed_percent,
@@ -153,7 +152,7 @@ def _value_column(
 ) -> Column[Compared]:
     return Column(
         name,
-        lambda row: shown_value(row.measure, middle(group_of(row))),
+        lambda row: shown_value(row.measure, group_of(row).median),
         header=header,
         priority=2,
         is_right=True,
