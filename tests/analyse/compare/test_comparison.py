@@ -10,13 +10,7 @@ import pytest
 
 from tests.analyse.compared_rows import findings_of, no_findings, rows_of
 from volbench.analyse.compare.comparison import Comparison, Question, compare
-from volbench.analyse.compare.comparison_result import (
-    Compared,
-    Regression,
-    Verdict,
-    percent,
-    row_of,
-)
+from volbench.analyse.compare.comparison_result import Compared, Regression, Verdict, percent
 from volbench.analyse.frames.run_facts import STEP
 from volbench.errors import ComparisonError, InputError
 
@@ -47,13 +41,6 @@ def test_faster_and_slower_follow_the_metric() -> None:
     assert iops.interval.low < 1.2 < iops.interval.high
     back = compared(rows_of(1200, seed=2), rows_of(1000), metrics=("iops", "p99"))
     assert [row.verdict for row in back.rows] == [Verdict.SLOWER, Verdict.SLOWER]
-
-
-def test_values_are_medians_of_the_repeats() -> None:
-    """Tables show what charts show; the mean of pairs, which the estimate uses, is another."""
-    rates = [1227.8, 1124.1, 1217.5, 1210.9, 1128.9]
-    found = compared(rows_of(1000), rows_of(1000).assign(iops=rates), metrics=("iops",))
-    assert row_of(found.rows[0])["candidate_value"] == pytest.approx(1210.9)
 
 
 def test_no_difference_says_what_would_have_been_seen() -> None:

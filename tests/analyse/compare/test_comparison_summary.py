@@ -10,6 +10,7 @@ import pytest
 
 from tests.analyse.compared_rows import no_findings, rows_of
 from volbench.analyse.compare.comparison import Comparison, Question, compare
+from volbench.analyse.compare.comparison_result import row_of
 from volbench.analyse.compare.comparison_summary import headlines, means_over_workloads
 
 
@@ -76,6 +77,20 @@ def test_no_confidence_is_a_hundred_per_cent(level: float, words: str) -> None:
     rows = tuple(replace(row, level=level) for row in found.rows)
     [answer] = headlines(replace(found, rows=rows))
     assert f"({words} " in answer
+
+
+def test_values_are_medians_of_the_repeats() -> None:
+    """Tables show what charts show; the median of pairs, which the estimate uses, is another."""
+    rates = [1227.8, 1124.1, 1217.5, 1210.9, 1128.9]
+    found = compared(rows_of(1000), rows_of(1000).assign(iops=rates))
+    assert row_of(found.rows[0])["candidate_value"] == pytest.approx(1210.9)
+
+
+def test_the_same_rates_twice_are_doubted() -> None:
+    """No two measurements agree to the last digit; percentiles, which are bins, may."""
+    words = "every rate of B is that of A to the last digit: they may be one set of results"
+    assert words in compared(rows_of(1000), rows_of(1000)).remarks
+    assert words not in compared(rows_of(1000), rows_of(1000, seed=2)).remarks
 
 
 def test_one_run_a_side_has_ratios_and_no_interval() -> None:

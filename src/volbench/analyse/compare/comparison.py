@@ -172,7 +172,20 @@ def compare(
     ]
     groups = [groups_of(part) for part in repeats]
     found = list(_compared(rows, measures, groups, by, base, warnings))
+    remarks += _copies(found)
     return replace(_judged(found, question, remarks), comparability=comparability)
+
+
+def _copies(found: Sequence[Compared]) -> Iterator[str]:
+    """Yield the candidates that have the base's rates to the last digit."""
+    rated = [row for row in found if not row.measure.is_latency]
+    for candidate in dict.fromkeys(row.candidate for row in rated):
+        own = [row for row in rated if row.candidate == candidate]
+        if all(row.candidate_group.has_values_of(row.base_group) for row in own):
+            yield (
+                f"every rate of {candidate} is that of {own[0].base} to the last digit:"
+                " they may be one set of results"
+            )
 
 
 def _check_left(

@@ -95,6 +95,10 @@ class Group:
         """Median of the values over all volumes, as charts and tables show it."""
         return float(np.median(self.values))
 
+    def has_values_of(self, other: Group) -> bool:
+        """Return whether both have the same values, in any order."""
+        return np.array_equal(np.sort(self.values), np.sort(other.values))
+
     def by_repeat(self) -> Floats:
         """Return the logarithm of each value."""
         found: Floats = np.log(self.values)

@@ -54,6 +54,7 @@ RULES: tuple[Rule, ...] = (
     job_options.file_not_device,
     raw_file_rules.io_errors,
     raw_file_rules.inconsistent_result,
+    raw_file_rules.copied_result,
     client_rules.clock_jumped,
     client_rules.late_start,
     client_rules.start_skew,

@@ -133,6 +133,20 @@ class Context:
         return frozenset(view.run.id for view in self.views if view.is_finished)
 
     @cached_property
+    def originals(self) -> Mapping[str, Run]:
+        """Id of an imported run to the first run whose result has the same bytes, if another."""
+        first: dict[tuple[object, ...], Run] = {}
+        found = {}
+        for run in (view.run for view in self.views):
+            if run.imported and run.imported.files:
+                own = run.imported
+                part = own.document, own.hostname, own.port, own.jobs
+                original = first.setdefault((own.files[0].sha256, *part), run)
+                if original is not run:
+                    found[run.id] = original
+        return found
+
+    @cached_property
     def disks(self) -> Mapping[str, Mapping[str, set[str]]]:
         """Host to role to the kernel names of the disks that its volumes are on."""
         disks: dict[str, dict[str, set[str]]] = {}
