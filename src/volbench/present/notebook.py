@@ -20,7 +20,6 @@ from markupsafe import Markup
 from volbench.analyse.compare.comparison import Comparison, Question, compare
 from volbench.analyse.compare.comparison_result import row_of
 from volbench.analyse.compare.comparison_summary import headlines
-from volbench.errors import InputError
 from volbench.model.frames.column_names import listed_names
 from volbench.model.profile.profile_settings import Rounds
 from volbench.present.formatting import Row, printable, records
@@ -28,7 +27,7 @@ from volbench.present.plots.chart import build_plot
 from volbench.present.plots.description import Plot, numbers
 from volbench.present.plots.kind import ALWAYS_READ, Options
 from volbench.present.plots.kinds import KINDS
-from volbench.present.renderers import CHART_FORMATS
+from volbench.present.renderers import format_of
 from volbench.present.renderers.colour_themes import theme_of
 from volbench.present.report.findings_section import RuleFindings, findings_by_rule, findings_count
 from volbench.present.tables.compare_table import comparison_table
@@ -90,12 +89,7 @@ class Chart:
             VolbenchError: the file cannot be written.
         """
         file = Path(path)
-        ending = file.suffix.removeprefix(".").lower()
-        if ending not in CHART_FORMATS:
-            raise InputError(
-                f"a chart cannot be written as {ending!r}: {file}",
-                hint=f"choose one of {', '.join(CHART_FORMATS)}",
-            )
+        ending = format_of(file)
         content = self.html().encode() if ending == "html" else _picture(self.figure, ending)
         file.write_bytes(content)
         return file

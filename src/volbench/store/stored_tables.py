@@ -28,7 +28,7 @@ from volbench.store.small_files import read_text
 
 TABLES_VERSION = "14"
 """Incremented when the same raw files yield different rows, so that tables are rebuilt."""
-RULES_VERSION = "13"
+RULES_VERSION = "14"
 """Incremented when the same rows yield different verdicts, findings or aggregates."""
 
 

@@ -14,7 +14,7 @@ from tests.analyse.findings.conftest import (
     series_rows,
     summary_row,
 )
-from volbench.model.campaign.planned_run import Imported, Run, SourceFile
+from volbench.model.campaign.planned_run import Imported, ImportedJob, Run, SourceFile
 from volbench.model.results.finding import Severity
 
 
@@ -56,7 +56,8 @@ def test_the_log_adds_up_to_the_result(factor: float, count: int) -> None:
 def imported_run(name: str, digest: str, *, document: int = 0) -> Run:
     """Return a run of an import whose result has this digest."""
     file = SourceFile(name="fio.json", source=f"{name}/f.json", sha256=digest)
-    return a_run(name=name, imported=Imported(files=(file,), document=document, jobs=()))
+    job = ImportedJob(name="mix", groupid=0, section=name)
+    return a_run(name=name, imported=Imported(files=(file,), document=document, jobs=(job,)))
 
 
 def test_a_copied_result_is_no_repeat() -> None:

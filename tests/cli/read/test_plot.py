@@ -67,6 +67,11 @@ def test_format_follows_the_name(results: Path, tmp_path: Path) -> None:
     assert {row["campaign"] for row in rows_of(numbers)} == {"one", "two"}
     assert invoke("plot", "iops", results, "--output", picture, "--format", "pdf").exit_code == 0
     assert picture.read_bytes().startswith(b"%PDF")
+    unknown = tmp_path / "a.jpg"
+    done = invoke("plot", "iops", results, "--output", unknown)
+    assert isinstance(done.exception, InputError)
+    assert "cannot be written as 'jpg'" in str(done.exception)
+    assert not unknown.exists()
 
 
 def test_several_folders_by_column_and_condition(results: Path, tmp_path: Path) -> None:
@@ -117,11 +122,14 @@ def test_picture_alone_goes_to_standard_output(results: Path) -> None:
     assert shown.stdout.rstrip().endswith("</svg>")
 
 
-def test_kinds_are_listed() -> None:
-    """`--list` needs no folder and tells of each kind what it shows and needs."""
-    listed = invoke("plot", "--list").output
+def test_kinds_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--list` needs no folder, shows what each kind shows and needs, and fits the screen."""
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = invoke("plot", "--list").output.splitlines()
+    assert max(map(len, lines)) <= 80
+    listed = " ".join(line.strip() for line in lines)
     for name, chart in KINDS.items():
-        assert f"{name}\n    {chart.help}\n    Needs {chart.needs}." in listed
+        assert f"{name} {chart.help} Needs {chart.needs}." in listed
 
 
 def test_wrong_words_are_refused(results: Path) -> None:

@@ -140,7 +140,8 @@ class Context:
         for run in (view.run for view in self.views):
             if run.imported and run.imported.files:
                 own = run.imported
-                part = own.document, own.hostname, own.port, own.jobs
+                entries = tuple((job.name, job.groupid) for job in own.jobs)
+                part = own.document, own.hostname, own.port, entries
                 original = first.setdefault((own.files[0].sha256, *part), run)
                 if original is not run:
                     found[run.id] = original

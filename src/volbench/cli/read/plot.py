@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ from volbench.cli.options import (
 from volbench.cli.output import RAW, binary_output, report_folder
 from volbench.errors import InputError
 from volbench.present.plots.kinds import KINDS
-from volbench.present.renderers import CHART_FORMATS
+from volbench.present.renderers import CHART_FORMATS, format_of
 from volbench.present.renderers.colour_themes import THEMES
 from volbench.units import parse_price, parse_size
 
@@ -56,9 +57,15 @@ class ChartOutput:
 
     @property
     def format(self) -> str:
-        """Format of the files; ``html`` is a page that holds all charts."""
-        ending = Path(self.output or "").suffix.removeprefix(".").lower()
-        return self.image or (ending if ending in CHART_FORMATS else "svg")
+        """Format of the files; ``html`` is a page that holds all charts.
+
+        Raises:
+            InputError: the name of the file has an extension of no format.
+        """
+        file = Path(self.output or "")
+        if self.image or not file.suffix or file.is_dir():
+            return self.image or "svg"
+        return format_of(file)
 
     def make_folders(self) -> None:
         """Make the folders of all charts and their numbers, where they do not exist.
@@ -132,8 +139,11 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
     """Print every kind with its content and its requirements, and exit."""
     del option
     if value and not context.resilient_parsing:
+        width = shutil.get_terminal_size().columns
         for name, kind in KINDS.items():
-            click.echo(f"{name}\n    {kind.help}\n    Needs {kind.needs}.")
+            click.echo(name)
+            for sentence in (kind.help, f"Needs {kind.needs}."):
+                click.echo(click.wrap_text(sentence, width, "    ", "    "))
         context.exit()
 
 
