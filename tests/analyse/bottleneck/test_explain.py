@@ -215,6 +215,17 @@ def test_a_second_size_shows_which_cap() -> None:
     assert explain(entry, "write", others=[two])[0].cause is Cause.BANDWIDTH_LIMIT
 
 
+@pytest.mark.parametrize(("iops", "count"), [(2600, 1), (2080, 0)])
+def test_a_run_beyond_an_inferred_cap_speaks_against_it(iops: float, count: int) -> None:
+    """What looks like a limit of 2,000 IOPS is none of the volume if larger blocks make 2,600."""
+    entry, two = ran(level(2000)), ran(level(iops), block_bytes=32 * 1024)
+    (first, *_) = explain(entry, "write", others=[two])
+    assert first.cause is Cause.IOPS_LIMIT
+    against = [words for words in first.speaks_against if "on the same volume" in words]
+    assert len(against) == count
+    assert all("reached 2.6k IOPS" in words for words in against)
+
+
 def test_credits_run_out_when_predicted() -> None:
     """54,000 credits at 3,000 of 300 IOPS last 20 s; then it falls to the baseline."""
     rates = level(3000, 20) + level(300, 40)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from volbench.analyse.bottleneck.cause import WORDS, Cause, Explanation
 from volbench.analyse.bottleneck.cpu_use import cpu_evidence
 from volbench.analyse.bottleneck.data_reduction import reduction
+from volbench.analyse.bottleneck.inferred_limit import SAME, reached_more, which_limit
 from volbench.analyse.bottleneck.rate_changes import explain_events
 from volbench.analyse.bottleneck.sustained_level import at_upper_edge
 from volbench.analyse.bottleneck.volume_context import FLASH, LOCAL, Earlier, device_kind
@@ -36,15 +37,9 @@ _LEAST_FLAT = 0.10
 """Spread of samples of a limit that is not always reached, where I/Os wait alike."""
 _CLOSE = (1.5, 0.9)
 """The same two, where I/Os are large: the fastest takes longer, so they have to be more uniform."""
-_SAME = 0.05
-"""Relative distance of two levels that count as equal: doubling the depth gains more."""
-_LARGE_BYTES = 64 * 1024
 _CONSTANT = 0.007
 """Spread of samples over a level that only a throttle keeps while I/Os wait unevenly."""
 _LEAST_INTERVALS = 10
-_MIB = 2**20
-_ROUND_IOPS = 100.0
-_NEAR_ROUND = 0.005
 
 
 @dataclass(frozen=True)
@@ -227,12 +222,9 @@ def _compared(case: _Case) -> Explanation | None:
     for other, rates in case.others:
         if rates.depth == case.rates.depth or rates.at_device != case.rates.at_device:
             continue
-        if (
-            abs(rates.last.level / case.iops - 1) <= _SAME
-            and min(rates.depth, case.rates.depth) > 1
-        ):
+        if abs(rates.last.level / case.iops - 1) <= SAME and min(rates.depth, case.rates.depth) > 1:
             text = f"{other.run.job} with {rates.depth} in flight reached the same IOPS"
-            return case.explanation(*_which(case), [text, *_waiting(case)], _undeclared(case))
+            return _inferred(case, [text, *_waiting(case)])
     return None
 
 
@@ -252,7 +244,7 @@ def _queued(case: _Case) -> Explanation | None:
     else:
         reasons.append(f"99 % of I/Os took at least {format_latency(rates.lat_low_s)}")
     against = [] if is_uniform else ["I/Os did not all wait alike"]
-    return case.explanation(*_which(case), reasons, [*_undeclared(case), *against])
+    return _inferred(case, reasons, against)
 
 
 def _is_constant(case: _Case) -> bool:
@@ -273,34 +265,18 @@ def _littles_law(rates: Rates) -> str:
     )
 
 
-def _which(case: _Case) -> tuple[Cause, float]:
-    """Return the limit that applies and its level."""
-    size = case.bandwidth / case.iops if case.iops else 0.0
-    for _, rates in case.others:
-        bandwidth = rates.bandwidth_of(rates.last)
-        other_size = bandwidth / rates.last.level if rates.last.level else 0.0
-        if other_size and not 0.8 <= other_size / size <= 1.25:
-            if abs(bandwidth / case.bandwidth - 1) <= _SAME:
-                return Cause.BANDWIDTH_LIMIT, case.bandwidth
-            if abs(rates.last.level / case.iops - 1) <= _SAME:
-                return Cause.IOPS_LIMIT, case.iops
-    is_bandwidth = _is_round(case.bandwidth / _MIB) or _is_round(case.bandwidth / 1e6)
-    if size >= _LARGE_BYTES or (is_bandwidth and not _is_round(case.iops / _ROUND_IOPS)):
-        return Cause.BANDWIDTH_LIMIT, case.bandwidth
-    return Cause.IOPS_LIMIT, case.iops
-
-
-def _is_round(value: float) -> bool:
-    """Return whether a level is near a multiple of 5, as the limits that are sold are."""
-    nearest = 5 * round(value / 5)
-    return nearest > 0 and abs(value / nearest - 1) <= _NEAR_ROUND
-
-
-def _undeclared(case: _Case) -> list[str]:
-    limits = case.view.run.limits
-    if limits.iops is None and limits.bandwidth_bytes_per_s is None:
-        return ["no limit is declared"]
-    return ["no declared limit is near"]
+def _inferred(
+    case: _Case, speaks_for: Sequence[str], speaks_against: Sequence[str] = ()
+) -> Explanation:
+    """Explain a level by a limit that nobody declared."""
+    others = [(view.run.job, rates) for view, rates in case.others]
+    cause, level = which_limit(case.rates, [rates for _, rates in others])
+    declared = case.view.run.limits
+    is_known = declared.iops is not None or declared.bandwidth_bytes_per_s is not None
+    against = ["no declared limit is near" if is_known else "no limit is declared"]
+    if more := reached_more(cause, level, others):
+        against.append(more)
+    return case.explanation(cause, level, speaks_for, [*against, *speaks_against])
 
 
 def _latency(case: _Case) -> Explanation | None:
