@@ -217,7 +217,7 @@ def test_a_second_size_shows_which_cap() -> None:
 
 @pytest.mark.parametrize(("iops", "count"), [(2600, 1), (2080, 0)])
 def test_a_run_beyond_an_inferred_cap_speaks_against_it(iops: float, count: int) -> None:
-    """What looks like a limit of 2,000 IOPS is none of the volume if larger blocks make 2,600."""
+    """Two thousand IOPS are not a limit of a volume that makes 2,600 with larger blocks."""
     entry, two = ran(level(2000)), ran(level(iops), block_bytes=32 * 1024)
     (first, *_) = explain(entry, "write", others=[two])
     assert first.cause is Cause.IOPS_LIMIT
