@@ -142,7 +142,7 @@ def import_results(request: ImportRequest) -> ImportReport:
 def _require_any(drafts: Sequence[Draft], found: ScanResult, left: Sequence[Problem]) -> None:
     if not drafts:
         raise OutputError(
-            f"there is no result of fio to import ({found.others} other files)"
+            f"there is no result of fio to import (other files: {found.others})"
             f"{_listed((*found.malformed, *left))}",
             hint="volbench reads fio's JSON: run fio with --output-format=json+",
         )
@@ -151,7 +151,7 @@ def _require_any(drafts: Sequence[Draft], found: ScanResult, left: Sequence[Prob
 def _refuse_malformed(found: ScanResult) -> None:
     if found.malformed:
         raise OutputError(
-            f"{len(found.malformed)} files are malformed, so nothing was imported"
+            f"malformed files: {len(found.malformed)}, so nothing was imported"
             f"{_listed(found.malformed)}",
             hint="repair or remove them, or omit --strict",
         )

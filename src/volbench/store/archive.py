@@ -94,8 +94,15 @@ def refuse_used(root: Path) -> None:
     What a controller leaves that is killed before its plan is written does not count.
 
     Raises:
-        ArchiveError: the path is a nonempty directory, or not a directory.
+        ArchiveError: the path is a nonempty directory, not a directory, or within a campaign.
     """
+    outer = next((path for path in root.absolute().parents if Layout(path).campaign.exists()), None)
+    if outer is not None:
+        raise ArchiveError(
+            f"{root} is within the campaign {outer}",
+            hint="choose a folder outside of it with --output",
+            context={"path": str(root)},
+        )
     try:
         used = root.exists() and not all(map(_is_unplanned, root.iterdir()))
     except OSError as error:
@@ -105,7 +112,7 @@ def refuse_used(root: Path) -> None:
         raise ArchiveError(
             f"{root} is not empty",
             hint="choose a new folder with --output"
-            + (f", or continue the campaign in it: volbench resume {root}" if kept else ""),
+            + (f", or continue a run that was interrupted: volbench resume {root}" if kept else ""),
             context={"path": str(root)},
         )
 
