@@ -162,7 +162,7 @@ def test_nothing_to_import_is_an_error(tmp_path: Path) -> None:
     put(tmp_path / "in" / "l_lat.1.log", "1, 2, 0, 0, 0\n")
     with pytest.raises(
         OutputError,
-        match=r"1 other files\)\n  in/l_lat\.1\.log: the version of fio that wrote it is unknown",
+        match=r"other files: 1\)\n  in/l_lat\.1\.log: the version of fio that wrote it is unknown",
     ):
         take(tmp_path / "in", into=tmp_path / "campaign")
     with pytest.raises(InputError, match="does not exist"):

@@ -75,5 +75,5 @@ def test_campaign_of_a_controller_killed_before_its_plan_is_planned_again(
     offers = [caught.value.hint.count("resume") for caught in (of_a_campaign, of_other_files)]
     assert offers == [1, 0]
     create_signed_campaign(tmp_path / "outer", archive)
-    with pytest.raises(ArchiveError, match="is within the campaign .*outer"):
+    with pytest.raises(ArchiveError, match=r"is within the campaign .*outer"):
         create_signed_campaign(tmp_path / "outer" / "runs" / "inner", archive)
