@@ -309,6 +309,14 @@ def test_imports_whose_figures_no_disk_has_are_questioned(
     assert all(entry.message.startswith("Is ") for entry in entries)
 
 
+@pytest.mark.parametrize("engine", ["null", "cpuio"])
+def test_imports_of_an_engine_without_a_disk_are_invalid(engine: str) -> None:
+    """What fio counts with them is its own speed, whatever file name stands beside it."""
+    run = a_run({"ioengine": engine}, imported=Imported(files=(), jobs=()))
+    (entry,) = found(a_view(run, device=[], volume=None), rule="memory-volume")
+    assert (entry.severity, entry.evidence) == (Severity.INVALID, {"ioengine": engine})
+
+
 @pytest.mark.parametrize("mounted", ["tmpfs", "ext4"])
 def test_the_file_of_a_loop_device_may_be_in_memory(mounted: str) -> None:
     """A loop on tmpfs is memory, and the plan says so before the run."""

@@ -10,6 +10,8 @@ import pytest
 from tests.present.frames_by_kind import climbs, fleet, ladder, repeats, rounds, storms
 from tests.present.frames_for_plots import frames, result
 from tests.present.report.small_reports import content_of, parsed, row_of, run_of
+from volbench.model.campaign.planned_run import Imported
+from volbench.model.frames.columns import FRAMES
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.present.formatting import records
 from volbench.present.plots.description import numbers
@@ -19,6 +21,7 @@ from volbench.present.report import ReportContent, finding_plots, lead_plots, re
 from volbench.present.report.findings_section import findings_by_rule
 from volbench.present.report.outcomes import job_outcomes, key_numbers
 
+VERDICT_COLUMNS = [column.name for column in FRAMES["verdicts"]]
 RUNS = tuple(run_of(number, f"job{number}") for number in range(1, 41))
 
 
@@ -58,6 +61,32 @@ def test_the_page_begins_with_the_answer() -> None:
     assert "100 % of the declared limit" in page.text("dd")
     assert "Data quality: 1 of 40 runs affected" in page.text("a")
     assert html.index('class="verdict"') < html.index('id="findings"') < html.index('id="results"')
+
+
+def test_imported_results_are_not_said_to_be_planned_here() -> None:
+    """There is no job file, nobody decided on a seed, and the runs were started elsewhere."""
+    made = content([])
+    imported = Imported(files=(), jobs=())
+    runs = tuple(run.model_copy(update={"imported": imported}) for run in RUNS)
+    campaign = made.campaign.model_copy(update={"runs": runs})
+    html = render_report(replace(made, campaign=campaign, jobs={}))
+    assert "there are no job files" in html
+    for words in ("never started", "run again with plain fio", "decided before", "overwritten"):
+        assert words not in html
+        assert words in render_report(replace(made, jobs={}))
+
+
+@pytest.mark.parametrize(("limited", "times"), [(39, 1), (19, 0)])
+def test_a_bottleneck_of_few_results_is_not_that_of_the_campaign(limited: int, times: int) -> None:
+    """The commonest bottleneck is named, unless that of most results is unknown."""
+    causes = ["bandwidth-limit"] * limited + ["unknown"] * (len(RUNS) - limited)
+    verdicts = [
+        {"run": run.id, "bottleneck": cause} for run, cause in zip(RUNS, causes, strict=True)
+    ]
+    made = content([])
+    frames = {**made.frames, "verdicts": pd.DataFrame(verdicts, columns=VERDICT_COLUMNS)}
+    html = render_report(replace(made, frames=frames))
+    assert html.count(f"{limited} of 40 results are consistent with a bandwidth limit") == times
 
 
 @pytest.mark.parametrize(

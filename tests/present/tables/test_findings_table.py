@@ -51,6 +51,12 @@ def test_nothing_to_doubt() -> None:
     assert shown(runs=1) == "no data-quality warnings in 1 run\n"
 
 
+def test_notes_affect_no_run() -> None:
+    """A note is context; the number of affected runs is that of the report's first screen."""
+    rows = [finding("001-a-r1"), finding("002-a-r2") | {"severity": "note"}]
+    assert shown(*rows).endswith("1 warning, 1 note; 1 of 9 runs affected\n")
+
+
 def test_equal_findings_are_reported_once() -> None:
     """Six runs with the same sentence are three names and a count; others keep their line."""
     rows = [finding(f"00{n}-a-r{n}") for n in range(1, 7)]

@@ -183,7 +183,8 @@ def smaller_than_memory(view: RunView, _: Context) -> Iterator[Observation]:
     looks_at=(
         "The filesystem and the block device of the volume, and the devices below it: tmpfs, ramfs,"
         " and the devices ram (brd) and zram are memory of the host, also below a loop device."
-        " Imported results tell little of their volume: a mean latency below 4 us or more than"
+        " Imported results tell little of their volume: those of the engines null and cpuio have"
+        " none, and a mean latency below 4 us or more than"
         " 16 GB/s is a question, as a warning, for no disk is known that does this (volbench's own"
         " bounds: the fastest NVMe drives take 7 us, and four lanes of PCIe 5.0 carry 16 GB/s)."
     ),
@@ -207,7 +208,13 @@ def memory_volume(view: RunView, _: Context) -> Iterator[Observation]:
 
 def _beyond_disks(view: RunView) -> Iterator[Observation]:
     """Ask whether an imported result can be that of a disk."""
-    if any(load.engine in _NO_DISK for load in view.workloads):
+    engines = {load.engine for load in view.workloads}.intersection(_NO_DISK)
+    if engines:
+        engine = min(engines)
+        yield Observation(
+            f"The engine {engine} does no I/O: the rates are those of fio alone.",
+            {"ioengine": engine},
+        )
         return
     fastest_s = min((row["lat_mean_s"] for row in results_of(view)), default=math.nan)
     rate = total(view, "bw_bytes_per_s")

@@ -167,12 +167,17 @@ def _jobs(content: ReportContent) -> list[tuple[str, list[JobRun]]]:
 
 
 def _plan_facts(content: ReportContent) -> dict[str, str]:
-    """Return the settings of the plan."""
+    """Return the settings of the plan; imported results have none."""
     campaign = content.campaign
-    return {
+    origin = {
         "campaign": campaign.name,
         "imported" if campaign.is_imported else "planned": instant(campaign.created_utc),
         "command line": shlex.join(campaign.command) or "not recorded",
+    }
+    if campaign.is_imported:
+        return origin
+    return {
+        **origin,
         "seed": str(campaign.seed),
         "order": campaign.order.value,
         "after a failed run": campaign.on_error.value,

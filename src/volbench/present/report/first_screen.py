@@ -96,13 +96,14 @@ def _badge(content: ReportContent, findings: Sequence[Row]) -> QualityBadge:
     """Return the number of runs with a warning or without a result; notes don't count."""
     severe = [row for row in findings if row["severity"] != Severity.NOTE.value]
     affected = {text(row, "run") for row in severe} - {""}
-    total = len(content.campaign.runs)
     results = content.frames.get("summary", pd.DataFrame())
     measured = set(results["run"]) if "run" in results else set()
     missing = _without_result(content, measured)
     if not measured:
         return QualityBadge("invalid", "no run has a result")
-    parts = [f"{len(affected)} of {counted_noun(total, 'run')} affected"] if affected else []
+    parts = (
+        [f"{len(affected)} of {counted_noun(len(measured), 'run')} affected"] if affected else []
+    )
     parts += [f"{missing} without a result"] if missing else []
     if not parts:
         return QualityBadge("ok", "no warnings")
@@ -155,11 +156,13 @@ def _limit(limits: Sequence[AgainstLimit]) -> list[str]:
 
 def _bottleneck(verdicts: Sequence[Row]) -> list[str]:
     causes = Counter(text(row, "bottleneck") for row in verdicts)
-    known = {cause: count for cause, count in causes.items() if cause in BOTTLENECKS}
-    if not known:
+    [(cause, count)] = causes.most_common(1) or [("", 0)]
+    if cause not in BOTTLENECKS:
         return []
-    cause, count = max(known.items(), key=lambda pair: pair[1])
-    return [f"{BOTTLENECKS[cause]} held {count} of {counted_noun(len(verdicts), 'result')}"]
+    many = counted_noun(len(verdicts), "result")
+    return [
+        f"{count} of {many} {'is' if count == 1 else 'are'} consistent with {BOTTLENECKS[cause]}"
+    ]
 
 
 def _left_out(rows: Mapping[str, Sequence[Row]]) -> list[str]:

@@ -139,7 +139,8 @@ def findings_text(
             lines.append(f"  and {more} more like these: volbench check --rule {rule} {paths}")
         lines += _paragraph("  why  ", text(group[0], "why"), width=width)
         lines += [*_paragraph("  do   ", text(group[0], "advice"), width=width), ""]
-    affected = len({(text(row, "campaign"), text(row, "run")) for row in rows})
+    severe = (row for row in rows if row["severity"] != Severity.NOTE.value)
+    affected = len({(text(row, "campaign"), text(row, "run")) for row in severe})
     lines.append(f"{counted(count_severities(rows))}; {affected} of {_runs(runs)} affected")
     return "\n".join(lines) + "\n"
 
