@@ -160,6 +160,29 @@ def test_ceiling_has_limits_and_points() -> None:
     assert len(rows) == 18
 
 
+def test_a_ceiling_without_declared_limits_names_none() -> None:
+    """The caption explains dashed lines where there are some."""
+    given = ladder()
+    assert "Dashed: declared limits" in build_plot("ceiling", given).caption
+    given["summary"][["limit_iops", "limit_bw_bytes_per_s"]] = None
+    plot = build_plot("ceiling", given)
+    assert not [words for words in (*plot.caption, plot.title) if "limit" in words]
+
+
+@pytest.mark.parametrize(("column", "kind"), [("lat", "total"), ("clat", "completion")])
+def test_a_knee_says_which_latency_it_shows(column: str, kind: str) -> None:
+    """Without percentiles of total latency, both panels are of completion latency."""
+    given = ladder()
+    rows = given["summary"]
+    for statistic in ("mean", "p99"):
+        values = rows[f"lat_{statistic}_s"]
+        rows[f"clat_{statistic}_s"] = values
+    if column == "clat":
+        rows["lat_p99_s"] = None
+    labels = [panel.y.label for panel in build_plot("knee", given).panels]
+    assert [f"Mean {kind} latency" in labels[0], f"p99 of {kind} latency" in labels[1]] == [1, 1]
+
+
 def test_results_of_unknown_pattern_have_a_marker() -> None:
     """An old fio does not report its options; its results are drawn beside the others."""
     given = ladder()

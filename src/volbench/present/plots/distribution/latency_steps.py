@@ -81,7 +81,9 @@ def build_histogram(rows: pd.DataFrame) -> Plot:
     kept, fewer = _slowest(rows, "order", most=_MOST_HISTOGRAMS)
     panels = [(job, _bars(job, x)) for _, job in kept.groupby("order", sort=True)]
     plot = labels.job_grid(panels, fewer=fewer, height_in=_PANEL_IN)
-    note = "Share of the job's I/Os in each step; repeats are added up; dashed: median and p99"
+    note = (
+        "Share of I/Os in each step, repeats added up; dashed: ends of the steps of median and p99"
+    )
     return replace(
         plot, caption=(note, _CLASSES if "is_class" in rows else "", *plot.caption), shared_x=True
     )

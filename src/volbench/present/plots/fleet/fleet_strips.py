@@ -6,6 +6,7 @@ Analysis", 1977); they are named.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -104,6 +105,16 @@ def _outliers(values: pd.Series[float]) -> pd.Series[bool]:
     return values.lt(first - reach) | values.gt(third + reach)
 
 
+def _named(strips: Sequence[pd.DataFrame], member: str) -> tuple[str, ...]:
+    """Return which dots have their name."""
+    if max(len(strip) for strip in strips) < _FEWEST:
+        return (f"Named from {_FEWEST} {member}s on only: of fewer none is an outlier",)
+    return (
+        f"Named: beyond {FENCE:g} interquartile ranges of the middle half (Tukey)",
+        "Names that would touch others are left out",
+    )
+
+
 def build(fleet: _Fleet) -> Plot:
     """Draw a strip of dots for each job, over the box between the quartiles."""
     rows = fleet.dots
@@ -121,8 +132,7 @@ def build(fleet: _Fleet) -> Plot:
         caption=(
             f"A dot is the median of a {fleet.member}'s repeats, p99 that of all their I/Os",
             "Grey: the middle half; bar: the median",
-            f"Named: beyond {FENCE:g} interquartile ranges of the middle half (Tukey)",
-            "Names that would touch others are left out",
+            *_named(strips, fleet.member),
             fewer,
         ),
         rows=rows if fewer else None,

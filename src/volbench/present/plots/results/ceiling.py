@@ -15,7 +15,7 @@ from volbench.present.formatting import counted_noun, number, records, text
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series
 from volbench.present.plots.kind import Frames, Kind, Options
-from volbench.present.plots.metrics import BANDWIDTH, IOPS, Metric, declared
+from volbench.present.plots.metrics import BANDWIDTH, IOPS, Limit, Metric, declared
 from volbench.units import format_size
 
 _BLOCKS = tuple(512 * 2**n for n in range(15))
@@ -51,7 +51,8 @@ def build(rows: pd.DataFrame) -> Plot:
         )
         for n, name in enumerate(names)
     )
-    limits = (*_limits(rows, IOPS, x), *_limits(rows, BANDWIDTH, y))
+    limits_near = (_near(rows, IOPS, x), _near(rows, BANDWIDTH, y))
+    limits = (*_limits(limits_near[0], IOPS), *_limits(limits_near[1], BANDWIDTH))
     parts = (*_block_lines(x, y), *limits, *_points(rows, shape))
     if shape != "job":
         parts = (*parts, *_extremes(rows))
@@ -64,7 +65,7 @@ def build(rows: pd.DataFrame) -> Plot:
         caption=(
             "Points: medians; whiskers: min to max",
             "Sloping lines: equal block size",
-            "Dashed: declared limits",
+            "Dashed: declared limits" * any(limits_near),
             "Named: the highest and the lowest of each axis" * (shape != "job"),
         ),
     )
@@ -133,11 +134,14 @@ def _block_lines(x: Axis, y: Axis) -> Sequence[marks.AnyMark]:
     return marks.Lines(data, group="_text", series="pale", width=1.0), names
 
 
-def _limits(rows: pd.DataFrame, metric: Metric, axis: Axis) -> list[marks.AnyMark]:
-    """Return the limits within the plane, each with its name along it."""
+def _near(rows: pd.DataFrame, metric: Metric, axis: Axis) -> list[Limit]:
+    """Return the declared limits within the plane."""
     end = (axis.limits or (0, 0))[1]
-    promised = declared(rows, metric)
-    near = [limit for limit in promised if limit.value < end]
+    return [limit for limit in declared(rows, metric) if limit.value < end]
+
+
+def _limits(near: Sequence[Limit], metric: Metric) -> list[marks.AnyMark]:
+    """Return limits as lines, each with its name along it."""
     if metric is BANDWIDTH:
         return [marks.ReferenceLine(limit.value, "y", name=limit.name) for limit in near]
     names = pd.DataFrame(
@@ -162,7 +166,7 @@ def describe(rows: pd.DataFrame) -> str:
 
 CEILING = Kind(
     name="ceiling",
-    title="IOPS and bandwidth, with the limits",
+    title="IOPS and bandwidth",
     help="Every job on a plane of IOPS and bandwidth with lines of equal block size and the "
     "declared limits.",
     needs="a finished run of fio",

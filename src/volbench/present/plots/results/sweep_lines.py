@@ -248,7 +248,12 @@ def read_knee(frames: Frames, _: Options) -> Sweep | str:
         return note or "no curve: the jobs that differ in load have no latencies"
     power = points["iops"] / points["lat_mean_s"]
     knee = power == power.groupby(points["line"]).transform("max")
-    metrics = [m for m in (MEAN_LATENCY, P99_LATENCY) if points[m.column].notna().any()]
+    named = points["latency"].iloc[0]
+    latencies = (
+        replace(MEAN_LATENCY, label=f"Mean {named}"),
+        replace(P99_LATENCY, label=f"p99 of {named}"),
+    )
+    metrics = [m for m in latencies if points[m.column].notna().any()]
     return Sweep(points.assign(knee=knee), options[0], metrics, note)
 
 

@@ -204,22 +204,25 @@ def read_lines(frames: Frames, _: Options) -> pd.DataFrame | str:
 
 def _numbers_of(rows: pd.DataFrame, summary: pd.DataFrame) -> dict[str, str]:
     """Return line to the results of its runs in a few words, where fio reported them."""
-    results, _ = with_latencies(summary, ("mean", "stddev", "p9999"))
+    results, kind = with_latencies(summary, ("mean", "stddev"))
+    tails, tail_kind = with_latencies(summary, ("p9999",))
+    tail = "p99.99" if kind == tail_kind else f"p99.99 ({tail_kind})"
+    results = results.assign(p9999=tails["p9999"])
     key = ["run", "group", "direction"]
     whose = rows[["_line", *key]].drop_duplicates()
     found = whose.merge(results[[*key, "iops", "iops_stddev", "mean", "stddev", "p9999"]], on=key)
-    return {str(line): _in_words(runs) for line, runs in found.groupby("_line")}
+    return {str(line): _in_words(runs, tail) for line, runs in found.groupby("_line")}
 
 
-def _in_words(runs: pd.DataFrame) -> str:
-    """Return the medians of the runs with fio's deviations, and the range of their p99.99."""
+def _in_words(runs: pd.DataFrame, tail: str) -> str:
+    """Return the medians of the runs with fio's deviations, and the range of their tail."""
     middle = runs[["iops", "iops_stddev", "mean", "stddev"]].astype(float).median()
     tails = runs["p9999"].dropna()
     ends = dict.fromkeys(format_latency(float(end)) for end in (tails.min(), tails.max()))
     parts = [
         _with_deviation(middle["iops"], middle["iops_stddev"], format_count) + " IOPS",
         _with_deviation(middle["mean"], middle["stddev"], format_latency),
-        f"p99.99 {' to '.join(ends)}",
+        f"{tail} {' to '.join(ends)}",
     ]
     known = (middle["iops"], middle["mean"], tails.min())
     return ", ".join(part for part, value in zip(parts, known, strict=True) if not pd.isna(value))
