@@ -170,6 +170,9 @@ def test_a_line_has_its_numbers_below_its_name() -> None:
         "1.1k ± 20 IOPS, 1 ms ± 100 us, p99.99 5 ms to 7 ms",
     ]
     assert "p99.99 of its runs" in caption_of(plot)
+    completion = [row | {"clat_p9999_s": row["lat_p9999_s"], "lat_p9999_s": None} for row in rows]
+    mixed = build_plot("lines", frames(completion, series=series))
+    assert mixed.series[0].label.endswith("1 ms ± 100 us, p99.99 (clat) 5 ms to 7 ms")
     rows[0] |= {name: None for name in rows[0] if name.startswith(("iops", "lat_", "clat_"))}
     bare = build_plot("lines", frames(rows[:1], series=series[:2]))
     assert bare.series[0].label == "job, write"

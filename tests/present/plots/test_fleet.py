@@ -199,5 +199,7 @@ def test_outliers_of_a_fleet_are_named() -> None:
 
 def test_few_hosts_have_no_outliers() -> None:
     """Four hosts are too few to find an outlier."""
-    rows = numbers(build_plot("fleet", fleet(hosts=4)))
+    plot = build_plot("fleet", fleet(hosts=4))
+    assert any("Named from 5 hosts on only" in words for words in plot.caption)
+    rows = numbers(plot)
     assert not rows["outlier_iops"].dropna().any()
