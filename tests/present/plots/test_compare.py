@@ -17,7 +17,7 @@ from volbench.analyse.price.price_performance import Market, Offer
 from volbench.errors import InputError
 from volbench.present.plots.compare.forest import forest_plot
 from volbench.present.plots.compare.pareto import pareto_plot
-from volbench.present.plots.marks import Lines, Points, ReferenceLine, Span, Whiskers
+from volbench.present.plots.marks import Lines, Points, ReferenceLine, Span, Texts, Whiskers
 from volbench.present.renderers.matplotlib import draw, save
 
 UNKNOWN = Interval(math.nan, math.nan, math.nan)
@@ -51,6 +51,10 @@ def test_every_interval_is_drawn(comparison: Comparison) -> None:
     names = plot.panels[0].y.categories
     assert len(names) == 8
     assert "fast read (newer)" in names
+    half_row_pt = 72 * plot.heights[0] / len(names) / 2
+    for panel in plot.panels:
+        ratios = next(mark for mark in all_marks(panel, Texts) if not mark.is_italic)
+        assert ratios.offset_pt[1] + 1.3 * ratios.size <= half_row_pt  # a page cuts at the frame
     assert texts_outside(draw(plot)) == []
 
 

@@ -27,6 +27,8 @@ _VERDICTS = (
 _SIDES = (Series("above", "", "ink", "right"), Series("below", "", "ink", "left"))
 """Markers of faster and slower point towards the estimate, so that greyscale prints show it."""
 _MOST_ABREAST = 3
+_ROW_IN = 0.46
+"""Minimum height of a row: its ratio stands above its point."""
 _NARROWEST = math.log(1.05)
 """Minimum span of a panel, so that noise does not look like a difference."""
 _WIDE = math.log(3)
@@ -53,9 +55,10 @@ def forest_plot(comparison: Comparison, *, title: str = "") -> Plot:
         first = next(row for row in rows if measure_name(row.measure) == metric)
         own = data[data["_metric"] == metric]
         panels.append(replace(_panel(own, first), y=rows_axis(wrapped), title=metric))
+    height_in = max(rows_height_in(wrapped), _ROW_IN * len(wrapped))
     remarks = (*notes(comparison)[1:3], *comparison.remarks[:3])
     return replace(
-        grid(panels, height_in=rows_height_in(wrapped) + 0.2, abreast=_MOST_ABREAST),
+        grid(panels, height_in=height_in + 0.2, abreast=_MOST_ABREAST),
         series=(*(s for s in _VERDICTS if s.key in set(data["_verdict"])), *_SIDES),
         caption=tuple(text.rstrip(".") for text in remarks),
         shared_y=True,
