@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 
 
 def until(condition: Callable[[], object], *, patience_s: float = PATIENCE_S) -> None:
