@@ -138,7 +138,7 @@ def import_graph(sources: Mapping[str, ast.Module]) -> dict[str, set[str]]:
 def test_there_is_no_import_circle(sources: dict[str, ast.Module]) -> None:
     """No modules import each other, not even inside functions or for types only."""
     order = list(TopologicalSorter(import_graph(sources)).static_order())
-    assert len(order) > 300
+    assert len(order) > 100
 
 
 def test_a_circle_is_found() -> None:
