@@ -44,7 +44,7 @@ def python_files(root: Path) -> list[Path]:
 def own_texts(root: Path) -> list[Path]:
     """Return every text the project wrote itself; raw output under tests/cases is fio's."""
     files = [p for name in OWN for p in (root / name).rglob("*") if p.is_file()]
-    files += [p for p in root.iterdir() if p.is_file() and p.name != "LICENSE"]
+    files += [p for p in root.iterdir() if p.is_file() and p.name not in {"LICENSE", ".git"}]
     cases = root / "tests" / "cases"
     return [p for p in files if "__pycache__" not in p.parts and not p.is_relative_to(cases)]
 
