@@ -28,17 +28,15 @@ def test_the_tree_in_the_docstring_is_the_real_one() -> None:
         assert ("*" in line.split()) is kind.transient
 
 
-def test_an_error_carries_hint_and_facts() -> None:
-    """Scripts read the context; their change does not reach the error."""
-    facts = {"path": "a"}
-    error = InputError("a is no file", hint="name another", context=facts)
-    facts.clear()
-    assert (str(error), error.hint, error.context) == (
-        "a is no file",
+def test_an_error_carries_message_and_hint() -> None:
+    """A hint is optional."""
+    error = InputError("a is not a file", hint="name another")
+    assert (str(error), error.message, error.hint) == (
+        "a is not a file",
+        "a is not a file",
         "name another",
-        {"path": "a"},
     )
-    assert VolbenchError("x").context == {}
+    assert VolbenchError("x").hint == ""
 
 
 @pytest.mark.parametrize(

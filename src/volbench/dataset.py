@@ -342,7 +342,6 @@ def campaign_folders(path: Path) -> list[Path]:
         raise InputError(
             f"there is no campaign in {path}",
             hint="name a folder that volbench run or volbench import wrote",
-            context={"path": str(path)},
         )
     return found
 

@@ -33,28 +33,24 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
 
 class VolbenchError(Exception):
-    """An expected failure: message, hint and context.
+    """An expected failure: message and hint.
 
     Args:
         message: description of the failure, one sentence without a trailing full stop.
         hint: suggested next step; may be empty.
-        context: named facts for scripts and logs, such as ``{"path": "..."}``.
     """
 
     exit_code: ClassVar[int] = 1
     transient: ClassVar[bool] = False
 
-    def __init__(
-        self, message: str, *, hint: str = "", context: Mapping[str, object] | None = None
-    ) -> None:
+    def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
-        self.context: dict[str, object] = dict(context or {})
 
 
 class InputError(VolbenchError):
@@ -114,10 +110,9 @@ class InventoryError(InputError):
         message: str,
         *,
         hint: str = "",
-        context: Mapping[str, object] | None = None,
         problems: Sequence[Problem] = (),
     ) -> None:
-        super().__init__(message, hint=hint, context=context)
+        super().__init__(message, hint=hint)
         self.problems = tuple(problems)
 
 
@@ -134,9 +129,17 @@ class TransportError(VolbenchError):
 
 
 class ConnectError(TransportError):
-    """The connection could not be established, or was lost."""
+    """The connection could not be established, or was lost.
+
+    Args:
+        sent: whether the request may have reached the host; if not, it is safe to repeat.
+    """
 
     transient = True
+
+    def __init__(self, message: str, *, hint: str = "", sent: bool = True) -> None:
+        super().__init__(message, hint=hint)
+        self.sent = sent
 
 
 class AuthError(TransportError):
@@ -170,11 +173,31 @@ class OutputError(VolbenchError):
 
     exit_code = 6
 
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        path: str = "",
+        line: int = 0,
+        column: int = 0,
+        key: str = "",
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.path = path
+        self.line = line  # 1-based; 0 for the whole file
+        self.column = column  # 1-based; 0 for the whole line
+        self.key = key  # dotted key of JSON; empty for the whole file
+
 
 class ArchiveError(VolbenchError):
     """A campaign folder is missing, damaged, in use, or written by another version."""
 
     exit_code = 7
+
+    def __init__(self, message: str, *, hint: str = "", path: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.path = path  # of the damaged file; empty for the folder
 
 
 class ComparisonError(VolbenchError):
@@ -197,10 +220,9 @@ class CampaignError(VolbenchError):
         message: str,
         *,
         hint: str = "",
-        context: Mapping[str, object] | None = None,
         finished: Sequence[str] = (),
     ) -> None:
-        super().__init__(message, hint=hint, context=context)
+        super().__init__(message, hint=hint)
         self.finished = tuple(finished)
 
 

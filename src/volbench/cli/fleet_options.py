@@ -218,7 +218,6 @@ def _names_in(limit: str, campaign: Path | None) -> list[str]:
         raise InputError(
             f"--limit {limit}: {path} cannot be read: {getattr(error, 'strerror', error)}",
             hint="a campaign writes failed-hosts.txt when it ends with unfinished runs",
-            context={"path": str(path)},
         ) from error
     names = [name for line in lines if (name := line.partition("#")[0].strip())]
     if not names:

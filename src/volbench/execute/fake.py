@@ -277,5 +277,4 @@ def _missing(argv: Sequence[str]) -> TransportError:
     return TransportError(
         f"{argv[0]} cannot be started: no such program",
         hint=f"check that it is installed: command -v {argv[0]}",
-        context={"argv": tuple(argv)},
     )

@@ -104,7 +104,6 @@ class LocalExecutor(LocalBase):
                 raise TransportError(
                     f"{argv[0]} did not end in {timeout_s:g} s and was killed",
                     hint="a hung program is often blocked on an unresponsive volume",
-                    context={"argv": tuple(argv)},
                 )
             return Completed(tuple(argv), status, _text(stdout), _text(stderr))
 
@@ -134,7 +133,6 @@ class LocalExecutor(LocalBase):
             raise TransportError(
                 f"{stderr} cannot be written: {error.strerror}",
                 hint="check permissions and free space",
-                context={"path": stderr},
             ) from error
         with errors, _unlinked_file() as stdout:
             process = _spawn(argv, stdout=stdout, stderr=errors, cwd=cwd, extra=extra)
@@ -232,7 +230,6 @@ class LocalExecutor(LocalBase):
             raise VolbenchError(
                 f"{path} cannot be removed: {error.strerror}",
                 hint="remove it manually",
-                context={"path": path},
             ) from error
 
     def remove_exact(self, path: str, identity: FileIdentity) -> bool:
@@ -247,7 +244,6 @@ class LocalExecutor(LocalBase):
             raise VolbenchError(
                 f"{path} cannot be removed: {error.strerror}",
                 hint="remove it manually",
-                context={"path": path},
             ) from error
 
     def make_private_folder(self, path: str) -> bool:
@@ -264,7 +260,6 @@ class LocalExecutor(LocalBase):
             raise RefusedError(
                 f"{path} cannot be created: {error.strerror}",
                 hint="check permissions and free space",
-                context={"path": path},
             ) from error
         return True
 
@@ -282,7 +277,6 @@ class LocalExecutor(LocalBase):
             raise TransportError(
                 f"{path} cannot be written: {error.strerror}",
                 hint="check permissions and free space",
-                context={"path": path},
             ) from error
 
     def write_texts(self, files: Mapping[str, str]) -> None:
@@ -303,7 +297,6 @@ def _not_found(host: str, handle: str) -> TransportError:
     return TransportError(
         f"cannot reattach to process {handle!r} on {host}",
         hint="repeat its run: volbench resume DIR --retry-failed",
-        context={"host": host},
     )
 
 
@@ -330,7 +323,6 @@ def _spawn(
         raise TransportError(
             f"{argv[0]} cannot be started: {reason}",
             hint=f"check that it is installed: command -v {argv[0]}",
-            context={"argv": tuple(argv)},
         ) from error
 
 
@@ -394,5 +386,4 @@ def _not_examined(path: str, error: OSError) -> InputError:
     return InputError(
         f"{path} cannot be examined: {error.strerror}",
         hint="check the path and its permissions",
-        context={"path": path},
     )

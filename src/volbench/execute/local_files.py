@@ -167,5 +167,4 @@ def _refusal(path: str, reason: str) -> RefusedError:
     return RefusedError(
         f"{path} cannot be opened exclusively: {reason}",
         hint="end the process that uses it, or run volbench as a user who may write to it",
-        context={"path": path},
     )

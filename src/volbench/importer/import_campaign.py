@@ -276,7 +276,6 @@ def _copy_error(path: Path, error: OSError) -> InputError:
     return InputError(
         f"{path} cannot be copied: {error.strerror or error}",
         hint="check permissions and free space",
-        context={"path": str(path)},
     )
 
 
@@ -299,7 +298,7 @@ def staged_folder(target: Path) -> Iterator[Path]:
         raise ArchiveError(
             f"{target} cannot be replaced: it is the current folder or a mount point",
             hint="name a new folder with --output",
-            context={"path": str(target)},
+            path=str(target),
         )
     aside = place.with_name(f".{place.name}.importing")
     fresh = aside / "whole"
@@ -319,7 +318,7 @@ def staged_folder(target: Path) -> Iterator[Path]:
         raise ArchiveError(
             f"{target} cannot be written: {error.strerror or error}",
             hint="check permissions and free space, or choose another folder with --output",
-            context={"path": str(target)},
+            path=str(target),
         ) from error
 
 

@@ -178,7 +178,6 @@ def _sources(path: Path, found: ScanResult, leave_out: Path | None) -> Iterator[
         raise InputError(
             f"{path} does not exist",
             hint="name files or folders with fio's results",
-            context={"path": str(path)},
         )
     root = path.resolve().name or "root"
     for folder, below, files in os.walk(path, onerror=found.note_unreadable):
@@ -280,12 +279,4 @@ def _content(path: Path) -> bytes | None:
 
 
 def _problem(source: Source, error: OutputError) -> Problem:
-    line, column = (error.context.get(name) for name in ("line", "column"))
-    return Problem(
-        error.message,
-        source.shown,
-        line if isinstance(line, int) else 0,
-        column if isinstance(column, int) else 0,
-        str(error.context.get("key", "")),
-        error.hint,
-    )
+    return Problem(error.message, source.shown, error.line, error.column, error.key, error.hint)

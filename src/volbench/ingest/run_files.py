@@ -129,7 +129,7 @@ def read_status(folder: RunFolder) -> Mapping[str, object]:
             f"{folder.status} has format {checked.format}; this volbench reads up to"
             f" {STATUS_FORMAT}",
             hint="update volbench",
-            context={"path": str(folder.status)},
+            path=str(folder.status),
         )
     return status if isinstance(status, dict) else {}
 
@@ -152,7 +152,7 @@ def read_imported(imported: Imported, folder: RunFolder) -> RunOutput:
         raise OutputError(
             f"{path} is not as it was imported",
             hint="restore a copy, or import it anew",
-            context={"path": str(path)},
+            path=str(path),
         )
     results = _KNOWN.get().get(source.sha256) or _parsed(
         _Content(content, source.sha256, source.name)

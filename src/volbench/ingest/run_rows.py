@@ -71,7 +71,7 @@ class Damage:
         try:
             yield
         except (ArchiveError, OutputError) as error:
-            name = Path(str(error.context.get("path", ""))).name
+            name = Path(error.path).name
             words = error.message.replace(f"{self.folder.path}/", "")
             self.found.append(words if name in words else f"{name}: {words}")
 

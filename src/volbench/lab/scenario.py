@@ -259,7 +259,6 @@ def scenario_text(name_or_path: str) -> tuple[str, str]:
         raise InputError(
             f"there is no scenario {name_or_path!r}, neither bundled nor a file",
             hint=did_you_mean(name_or_path, names, f"bundled are {', '.join(names)}"),
-            context={"scenario": name_or_path},
         )
     try:
         with path.open(encoding="utf-8") as stream:

@@ -226,7 +226,6 @@ def _wait_for(ready: Callable[[], bool], server: subprocess.Popen[bytes], log: P
             raise VolbenchError(
                 f"{log.stem} {reason}: {_tail(log) or 'no output'}",
                 hint=f"see {log}",
-                context={"path": str(log)},
             )
         time.sleep(0.01)
 

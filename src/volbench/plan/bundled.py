@@ -73,7 +73,6 @@ def read_named(name_or_path: str, *, folder: str, what: str) -> tuple[str, str]:
             hint=f"{path} is a folder: name a file in it"
             if path.is_dir()
             else did_you_mean(name_or_path, names, f"bundled are {', '.join(names)}"),
-            context={"path": name_or_path},
         )
     return read_text(path, what=what), str(path)
 
@@ -101,5 +100,4 @@ def _unreadable(path: Path, error: OSError | UnicodeDecodeError, *, what: str) -
     return InputError(
         f"{path} cannot be read: {reason}",
         hint=f"a {what} is a YAML file in UTF-8",
-        context={"path": str(path)},
     )

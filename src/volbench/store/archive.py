@@ -101,7 +101,7 @@ def refuse_used(root: Path) -> None:
         raise ArchiveError(
             f"{root} is within the campaign {outer}",
             hint="choose a folder outside of it with --output",
-            context={"path": str(root)},
+            path=str(root),
         )
     try:
         used = root.exists() and not all(map(_is_unplanned, root.iterdir()))
@@ -113,7 +113,7 @@ def refuse_used(root: Path) -> None:
             f"{root} is not empty",
             hint="choose a new folder with --output"
             + (f", or continue a run that was interrupted: volbench resume {root}" if kept else ""),
-            context={"path": str(root)},
+            path=str(root),
         )
 
 
@@ -138,7 +138,7 @@ def read_campaign(root: Path) -> tuple[Layout, Archive]:
         raise ArchiveError(
             f"{root} is not a campaign folder: {layout.campaign.name} cannot be read ({error})",
             hint="pass the --output folder of `volbench run`",
-            context={"path": str(root)},
+            path=str(root),
         ) from error
     return layout, parse_campaign(layout, content)
 
@@ -156,7 +156,7 @@ def parse_campaign(layout: Layout, content: bytes) -> Archive:
         raise ArchiveError(
             f"{layout.campaign} is damaged: {first_error(error)}",
             hint="restore it from a backup; the raw files in runs/ are readable without it",
-            context={"path": str(layout.campaign)},
+            path=str(layout.campaign),
         ) from error
 
 
@@ -168,14 +168,14 @@ def _check_format(path: Path, text: bytes) -> None:
         raise ArchiveError(
             f"{path} is damaged: {error}",
             hint="restore it from a backup; the raw files in runs/ are readable without it",
-            context={"path": str(path)},
+            path=str(path),
         ) from error
     version = found.get("format") if isinstance(found, dict) else None
     if isinstance(version, int) and version > FORMAT:
         raise ArchiveError(
             f"{path} has format {version}; this volbench reads up to {FORMAT}",
             hint="update volbench",
-            context={"path": str(path), "format": version},
+            path=str(path),
         )
 
 
@@ -250,7 +250,7 @@ def hold_campaign(layout: Layout) -> Iterator[None]:
             raise ArchiveError(
                 f"another volbench is running the campaign in {layout.root}",
                 hint="wait until it has ended",
-                context={"path": str(layout.root)},
+                path=str(layout.root),
             ) from error
         try:
             remove_half_written(layout.root)

@@ -96,7 +96,6 @@ def _unusable(path: Path, error: OSError) -> InputError:
     return InputError(
         f"{path} cannot be written: {error.strerror or error}",
         hint="name a place that exists and that you may write to with --output",
-        context={"path": str(path)},
     )
 
 
@@ -152,5 +151,5 @@ def unwritable(path: Path, error: OSError) -> ArchiveError:
     return ArchiveError(
         f"{path} cannot be written: {error.strerror or error}",
         hint="check permissions and free space, or choose another folder with --output",
-        context={"path": str(path)},
+        path=str(path),
     )

@@ -139,7 +139,7 @@ def _bytes_of(path: Path) -> bytes:
         raise ArchiveError(
             f"{path.parent} is not a campaign folder: {path.name} cannot be read ({error})",
             hint="pass the --output folder of `volbench run`",
-            context={"path": str(path.parent)},
+            path=str(path.parent),
         ) from error
 
 
@@ -147,7 +147,7 @@ def _foreign(layout: Layout, reason: str) -> ArchiveError:
     return ArchiveError(
         f"{layout.root} is read-only: {reason}",
         hint=_HINT.format(root=layout.root),
-        context={"path": str(layout.root)},
+        path=str(layout.root),
     )
 
 
@@ -215,7 +215,7 @@ def _read_key(path: Path) -> bytes:
                     f"{place} is not private: other users can access it",
                     hint=f"if you trust it: chown {os.geteuid()} {place}; "
                     f"chmod {'600' if place == path else '700'} {place}",
-                    context={"path": str(place)},
+                    path=str(place),
                 )
         return _key_in(path, file.read(2 * _KEY_BYTES + 1))
 
@@ -229,6 +229,6 @@ def _key_in(path: Path, content: bytes) -> bytes:
         raise ArchiveError(
             f"{path} is damaged",
             hint="remove it; campaigns signed with it remain readable, but cannot be resumed",
-            context={"path": str(path)},
+            path=str(path),
         )
     return key

@@ -141,7 +141,7 @@ def check_journal(path: Path, seal: Seal) -> str:
                 f"{path}:{number} was not signed with your key, or earlier lines are missing",
                 hint="the folder is readable, but cannot be resumed; plan it again: "
                 f"volbench run --like {path.parent}",
-                context={"path": str(path), "line": number},
+                path=str(path),
             )
     return mac
 
@@ -240,7 +240,7 @@ def _damaged(path: Path, number: int, error: Exception) -> ArchiveError:
     return ArchiveError(
         f"{path}:{number}: not a journal entry: {error}",
         hint="restore the journal from a backup",
-        context={"path": str(path), "line": number},
+        path=str(path),
     )
 
 
@@ -267,5 +267,5 @@ def _unwritable(path: Path, error: OSError) -> ArchiveError:
     return ArchiveError(
         f"{path} cannot be written: {error.strerror or error}",
         hint="check permissions and free space; no run starts without a journal",
-        context={"path": str(path)},
+        path=str(path),
     )

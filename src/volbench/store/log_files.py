@@ -53,7 +53,7 @@ def compress(path: Path) -> Path:
         raise ArchiveError(
             f"{path} cannot be compressed: {error}",
             hint="check free space; the uncompressed file is kept",
-            context={"path": str(path)},
+            path=str(path),
         ) from error
     return target
 
@@ -167,5 +167,5 @@ def _unreadable(path: Path, error: BaseException) -> ArchiveError:
     return ArchiveError(
         f"{path} cannot be read: {error}",
         hint="restore it from a backup",
-        context={"path": str(path)},
+        path=str(path),
     )

@@ -277,5 +277,5 @@ def _unreadable(path: Path, error: Exception) -> ArchiveError:
     return ArchiveError(
         f"{path} cannot be read: {error}",
         hint="delete the tables folder; it is rebuilt from the raw files",
-        context={"path": str(path)},
+        path=str(path),
     )

@@ -70,7 +70,7 @@ def read_bytes(path: Path) -> bytes:
         raise OutputError(
             f"{path} cannot be read: {error.strerror or error}",
             hint="check permissions",
-            context={"path": str(path)},
+            path=str(path),
         ) from error
 
 
@@ -94,5 +94,5 @@ def damaged_file(path: Path, reason: object) -> OutputError:
     return OutputError(
         f"{path} is damaged: {reason}",
         hint="restore it from a backup",
-        context={"path": str(path)},
+        path=str(path),
     )

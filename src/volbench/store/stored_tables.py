@@ -111,7 +111,7 @@ class StoredTables:
             raise ArchiveError(
                 f"{path} is not as volbench wrote it",
                 hint="delete the tables folder; it is rebuilt from the raw files",
-                context={"path": str(path)},
+                path=str(path),
             )
         return read_table(path)
 

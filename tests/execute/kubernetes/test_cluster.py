@@ -74,4 +74,4 @@ def test_a_command_that_was_not_started_may_be_repeated(message: str) -> None:
     """A node out of reach, or one that has just been restarted, answers later."""
     with pytest.raises(ConnectError, match=message) as caught:
         exit_status("h", json.dumps({"status": "Failure", "message": message}).encode())
-    assert caught.value.context["sent"] is False
+    assert caught.value.sent is False

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from volbench.errors import InputError
-from volbench.execute.kubernetes.cluster import Cluster, Manifest
+from volbench.execute.kubernetes.cluster import Cluster, Manifest, RequestError
 from volbench.execute.kubernetes.leases import LeaseLocks
 
 
@@ -19,7 +18,7 @@ class Objects:
         """Keep an object, unless there is one of that name."""
         key = manifest["kind"], manifest["metadata"]["name"]
         if key in self.kept:
-            raise InputError("already exists", context={"status": 409})
+            raise RequestError("already exists", status=409)
         self.kept[key] = manifest
         manifest["metadata"]["uid"] = str(len(self.kept))
         return manifest

@@ -27,7 +27,7 @@ def test_logs_without_a_single_row_are_refused(kind: str, text: str) -> None:
     """A file that is no log of fio gives OutputError with its path and a line."""
     with pytest.raises(OutputError, match=rf"l_{kind}\.1\.log .* line 1 ") as caught:
         reading_of([log_of(kind, 1, text)], runtime_s=None)
-    assert caught.value.context == {"path": f"l_{kind}.1.log", "line": 1}
+    assert (caught.value.path, caught.value.line) == (f"l_{kind}.1.log", 1)
 
 
 @pytest.mark.parametrize(

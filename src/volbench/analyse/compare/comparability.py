@@ -96,7 +96,7 @@ class IncomparableError(ComparisonError):
     """
 
     def __init__(self, message: str, *, hint: str, comparability: Comparability) -> None:
-        super().__init__(message, hint=hint, context={"facts": comparability.refused})
+        super().__init__(message, hint=hint)
         self.comparability = comparability
 
 

@@ -175,13 +175,13 @@ def removed_at_end(
         stays: whether it stays also without an error.
     """
     from volbench.engine.pods.revival import is_resumable, record_losses
+    from volbench.execute.kubernetes.pod_channel import PodEndedError
 
     try:
         yield
     except BaseException as error:
         if is_resumable(root, campaign):
-            context = error.context if isinstance(error, VolbenchError) else {}
-            known = {str(context.get("host")): str(context.get("pod_ended", ""))}
+            known = {error.host: error.reason} if isinstance(error, PodEndedError) else {}
             for host, words in record_losses(root, cluster, known=known).items():
                 click.echo(f"{host}: what ran in its pod is lost: {words}", err=True)
             click.echo(

@@ -102,7 +102,7 @@ def _open_log(layout: Layout) -> int:
         raise ArchiveError(
             f"{layout.controller_log} cannot be written: {error.strerror}",
             hint="check permissions and free space",
-            context={"path": str(layout.controller_log)},
+            path=str(layout.controller_log),
         ) from error
 
 

@@ -173,7 +173,6 @@ def _check_roles(request: Request) -> None:
             raise InputError(
                 f"--on {role}={target}: no job uses the role {role!r}",
                 hint=hint or suggestion(role, used),
-                context={"role": role},
             )
 
 

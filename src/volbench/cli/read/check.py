@@ -97,5 +97,4 @@ def _fail_on_warnings(rows: Sequence[Row]) -> None:
         raise FindingsError(
             f"data-quality warnings: {counted(severe)}",
             hint="each finding says what to do; --rule ID looks at one rule only",
-            context={severity.value: count for severity, count in counts.items()},
         )

@@ -164,7 +164,6 @@ def _fail_on_regression(comparison: Comparison) -> None:
         raise RegressionError(
             f"regression beyond {tolerance} %: {named}",
             hint="measure again to be sure; --tolerance says what is acceptable",
-            context={"regressions": len(significant), "undecided": len(unsure)},
         )
 
 

@@ -116,5 +116,4 @@ def _fail_on_regression(trends: Trends) -> None:
             named,
             hint="measure again to be sure; where a change is meant, start behind it with --where"
             " 'started_utc>=DATE'",
-            context={"regressions": len(bad)},
         )

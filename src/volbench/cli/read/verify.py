@@ -77,7 +77,6 @@ def command(campaigns: Sequence[Path], *, shown: TableOutput) -> None:
         raise ArchiveError(
             f"{count} {'file is' if count == 1 else 'files are'} not as recorded",
             hint="restore them from a backup; tables can be deleted, and are rebuilt",
-            context={"differences": count},
         )
 
 
@@ -98,7 +97,7 @@ def _verify(folder: Path) -> _Checked:
             for name in CampaignData(layout, archive).changed_tables()
         ]
     except VolbenchError as error:
-        place = "campaign.json" if layout is None else str(error.context.get("path", ""))
+        place = "campaign.json" if layout is None else getattr(error, "path", "")
         reason = error.message.replace(f"{folder}/", "")
         damage = Difference(Path(place).name, Change.DAMAGED, reason)
         return _Checked(folder, found, [*(found.differences if found else ()), damage])

@@ -238,7 +238,6 @@ def _conclude(context: CampaignContext) -> None:
         raise StoppedError(
             f"stopped: {len(end.finished)} of {total} runs are finished and kept",
             hint=f"continue with: volbench resume {root}",
-            context={"finished": end.finished, "left": end.left},
         )
     check_finished(end, root, total=total)
 

@@ -108,7 +108,6 @@ class Worker:
                 f"{self.host.name} has been silent for {format_duration(round(self.silent_s))}; "
                 "all other clients have ended",
                 hint=f"continue when it is back: volbench resume {self.context.layout.root}",
-                context={"host": self.host.name},
             )
 
     def recover(self) -> None:

@@ -80,7 +80,6 @@ class Reached:
         raise TransportError(
             "; ".join(listed),
             hint=f"{without}give it up: volbench forget DIR --host {first} --reason TEXT",
-            context={"hosts": ", ".join(self.absent)},
         )
 
 
@@ -221,7 +220,6 @@ def _same_size(run: Run, pin: DevicePin) -> DevicePin:
         raise RefusedError(
             f"{run.volume.target} differs in size from the planned device",
             hint="plan a new campaign: volbench run",
-            context={"path": run.volume.target},
         )
     return pin
 
@@ -242,7 +240,6 @@ def _wrong_machine(host: ConnectedHost) -> RefusedError:
     return RefusedError(
         f"{host.name} is not the machine on which this campaign was planned",
         hint="its devices and files differ; plan a new campaign: volbench run",
-        context={"host": host.name},
     )
 
 
@@ -259,5 +256,4 @@ def _check_options(run: Run, table: OptionTable, *, allow_exec: bool) -> None:
                 raise ArchiveError(
                     f"the plan of run {run.id} cannot be used: {error.message}",
                     hint=error.hint,
-                    context={"run": run.id},
                 ) from error

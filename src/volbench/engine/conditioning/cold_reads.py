@@ -200,7 +200,6 @@ class Reader:
         return FioError(
             f"{self.volume.target} cannot be probed: {reasons}",
             hint="devices need root; files need a file system that supports direct I/O",
-            context={"path": self.volume.target},
         )
 
 
@@ -227,7 +226,8 @@ def read_offset_log(path: Path) -> dict[int, float]:
             raise OutputError(
                 f"{path} line {number} is not a line of a latency log with offsets",
                 hint="the disk that holds the logs may be full",
-                context={"path": str(path), "line": number},
+                path=str(path),
+                line=number,
             )
         # 0 means that the clock did not advance between its two readings.
         latency_ns = max(1, int(cells[_LATENCY_COLUMN]))
@@ -249,5 +249,5 @@ def make_folder(path: Path) -> None:
         raise ArchiveError(
             f"{path} cannot be created: {error.strerror or error}",
             hint="check permissions and free space",
-            context={"path": str(path)},
+            path=str(path),
         ) from error

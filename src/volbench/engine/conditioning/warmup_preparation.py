@@ -39,7 +39,6 @@ def sizes_of(
             raise InputError(
                 f"job {job.name}: the size of {volume.target} cannot be detected",
                 hint="give it: --size 10g, or size: 10g in the job",
-                context={"path": volume.target},
             )
     return found
 
@@ -78,7 +77,6 @@ def make_room(executor: Executor, run: Run) -> None:
             raise RefusedError(
                 f"{path} is shorter than the {format_size(size_bytes)} to read",
                 hint="write it first (mode write-read), or give a smaller size",
-                context={"path": path},
             )
         check_space(executor, path, needed_bytes=size_bytes)
         done = executor.run(["truncate", "-s", str(size_bytes), "--", path])
@@ -86,7 +84,6 @@ def make_room(executor: Executor, run: Run) -> None:
             raise RefusedError(
                 f"{path} cannot be extended to {size_bytes} bytes: {done.stderr.strip()}",
                 hint="check its file system and permissions",
-                context={"path": path},
             )
 
 

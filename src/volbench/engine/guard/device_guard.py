@@ -63,7 +63,7 @@ def check_unused(
     """
     if reason := _reason(executor, device, campaign_dir, is_held=is_held):
         problem, hint = reason
-        raise RefusedError(f"{target} {problem}", hint=hint, context={"path": target})
+        raise RefusedError(f"{target} {problem}", hint=hint)
 
 
 def _reason(
@@ -190,7 +190,7 @@ def check_content(target: str, content: Content, *, may_wipe: bool) -> None:
     """
     if reason := _unclear(content) or (None if may_wipe else _occupied(content)):
         problem, hint = reason
-        raise RefusedError(f"{target} {problem}", hint=hint, context={"path": target})
+        raise RefusedError(f"{target} {problem}", hint=hint)
 
 
 def _unclear(content: Content) -> _Reason | None:

@@ -150,7 +150,6 @@ def check_identity(
         raise RefusedError(
             f"{target} no longer exists" if found is None else f"{target} is not a block device",
             hint="attach it again, or plan a new campaign; lsblk lists the devices",
-            context={"path": target},
         )
     now = _pin(executor, target, found.rdev)
     problems = ["it was not identified then"] if pin is None else _changes(pin, now)
@@ -214,7 +213,6 @@ def _changed(target: str, problems: list[str]) -> RefusedError:
         f"{target} is not the device that was planned: {', '.join(problems)}",
         hint=f"examine it with volbench probe {target}; if it may be overwritten all the same: "
         f"volbench resume DIR --allow-destroy {target}, or plan a new campaign",
-        context={"path": target},
     )
 
 
@@ -222,5 +220,4 @@ def _refusal(path: str, problem: str) -> RefusedError:
     return RefusedError(
         f"{path} {problem}",
         hint="attach the disk, or name another: lsblk lists the devices",
-        context={"path": path},
     )

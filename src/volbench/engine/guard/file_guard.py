@@ -44,7 +44,6 @@ def check_place(
         raise RefusedError(
             f"there is no folder {folder}: fio would create it and fill the disk of its parent",
             hint=f"mount the volume, or make the folder: mkdir -p {folder}",
-            context={"path": folder},
         )
     check_not_among_devices(executor, target)
     if writes:
@@ -68,14 +67,12 @@ def check_file(executor: Executor, volume: Volume, path: str) -> FileStat | None
         raise RefusedError(
             f"{path} leads outside its volume, to {real}",
             hint="remove the symlink, or choose another filename",
-            context={"path": path},
         )
     found = executor.stat(path)
     if found is not None and found.kind != "file":
         raise RefusedError(
             f"{path} is {_KIND_NAMES.get(found.kind, 'not a regular file')}",
             hint="choose another filename, or name a device as the volume itself",
-            context={"path": path},
         )
     return found
 
@@ -105,7 +102,6 @@ def check_overwrite(
         raise RefusedError(
             f"{path} is a symlink to {real}",
             hint=f"name the file itself: {real}",
-            context={"path": path},
         )
     if found is None:
         return
@@ -114,7 +110,6 @@ def check_overwrite(
         raise RefusedError(
             f"{path} exists and was not created by volbench: it would be overwritten",
             hint=f"move it away, or allow it: --allow-destroy {path}",
-            context={"path": path},
         )
 
 
@@ -136,7 +131,6 @@ def check_kept(run: Run, path: str, found: FileStat) -> None:
     raise RefusedError(
         f"{path} was not created by volbench, and {problem}",
         hint=hint,
-        context={"path": path, "job": run.job},
     )
 
 
@@ -158,7 +152,6 @@ def _check_kernel_file(executor: Executor, path: str, found: FileStat) -> None:
             raise RefusedError(
                 f"{path} is in use as {user}" if user == "swap" else f"{path} is in use by {user}",
                 hint=f"release it first: {release}",
-                context={"path": path},
             )
 
 

@@ -45,7 +45,6 @@ def check_not_among_devices(executor: Executor, path: str) -> None:
         if exists
         else f"{path} does not exist: fio would create a file in memory there",
         hint=_similar(executor, real) or "lsblk lists the devices",
-        context={"path": path},
     )
 
 
@@ -66,7 +65,6 @@ def check_mounted(executor: Executor, path: str) -> None:
             f"{point} is a mount point in /etc/fstab, but nothing is mounted there: "
             f"{path} would fill the disk that holds it",
             hint=f"mount it first: mount {point}",
-            context={"path": path, "mount_point": point},
         )
 
 
@@ -102,7 +100,6 @@ def check_not_shared(executor: Executor, folder: str, *, by_sudo: bool) -> None:
                 f"{here} {whose}, who could plant a symlink to any file that root may overwrite",
                 hint=f"measure in a folder that only root can write to, such as {own}; "
                 "if you trust all who may write there: --allow-shared-folder",
-                context={"path": folder},
             )
         if here == "/":
             return

@@ -88,7 +88,6 @@ def _check_blocks(executor: Executor, runs: Sequence[Run]) -> None:
                 f" has logical blocks of {known[run.volume.target]} bytes",
                 hint=f"leave the job out with --set '{run.job}=', or all such jobs with a pattern "
                 "such as --set '*-512='",
-                context={"job": run.job, "path": run.volume.target},
             )
 
 
@@ -177,7 +176,6 @@ def check_cpus(run: Run, *, cpus: int) -> None:
             raise InputError(
                 f"job {run.job}: cpus_allowed={text} is not a list of CPUs",
                 hint="write it like 0, 0-3 or 0,2",
-                context={"job": run.job},
             )
         highest = max(map(int, re.findall(r"\d+", text)), default=0)
         if highest and highest >= cpus:
@@ -186,7 +184,6 @@ def check_cpus(run: Run, *, cpus: int) -> None:
                 f"has {cpus}, which fio counts from 0 to {cpus - 1}",
                 hint="choose one that exists with --set cpus_allowed=0, "
                 "or let fio use all with --set cpus_allowed=",
-                context={"job": run.job, "cpus": cpus},
             )
 
 
@@ -202,7 +199,6 @@ def check_memory(run: Run, *, memory_bytes: int | None) -> None:
             f"job {run.job} needs {format_capacity(needed_bytes)} of memory (numjobs x (iodepth x "
             f"bs + lockmem)), but this machine has {format_capacity(memory_bytes)} of memory",
             hint="decrease numjobs, iodepth, bs or lockmem",
-            context={"job": run.job, "needed_bytes": needed_bytes},
         )
 
 
@@ -236,7 +232,6 @@ def check_job_files(host: ConnectedHost, runs: Sequence[Run]) -> None:
         raise FioError(
             f"fio rejects job {run.job}: {rejected[1]}",
             hint=f"see its job file: volbench profile render {run.profile} -o DIR",
-            context={"job": run.job},
         )
 
 

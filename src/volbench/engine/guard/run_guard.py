@@ -162,7 +162,6 @@ def _needs_consent(run: Run) -> RefusedError:
         f"job {run.job} would overwrite {target}"
         + (f" on {run.host}" if run.host != LOCAL else ""),
         hint=hint,
-        context={"path": target, "job": run.job},
     )
 
 
@@ -188,7 +187,6 @@ def check_space(executor: Executor, path: str, *, needed_bytes: int) -> None:
             f"{path} needs {format_size(needed_bytes)} and a reserve of {format_size(reserve)}, "
             f"but only {format_size(free)} are free",
             hint="free some space" + (less if fits >= _MIB else ""),
-            context={"path": path, "needed_bytes": needed_bytes, "free_bytes": free},
         )
 
 

@@ -119,7 +119,6 @@ class Scratch:
             raise RefusedError(
                 f"{target} is on a different file system than before: its volume is unmounted",
                 hint="mount it again, then continue with: volbench resume DIR",
-                context={"path": target},
             )
         if found is not None and found.identity == identity:
             if path in self._made:
@@ -141,7 +140,6 @@ class Scratch:
             raise RefusedError(
                 f"{path} was removed right after its creation",
                 hint="end the program that removes files there",
-                context={"path": path},
             )
         self._log.write(
             "folder", host=self._executor.host, target=target, path=path, identity=found.identity

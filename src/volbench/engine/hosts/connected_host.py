@@ -95,5 +95,4 @@ def _combined(errors: Sequence[tuple[str, VolbenchError]], *, of: int) -> Volben
     return error_class(
         f"{len(errors)} of {of} hosts cannot take part: {'; '.join(listed)}",
         hint=first.hint if len(hints) == 1 else "",
-        context={"hosts": ", ".join(name for name, _ in errors)},
     )

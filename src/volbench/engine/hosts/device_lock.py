@@ -39,7 +39,6 @@ def lock_devices(executor: Executor, campaign: Campaign) -> None:
             raise RefusedError(
                 f"{target} on {executor.host} is used by another campaign ({holder})",
                 hint="wait until it has ended; if it was abandoned, end it with volbench reap",
-                context={"path": target, "host": executor.host},
             )
 
 

@@ -61,7 +61,6 @@ def find_fio(executor: Executor, *, may_install: bool = False) -> InstalledFio:
         raise FioError(
             f"fio is not installed on {executor.host}",
             hint="install it: apt-get install fio",
-            context={"host": executor.host},
         )
     done = executor.run([path, "--version"])
     version = done.stdout.strip()
@@ -72,13 +71,11 @@ def find_fio(executor: Executor, *, may_install: bool = False) -> InstalledFio:
         raise FioError(
             f"{path} does not print its version: {words}",
             hint="check that this fio works: fio --version",
-            context={"path": path},
         ) from error
     if numbers < OLDEST_FIO:
         raise FioError(
             f"{path} is {version}; runs need fio 3.18 or newer",
             hint="install a newer fio and put it first on PATH",
-            context={"path": path, "version": version},
         )
     return InstalledFio(path, version)
 
@@ -95,7 +92,6 @@ def options_on(executor: Executor) -> OptionTable:
             raise FioError(
                 f"{fio} {argument} failed: {done.stderr.strip() or done.stdout.strip()}",
                 hint="check that this fio works: fio --version",
-                context={"path": fio},
             )
         return done.stdout
 
@@ -114,7 +110,6 @@ def _install(executor: Executor) -> None:
         raise FioError(
             f"fio is not installed on {executor.host}, and no supported package manager is there",
             hint=f"install it manually; supported are {', '.join(_MANAGERS)}",
-            context={"host": executor.host},
         )
     as_root = () if executor.run(["id", "-u"]).stdout.strip() == "0" else ("sudo", "-n")
     done = executor.run([*as_root, *_MANAGERS[manager]], timeout_s=INSTALL_S)
@@ -123,5 +118,4 @@ def _install(executor: Executor) -> None:
         raise FioError(
             f"fio cannot be installed on {executor.host}: {manager}: {last_line}",
             hint="install it manually, or give your user sudo without a password",
-            context={"host": executor.host},
         )

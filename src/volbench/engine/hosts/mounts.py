@@ -54,7 +54,6 @@ def read_mounts(executor: Executor) -> tuple[Mount, ...]:
         raise RefusedError(
             f"{_MOUNTINFO} cannot be read, so mounted devices are unknown",
             hint="mount /proc, and see what it holds: findmnt",
-            context={"path": _MOUNTINFO},
         )
     return mounts
 

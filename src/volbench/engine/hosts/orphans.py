@@ -119,5 +119,4 @@ def end_orphan(executor: Executor, process: Mapping[str, object]) -> bool:
     raise CampaignError(
         f"process {process['pid']}, started by an earlier controller, cannot be ended",
         hint="it waits for the volume; resume when it has ended",
-        context=dict(process),
     )

@@ -82,5 +82,4 @@ def _execute(host: ConnectedHost, run: Run, directory: RunDirectory) -> None:
         raise FioError(
             f"a run without I/O fails on this host: {outcome.reason}",
             hint="log in as that user and start fio, with sudo if the inventory says so",
-            context={"host": host.name},
         )

@@ -56,7 +56,6 @@ def find_volume(executor: Executor, *, role: str, target: str) -> Volume:
         raise InputError(
             f"{target!r} is not a target for role {role}",
             hint="name a device, a file, a directory or an NBD URI",
-            context={"role": role},
         )
     if target.startswith(_NBD_SCHEMES):
         return Volume(role=role, kind=VolumeKind.NBD, target=mask_text(target))
@@ -80,7 +79,6 @@ def _kind_of(path: str, found: FileStat) -> VolumeKind:
         raise RefusedError(
             f"{path} is {what}, not a volume",
             hint="name a block device, a file or a directory",
-            context={"path": path},
         )
     return VolumeKind(found.kind)
 
@@ -95,14 +93,12 @@ def _check_new_file(executor: Executor, path: str, *, is_folder: bool) -> None:
         raise RefusedError(
             f"{path} does not exist: fio would fill the disk of {folder}",
             hint=f"mount the volume there, or make the folder: mkdir {path}",
-            context={"path": path},
         )
     if above is None or above.kind != "directory":
         raise RefusedError(
             f"{path} cannot be created: there is no folder {folder}; fio would create it and fill "
             f"the disk of {nearest_existing(executor, folder)}",
             hint=f"mount the volume, or make the folder: mkdir -p {folder}",
-            context={"path": path},
         )
 
 

@@ -206,5 +206,4 @@ def check_mounts(executor: Executor, host: Host) -> None:
             raise InputError(
                 f"the volume {role} of {host.name} is not mounted at {path}",
                 hint=f"see: kubectl describe pod {host.pod.name if host.pod else ''}",
-                context={"host": host.name, "path": path},
             )

@@ -81,7 +81,6 @@ class Revival:
                 f"the pod of {host.name} was on the node {pod.node}, and is now on {node}",
                 hint="results of two nodes are not comparable; let the cluster place it on "
                 f"{pod.node}, or {self._give_up(host.name)}",
-                context={"host": host.name, "node": node},
             )
         now = pod.model_copy(update={"uid": ready["metadata"]["uid"]})
         if now.uid != pod.uid and not reason:
@@ -116,7 +115,6 @@ class Revival:
             raise TransportError(
                 f"the pod of {host} has ended ({reason}), and its volume is removed",
                 hint="run the campaign again; what has finished is kept: volbench show DIR",
-                context={"host": host},
             )
         if ended is not None:
             self._await_end(cluster, host, pod, ended["metadata"]["uid"])
@@ -124,7 +122,6 @@ class Revival:
             raise TransportError(
                 f"the node {pod.node} of {host} is gone: the cluster has deleted it",
                 hint=f"results of another node are not comparable; {self._give_up(host)}",
-                context={"host": host, "node": pod.node},
             )
         pods = json.loads(owner.get("data", {}).get(PODS, "[]"))
         manifest = next((known for known in pods if known["metadata"]["name"] == pod.name), None)
@@ -155,7 +152,6 @@ class Revival:
                     f"still run: {words}",
                     hint=f"bring the node back; if it is lost: kubectl delete node {pod.node}; "
                     f"then volbench resume {self.root}",
-                    context={"host": host, "node": pod.node},
                 )
             time.sleep(POLL_S)
 

@@ -66,5 +66,4 @@ def check_start(run: Run, folder: RunFolder, watched: Watched) -> None:
         + _PROBLEMS[found[1]].format(found[2]),
         hint="nothing was written; examine it there with lsblk, attach the planned device again "
         "and continue with volbench resume DIR, or plan a new campaign",
-        context={"path": target, "host": run.host},
     )

@@ -206,7 +206,7 @@ class Sampler:
             raise ArchiveError(
                 f"{self._log} cannot be written: {error.strerror}",
                 hint="check free space",
-                context={"path": str(self._log)},
+                path=str(self._log),
             ) from error
 
 

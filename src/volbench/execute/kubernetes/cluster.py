@@ -74,6 +74,18 @@ KINDS = {
 """Kinds of objects that volbench uses."""
 
 
+class RequestError(InputError):
+    """The API server rejected a request."""
+
+    def __init__(self, message: str, *, status: int) -> None:
+        super().__init__(message)
+        self.status = status  # of HTTP
+
+
+class ForbiddenError(AuthError):
+    """The account may not do that in the cluster."""
+
+
 class Cluster:
     """Connection to a cluster, for one namespace; thread-safe.
 
@@ -108,8 +120,8 @@ class Cluster:
         """Return an object, or None if it does not exist."""
         try:
             return self.request("GET", self._path(kind, name))
-        except InputError as error:
-            if error.context.get("status") == 404:
+        except RequestError as error:
+            if error.status == 404:
                 return None
             raise
 
@@ -117,9 +129,7 @@ class Cluster:
         """Return an object, None if it does not exist, or an empty one if reading is forbidden."""
         try:
             return self.read(kind, name)
-        except AuthError as error:
-            if error.context.get("status") != 403:
-                raise
+        except ForbiddenError:
             return {}
 
     def list(self, kind: str, selector: str = "", *, fields: str = "") -> list[Manifest]:
@@ -155,7 +165,10 @@ class Cluster:
         try:
             self.request("DELETE", self._path(kind, name), body=body)
         except InputError as error:
-            if error.context.get("status") in {404, 409}:  # gone, or another one of that name
+            if isinstance(error, RequestError) and error.status in {
+                404,
+                409,
+            }:  # gone, or another one of that name
                 return False
             raise
         return True
@@ -182,7 +195,6 @@ class Cluster:
             raise TransportError(
                 f"{self.address} does not answer as an API server",
                 hint="check the server of the kubeconfig context",
-                context={"host": self.address},
             ) from error
         return answer
 
@@ -210,7 +222,7 @@ class Cluster:
             )
         except websocket.WebSocketBadStatusException as error:
             socket.shutdown()
-            raise self._refusal(error.status_code, error.resp_body or b"", "POST", path) from error
+            raise self._refusal(error.status_code, error.resp_body or b"", "POST") from error
         except (websocket.WebSocketException, OSError, ssl.SSLError) as error:
             socket.shutdown()
             raise self._unreachable(error) from error
@@ -249,7 +261,7 @@ class Cluster:
         except urllib3.exceptions.HTTPError as error:
             raise self._unreachable(error) from error
         if answer.status >= 300:
-            raise self._refusal(answer.status, answer.data, method, path)
+            raise self._refusal(answer.status, answer.data, method)
         data: bytes = answer.data
         return data
 
@@ -268,35 +280,32 @@ class Cluster:
             context.verify_mode = ssl.CERT_NONE
         return context
 
-    def _refusal(self, status: int, data: bytes, method: str, path: str) -> VolbenchError:
+    def _refusal(self, status: int, data: bytes, method: str) -> VolbenchError:
         """Return the error of an answer, in the server's words."""
         words = _message_of(data) or f"status {status}"
-        context = {"host": self.address, "status": status, "path": path.partition("?")[0]}
         if status == 401:
             return AuthError(
                 f"the cluster does not accept the credentials: {words}",
                 hint="check with: kubectl auth whoami",
-                context=context,
             )
         if status == 403 and "exceeded quota" not in words:
-            return AuthError(
+            return ForbiddenError(
                 f"the cluster forbids it: {words}",
                 hint="the permissions that volbench needs: volbench k8s role",
-                context=context,
             )
         if status == 429 or status >= 500:
             return ConnectError(
                 f"the API server cannot answer now: {words}",
                 hint="check the cluster: kubectl get --raw /readyz",
-                context=context | {"sent": method != "GET"},
+                sent=method != "GET",
             )
-        return InputError(f"the cluster says: {words}", context=context)
+        return RequestError(f"the cluster says: {words}", status=status)
 
     def _unreachable(self, error: Exception) -> ConnectError:
         return ConnectError(
             f"the API server at {self.address} cannot be reached: {error}",
             hint="check the cluster: kubectl cluster-info",
-            context={"host": self.address, "sent": False},
+            sent=False,
         )
 
 
@@ -344,7 +353,6 @@ def open_cluster(*, context: str = "", namespace: str = "") -> Cluster:
         raise InputError(
             f"no cluster is configured: {error}",
             hint="check with: kubectl config get-contexts; name a file with --kubeconfig",
-            context={"path": files},
         ) from error
     return Cluster(
         client.ApiClient(settings), namespace=namespace or found or "default", context=context

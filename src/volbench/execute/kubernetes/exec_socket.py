@@ -152,5 +152,5 @@ def not_started(host: str, message: str) -> ConnectError:
     return ConnectError(
         f"a command could not be started on {host}: {message}",
         hint="check its node and its pod: kubectl get nodes; kubectl describe pod",
-        context={"host": host, "sent": False},
+        sent=False,
     )

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from volbench.errors import InputError
-from volbench.execute.kubernetes.cluster import Cluster, Manifest
+from volbench.execute.kubernetes.cluster import Cluster, Manifest, RequestError
 from volbench.execute.kubernetes.manifests import CAMPAIGN_LABEL, campaign_labels
 
 _SHARED_LABEL = "volbench.io/filesystem"
@@ -53,8 +52,8 @@ class LeaseLocks:
         for _ in range(3):
             try:
                 self._cluster.create(self._lease(lock, key))
-            except InputError as error:
-                if error.context.get("status") != 409:
+            except RequestError as error:
+                if error.status != 409:
                     raise
             else:
                 return ""
@@ -69,8 +68,8 @@ class LeaseLocks:
     def _join(self, share: str, key: str, digest: str) -> str:
         try:
             self._cluster.create(self._lease(share, key, {_SHARED_LABEL: digest}))
-        except InputError as error:
-            if error.context.get("status") != 409:
+        except RequestError as error:
+            if error.status != 409:
                 raise
         found = self._cluster.list("Lease", f"{_SHARED_LABEL}={digest}")
         others = {lease_holder(lease) for lease in found if not self._is_void(lease)} - {key}

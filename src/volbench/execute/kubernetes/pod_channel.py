@@ -107,7 +107,7 @@ class PodChannel:
         """
         name, place = self._pod.name, self._cluster
         if reason := why_ended(place.read("Pod", name), self._pod.uid):
-            raise pod_ended(self.host, name, reason)
+            raise PodEndedError(self.host, name, reason)
         self.execs += 1
         try:
             socket = place.open_exec(
@@ -119,7 +119,7 @@ class PodChannel:
             )
         except InputError as error:
             if reason := why_ended(place.read("Pod", name), self._pod.uid):
-                raise pod_ended(self.host, name, reason) from error
+                raise PodEndedError(self.host, name, reason) from error
             raise not_started(self.host, error.message) from error
         return ExecSocket(self.host, socket, sink)
 
@@ -171,13 +171,17 @@ class PodStream:
             on_end(end)
 
 
-def pod_ended(host: str, pod: str, reason: str) -> TransportError:
-    """Return the error of a pod that can run nothing any more."""
-    return TransportError(
-        f"the pod of {host} has ended: {reason}",
-        hint=f"see what happened: kubectl get events --field-selector involvedObject.name={pod}",
-        context={"host": host, "pod": pod, "pod_ended": reason},
-    )
+class PodEndedError(TransportError):
+    """A pod has ended and can run nothing any more."""
+
+    def __init__(self, host: str, pod: str, reason: str) -> None:
+        super().__init__(
+            f"the pod of {host} has ended: {reason}",
+            hint="see what happened: kubectl get events "
+            f"--field-selector involvedObject.name={pod}",
+        )
+        self.host = host
+        self.reason = reason
 
 
 def _noting(sink: Sink, countdown: Countdown) -> Sink:

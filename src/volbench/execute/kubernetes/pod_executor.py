@@ -8,7 +8,7 @@ from volbench.errors import InputError
 from volbench.execute.kubernetes.cluster import Cluster, open_cluster
 from volbench.execute.kubernetes.leases import LeaseLocks
 from volbench.execute.kubernetes.manifests import WORK_MOUNT
-from volbench.execute.kubernetes.pod_channel import PodChannel, pod_ended
+from volbench.execute.kubernetes.pod_channel import PodChannel, PodEndedError
 from volbench.execute.shell.shell_executor import ShellExecutor
 from volbench.model.campaign.host import Host, Pod
 
@@ -41,7 +41,7 @@ class PodExecutor(ShellExecutor):
         if not self._identity:
             pod = self._cluster.read("Pod", self._pod.name)
             if pod is None:
-                raise pod_ended(self.host, self._pod.name, "it was deleted")
+                raise PodEndedError(self.host, self._pod.name, "it was deleted")
             name = self._pod.claim
             claim = self._cluster.read("PersistentVolumeClaim", name) if name else None
             node, uid = pod["spec"].get("nodeName", ""), (claim or pod)["metadata"]["uid"]

@@ -84,5 +84,4 @@ class FrameReader:
         return TransportError(
             f"the shell on {self._host} sent an invalid line: {line[:80]!r}",
             hint="do not trust this host, or see what its login shell prints",
-            context={"host": self._host},
         )

@@ -40,11 +40,13 @@ _CLOCK_SPACING_S = 0.01
 MAX_INPUT_BYTES = 32_768
 """Longest input of a request: the shell may read it byte by byte."""
 
-NO_SHELL = "no_shell"
-"""In the context of an error: the login shell did not start a shell."""
 
 OnFrame = Callable[[Frame], None]
 OnEnd = Callable[[VolbenchError], None]
+
+
+class NoShellError(TransportError):
+    """The login shell did not start a shell."""
 
 
 def script_text(name: str) -> str:
@@ -134,10 +136,9 @@ class Session:
             raise reason from error
 
     def _without_shell(self) -> TransportError:
-        return TransportError(
+        return NoShellError(
             f"the login shell on {self._host} started no shell",
             hint="log in there and try a command",
-            context={"host": self._host, NO_SHELL: True},
         )
 
     def close(self, error: VolbenchError, *, in_doubt: bool = False) -> None:

@@ -37,7 +37,6 @@ class TimeLimit:
         return DeadlineError(
             f"{self.command} {limit} on {host} and was abandoned",
             hint="the host may be hung, or a volume there does not respond",
-            context={"host": host},
         )
 
 
@@ -148,5 +147,5 @@ def connection_lost(host: str, reason: str, *, sent: bool) -> ConnectError:
         hint="check that the host is up; the command may have run there"
         if sent
         else "check the host and the network path to it",
-        context={"host": host, "sent": sent},
+        sent=sent,
     )

@@ -101,7 +101,6 @@ def launch(runner: CommandRunner, order: LaunchOrder, *, sudo: bool = False) -> 
         hint=f"check that it is installed there: command -v {order.argv[0]}"
         if is_missing
         else "check permissions and free space there",
-        context={"host": runner.host, "path": order.cwd},
     )
 
 

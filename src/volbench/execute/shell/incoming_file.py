@@ -105,7 +105,6 @@ class Incoming:
             raise TransferError(
                 f"{self._name} was damaged on the way",
                 hint="it may have changed during the transfer: retry when nothing writes to it",
-                context={"path": self._name},
             )
         try:
             self._file.flush()
@@ -121,7 +120,6 @@ class Incoming:
             raise TransferError(
                 f"{self._name} arrives in an unknown encoding: {head[:80]!r}",
                 hint="the host needs sha256sum, of coreutils or busybox",
-                context={"path": self._name},
             )
         self._inflate = zlib.decompressobj(GZIP_WINDOW) if encoding == "gzip" else None
 
@@ -138,7 +136,6 @@ class Incoming:
             raise TransferError(
                 f"{self._name} was damaged on the way: {error}",
                 hint="retry",
-                context={"path": self._name},
             ) from error
 
     def _write(self, part: bytes) -> None:
@@ -152,7 +149,7 @@ class Incoming:
         return ArchiveError(
             f"{self._into} cannot be written: {error.strerror}",
             hint="check permissions and free space, then continue with: volbench resume DIR",
-            context={"path": str(self._into)},
+            path=str(self._into),
         )
 
 

@@ -154,7 +154,6 @@ class IncomingFolder:
             raise TransferError(
                 f"{self._host} lists a file outside {self._path}: {name!r}",
                 hint="do not trust this host",
-                context={"path": self._path, "host": self._host},
             )
         return self._into / PurePosixPath(*words[1:])
 
@@ -166,7 +165,6 @@ class IncomingFolder:
         return TransferError(
             f"{self._path} of {self._host} was damaged on the way: {reason}",
             hint="the host needs base64 and sha256sum, of coreutils or busybox; try again",
-            context={"path": self._path, "host": self._host},
         )
 
 
@@ -177,5 +175,5 @@ def _make_folder(path: Path) -> None:
         raise ArchiveError(
             f"{path} cannot be created: {error.strerror}",
             hint="check permissions and free space, then continue with: volbench resume DIR",
-            context={"path": str(path)},
+            path=str(path),
         ) from error

@@ -176,7 +176,6 @@ def call_script(
             f"the login shell on {channel.host} did not run {call.name}: "
             f"{printed[:500] or f'it ended with status {end.status}'}",
             hint="log in there and try a command; the login shell must be a shell, such as /bin/sh",
-            context={"host": channel.host},
         )
     stderr = (errors if found else before).decode("utf-8", "replace")
     return ScriptAnswer(end.status, collected.content, stderr, mark)

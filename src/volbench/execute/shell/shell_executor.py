@@ -203,7 +203,6 @@ class ShellExecutor(ShellFiles):
             raise TransportError(
                 f"{argv[0]} cannot be started on {self.host}: no such program",
                 hint=f"check that it is installed there: command -v {argv[0]}",
-                context={"argv": tuple(argv), "host": self.host},
             )
         refusal = _SUDO_REFUSAL.search(stderr) if by_sudo and answer.status else None
         if stderr == f"{answer.mark} {posix_scripts.NO_SUDO}" or refusal:
@@ -212,5 +211,4 @@ class ShellExecutor(ShellFiles):
                 f"sudo does not start {argv[0]} on {self.host}: {reason}",
                 hint="allow your user to run it without a password (NOPASSWD in sudoers), "
                 "log in as root, or remove `sudo` from the inventory",
-                context={"argv": tuple(argv), "host": self.host},
             )

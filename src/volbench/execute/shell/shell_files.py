@@ -94,7 +94,6 @@ class ShellFiles(ShellHost):
             raise RefusedError(
                 f"{path} on {self.host} is not a block device",
                 hint="lsblk lists the devices",
-                context={"path": path, "host": self.host},
             )
         return ShellHeldDevice(found.rdev, lambda size_bytes: self._digest(path, size_bytes))
 
@@ -236,7 +235,6 @@ class ShellFiles(ShellHost):
             raise TransferError(
                 f"{path} was damaged on the way to {self.host}",
                 hint="the host needs sha256sum, of coreutils or busybox; try again",
-                context={"path": path, "host": self.host},
             )
         if answer.status:
             problem = f"{path} cannot be written on"

@@ -14,7 +14,7 @@ from volbench.errors import (
     VolbenchError,
 )
 from volbench.execute.protocol import SharedLocks
-from volbench.execute.session.kept_shell import MAX_INPUT_BYTES, NO_SHELL, KeptShell
+from volbench.execute.session.kept_shell import MAX_INPUT_BYTES, KeptShell, NoShellError
 from volbench.execute.session.look_ahead import LookAhead
 from volbench.execute.shell.channel import Channel
 from volbench.execute.shell.remote_script import ScriptAnswer, ScriptCall, call_script
@@ -89,7 +89,7 @@ class ShellHost:
 
         def may_repeat(error: TransportError) -> bool:
             if isinstance(error, ConnectError):
-                return call.repeatable or not error.context.get("sent", True)
+                return call.repeatable or not error.sent
             return call.repeatable and isinstance(error, DeadlineError | TransferError)
 
         return retry(lambda: self._attempt(call), may_repeat=may_repeat, patience=self._patience)
@@ -118,7 +118,7 @@ class ShellHost:
             try:
                 return self._shell.call(call)
             except TransportError as error:
-                if not error.context.get(NO_SHELL):
+                if not isinstance(error, NoShellError):
                     raise
         return call_script(self._channel, call, on_output=self._note_response)
 
@@ -145,11 +145,10 @@ class ShellHost:
         answer: ScriptAnswer,
         error: type[VolbenchError],
         *,
-        path: str,
+        path: str,  # noqa: ARG002 - of the request
         hint: str = "check the path and its permissions",
     ) -> VolbenchError:
         return error(
             f"{problem} {self.host}: {answer.reason}",
             hint=hint,
-            context={"path": path, "host": self.host},
         )

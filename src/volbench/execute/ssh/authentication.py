@@ -138,7 +138,6 @@ def _is_accepted(transport: paramiko.Transport, hop: Hop, key: paramiko.PKey) ->
         raise AuthError(
             f"{hop.name} accepts no keys from {hop.user}, only: {', '.join(error.allowed_types)}",
             hint="volbench supports keys only: allow PubkeyAuthentication there",
-            context={"host": hop.name, "user": hop.user},
         ) from error
     except paramiko.AuthenticationException:
         return False
@@ -148,13 +147,11 @@ def _is_accepted(transport: paramiko.Transport, hop: Hop, key: paramiko.PKey) ->
         raise ConnectError(
             f"the connection to {hop.name} was lost during the login: {error}",
             hint="retry; see its log (journalctl -u ssh)",
-            context={"host": hop.name},
         ) from error
     if more:
         raise AuthError(
             f"{hop.name} requires more than a key from {hop.user}: {', '.join(more)}",
             hint="volbench supports keys only: require no second factor (AuthenticationMethods)",
-            context={"host": hop.name, "user": hop.user},
         )
     return True
 
@@ -166,12 +163,10 @@ def _disconnected(hop: Hop, keys: _Keys) -> ConnectError | AuthError:
             f"{hop.name} closed the connection after {len(keys.tried)} keys of {hop.user}: "
             + ", ".join(keys.tried),
             hint="set `key` in the inventory, so that only that key is tried",
-            context={"host": hop.name, "user": hop.user},
         )
     return ConnectError(
         f"the connection to {hop.name} was lost during the login",
         hint="retry; see its log (journalctl -u ssh)",
-        context={"host": hop.name},
     )
 
 
@@ -182,7 +177,6 @@ def _refused(hop: Hop, keys: _Keys) -> AuthError:
         f"authentication failed at {hop.name} ({hop.place}); keys tried: {tried}{notes}",
         hint=f"check with: ssh -p {hop.port} {hop.user}@{hop.address}; "
         "give `user` and `key` in the inventory, or add the key to your agent",
-        context={"host": hop.name, "user": hop.user},
     )
 
 

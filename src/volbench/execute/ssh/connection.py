@@ -173,7 +173,7 @@ def _busy(host: str, reason: str) -> ConnectError:
     return ConnectError(
         f"{host} opens no session: {reason}",
         hint="its sshd may limit sessions (MaxSessions), or be out of processes",
-        context={"host": host, "sent": False},
+        sent=False,
     )
 
 
@@ -206,7 +206,6 @@ def _verified(
         raise TransportError(
             f"{hop.name} and volbench have no SSH algorithm in common: {error}",
             hint="its sshd is very old, or very strict: see `sshd -T` there",
-            context={"host": hop.name},
         ) from error
     except (paramiko.SSHException, EOFError, OSError) as error:
         _drop(transport, sock)
@@ -241,7 +240,6 @@ def _open_socket(hop: Hop, within_s: float) -> socket.socket:
         raise TransportError(
             f"{hop.name} has no address: {hop.address} cannot be resolved ({error.strerror})",
             hint="correct `address` in the inventory, or HostName in ~/.ssh/config",
-            context={"host": hop.name, "address": hop.address},
         ) from error
     except TimeoutError as error:
         raise _unreachable(hop, f"no answer in {within_s:.0f} s") from error
@@ -267,7 +265,6 @@ def _tunnel(hop: Hop, previous: paramiko.Transport, within_s: float) -> paramiko
             raise TransportError(
                 f"the jump host before {hop.name} does not forward connections",
                 hint="set AllowTcpForwarding in its sshd_config, or choose another jump host",
-                context={"host": hop.name},
             ) from error
         raise _unreachable(hop, f"from its jump host: {error.text}") from error
     except (paramiko.SSHException, EOFError, OSError) as error:
@@ -278,7 +275,7 @@ def _unreachable(hop: Hop, reason: str) -> ConnectError:
     return ConnectError(
         f"{hop.name} cannot be reached at {hop.address} port {hop.port}: {reason}",
         hint="check that the host and its sshd are up, and the network path to it",
-        context={"host": hop.name, "address": hop.address, "port": hop.port, "sent": False},
+        sent=False,
     )
 
 
@@ -288,5 +285,5 @@ def _closed_early(hop: Hop, error: Exception) -> ConnectError:
         hint=f"run its ProxyCommand by hand: {shlex.join(hop.proxy)}"
         if hop.proxy
         else "its sshd may be starting, or busy (MaxStartups); see its log",
-        context={"host": hop.name, "sent": False},
+        sent=False,
     )

@@ -62,7 +62,6 @@ class KnownHosts:
                 hint="compare this fingerprint with the host's own (ssh-keygen -lf "
                 "/etc/ssh/ssh_host_ed25519_key.pub), then connect once with ssh, "
                 "or pass --accept-new-host-keys",
-                context=_facts(hop, blob),
             )
         with _locked(self.own):
             if not self._is_known(hop, kind=kind, blob=blob):  # another process may have added it
@@ -82,7 +81,6 @@ class KnownHosts:
                     f"{_name(hop)} presents a key revoked in {key.place}: "
                     f"{kind} {fingerprint(blob)}",
                     hint="do not connect; ask the administrator who revoked it",
-                    context=_facts(hop, blob),
                 )
         plain = [key for key in found if not key.marker]
         if any(key.blob == blob for key in plain):
@@ -95,7 +93,6 @@ class KnownHosts:
                     f"{_name(hop)} has only a certificate authority ({key.place}), "
                     "and volbench does not support host certificates",
                     hint=f"add the host key to {self.own} under the name {hop.known_as}",
-                    context=_facts(hop, blob),
                 )
         return False
 
@@ -138,7 +135,6 @@ def _changed(hop: Hop, *, kind: str, blob: bytes, known: KnownKey) -> HostKeyErr
         f"and {known.place} has {known.kind} {fingerprint(known.blob)}",
         hint="this may be a man-in-the-middle attack. Only if the host was reinstalled, "
         f"remove the old key: ssh-keygen -f '{known.path}' -R '{hop.known_as}'",
-        context={**_facts(hop, blob), "place": known.place},
     )
 
 
@@ -146,13 +142,8 @@ def _name(hop: Hop) -> str:
     return hop.name if hop.name == hop.known_as else f"{hop.name} ({hop.known_as})"
 
 
-def _facts(hop: Hop, blob: bytes) -> dict[str, object]:
-    return {"host": hop.name, "known_as": hop.known_as, "fingerprint": fingerprint(blob)}
-
-
 def _unwritable(path: Path, error: OSError) -> InputError:
     return InputError(
         f"{path} cannot be written: {error.strerror}",
         hint="choose another file with --known-hosts",
-        context={"path": str(path)},
     )

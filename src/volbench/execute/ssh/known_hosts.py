@@ -49,7 +49,6 @@ def known_keys(path: Path, name: str) -> list[KnownKey]:
         raise InputError(
             f"{path} cannot be read: {error.strerror}",
             hint="check its permissions: it holds known host keys",
-            context={"path": str(path)},
         ) from error
     return list(_matching(text, path, name))
 

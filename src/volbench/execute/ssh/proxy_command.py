@@ -69,7 +69,6 @@ def open_proxy(argv: tuple[str, ...], *, host: str) -> socket.socket:
             raise TransportError(
                 f"the ProxyCommand of {host} cannot be started: {error.strerror}",
                 hint=f"check it in ~/.ssh/config: {argv[0]}",
-                context={"host": host},
             ) from error
     Thread(target=process.wait, daemon=True).start()
     return ours

@@ -90,7 +90,7 @@ class SshChannel:
         try:
             return attempt(connection)
         except ConnectError as error:
-            if connection is not existing or error.context.get("sent", True):
+            if connection is not existing or error.sent:
                 raise
         return attempt(self._pool.connection(self.host))
 
@@ -248,5 +248,4 @@ def _status(
     raise TransportError(
         f"{limit.command} ended on {connection.host} without an exit status",
         hint="the command or its sshd was killed on the host",
-        context={"host": connection.host},
     )

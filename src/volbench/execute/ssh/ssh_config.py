@@ -101,7 +101,6 @@ class SshConfig:
         return InputError(
             f"{self.path} cannot be used: {reason}",
             hint="correct the file; `ssh -G HOST` shows how ssh parses it",
-            context={"path": str(self.path)},
         )
 
 
@@ -168,9 +167,8 @@ def _text(path: Path) -> str:
         raise InputError(
             f"{path} cannot be read: {error.strerror}",
             hint="check its permissions",
-            context={"path": str(path)},
         ) from error
 
 
 def _bad(place: str, message: str, hint: str) -> InputError:
-    return InputError(f"{place}: {message}", hint=hint, context={"path": place})
+    return InputError(f"{place}: {message}", hint=hint)

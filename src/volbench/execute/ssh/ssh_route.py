@@ -124,7 +124,6 @@ class Resolver:
             raise InventoryError(
                 f"{host}: the jump host {text!r} is neither in the inventory nor an address",
                 hint="use a host name of the inventory, or user@host:port",
-                context={"host": host},
             )
         name = found["name"].strip("[]")
         port = int(found["port"]) if found["port"] else None
@@ -167,7 +166,6 @@ class Resolver:
                 raise InventoryError(
                     f"{host.name}: the key {host.key} does not exist",
                     hint="set `key` to the path of a private key, or omit it",
-                    context={"host": host.name, "path": str(path)},
                 )
             return (path,), True
         names = entry.identity_files or tuple(f"~/.ssh/{name}" for name in _DEFAULT_KEYS)

@@ -182,7 +182,8 @@ def _no_row(log: Log) -> OutputError:
     return OutputError(
         f"{log.name} contains no line of a {log.kind} log, from line 1 on",
         hint="fio was killed, the disk that holds its logs was full, or it is not a log of fio",
-        context={"path": log.name, "line": 1},
+        path=str(log.name),
+        line=1,
     )
 
 

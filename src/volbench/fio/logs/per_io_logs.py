@@ -156,7 +156,8 @@ def wrong_histogram(name: str, columns: int) -> OutputError:
     return OutputError(
         f"{name} has {columns} columns, unlike any histogram log of fio, from line 1 on",
         hint="fio was killed, or the disk that holds its logs was full",
-        context={"path": name, "line": 1},
+        path=str(name),
+        line=1,
     )
 
 

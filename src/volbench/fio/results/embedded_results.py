@@ -59,7 +59,7 @@ def find_results(text: str, *, path: str = "") -> EmbeddedResults:
     outputs = [read_document(document, path=path) for document in found]
     results = tuple(replace(last, diagnostics=diagnostics) for last in _last_of_each(outputs))
     if not any(result.jobs for result in results):
-        raise OutputError("fio's JSON contains no jobs", context={"path": path})
+        raise OutputError("fio's JSON contains no jobs", path=str(path))
     return EmbeddedResults(tuple(result for result in results if result.jobs), diagnostics)
 
 
@@ -74,7 +74,7 @@ def _require_names(document: Mapping[str, object], path: str) -> None:
         raise OutputError(
             "the clients have no host names, so their results cannot be distinguished",
             hint="fio reports host names since 3.3",
-            context={"path": path},
+            path=str(path),
         )
 
 
@@ -225,11 +225,13 @@ def _refuse(text: str, broken: Broken | None, path: str) -> None:
             f"fio's JSON cannot be parsed at line {broken.line}, column {broken.column}:"
             f" {broken.reason}",
             hint="fio was killed, or the disk that holds its output was full",
-            context={"path": path, "line": broken.line, "column": broken.column},
+            path=str(path),
+            line=broken.line,
+            column=broken.column,
         )
     if '"fio version"' in text:
-        raise OutputError("fio's JSON is damaged", context={"path": path})
+        raise OutputError("fio's JSON is damaged", path=str(path))
     if _TERSE.search(text):
-        raise OutputError("this is fio's terse output", hint=hint, context={"path": path})
+        raise OutputError("this is fio's terse output", hint=hint, path=str(path))
     if _NORMAL.search(text):
-        raise OutputError("this is fio's normal output", hint=hint, context={"path": path})
+        raise OutputError("this is fio's normal output", hint=hint, path=str(path))

@@ -89,7 +89,9 @@ def read_documents(text: str, *, path: str = "") -> Documents:
         raise OutputError(
             f"fio's JSON cannot be parsed at line {cut.line}, column {cut.column}: {cut.reason}",
             hint="fio was killed, or the disk that holds its output was full",
-            context={"path": path, "line": cut.line, "column": cut.column},
+            path=str(path),
+            line=cut.line,
+            column=cut.column,
         )
     raise _nothing(text, path)
 
@@ -166,10 +168,10 @@ def _nothing(text: str, path: str) -> OutputError:
         return OutputError(
             "fio left no output at all",
             hint="see its stderr and exit status",
-            context={"path": path},
+            path=str(path),
         )
     return OutputError(
         f"fio left no JSON; it printed: {quoted}",
         hint="results need fio's --output-format=json or json+",
-        context={"path": path},
+        path=str(path),
     )

@@ -44,7 +44,8 @@ class Fields:
         found = repr(self.raw[key])[:60] if key in self.raw else "nothing"
         return OutputError(
             f"fio's JSON has {found} at {place}, expected {expected}",
-            context={"path": self.path, "key": place},
+            path=str(self.path),
+            key=place,
         )
 
     def number(self, key: str) -> float | None:

@@ -63,7 +63,6 @@ def find_measure(name: str, columns: Collection[str]) -> Measure:
     raise InputError(
         f"{name} cannot be compared: neither higher nor lower is defined as better",
         hint="metrics are iops, steady_iops, bw, lat_mean, p50, p90, p99, p999, max and similar",
-        context={"column": column},
     )
 
 
@@ -126,7 +125,6 @@ def find_column(name: str, columns: Collection[str]) -> str:
     raise InputError(
         f"there is no column {wanted!r}",
         hint=f"{question}docs/reference/frames.md lists the columns",
-        context={"column": wanted},
     )
 
 

@@ -222,5 +222,4 @@ def find_fact(name: str, known: Collection[str]) -> str:
     raise InputError(
         f"there is no fact {wanted!r}",
         hint=f"did you mean {', '.join(near)}?",
-        context={"fact": wanted},
     )

@@ -77,7 +77,6 @@ def _refusal(run: Run, share: Share, reason: str, hint: str) -> InputError:
         f"job {run.job}: {share.count} clients on {run.host} cannot share {share.volume.target}: "
         f"{reason}",
         hint=hint,
-        context={"path": share.volume.target, "job": run.job},
     )
 
 

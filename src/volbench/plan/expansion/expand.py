@@ -171,7 +171,6 @@ def check_length(profiles: Sequence[Profile], terms: Terms, *, clients: int) -> 
         raise InputError(
             f"{total} runs are planned; the maximum is {MOST_RUNS}",
             hint="decrease repeat, or remove jobs",
-            context={"runs": total},
         )
 
 
@@ -215,7 +214,6 @@ def _touches(
             f"job {job.name}: {size_bytes} bytes are to be warmed, but {volume.target} has only "
             f"{whole_bytes}",
             hint="remove the size",
-            context={"path": volume.target},
         )
     return tuple(
         replace(touch, extent=touch.extent.model_copy(update={"whole_bytes": whole_bytes}))
@@ -229,7 +227,6 @@ def _volume(profile: Profile, job: Job, volumes: Mapping[str, Volume]) -> Volume
             f"job {job.name} of profile {profile.name} works on the role {job.role!r}, "
             "which has no volume",
             hint=f"add --on {job.role}=PATH (a device, file or directory)",
-            context={"role": job.role},
         )
     return volumes[job.role]
 

@@ -222,7 +222,6 @@ def _check_rounds(profiles: Sequence[Profile], clients: Sequence[Client]) -> Non
             "clients are not steady at the same time",
             hint="run it on one host after another (--limit HOST), each into a folder of its own; "
             "or write --set rounds= --set repeat=5 for a fixed number of rounds",
-            context={"profile": named},
         )
 
 
@@ -240,12 +239,10 @@ def _check(clients: Sequence[Client], roles: set[str]) -> None:
         raise InputError(
             f"host {host} has two clients with the number {number}",
             hint="name each host once",
-            context={"host": host},
         )
     for client in clients:
         if missing := sorted(roles - client.volumes.keys()):
             raise InputError(
                 f"host {client.host.name} has no volume for the role {missing[0]!r}",
                 hint=f"add --on {missing[0]}=PATH, or the volume to the host in the inventory",
-                context={"host": client.host.name, "role": missing[0]},
             )

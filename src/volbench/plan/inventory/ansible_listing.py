@@ -203,7 +203,6 @@ def list_inventory(path: Path, *, parsers: Sequence[str]) -> tuple[dict[str, Any
             hint="install ansible-core (pip install 'volbench[ansible]'), write the inventory in "
             f"volbench's own YAML, or run `{_PROGRAM} -i {path} --list > hosts.json` elsewhere "
             "and use that file",
-            context={"path": str(path)},
         )
     with tempfile.TemporaryDirectory(prefix="volbench-ansible-") as folder:
         done = _run(program, path, Path(folder), parsers)
@@ -265,13 +264,11 @@ def _run(
         raise InventoryError(
             f"{_PROGRAM} did not finish within {_TIMEOUT_S} s",
             hint=f"run it manually: {_PROGRAM} -i {path} --list",
-            context={"path": str(path)},
         ) from error
     except OSError as error:
         raise InventoryError(
             f"{program} cannot be started: {error.strerror or error}",
             hint="reinstall ansible-core",
-            context={"path": str(path)},
         ) from error
 
 

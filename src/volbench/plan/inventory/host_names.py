@@ -162,7 +162,6 @@ def _meant(inventory: Inventory, word: str) -> list[str]:
         raise InventoryError(
             f"--limit {word!r} matches no host{absent}",
             hint="leave it out of the range" if absent else _hint(inventory, word),
-            context={"limit": word},
         )
     return found
 

@@ -206,7 +206,6 @@ def _lines(path: Path, folder: Path, depth: int) -> Iterator[str]:
         raise InventoryError(
             f"{path} cannot be read: {error.strerror or error}",
             hint="it defines the machines of aliases; check its permissions",
-            context={"path": str(path)},
         ) from error
     for line in text.splitlines():
         match = _LINE.fullmatch(line)

@@ -101,7 +101,7 @@ def _text(path: Path) -> str:
 
 
 def _refused(path: Path, reason: str, hint: str) -> InventoryError:
-    return InventoryError(f"{path} {reason}", hint=hint, context={"path": str(path)})
+    return InventoryError(f"{path} {reason}", hint=hint)
 
 
 def _sheet(path: Path, *, mapping: Path | None) -> tuple[HostReader, Sheet]:
@@ -144,7 +144,6 @@ def _from_terraform(text: str, path: Path, mapping: Path | None) -> tuple[HostRe
         raise InventoryError(
             f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}",
             hint="write it with: terraform output -json > outputs.json",
-            context={"path": str(path)},
         ) from error
     outputs = {name: output["value"] for name, output in document.items()}
     if mapping is None:

@@ -64,7 +64,6 @@ def find_price(name: str, prices: Mapping[str, Price], *, what: str, path: str =
     raise InputError(
         f"{path or 'the file'} has no price of the {what} {name!r}",
         hint=did_you_mean(name, prices, f"it has {', '.join(prices) or 'none'}"),
-        context={"name": name},
     )
 
 
@@ -142,7 +141,6 @@ def money(
             raise InputError(
                 f"{price.name} is priced per GiB, and the size is unknown",
                 hint="declare the size of the volume",
-                context={"type": price.name},
             )
         total += price.for_hours(
             hours,

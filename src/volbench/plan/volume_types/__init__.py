@@ -114,7 +114,7 @@ def parse_file(text: str, model: type[Model], *, path: str, what: str, needs: st
     found = read_document(text, model, problems, what=what, needs=needs)
     if found is None:
         message = "\n".join(str(problem) for problem in problems.in_order())
-        raise InputError(message, context={"path": path})
+        raise InputError(message)
     return found
 
 
@@ -131,7 +131,6 @@ def find_type(name: str, types: Mapping[str, VolumeType]) -> VolumeType:
     raise InputError(
         f"there is no volume type {name!r}",
         hint=f"did you mean `{near}`?" if near else "see: volbench volume-types list",
-        context={"type": name},
     )
 
 

@@ -96,7 +96,6 @@ def _check_size(kind: VolumeType, size_bytes: int, named: VolumeType) -> None:
         raise InputError(
             f"there is no {named.name} volume of {format_size(size_bytes)}: they are {bounds}",
             hint="see: volbench volume-types list",
-            context={"type": named.name, "size_bytes": size_bytes},
         )
 
 
@@ -104,7 +103,6 @@ def _no_size(kind: VolumeType) -> InputError:
     return InputError(
         f"the limits of {kind.name} depend on the size, which is unknown",
         hint=f'declare it: "{kind.name} size=100g"',
-        context={"type": kind.name},
     )
 
 
@@ -118,7 +116,6 @@ def _provisioned(given: _Given, name: str, chosen: float | None) -> float | None
         raise InputError(
             f"{given.kind.name} has no provisioned {words}",
             hint=f"leave {name} out: it follows from the type",
-            context={"type": given.kind.name},
         )
     low, high = given.lowest(provision.min), given.lowest(provision.max)
     if chosen is None:
@@ -128,7 +125,6 @@ def _provisioned(given: _Given, name: str, chosen: float | None) -> float | None
                 if name == "iops"
                 else f"{given.kind.name} has as much {words} as is bought",
                 hint=f'write it: "{given.kind.name} {_EXAMPLES[name]}"',
-                context={"type": given.kind.name},
             )
         return provision.included if high is None else min(provision.included, high)
     if (low is not None and chosen < low) or (high is not None and chosen > high):
@@ -140,7 +136,6 @@ def _provisioned(given: _Given, name: str, chosen: float | None) -> float | None
                 "  ", " "
             ),
             hint=f"see: volbench volume-types show {given.kind.name}",
-            context={"type": given.kind.name},
         )
     return chosen
 
@@ -203,7 +198,6 @@ def check_known_limits(runs: tuple[Run, ...]) -> None:
                 f"the limits of {run.limits.name} depend on the size of the volume, and "
                 f"{run.volume.target} is not a device that reports its size",
                 hint=f'declare it: --set limits.{run.volume.role}="{run.limits.name} size=100g"',
-                context={"role": run.volume.role, "type": run.limits.name},
             )
 
 

@@ -205,11 +205,9 @@ def _check_campaign(file: Path, part: Rows) -> None:
         raise InputError(
             f"{file} is no Parquet file: {error}",
             hint="export into a folder of its own",
-            context={"path": str(file)},
         ) from error
     if made != part.made:
         raise InputError(
             f"{file} holds another campaign that is also named {part.campaign}",
             hint="export both in one command, which names them by their folders, into a new folder",
-            context={"path": str(file), "holds": made},
         )

@@ -199,7 +199,6 @@ def save(figure: Figure, path: Path | BinaryIO, *, format: str) -> None:  # noqa
         raise VolbenchError(
             f"the chart cannot be written: {error.strerror or error}",
             hint="check that the folder exists, permissions and free space",
-            context={"path": str(path)},
         ) from error
 
 
