@@ -47,6 +47,7 @@ __all__ = [
     "run",
     "trend",
 ]
+# Public name to its module, imported on first use so that ``import volbench`` stays light
 _HOMES = {
     "CampaignData": "api",
     "Chart": "present.notebook",
@@ -60,7 +61,6 @@ _HOMES = {
     "run": "run_profiles",
     "trend": "compare_campaigns",
 }
-"""Public name to its module, imported on first use so that ``import volbench`` stays light."""
 
 
 def __getattr__(name: str) -> object:

@@ -32,17 +32,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Part:
-    """The rows of a frame that one campaign has.
+    """The rows of a frame that one campaign has."""
 
-    Attributes:
-        campaign: its name in the dataset.
-        made: when the campaign was planned and with which seed; no two campaigns share it.
-        frame: the rows; may be none.
-    """
-
-    campaign: str
-    made: str
-    frame: pd.DataFrame
+    campaign: str  # its name in the dataset
+    made: str  # when the campaign was planned and with which seed; no two campaigns share it
+    frame: pd.DataFrame  # the rows; may be none
 
 
 class Dataset:

@@ -61,23 +61,14 @@ class InputError(VolbenchError):
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem in a file, with its location.
+    """A problem in a file, with its location."""
 
-    Attributes:
-        message: description of the problem and of the expected value.
-        path: path of the file as given by the user.
-        line: 1-based; 0 for the whole file.
-        column: 1-based; 0 for the whole line.
-        key: the dotted key, such as ``jobs.test1.iodepth``; empty for the whole file.
-        hint: suggested correction, such as ``did you mean `iodepth`?``.
-    """
-
-    message: str
-    path: str = ""
-    line: int = 0
-    column: int = 0
-    key: str = ""
-    hint: str = ""
+    message: str  # description of the problem and of the expected value
+    path: str = ""  # path of the file as given by the user
+    line: int = 0  # 1-based; 0 for the whole file
+    column: int = 0  # 1-based; 0 for the whole line
+    key: str = ""  # the dotted key, such as ``jobs.test1.iodepth``; empty for the whole file
+    hint: str = ""  # suggested correction, such as ``did you mean `iodepth`?``
 
     def __str__(self) -> str:
         """Return ``path:line:column: key: message (hint)`` without unknown parts.
@@ -99,11 +90,7 @@ class ProfileError(InputError):
 
 
 class InventoryError(InputError):
-    """A list of hosts or volumes is invalid.
-
-    Attributes:
-        problems: located problems, in file order; empty when the whole list is affected.
-    """
+    """A list of hosts or volumes is invalid."""
 
     def __init__(
         self,
@@ -113,6 +100,7 @@ class InventoryError(InputError):
         problems: Sequence[Problem] = (),
     ) -> None:
         super().__init__(message, hint=hint)
+        # located problems, in file order; empty when the whole list is affected
         self.problems = tuple(problems)
 
 
@@ -207,11 +195,7 @@ class ComparisonError(VolbenchError):
 
 
 class CampaignError(VolbenchError):
-    """A campaign ended with runs that failed or never ran.
-
-    Attributes:
-        finished: IDs of the finished runs, which are kept.
-    """
+    """A campaign ended with runs that failed or never ran."""
 
     exit_code = 9
 
@@ -223,7 +207,7 @@ class CampaignError(VolbenchError):
         finished: Sequence[str] = (),
     ) -> None:
         super().__init__(message, hint=hint)
-        self.finished = tuple(finished)
+        self.finished = tuple(finished)  # IDs of the finished runs, which are kept
 
 
 class FindingsError(VolbenchError):

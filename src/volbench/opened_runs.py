@@ -28,13 +28,7 @@ from volbench.store.worker_processes import NOBODY, Tell, in_processes
 def opened_runs(
     layout: Layout, archive: Archive, frame: Callable[[str], pd.DataFrame]
 ) -> Iterator[RunView]:
-    """Return the runs of a campaign side by side.
-
-    Args:
-        layout: the campaign folder.
-        archive: its plan, hosts and volumes.
-        frame: returns a frame by name.
-    """
+    """Return the runs of a campaign side by side."""
     facts = {run.id: _facts(layout, run.id) for run in archive.campaign.runs}
     return run_views(
         archive.campaign,
@@ -56,11 +50,7 @@ def judged_tables(
     """Return the frames that are judged from the others: verdicts, findings and aggregates.
 
     Args:
-        campaign: the plan.
-        context: all runs that have ended.
-        frame: returns a frame by name.
         processes: to judge runs in; more than one only where no other thread runs.
-        tell: is called with the progress.
     """
     views = context.views
 

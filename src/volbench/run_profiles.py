@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     from volbench.model.campaign.event import Listener
     from volbench.model.profile.profile_model import Profile
 
-DEFAULT_RESULTS = "volbench-results"
-"""Folder in which new campaign folders are made."""
-JOB_FILES = (".fio", ".job", ".ini")
-"""File name extensions of fio job files."""
+DEFAULT_RESULTS = "volbench-results"  # Folder in which new campaign folders are made
+JOB_FILES = (".fio", ".job", ".ini")  # File name extensions of fio job files
 
 
 def run(  # noqa: PLR0913 - the keywords are the options of `volbench run`, one by one

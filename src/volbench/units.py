@@ -21,8 +21,7 @@ _NUMBER = re.compile(
     r"\s*(0x[0-9a-f]+|[+-]?\d+(?:\.\d+)?)\s*([a-z/]*)\s*", re.IGNORECASE | re.ASCII
 )
 _MOST_LETTERS = 40
-_BEYOND = 2**63
-"""fio stores sizes, and times in microseconds, in 63 bits."""
+_BEYOND = 2**63  # fio stores sizes, and times in microseconds, in 63 bits
 
 _BINARY = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _SECONDS = {

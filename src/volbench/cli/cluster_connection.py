@@ -23,13 +23,9 @@ _VARIABLE = "KUBECONFIG"
 
 @dataclass(frozen=True)
 class ClusterConnection:
-    """Cluster named on the command line.
+    """Cluster named on the command line."""
 
-    Attributes:
-        context: context of the kubeconfig file; empty for the current one.
-    """
-
-    context: str
+    context: str  # context of the kubeconfig file; empty for the current one
 
     @contextmanager
     def opened(self, namespace: str = "") -> Iterator[Cluster]:
@@ -37,9 +33,6 @@ class ClusterConnection:
 
         Args:
             namespace: empty for that of the context.
-
-        Raises:
-            InputError: no cluster is configured.
         """
         from volbench.execute.kubernetes.cluster import open_cluster
 
@@ -74,6 +67,7 @@ KUBECONFIG = click.option(
     help="File with the access to Kubernetes clusters. Default: KUBECONFIG, or ~/.kube/config.",
 )
 
+# Options of the connection to a cluster, as the keyword `connection`
 CONNECTION = option_group(
     "connection",
     ClusterConnection,
@@ -85,7 +79,6 @@ CONNECTION = option_group(
     ),
     KUBECONFIG,
 )
-"""Options of the connection to a cluster, as the keyword `connection`."""
 
 POD_TIMEOUT = click.option(
     "--pod-timeout",

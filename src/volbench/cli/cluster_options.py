@@ -29,7 +29,6 @@ class ClusterOptions:
     """Pods and volumes as described on the command line.
 
     Attributes:
-        given: names of these options on the command line, such as ``--size``.
         others: as the attributes of `ClusterSpec`, in the form in which they were written.
     """
 
@@ -53,7 +52,7 @@ class ClusterOptions:
     namespace: str
     deadline_s: float
     keep: bool
-    given: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()  # names of these options on the command line, such as ``--size``
 
     def spec(
         self, *, campaign: str, roles: Collection[str], namespace: str = "default"
@@ -61,12 +60,7 @@ class ClusterOptions:
         """Return the specification of a campaign.
 
         Args:
-            campaign: its unique key.
             roles: roles of its jobs; ``os`` is the node's own disk.
-            namespace: where none was given.
-
-        Raises:
-            InputError: an option is invalid, or pods have no volume of a role.
         """
         from volbench.execute.kubernetes.cluster_spec import (
             ClusterSpec,
@@ -230,5 +224,5 @@ def _cluster_options(**values: object) -> ClusterOptions:
     return ClusterOptions(**values, given=tuple(options.values()))  # type: ignore[arg-type]  # click passes options by name
 
 
+# Options of the pods and their volumes, as the keyword `pods`
 CLUSTER = option_group("pods", _cluster_options, *_OPTIONS)
-"""Options of the pods and their volumes, as the keyword `pods`."""

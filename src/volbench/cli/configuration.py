@@ -13,6 +13,7 @@ from volbench.errors import InputError, did_you_mean
 from volbench.run_profiles import DEFAULT_RESULTS
 
 LOCAL_FILE = Path("volbench.toml")
+# Key to what it stands for
 KEYS = {
     "targets": "Role to device, file, directory or NBD URI, for run and measure.",
     "inventory": "List of hosts, for run; --on on the command line leaves it out.",
@@ -20,34 +21,24 @@ KEYS = {
     "image": "Container image with fio, for run --k8s and k8s render.",
     "results": "Folder in which new campaign folders are made.",
 }
-"""Key to what it stands for."""
+# Key to the verbs that have it, with the name of their parameter
 _VERBS = {
     "inventory": {"run": "inventory"},
     "prices": {"price": "file"},
 }
-"""Key to the verbs that have it, with the name of their parameter."""
 _PATHS = {"inventory", "results"}
 
 
 @dataclass(frozen=True)
 class Default:
-    """A value with the file that it comes from.
+    """A value with the file that it comes from."""
 
-    Attributes:
-        value: text, or role to target for `targets`.
-        file: None for volbench's own default.
-    """
-
-    value: str | Mapping[str, str]
-    file: Path | None
+    value: str | Mapping[str, str]  # text, or role to target for `targets`
+    file: Path | None  # None for volbench's own default
 
 
 def read_configuration() -> dict[str, Default]:
-    """Return the configured defaults by key; the local file goes before the user's.
-
-    Raises:
-        InputError: a file cannot be read, or has an unknown key or a value of the wrong type.
-    """
+    """Return the configured defaults by key; the local file goes before the user's."""
     found: dict[str, Default] = {}
     for file in (user_file(), LOCAL_FILE):
         if file.is_file():

@@ -101,27 +101,19 @@ def _host_keys(known_hosts: Path | None, accept_new: bool) -> HostKeyPolicy:  # 
     return HostKeyPolicy(known_hosts, accept_new)
 
 
+# Options for trusted host keys, as the keyword `host_keys`
 HOST_KEYS = option_group("host_keys", _host_keys, *_HOST_KEYS)
-"""Options for trusted host keys, as the keyword `host_keys`."""
 
 
 @dataclass(frozen=True)
 class HostSelection:
-    """Hosts selected on the command line.
+    """Hosts selected on the command line."""
 
-    Attributes:
-        inventory: inventory file; None for this machine only.
-        limits: selected groups and hosts of the inventory.
-        mapping: mapping of Terraform's outputs.
-        known_hosts: volbench's known_hosts file; None for the default.
-        accept_new: add keys of unknown hosts to it.
-    """
-
-    inventory: Path | None
-    limits: tuple[str, ...]
-    mapping: Path | None
-    known_hosts: Path | None
-    accept_new: bool
+    inventory: Path | None  # inventory file; None for this machine only
+    limits: tuple[str, ...]  # selected groups and hosts of the inventory
+    mapping: Path | None  # mapping of Terraform's outputs
+    known_hosts: Path | None  # volbench's known_hosts file; None for the default
+    accept_new: bool  # add keys of unknown hosts to it
 
     def after(self, campaign: Path | None) -> HostSelection:
         """Return the selection in which ``@failed`` means the hosts of an earlier campaign."""
@@ -136,12 +128,7 @@ class HostSelection:
 
     @contextmanager
     def connected(self) -> Iterator[list[ConnectedHost]]:
-        """Yield the selected hosts with open connections, closed at the end of the block.
-
-        Raises:
-            InventoryError: problems in the inventory.
-            InputError: --limit or --mapping is given without an inventory.
-        """
+        """Yield the selected hosts with open connections, closed at the end of the block."""
         if self.inventory is None and (self.limits or self.mapping):
             raise InputError("--limit and --mapping need an inventory", hint="add --inventory FILE")
         limits = named_limits(self.limits, None)
@@ -151,8 +138,8 @@ class HostSelection:
             yield hosts
 
 
+# Options that select hosts, as the keyword `where`
 on_hosts = option_group("where", HostSelection, INVENTORY, LIMIT, MAPPING, *_HOST_KEYS)
-"""Options that select hosts, as the keyword `where`."""
 
 
 @contextmanager
@@ -169,11 +156,7 @@ def connect(hosts: Sequence[Host], host_keys: HostKeyPolicy) -> Iterator[list[Co
 
 
 def read_hosts(file: Path, *, limits: Sequence[str] = (), mapping: Path | None = None) -> Inventory:
-    """Return the selected hosts of an inventory; notes go to stderr.
-
-    Raises:
-        InventoryError: problems in the file, or a limit that selects no host.
-    """
+    """Return the selected hosts of an inventory; notes go to stderr."""
     from volbench.plan.inventory import load_inventory, select
 
     inventory = load_inventory(
@@ -189,11 +172,7 @@ def named_limits(limits: Sequence[str], campaign: Path | None) -> tuple[str, ...
     """Return the hosts of ``--limit``, with the content of files in place of ``@FILE``.
 
     Args:
-        limits: as given.
         campaign: the folder whose unfinished hosts are meant by ``@failed``; None without one.
-
-    Raises:
-        InputError: a file cannot be read or names no host, or ``@failed`` means no campaign.
     """
     found: list[str] = []
     for limit in limits:
@@ -226,11 +205,7 @@ def _names_in(limit: str, campaign: Path | None) -> list[str]:
 
 
 def with_policy(campaign: Campaign, text: str) -> Campaign:
-    """Return a campaign with the policy of ``--policy``; unchanged if that is empty.
-
-    Raises:
-        InputError: the policy is unknown.
-    """
+    """Return a campaign with the policy of ``--policy``; unchanged if that is empty."""
     if not text:
         return campaign
     policy, quorum = parse_policy(text)
@@ -238,11 +213,7 @@ def with_policy(campaign: Campaign, text: str) -> Campaign:
 
 
 def parse_policy(text: str) -> tuple[Policy, int]:
-    """Return policy and quorum of ``--policy``.
-
-    Raises:
-        InputError: it is unknown.
-    """
+    """Return policy and quorum of ``--policy``."""
     from volbench.model.campaign.host import Policy
 
     name, _, number = text.partition(":")

@@ -54,11 +54,7 @@ class LazyGroup(click.Group):
         return add_verbosity(command)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as click declares it
-        """Run a verb; commands in the hint of its error name the campaign.
-
-        Raises:
-            VolbenchError: as the verb does.
-        """
+        """Run a verb; commands in the hint of its error name the campaign."""
         try:
             return super().invoke(ctx)
         except VolbenchError as error:

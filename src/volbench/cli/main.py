@@ -17,6 +17,7 @@ from volbench.cli.configuration import default_map, read_configuration
 from volbench.cli.lazy_group import LazyGroup
 from volbench.errors import InputError, VolbenchError, did_you_mean
 
+# Verb to its module and its short help. A module is imported only when its verb is called.
 VERBS: dict[str, tuple[str, str]] = {
     "measure": ("make.measure", "Measure a workload on volumes, without a profile."),
     "run": ("make.run", "Run profiles on volumes; results go into a campaign folder."),
@@ -47,15 +48,14 @@ VERBS: dict[str, tuple[str, str]] = {
     "config": ("catalogue.config", "Show defaults from volbench.toml and config.toml."),
     "lab": ("make.lab", "Simulate volumes whose behaviour is known."),
 }
-"""Verb to its module and its short help. A module is imported only when its verb is called."""
 
 
+# New objects from which Python looks for cycles: rows of frames have none, and each look at a
+# million of them takes a tenth of a second
 _COLLECTED_AT = 100_000
-"""New objects from which Python looks for cycles: rows of frames have none, and each look at a
-million of them takes a tenth of a second."""
 
+# Values of an option that an error lists; where there are more, the hint has the nearest
 _MOST_CHOICES = 12
-"""Values of an option that an error lists; where there are more, the hint has the nearest."""
 
 
 @click.group(cls=LazyGroup, verbs=VERBS, context_settings={"help_option_names": ["-h", "--help"]})
@@ -111,11 +111,7 @@ def _print_origin(error: VolbenchError) -> None:
 
 
 def _check_text(arguments: Sequence[str]) -> None:
-    """Refuse arguments that are not text: they can be neither printed nor stored.
-
-    Raises:
-        InputError: an argument is not valid in the encoding of the environment.
-    """
+    """Refuse arguments that are not text: they can be neither printed nor stored."""
     for argument in arguments:
         try:
             argument.encode()

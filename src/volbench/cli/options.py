@@ -27,7 +27,6 @@ def option_group(keyword: str, make: Callable[..., object], *options: Decorator)
     """Return a decorator that gives a verb several options as one keyword.
 
     Args:
-        keyword: of the verb's function.
         make: called with the values of the options by name; returns the value of the keyword.
         options: decorators of click, in the order of the help page.
     """
@@ -55,7 +54,6 @@ class Quantity(click.ParamType[Any]):
     """Parameter type of a number with a unit; error messages name the option.
 
     Args:
-        name: placeholder on the help page.
         parse: the text to the number in the base unit; raises InputError.
     """
 
@@ -88,8 +86,6 @@ def flag(name: str, text: str, keyword: str = "") -> Decorator:
 
     Args:
         name: such as ``--json``.
-        text: of the help page.
-        keyword: of the verb's function, where it is not the name.
     """
     return click.option(name, *([keyword] if keyword else []), is_flag=True, help=text)
 
@@ -99,9 +95,6 @@ def names_option(name: str, keyword: str, *, text: str, metavar: str = "COLUMN,.
 
     Args:
         name: such as ``--by``.
-        keyword: of the verb's function.
-        text: of the help page.
-        metavar: placeholder on the help page.
     """
 
     def parse(value: str) -> tuple[str, ...]:
@@ -251,6 +244,7 @@ def _add_volume_types(
         context.with_resource(also_types(files))
 
 
+# Profiles and inventories read by a verb with this option may name these types
 VOLUME_TYPES = click.option(
     "--volume-types",
     multiple=True,
@@ -260,16 +254,10 @@ VOLUME_TYPES = click.option(
     callback=_add_volume_types,
     help="File of volume types beside the bundled ones; repeatable.",
 )
-"""Profiles and inventories read by a verb with this option may name these types."""
 
 
 def schema_command(group: click.Group, of: str) -> Callable[[Callable[[], object]], click.Command]:
-    """Return a decorator that makes a function the command ``schema`` of a group.
-
-    Args:
-        group: of commands on a kind of file.
-        of: that kind, for the help page.
-    """
+    """Return a decorator that makes a function the command ``schema`` of a group."""
 
     def add(read: Callable[[], object]) -> click.Command:
         def schema() -> None:
@@ -287,11 +275,7 @@ _ROLE = re.compile(r"([A-Za-z0-9_-]+)=(.+)", re.DOTALL)
 
 
 def parse_targets(texts: Sequence[str]) -> dict[str, str]:
-    """Return role to target of ``--on`` values; a bare target is the role ``data``.
-
-    Raises:
-        InputError: a role is named twice, or a target is empty.
-    """
+    """Return role to target of ``--on`` values; a bare target is the role ``data``."""
     targets: dict[str, str] = {}
     for text in texts:
         match = _ROLE.fullmatch(text)

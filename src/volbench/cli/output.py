@@ -48,10 +48,6 @@ def binary_output(output: str, *, default_name: str) -> Iterator[BinaryIO]:
 
     Args:
         output: ``-`` for standard output, an existing folder, or a file.
-        default_name: file name used in a folder.
-
-    Raises:
-        InputError: the output cannot be written.
     """
     buffer = BytesIO()
     yield buffer
@@ -93,23 +89,14 @@ def default_campaign_folder(name: str) -> Path:
 
 
 def report_folder(dataset: Dataset) -> Path:
-    """Return the report folder of the first campaign, created if it is missing.
-
-    Raises:
-        InputError: the folder cannot be created.
-    """
+    """Return the report folder of the first campaign, created if it is missing."""
     folder = next(iter(dataset.names.values())).report_folder
     make_output_folder(folder)
     return folder
 
 
 def recorded_command(inputs: Iterable[str | Path], output: Path | None) -> tuple[str, ...]:
-    """Return the command line for the campaign's record, without paths of this machine.
-
-    Args:
-        inputs: paths on the command line that are shortened to their last part.
-        output: the campaign folder from the command line, shortened in the same way.
-    """
+    """Return the command line for the campaign's record, without paths of this machine."""
     short = {str(path): Path(path).resolve().name for path in inputs if str(path)}
     if output is not None:
         short[str(output)] = output.name
@@ -120,27 +107,18 @@ def recorded_command(inputs: Iterable[str | Path], output: Path | None) -> tuple
 
 @dataclass(frozen=True)
 class TableOutput:
-    """Format and destination of a table.
+    """Format and destination of a table."""
 
-    Attributes:
-        format_name: ``table``, ``json``, ``csv`` or ``markdown``; None for that of the output.
-        as_json: the same as the format ``json``.
-        output: file, folder, or ``-`` for standard output.
-        columns: names of the columns; those of the table if empty.
-        is_wide: all columns of the table, however narrow the screen is.
-        sort: column that the rows are sorted by; empty for the table's own order.
-        is_raw: CSV with text as it is, even where a spreadsheet would run it as a formula.
-        more_formats: formats of the verb beside those of every table.
-    """
-
+    # ``table``, ``json``, ``csv`` or ``markdown``; None for that of the output
     format_name: str | None = None
-    as_json: bool = False
-    output: str = "-"
-    columns: tuple[str, ...] = ()
-    is_wide: bool = False
-    sort: str = ""
+    as_json: bool = False  # the same as the format ``json``
+    output: str = "-"  # file, folder, or ``-`` for standard output
+    columns: tuple[str, ...] = ()  # names of the columns; those of the table if empty
+    is_wide: bool = False  # all columns of the table, however narrow the screen is
+    sort: str = ""  # column that the rows are sorted by; empty for the table's own order
+    # CSV with text as it is, even where a spreadsheet would run it as a formula
     is_raw: bool = False
-    more_formats: tuple[str, ...] = ()
+    more_formats: tuple[str, ...] = ()  # formats of the verb beside those of every table
 
     @property
     def format(self) -> str:
@@ -164,16 +142,7 @@ class TableOutput:
     def write(
         self, *tables: Table[Any], text: Callable[[int | None, bool], str] | None = None
     ) -> None:
-        """Print tables one after the other; CSV, JSON and Markdown have the first alone.
-
-        Args:
-            tables: the main table first.
-            text: returns the text that replaces the table on a terminal, from width and use of
-                colour.
-
-        Raises:
-            InputError: there is no such column, or the file cannot be written.
-        """
+        """Print tables one after the other; CSV, JSON and Markdown have the first alone."""
         width, colour = self._width(), self._has_colour()
         if self.sort:
             tables = (tables[0].sorted_by(self.sort), *tables[1:])
@@ -227,7 +196,6 @@ def table_options(
     """Return a decorator that gives a verb the options of tables, as one keyword, `shown`.
 
     Args:
-        more_formats: formats of this verb beside those of every table.
         has_output: whether ``-o/--output`` says where the table goes; for verbs that make a
             campaign it names the campaign's folder.
         has_events: whether JSON is a stream of the events of a campaign that runs.
@@ -268,24 +236,14 @@ def table_options(
 
 @dataclass(frozen=True)
 class ChartFile:
-    """File and style of the chart of a table.
+    """File and style of the chart of a table."""
 
-    Attributes:
-        chart: file of the picture; None for no chart.
-        title: over it; empty for the chart's own.
-        theme: of its colours.
-    """
-
-    chart: str | None
-    title: str
-    theme: str
+    chart: str | None  # file of the picture; None for no chart
+    title: str  # over it; empty for the chart's own
+    theme: str  # of its colours
 
     def write(self, plot: Plot, numbers: Table[Any]) -> None:
-        """Write a chart, and its numbers as CSV beside it.
-
-        Raises:
-            InputError: a file cannot be written.
-        """
+        """Write a chart, and its numbers as CSV beside it."""
         from volbench.present.renderers.matplotlib import draw, save
         from volbench.present.tables.render_table import csv_text
 
@@ -299,11 +257,7 @@ class ChartFile:
 
 
 def chart_options(shows: str) -> Decorator:
-    """Return the options of a verb that prints a table and may draw it, as the keyword `picture`.
-
-    Args:
-        shows: content of the chart, to follow "Draw".
-    """
+    """Return the options of a verb that prints a table and may draw it, as `picture`."""
     return option_group(
         "picture",
         ChartFile,
@@ -333,11 +287,7 @@ def _checked(context: click.Context, option: click.Parameter, chart: str | None)
 
 
 def _picture_format(chart: str) -> str:
-    """Return the format of a picture by the ending of its file.
-
-    Raises:
-        InputError: the file has no ending of a picture.
-    """
+    """Return the format of a picture by the ending of its file."""
     image = Path(chart).suffix.removeprefix(".").lower()
     if image not in PICTURE_FORMATS:
         raise InputError(

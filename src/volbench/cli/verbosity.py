@@ -12,8 +12,7 @@ from typing import TextIO
 
 import click
 
-_stderr: list[TextIO] = []
-"""Standard error as it was before a quiet verb; empty for any other."""
+_stderr: list[TextIO] = []  # Standard error as it was before a quiet verb; empty for any other
 
 
 def add_verbosity(command: click.Command) -> click.Command:

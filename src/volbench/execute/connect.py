@@ -16,24 +16,15 @@ Connect = Callable[[Host], Executor]
 
 @dataclass(frozen=True)
 class HostKeyPolicy:
-    """Policy for unknown SSH host keys.
+    """Policy for unknown SSH host keys."""
 
-    Attributes:
-        known_hosts: volbench's known_hosts file; None for the default path.
-        accept_new: whether to add the keys of unknown hosts to it.
-    """
-
-    known_hosts: Path | None = None
-    accept_new: bool = False
+    known_hosts: Path | None = None  # volbench's known_hosts file; None for the default path
+    accept_new: bool = False  # whether to add the keys of unknown hosts to it
 
 
 @contextmanager
 def connect_hosts(hosts: Sequence[Host], *, host_keys: HostKeyPolicy) -> Iterator[list[Executor]]:
-    """Yield one executor per host, in order; connections are opened on first use.
-
-    Raises:
-        InputError: no route to a host exists.
-    """
+    """Yield one executor per host, in order; connections are opened on first use."""
     with ExitStack() as stack:
         connect: dict[HostKind, Connect] = {HostKind.LOCAL: lambda host: LocalExecutor(host.name)}
         if any(host.kind is HostKind.SSH for host in hosts):

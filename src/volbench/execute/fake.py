@@ -17,29 +17,20 @@ from volbench.execute.local_base import LocalBase, LocalProcessBase
 from volbench.execute.protocol import FOREVER_S, Completed, FileStat
 from volbench.model.campaign.target import FileIdentity
 
-ROOT_FILESYSTEM = (8, 1)
-"""Device number of the filesystem of all scripted files."""
+ROOT_FILESYSTEM = (8, 1)  # Device number of the filesystem of all scripted files
 
 _LINK_LIMIT = 40
 
 
 @dataclass
 class FakeProcess(LocalProcessBase):
-    """A scripted process that advances by one step per wait.
+    """A scripted process that advances by one step per wait."""
 
-    Attributes:
-        steps: output of each step; the process exits after the last.
-        exit_status: its exit status; None to run until a signal terminates it.
-        ignores: signals that do not terminate it.
-        pid: process id.
-        signals: signals received.
-    """
-
-    steps: Sequence[str] = ()
-    exit_status: int | None = 0
-    ignores: frozenset[int] = frozenset()
-    pid: int = 4242
-    signals: list[int] = field(default_factory=list)
+    steps: Sequence[str] = ()  # output of each step; the process exits after the last
+    exit_status: int | None = 0  # its exit status; None to run until a signal terminates it
+    ignores: frozenset[int] = frozenset()  # signals that do not terminate it
+    pid: int = 4242  # process id
+    signals: list[int] = field(default_factory=list)  # signals received
     _step: int = 0
     _read: int = 0
     _ended: int | None = None
@@ -92,42 +83,28 @@ class FakeHeldDevice:
 
 @dataclass
 class FakeExecutor(LocalBase):
-    """A scripted host.
+    """A scripted host."""
 
-    Attributes:
-        host: host name.
-        files: path to text.
-        stats: path to stat result, for devices and other special files.
-        links: path of a symlink to its absolute target.
-        answers: program name to a function that maps its argv to its result.
-        processes: program name to a function that creates its process.
-        busy: path of a block device to the error of an exclusive open.
-        edges: path of a block device to the digest of its first and last MiB.
-        free: bytes free on every filesystem.
-        ran: argv of each program run or started.
-        timeouts_s: time limit of each program run.
-        started_in: working directory of each process started.
-    """
-
-    host: str = "fake"
-    files: dict[str, str] = field(default_factory=dict)
+    host: str = "fake"  # host name
+    files: dict[str, str] = field(default_factory=dict)  # path to text
+    # path to stat result, for devices and other special files
     stats: dict[str, FileStat] = field(default_factory=dict)
-    links: dict[str, str] = field(default_factory=dict)
+    links: dict[str, str] = field(default_factory=dict)  # path of a symlink to its absolute target
+    # program name to a function that maps its argv to its result
     answers: dict[str, Callable[[tuple[str, ...]], Completed]] = field(default_factory=dict)
+    # program name to a function that creates its process
     processes: dict[str, Callable[[tuple[str, ...]], FakeProcess]] = field(default_factory=dict)
+    # path of a block device to the error of an exclusive open
     busy: dict[str, str] = field(default_factory=dict)
+    # path of a block device to the digest of its first and last MiB
     edges: dict[str, str] = field(default_factory=dict)
-    free: int = 1024**4
-    ran: list[tuple[str, ...]] = field(default_factory=list)
-    timeouts_s: list[float] = field(default_factory=list)
-    started_in: list[str] = field(default_factory=list)
+    free: int = 1024**4  # bytes free on every filesystem
+    ran: list[tuple[str, ...]] = field(default_factory=list)  # argv of each program run or started
+    timeouts_s: list[float] = field(default_factory=list)  # time limit of each program run
+    started_in: list[str] = field(default_factory=list)  # working directory of each process started
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 60.0) -> Completed:
-        """Return the scripted result of a program.
-
-        Raises:
-            TransportError: the program is not scripted.
-        """
+        """Return the scripted result of a program."""
         answer = self.answers.get(PurePosixPath(argv[0]).name)
         if answer is None:
             raise _missing(argv)
@@ -145,11 +122,7 @@ class FakeExecutor(LocalBase):
         followed: Sequence[str] = (),
         files: Mapping[str, str] | None = None,
     ) -> FakeProcess:
-        """Return the scripted process of a program; its standard error is empty.
-
-        Raises:
-            TransportError: the program is not scripted.
-        """
+        """Return the scripted process of a program; its standard error is empty."""
         begin = self.processes.get(PurePosixPath(argv[0]).name)
         if begin is None:
             raise _missing(argv)
@@ -161,11 +134,7 @@ class FakeExecutor(LocalBase):
         return begin(tuple(argv))
 
     def find(self, handle: str, *, followed: Sequence[str] = ()) -> FakeProcess:
-        """Raise: scripted processes cannot be reattached.
-
-        Raises:
-            TransportError: always.
-        """
+        """Raise: scripted processes cannot be reattached."""
         del followed
         raise _missing([handle])
 
@@ -244,11 +213,7 @@ class FakeExecutor(LocalBase):
         return True
 
     def hold(self, path: str, *, exclusive: bool) -> FakeHeldDevice:
-        """Return an open scripted device.
-
-        Raises:
-            RefusedError: the device is busy.
-        """
+        """Return an open scripted device."""
         found = self.stat(path)
         reason = self.exclusive_error(path) if exclusive else ""
         if found is None or reason:

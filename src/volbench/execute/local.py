@@ -28,8 +28,8 @@ from volbench.execute.local_files import LocalHeldDevice, file_stat, remove_exac
 from volbench.execute.protocol import FOREVER_S, Completed, FileStat
 from volbench.model.campaign.target import FileIdentity
 
+# Directories of system tools such as blkid; not in every unprivileged user's PATH
 _SYSTEM_PATH = ("/usr/sbin", "/sbin")
-"""Directories of system tools such as blkid; not in every unprivileged user's PATH."""
 
 _ABSENT = {errno.ENOENT, errno.ENOTDIR}
 _KILL_PATIENCE_S = 5.0
@@ -79,21 +79,13 @@ class LocalProcess(LocalProcessBase):
 
 
 class LocalExecutor(LocalBase):
-    """The machine the controller runs on.
-
-    Args:
-        host: host name in the plan.
-    """
+    """The machine the controller runs on."""
 
     def __init__(self, host: str = "local") -> None:
         self.host = host
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 60.0) -> Completed:
-        """Run a program to completion with LC_ALL=C and no input.
-
-        Raises:
-            TransportError: the program is missing, or was killed after `timeout_s`.
-        """
+        """Run a program to completion with LC_ALL=C and no input."""
         with _unlinked_file() as stdout, _unlinked_file() as stderr:
             process = _spawn(argv, stdout=stdout, stderr=stderr, cwd=None, extra={})
             try:
@@ -120,9 +112,6 @@ class LocalExecutor(LocalBase):
         """Start a program in its own session, with standard error redirected to the file `stderr`.
 
         TMPDIR is set to `cwd`, because fio reacts to a file named fio-dump-status there.
-
-        Raises:
-            TransportError: the program cannot be started.
         """
         del longest_s, followed  # the process ends with its controller
         self.write_texts(files or {})
@@ -139,11 +128,7 @@ class LocalExecutor(LocalBase):
             return LocalProcess(process, os.dup(stdout.fileno()))
 
     def find(self, handle: str, *, followed: Sequence[str] = ()) -> LocalProcess:
-        """Raise: the output of a local process is readable only by the controller that started it.
-
-        Raises:
-            TransportError: always.
-        """
+        """Raise: the output of a local process can be read only by the controller that started it."""
         del followed
         raise _not_found(self.host, handle)
 
@@ -176,11 +161,7 @@ class LocalExecutor(LocalBase):
         return os.path.realpath(path)
 
     def stat(self, path: str, *, follow: bool = True) -> FileStat | None:
-        """Return the stat result of a path, or None if it does not exist.
-
-        Raises:
-            InputError: access is denied.
-        """
+        """Return the stat result of a path, or None if it does not exist."""
         try:
             return file_stat(path, follow=follow)
         except OSError as error:
@@ -189,11 +170,7 @@ class LocalExecutor(LocalBase):
             raise _not_examined(path, error) from error
 
     def hold(self, path: str, *, exclusive: bool) -> LocalHeldDevice:
-        """Open a block device.
-
-        Raises:
-            RefusedError: the device cannot be opened.
-        """
+        """Open a block device."""
         return LocalHeldDevice(path, exclusive=exclusive)
 
     def exclusive_error(self, path: str) -> str:
@@ -207,11 +184,7 @@ class LocalExecutor(LocalBase):
         return ""
 
     def free_bytes(self, path: str) -> int:
-        """Return the bytes available to unprivileged users on the filesystem of `path`.
-
-        Raises:
-            InputError: the operating system refused.
-        """
+        """Return the bytes available to unprivileged users on the filesystem of `path`."""
         try:
             found = os.statvfs(path)
         except OSError as error:
@@ -219,11 +192,7 @@ class LocalExecutor(LocalBase):
         return found.f_bavail * found.f_frsize
 
     def remove(self, path: str) -> None:
-        """Remove a file, if it exists.
-
-        Raises:
-            VolbenchError: the operating system refused.
-        """
+        """Remove a file, if it exists."""
         try:
             Path(path).unlink(missing_ok=True)
         except OSError as error:
@@ -233,11 +202,7 @@ class LocalExecutor(LocalBase):
             ) from error
 
     def remove_exact(self, path: str, identity: FileIdentity) -> bool:
-        """Remove a file or an empty directory if its identity matches.
-
-        Raises:
-            VolbenchError: the operating system refused.
-        """
+        """Remove a file or an empty directory if its identity matches."""
         try:
             return remove_exact(path, identity)
         except OSError as error:
@@ -247,11 +212,7 @@ class LocalExecutor(LocalBase):
             ) from error
 
     def make_private_folder(self, path: str) -> bool:
-        """Create a directory with mode 0700; return False if the path exists.
-
-        Raises:
-            RefusedError: the operating system refused.
-        """
+        """Create a directory with mode 0700; return False if the path exists."""
         try:
             Path(path).mkdir(mode=0o700)
         except FileExistsError:
@@ -264,11 +225,7 @@ class LocalExecutor(LocalBase):
         return True
 
     def write_text(self, path: str, text: str) -> None:
-        """Write a file atomically.
-
-        Raises:
-            TransportError: the operating system refused.
-        """
+        """Write a file atomically."""
         temporary = Path(f"{path}.{os.getpid()}.tmp")
         try:
             temporary.write_text(text, encoding="utf-8")
@@ -280,11 +237,7 @@ class LocalExecutor(LocalBase):
             ) from error
 
     def write_texts(self, files: Mapping[str, str]) -> None:
-        """Write small files atomically, creating their folders.
-
-        Raises:
-            TransportError: the operating system refused.
-        """
+        """Write small files atomically, creating their folders."""
         for path, text in files.items():
             Path(path if path.endswith("/") else os.path.dirname(path)).mkdir(  # noqa: PTH120 - text
                 parents=True, exist_ok=True

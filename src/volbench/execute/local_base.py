@@ -30,11 +30,7 @@ class LocalBase:
     shared_locks: SharedLocks | None = None
 
     def run_on_files(self: _Host, argv: Sequence[str], texts: Sequence[str]) -> Completed:
-        """Run a program on temporary files, which are removed when it ends.
-
-        Raises:
-            TransportError: the program is missing.
-        """
+        """Run a program on temporary files, which are removed when it ends."""
         with tempfile.TemporaryDirectory(prefix="volbench-") as folder:
             paths = [Path(folder, str(number)) for number in range(len(texts))]
             for path, text in zip(paths, texts, strict=True):

@@ -19,8 +19,7 @@ _AT_FDCWD = -100
 _AT_SYMLINK_NOFOLLOW = 0x100
 _STATX_BTIME = 0x800
 _STATX_BYTES = 256
-_BIRTH_OFFSET = 80
-"""Of stx_btime in struct statx (statx(2)): seconds as s64, nanoseconds as u32."""
+_BIRTH_OFFSET = 80  # Of stx_btime in struct statx (statx(2)): seconds as s64, nanoseconds as u32
 _NS = 10**9
 
 
@@ -30,10 +29,6 @@ def file_stat(path: str, *, follow: bool = True, folder: int | None = None) -> F
     Args:
         path: absolute, or a name in `folder`.
         follow: whether to follow a symlink.
-        folder: descriptor of a directory.
-
-    Raises:
-        OSError: the path does not exist, or access is denied.
     """
     found = os.stat(path, dir_fd=folder, follow_symlinks=follow)
     return FileStat(
@@ -76,9 +71,6 @@ def remove_exact(path: str, identity: FileIdentity) -> bool:
 
     Returns:
         Whether the path no longer exists.
-
-    Raises:
-        OSError: the operating system refused.
     """
     parent, _, name = path.rpartition("/")
     try:
@@ -110,11 +102,7 @@ class LocalHeldDevice:
     swapon, mkfs and detaching a loop device fail.
 
     Args:
-        path: path of the device node.
         exclusive: whether to open it with O_EXCL.
-
-    Raises:
-        RefusedError: the path cannot be opened, or is not a block device.
     """
 
     def __init__(self, path: str, *, exclusive: bool) -> None:

@@ -13,8 +13,7 @@ from volbench.errors import VolbenchError
 T = TypeVar("T")
 R = TypeVar("R")
 
-MAX_THREADS = 64
-"""Idle threads are cheap; queueing behind unresponsive hosts costs seconds."""
+MAX_THREADS = 64  # Idle threads are cheap; queueing behind unresponsive hosts costs seconds
 
 _limit: ContextVar[int] = ContextVar("_limit", default=MAX_THREADS)
 

@@ -16,16 +16,15 @@ if TYPE_CHECKING:
 
     from volbench.model.campaign.target import FileIdentity
 
-FOREVER_S = 30 * 86400.0
-"""30 days: longer than any run."""
+FOREVER_S = 30 * 86400.0  # 30 days: longer than any run
 
+# File type bits of a mode to `FileStat.kind`; ``other`` for the rest
 FILE_KINDS = {
     stat.S_IFREG: "file",
     stat.S_IFDIR: "directory",
     stat.S_IFBLK: "block",
     stat.S_IFCHR: "char",
 }
-"""File type bits of a mode to `FileStat.kind`; ``other`` for the rest."""
 
 
 @dataclass(frozen=True)
@@ -38,36 +37,24 @@ class Completed:
     stderr: str
 
 
+# Length of each of the two parts, at the start and end, that `HeldDevice.digest` covers
 EDGE_BYTES = 1 << 20
-"""Length of each of the two parts, at the start and end, that `HeldDevice.digest` covers."""
 
-BLANK = "blank"
-"""Digest of a device whose edges are all zeros."""
+BLANK = "blank"  # Digest of a device whose edges are all zeros
 
 
 @dataclass(frozen=True)
 class FileStat:
-    """Stat result of a path.
+    """Stat result of a path."""
 
-    Attributes:
-        kind: ``file``, ``directory``, ``block``, ``char`` or ``other``.
-        device: (major, minor) of the containing filesystem.
-        rdev: (major, minor) of a device node; (0, 0) for other files.
-        inode: unique within `device` while the file exists.
-        size_bytes: apparent size; 0 for a device.
-        born_ns: birth time in ns since 1970; 0 if the filesystem does not record it.
-        owner: user id.
-        mode: permission bits, such as 0o1777.
-    """
-
-    kind: str
-    device: tuple[int, int]
-    rdev: tuple[int, int]
-    inode: int
-    size_bytes: int
-    born_ns: int = 0
-    owner: int = 0
-    mode: int = 0o600
+    kind: str  # ``file``, ``directory``, ``block``, ``char`` or ``other``
+    device: tuple[int, int]  # (major, minor) of the containing filesystem
+    rdev: tuple[int, int]  # (major, minor) of a device node; (0, 0) for other files
+    inode: int  # unique within `device` while the file exists
+    size_bytes: int  # apparent size; 0 for a device
+    born_ns: int = 0  # birth time in ns since 1970; 0 if the filesystem does not record it
+    owner: int = 0  # user id
+    mode: int = 0o600  # permission bits, such as 0o1777
 
     @property
     def identity(self) -> FileIdentity:
@@ -95,19 +82,12 @@ class HeldDevice(Protocol):
 
 @dataclass(frozen=True)
 class ClockReading:
-    """Reading of a host's clock between two readings of the controller's; seconds since 1970.
+    """Reading of a host's clock between two readings of the controller's; seconds since 1970."""
 
-    Attributes:
-        sent_s: time of the request, by the controller's clock.
-        remote_s: time reported by the host.
-        received_s: arrival of the response, by the controller's clock.
-        resolution_s: resolution of `remote_s`.
-    """
-
-    sent_s: float
-    remote_s: float
-    received_s: float
-    resolution_s: float = 0.0
+    sent_s: float  # time of the request, by the controller's clock
+    remote_s: float  # time reported by the host
+    received_s: float  # arrival of the response, by the controller's clock
+    resolution_s: float = 0.0  # resolution of `remote_s`
 
 
 class Process(Protocol):
@@ -174,14 +154,10 @@ class SharedLocks(Protocol):
 
 
 class Executor(Protocol):
-    """Interface to a host.
+    """Interface to a host."""
 
-    Attributes:
-        host: its name.
-        shared_locks: locks that are not kept on the host itself; None to keep them there.
-    """
-
-    host: str
+    host: str  # its name
+    # locks that are not kept on the host itself; None to keep them there
     shared_locks: SharedLocks | None
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 60.0) -> Completed:

@@ -20,26 +20,19 @@ from volbench.execute.protocol import Process
 
 T = TypeVar("T")
 
-THREADS_MAX = 64
-"""Threads that drive work, apart from those that are stuck."""
+THREADS_MAX = 64  # Threads that drive work, apart from those that are stuck
+# A thread that is busy with one step for longer, such as with a hung host, is replaced
 STUCK_S = 30.0
-"""A thread that is busy with one step for longer, such as with a hung host, is replaced."""
 
-_TICK_S = 0.01
-"""Waits that end within this time end together."""
+_TICK_S = 0.01  # Waits that end within this time end together
 
 
 @dataclass(frozen=True)
 class Wait:
-    """What a piece of work waits for.
+    """What a piece of work waits for."""
 
-    Attributes:
-        seconds: the longest wait.
-        process: its end, or the appearance of a followed file, ends the wait; None to wait for the
-            time only.
-    """
-
-    seconds: float
+    seconds: float  # the longest wait
+    # its end, or the appearance of a followed file, ends the wait; None to wait for the time only
     process: Process | None = None
 
     def block(self) -> None:
@@ -70,15 +63,7 @@ def finish(work: Work[T]) -> T:
 
 
 def drive(works: Iterable[Work[None]], *, threads_max: int = THREADS_MAX) -> None:
-    """Drive pieces of work to their ends, side by side.
-
-    Args:
-        works: no piece depends on the thread that drives it, and none holds a lock while it waits.
-        threads_max: number of threads, apart from stuck ones.
-
-    Raises:
-        BaseException: the first error of a piece; all others were driven to their ends.
-    """
+    """Drive pieces of work to their ends, side by side."""
     _Drive(works, threads_max).run()
 
 

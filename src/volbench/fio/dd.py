@@ -16,19 +16,13 @@ _REPORT = re.compile(
     r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?) s",
     re.MULTILINE,
 )
-_MOST_DIGITS = 15
-"""Of a number of bytes: below 1 PB, so that sums fit in 64 bits."""
+_MOST_DIGITS = 15  # Of a number of bytes: below 1 PB, so that sums fit in 64 bits
 _MAX_SECONDS = 1e9
 _VERSION = re.compile(r"(?<![\d.])\d+\.\d+(?:\.\d+)*")
 
 
 def dd_argv(run: Run) -> list[str]:
-    """Return the argument list of a dd run.
-
-    Raises:
-        InputError: an option unknown to dd jobs, a size that is missing or not a multiple of bs, or
-            a volume that dd cannot access.
-    """
+    """Return the argument list of a dd run."""
     options = dict(check_dd_option(*item) for item in run.effective(run.sections[0]).items())
     place = _place(run)
     block, size = int(options.get("bs", "512")), int(options.get("size", "0"))
@@ -77,13 +71,8 @@ def parse_dd(stderr: str, *, run: Run, elapsed_s: float, version: str) -> RunOut
     six significant digits and include the flush only with ``conv=fsync`` or ``conv=fdatasync``.
 
     Args:
-        stderr: standard error of dd with LC_ALL=C.
-        run: the run.
         elapsed_s: of the whole process, stored in addition to dd's own seconds.
         version: such as ``dd-9.1``.
-
-    Raises:
-        OutputError: it contains no report, or dd moved fewer bytes than requested.
     """
     reports = list(_REPORT.finditer(stderr))
     if not reports:

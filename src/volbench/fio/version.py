@@ -10,11 +10,7 @@ _VERSION = re.compile(r"\s*fio-(\d{1,9})\.(\d{1,9})", re.ASCII)
 
 
 def parse_version(text: str) -> tuple[int, int]:
-    """Return major and minor version of a text such as ``fio-3.33`` or ``fio-3.36-42-gabc-dirty``.
-
-    Raises:
-        OutputError: the text does not begin with a version of fio.
-    """
+    """Return the major and minor version of ``fio-3.33`` or ``fio-3.36-42-gabc-dirty``."""
     match = _VERSION.match(text)
     if match is None:
         raise OutputError(

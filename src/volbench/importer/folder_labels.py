@@ -12,8 +12,8 @@ from pathlib import PurePosixPath
 from volbench.errors import InputError
 
 HOST, REPEAT, JOB = "host", "repeat", "job"
+# Placeholders for the host, the number of the repeat and the name of the job; not labels
 RESERVED = frozenset({HOST, REPEAT, JOB})
-"""Placeholders for the host, the number of the repeat and the name of the job; not labels."""
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _NAME = re.compile(r"[a-z][a-z0-9_]*", re.IGNORECASE)
@@ -21,14 +21,10 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class LabelPattern:
-    """Parsed pattern.
+    """Parsed pattern."""
 
-    Attributes:
-        text: as written by the user.
-        parts: a regular expression for each folder, or for the file's name without its endings.
-    """
-
-    text: str
+    text: str  # as written by the user
+    # a regular expression for each folder, or for the file's name without its endings
     parts: tuple[re.Pattern[str], ...]
 
     def read(self, inside: PurePosixPath, *, stem: str) -> dict[str, str] | None:
@@ -55,11 +51,7 @@ class LabelPattern:
 
 
 def parse_pattern(text: str) -> LabelPattern:
-    """Parse a pattern.
-
-    Raises:
-        InputError: a placeholder is missing, malformed or repeated.
-    """
+    """Parse a pattern."""
     names = _PLACEHOLDER.findall(text)
     bare = _PLACEHOLDER.sub("", text)
     malformed = [name for name in names if not _NAME.fullmatch(name)]
@@ -81,11 +73,7 @@ def _compiled(part: str) -> re.Pattern[str]:
 
 
 def parse_labels(texts: tuple[str, ...]) -> dict[str, str]:
-    """Return the labels of ``--label KEY=VALUE``.
-
-    Raises:
-        InputError: an item has another form, or its name is reserved or repeated.
-    """
+    """Return the labels of ``--label KEY=VALUE``."""
     labels: dict[str, str] = {}
     for text in texts:
         name, sign, value = text.partition("=")

@@ -48,66 +48,37 @@ _LOGS_WITHOUT_RESULT = "logs without a result: imported as a series, without tot
 
 @dataclass(frozen=True)
 class ImportRequest:
-    """Request to import results.
+    """Request to import results."""
 
-    Attributes:
-        paths: files and folders to search.
-        into: the new campaign folder.
-        name: of the campaign; empty for the name of the folder.
-        labels: of all hosts.
-        pattern: of labels in paths; empty for none.
-        host: name of the host of results that name none.
-        fio_version: that wrote logs without a result; empty if unknown.
-        strict: import nothing when a file is malformed.
-        command: the command line, for the record.
-        tell: is called with the progress.
-    """
-
-    paths: tuple[Path, ...]
-    into: Path
-    name: str = ""
-    labels: Mapping[str, str] = field(default_factory=dict)
-    pattern: str = ""
-    host: str = ""
-    fio_version: str = ""
-    strict: bool = False
-    command: tuple[str, ...] = ()
-    tell: Tell = NOBODY
+    paths: tuple[Path, ...]  # files and folders to search
+    into: Path  # the new campaign folder
+    name: str = ""  # of the campaign; empty for the name of the folder
+    labels: Mapping[str, str] = field(default_factory=dict)  # of all hosts
+    pattern: str = ""  # of labels in paths; empty for none
+    host: str = ""  # name of the host of results that name none
+    fio_version: str = ""  # that wrote logs without a result; empty if unknown
+    strict: bool = False  # import nothing when a file is malformed
+    command: tuple[str, ...] = ()  # the command line, for the record
+    tell: Tell = NOBODY  # is called with the progress
 
 
 @dataclass(frozen=True)
 class ImportReport:
-    """Outcome of an import.
+    """Outcome of an import."""
 
-    Attributes:
-        into: the campaign folder.
-        runs: every run with its state.
-        files: number of files with results.
-        logs: number of imported logs.
-        malformed: files that were expected to contain a result and do not.
-        remarks: what was omitted or needs care.
-        others: number of other files.
-        parsed: SHA-256 of each file with results to these.
-    """
-
-    into: Path
-    runs: tuple[AssembledRun, ...]
-    files: int
-    logs: int
-    malformed: tuple[Problem, ...]
-    remarks: tuple[Problem, ...]
-    others: int
+    into: Path  # the campaign folder
+    runs: tuple[AssembledRun, ...]  # every run with its state
+    files: int  # number of files with results
+    logs: int  # number of imported logs
+    malformed: tuple[Problem, ...]  # files that were expected to contain a result and do not
+    remarks: tuple[Problem, ...]  # what was omitted or needs care
+    others: int  # number of other files
+    # SHA-256 of each file with results to these
     parsed: dict[str, tuple[RunOutput, ...]] = field(default_factory=dict, repr=False)
 
 
 def import_results(request: ImportRequest) -> ImportReport:
-    """Read results and write them as a new campaign.
-
-    Raises:
-        InputError: a path does not exist, the pattern matches no result, or the version is invalid.
-        OutputError: nothing can be imported, or a file is malformed and `strict` is set.
-        ArchiveError: the folder cannot be written.
-    """
+    """Read results and write them as a new campaign."""
     pattern = parse_pattern(request.pattern) if request.pattern else None
     found = scan(request.paths, leave_out=request.into, tell=request.tell)
     if request.strict:
@@ -288,9 +259,6 @@ def staged_folder(target: Path) -> Iterator[Path]:
 
     Yields:
         A path that does not exist yet.
-
-    Raises:
-        ArchiveError: the target is in use, another import writes it, or it cannot be written.
     """
     refuse_used(target)
     place = target.resolve()

@@ -22,40 +22,27 @@ from volbench.store.log_files import open_log
 UNCLAIMED = "no result reports that it wrote this log"
 _OPTIONS = ("write_bw_log", "write_iops_log", "write_lat_log", "write_hist_log")
 _INTERVALS = ("log_avg_msec", "log_hist_msec")
+# Values with which fio takes the jobname for the prefix (``make_log_name``, init.c)
 _VALUELESS = {"", "1"}
-"""Values with which fio takes the jobname for the prefix (``make_log_name``, init.c)."""
+# Interval of series from logs of every I/O; the second one for runs shorter than _SHORT_S
 _SINGLE_S, _SHORT_SINGLE_S = 1.0, 0.1
-"""Interval of series from logs of every I/O; the second one for runs shorter than _SHORT_S."""
 _SHORT_S = 10.0
 
 
 @dataclass
 class FioProcess:
-    """Process of fio that may have written logs.
+    """Process of fio that may have written logs."""
 
-    Attributes:
-        source: file of its result.
-        hostname: of the client; empty for none.
-        prefixes: of logs that its options name; empty if these are not reported.
-        ranges: number of the first log of each section, and their count.
-        ended_utc_s: end of the process.
-        runtime_s: of its longest I/O.
-        fio_version: as reported.
-        has_options: whether its options are reported.
-        options: canonical, of its first section.
-        logs: assigned to it.
-    """
-
-    source: Source
-    hostname: str
-    prefixes: frozenset[str]
-    ranges: tuple[tuple[int, int], ...]
-    ended_utc_s: float | None
-    runtime_s: float
-    fio_version: str
-    has_options: bool
-    options: Mapping[str, str]
-    logs: list[LogFile] = field(default_factory=list)
+    source: Source  # file of its result
+    hostname: str  # of the client; empty for none
+    prefixes: frozenset[str]  # of logs that its options name; empty if these are not reported
+    ranges: tuple[tuple[int, int], ...]  # number of the first log of each section, and their count
+    ended_utc_s: float | None  # end of the process
+    runtime_s: float  # of its longest I/O
+    fio_version: str  # as reported
+    has_options: bool  # whether its options are reported
+    options: Mapping[str, str]  # canonical, of its first section
+    logs: list[LogFile] = field(default_factory=list)  # assigned to it
 
     @property
     def numjobs(self) -> int:
@@ -114,13 +101,7 @@ def _release_incomplete(process: FioProcess) -> list[Problem]:
 def _owner(
     log: LogFile, beside: Sequence[FioProcess], *, away: Sequence[FioProcess]
 ) -> tuple[FioProcess | None, str]:
-    """Return the process that wrote a log, or None and the reason.
-
-    Args:
-        log: the log.
-        beside: processes whose results are in its folder.
-        away: processes in any folder whose options name its prefix.
-    """
+    """Return the process that wrote a log, or None and the reason."""
     named = [process for process in beside if log.prefix in process.prefixes]
     if not named:
         without_options = [process for process in beside if not process.has_options]

@@ -25,11 +25,11 @@ from volbench.importer.run_drafts import Draft
 from volbench.importer.scan_folders import LogFile, ResultFile, ScanResult
 from volbench.model.results.result import JobResult, RunOutput
 
+# Versions assumed for logs that are only known to be of fio 3, or of fio 2
 _NEWEST, _FIO2 = "fio-3.42", "fio-2.21"
-"""Versions assumed for logs that are only known to be of fio 3, or of fio 2."""
 _RATES = frozenset({"bw", "iops"})
+# Columns of rows with offset and priority, which fio writes since 3.18 at the earliest
 _FIO3_COLUMNS = 6
-"""Columns of rows with offset and priority, which fio writes since 3.18 at the earliest."""
 _NO_NUMBER = "a log without a number may contain several jobs (per_job_logs=0)"
 _DAMAGED_BESIDE = "its result may be the malformed file beside it; repair that first"
 _NO_UNIT = (
@@ -40,15 +40,10 @@ _NO_UNIT = (
 
 @dataclass(frozen=True)
 class OrphanRuns:
-    """Runs from logs that no result wrote.
+    """Runs from logs that no result wrote."""
 
-    Attributes:
-        drafts: of these runs.
-        left: logs that cannot be used, with the reason.
-    """
-
-    drafts: list[Draft]
-    left: list[Problem]
+    drafts: list[Draft]  # of these runs
+    left: list[Problem]  # logs that cannot be used, with the reason
 
 
 @dataclass(frozen=True)
@@ -65,12 +60,7 @@ def draft_orphan_logs(
     """Return a draft for each number of logs in folders without a result.
 
     Args:
-        found: all files.
-        left: logs that were not assigned to a result, with the reason.
         fio_version: that wrote them, from the user; empty if unknown.
-
-    Raises:
-        InputError: the version is invalid.
     """
     known_version = _require_version(fio_version)
     unclaimed = {problem.path for problem in left if problem.message == UNCLAIMED}

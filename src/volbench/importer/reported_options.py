@@ -23,25 +23,18 @@ from volbench.model.results.result import JobResult, RunOutput
 ROLE = "data"
 UNKNOWN = "unknown"
 _NOT_OPTIONS = frozenset({"name", "description"})
+# Version from which results contain options without a value; 3.36 is known to omit them
 _WRITES_VALUELESS_SINCE = (3, 42)
-"""Version from which results contain options without a value; 3.36 is known to omit them."""
 
 
 @dataclass(frozen=True)
 class ReportedOptions:
-    """Options of one section.
+    """Options of one section."""
 
-    Attributes:
-        options: canonical.
-        note: its description.
-        is_whole: whether options that are not listed have fio's defaults.
-        left_out: options that cannot be parsed, as reported.
-    """
-
-    options: dict[str, str]
-    note: str = ""
-    is_whole: bool = True
-    left_out: tuple[str, ...] = ()
+    options: dict[str, str]  # canonical
+    note: str = ""  # its description
+    is_whole: bool = True  # whether options that are not listed have fio's defaults
+    left_out: tuple[str, ...] = ()  # options that cannot be parsed, as reported
 
 
 def reported_options(output: RunOutput, job: JobResult) -> ReportedOptions:

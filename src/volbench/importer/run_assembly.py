@@ -31,31 +31,22 @@ _STOPPED = re.compile(r"terminating on signal \d+")
 
 @dataclass(frozen=True)
 class AssembledRun:
-    """Imported run with its files and end state.
+    """Imported run with its files and end state."""
 
-    Attributes:
-        run: the plan.
-        copies: path of each imported file, with its name in the run's folder, and the content that
-            takes its place where it has secrets.
-        state: finished, failed or interrupted.
-        reason: why; empty when finished.
-        started_utc: ISO 8601; None where it is not reported.
-        ended_utc: as `started_utc`.
-    """
-
-    run: Run
+    run: Run  # the plan
+    # path of each imported file, with its name in the run's folder, and the content that takes its
+    # place where it has secrets
     copies: tuple[tuple[Path, str, bytes | None], ...]
-    state: RunState
-    reason: str
-    started_utc: str | None
-    ended_utc: str | None
+    state: RunState  # finished, failed or interrupted
+    reason: str  # why; empty when finished
+    started_utc: str | None  # ISO 8601; None where it is not reported
+    ended_utc: str | None  # as `started_utc`
 
 
 def assemble_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> AssembledRun:
     """Return the run of a draft, with its files and end state.
 
     Args:
-        draft: with its names and logs.
         number: position in the campaign, from 1.
         digests: SHA-256 of each log.
     """

@@ -18,33 +18,22 @@ from volbench.model.results.result import JobResult, RunOutput
 
 @dataclass
 class Draft:
-    """Run under construction.
+    """Run under construction."""
 
-    Attributes:
-        file: with its result.
-        document: number of the result in the file, from 0.
-        output: that result.
-        part: its entries in the result.
-        reported: options by section; the key is fio's name and group.
-        process: the process that wrote its logs.
-        labels: of its result.
-        naming: candidates for its name.
-        step: number of the step that it shares with other clients; 0 for none.
-        read_as: version of fio assumed for logs without a result; empty otherwise.
-    """
-
-    file: ResultFile
-    document: int
-    output: RunOutput
-    part: Part
+    file: ResultFile  # with its result
+    document: int  # number of the result in the file, from 0
+    output: RunOutput  # that result
+    part: Part  # its entries in the result
+    # options by section; the key is fio's name and group
     reported: Mapping[tuple[str, int], ReportedOptions]
-    process: FioProcess
-    labels: Mapping[str, str] = field(default_factory=dict)
+    process: FioProcess  # the process that wrote its logs
+    labels: Mapping[str, str] = field(default_factory=dict)  # of its result
+    # candidates for its name
     naming: Naming = field(
         default_factory=lambda: Naming("", 0, (), "", among_others=False, settings=None)
     )
-    step: int = 0
-    read_as: str = ""
+    step: int = 0  # number of the step that it shares with other clients; 0 for none
+    read_as: str = ""  # version of fio assumed for logs without a result; empty otherwise
 
     @property
     def sections(self) -> list[tuple[JobResult, int]]:

@@ -24,10 +24,7 @@ def name_runs(
     """Set the labels, host, job and repeat of each draft.
 
     Args:
-        drafts: all of them.
         pattern: of labels in paths; None for none.
-        labels: of all hosts.
-        host: name of the host of results that neither report nor path names.
 
     Returns:
         The drafts whose path does not match the pattern.

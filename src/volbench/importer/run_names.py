@@ -27,33 +27,20 @@ _MAX_LENGTH = 80
 
 @dataclass
 class Naming:
-    """Parts of the name of a run.
+    """Parts of the name of a run."""
 
-    Attributes:
-        host: that it ran on.
-        client: number among several on its host; 0 for the only one.
-        path: folders and file below the imported path, without host, job and repeat.
-        jobname: from fio.
-        among_others: whether its file contains more runs of the same client.
-        settings: equal for results that are repeats of each other.
-        labels: those that differ among the results of its host.
-        folder: that it is in, without hosts and numbers of repeats.
-        repeat: its number; None if unknown.
-        level: how much of labels and path is in the name.
-        job: the chosen name.
-    """
-
-    host: str
-    client: int
-    path: tuple[str, ...]
-    jobname: str
-    among_others: bool
-    settings: object
+    host: str  # that it ran on
+    client: int  # number among several on its host; 0 for the only one
+    path: tuple[str, ...]  # folders and file below the imported path, without host, job and repeat
+    jobname: str  # from fio
+    among_others: bool  # whether its file contains more runs of the same client
+    settings: object  # equal for results that are repeats of each other
+    # those that differ among the results of its host
     labels: Mapping[str, str] = field(default_factory=dict)
-    folder: str = ""
-    repeat: int | None = None
-    level: int = 0
-    job: str = ""
+    folder: str = ""  # that it is in, without hosts and numbers of repeats
+    repeat: int | None = None  # its number; None if unknown
+    level: int = 0  # how much of labels and path is in the name
+    job: str = ""  # the chosen name
 
     @property
     def most_levels(self) -> int:

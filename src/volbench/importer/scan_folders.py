@@ -30,29 +30,23 @@ _LOG = re.compile(
     r"(?P<packed>\.gz|\.zst|\.xz)?(?:\.(?P<host>.+))?",
     re.DOTALL,
 )
+# Names of files that are reported when they are empty
 _RESULT_NAMES = re.compile(r"\.json|\.out$|^stdout|fio[^/]*\.txt$")
-"""Names of files that are reported when they are empty."""
+# Suffixes of pages and programs, in which a result is an example
 _TEXT_SUFFIXES = frozenset(
     {".md", ".rst", ".adoc", ".html", ".htm", ".xml", ".svg", ".ipynb", ".csv", ".tsv"}
     | {".py", ".sh", ".ps1", ".bat", ".go", ".c", ".h", ".js", ".yaml", ".yml", ".ini"}
 )
-"""Suffixes of pages and programs, in which a result is an example."""
 _HEAD_BYTES = 64 << 10
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file below one of the paths.
+    """A file below one of the paths."""
 
-    Attributes:
-        path: of the file.
-        root: name of the scanned path that contains it.
-        inside: its path relative to that one.
-    """
-
-    path: Path
-    root: str
-    inside: PurePosixPath
+    path: Path  # of the file
+    root: str  # name of the scanned path that contains it
+    inside: PurePosixPath  # its path relative to that one
 
     @cached_property
     def shown(self) -> str:
@@ -72,40 +66,24 @@ class Source:
 
 @dataclass(frozen=True)
 class ResultFile:
-    """A file with at least one result.
+    """A file with at least one result."""
 
-    Attributes:
-        source: the file.
-        digest: SHA-256 of its content, or of `masked`.
-        results: in the order of the file.
-        masked: its text without the secrets in it, in UTF-8; None if it has none.
-    """
-
-    source: Source
-    digest: str
-    results: tuple[RunOutput, ...]
-    masked: bytes | None = None
+    source: Source  # the file
+    digest: str  # SHA-256 of its content, or of `masked`
+    results: tuple[RunOutput, ...]  # in the order of the file
+    masked: bytes | None = None  # its text without the secrets in it, in UTF-8; None if it has none
 
 
 @dataclass(frozen=True)
 class LogFile:
-    """File with the name of a log of fio.
+    """File with the name of a log of fio."""
 
-    Attributes:
-        source: the file.
-        prefix: name in front of the kind.
-        kind: such as ``bw``.
-        job_number: of the job in its process, from 1; 0 if all jobs share the log.
-        hostname: of the client that wrote it; empty for none.
-        packed: ending of its compression.
-    """
-
-    source: Source
-    prefix: str
-    kind: str
-    job_number: int
-    hostname: str
-    packed: str
+    source: Source  # the file
+    prefix: str  # name in front of the kind
+    kind: str  # such as ``bw``
+    job_number: int  # of the job in its process, from 1; 0 if all jobs share the log
+    hostname: str  # of the client that wrote it; empty for none
+    packed: str  # ending of its compression
 
     @property
     def name(self) -> str:
@@ -115,19 +93,14 @@ class LogFile:
 
 @dataclass
 class ScanResult:
-    """Files by kind.
+    """Files by kind."""
 
-    Attributes:
-        results: files with results, in the order of their paths.
-        logs: files with names of fio's logs.
-        malformed: files that were expected to contain a result and do not, with the reason.
-        others: number of other files.
-    """
-
+    # files with results, in the order of their paths
     results: list[ResultFile] = field(default_factory=list)
-    logs: list[LogFile] = field(default_factory=list)
+    logs: list[LogFile] = field(default_factory=list)  # files with names of fio's logs
+    # files that were expected to contain a result and do not, with the reason
     malformed: list[Problem] = field(default_factory=list)
-    others: int = 0
+    others: int = 0  # number of other files
 
     def note_unreadable(self, error: OSError) -> None:
         """Record a folder that cannot be read."""
@@ -138,16 +111,7 @@ class ScanResult:
 def scan(
     paths: Sequence[Path], *, leave_out: Path | None = None, tell: Tell = NOBODY
 ) -> ScanResult:
-    """Classify every file at and below some paths, without changing anything.
-
-    Args:
-        paths: files and folders.
-        leave_out: folder to skip, where the campaign is to be written.
-        tell: is called with the progress.
-
-    Raises:
-        InputError: a path does not exist.
-    """
+    """Classify every file at and below some paths, without changing anything."""
     found = ScanResult()
     sources: dict[Path, Source] = {}
     folders: dict[Path, Path] = {}
@@ -234,11 +198,7 @@ def _log_of(source: Source) -> LogFile | None:
 
 
 def _result_of(source: Source) -> ResultFile | None:
-    """Return the results in a file; None if it is another kind of file.
-
-    Raises:
-        OutputError: it was expected to contain a result and does not.
-    """
+    """Return the results in a file; None if it is another kind of file."""
     content = _content(source.path)
     if content is None:
         return None
@@ -259,11 +219,7 @@ def _result_of(source: Source) -> ResultFile | None:
 
 
 def _content(path: Path) -> bytes | None:
-    """Return the content of a file that may contain a result; None for any other.
-
-    Raises:
-        OutputError: it cannot be read.
-    """
+    """Return the content of a file that may contain a result; None for any other."""
     if path.suffix.lower() in _TEXT_SUFFIXES:
         return None
     try:

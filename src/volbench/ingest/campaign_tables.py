@@ -19,8 +19,8 @@ from volbench.store.layout import Layout, RunFolder
 from volbench.store.parquet_tables import table_of, table_of_blocks
 from volbench.store.worker_processes import NOBODY, Tell, in_processes
 
+# Rows that are kept as Python objects before they become a table: these need 20 times less
 _BATCH_ROWS = 20_000
-"""Rows that are kept as Python objects before they become a table: these need 20 times less."""
 
 
 def read_tables(
@@ -34,11 +34,7 @@ def read_tables(
     """Yield a table for each frame that is read from raw files, for one part of the runs each time.
 
     Args:
-        layout: paths of the campaign.
-        campaign: its plan.
-        history: its journal.
         processes: to read runs in; more than one only where no other thread runs.
-        tell: is called with the progress.
 
     Yields:
         Frame name to the rows of runs that have ended; runs follow in the order of the plan.
@@ -85,12 +81,7 @@ def _tables_of(
 
 
 def read_latency_maps(layout: Layout, campaign: Campaign, history: History) -> pa.Table:
-    """Return the latency map of every finished run whose logs hold latencies one by one.
-
-    Raises:
-        OutputError: a log is no log.
-        ArchiveError: a file is damaged.
-    """
+    """Return the latency map of every finished run whose logs hold latencies one by one."""
     rows: list[Mapping[str, object]] = []
     for run in campaign.runs:
         if history.states.get(run.id) is not RunState.FINISHED:

@@ -19,31 +19,20 @@ Row = dict[str, object]
 
 VOLUME, BACKING = "volume", "backing"
 
-_SHORT = 0.5
-"""A last interval below this share of the one before it is joined to it."""
+_SHORT = 0.5  # A last interval below this share of the one before it is joined to it
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples taken during a run.
+    """Samples taken during a run."""
 
-    Attributes:
-        taken: in order.
-        page_bytes: of the host.
-        marks: volbench's own lines between them.
-    """
-
-    taken: Sequence[Sample]
-    page_bytes: int
-    marks: Sequence[str]
+    taken: Sequence[Sample]  # in order
+    page_bytes: int  # of the host
+    marks: Sequence[str]  # volbench's own lines between them
 
 
 def read_samples(folder: RunFolder) -> Samples:
-    """Return the samples taken during a run; empty if there are none.
-
-    Raises:
-        ArchiveError: the log is damaged.
-    """
+    """Return the samples taken during a run; empty if there are none."""
     reader = SampleReader()
     path = _log_path(folder)
     if path is None:
@@ -71,8 +60,6 @@ def device_rows(
     the monotonic clock, aligned with the time of day at the start of the run.
 
     Args:
-        samples: of one run.
-        facts: what the volume is.
         begun_utc_s: when I/O began; None to count from the first sample after the start.
     """
     if not samples.taken:
@@ -106,8 +93,6 @@ def begun_utc_s(
 
     Args:
         output: of the run, if it could be read.
-        series: its rows of the series frame.
-        started_utc: when the process was started.
     """
     starts: list[float] = [
         _epoch(utc) - t_s

@@ -36,8 +36,7 @@ from volbench.store.small_files import (
     read_text,
 )
 
-STATUS_FORMAT = 1
-"""Version of status.json."""
+STATUS_FORMAT = 1  # Version of status.json
 
 
 def _instant(text: str) -> str:
@@ -76,11 +75,7 @@ class _Status(BaseModel):
 
 
 def read_run_output(run: Run, folder: RunFolder) -> RunOutput:
-    """Read the result of a run.
-
-    Raises:
-        OutputError: the raw file is missing or malformed.
-    """
+    """Read the result of a run."""
     if run.imported is not None:
         return read_imported(run.imported, folder)
     if run.tool is Tool.DD:
@@ -100,20 +95,12 @@ def read_stderr(run: Run, folder: RunFolder) -> str:
 
 
 def read_facts(folder: RunFolder) -> VolumeFacts | None:
-    """Return the facts of the volume right before a run; None if not recorded.
-
-    Raises:
-        OutputError: facts.json is damaged.
-    """
+    """Return the facts of the volume right before a run; None if not recorded."""
     return read_model(folder.facts, VolumeFacts)
 
 
 def read_status(folder: RunFolder) -> Mapping[str, object]:
-    """Return status.json of a run, empty when it has not ended yet.
-
-    Raises:
-        OutputError: it is damaged, or from a newer volbench.
-    """
+    """Return status.json of a run, empty when it has not ended yet."""
     content = read_bytes(folder.status)
     if not content and not folder.status.exists():
         return {}
@@ -135,11 +122,7 @@ def read_status(folder: RunFolder) -> Mapping[str, object]:
 
 
 def read_imported(imported: Imported, folder: RunFolder) -> RunOutput:
-    """Return the result of an imported run; of logs without a result, only their version.
-
-    Raises:
-        OutputError: the file is missing, was changed, or cannot be read.
-    """
+    """Return the result of an imported run; of logs without a result, only their version."""
     if imported.read_as:
         return RunOutput(imported.read_as, ())
     source = imported.files[0]

@@ -32,8 +32,8 @@ from volbench.model.results.result import RunOutput
 from volbench.store.layout import RunFolder
 from volbench.store.parquet_tables import Block
 
+# Frames whose rows are made in blocks, because a run has hundreds of them
 BLOCK_FRAMES = frozenset({"series", "histogram"})
-"""Frames whose rows are made in blocks, because a run has hundreds of them."""
 
 
 @dataclass
@@ -86,12 +86,6 @@ def read_run(campaign: Campaign, run: Run, state: RunState, folder: RunFolder) -
 
     A run without readable output keeps a row in the summary, with its state and no numbers. A file
     that was damaged later is named in that row, in the column `damage`.
-
-    Args:
-        campaign: the plan.
-        run: a run of it.
-        state: how it ended.
-        folder: its files.
     """
     rows, damage = RunRows(), Damage(folder)
     status: Mapping[str, object] = {}

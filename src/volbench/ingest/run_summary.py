@@ -18,25 +18,18 @@ from volbench.store.parquet_tables import Block
 
 Row = dict[str, object]
 
-TOGETHER = 0.98
-"""Shortest over longest runtime from which jobs are held to have ended together."""
+TOGETHER = 0.98  # Shortest over longest runtime from which jobs are held to have ended together
 _LATENCIES = ("lat", "clat", "slat")
 _POSITION = {Direction.READ: 0, Direction.WRITE: 1, Direction.TRIM: 2}
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended.
+    """How a run ended."""
 
-    Attributes:
-        run: the run.
-        status: as in the column of that name.
-        started_utc: start of its process; None if not recorded.
-    """
-
-    run: Run
-    status: str
-    started_utc: str | None
+    run: Run  # the run
+    status: str  # as in the column of that name
+    started_utc: str | None  # start of its process; None if not recorded
 
 
 def planned_columns(campaign: Campaign, outcome: Outcome, section: Section) -> Row:

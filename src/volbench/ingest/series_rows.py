@@ -24,8 +24,7 @@ from volbench.store.layout import RunFolder
 from volbench.store.log_files import open_log, plain_name
 from volbench.store.parquet_tables import Block
 
-_UNEVEN = 2
-"""Intervals without all jobs from which these are held to have ended at different times."""
+_UNEVEN = 2  # Intervals without all jobs from which these are held to have ended at different times
 _MEASURED = tuple(
     field.name
     for field in fields(DirectionSeries)
@@ -35,17 +34,11 @@ _MEASURED = tuple(
 
 @dataclass(frozen=True)
 class SectionSeries:
-    """Content of the logs of one section.
+    """Content of the logs of one section."""
 
-    Attributes:
-        section: the section.
-        directions: its series, one for each direction in its logs.
-        bad_rows: lines of its logs that could not be used.
-    """
-
-    section: Section
-    directions: Sequence[DirectionSeries]
-    bad_rows: Sequence[BadRows]
+    section: Section  # the section
+    directions: Sequence[DirectionSeries]  # its series, one for each direction in its logs
+    bad_rows: Sequence[BadRows]  # lines of its logs that could not be used
 
     @property
     def bad_row_count(self) -> int:
@@ -54,12 +47,7 @@ class SectionSeries:
 
 
 def read_section_series(run: Run, folder: RunFolder, output: RunOutput) -> Iterable[SectionSeries]:
-    """Yield the series of each section of a run, `numjobs` summed.
-
-    Raises:
-        OutputError: a log is no log.
-        ArchiveError: a file is damaged.
-    """
+    """Yield the series of each section of a run, `numjobs` summed."""
     for section, logs, recording in section_logs(run, folder, output):
         reading = read_series(logs, recording)
         yield SectionSeries(section, reading.directions, reading.bad_rows)
@@ -155,7 +143,6 @@ def while_all_ran(
     """Return rates over the intervals in which all jobs ran; empty where they ended together.
 
     Args:
-        directions: series of a section.
         result: row of the summary, of one direction of it; without any for logs alone.
     """
     for series in directions:

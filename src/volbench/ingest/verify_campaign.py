@@ -32,44 +32,27 @@ class Change(StrEnum):
 
 @dataclass(frozen=True)
 class Difference:
-    """A file that is not as it was recorded.
+    """A file that is not as it was recorded."""
 
-    Attributes:
-        file: path within the campaign folder.
-        change: what happened to it.
-        reason: more about it; may be empty.
-    """
-
-    file: str
-    change: Change
-    reason: str = ""
+    file: str  # path within the campaign folder
+    change: Change  # what happened to it
+    reason: str = ""  # more about it; may be empty
 
 
 @dataclass
 class Verification:
-    """Result for one campaign folder.
+    """Result for one campaign folder."""
 
-    Attributes:
-        differences: files that are not as they were recorded.
-        files: number of files whose checksum was compared.
-        unrecorded: IDs of runs without checksums: ended before volbench recorded them.
-        signature: why plan and journal could not be verified; empty if they were.
-    """
-
+    # files that are not as they were recorded
     differences: list[Difference] = field(default_factory=list)
-    files: int = 0
+    files: int = 0  # number of files whose checksum was compared
+    # IDs of runs without checksums: ended before volbench recorded them
     unrecorded: list[str] = field(default_factory=list)
-    signature: str = ""
+    signature: str = ""  # why plan and journal could not be verified; empty if they were
 
 
 def verify_files(layout: Layout, campaign: Campaign, history: History) -> Verification:
-    """Compare every raw file of a campaign with its checksum.
-
-    Args:
-        layout: the campaign folder.
-        campaign: its plan.
-        history: its journal.
-    """
+    """Compare every raw file of a campaign with its checksum."""
     found = Verification()
     _verify_signatures(layout, campaign, found)
     for run in campaign.runs:

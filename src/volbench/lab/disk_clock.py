@@ -21,15 +21,13 @@ from math import sqrt
 
 from volbench.lab.disk_parameters import DiskParameters
 
-LEAST_DRIFT = 0.1
-"""Minimum speed under drift, as a share of the normal speed."""
+LEAST_DRIFT = 0.1  # Minimum speed under drift, as a share of the normal speed
 
 
 class Speed:
     """Conversion between real and virtual time of the disk; both start at 0.
 
     Args:
-        stalls: start and length of each.
         steps: start and speed of each; 1 before the first.
         drift_per_s: change of speed per second.
     """
@@ -121,8 +119,8 @@ class Timeline:
         return (self._first or 0.0) + (self._speed.real(gone) if self._started else gone)
 
 
+# Maximum delay that is treated as overhead; longer delays are think time of the client
 PATIENCE_S = 0.001
-"""Maximum delay that is treated as overhead; longer delays are think time of the client."""
 
 
 class Pacer:

@@ -14,16 +14,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ServiceParameters:
-    """Service time of a request.
+    """Service time of a request."""
 
-    Attributes:
-        latency_s: mean of the fixed part.
-        sigma: shape of a log-normal spread around that mean; 0 for a constant.
-        stream_bytes_per_s: transfer rate of a request; 0 when latency is independent of size.
-    """
-
-    latency_s: float
-    sigma: float = 0.0
+    latency_s: float  # mean of the fixed part
+    sigma: float = 0.0  # shape of a log-normal spread around that mean; 0 for a constant
+    # transfer rate of a request; 0 when latency is independent of size
     stream_bytes_per_s: float = 0.0
 
     def mean_s(self, length_bytes: int) -> float:
@@ -42,53 +37,32 @@ class BucketParameters:
 
 @dataclass(frozen=True)
 class CacheParameters:
-    """A write-back cache.
+    """A write-back cache."""
 
-    Attributes:
-        size_bytes: capacity.
-        drain_bytes_per_s: drain rate.
-        latency_s: latency of a cached write.
-        resume_bytes: once full, the cache accepts no writes until its content drops to this
-            level; None to accept each write as soon as it fits, at the drain rate.
-    """
-
-    size_bytes: int
-    drain_bytes_per_s: float
-    latency_s: float
+    size_bytes: int  # capacity
+    drain_bytes_per_s: float  # drain rate
+    latency_s: float  # latency of a cached write
+    # once full, the cache accepts no writes until its content drops to this level; None to accept
+    # each write as soon as it fits, at the drain rate
     resume_bytes: int | None = None
 
 
 @dataclass(frozen=True)
 class FlashParameters:
-    """Flash of an SSD; a size or time of 0 leaves that part out.
+    """Flash of an SSD; a size or time of 0 leaves that part out."""
 
-    Attributes:
-        slc_bytes: bytes that are written at full speed until the SLC cache is exhausted.
-        slc_after: speed of writes afterwards, of the full one.
-        refill_bytes_per_s: rate at which the cache is emptied while the drive is idle.
-        spare_bytes: bytes that can be written before the drive has to collect garbage.
-        collecting_speed: median speed of writes while it does.
-        collecting_sigma: shape of the log-normal spread of that speed over time.
-        recover_s: time until writes of a run after it are at full speed again.
-        hot_after_s: busy time after which the drive throttles itself.
-        hot_speed: speed of all requests from then on.
-        cooling: seconds of busy time that a second of rest makes up for.
-        ramp_s: length of the climb to full speed after an idle time.
-        ramp_speed: speed at its begin.
-    """
-
-    slc_bytes: int = 0
-    slc_after: float = 1.0
-    refill_bytes_per_s: float = 0.0
-    spare_bytes: int = 0
-    collecting_speed: float = 1.0
-    collecting_sigma: float = 0.0
-    recover_s: float = 0.0
-    hot_after_s: float = 0.0
-    hot_speed: float = 1.0
-    cooling: float = 1.0
-    ramp_s: float = 0.0
-    ramp_speed: float = 1.0
+    slc_bytes: int = 0  # bytes that are written at full speed until the SLC cache is exhausted
+    slc_after: float = 1.0  # speed of writes afterwards, of the full one
+    refill_bytes_per_s: float = 0.0  # rate at which the cache is emptied while the drive is idle
+    spare_bytes: int = 0  # bytes that can be written before the drive has to collect garbage
+    collecting_speed: float = 1.0  # median speed of writes while it does
+    collecting_sigma: float = 0.0  # shape of the log-normal spread of that speed over time
+    recover_s: float = 0.0  # time until writes of a run after it are at full speed again
+    hot_after_s: float = 0.0  # busy time after which the drive throttles itself
+    hot_speed: float = 1.0  # speed of all requests from then on
+    cooling: float = 1.0  # seconds of busy time that a second of rest makes up for
+    ramp_s: float = 0.0  # length of the climb to full speed after an idle time
+    ramp_speed: float = 1.0  # speed at its begin
 
 
 @dataclass(frozen=True)
@@ -102,72 +76,44 @@ class BurstNoise:
 
 @dataclass(frozen=True)
 class NoiseParameters:
-    """Noise of a volume and its client.
+    """Noise of a volume and its client."""
 
-    Attributes:
-        jitter: shape of the spread of the speed: standard deviation of its logarithm.
-        jitter_memory_s: time after which its autocorrelation has fallen to 1/e.
-        reaches_limits: whether limits vary as well, not only the device: below, never above.
-        neighbour: load of other clients on the device.
-        steal: CPU time that the hypervisor takes from the client.
-        slice_s: length of a stolen slice.
-    """
-
-    jitter: float = 0.0
-    jitter_memory_s: float = 1.0
+    jitter: float = 0.0  # shape of the spread of the speed: standard deviation of its logarithm
+    jitter_memory_s: float = 1.0  # time after which its autocorrelation has fallen to 1/e
+    # whether limits vary as well, not only the device: below, never above
     reaches_limits: bool = False
-    neighbour: BurstNoise = BurstNoise()
-    steal: BurstNoise = BurstNoise()
-    slice_s: float = 0.01
+    neighbour: BurstNoise = BurstNoise()  # load of other clients on the device
+    steal: BurstNoise = BurstNoise()  # CPU time that the hypervisor takes from the client
+    slice_s: float = 0.01  # length of a stolen slice
 
 
 @dataclass(frozen=True)
 class DiskParameters:
-    """Complete description of the simulated disk.
+    """Complete description of the simulated disk."""
 
-    Attributes:
-        size_bytes: capacity.
-        block_bytes: unit of first touches.
-        seed: seed of the random spread.
-        read: service time of reads.
-        write: service time of writes.
-        slots: requests served in parallel; 0 for unlimited.
-        request_buckets: buckets that charge one token per request.
-        byte_buckets: buckets that charge one token per byte.
-        first_write_s: additional time of the first write of a block.
-        first_read_s: additional time of the first read of a block.
-        first_touches: blocks that can be prepared in parallel; 0 for unlimited.
-        restored: whether all blocks contain data initially, as after a snapshot restore.
-        instant_unwritten: whether reads of unwritten blocks are answered immediately.
-        cache: write-back cache; None for none.
-        stalls: pairs of start and length in seconds, without any completion.
-        steps: pairs of start in seconds and speed after it; 1 is normal.
-        drift_per_s: change of speed per second, as a share of the normal speed.
-        clock_starts_at_write: whether times count from the first write, not the first request.
-        flash: of an SSD; None for none.
-        noise: around the volume; None for none.
-    """
-
-    size_bytes: int
-    block_bytes: int
-    seed: int
-    read: ServiceParameters
-    write: ServiceParameters
-    slots: int = 0
-    request_buckets: tuple[BucketParameters, ...] = ()
-    byte_buckets: tuple[BucketParameters, ...] = ()
-    first_write_s: float = 0.0
-    first_read_s: float = 0.0
-    first_touches: int = 0
-    restored: bool = False
-    instant_unwritten: bool = False
-    cache: CacheParameters | None = None
+    size_bytes: int  # capacity
+    block_bytes: int  # unit of first touches
+    seed: int  # seed of the random spread
+    read: ServiceParameters  # service time of reads
+    write: ServiceParameters  # service time of writes
+    slots: int = 0  # requests served in parallel; 0 for unlimited
+    request_buckets: tuple[BucketParameters, ...] = ()  # buckets that charge one token per request
+    byte_buckets: tuple[BucketParameters, ...] = ()  # buckets that charge one token per byte
+    first_write_s: float = 0.0  # additional time of the first write of a block
+    first_read_s: float = 0.0  # additional time of the first read of a block
+    first_touches: int = 0  # blocks that can be prepared in parallel; 0 for unlimited
+    restored: bool = False  # whether all blocks contain data initially, as after a snapshot restore
+    instant_unwritten: bool = False  # whether reads of unwritten blocks are answered immediately
+    cache: CacheParameters | None = None  # write-back cache; None for none
+    # pairs of start and length in seconds, without any completion
     stalls: tuple[tuple[float, float], ...] = field(default=())
+    # pairs of start in seconds and speed after it; 1 is normal
     steps: tuple[tuple[float, float], ...] = field(default=())
-    drift_per_s: float = 0.0
+    drift_per_s: float = 0.0  # change of speed per second, as a share of the normal speed
+    # whether times count from the first write, not the first request
     clock_starts_at_write: bool = False
-    flash: FlashParameters | None = None
-    noise: NoiseParameters | None = None
+    flash: FlashParameters | None = None  # of an SSD; None for none
+    noise: NoiseParameters | None = None  # around the volume; None for none
 
     def to_json(self) -> str:
         """Return the parameters as a JSON text."""

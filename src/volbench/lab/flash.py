@@ -14,23 +14,15 @@ from random import Random
 
 from volbench.lab.disk_parameters import FlashParameters
 
-IDLE_S = 0.2
-"""Gap between requests from which a drive is idle: it reclaims, refills and cools."""
+IDLE_S = 0.2  # Gap between requests from which a drive is idle: it reclaims, refills and cools
 
-_CELL_S = 0.5
-"""Garbage collection is uneven: its speed changes twice a second."""
+_CELL_S = 0.5  # Garbage collection is uneven: its speed changes twice a second
 
-_TAIL_SHARE = 0.02
-"""Share of writes that wait for a block to be erased while the drive collects."""
+_TAIL_SHARE = 0.02  # Share of writes that wait for a block to be erased while the drive collects
 
 
 class Flash:
-    """State of a drive's flash.
-
-    Args:
-        parameters: of the drive.
-        seed: of the unevenness of garbage collection.
-    """
+    """State of a drive's flash."""
 
     def __init__(self, parameters: FlashParameters, *, seed: int) -> None:
         self._parameters = parameters
@@ -56,7 +48,6 @@ class Flash:
         """Return the speed of requests at a time, and charge them.
 
         Args:
-            at: in the disk's virtual time, never far back.
             length: bytes moved since the call before.
             write: whether they are written.
         """

@@ -13,13 +13,10 @@ from random import Random
 
 from volbench.lab.disk_parameters import BurstNoise, NoiseParameters
 
-CELL_S = 0.1
-"""Resolution of the noise."""
+CELL_S = 0.1  # Resolution of the noise
 
-_FREEDOM = 4
-"""Degrees of freedom of the innovations: the fourth moment does not exist."""
-_MOST = 1.5
-"""Largest logarithm of a factor: 4.5 times faster or slower."""
+_FREEDOM = 4  # Degrees of freedom of the innovations: the fourth moment does not exist
+_MOST = 1.5  # Largest logarithm of a factor: 4.5 times faster or slower
 
 
 class _Jitter:
@@ -70,12 +67,7 @@ class _Bursts:
 
 
 class Noise:
-    """Noise of a scenario.
-
-    Args:
-        parameters: of the noise.
-        seed: of the scenario.
-    """
+    """Noise of a scenario."""
 
     def __init__(self, parameters: NoiseParameters, *, seed: int) -> None:
         self.reaches_limits = parameters.reaches_limits

@@ -25,8 +25,7 @@ nbdkit: Any = import_module("nbdkit")
 
 API_VERSION = 2
 
-_HOLE = 1 | 2
-"""NBD_STATE_HOLE and NBD_STATE_ZERO of the NBD protocol's base:allocation."""
+_HOLE = 1 | 2  # NBD_STATE_HOLE and NBD_STATE_ZERO of the NBD protocol's base:allocation
 
 
 _FILL_BYTES = 1 << 20

@@ -41,8 +41,7 @@ from volbench.lab.scenario_fields import (
 from volbench.model.document.document_model import Boolean, Document, Integer, Text
 from volbench.model.document.located_errors import Fault, faults_of, read_document, reject
 
-MOST_BYTES = 16 * 1024**3
-"""Maximum size: the data of the volume is kept in memory."""
+MOST_BYTES = 16 * 1024**3  # Maximum size: the data of the volume is kept in memory
 
 _FILE_LIMIT = 1 << 20
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,60}")
@@ -131,11 +130,7 @@ class Scenario(Document):
         return -(-self.size_bytes // self.block_bytes)
 
     def resized(self, size_bytes: int) -> Scenario:
-        """Return the same volume with another size.
-
-        Raises:
-            InputError: the size is invalid.
-        """
+        """Return the same volume with another size."""
         values = self.model_dump() | {"size_bytes": size_bytes, "truth": ()}
         try:
             return Scenario.model_validate(values)
@@ -224,10 +219,6 @@ def load_scenario(text: str, *, path: str) -> Scenario:
 
     Args:
         text: YAML 1.2.
-        path: path for messages.
-
-    Raises:
-        ProfileError: the scenario has problems; all are listed, in file order.
     """
     problems = Problems(path)
     needs = "a name, a size and a service"
@@ -245,11 +236,7 @@ def scenario_names() -> tuple[str, ...]:
 
 
 def scenario_text(name_or_path: str) -> tuple[str, str]:
-    """Return text and displayed path of a scenario: a bundled one by name, or a file.
-
-    Raises:
-        InputError: neither exists, or the file cannot be read.
-    """
+    """Return text and displayed path of a scenario: a bundled one by name, or a file."""
     names = scenario_names()
     if name_or_path in names:
         bundled = files("volbench.lab") / "scenarios" / f"{name_or_path}.yaml"
@@ -270,10 +257,6 @@ def scenario_text(name_or_path: str) -> tuple[str, str]:
 
 
 def read_scenario(name_or_path: str) -> Scenario:
-    """Return a scenario: a bundled one by name, or a file.
-
-    Raises:
-        InputError: neither exists, or the file cannot be read or is invalid.
-    """
+    """Return a scenario: a bundled one by name, or a file."""
     text, path = scenario_text(name_or_path)
     return load_scenario(text, path=path)

@@ -18,34 +18,24 @@ from pathlib import Path
 from volbench.errors import InputError, VolbenchError
 from volbench.lab.scenario import Scenario
 
-THREADS = 64
-"""Requests that nbdkit serves in parallel; a deeper queue waits in the socket."""
+THREADS = 64  # Requests that nbdkit serves in parallel; a deeper queue waits in the socket
 
 _READY_S = 20.0
 _END_S = 10.0
-_UNMOUNTED_S = 2.0
-"""Longest wait for nbdfuse to exit by itself once it is unmounted."""
+_UNMOUNTED_S = 2.0  # Longest wait for nbdfuse to exit by itself once it is unmounted
 _LONGEST_SOCKET = 100
 _PLUGIN = Path(__file__).with_name("plugin.py")
 
 
 @dataclass(frozen=True)
 class LabVolume:
-    """A running simulated volume.
+    """A running simulated volume."""
 
-    Attributes:
-        scenario: scenario of the volume.
-        uri: NBD URI for fio's engine nbd and for ``volbench run --on``.
-        pid: process ID of nbdkit.
-        folder: folder of socket, parameters and logs.
-        device: block device such as ``/dev/loop0``; empty without one.
-    """
-
-    scenario: Scenario
-    uri: str
-    pid: int
-    folder: Path
-    device: str = ""
+    scenario: Scenario  # scenario of the volume
+    uri: str  # NBD URI for fio's engine nbd and for ``volbench run --on``
+    pid: int  # process ID of nbdkit
+    folder: Path  # folder of socket, parameters and logs
+    device: str = ""  # block device such as ``/dev/loop0``; empty without one
     _server: subprocess.Popen[bytes] | None = field(default=None, repr=False, compare=False)
 
     def ended(self, *, within_s: float) -> bool:
@@ -68,9 +58,6 @@ def check_tools(*, device: bool = False) -> None:
 
     Args:
         device: whether a block device is requested.
-
-    Raises:
-        InputError: a program is missing, or the device needs root.
     """
     needed = {"nbdkit": "nbdkit and nbdkit-plugin-python"}
     if device:
@@ -95,14 +82,8 @@ def serve(scenario: Scenario, folder: Path, *, device: bool = False) -> Iterator
     Clock and warm blocks are reset each time. nbdkit exits with the calling thread.
 
     Args:
-        scenario: scenario to serve.
         folder: folder for socket, parameters and logs; created if missing.
         device: also provide a block device; needs root.
-
-    Raises:
-        InputError: a program is missing, or the folder's path is too long or has invalid
-            characters.
-        VolbenchError: a server did not start; the message quotes its output.
     """
     check_tools(device=device)
     folder = folder.absolute()

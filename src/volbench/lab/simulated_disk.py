@@ -39,7 +39,6 @@ class Disk:
     """A simulated disk; thread-safe.
 
     Args:
-        parameters: parameters of the disk.
         pacer: compensates for the server's overhead; None for clients without any, as in tests.
     """
 
@@ -217,8 +216,8 @@ class _Cache:
         self._at = at
 
 
+# Maximum delay that a limit compensates for: scheduling jitter of the host, not a burst
 _SLACK_S = 0.002
-"""Maximum delay that a limit compensates for: scheduling jitter of the host, not a burst."""
 
 
 class _Bucket:

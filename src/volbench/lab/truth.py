@@ -27,36 +27,25 @@ class Truth:
     """Expected results of a workload at normal speed, without steps, stalls, drift and noise.
 
     That of an SSD is the speed of the fresh, cool drive.
-
-    Attributes:
-        iops: sustained: all blocks warm, credits spent, cache full; for a stalling cache, the
-            mean over its cycles.
-        bw_bytes_per_s: sustained bytes per second.
-        lat_mean_s: sustained mean latency.
-        bottleneck: ``latency``, ``iops-limit``, ``bandwidth-limit`` or ``cache``.
-        cold_iops: IOPS while every request touches cold blocks; `iops` without a penalty.
-        penalty: 1 - cold / warm.
-        warm_90_s: time from the first request on a cold volume until the rate exceeds 90 % of
-            the warm rate; 0 without a penalty.
-        warm_s: time until the last block is touched. fio's random map visits each offset once
-            per pass.
-        fast_iops: IOPS while credits last or the cache has room; `iops` without either.
-        fast_for_s: duration of `fast_iops`; infinite if it never ends or never occurs.
-        stall_s: length of each stall of a full cache; 0 for none.
-        levels: start in seconds and rate of each step of the scenario.
     """
 
+    # sustained: all blocks warm, credits spent, cache full; for a stalling cache, the mean over its
+    # cycles
     iops: float
-    bw_bytes_per_s: float
-    lat_mean_s: float
-    bottleneck: str
-    cold_iops: float
-    penalty: float
+    bw_bytes_per_s: float  # sustained bytes per second
+    lat_mean_s: float  # sustained mean latency
+    bottleneck: str  # ``latency``, ``iops-limit``, ``bandwidth-limit`` or ``cache``
+    cold_iops: float  # IOPS while every request touches cold blocks; `iops` without a penalty
+    penalty: float  # 1 - cold / warm
+    # time from the first request on a cold volume until the rate exceeds 90 % of the warm rate; 0
+    # without a penalty
     warm_90_s: float
+    # time until the last block is touched. fio's random map visits each offset once per pass.
     warm_s: float
-    fast_iops: float
-    fast_for_s: float
-    stall_s: float
+    fast_iops: float  # IOPS while credits last or the cache has room; `iops` without either
+    fast_for_s: float  # duration of `fast_iops`; infinite if it never ends or never occurs
+    stall_s: float  # length of each stall of a full cache; 0 for none
+    # start in seconds and rate of each step of the scenario
     levels: tuple[tuple[float, float], ...]
 
 
@@ -64,10 +53,7 @@ def truth(scenario: Scenario, *, direction: Direction, block_bytes: int, iodepth
     """Return the expected results of a client.
 
     Args:
-        scenario: the volume.
         direction: ``read`` or ``write``; reads are of written blocks.
-        block_bytes: size of a request.
-        iodepth: requests in flight, over all jobs.
     """
     ceilings = _ceilings(scenario, block_bytes)
     served, bottleneck = _served(scenario, direction, block_bytes, iodepth)
@@ -107,8 +93,6 @@ def warm_up(
     Args:
         scenario: the volume; credits, cache, steps, stalls and drift are ignored.
         direction: ``read`` or ``write``.
-        block_bytes: size of a request.
-        iodepth: requests in flight.
     """
     ceiling = min(_ceilings(scenario, block_bytes).values())
     warmth = _Warmth.of(scenario, direction, block_bytes, iodepth, ceiling=ceiling)
@@ -180,25 +164,15 @@ def _levels(scenario: Scenario, iops: float) -> tuple[tuple[float, float], ...]:
 
 @dataclass(frozen=True)
 class _Warmth:
-    """Rate as a function of the share of requests that touch cold blocks.
+    """Rate as a function of the share of requests that touch cold blocks."""
 
-    Attributes:
-        ceiling: maximum rate under the limits.
-        at_once: requests served in parallel.
-        service_s: mean service time of a warm request.
-        penalty_s: additional time of a request with cold blocks; 0 for none.
-        prepared: requests with cold blocks that can be prepared per second.
-        places: requests in a pass over the volume.
-        each: requests per block; 1 for those larger than a block.
-    """
-
-    ceiling: float
-    at_once: int
-    service_s: float
-    penalty_s: float
-    prepared: float
-    places: int
-    each: int
+    ceiling: float  # maximum rate under the limits
+    at_once: int  # requests served in parallel
+    service_s: float  # mean service time of a warm request
+    penalty_s: float  # additional time of a request with cold blocks; 0 for none
+    prepared: float  # requests with cold blocks that can be prepared per second
+    places: int  # requests in a pass over the volume
+    each: int  # requests per block; 1 for those larger than a block
 
     @classmethod
     def of(

@@ -23,72 +23,45 @@ from volbench.lab.noise import Noise
 from volbench.lab.scenario import Scenario
 
 TICK_S = 0.05
-_LEAST_IOS = 1e-6
-"""Less than that in a tick is rounding, at the edges of a stall."""
-_COLLECTION_TAIL = 30.0
-"""Latency of a write that waits for an erase, over the usual one."""
+_LEAST_IOS = 1e-6  # Less than that in a tick is rounding, at the edges of a stall
+_COLLECTION_TAIL = 30.0  # Latency of a write that waits for an erase, over the usual one
 
 
 @dataclass(frozen=True)
 class Load:
-    """What a client does.
+    """What a client does."""
 
-    Attributes:
-        direction: ``read`` or ``write``.
-        block_bytes: size of a request.
-        iodepth: requests in flight, over all jobs.
-        runtime_s: length of the run.
-        cpu_s: CPU time of the client for a request; it has one CPU.
-    """
-
-    direction: str
-    block_bytes: int
-    iodepth: int
-    runtime_s: float
-    cpu_s: float = 0.0
+    direction: str  # ``read`` or ``write``
+    block_bytes: int  # size of a request
+    iodepth: int  # requests in flight, over all jobs
+    runtime_s: float  # length of the run
+    cpu_s: float = 0.0  # CPU time of the client for a request; it has one CPU
 
 
 @dataclass(frozen=True)
 class Tick:
-    """A short time of a run.
+    """A short time of a run."""
 
-    Attributes:
-        at_s: its begin, since the run began.
-        ios: requests that completed.
-        service_s: time that the device needs for a request at that time.
-        waits: whether a limit, a full cache or the CPU decided, not the device.
-        tail_share: share of the requests that waited for an erase.
-        steal: share of CPU time that was stolen.
-    """
-
-    at_s: float
-    ios: float
-    service_s: float
-    waits: bool
-    tail_share: float
-    steal: float
+    at_s: float  # its begin, since the run began
+    ios: float  # requests that completed
+    service_s: float  # time that the device needs for a request at that time
+    waits: bool  # whether a limit, a full cache or the CPU decided, not the device
+    tail_share: float  # share of the requests that waited for an erase
+    steal: float  # share of CPU time that was stolen
 
 
 @dataclass
 class VirtualSeries:
-    """Outcome of a run.
+    """Outcome of a run."""
 
-    Attributes:
-        load: what was done.
-        sigma: shape of the spread of service times.
-        slice_s: length of a stolen slice.
-        ticks: in order, without gaps.
-        began: first time of each state of the volume, in seconds since the run began: ``credits``,
-            ``cache-full``, ``slc-cache``, ``write-cliff`` or ``thermal``.
-        longest_s: longest time without a completion.
-    """
-
-    load: Load
-    sigma: float
-    slice_s: float
-    ticks: list[Tick] = field(default_factory=list)
+    load: Load  # what was done
+    sigma: float  # shape of the spread of service times
+    slice_s: float  # length of a stolen slice
+    ticks: list[Tick] = field(default_factory=list)  # in order, without gaps
+    # first time of each state of the volume, in seconds since the run began: ``credits``,
+    # ``cache-full``, ``slc-cache``, ``write-cliff`` or ``thermal``
     began: dict[str, float] = field(default_factory=dict)
-    longest_s: float = 0.0
+    longest_s: float = 0.0  # longest time without a completion
 
 
 class _Bucket:
@@ -118,11 +91,7 @@ class _Bucket:
 
 
 class VirtualVolume:
-    """A simulated volume whose clock only moves by what is done with it.
-
-    Args:
-        scenario: the volume. Warmth, cache, flash and credits carry over from run to run.
-    """
+    """A simulated volume whose clock only moves by what is done with it."""
 
     def __init__(self, scenario: Scenario) -> None:
         self._parameters = parameters = scenario.parameters()
@@ -270,21 +239,14 @@ class VirtualVolume:
 
 @dataclass(frozen=True)
 class Sampled:
-    """A run as fio's logs and its result show it.
+    """A run as fio's logs and its result show it."""
 
-    Attributes:
-        t_s: ends of the intervals.
-        iops: of the intervals; whole requests.
-        lat_mean_s: of the intervals; 0 for none.
-        steal_percent: of the client's CPU time.
-        latency_s: of the whole run by name: ``mean``, ``min``, ``max`` and, for the percentiles of
-            fio's defaults, ``p1`` to ``p99.99``.
-    """
-
-    t_s: list[float]
-    iops: list[float]
-    lat_mean_s: list[float]
-    steal_percent: list[float]
+    t_s: list[float]  # ends of the intervals
+    iops: list[float]  # of the intervals; whole requests
+    lat_mean_s: list[float]  # of the intervals; 0 for none
+    steal_percent: list[float]  # of the client's CPU time
+    # of the whole run by name: ``mean``, ``min``, ``max`` and, for the percentiles of fio's
+    # defaults, ``p1`` to ``p99.99``
     latency_s: dict[str, float]
 
 

@@ -6,8 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-_MAX_NAME = 255
-"""NAME_MAX of Linux (limits.h)."""
+_MAX_NAME = 255  # NAME_MAX of Linux (limits.h)
 
 
 class Frozen(BaseModel):
@@ -17,10 +16,9 @@ class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
+# Number or size that fits in a column of 64-bit integers
 Count = Annotated[int, Field(ge=0, lt=1 << 63)]
-"""Number or size that fits in a column of 64-bit integers."""
-Seconds = Annotated[float, Field(ge=0, lt=1e9, allow_inf_nan=False)]
-"""Duration below 32 years."""
+Seconds = Annotated[float, Field(ge=0, lt=1e9, allow_inf_nan=False)]  # Duration below 32 years
 
 
 def _file_name(text: str) -> str:
@@ -30,5 +28,5 @@ def _file_name(text: str) -> str:
     return text
 
 
+# Name of a file or folder, without separators: cannot point outside its parent folder
 FileName = Annotated[str, AfterValidator(_file_name)]
-"""Name of a file or folder, without separators: cannot point outside its parent folder."""

@@ -39,11 +39,7 @@ def profile_index() -> list[dict[str, object]]:
 
 
 def read_profile(name_or_path: str) -> tuple[str, str]:
-    """Return text and displayed path of a profile: a bundled one by name, or a file.
-
-    Raises:
-        InputError: neither exists.
-    """
+    """Return text and displayed path of a profile: a bundled one by name, or a file."""
     return read_named(name_or_path, folder=_PROFILES, what="profile")
 
 
@@ -51,12 +47,7 @@ def read_named(name_or_path: str, *, folder: str, what: str) -> tuple[str, str]:
     """Return text and displayed path of a bundled file by name, or of a file.
 
     Args:
-        name_or_path: as the user typed it.
-        folder: folder of the bundled files.
         what: kind of file, for messages: "profile".
-
-    Raises:
-        InputError: neither exists, or the file is not text, or too large.
     """
     names = bundled_names(folder)
     if name_or_path in names:
@@ -81,11 +72,7 @@ def read_text(path: Path, *, what: str) -> str:
     """Return the text of a user's file.
 
     Args:
-        path: path of the file.
         what: kind of file, for messages: "profile".
-
-    Raises:
-        InputError: the file cannot be read, is not text, or is too large.
     """
     try:
         if path.stat().st_size > _SIZE_LIMIT:

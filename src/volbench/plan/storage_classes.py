@@ -14,19 +14,12 @@ FOLDER = "storage-classes"
 
 @dataclass(frozen=True)
 class StorageClass:
-    """A bundled storage class.
+    """A bundled storage class."""
 
-    Attributes:
-        name: of the object, and of its file.
-        title: first comment of the file.
-        provisioner: CSI driver.
-        parameters: of the driver.
-    """
-
-    name: str
-    title: str
-    provisioner: str
-    parameters: dict[str, str]
+    name: str  # of the object, and of its file
+    title: str  # first comment of the file
+    provisioner: str  # CSI driver
+    parameters: dict[str, str]  # of the driver
 
 
 def storage_classes() -> list[StorageClass]:
@@ -36,11 +29,7 @@ def storage_classes() -> list[StorageClass]:
 
 
 def read_class(name: str) -> str:
-    """Return the manifest of a bundled storage class.
-
-    Raises:
-        InputError: the name is unknown.
-    """
+    """Return the manifest of a bundled storage class."""
     names = bundled_names(FOLDER)
     if name not in names:
         raise InputError(

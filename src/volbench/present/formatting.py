@@ -33,15 +33,10 @@ Row = Mapping[str, object]
 
 @dataclass(frozen=True)
 class Statistic:
-    """A latency and its kind.
+    """A latency and its kind."""
 
-    Attributes:
-        seconds: NaN if not reported by the tool.
-        column: its source column, such as ``clat_p99_s``; empty for none.
-    """
-
-    seconds: float
-    column: str
+    seconds: float  # NaN if not reported by the tool
+    column: str  # its source column, such as ``clat_p99_s``; empty for none
 
     @property
     def is_completion(self) -> bool:
@@ -79,8 +74,8 @@ def percent_text(value: float) -> str:
     return f"{value:.1f} %" if 0.05 <= value < 9.95 else f"{value:.0f} %"
 
 
+# Suffix of a column name to the unit of its values
 _UNITS = {"_bytes_per_s": "bytes/s", "_bytes": "bytes", "_percent": "%", "_s": "s"}
-"""Suffix of a column name to the unit of its values."""
 UNIT_ENDINGS = tuple(_UNITS)
 _UNIT_WORDS: Mapping[str, Callable[[float], str]] = {
     "bytes/s": format_rate,
@@ -94,7 +89,6 @@ def unit_words(column: str, unit: str = "") -> Callable[[float], str]:
     """Return the format of a column's numbers.
 
     Args:
-        column: its name.
         unit: unit of the values; empty for the unit in the column name, else a rate of events.
     """
     unit = unit or next((_UNITS[end] for end in _UNITS if column.endswith(end)), "1/s")
@@ -133,7 +127,6 @@ def latency(row: Row, statistic: str) -> Statistic:
     Without `lat_percentiles`, fio reports percentiles of completion latency only.
 
     Args:
-        row: of the summary frame.
         statistic: such as ``mean`` or ``p99``.
     """
     for column in (f"lat_{statistic}_s", f"clat_{statistic}_s"):

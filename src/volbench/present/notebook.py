@@ -38,8 +38,7 @@ from volbench.present.tables.table import Item, Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_MOST_ROWS = 60
-"""Rows of a table that a notebook shows before the others are counted."""
+_MOST_ROWS = 60  # Rows of a table that a notebook shows before the others are counted
 _PX_PER_IN = 96
 
 
@@ -174,12 +173,12 @@ def _timed(when: str, message: str) -> str:
     return f"{when}: {message}" if when else message
 
 
+# Columns of verdicts that are None where nothing can be said: NaN in a frame
 _NUMBERS = (
     *("ratio", "ratio_low", "ratio_high", "confidence"),
     *("simultaneous_low", "simultaneous_high", "simultaneous_confidence"),
     *("p_value", "detectable_percent"),
 )
-"""Columns of verdicts that are None where nothing can be said: NaN in a frame."""
 
 
 @dataclass(frozen=True, repr=False)

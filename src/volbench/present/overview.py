@@ -43,23 +43,14 @@ class Opened(Protocol):
 
 @dataclass(frozen=True)
 class Overview:
-    """What a notebook shows of a campaign.
+    """What a notebook shows of a campaign."""
 
-    Attributes:
-        title: its name.
-        place: hosts, volume, number of runs and start.
-        verdict: the answer in a sentence.
-        quality: how many runs are affected.
-        tables: of results.
-        charts: one or two that answer first.
-    """
-
-    title: str
-    place: str
-    verdict: str
-    quality: str
-    tables: Sequence[Table[Row]]
-    charts: Sequence[Chart]
+    title: str  # its name
+    place: str  # hosts, volume, number of runs and start
+    verdict: str  # the answer in a sentence
+    quality: str  # how many runs are affected
+    tables: Sequence[Table[Row]]  # of results
+    charts: Sequence[Chart]  # one or two that answer first
 
     def to_html(self) -> Markup:
         """Return heading, answer, charts and results."""

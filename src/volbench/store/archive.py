@@ -25,24 +25,16 @@ from volbench.store.atomic_files import (
 from volbench.store.layout import Layout, RunFolder
 from volbench.store.small_files import first_error, parse_json
 
-FORMAT = 1
-"""Format version of the campaign folder; incremented on incompatible changes."""
+FORMAT = 1  # Format version of the campaign folder; incremented on incompatible changes
 
 
 class Provenance(Frozen):
-    """Software, hosts and volumes of a campaign.
+    """Software, hosts and volumes of a campaign."""
 
-    Attributes:
-        volbench_version: volbench version that planned the campaign.
-        python_version: Python version of the controller.
-        hosts: facts per host.
-        volumes: facts per role.
-    """
-
-    volbench_version: str
-    python_version: str
-    hosts: tuple[HostFacts, ...] = ()
-    volumes: tuple[VolumeFacts, ...] = ()
+    volbench_version: str  # volbench version that planned the campaign
+    python_version: str  # Python version of the controller
+    hosts: tuple[HostFacts, ...] = ()  # facts per host
+    volumes: tuple[VolumeFacts, ...] = ()  # facts per role
 
 
 class Archive(Frozen):
@@ -55,11 +47,7 @@ class Archive(Frozen):
 
 
 def create_campaign(root: Path, archive: Archive) -> Layout:
-    """Create a campaign folder with mode 0700 and its plan, unsigned.
-
-    Raises:
-        ArchiveError: the folder is not empty, or cannot be written.
-    """
+    """Create a campaign folder with mode 0700 and its plan, unsigned."""
     layout = create_folder(root)
     write_bytes_atomic(layout.campaign, plan_bytes(archive))
     return layout
@@ -71,11 +59,7 @@ def plan_bytes(archive: Archive) -> bytes:
 
 
 def create_folder(root: Path) -> Layout:
-    """Create a campaign folder with mode 0700 that has no plan yet.
-
-    Raises:
-        ArchiveError: the folder is not empty, or cannot be written.
-    """
+    """Create a campaign folder with mode 0700 that has no plan yet."""
     layout = Layout(root)
     refuse_used(root)
     try:
@@ -92,9 +76,6 @@ def refuse_used(root: Path) -> None:
     """Refuse a path that is unusable for a new campaign.
 
     What a controller leaves that is killed before its plan is written does not count.
-
-    Raises:
-        ArchiveError: the path is a nonempty directory, not a directory, or within a campaign.
     """
     outer = next((path for path in root.absolute().parents if Layout(path).campaign.exists()), None)
     if outer is not None:
@@ -126,11 +107,7 @@ def _is_unplanned(path: Path) -> bool:
 
 
 def read_campaign(root: Path) -> tuple[Layout, Archive]:
-    """Open a campaign folder.
-
-    Raises:
-        ArchiveError: the campaign is missing, damaged or from a newer volbench.
-    """
+    """Open a campaign folder."""
     layout = Layout(root)
     try:
         content = layout.campaign.read_bytes()
@@ -144,11 +121,7 @@ def read_campaign(root: Path) -> tuple[Layout, Archive]:
 
 
 def parse_campaign(layout: Layout, content: bytes) -> Archive:
-    """Parse campaign.json.
-
-    Raises:
-        ArchiveError: the file is damaged or from a newer volbench.
-    """
+    """Parse campaign.json."""
     _check_format(layout.campaign, content)
     try:
         return Archive.model_validate_json(content)
@@ -183,12 +156,7 @@ def fresh_run_folder(layout: Layout, run_id: str, *, durable: bool = True) -> Ru
     """Return an empty folder for a run; files of an earlier attempt move to ``attempts``.
 
     Args:
-        layout: the campaign folder.
-        run_id: of the run.
         durable: whether to fsync; if not, sync the whole folder later.
-
-    Raises:
-        ArchiveError: the filesystem operation failed.
     """
     folder = layout.run(run_id)
     try:
@@ -207,11 +175,7 @@ def fresh_run_folder(layout: Layout, run_id: str, *, durable: bool = True) -> Ru
 
 
 def forget_attempt(folder: RunFolder) -> None:
-    """Remove the files of an attempt that started no process.
-
-    Raises:
-        ArchiveError: a file cannot be removed.
-    """
+    """Remove the files of an attempt that started no process."""
     try:
         for path in folder.path.glob("*"):
             if path == folder.attempts:
@@ -235,9 +199,6 @@ def hold_campaign(layout: Layout) -> Iterator[None]:
 
     The kernel releases the lock when the process exits or crashes. What a killed process had half
     written is removed.
-
-    Raises:
-        ArchiveError: another process holds the lock, or the folder cannot be written.
     """
     try:
         descriptor = os.open(layout.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)

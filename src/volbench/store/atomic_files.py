@@ -11,8 +11,8 @@ from typing import BinaryIO
 
 from volbench.errors import ArchiveError, InputError
 
+# Of a file's name that are kept in that of its temporary file: names are bounded (NAME_MAX)
 _NAME_CHARACTERS = 50
-"""Of a file's name that are kept in that of its temporary file: names are bounded (NAME_MAX)."""
 
 
 @contextmanager
@@ -22,11 +22,7 @@ def replaced_file(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
     Until then, and after an error, the old file is unchanged. An existing file keeps its mode.
 
     Args:
-        path: path of the file, not of a symbolic link to it.
         durable: whether to fsync file and directory; if not, call `sync_files` later.
-
-    Raises:
-        OSError: the file cannot be written.
     """
     temporary = path.with_name(f".{path.name[:_NAME_CHARACTERS]}.{os.getpid()}.tmp")
     try:
@@ -47,11 +43,7 @@ def replaced_file(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
 
 
 def remove_half_written(folder: Path) -> None:
-    """Remove the temporary files of killed processes from a folder and its subfolders.
-
-    Raises:
-        OSError: one cannot be removed.
-    """
+    """Remove the temporary files of killed processes from a folder and its subfolders."""
     for path in folder.rglob(".*.tmp"):
         if is_half_written(path):
             path.unlink(missing_ok=True)
@@ -65,11 +57,7 @@ def is_half_written(path: Path) -> bool:
 
 
 def write_output(path: Path, content: bytes) -> None:
-    """Write a file that the user named; a pipe or device, such as /dev/stdout, is written to.
-
-    Raises:
-        InputError: the file cannot be written; an older one is unchanged.
-    """
+    """Write a file that the user named; a pipe or device, such as /dev/stdout, is written to."""
     try:
         if path.exists() and not path.is_file():
             path.write_bytes(content)
@@ -81,11 +69,7 @@ def write_output(path: Path, content: bytes) -> None:
 
 
 def make_output_folder(path: Path) -> None:
-    """Create a folder that the user named, and its parents, if they are missing.
-
-    Raises:
-        InputError: the folder cannot be created.
-    """
+    """Create a folder that the user named, and its parents, if they are missing."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -108,12 +92,7 @@ def write_bytes_atomic(path: Path, content: bytes, *, durable: bool = True) -> N
     """Write a file of a campaign atomically: readers and crashes see the old or the new content.
 
     Args:
-        path: path of the file.
-        content: new content.
         durable: whether to fsync file and directory; if not, call `sync_files` later.
-
-    Raises:
-        ArchiveError: the write failed.
     """
     try:
         with replaced_file(path, durable=durable) as file:
@@ -123,11 +102,7 @@ def write_bytes_atomic(path: Path, content: bytes, *, durable: bool = True) -> N
 
 
 def sync_files(paths: Iterable[Path]) -> None:
-    """Fsync files that were written without `durable`, and their directories.
-
-    Raises:
-        ArchiveError: fsync failed.
-    """
+    """Fsync files that were written without `durable`, and their directories."""
     for path in paths:
         try:
             with path.open("rb") as file:

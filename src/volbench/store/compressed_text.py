@@ -14,14 +14,11 @@ from typing import BinaryIO
 
 from volbench.errors import OutputError
 
+# Maximum size of a file, before and after decompression; fio's results are smaller
 MAX_BYTES = 1 << 30
-"""Maximum size of a file, before and after decompression; fio's results are smaller."""
-EXTENSIONS = (".gz", ".xz", ".zst", ".bz2")
-"""File name extensions of compressed files."""
-_MAX_RATIO = 200
-"""Maximum compression ratio. fio's JSON typically reaches 10, rarely 50."""
-_FREE_BYTES = 64 << 20
-"""Decompressed size accepted at any ratio."""
+EXTENSIONS = (".gz", ".xz", ".zst", ".bz2")  # File name extensions of compressed files
+_MAX_RATIO = 200  # Maximum compression ratio. fio's JSON typically reaches 10, rarely 50.
+_FREE_BYTES = 64 << 20  # Decompressed size accepted at any ratio
 
 _CHUNK_BYTES = 1 << 20
 
@@ -63,11 +60,7 @@ _BOMS = (
 
 
 def unpack(content: bytes) -> bytes:
-    """Decompress the content of a file; return other content unchanged.
-
-    Raises:
-        OutputError: the content is damaged, truncated, or too large when decompressed.
-    """
+    """Decompress the content of a file; return other content unchanged."""
     opener = next((opener for magic, opener in _BY_MAGIC if content.startswith(magic)), None)
     if opener is None:
         return content

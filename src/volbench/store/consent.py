@@ -35,15 +35,10 @@ _HINT = "plan it again with your own targets: volbench run --like {root} --on RO
 
 @dataclass(frozen=True)
 class Seal:
-    """Signature of a plan, and key of the hash chain of its journal.
+    """Signature of a plan, and key of the hash chain of its journal."""
 
-    Attributes:
-        key: key of the user.
-        plan: signature of the plan, the start of the chain.
-    """
-
-    key: bytes
-    plan: str
+    key: bytes  # key of the user
+    plan: str  # signature of the plan, the start of the chain
 
     def follow(self, previous: str, line: str) -> str:
         """Return the signature of a journal line, chained to the previous signature."""
@@ -54,10 +49,6 @@ def create_signed_campaign(root: Path, archive: Archive) -> Layout:
     """Create a campaign folder with its signed plan; after an error, no file of it is left.
 
     The plan is written last: what has a plan is signed, whenever the process or the disk ends.
-
-    Raises:
-        ArchiveError: the folder is not empty, or cannot be written, or others can read the user's
-            key.
     """
     content = plan_bytes(archive)
     layout = create_folder(root)
@@ -75,11 +66,7 @@ def create_signed_campaign(root: Path, archive: Archive) -> Layout:
 
 
 def sign_plan(layout: Layout, content: bytes) -> Seal:
-    """Sign a plan, the content of campaign.json.
-
-    Raises:
-        ArchiveError: the user's key or the folder cannot be written, or others can read the key.
-    """
+    """Sign a plan, the content of campaign.json."""
     key = _own_key(create=True)
     plan = _plan_mac(key, content)
     signature = {"format": _FORMAT, "key": _key_id(key), "plan": plan}
@@ -88,12 +75,7 @@ def sign_plan(layout: Layout, content: bytes) -> Seal:
 
 
 def read_own_campaign(root: Path) -> tuple[Layout, Archive, Seal]:
-    """Open a campaign folder signed by the current user.
-
-    Raises:
-        ArchiveError: the campaign is missing, damaged, modified or planned by another user.
-        RefusedError: its runs were imported, so volbench did not execute them.
-    """
+    """Open a campaign folder signed by the current user."""
     layout = Layout(root)
     content = _bytes_of(layout.campaign)
     archive = parse_campaign(layout, content)
@@ -106,11 +88,7 @@ def read_own_campaign(root: Path) -> tuple[Layout, Archive, Seal]:
 
 
 def seal_of(layout: Layout) -> Seal:
-    """Return the seal of a campaign signed by the current user.
-
-    Raises:
-        ArchiveError: the campaign was modified, or planned by another user.
-    """
+    """Return the seal of a campaign signed by the current user."""
     return _seal_of(layout, _bytes_of(layout.campaign))
 
 

@@ -29,31 +29,27 @@ def utc_now() -> str:
 
 @dataclass
 class History:
-    """State of a campaign, replayed from its journal.
+    """State of a campaign, replayed from its journal."""
 
-    Attributes:
-        states: run id to last state; runs never started are absent.
-        reasons: run id to the reason of the last state.
-        processes: run id to the identity of the last process.
-        scratch: host to path to identity of files that volbench created and has not removed; None
-            for files that a run was about to create.
-        folders: host to target to path and identity of the private directory created there.
-        edges: host to target to the digest of the device's edges after the last run; empty while
-            a run writes.
-        pins: host to target to the device identity that the user confirmed again.
-        checksums: run id to the SHA-256 of its status.json, which has those of its raw files; runs
-            of campaigns before checksums are absent.
-        in_use: hosts on which the campaign may hold locks, files or a work folder.
-    """
-
+    # run id to last state; runs never started are absent
     states: dict[str, RunState] = field(default_factory=dict)
-    reasons: dict[str, str] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)  # run id to the reason of the last state
+    # run id to the identity of the last process
     processes: dict[str, dict[str, object]] = field(default_factory=dict)
+    # host to path to identity of files that volbench created and has not removed; None for files
+    # that a run was about to create
     scratch: dict[str, dict[str, FileIdentity | None]] = field(default_factory=dict)
+    # host to target to path and identity of the private directory created there
     folders: dict[str, dict[str, tuple[str, FileIdentity]]] = field(default_factory=dict)
+    # host to target to the digest of the device's edges after the last run; empty while a run
+    # writes
     edges: dict[str, dict[str, str]] = field(default_factory=dict)
+    # host to target to the device identity that the user confirmed again
     pins: dict[str, dict[str, DevicePin]] = field(default_factory=dict)
+    # run id to the SHA-256 of its status.json, which has those of its raw files; runs of campaigns
+    # before checksums are absent
     checksums: dict[str, str] = field(default_factory=dict)
+    # hosts on which the campaign may hold locks, files or a work folder
     in_use: set[str] = field(default_factory=set)
 
 
@@ -65,9 +61,6 @@ class Journal:
         seal: signs each line, chained to the previous one; None for an unsigned journal, which
             cannot be resumed.
         durable: whether to fsync each entry; if not, the caller syncs the file in the end.
-
-    Raises:
-        ArchiveError: the journal cannot be written, or a line was not signed with `seal`.
     """
 
     def __init__(self, path: Path, seal: Seal | None = None, *, durable: bool = True) -> None:
@@ -90,10 +83,6 @@ class Journal:
 
         Args:
             kind: such as ``run``, ``runs`` of one state, ``in-use``, ``released`` or ``scratch``.
-            facts: JSON-serializable values.
-
-        Raises:
-            ArchiveError: the write failed; no further run may start.
         """
         line = json.dumps({"utc": utc_now(), "kind": kind, **facts}, ensure_ascii=False)
         if self._seal is not None:
@@ -125,11 +114,7 @@ class Journal:
 
 
 def check_journal(path: Path, seal: Seal) -> str:
-    """Return the signature of the last line, or of the plan if there is none.
-
-    Raises:
-        ArchiveError: a line was not signed with `seal`.
-    """
+    """Return the signature of the last line, or of the plan if there is none."""
     mac = seal.plan
     for number, content in enumerate(path.read_bytes().split(b"\n"), start=1):
         if not content:
@@ -171,9 +156,6 @@ def read_history(path: Path) -> History:
     """Replay a journal; a missing one is an empty history.
 
     A truncated last line is skipped: entries are written before the action they announce.
-
-    Raises:
-        ArchiveError: an entry is invalid, or an entry other than the last is truncated.
     """
     history = History()
     for number, entry in _entries(path):

@@ -14,8 +14,8 @@ STDERR = "stderr"
 SAMPLES = "device.log"
 COMPRESSED = ".zst"
 STATUS = "status.json"
+# Files that record the checksums of the others in their folder
 UNCHECKED = frozenset({STATUS, "probe.json"})
-"""Files that record the checksums of the others in their folder."""
 
 
 def is_address(place: str | os.PathLike[str]) -> bool:
@@ -25,13 +25,9 @@ def is_address(place: str | os.PathLike[str]) -> bool:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The raw files of one run.
+    """The raw files of one run."""
 
-    Attributes:
-        path: ``<campaign>/runs/<run id>``.
-    """
-
-    path: Path
+    path: Path  # ``<campaign>/runs/<run id>``
 
     @property
     def job_file(self) -> Path:
@@ -86,13 +82,9 @@ class RunFolder:
 
 @dataclass(frozen=True)
 class ProbeFolder:
-    """The raw files of one cold-volume probe.
+    """The raw files of one cold-volume probe."""
 
-    Attributes:
-        path: ``<campaign>/probe/<role>``.
-    """
-
-    path: Path
+    path: Path  # ``<campaign>/probe/<role>``
 
     @property
     def result(self) -> Path:
@@ -106,13 +98,9 @@ class ProbeFolder:
 
 @dataclass(frozen=True)
 class Layout:
-    """A campaign folder.
+    """A campaign folder."""
 
-    Attributes:
-        root: the folder itself.
-    """
-
-    root: Path
+    root: Path  # the folder itself
 
     @property
     def campaign(self) -> Path:

@@ -32,11 +32,7 @@ def _unreadable_errors() -> tuple[type[Exception], ...]:
 
 
 def compress(path: Path) -> Path:
-    """Compress a file to ``<name>.zst`` with zstd, remove the original and return the new path.
-
-    Raises:
-        ArchiveError: compression failed; the uncompressed file is kept.
-    """
+    """Compress a file to ``<name>.zst`` with zstd, remove the original and return the new path."""
     import pyarrow as pa  # noqa: PLC0415 - slow to import, and not needed before a run has ended
 
     target = path.with_name(path.name + COMPRESSED)
@@ -59,11 +55,7 @@ def compress(path: Path) -> Path:
 
 
 def compress_logs(folder: Path, *, min_bytes: int = 0) -> None:
-    """Compress the logs of a run folder that have at least a given size.
-
-    Raises:
-        ArchiveError: compression failed; the uncompressed files are kept.
-    """
+    """Compress the logs of a run folder that have at least a given size."""
     for path in sorted(folder.glob("*.log")):
         if path.stat().st_size >= min_bytes:
             compress(path)
@@ -75,11 +67,7 @@ def plain_name(path: Path) -> str:
 
 
 def raw_checksums(folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of each file in the folder of a run, its status.json left out.
-
-    Raises:
-        ArchiveError: a file cannot be read.
-    """
+    """Return the SHA-256 of each file in the folder of a run, its status.json left out."""
     return {
         path.name: checksum(path)
         for path in sorted(folder.iterdir())
@@ -88,11 +76,7 @@ def raw_checksums(folder: Path) -> dict[str, str]:
 
 
 def checksum(path: Path) -> str:
-    """Return the SHA-256 of a file.
-
-    Raises:
-        ArchiveError: the file cannot be read.
-    """
+    """Return the SHA-256 of a file."""
     try:
         with path.open("rb") as stream:
             return file_digest(stream, "sha256").hexdigest()
@@ -101,11 +85,7 @@ def checksum(path: Path) -> str:
 
 
 def plain_checksum(path: Path) -> str:
-    """Return the SHA-256 of what a log that was compressed with `compress` contains.
-
-    Raises:
-        ArchiveError: the file cannot be read, or is damaged.
-    """
+    """Return the SHA-256 of what a log that was compressed with `compress` contains."""
     digest = sha256()
     with open_log(path) as stream:
         while chunk := stream.read(_CHUNK_BYTES):
@@ -115,11 +95,7 @@ def plain_checksum(path: Path) -> str:
 
 @contextmanager
 def open_log(path: Path) -> Iterator[BinaryIO]:
-    """Open a plain, gzip, xz or zstd log file for reading, decompressed.
-
-    Raises:
-        ArchiveError: the file is missing or damaged; damage may be detected during reading.
-    """
+    """Open a plain, gzip, xz or zstd log file for reading, decompressed."""
     try:
         source = _opened(path)
     except _unreadable_errors() as error:
@@ -149,11 +125,7 @@ class _Guarded(io.RawIOBase):
         return True
 
     def readinto(self, buffer: object, /) -> int:
-        """Read into a buffer.
-
-        Raises:
-            ArchiveError: the file is damaged.
-        """
+        """Read into a buffer."""
         view = memoryview(cast("bytearray", buffer))
         try:
             chunk = self._source.read(len(view))

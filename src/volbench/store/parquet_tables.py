@@ -27,8 +27,8 @@ Values = npt.NDArray[Any]
 
 _ARROW = {"string": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
 
+# Rows of a row group: some 15 MB as texts and numbers, and few groups to read
 _GROUP_ROWS = 100_000
-"""Rows of a row group: some 15 MB as texts and numbers, and few groups to read."""
 
 
 def schema_of(columns: Sequence[Column]) -> pa.Schema:
@@ -51,10 +51,6 @@ def table_of(frame_name: str, rows: Rows, *, labels: Sequence[str] = ()) -> pa.T
     Args:
         frame_name: name such as ``summary``.
         rows: column to value; absent columns are null.
-        labels: label names, whose columns follow those of the contract.
-
-    Raises:
-        ArchiveError: a row has a column that is not in the contract.
     """
     columns = (*{**FRAMES, **ON_DEMAND}[frame_name], *map(label_column, labels))
     _require_known(frame_name, set().union(*rows), [column.name for column in columns])
@@ -68,14 +64,10 @@ def _require_known(frame_name: str, found: set[str], known: Sequence[str]) -> No
 
 @dataclass(frozen=True)
 class Block:
-    """Rows of a frame with some values in common, such as the bins of one histogram.
+    """Rows of a frame with some values in common, such as the bins of one histogram."""
 
-    Attributes:
-        shared: column to the value that every row has.
-        columns: column to its values, one for each row; NaN and None are unknown.
-    """
-
-    shared: Mapping[str, object]
+    shared: Mapping[str, object]  # column to the value that every row has
+    # column to its values, one for each row; NaN and None are unknown
     columns: Mapping[str, Values]
 
     def __len__(self) -> int:
@@ -89,9 +81,6 @@ def table_of_blocks(frame_name: str, blocks: Sequence[Block]) -> pa.Table:
     Args:
         frame_name: name such as ``histogram``.
         blocks: all with the same `columns`; absent columns are null.
-
-    Raises:
-        ArchiveError: a block has a column that is not in the contract.
     """
     schema = schema_of(FRAMES[frame_name])
     unknown = set().union(*(block.shared.keys() | block.columns for block in blocks))
@@ -114,7 +103,6 @@ def frame_of(table: pa.Table, *, is_done: bool = False) -> pd.DataFrame:
     """Convert an Arrow table to pandas: nullable integers and booleans, NaN for missing floats.
 
     Args:
-        table: any.
         is_done: whether nobody uses the table any more, so that its memory is let go on the way.
     """
     import pandas as pd  # noqa: PLC0415 - slow to import, and not needed for rows
@@ -182,9 +170,6 @@ def write_tables(folder: Path, parts: Iterable[Mapping[str, pa.Table]]) -> None:
     Args:
         folder: of the files, created if it is missing.
         parts: frame name to consecutive rows; all have the same frames.
-
-    Raises:
-        ArchiveError: the write failed.
     """
     try:
         folder.mkdir(exist_ok=True)
@@ -230,11 +215,7 @@ def pieces_of(table: pa.Table, rows: int) -> Iterator[pa.Table]:
 
 
 def read_pieces(path: Path, rows: int) -> Iterator[pa.Table]:
-    """Yield a Parquet file in pieces of at most so many rows, without reading all of it at once.
-
-    Raises:
-        ArchiveError: the file is missing or damaged.
-    """
+    """Yield a Parquet file in pieces of at most so many rows, without reading all of it at once."""
     try:
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(rows):
@@ -244,11 +225,7 @@ def read_pieces(path: Path, rows: int) -> Iterator[pa.Table]:
 
 
 def row_count(path: Path) -> int:
-    """Return the number of rows of a Parquet file, without reading them.
-
-    Raises:
-        ArchiveError: the file is missing or damaged.
-    """
+    """Return the number of rows of a Parquet file, without reading them."""
     try:
         return int(pq.read_metadata(path).num_rows)
     except (OSError, pa.ArrowException) as error:
@@ -259,11 +236,7 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """Read a Parquet file.
 
     Args:
-        path: of the file.
         columns: to read, texts as dictionaries; None for all, texts as such.
-
-    Raises:
-        ArchiveError: the file is missing or damaged.
     """
     try:
         # pq.read_table would import pandas.

@@ -18,12 +18,7 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def parse_json(content: bytes) -> object:
-    """Parse JSON of a stored file.
-
-    Raises:
-        ValueError: the content is not JSON in UTF-8, is nested too deeply, has numbers that JSON
-            does not have (NaN, Infinity), or text that is not Unicode (lone surrogates).
-    """
+    """Parse JSON of a stored file."""
     try:
         value: object = json.loads(content.decode(), parse_constant=_refuse_constant)
     except RecursionError:
@@ -48,20 +43,12 @@ def first_error(error: ValidationError) -> str:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file; "" if missing. Invalid UTF-8 is replaced.
-
-    Raises:
-        OutputError: the file cannot be read.
-    """
+    """Return the text of a file; "" if missing. Invalid UTF-8 is replaced."""
     return read_bytes(path).decode("utf-8", errors="replace")
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the content of a file; b"" if missing.
-
-    Raises:
-        OutputError: the file cannot be read.
-    """
+    """Return the content of a file; b"" if missing."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -75,11 +62,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_model(path: Path, model: type[Model]) -> Model | None:
-    """Return the model in a JSON file; None if missing.
-
-    Raises:
-        OutputError: the file cannot be read, or is damaged.
-    """
+    """Return the model in a JSON file; None if missing."""
     content = read_bytes(path)
     if not content and not path.exists():
         return None

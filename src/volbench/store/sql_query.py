@@ -28,33 +28,22 @@ _FRAMES_HINT = f"frames are {', '.join(FRAMES)}; 'describe summary' lists a fram
 
 @dataclass(frozen=True, kw_only=True)
 class QueryLimits:
-    """Resource limits of a query.
+    """Resource limits of a query."""
 
-    Attributes:
-        memory_bytes: memory limit of DuckDB and, separately, of the result; no spilling to disk.
-        timeout_s: time after which the query is interrupted.
-        threads: DuckDB threads; 0 for one per core.
-    """
-
+    # memory limit of DuckDB and, separately, of the result; no spilling to disk
     memory_bytes: int = 4 << 30
-    timeout_s: float = 300.0
-    threads: int = 0
+    timeout_s: float = 300.0  # time after which the query is interrupted
+    threads: int = 0  # DuckDB threads; 0 for one per core
 
 
 @dataclass
 class View:
-    """Sources of an SQL view of a frame.
+    """Sources of an SQL view of a frame."""
 
-    Attributes:
-        files: Parquet files used unchanged.
-        named_files: Parquet file to campaign name, which replaces the name in the file and prefixes
-            its run ids.
-        tables: in-memory tables.
-    """
-
-    files: list[str] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)  # Parquet files used unchanged
+    # Parquet file to campaign name, which replaces the name in the file and prefixes its run ids
     named_files: dict[str, str] = field(default_factory=dict)
-    tables: list[pa.Table] = field(default_factory=list)
+    tables: list[pa.Table] = field(default_factory=list)  # in-memory tables
 
 
 def run_query(
@@ -71,10 +60,6 @@ def run_query(
         view_of: returns the sources of a frame; called for the frames named in `sql`.
         filesystem: filesystem of the files, if not local.
         limits: resource limits; None for the defaults.
-
-    Raises:
-        InputError: duckdb is missing, the statement is invalid or not read-only, or the query
-            exceeds a limit.
     """
     limits = limits or QueryLimits()
     try:

@@ -26,10 +26,10 @@ from volbench.store.log_files import checksum
 from volbench.store.parquet_tables import read_table, write_tables
 from volbench.store.small_files import read_text
 
+# Incremented when the same raw files yield different rows, so that tables are rebuilt
 TABLES_VERSION = "14"
-"""Incremented when the same raw files yield different rows, so that tables are rebuilt."""
+# Incremented when the same rows yield different verdicts, findings or aggregates
 RULES_VERSION = "14"
-"""Incremented when the same rows yield different verdicts, findings or aggregates."""
 
 
 def files_in(folder: Path) -> list[tuple[str, int]]:
@@ -52,12 +52,6 @@ def fingerprint_of(
 
     Contents and timestamps are excluded: the cache stays valid when a campaign is copied, and
     checking thousands of runs takes a fraction of a second.
-
-    Args:
-        layout: paths of the campaign.
-        campaign: its plan.
-        history: its journal.
-        listed: returns name and size of each file in a folder.
     """
     digest = blake2b(digest_size=16)
 
@@ -77,15 +71,10 @@ def fingerprint_of(
 
 @dataclass(frozen=True)
 class StoredTables:
-    """The Parquet files of a campaign.
+    """The Parquet files of a campaign."""
 
-    Attributes:
-        layout: paths of the campaign.
-        fingerprint: current fingerprint of its raw files.
-    """
-
-    layout: Layout
-    fingerprint: str
+    layout: Layout  # paths of the campaign
+    fingerprint: str  # current fingerprint of its raw files
 
     def path(self, name: str) -> Path:
         """Return the path of a frame's file, which need not exist."""
@@ -101,11 +90,7 @@ class StoredTables:
         return path.is_file() and checksum(path) == self._checksums(name).get(name)
 
     def read(self, name: str) -> pa.Table:
-        """Read a frame from its file, which is as it was written.
-
-        Raises:
-            ArchiveError: the file is missing, was changed or is damaged.
-        """
+        """Read a frame from its file, which is as it was written."""
         path = self.path(name)
         if not self.is_intact(name):
             raise ArchiveError(

@@ -9,28 +9,26 @@ from typing import Any, TypeVar
 
 from volbench.errors import ArchiveError
 
+# Takes what is being done, how many of it are done, and how many there are
 Tell = Callable[[str, int, int], None]
-"""Takes what is being done, how many of it are done, and how many there are."""
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
+# Parts are smaller than a process's share, so that all end at about the same time
 _PARTS_A_PROCESS = 8
-"""Parts are smaller than a process's share, so that all end at about the same time."""
-_MOST_ITEMS = 64
-"""Of a part: its results are held whole, such as 100 KB of tables for each run."""
+_MOST_ITEMS = 64  # Of a part: its results are held whole, such as 100 KB of tables for each run
+# Items from which processes pay: a fork of a process with pandas costs some 20 ms
 _LEAST_ITEMS = 32
-"""Items from which processes pay: a fork of a process with pandas costs some 20 ms."""
 
+# Work of this worker process: it has it from its parent's memory, without a copy
 _inherited: list[Callable[[int], object]] = []
-"""Work of this worker process: it has it from its parent's memory, without a copy."""
 
 
 def _ignore(what: str, done: int, total: int) -> None:
     del what, done, total
 
 
-NOBODY: Tell = _ignore
-"""Takes progress that nobody wants to see."""
+NOBODY: Tell = _ignore  # Takes progress that nobody wants to see
 
 
 def cores() -> int:
@@ -49,12 +47,7 @@ def in_processes(
 
     Args:
         work: is called with each part, in a forked process; its results are pickled.
-        items: are not pickled.
         processes: to use at most; with one, or with few items, no process is started.
-        done: is called with the number of items that are done.
-
-    Raises:
-        ArchiveError: a process was killed, such as for lack of memory.
     """
     from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - slow to import
     from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415 - same

@@ -21,24 +21,19 @@ from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.run_rates import Rates, rates_of
 from volbench.units import format_count, format_latency, format_rate
 
-AT_LIMIT = 0.05
-"""Relative distance within which a level counts as a declared limit."""
-_FLAT = 0.03
-"""Spread of samples over the level that a throttle does not exceed."""
-_QUEUED = 2.0
-"""Ratio of mean to minimum latency from which I/Os count as queued."""
+AT_LIMIT = 0.05  # Relative distance within which a level counts as a declared limit
+_FLAT = 0.03  # Spread of samples over the level that a throttle does not exceed
+_QUEUED = 2.0  # Ratio of mean to minimum latency from which I/Os count as queued
+# The same ratio from which they may have, if 99 % took half as long: not all wait alike
 _FAR_ABOVE = 8.0
-"""The same ratio from which they may have, if 99 % took half as long: not all wait alike."""
-_UNIFORM = 0.7
-"""Ratio of percentile 1 to mean latency from which all I/Os wait alike."""
+_UNIFORM = 0.7  # Ratio of percentile 1 to mean latency from which all I/Os wait alike
+# Ratio of percentiles 70 and 30 up to which all I/Os wait alike; stolen CPU time moves neither
 _MIDDLE = 1.15
-"""Ratio of percentiles 70 and 30 up to which all I/Os wait alike; stolen CPU time moves neither."""
-_LEAST_FLAT = 0.10
-"""Spread of samples of a limit that is not always reached, where I/Os wait alike."""
+_LEAST_FLAT = 0.10  # Spread of samples of a limit that is not always reached, where I/Os wait alike
+# The same two, where I/Os are large: the fastest takes longer, so they have to be more uniform
 _CLOSE = (1.5, 0.9)
-"""The same two, where I/Os are large: the fastest takes longer, so they have to be more uniform."""
+# Spread of samples over a level that only a throttle keeps while I/Os wait unevenly
 _CONSTANT = 0.007
-"""Spread of samples over a level that only a throttle keeps while I/Os wait unevenly."""
 _LEAST_INTERVALS = 10
 
 
@@ -96,13 +91,7 @@ class _Case:
 def explain_level(
     view: RunView, rates: Rates, *, others: Sequence[tuple[RunView, Rates]] = ()
 ) -> Explanation:
-    """Return the bottleneck at the end of a run.
-
-    Args:
-        view: the run.
-        rates: of one direction.
-        others: more runs of the same direction on the same volume.
-    """
+    """Return the bottleneck at the end of a run."""
     case = _Case(view, rates, others)
     if not case.iops > 0:
         return case.explanation(Cause.UNKNOWN, 0.0, [], ["no I/O completed at the end"])
@@ -298,14 +287,14 @@ def _latency(case: _Case) -> Explanation | None:
 
 __all__ = ["Cause", "Explanation", "explain"]
 
+# Events that determine the level at the end of a run
 _BINDING = frozenset(
     {Cause.CREDITS, Cause.CACHE_FULL, Cause.WRITE_CLIFF, Cause.SLC_CACHE, Cause.THERMAL}
 )
-"""Events that determine the level at the end of a run."""
+# Causes of a level that such an event overrides
 _BY_EVENTS = frozenset({Cause.UNKNOWN, Cause.LATENCY, Cause.IOPS_LIMIT})
-"""Causes of a level that such an event overrides."""
+# The same for exhausted credits: their baseline is a limit, of I/Os or of bytes
 _BY_CREDITS = _BY_EVENTS | {Cause.BANDWIDTH_LIMIT}
-"""The same for exhausted credits: their baseline is a limit, of I/Os or of bytes."""
 
 
 def explain(
@@ -318,7 +307,6 @@ def explain(
     """Explain one direction of a run: its bottleneck first, then its events.
 
     Args:
-        view: the run.
         direction: ``read``, ``write`` or ``trim``.
         others: further runs of the campaign: another depth or block size on the same volume shows
             whether a level is a limit.

@@ -16,23 +16,14 @@ _NEAR_TIME = 0.20
 
 @dataclass(frozen=True)
 class Bucket:
-    """Burst credits of one kind at a fall of the rate, counted in I/Os or in bytes.
+    """Burst credits of one kind at a fall of the rate, counted in I/Os or in bytes."""
 
-    Attributes:
-        at_s: instant of the fall.
-        before: rate per second until then.
-        after: rate per second afterwards.
-        base: declared baseline, the refill rate of credits; None if not declared.
-        credits: capacity of the bucket; None if not declared.
-        written: formats a rate.
-    """
-
-    at_s: float
-    before: float
-    after: float
-    base: float | None
-    credits: float | None
-    written: Callable[[float], str]
+    at_s: float  # instant of the fall
+    before: float  # rate per second until then
+    after: float  # rate per second afterwards
+    base: float | None  # declared baseline, the refill rate of credits; None if not declared
+    credits: float | None  # capacity of the bucket; None if not declared
+    written: Callable[[float], str]  # formats a rate
 
     @property
     def is_at_base(self) -> bool:

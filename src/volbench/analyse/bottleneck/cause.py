@@ -52,31 +52,18 @@ WORDS: Mapping[Cause, str] = {
 
 @dataclass(frozen=True)
 class Explanation:
-    """A cause with the evidence for it and against it.
+    """A cause with the evidence for it and against it."""
 
-    Attributes:
-        cause: the cause; UNKNOWN if none is likely enough.
-        direction: ``read``, ``write`` or ``trim``.
-        from_s: begin of the explained time, in seconds since I/O began.
-        to_s: end of the explained time.
-        level: rate that it explains: bytes/s for a bandwidth limit, else IOPS.
-        speaks_for: evidence for it, with numbers.
-        speaks_against: evidence against it; also what is not known.
-        evidence: numbers by name and unit.
-        is_certain: whether no other cause has evidence in its favour.
-        candidates: the best hypotheses, where the cause is unknown.
-    """
-
-    cause: Cause
-    direction: str
-    from_s: float
-    to_s: float
-    level: float
-    speaks_for: tuple[str, ...] = ()
-    speaks_against: tuple[str, ...] = ()
-    evidence: Mapping[str, float] = field(default_factory=dict)
-    is_certain: bool = True
-    candidates: tuple[str, ...] = ()
+    cause: Cause  # the cause; UNKNOWN if none is likely enough
+    direction: str  # ``read``, ``write`` or ``trim``
+    from_s: float  # begin of the explained time, in seconds since I/O began
+    to_s: float  # end of the explained time
+    level: float  # rate that it explains: bytes/s for a bandwidth limit, else IOPS
+    speaks_for: tuple[str, ...] = ()  # evidence for it, with numbers
+    speaks_against: tuple[str, ...] = ()  # evidence against it; also what is not known
+    evidence: Mapping[str, float] = field(default_factory=dict)  # numbers by name and unit
+    is_certain: bool = True  # whether no other cause has evidence in its favour
+    candidates: tuple[str, ...] = ()  # the best hypotheses, where the cause is unknown
 
     @property
     def words(self) -> str:

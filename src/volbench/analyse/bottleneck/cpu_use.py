@@ -12,20 +12,14 @@ from volbench.analyse.frames.observed import host_rows_in_run, results_of
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.run_rates import Rates
 
-_FULL = 95.0
-"""Percent of a CPU from which it is held to be saturated."""
+_FULL = 95.0  # Percent of a CPU from which it is held to be saturated
 _LEAST_STEAL = 0.5
 _MOSTLY = 0.5
 _EQUAL = 0.005
 
 
 def cpu_evidence(view: RunView, rates: Rates) -> tuple[list[str], list[str]] | None:
-    """Return the evidence for and against a limit of the CPU; None where nothing speaks for it.
-
-    Args:
-        view: the run.
-        rates: of one direction.
-    """
+    """Return the evidence for and against a limit of the CPU; None where nothing speaks for it."""
     usage = (row["cpu_usr"] + row["cpu_sys"] for row in results_of(view))
     used = max((value for value in usage if not math.isnan(value)), default=0.0)
     rows = host_rows_in_run(view)

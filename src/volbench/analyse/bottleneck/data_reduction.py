@@ -10,11 +10,9 @@ from volbench.analyse.frames.observed import device_rows, total
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.frames.workload_spec import WorkloadSpec
 
-_REDUCED = 0.8
-"""Share of the bytes written below which a device did not store all of them."""
+_REDUCED = 0.8  # Share of the bytes written below which a device did not store all of them
 _LEAST_COMPRESSIBLE = 20
-_COMPRESSING = frozenset({"zfs", "bcachefs"})
-"""Filesystems that compress by default."""
+_COMPRESSING = frozenset({"zfs", "bcachefs"})  # Filesystems that compress by default
 
 
 def reduction(view: RunView, direction: str) -> tuple[list[str], list[str]] | None:

@@ -28,56 +28,39 @@ from volbench.analyse.time.run_rates import Rates
 from volbench.model.campaign.target import VolumeKind
 from volbench.units import format_count, format_duration, format_latency, format_rate
 
-FLAT = 0.03
-"""Spread of samples over a level that a throttle does not exceed."""
-_HELD_BACK = 0.5
-"""Share of the pace of the fastest I/O below which a level is held for a throttle."""
+FLAT = 0.03  # Spread of samples over a level that a throttle does not exceed
+_HELD_BACK = 0.5  # Share of the pace of the fastest I/O below which a level is held for a throttle
+# More than any volume type that is sold with burst credits delivers (2026: some 30,000)
 _MOST_BURST_IOPS = 100_000
-"""More than any volume type that is sold with burst credits delivers (2026: some 30,000)."""
+# Writes that are taken faster than this go to memory or to flash beside the host
 _MEMORY_BYTES_PER_S = 1e9
-"""Writes that are taken faster than this go to memory or to flash beside the host."""
 _FAR = 1 / 3
 _HALF = 0.5
+# Percentile 99.9 over the mean latency after a fall from which the tail is said to explode
 _TAIL = 8.0
-"""Percentile 99.9 over the mean latency after a fall from which the tail is said to explode."""
-_STEAL_PERCENT = 0.5
-"""Mean steal from which the tail of latency may be that of the host."""
+_STEAL_PERCENT = 0.5  # Mean steal from which the tail of latency may be that of the host
+# Ratio of the scatter after a fall to that before it from which the level became uneven
 _UNEVEN = 1.5
-"""Ratio of the scatter after a fall to that before it from which the level became uneven."""
 _LEAST_UNEVEN = 0.06
-_FLASH_S = 150e-6
-"""Latency of the fastest I/Os above which a device is no flash in the host."""
-_SHALLOW = 4
-"""Queue depth up to which 1 % of the I/Os hardly queue."""
-_CACHED_S = 300e-6
-"""Latency of a write below which it did not reach a volume behind a network."""
-_SIMILAR = 0.8
-"""Percentile 10 over the mean latency before a fall from which I/Os waited alike."""
-_SURE = 4
-"""Points that a hypothesis needs to be certain, besides being the only one."""
-_PASS = 0.8
-"""Share of the capacity after which erased flash may be used up."""
-_PASSES = 2.0
-"""The same, until it would have been used up for long."""
+_FLASH_S = 150e-6  # Latency of the fastest I/Os above which a device is no flash in the host
+_SHALLOW = 4  # Queue depth up to which 1 % of the I/Os hardly queue
+_CACHED_S = 300e-6  # Latency of a write below which it did not reach a volume behind a network
+_SIMILAR = 0.8  # Percentile 10 over the mean latency before a fall from which I/Os waited alike
+_SURE = 4  # Points that a hypothesis needs to be certain, besides being the only one
+_PASS = 0.8  # Share of the capacity after which erased flash may be used up
+_PASSES = 2.0  # The same, until it would have been used up for long
 _LEAST = 3
-_LEAD = 2
-"""Points that a hypothesis needs, and its lead over the next, to be named."""
+_LEAD = 2  # Points that a hypothesis needs, and its lead over the next, to be named
 
-Point = tuple[int, str]
-"""Weight and words: above 0 for a hypothesis, else against it or unknown."""
+Point = tuple[int, str]  # Weight and words: above 0 for a hypothesis, else against it or unknown
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A possible cause with its evidence.
+    """A possible cause with its evidence."""
 
-    Attributes:
-        cause: the cause.
-        points: evidence with its weight.
-    """
-
-    cause: Cause
-    points: tuple[Point, ...]
+    cause: Cause  # the cause
+    points: tuple[Point, ...]  # evidence with its weight
 
     @property
     def score(self) -> int:
@@ -102,17 +85,11 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Hypotheses by their score.
+    """Hypotheses by their score."""
 
-    Attributes:
-        best: the one that is named; None where none is far enough ahead.
-        is_alone: whether no other one has any evidence in its favour, and the best has a lot.
-        candidates: the two best.
-    """
-
-    best: Hypothesis | None
-    is_alone: bool
-    candidates: tuple[Hypothesis, ...]
+    best: Hypothesis | None  # the one that is named; None where none is far enough ahead
+    is_alone: bool  # whether no other one has any evidence in its favour, and the best has a lot
+    candidates: tuple[Hypothesis, ...]  # the two best
 
 
 def rank(hypotheses: Iterable[Hypothesis]) -> Ranking:
@@ -126,21 +103,13 @@ def rank(hypotheses: Iterable[Hypothesis]) -> Ranking:
 
 @dataclass(frozen=True)
 class Fall:
-    """A lasting fall of the rate, with the facts that hypotheses use.
+    """A lasting fall of the rate, with the facts that hypotheses use."""
 
-    Attributes:
-        view: the run.
-        rates: of one direction.
-        change: the fall.
-        earlier: earlier runs on the volume.
-        stalls: begin and end of each time without a completion.
-    """
-
-    view: RunView
-    rates: Rates
-    change: Change
-    earlier: Earlier
-    stalls: Sequence[tuple[float, float]] = ()
+    view: RunView  # the run
+    rates: Rates  # of one direction
+    change: Change  # the fall
+    earlier: Earlier  # earlier runs on the volume
+    stalls: Sequence[tuple[float, float]] = ()  # begin and end of each time without a completion
 
     @property
     def moved_bytes(self) -> float:

@@ -8,8 +8,7 @@ from volbench.analyse.bottleneck.cause import Cause
 from volbench.analyse.time.run_rates import Rates
 from volbench.units import format_count, format_rate
 
-SAME = 0.05
-"""Relative distance of two levels that count as equal: doubling the depth gains more."""
+SAME = 0.05  # Relative distance of two levels that count as equal: doubling the depth gains more
 _LARGE_BYTES = 64 * 1024
 _MIB = 2**20
 _ROUND_IOPS = 100.0
@@ -20,7 +19,6 @@ def which_limit(rates: Rates, others: Sequence[Rates]) -> tuple[Cause, float]:
     """Return the kind of limit that a level is, and its value.
 
     Args:
-        rates: of the run.
         others: of more runs on the same volume; those with other block sizes tell the kinds apart.
     """
     iops, bandwidth = rates.last.level, rates.bandwidth_of(rates.last)
@@ -39,13 +37,7 @@ def which_limit(rates: Rates, others: Sequence[Rates]) -> tuple[Cause, float]:
 
 
 def reached_more(cause: Cause, level: float, others: Sequence[tuple[str, Rates]]) -> str:
-    """Return the run that went furthest beyond a limit of its volume; empty if none did.
-
-    Args:
-        cause: a limit on IOPS or on bandwidth.
-        level: of the limit.
-        others: job and rates of more runs of the same direction on the same volume.
-    """
+    """Return the run that went furthest beyond a limit of its volume; empty if none did."""
     reached = {
         job: rates.last.level if cause is Cause.IOPS_LIMIT else rates.bandwidth_of(rates.last)
         for job, rates in others

@@ -19,38 +19,25 @@ from volbench.analyse.time.run_rates import Rates, rates_of
 from volbench.analyse.time.warmup_curve import cold_level, plateau_of, time_to_level
 from volbench.units import format_capacity, format_count, format_duration
 
-LEAST_STEP = 0.15
-"""Smallest fall that is explained; smaller steps are only reported."""
+LEAST_STEP = 0.15  # Smallest fall that is explained; smaller steps are only reported
 _NEAR_BASE = 0.05
 _LEAST_STALL_S = 1.0
 _MANY_STALLS = 5
 _STEAL_PERCENT = 3.0
-_BACK = 0.9
-"""Share of the earlier level from which a rate counts as recovered."""
-_CLIMB = 0.3
-"""Penalty from which a rise from the start is explained."""
-_SLOW = 0.7
-"""Share of the first rate below which a run has become slow."""
+_BACK = 0.9  # Share of the earlier level from which a rate counts as recovered
+_CLIMB = 0.3  # Penalty from which a rise from the start is explained
+_SLOW = 0.7  # Share of the first rate below which a run has become slow
 _MOSTLY = 0.5
 _REACHED = 0.97
-_MOST_REACHED = 0.3
-"""Share of the intervals of a climb that may be at the plateau already."""
-_TIMES_ERROR = 2.5
-"""Distance of the mean of a climb from the plateau, in standard errors."""
+_MOST_REACHED = 0.3  # Share of the intervals of a climb that may be at the plateau already
+_TIMES_ERROR = 2.5  # Distance of the mean of a climb from the plateau, in standard errors
+# Levels on both sides of a step, and intervals that each of them lasts at least
 _TWO, _LEAST_FLAT = 2, 4
-"""Levels on both sides of a step, and intervals that each of them lasts at least."""
-_RAMP_S = 15.0
-"""A rise that ends by then may be the ramp-up of a drive."""
+_RAMP_S = 15.0  # A rise that ends by then may be the ramp-up of a drive
 
 
 def explain_events(view: RunView, rates: Rates, earlier: Earlier) -> tuple[Explanation, ...]:
-    """Return the events of a run in order of time.
-
-    Args:
-        view: the run.
-        rates: of one direction.
-        earlier: earlier runs on its volume.
-    """
+    """Return the events of a run in order of time."""
     stalls = _stalls(view, rates)
     cache = _cache(view, rates, stalls, earlier)
     found = [] if cache is None else [cache]

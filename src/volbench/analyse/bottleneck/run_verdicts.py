@@ -22,7 +22,6 @@ def verdict_rows(context: Context, views: Sequence[RunView] | None = None) -> li
     """Return a row for each finished run and direction that has a series.
 
     Args:
-        context: all runs.
         views: those to judge; None for all.
     """
     return [

@@ -19,19 +19,17 @@ from volbench.analyse.time.medians import Floats, median
 from volbench.analyse.time.run_rates import Rates
 
 _LIMITS = frozenset({Cause.IOPS_LIMIT, Cause.BANDWIDTH_LIMIT, Cause.CREDITS})
+# Causes that a limit is part of, or that often end at one
 _MAY_BE_LIMITED = _LIMITS | {Cause.WARMING}
-"""Causes that a limit is part of, or that often end at one."""
 _CLIMBS = frozenset({Cause.WARMING, Cause.RECOVERY, Cause.RAMP_UP})
+# Events after which the level is the one before: their seconds are left out, not what precedes
 _TEMPORARY = frozenset({Cause.STALL, Cause.NEIGHBOUR, Cause.HOST_NOISE})
-"""Events after which the level is the one before: their seconds are left out, not what precedes."""
-_EQUAL = 0.2
-"""Largest distance of two levels that such an event separates, to be taken as one."""
+_EQUAL = 0.2  # Largest distance of two levels that such an event separates, to be taken as one
+# Share of intervals without any I/O from which a level consists of stalls and what is between
 _STALLED = 0.1
-"""Share of intervals without any I/O from which a level consists of stalls and what is between."""
+# The mean of the middle half scatters this much more than a mean does, for normal noise
 _LOSS = 1.1
-"""The mean of the middle half scatters this much more than a mean does, for normal noise."""
-_WIDE = 2.0
-"""Standard errors on either side, before the correction for few intervals."""
+_WIDE = 2.0  # Standard errors on either side, before the correction for few intervals
 _FEW = 3.0
 _ROUNDING = 0.005
 _LEAST_INTERVALS = 5
@@ -39,17 +37,11 @@ _LEAST_INTERVALS = 5
 
 @dataclass(frozen=True)
 class Level:
-    """A sustained level.
+    """A sustained level."""
 
-    Attributes:
-        iops: the level.
-        low_iops: lower end of its 95 % interval.
-        high_iops: upper end.
-    """
-
-    iops: float
-    low_iops: float
-    high_iops: float
+    iops: float  # the level
+    low_iops: float  # lower end of its 95 % interval
+    high_iops: float  # upper end
 
     @property
     def reach(self) -> float:
@@ -59,12 +51,7 @@ class Level:
 
 
 def sustained_level(rates: Rates, explanations: Sequence[Explanation]) -> Level:
-    """Return the level at which a direction of a run ended.
-
-    Args:
-        rates: of the direction.
-        explanations: of its level and its events.
-    """
+    """Return the level at which a direction of a run ended."""
     causes = {each.cause: each for each in explanations}
     full = causes.get(Cause.CACHE_FULL)
     if full is not None:

@@ -26,8 +26,8 @@ class DeviceKind(StrEnum):
     UNKNOWN = "a device of unknown kind"
 
 
+# Kinds without burst credits, neighbours and allocation of blocks at the first touch
 LOCAL = frozenset({DeviceKind.LOCAL_SSD, DeviceKind.HARD_DISK, DeviceKind.MEMORY})
-"""Kinds without burst credits, neighbours and allocation of blocks at the first touch."""
 FLASH = frozenset({DeviceKind.LOCAL_SSD, DeviceKind.NVME})
 REMOTE = frozenset({DeviceKind.NETWORK, DeviceKind.VIRTUAL})
 
@@ -80,19 +80,12 @@ def _by_facts(view: RunView, *, is_nvme: bool) -> DeviceKind:
 
 @dataclass(frozen=True)
 class Range:
-    """Part of a volume that a workload works on.
+    """Part of a volume that a workload works on."""
 
-    Attributes:
-        name: file name, as the job file says; empty where it says none.
-        words: offset and size, as the job file says.
-        first: offset of its first byte; NaN where it is unknown.
-        size: bytes; NaN where it is unknown.
-    """
-
-    name: str
-    words: tuple[str, str]
-    first: float = field(compare=False)
-    size: float = field(compare=False)
+    name: str  # file name, as the job file says; empty where it says none
+    words: tuple[str, str]  # offset and size, as the job file says
+    first: float = field(compare=False)  # offset of its first byte; NaN where it is unknown
+    size: float = field(compare=False)  # bytes; NaN where it is unknown
 
     def is_within(self, other: Range) -> bool:
         """Return whether all of it is known to lie in another range."""
@@ -107,18 +100,12 @@ class Range:
 
 @dataclass(frozen=True)
 class Earlier:
-    """Runs that finished on a volume before another one.
+    """Runs that finished on a volume before another one."""
 
-    Attributes:
-        previous: the run right before it; None for the first.
-        is_prepared: whether one of them was a preparation or a warm-up.
-        is_written: whether one of them writes.
-        written_bytes: range to the bytes that were written to it.
-    """
-
-    previous: RunView | None = None
-    is_prepared: bool = False
-    is_written: bool = False
+    previous: RunView | None = None  # the run right before it; None for the first
+    is_prepared: bool = False  # whether one of them was a preparation or a warm-up
+    is_written: bool = False  # whether one of them writes
+    # range to the bytes that were written to it
     written_bytes: Mapping[Range, float] = field(default_factory=dict)
 
     def then(self, view: RunView) -> Earlier:

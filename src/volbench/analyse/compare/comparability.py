@@ -35,19 +35,13 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True)
 class DifferingFact:
-    """A fact that differs between two sides, or within one, in some workloads.
+    """A fact that differs between two sides, or within one, in some workloads."""
 
-    Attributes:
-        fact: its name.
-        effect: on the comparison.
-        by_side: side to its value; one side whose own runs differ has all of its values.
-        workloads: in which it differs.
-    """
-
-    fact: str
-    effect: Effect
+    fact: str  # its name
+    effect: Effect  # on the comparison
+    # side to its value; one side whose own runs differ has all of its values
     by_side: Mapping[str, str]
-    workloads: tuple[str, ...]
+    workloads: tuple[str, ...]  # in which it differs
 
     @property
     def record(self) -> dict[str, object]:
@@ -62,17 +56,11 @@ class DifferingFact:
 
 @dataclass(frozen=True)
 class Comparability:
-    """What differs between comparable runs.
+    """What differs between comparable runs."""
 
-    Attributes:
-        facts: those that differ, the weightiest first.
-        remarks: the same in a sentence each, without facts that may differ.
-        unknown: facts that are not known of a side, in a sentence each.
-    """
-
-    facts: tuple[DifferingFact, ...] = ()
-    remarks: tuple[str, ...] = ()
-    unknown: tuple[str, ...] = ()
+    facts: tuple[DifferingFact, ...] = ()  # those that differ, the weightiest first
+    remarks: tuple[str, ...] = ()  # the same in a sentence each, without facts that may differ
+    unknown: tuple[str, ...] = ()  # facts that are not known of a side, in a sentence each
 
     @property
     def refused(self) -> list[str]:
@@ -89,34 +77,22 @@ class Comparability:
 
 
 class IncomparableError(ComparisonError):
-    """Relevant facts differ.
-
-    Attributes:
-        comparability: everything that differs.
-    """
+    """Relevant facts differ."""
 
     def __init__(self, message: str, *, hint: str, comparability: Comparability) -> None:
         super().__init__(message, hint=hint)
-        self.comparability = comparability
+        self.comparability = comparability  # everything that differs
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Difference in a fact between runs to be pooled or compared.
+    """Difference in a fact between runs to be pooled or compared."""
 
-    Attributes:
-        fact: the fact.
-        weight: whether the comparison is refused or the difference reported.
-        sides: one side if its own runs differ, two if they differ from each other.
-        values: value of each of `sides`; all values of a single side.
-        cell: name of the cell.
-    """
-
-    fact: Fact
-    weight: Weight
-    sides: tuple[str, ...]
-    values: tuple[str, ...]
-    cell: str
+    fact: Fact  # the fact
+    weight: Weight  # whether the comparison is refused or the difference reported
+    sides: tuple[str, ...]  # one side if its own runs differ, two if they differ from each other
+    values: tuple[str, ...]  # value of each of `sides`; all values of a single side
+    cell: str  # name of the cell
 
     @property
     def key(self) -> _Key:
@@ -146,16 +122,11 @@ def check_comparable(
 
     Args:
         rows: with columns ``side``, ``cell`` and ``label`` (the cell in words) beside the facts.
-        facts: columns that are facts.
-        allowed: facts that the user allowed to differ.
         base: the side that the others are compared with; in a cell without it, the first one.
         compares_values: whether the caller can compare the values of a fact instead.
 
     Returns:
         Differences that are only reported or were allowed, and what is not known.
-
-    Raises:
-        IncomparableError: relevant facts differ; the message lists them with their values.
     """
     found = list(_differences(rows, facts, base))
     noted = _by_words([difference for difference in found if difference.weight is Weight.REPORT])

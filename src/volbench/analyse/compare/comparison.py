@@ -40,32 +40,19 @@ _COLUMNS = {*(column.name for column in SUMMARY), *STEADY}
 
 @dataclass(frozen=True)
 class Question:
-    """A comparison to make.
+    """A comparison to make."""
 
-    Attributes:
-        metrics: user-visible names; empty for IOPS and p99, or bandwidth where IOPS are unknown.
-            (At a fixed block size bandwidth says what IOPS say, and each further comparison
-            widens all intervals.)
-        by: columns or facts that keep cells apart.
-        between: a column or fact whose values are compared; empty to compare the sides as given.
-        base: the value of `between` that is the base; empty for the first.
-        confidence: family-wise, of all verdicts.
-        tolerance: acceptable relative difference; None to report any.
-        allowed: facts that may differ.
-        keep_invalid: keep runs that a rule marked invalid.
-
-    Raises:
-        InputError: confidence or tolerance is not a share.
-    """
-
+    # user-visible names; empty for IOPS and p99, or bandwidth where IOPS are unknown. (At a fixed
+    # block size bandwidth says what IOPS say, and each further comparison widens all intervals.)
     metrics: tuple[str, ...] = ()
-    by: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()  # columns or facts that keep cells apart
+    # a column or fact whose values are compared; empty to compare the sides as given
     between: str = ""
-    base: str = ""
-    confidence: float = CONFIDENCE
-    tolerance: float | None = None
-    allowed: tuple[str, ...] = ()
-    keep_invalid: bool = False
+    base: str = ""  # the value of `between` that is the base; empty for the first
+    confidence: float = CONFIDENCE  # family-wise, of all verdicts
+    tolerance: float | None = None  # acceptable relative difference; None to report any
+    allowed: tuple[str, ...] = ()  # facts that may differ
+    keep_invalid: bool = False  # keep runs that a rule marked invalid
 
     def __post_init__(self) -> None:
         """Check confidence and tolerance."""
@@ -83,18 +70,12 @@ def check_share(name: str, value: float, *, least: float) -> None:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Result of a comparison.
+    """Result of a comparison."""
 
-    Attributes:
-        rows: one for each cell, metric and candidate.
-        remarks: caveats, one sentence each.
-        confidence: family-wise, of all verdicts.
-        comparability: what differs beside the results.
-    """
-
-    rows: tuple[Compared, ...]
-    remarks: tuple[str, ...]
-    confidence: float
+    rows: tuple[Compared, ...]  # one for each cell, metric and candidate
+    remarks: tuple[str, ...]  # caveats, one sentence each
+    confidence: float  # family-wise, of all verdicts
+    # what differs beside the results
     comparability: Comparability = field(default_factory=Comparability)
 
 
@@ -102,8 +83,7 @@ _UNMERGED = (
     "{}: {} of {} repeats of several clients left out: without latency bins of all clients theirs"
     " is unknown"
 )
-Bins = Callable[[str], pd.DataFrame]
-"""Returns the latency bins (the histogram frame) of a side."""
+Bins = Callable[[str], pd.DataFrame]  # Returns the latency bins (the histogram frame) of a side
 
 
 def compare(
@@ -119,13 +99,7 @@ def compare(
         sides: name to rows of the summary with their facts (`runfacts.with_facts`) and steady
             rates (`performance.with_steady`), the base first; with `between` they are taken
             together.
-        findings: for each of them, its findings.
-        question: the comparison to make.
         bins: from which percentiles of several clients are merged; without it they are left out.
-
-    Raises:
-        InputError: a column, a metric or a fact does not exist.
-        ComparisonError: relevant facts differ, or nothing is left to compare.
     """
     rows = stack([part.assign(side=name, origin=name) for name, part in sides.items()])
     rows["run"] = rows["origin"] + "\n" + rows["run"].astype(str)
@@ -191,11 +165,7 @@ def _copies(found: Sequence[Compared]) -> Iterator[str]:
 def _check_left(
     rows: pd.DataFrame, sides: Collection[str], remarks: Sequence[str], *, hint: str
 ) -> None:
-    """Refuse a side without a run.
-
-    Raises:
-        ComparisonError: a side has none.
-    """
+    """Refuse a side without a run."""
     present = set(rows["origin"])
     for name in sides:
         if name not in present:
@@ -240,11 +210,7 @@ def _compared(
 
 
 def find_measures(names: Sequence[str], rows: pd.DataFrame) -> list[Measure]:
-    """Return the metrics of some names; without names IOPS and p99, or bandwidth.
-
-    Raises:
-        InputError: there is no such metric.
-    """
+    """Return the metrics of some names; without names IOPS and p99, or bandwidth."""
     chosen = names or (("iops", "p99") if rows["iops"].notna().any() else ("bw",))
     return [find_measure(name, list(_COLUMNS)) for name in chosen]
 

@@ -18,28 +18,22 @@ from volbench.model.frames.columns import LABEL_PREFIX, PERCENTILES
 
 _NUMBERS = re.compile(r"(\d+)", re.ASCII)
 _SHOWN = 5
-ADDED = ("iops", "bw_bytes_per_s", *STEADY)
-"""Columns that are summed over the clients of a volume."""
+ADDED = ("iops", "bw_bytes_per_s", *STEADY)  # Columns that are summed over the clients of a volume
 _LATENCIES = ("lat_", "clat_", "slat_")
 _CPU = ("cpu_usr", "cpu_sys")
+# What is equal in all rows of a repeat
 _REPEAT = ["cell", "side", "origin", "campaign", STEP, VOLUME_KEY]
-"""What is equal in all rows of a repeat."""
 
 
 def sides_between(rows: pd.DataFrame, column: str, *, base: str) -> tuple[pd.DataFrame, str]:
     """Make each value of a column a side.
 
     Args:
-        rows: of all campaigns.
         column: whose values are compared; rows without one are left out.
         base: the value that is the base, as a user writes it; empty for the first in order.
 
     Returns:
         The rows, their ``side`` anew, and the name of the base.
-
-    Raises:
-        InputError: the base must be one of the values.
-        ComparisonError: there are not two values.
     """
     values = sorted(values_of(rows, column), key=_order)
     names = [value_text(column, value) for value in values]
@@ -69,9 +63,7 @@ def lay_out_cells(
 
     Args:
         rows: with their ``side``.
-        by: columns that keep cells apart.
         between: the column whose values are the sides; empty for none.
-        base: name of the side that is the base.
 
     Returns:
         The rows of cells that the base and another side have, with ``cell`` (a number), ``label``
@@ -160,7 +152,6 @@ def repeats_of(
     Args:
         rows: with ``cell``, ``side``, `VOLUME_KEY`, `STEP` and what identifies a run's result.
         values: the number that is wanted, of each row; rows without it are left out.
-        column: of the summary, from which the values are.
         bins: returns the latency bins of all rows, or None; called where several are merged.
 
     Returns:

@@ -10,8 +10,7 @@ from enum import StrEnum
 from volbench.analyse.compare.repeat_statistics import Contrast, Group, Interval
 from volbench.model.frames.column_names import Measure
 
-_ANYTHING = 9.0
-"""Relative difference above which a percentage is meaningless: ten times."""
+_ANYTHING = 9.0  # Relative difference above which a percentage is meaningless: ten times
 
 
 class Verdict(StrEnum):
@@ -34,38 +33,23 @@ class Regression(StrEnum):
 
 @dataclass(frozen=True)
 class Compared:
-    """One metric of one cell of a candidate beside its base.
+    """One metric of one cell of a candidate beside its base."""
 
-    Attributes:
-        label: name of the cell.
-        direction: read, write, trim or sync.
-        kind: what the cell does, such as ``random reads``.
-        by: further columns that distinguish cells.
-        measure: the metric.
-        base: name of the base; candidate: name of what is compared with it.
-        base_group: repeats of the base; candidate_group: of the candidate.
-        contrast: None with too few repeats.
-        shortage: reason for a missing contrast.
-        level: confidence at which this one comparison is judged, after Holm.
-        simultaneous: Bonferroni's level, at which all intervals hold together.
-        tolerance: acceptable relative difference; None if not given.
-        warnings: number of runs with a finding, by rule.
-    """
-
-    label: str
-    direction: str
-    kind: str
-    by: Mapping[str, str]
-    measure: Measure
-    base: str
+    label: str  # name of the cell
+    direction: str  # read, write, trim or sync
+    kind: str  # what the cell does, such as ``random reads``
+    by: Mapping[str, str]  # further columns that distinguish cells
+    measure: Measure  # the metric
+    base: str  # name of the base; candidate: name of what is compared with it
     candidate: str
-    base_group: Group
+    base_group: Group  # repeats of the base; candidate_group: of the candidate
     candidate_group: Group
-    contrast: Contrast | None
-    shortage: str = ""
-    level: float = 0.95
-    simultaneous: float = 0.95
-    tolerance: float | None = None
+    contrast: Contrast | None  # None with too few repeats
+    shortage: str = ""  # reason for a missing contrast
+    level: float = 0.95  # confidence at which this one comparison is judged, after Holm
+    simultaneous: float = 0.95  # Bonferroni's level, at which all intervals hold together
+    tolerance: float | None = None  # acceptable relative difference; None if not given
+    # number of runs with a finding, by rule
     warnings: Mapping[str, int] = field(default_factory=dict)
 
     @property

@@ -12,8 +12,7 @@ from volbench.analyse.compare.comparison import Comparison
 from volbench.analyse.compare.comparison_result import Compared, Verdict, change_text, percent
 from volbench.analyse.compare.repeat_statistics import ONE_RUN
 
-_FEW = 3
-"""Number of workloads from which a mean over them says more than the workloads themselves."""
+_FEW = 3  # Number of workloads from which a mean over them says more than the workloads themselves
 
 
 def headlines(comparison: Comparison) -> list[str]:
@@ -37,18 +36,12 @@ class WorkloadMean:
 
     The spread is that over workloads: it says nothing about chance, which one run a side cannot
     show.
-
-    Attributes:
-        candidate: what is compared with the base.
-        metric: name of the metric.
-        ratios: of the workloads, candidate to base.
-        reason: why there is no interval.
     """
 
-    candidate: str
-    metric: str
-    ratios: tuple[float, ...]
-    reason: str
+    candidate: str  # what is compared with the base
+    metric: str  # name of the metric
+    ratios: tuple[float, ...]  # of the workloads, candidate to base
+    reason: str  # why there is no interval
 
     @property
     def mean(self) -> float:

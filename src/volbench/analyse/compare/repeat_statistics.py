@@ -24,28 +24,20 @@ from volbench.errors import ComparisonError, InputError
 Floats = npt.NDArray[np.float64]
 
 CONFIDENCE = 0.95
-POWER = 0.80
-"""Power of the minimum detectable difference (Cohen, 1988)."""
+POWER = 0.80  # Power of the minimum detectable difference (Cohen, 1988)
 LEAST_REPEATS = 3
 ONE_RUN = "one run a side"
-LEAST_PAIRS = 3
-"""Minimum number of common volumes for a paired comparison."""
+LEAST_PAIRS = 3  # Minimum number of common volumes for a paired comparison
 
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with its confidence interval.
+    """An estimate with its confidence interval."""
 
-    Attributes:
-        low: lower end; NaN with too few values.
-        estimate: point estimate within the interval.
-        high: upper end; NaN with too few values.
-        confidence: share of such intervals that contain the true value, such as 0.95.
-    """
-
-    low: float
-    estimate: float
-    high: float
+    low: float  # lower end; NaN with too few values
+    estimate: float  # point estimate within the interval
+    high: float  # upper end; NaN with too few values
+    # share of such intervals that contain the true value, such as 0.95
     confidence: float = CONFIDENCE
 
     def excludes(self, value: float) -> bool:
@@ -57,11 +49,7 @@ class Group:
     """Repeats of one configuration, on one or several volumes.
 
     Args:
-        values: one number per repeat.
         volumes: key of each value's volume; None for one volume.
-
-    Raises:
-        InputError: a value is not finite, or there are not as many volumes as values.
     """
 
     def __init__(
@@ -111,23 +99,14 @@ class Group:
 
 @dataclass(frozen=True)
 class Contrast:
-    """Ratio of a candidate to a base.
+    """Ratio of a candidate to a base."""
 
-    Attributes:
-        estimate: Hodges-Lehmann ratio, candidate over base.
-        centre: centre of the interval, as a logarithm.
-        error: standard error of `centre`.
-        freedom: degrees of freedom of `error`.
-        resolution: error of the values themselves, as a logarithm of a ratio.
-        unit: ``repeats`` of one volume each, ``volumes``, or ``same volumes`` in both groups.
-    """
-
-    estimate: float
-    centre: float
-    error: float
-    freedom: float
-    resolution: float
-    unit: str
+    estimate: float  # Hodges-Lehmann ratio, candidate over base
+    centre: float  # centre of the interval, as a logarithm
+    error: float  # standard error of `centre`
+    freedom: float  # degrees of freedom of `error`
+    resolution: float  # error of the values themselves, as a logarithm of a ratio
+    unit: str  # ``repeats`` of one volume each, ``volumes``, or ``same volumes`` in both groups
 
     def interval(self, confidence: float = CONFIDENCE) -> Interval:
         """Return the ratio with its interval at a confidence."""
@@ -177,13 +156,8 @@ def contrast(base: Group, candidate: Group, *, resolution: float = 0.0) -> Contr
     several is assumed to have the variance of the others.
 
     Args:
-        base: repeats of the base.
-        candidate: repeats of the candidate.
         resolution: relative error of the values that all repeats may share, such as that of fio's
             latency bins; it widens the interval.
-
-    Raises:
-        ComparisonError: there is a `shortage`.
     """
     if reason := shortage(base, candidate):
         raise ComparisonError(reason, hint="run more repeats: volbench run --repeat 5")
@@ -214,15 +188,10 @@ def location_interval(
     """Return the pseudomedian of repeats with its confidence interval.
 
     Args:
-        values: one positive number per repeat.
         volumes: volume of each value; the interval then generalises to similar volumes.
-        confidence: share of such intervals that contain the true value.
 
     Returns:
         The pseudomedian (on logarithms); ends are NaN with fewer than 3 repeats of one volume.
-
-    Raises:
-        InputError: there is no value, or one is not positive.
     """
     group = Group(values, volumes)
     if not group.repeats or (group.values <= 0).any():
@@ -259,7 +228,6 @@ def holm(p_values: Sequence[float], *, confidence: float = CONFIDENCE) -> list[f
     alpha of the cases.
 
     Args:
-        p_values: of the comparisons.
         confidence: 1 - alpha, for all of them together.
 
     Returns:

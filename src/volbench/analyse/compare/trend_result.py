@@ -43,52 +43,31 @@ class Limits:
 
 @dataclass(frozen=True)
 class LevelChange:
-    """A change of the level between two campaigns.
+    """A change of the level between two campaigns."""
 
-    Attributes:
-        place: first campaign of the new level, counted from 0 among the workload's own.
-        before: median of the level before.
-        after: median of the level after.
-        facts: what else differs between the two campaigns, such as ``kernel: 6.1 -> 6.8``.
-    """
-
-    place: int
-    before: float
-    after: float
+    place: int  # first campaign of the new level, counted from 0 among the workload's own
+    before: float  # median of the level before
+    after: float  # median of the level after
+    # what else differs between the two campaigns, such as ``kernel: 6.1 -> 6.8``
     facts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class Trend:
-    """One metric of one workload over campaigns.
+    """One metric of one workload over campaigns."""
 
-    Attributes:
-        label: of the workload.
-        direction: read, write, trim or sync.
-        by: further columns that distinguish workloads.
-        measure: the metric.
-        campaigns: their names, in order.
-        started_utc: their starts; empty texts where they are not known.
-        results: the metric in each.
-        reference: number of campaigns of the reference period.
-        limits: of the campaigns behind the reference period; None without.
-        changes: of the level.
-        tolerance: acceptable relative change for the worse.
-        shortage: reason for missing limits.
-    """
-
-    label: str
-    direction: str
-    by: Mapping[str, str]
-    measure: Measure
-    campaigns: tuple[str, ...]
-    started_utc: tuple[str, ...]
-    results: Floats
-    reference: int
-    limits: Limits | None
-    changes: tuple[LevelChange, ...]
-    tolerance: float
-    shortage: str = ""
+    label: str  # of the workload
+    direction: str  # read, write, trim or sync
+    by: Mapping[str, str]  # further columns that distinguish workloads
+    measure: Measure  # the metric
+    campaigns: tuple[str, ...]  # their names, in order
+    started_utc: tuple[str, ...]  # their starts; empty texts where they are not known
+    results: Floats  # the metric in each
+    reference: int  # number of campaigns of the reference period
+    limits: Limits | None  # of the campaigns behind the reference period; None without
+    changes: tuple[LevelChange, ...]  # of the level
+    tolerance: float  # acceptable relative change for the worse
+    shortage: str = ""  # reason for missing limits
 
     @property
     def base(self) -> float:

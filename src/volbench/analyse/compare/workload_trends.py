@@ -48,41 +48,28 @@ from volbench.model.frames.metadata import find_fact
 Facts = Mapping[str, Mapping[str, str]]
 
 MOST_REFERENCE = 50
+# Probability that an unchanged campaign is beyond a limit on the worse side, for all workloads
 FALSE_ALARMS = 0.01
-"""Probability that an unchanged campaign is beyond a limit on the worse side, for all workloads."""
 TOLERANCE = 0.05
-_NEIGHBOURS = 1.128
-"""Mean distance of two normal values in standard deviations."""
+_NEIGHBOURS = 1.128  # Mean distance of two normal values in standard deviations
+# Degrees of freedom of a mean moving range, per difference: its asymptotic efficiency against the
+# standard deviation (Cryer and Ryan, Journal of Quality Technology 22, 1990)
 _FREEDOM = 0.605
-"""Degrees of freedom of a mean moving range, per difference: its asymptotic efficiency against the
-standard deviation (Cryer and Ryan, Journal of Quality Technology 22, 1990)."""
-_FLOOR = 0.01
-"""Share of the median that replaces zero, which has no logarithm."""
+_FLOOR = 0.01  # Share of the median that replaces zero, which has no logarithm
 _SHOWN = 5
 
 
 @dataclass(frozen=True)
 class TrendQuestion:
-    """A trend to look for.
+    """A trend to look for."""
 
-    Attributes:
-        metrics: user-visible names; empty for IOPS and p99, or bandwidth where IOPS are unknown.
-        by: columns that keep workloads apart.
-        reference: number of campaigns of the reference period; None to choose.
-        tolerance: acceptable relative change for the worse.
-        keep_invalid: keep runs that a rule marked invalid.
-        allowed: options of fio that may differ over the campaigns.
-
-    Raises:
-        InputError: the tolerance is not a share.
-    """
-
+    # user-visible names; empty for IOPS and p99, or bandwidth where IOPS are unknown
     metrics: tuple[str, ...] = ()
-    by: tuple[str, ...] = ()
-    reference: int | None = None
-    tolerance: float = TOLERANCE
-    keep_invalid: bool = False
-    allowed: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()  # columns that keep workloads apart
+    reference: int | None = None  # number of campaigns of the reference period; None to choose
+    tolerance: float = TOLERANCE  # acceptable relative change for the worse
+    keep_invalid: bool = False  # keep runs that a rule marked invalid
+    allowed: tuple[str, ...] = ()  # options of fio that may differ over the campaigns
 
     def __post_init__(self) -> None:
         """Check the tolerance: 5 is easily written for 5 %."""
@@ -100,14 +87,6 @@ def find_trends(
 
     Args:
         summary: of all campaigns; with its options (`run_facts.with_options`) these are compared.
-        findings: likewise.
-        question: the trends to look for.
-        facts: campaign to facts by name, which are named where a level changes.
-
-    Raises:
-        InputError: a column or a metric does not exist.
-        IncomparableError: an option of the jobs changed from one campaign to another.
-        ComparisonError: nothing is left to look at.
     """
     rows, remarks = _kept(summary, findings, question)
     by = [find_column(name, list(rows.columns)) for name in question.by]
@@ -154,12 +133,7 @@ def _kept(
 def _check_options(
     rows: pd.DataFrame, question: TrendQuestion, by: Sequence[str]
 ) -> tuple[str, ...]:
-    """Return the options that are allowed to differ and do, in a sentence each.
-
-    Raises:
-        InputError: there is no option of a name that is allowed to differ.
-        IncomparableError: another option differs: the level would change with the job.
-    """
+    """Return the options that are allowed to differ and do, in a sentence each."""
     options = [name for name in option_columns(rows) if not name.startswith("_")]
     words = ["_label", "direction", *by]
     cells = rows[words].astype(str).agg(" ".join, axis="columns")

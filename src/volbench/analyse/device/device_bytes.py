@@ -13,7 +13,6 @@ def bytes_until_end(rows: pd.DataFrame, column: str, *, runtime: float) -> float
     """Return the bytes a device moved from the begin of the I/O until the tool ended.
 
     Args:
-        rows: of the device frame, one device.
         column: a column of rates, such as ``write_bw_bytes_per_s``.
         runtime: when the tool's I/O ended; infinity for all that was sampled.
     """
@@ -27,7 +26,6 @@ def bytes_before(rows: pd.DataFrame, column: str, *, end_s: float) -> Floats:
     the I/O did is taken to be idle until then.
 
     Args:
-        rows: of the device frame, one device.
         column: a column of rates, such as ``write_bw_bytes_per_s``.
         end_s: seconds since the I/O began.
     """

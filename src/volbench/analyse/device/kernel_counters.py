@@ -11,28 +11,21 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+# Mark: the measured process was started; samples before it show the host at rest
 STARTED = "started"
-"""Mark: the measured process was started; samples before it show the host at rest."""
-ENDED = "ended"
-"""Mark: the measured process had ended; samples after it show the write-back tail."""
+ENDED = "ended"  # Mark: the measured process had ended; samples after it show the write-back tail
 
 _DISK_FIELDS = 14
 _ERROR_FIELDS = 3
 _COUNT_DIGITS = 18
-_END_OF_TIME_S = 253_402_300_800.0
-"""Year 10000, beyond which no date can be written."""
+_END_OF_TIME_S = 253_402_300_800.0  # Year 10000, beyond which no date can be written
 _WAIT_FIELDS = 3
 _THROTTLE_FIELDS = 3
 
 
 @dataclass(frozen=True)
 class Disk:
-    """Counters of one block device since it appeared; ticks are milliseconds.
-
-    Attributes:
-        busy_ticks: time with a request in flight.
-        queue_ticks: time of every request in flight, added up.
-    """
+    """Counters of one block device since it appeared; ticks are milliseconds."""
 
     reads: int
     read_sectors: int
@@ -40,43 +33,31 @@ class Disk:
     writes: int
     write_sectors: int
     write_ticks: int
-    busy_ticks: int
-    queue_ticks: int
+    busy_ticks: int  # time with a request in flight
+    queue_ticks: int  # time of every request in flight, added up
 
 
 @dataclass
 class Sample:
-    """One sample of the counters.
+    """One sample of the counters."""
 
-    Attributes:
-        utc_s: seconds since the epoch, by the host's clock.
-        uptime_s: seconds since boot, by the monotonic clock.
-        disks: counters by kernel name.
-        cpu: ticks by kind: user, nice, system, idle, iowait, irq, softirq, steal.
-        memory: bytes by the name in /proc/meminfo.
-        swapped_pages: in and out since boot; None when unknown.
-        pressure_us: microseconds of I/O pressure, by ``some`` and ``full``, and of CPU pressure
-            as ``cpu-some``.
-        tool_ns: nanoseconds that the tool's tasks ran and waited for a CPU; None when unknown.
-        io_errors: failed requests by kernel name.
-        throttling: for each CPU limit of the sampler's cgroup and its parents: enforcement periods,
-            those in which it throttled, and microseconds throttled, of all CPUs together.
-        after_start: whether the measured process had been started.
-        after_end: whether it had ended.
-    """
-
-    utc_s: float
-    uptime_s: float
-    disks: dict[str, Disk] = field(default_factory=dict)
+    utc_s: float  # seconds since the epoch, by the host's clock
+    uptime_s: float  # seconds since boot, by the monotonic clock
+    disks: dict[str, Disk] = field(default_factory=dict)  # counters by kernel name
+    # ticks by kind: user, nice, system, idle, iowait, irq, softirq, steal
     cpu: tuple[int, ...] = ()
-    memory: dict[str, int] = field(default_factory=dict)
-    swapped_pages: int | None = None
+    memory: dict[str, int] = field(default_factory=dict)  # bytes by the name in /proc/meminfo
+    swapped_pages: int | None = None  # in and out since boot; None when unknown
+    # microseconds of I/O pressure, by ``some`` and ``full``, and of CPU pressure as ``cpu-some``
     pressure_us: dict[str, int] = field(default_factory=dict)
+    # nanoseconds that the tool's tasks ran and waited for a CPU; None when unknown
     tool_ns: tuple[int, int] | None = None
-    io_errors: dict[str, int] = field(default_factory=dict)
+    io_errors: dict[str, int] = field(default_factory=dict)  # failed requests by kernel name
+    # for each CPU limit of the sampler's cgroup and its parents: enforcement periods, those in
+    # which it throttled, and microseconds throttled, of all CPUs together
     throttling: list[tuple[int, int, int]] = field(default_factory=list)
-    after_start: bool = False
-    after_end: bool = False
+    after_start: bool = False  # whether the measured process had been started
+    after_end: bool = False  # whether it had ended
 
     @property
     def unwritten_bytes(self) -> float:
@@ -87,16 +68,11 @@ class Sample:
 
 
 class SampleReader:
-    """Reads a log of samples as it grows.
-
-    Attributes:
-        page_bytes: size of a page of the host's memory.
-        marks: volbench's own lines, in order.
-    """
+    """Reads a log of samples as it grows."""
 
     def __init__(self) -> None:
-        self.page_bytes = 4096
-        self.marks: list[str] = []
+        self.page_bytes = 4096  # size of a page of the host's memory
+        self.marks: list[str] = []  # volbench's own lines, in order
         self._open: Sample | None = None
         self._rest = ""
 
@@ -195,22 +171,18 @@ def _named(words: list[str]) -> Mapping[str, str]:
     return dict(word.split("=", 1) for word in words if "=" in word)
 
 
-SECTOR_BYTES = 512
-"""Unit of the sector counts, whatever the device's own is."""
+SECTOR_BYTES = 512  # Unit of the sector counts, whatever the device's own is
 
+# Kinds of CPU time that add up to all of it: time of guests is in user and nice already
 _USER_TO_STEAL = 8
-"""Kinds of CPU time that add up to all of it: time of guests is in user and nice already."""
 _IDLE, _IOWAIT, _STEAL = 3, 4, 7
-_WRAP = 2**32
-"""Tick counts of a device are 32 bits wide and start over after 49 days."""
+_WRAP = 2**32  # Tick counts of a device are 32 bits wide and start over after 49 days
 
 
 def disk_rates(before: Disk, now: Disk, *, interval_s: float) -> dict[str, float] | None:
     """Return rates, latencies, sizes and use of a device between two samples.
 
     Args:
-        before: the earlier counters.
-        now: the later ones.
         interval_s: time between them, above 0.
 
     Returns:

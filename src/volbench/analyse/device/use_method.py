@@ -20,12 +20,11 @@ from volbench.model.frames.frame_column import IDENTITY
 
 _IDENTITY = tuple(column.name for column in IDENTITY if column.name != "group")
 
+# Share of writes that ends the tail: a journal's last block is written seconds later
 _WRITTEN = 0.98
-"""Share of writes that ends the tail: a journal's last block is written seconds later."""
-_TAIL_BYTES = 1e6
-"""Less than this after the end is no tail but metadata."""
+_TAIL_BYTES = 1e6  # Less than this after the end is no tail but metadata
+# Nor is less than this share of a sample interval, which is within the error of the end itself
 _TAIL_SHARE = 0.5
-"""Nor is less than this share of a sample interval, which is within the error of the end itself."""
 _DIRECTIONS = ("read", "write")
 
 Row = dict[str, object]
@@ -37,9 +36,7 @@ def use_rows(
     """Return utilization, saturation and errors of the volume's device for each run.
 
     Args:
-        summary: the summary frame.
         device: the device frame; runs without rows are omitted.
-        verdicts: the verdicts frame, for the bottleneck of a run.
 
     Returns:
         A row for each run with samples and numbers, in the order of the summary,
@@ -68,20 +65,12 @@ def use_rows(
 
 
 def run_labels(rows: pd.DataFrame) -> pd.Series[str]:
-    """Return a distinct label for each run, independent of its number of sections.
-
-    Args:
-        rows: one row of the summary frame for each run.
-    """
+    """Return a distinct label for each run, independent of its number of sections."""
     return labels(rows.assign(group=rows["job"]))
 
 
 def fio_end_s(results: pd.DataFrame) -> float:
-    """Return the duration of the tool's I/O in seconds; NaN if it reported nothing.
-
-    Args:
-        results: the rows of one run in the summary frame.
-    """
+    """Return the duration of the tool's I/O in seconds; NaN if it reported nothing."""
     moving = results[results["direction"].isin([*_DIRECTIONS, "trim"])]
     return float(moving["runtime_s"].astype("float64").max())
 
@@ -134,11 +123,11 @@ _SHARES = (
 )
 
 
+# Columns of the device frame in use; selecting rows of all columns is slow
 _SAMPLED = (
     *("run", "device", "t_s", "interval_s", "after_fio", *_RATES, *_SHARES),
     *("dirty_bytes", "writeback_bytes", "io_errors"),
 )
-"""Columns of the device frame in use; selecting rows of all columns is slow."""
 
 
 def _during(samples: pd.DataFrame, *, end_s: float) -> pd.DataFrame:

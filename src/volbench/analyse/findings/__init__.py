@@ -25,6 +25,7 @@ from volbench.model.results.finding import Finding, Severity
 
 __all__ = ["RULES", "Rule", "find", "finding_rows"]
 
+# Every rule, in the order in which findings are shown
 RULES: tuple[Rule, ...] = (
     block_contents.cold_blocks,
     block_contents.never_written,
@@ -62,7 +63,6 @@ RULES: tuple[Rule, ...] = (
     raw_file_rules.bad_log_rows,
     raw_file_rules.damaged_files,
 )
-"""Every rule, in the order in which findings are shown."""
 
 _WEIGHT = {Severity.INVALID: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 

@@ -15,10 +15,8 @@ from volbench.analyse.time.run_rates import rates_of
 from volbench.model.results.finding import Severity
 from volbench.units import format_count, format_duration, format_rate
 
-_LEAST_BURST = 1.2
-"""A burst is at least this much above the level at which the run before it ended."""
-_NEAR = 0.15
-"""How far the level after a burst may be from that level, relative."""
+_LEAST_BURST = 1.2  # A burst is at least this much above the level at which the run before it ended
+_NEAR = 0.15  # How far the level after a burst may be from that level, relative
 
 
 @rule(
@@ -51,23 +49,14 @@ def credits_ran_out(view: RunView, context: Context) -> Iterator[Observation]:
 
 @dataclass(frozen=True)
 class _Burst:
-    """What idle time gave back.
+    """What idle time gave back."""
 
-    Attributes:
-        rest_s: how long the volume was idle.
-        length_s: until the credits were used up again, or to the end of the run.
-        iops: meanwhile.
-        level: IOPS without credits.
-        io_bytes: mean size of an I/O.
-        has_ended: whether the credits were used up within the run.
-    """
-
-    rest_s: float
-    length_s: float
-    iops: float
-    level: float
-    io_bytes: float
-    has_ended: bool
+    rest_s: float  # how long the volume was idle
+    length_s: float  # until the credits were used up again, or to the end of the run
+    iops: float  # meanwhile
+    level: float  # IOPS without credits
+    io_bytes: float  # mean size of an I/O
+    has_ended: bool  # whether the credits were used up within the run
 
     @property
     def refill(self) -> float:

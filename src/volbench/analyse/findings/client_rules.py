@@ -16,8 +16,8 @@ from volbench.model.profile.profile_model import Start
 from volbench.units import format_latency
 
 _JUMP_S = 1.0
+# Starts of thirty hosts that share two cores were within 0.1 s; half a second is no chance
 _LATE_S = 0.5
-"""Starts of thirty hosts that share two cores were within 0.1 s; half a second is no chance."""
 _MOST_NAMED = 5
 
 

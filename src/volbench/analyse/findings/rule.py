@@ -19,22 +19,15 @@ Evidence = dict[str, float | str]
 
 @dataclass(frozen=True)
 class Observation:
-    """Observation of a check in a run.
+    """Observation of a check in a run."""
 
-    Attributes:
-        message: one sentence with its numbers.
-        evidence: name with its unit to value; NaN is left out of the finding.
-        direction: None for the whole run.
-        window: begin and end of the time it is about, in seconds since the I/O began; None for
-            the whole run.
-        severity: that of the rule when None.
-    """
-
-    message: str
+    message: str  # one sentence with its numbers
+    # name with its unit to value; NaN is left out of the finding
     evidence: Mapping[str, float | str]
-    direction: str | None = None
+    direction: str | None = None  # None for the whole run
+    # begin and end of the time it is about, in seconds since the I/O began; None for the whole run
     window: tuple[float, float] | None = None
-    severity: Severity | None = None
+    severity: Severity | None = None  # that of the rule when None
 
 
 Check = Callable[[RunView, Context], Iterable[Observation]]
@@ -42,27 +35,16 @@ Check = Callable[[RunView, Context], Iterable[Observation]]
 
 @dataclass(frozen=True)
 class Rule:
-    """One kind of data-quality warning.
+    """One kind of data-quality warning."""
 
-    Attributes:
-        id: lower-case words joined by dashes; part of the contract with scripts.
-        title: its meaning in a few words.
-        severity: usual severity; an observation may have another one.
-        looks_at: the comparison it makes, and the thresholds with their source.
-        why: reason why it matters.
-        advice: next step.
-        phases: phases of the runs it judges.
-        check: yields the observations of one finished run.
-    """
-
-    id: str
-    title: str
-    severity: Severity
-    looks_at: str
-    why: str
-    advice: str
-    phases: tuple[Phase, ...]
-    check: Check
+    id: str  # lower-case words joined by dashes; part of the contract with scripts
+    title: str  # its meaning in a few words
+    severity: Severity  # usual severity; an observation may have another one
+    looks_at: str  # the comparison it makes, and the thresholds with their source
+    why: str  # reason why it matters
+    advice: str  # next step
+    phases: tuple[Phase, ...]  # phases of the runs it judges
+    check: Check  # yields the observations of one finished run
 
     def findings(self, view: RunView, context: Context) -> Iterator[Finding]:
         """Yield the findings about a run in the words of this rule."""
@@ -119,7 +101,6 @@ def observed(
     """Return an observation from an explanation.
 
     Args:
-        explanation: gives direction, window and what speaks for and against it.
         message: without a full stop: the evidence follows in brackets.
         evidence: that of the explanation when None.
         severity: that of the rule when None.

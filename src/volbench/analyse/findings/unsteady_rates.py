@@ -34,12 +34,11 @@ from volbench.model.results.finding import Severity
 from volbench.units import format_count, format_duration, format_latency
 
 _LEAST_S = 20.0
+# A step shows in fewer seconds than a drift, and so does noise that hides both
 _LEAST_SHORT_S = 12.0
-"""A step shows in fewer seconds than a drift, and so does noise that hides both."""
+# Estimated drift that noise alone rarely shows: one in ten runs of 30 s that scatter by 20 %
 _LARGE_DRIFT = 0.2
-"""Estimated drift that noise alone rarely shows: one in ten runs of 30 s that scatter by 20 %."""
-_SURELY = 1.1
-"""Distance of a noisy drift from none, over the reach of its 95 % interval."""
+_SURELY = 1.1  # Distance of a noisy drift from none, over the reach of its 95 % interval
 _MOSTLY_DISTURBED = 0.5
 _EDGE_S = 2.0
 _EDGE_SHARE = 0.05

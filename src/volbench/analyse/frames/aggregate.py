@@ -20,8 +20,8 @@ from volbench.model.profile.profile_model import Phase, Start
 Frames = Mapping[str, pd.DataFrame]
 Row = dict[str, object]
 
+# Fio stamps in whole milliseconds, so that up to one is missing between two of its instants
 _STAMP_S = 0.001
-"""Fio stamps in whole milliseconds, so that up to one is missing between two of its instants."""
 _PERCENTILES = {"lat_p50_s": 0.5, "lat_p99_s": 0.99, "lat_p999_s": 0.999}
 
 
@@ -29,7 +29,6 @@ def aggregate_rows(campaign: Campaign, frame: Callable[[str], pd.DataFrame]) -> 
     """Return a row for each measured step of several clients, section and direction.
 
     Args:
-        campaign: the plan, which says how many clients a step should have had.
         frame: returns a frame by name: summary, series and histogram, if there are such steps.
     """
     steps = _steps(campaign)

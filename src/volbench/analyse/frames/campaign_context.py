@@ -34,19 +34,14 @@ from volbench.model.campaign.planned_run import Run
 from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.model.profile.profile_model import Phase
 
-Shape = tuple[int, int]
-"""Queue depth and block size of a run."""
+Shape = tuple[int, int]  # Queue depth and block size of a run
 
 
 @dataclass(frozen=True)
 class Context:
-    """All runs of a campaign that have ended.
+    """All runs of a campaign that have ended."""
 
-    Attributes:
-        views: of the runs, in the order of the plan.
-    """
-
-    views: tuple[RunView, ...]
+    views: tuple[RunView, ...]  # of the runs, in the order of the plan
     _steady: dict[tuple[str, str], Steadiness] = field(default_factory=dict, repr=False)
     _explained: dict[str, tuple[Explanation, ...]] = field(default_factory=dict, repr=False)
     _steps: dict[int, dict[int, list[Run]]] = field(default_factory=dict, repr=False)
@@ -241,17 +236,12 @@ _GRID_S = 1.0
 
 @dataclass(frozen=True)
 class ConcurrentLoad:
-    """Load of all clients on one volume.
+    """Load of all clients on one volume."""
 
-    Attributes:
-        edges_s: of intervals, in seconds since the epoch.
-        bytes_per_s: run, then direction, to its rate in each of them; ``""`` for all runs.
-        is_whole: whether all of them have a series.
-    """
-
-    edges_s: Floats
+    edges_s: Floats  # of intervals, in seconds since the epoch
+    # run, then direction, to its rate in each of them; ``""`` for all runs
     bytes_per_s: dict[tuple[str, str], Floats]
-    is_whole: bool
+    is_whole: bool  # whether all of them have a series
 
     def others_bytes(self, run: str, direction: str, *, from_s: float, to_s: float) -> float:
         """Return the bytes that all but one run moved in a time; NaN if one has no series."""

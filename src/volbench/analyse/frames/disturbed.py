@@ -25,31 +25,24 @@ Flags = npt.NDArray[np.bool_]
 STEAL, CPU, PRESSURE, OTHER = "steal", "waits for a CPU", "CPU pressure", "other I/O on the device"
 
 STEAL_PERCENT = 5.0
+# CPU time and run-queue delay of a job, in percent of the time, from which the CPU limits it
 FULL_DEMAND_PERCENT = 90.0
-"""CPU time and run-queue delay of a job, in percent of the time, from which the CPU limits it."""
-WAIT_PERCENT = 5.0
-"""Run-queue delay of each job, in percent of the interval."""
-_PRESSURE_PERCENT = 25.0
-"""CPU pressure, where the run-queue delay of the tool is unknown."""
+WAIT_PERCENT = 5.0  # Run-queue delay of each job, in percent of the interval
+_PRESSURE_PERCENT = 25.0  # CPU pressure, where the run-queue delay of the tool is unknown
 _OTHER_SHARE = 0.25
 _OTHER_BYTES_PER_S = 1e6
 _COVERED = 0.5
 _LEAST_CLEAN = 8
+# With 8 of them or more, the rest is left out: what the host took is no trait of the volume
 _LEAST_CLEAN_SHARE = 0.3
-"""With 8 of them or more, the rest is left out: what the host took is no trait of the volume."""
 
 
 @dataclass(frozen=True)
 class Disturbance:
-    """Disturbed intervals of a run.
+    """Disturbed intervals of a run."""
 
-    Attributes:
-        t_s: ends of the intervals.
-        by: reason to the intervals that it disturbed.
-    """
-
-    t_s: Floats
-    by: Mapping[str, Flags]
+    t_s: Floats  # ends of the intervals
+    by: Mapping[str, Flags]  # reason to the intervals that it disturbed
 
     @property
     def flags(self) -> Flags:
@@ -114,13 +107,7 @@ def cpu_demand(view: RunView) -> float:
 
 
 def disturbances(series: pd.DataFrame, device: pd.DataFrame, summary: pd.DataFrame) -> Disturbance:
-    """Return the intervals of one run that the host disturbed.
-
-    Args:
-        series: its rows of the series frame.
-        device: its samples.
-        summary: its results.
-    """
+    """Return the intervals of one run that the host disturbed."""
     t_s = np.unique(series["t_s"].to_numpy(dtype=float))
     if device.empty:
         return Disturbance(t_s, {})

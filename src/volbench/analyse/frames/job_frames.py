@@ -20,12 +20,12 @@ from volbench.analyse.frames.repeats import (
     separate_series,
 )
 
-COLOUR = "colour"
-"""A column that, where a frame has it, says which rows share a colour in charts."""
+COLOUR = "colour"  # A column that, where a frame has it, says which rows share a colour in charts
 
+# Numeric options that people sweep, in the order of preference for an x axis
 OPTIONS = ("iodepth", "block_bytes", "numjobs")
-"""Numeric options that people sweep, in the order of preference for an x axis."""
 
+# What must be equal along a line of a sweep, beside the other options
 SETTING = (
     "campaign",
     "profile",
@@ -38,7 +38,6 @@ SETTING = (
     "direct",
     "ioengine",
 )
-"""What must be equal along a line of a sweep, beside the other options."""
 
 _CONTEXT = (
     "campaign",
@@ -109,9 +108,6 @@ def per_job(
     """Pool the repeats of each job and direction.
 
     Args:
-        summary: the summary frame.
-        columns: numeric columns to pool.
-        histogram: latency bins, from which percentiles of several repeats are merged.
         kind: of the latency of percentiles, ``lat`` or ``clat``.
 
     Returns:
@@ -140,7 +136,6 @@ def latency_column(summary: pd.DataFrame, statistic: str) -> str:
     ``lat_percentiles`` is set; as soon as one row has only those, they are taken for all.
 
     Args:
-        summary: the summary frame.
         statistic: such as ``p99`` or ``mean``.
 
     Returns:
@@ -156,7 +151,6 @@ def with_latencies(summary: pd.DataFrame, statistics: Sequence[str]) -> tuple[pd
     """Add a column for each statistic, all of one kind of latency.
 
     Args:
-        summary: the summary frame.
         statistics: such as ``("p50", "p99", "max")``. Percentiles decide the kind, if there are
             any: means and extremes are reported even where percentiles are not.
 
@@ -206,13 +200,6 @@ def sweep(
 ) -> pd.DataFrame:
     """Return the points along a swept option.
 
-    Args:
-        summary: the summary frame, with any further column that is asked for.
-        option: one of `OPTIONS`.
-        columns: numeric columns to pool.
-        histogram: latency bins, as for `per_job`.
-        kind: as for `per_job`.
-
     Returns:
         A row for each combination of `SETTING` and `OPTIONS` on a line of at least two
         values, ordered by `option`: those columns, the limits, ``line`` (number of the line, from
@@ -224,11 +211,6 @@ def sweep(
 
 def grid(summary: pd.DataFrame, options: tuple[str, str], columns: Sequence[str]) -> pd.DataFrame:
     """Return the points of the grids over two swept options.
-
-    Args:
-        summary: the summary frame, with any further column that is asked for.
-        options: two of `OPTIONS`.
-        columns: numeric columns to pool, no percentiles.
 
     Returns:
         As `sweep`, but ``line`` numbers the grids: sets of jobs, equal in everything else, in
@@ -283,7 +265,6 @@ def keep_extremes(x: Floats, y: Floats, *, buckets: int = 1000) -> tuple[Floats,
     """Thin out a line to the minimum and maximum of each bucket, so no spike is lost.
 
     Args:
-        x: ascending, length n.
         y: length n; NaN leaves a gap, which stays if it fills a bucket.
         buckets: how many; at most two points are kept for each.
 

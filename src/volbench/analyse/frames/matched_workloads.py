@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 Row = Mapping[str, object]
 
 _ASYNCHRONOUS = frozenset({"libaio", "io_uring", "posixaio", "windowsaio", "solarisaio", "guasi"})
+# Sizes within a factor of two of a power of four are of one class: 1 GB and 1 GiB, not 10 GiB
 _SIZE_STEP = 2.0
-"""Sizes within a factor of two of a power of four are of one class: 1 GB and 1 GiB, not 10 GiB."""
 
 
 def _engine_class(row: Row) -> str | None:
@@ -44,6 +44,7 @@ def _size_class(row: Row) -> int | None:
     return round(math.log2(float(str(size))) / _SIZE_STEP) if known else None
 
 
+# Column to what must be equal in it
 _PARTS: Mapping[str, Callable[[Row], Hashable]] = MappingProxyType(
     {
         "rw": lambda row: str(row["rw"]).partition(":")[0],
@@ -56,7 +57,6 @@ _PARTS: Mapping[str, Callable[[Row], Hashable]] = MappingProxyType(
         "size_bytes": _size_class,
     }
 )
-"""Column to what must be equal in it."""
 _RUN = ("campaign", "run", "group", "direction")
 _NEEDED = (*_PARTS, "tool", "job", "group", "profile", "direction")
 
@@ -87,9 +87,6 @@ def match_workloads(
 
     Args:
         rows: of the summary frame, None for what is unknown.
-        sides: of each row, such as its campaign.
-        ignored: a column of the workload in which rows may differ, because it is compared.
-        apart: further values of each row that must be equal.
         by_name: pool results of one side whose names differ, and match what is left by name; the
             caller then checks that facts which matter are equal.
     """
@@ -128,15 +125,7 @@ def workload_labels(
     apart: Sequence[str] = (),
     by_name: bool = False,
 ) -> pd.Series[str]:
-    """Return the label of each row of a summary, as `match_workloads` gives it.
-
-    Args:
-        summary: rows with the column `side`.
-        side: column whose values are matched with each other.
-        ignored: as for `match_workloads`.
-        apart: columns that must be equal beside the workload.
-        by_name: as for `match_workloads`.
-    """
+    """Return the label of each row of a summary, as `match_workloads` gives it."""
     import pandas as pd  # noqa: PLC0415 - the table of results does without
 
     columns = [name for name in _NEEDED if name in summary]
@@ -156,8 +145,6 @@ def named_by_workload(
 
     Args:
         frames: by name, the summary among them; those without a column ``run`` stay.
-        side: column of the summary whose values are matched with each other.
-        ignored: as for `match_workloads`.
     """
     summary = frames["summary"]
     rows = summary[summary["phase"].eq("measured").fillna(value=False)]

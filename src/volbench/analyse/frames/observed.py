@@ -16,13 +16,12 @@ from volbench.model.campaign.planned_run import Run
 
 Floats = npt.NDArray[np.float64]
 
-_BESIDE = 3
-"""Intervals on either side of two that lack completions."""
+_BESIDE = 3  # Intervals on either side of two that lack completions
 _LEAST_INTERVALS = 8
+# Share of the longest latency that two intervals have to lack for it to be a stall of all I/Os
 _LACKING = 0.75
-"""Share of the longest latency that two intervals have to lack for it to be a stall of all I/Os."""
+# Share of its completions that an interval beside a stall lacks before noise explains it
 _CLEARLY = 0.25
-"""Share of its completions that an interval beside a stall lacks before noise explains it."""
 _MOVING = ("read", "write", "trim")
 
 
@@ -61,7 +60,6 @@ def declared(run: Run, column: str) -> tuple[float, float]:
     """Return the declared limit of a rate, sustained and in a burst; 0 for none.
 
     Args:
-        run: whose volume it is.
         column: ``iops`` or ``bw_bytes_per_s``.
     """
     limits = run.limits
@@ -90,7 +88,6 @@ def rate_per_s(
     Nor are those kept in which not all parallel jobs of a section ran.
 
     Args:
-        view: the run.
         column: of the series, such as ``iops``.
         direction: all of them added when None.
     """
@@ -124,19 +121,12 @@ def is_partial(series: pd.DataFrame) -> npt.NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class _Intervals:
-    """Rows of a run's series, as arrays of one length.
+    """Rows of a run's series, as arrays of one length."""
 
-    Attributes:
-        t_s: end of each interval.
-        direction: of its I/O.
-        line: number of its section and direction.
-        is_whole: whether all jobs of its section ran through it.
-    """
-
-    t_s: Floats
-    direction: npt.NDArray[np.object_]
-    line: npt.NDArray[np.int64]
-    is_whole: npt.NDArray[np.bool_]
+    t_s: Floats  # end of each interval
+    direction: npt.NDArray[np.object_]  # of its I/O
+    line: npt.NDArray[np.int64]  # number of its section and direction
+    is_whole: npt.NDArray[np.bool_]  # whether all jobs of its section ran through it
 
 
 @once
@@ -174,19 +164,12 @@ def _added(table: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Percentiles:
-    """Latency percentiles of one direction of a run, as arrays of one length.
+    """Latency percentiles of one direction of a run, as arrays of one length."""
 
-    Attributes:
-        group: section of the job file.
-        latency: ``lat``, ``clat`` or ``slat``.
-        percentile: from 0 to 100.
-        value_s: latency at that percentile.
-    """
-
-    group: npt.NDArray[np.object_]
-    latency: npt.NDArray[np.object_]
-    percentile: Floats
-    value_s: Floats
+    group: npt.NDArray[np.object_]  # section of the job file
+    latency: npt.NDArray[np.object_]  # ``lat``, ``clat`` or ``slat``
+    percentile: Floats  # from 0 to 100
+    value_s: Floats  # latency at that percentile
 
 
 @once
@@ -237,8 +220,7 @@ def within_run(rows: pd.DataFrame, *, runtime: float) -> pd.DataFrame:
     return rows[inside & ~rows["after_fio"].fillna(value=False).astype(bool)]
 
 
-Span = tuple[float, float]
-"""Begin and end in seconds since the I/O began."""
+Span = tuple[float, float]  # Begin and end in seconds since the I/O began
 
 
 def stall_spans(view: RunView, t_s: Floats, iops: Floats, *, direction: str | None) -> list[Span]:
@@ -251,9 +233,6 @@ def stall_spans(view: RunView, t_s: Floats, iops: Floats, *, direction: str | No
     than two intervals may leave none empty: it is in two that lack as many completions.
 
     Args:
-        view: the run.
-        t_s: ends of the intervals, ascending.
-        iops: of the intervals.
         direction: of the rates; None for all of them together.
     """
     interval_s = median_step(t_s) if len(t_s) > 1 else view.run.sample_s

@@ -9,15 +9,14 @@ import pandas as pd
 from volbench.analyse.frames.job_frames import labels, measured
 from volbench.analyse.frames.repeats import is_of_kind, key_of, places_of
 
+# Columns of the histogram that charts read: the summary has what else identifies its rows
 BINS = ("run", "group", "direction", "latency", "bin_s", "bin_high_s", "count")
-"""Columns of the histogram that charts read: the summary has what else identifies its rows."""
 
 
 def distribution(histogram: pd.DataFrame, summary: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """Add up the latency bins of all repeats of each job and direction.
 
     Args:
-        histogram: latency bins with the columns of `BINS`, texts also as categories.
         summary: the summary frame; it identifies the bins, and says which runs are finished and
             measured.
 
@@ -59,11 +58,6 @@ def in_steps(
 ) -> tuple[pd.DataFrame, str]:
     """Add up the latency bins of each run in equal steps of the logarithm.
 
-    Args:
-        histogram: as for `distribution`.
-        summary: same.
-        per_decade: steps for each tenfold latency.
-
     Returns:
         A row of the summary for each run, section, direction and step that holds an I/O, with
         ``label``, ``count`` (int) and ``step`` (from ``10 ** (step / per_decade)`` seconds on);
@@ -91,8 +85,6 @@ def in_classes(shares: pd.DataFrame, summary: pd.DataFrame, quantity: str) -> pd
     """Return the I/Os of each run in fio's own classes, which it reports without json+ too.
 
     Args:
-        shares: the frame of that name.
-        summary: as for `distribution`.
         quantity: ``clat`` or ``iodepth``.
 
     Returns:

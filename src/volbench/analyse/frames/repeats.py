@@ -16,15 +16,14 @@ import pandas as pd
 
 from volbench.model.frames.columns import PERCENTILES
 
+# Identity of a measured thing; its repeats are pooled
 KEY = ("campaign", "profile", "host", "volume", "job", "group", "direction")
-"""Identity of a measured thing; its repeats are pooled."""
 
+# A column that, where a frame has it, replaces campaign, profile, host and volume: rows that are
+# equal in it are pooled. It holds the value, as text, that rows are to be distinguished by.
 BY = "by"
-"""A column that, where a frame has it, replaces campaign, profile, host and volume: rows that are
-equal in it are pooled. It holds the value, as text, that rows are to be distinguished by."""
 
-FOLDER = "import_folder"
-"""Column of the folder that a result was imported from."""
+FOLDER = "import_folder"  # Column of the folder that a result was imported from
 
 _PLACE = ("campaign", "profile", "host", "volume")
 _RUN = ["run", "group", "direction"]
@@ -48,8 +47,6 @@ def pool(
     """Pool rows that are equal in their key.
 
     Args:
-        rows: of the summary.
-        key: columns that identify a measured thing.
         columns: numeric columns to pool; percentiles are named as in `PERCENTILES`.
         histogram: latency bins of the runs; None for none.
         kind: of the latency of percentiles, ``lat`` or ``clat``.
@@ -88,7 +85,6 @@ def merged_percentiles(
         rows: with ``run``, ``group``, ``direction`` and ``_thing``, a number for each set of rows.
         histogram: latency bins of the runs; None for none.
         kind: of the latency, ``lat``, ``clat`` or ``slat``; fsync and its kin have ``lat`` only.
-        names: percentiles as in `PERCENTILES`.
 
     Returns:
         A column of seconds for each name, indexed by ``_thing``: sets of several rows that all
@@ -115,12 +111,7 @@ def merged_percentiles(
 
 
 def _percentiles(counts: pd.Series, names: Sequence[str]) -> list[float]:
-    """Return the midpoint of the first bin that reaches each percentile, as fio does.
-
-    Args:
-        counts: I/Os by the midpoint of their bin, ascending.
-        names: percentiles as in `PERCENTILES`.
-    """
+    """Return the midpoint of the first bin that reaches each percentile, as fio does."""
     reached = counts.cumsum().to_numpy(dtype=float) / float(counts.sum())
     shares = [PERCENTILES[name] / 100 - 1e-12 for name in names]
     return [float(counts.index[place]) for place in np.searchsorted(reached, shares)]
@@ -179,11 +170,6 @@ def separate_series(
     Different things at one point cannot be one series: they are distinguished by the folder that
     they were imported from, or by their size. A folder whose results cover several points is a
     series of its own in any case.
-
-    Args:
-        rows: of the summary.
-        fixed: columns that are equal along a series.
-        options: columns that vary along it.
 
     Returns:
         The rows with ``line`` (int), -1 where different things remain at one point; `FOLDER` and

@@ -51,11 +51,7 @@ def select(frame: pd.DataFrame, condition: str) -> pd.DataFrame:
     was not reported, as in tables.
 
     Args:
-        frame: any frame.
         condition: such as ``bs==4k and (host~vm or repeat>1)``; empty keeps every row.
-
-    Raises:
-        InputError: it cannot be parsed, or names an unknown column.
     """
     if not condition.strip():
         return frame.reset_index(drop=True)

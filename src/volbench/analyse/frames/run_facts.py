@@ -14,10 +14,8 @@ from volbench.model.frames.columns import LABEL_PREFIX, SUMMARY
 from volbench.model.frames.metadata import FACTS, NOT_SET, Source, option_matters, option_value
 from volbench.model.results.provenance import HostFacts, VolumeFacts
 
-VOLUME_KEY = "volume_key"
-"""Column that identifies a volume, over hosts and campaigns."""
-STEP = "step"
-"""Column that identifies what ran at one time."""
+VOLUME_KEY = "volume_key"  # Column that identifies a volume, over hosts and campaigns
+STEP = "step"  # Column that identifies what ran at one time
 _OPTIONS_KNOWN, _UNREPORTED = "options_known", "options_unreported"
 _SUMMARY = tuple(column.name for column in SUMMARY)
 
@@ -29,8 +27,6 @@ def with_facts(
 
     Args:
         summary: the rows; the order and the index stay.
-        views: of the runs, all of one campaign.
-        volbench_version: that planned the campaign.
 
     Returns:
         The rows with `VOLUME_KEY` and `STEP`, a column for each fact of the registry and for each
@@ -57,7 +53,6 @@ def with_options(summary: pd.DataFrame, campaign: Campaign) -> pd.DataFrame:
 
     Args:
         summary: the rows of one campaign; the order and the index stay.
-        campaign: its plan.
     """
     options = _options((run, section) for run in campaign.runs for section in run.sections)
     by_run = {run.id: run for run in campaign.runs}

@@ -25,28 +25,18 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True)
 class RunView:
-    """One run that has ended, with its rows of the frames that were read from raw files.
+    """One run that has ended, with its rows of the frames that were read from raw files."""
 
-    Attributes:
-        campaign: the whole plan.
-        run: the run.
-        summary: its rows of the summary frame, as are the following; they may be empty.
-        series: interval by interval, as fio saw it.
-        device: interval by interval, as the host's kernel saw it.
-        percentiles: of latency.
-        volume: the volume as it was right before the run; None if it was not recorded.
-        host: the machine; None if it was not recorded.
-        cold: result of the cold-volume probe before the first run; None without one.
-    """
-
-    campaign: Campaign
-    run: Run
-    summary: pd.DataFrame
-    series: pd.DataFrame
-    device: pd.DataFrame
-    percentiles: pd.DataFrame
+    campaign: Campaign  # the whole plan
+    run: Run  # the run
+    summary: pd.DataFrame  # its rows of the summary frame, as are the following; they may be empty
+    series: pd.DataFrame  # interval by interval, as fio saw it
+    device: pd.DataFrame  # interval by interval, as the host's kernel saw it
+    percentiles: pd.DataFrame  # of latency
+    # the volume as it was right before the run; None if it was not recorded
     volume: VolumeFacts | None = None
-    host: HostFacts | None = None
+    host: HostFacts | None = None  # the machine; None if it was not recorded
+    # result of the cold-volume probe before the first run; None without one
     cold: ColdProbe | None = None
     _answers: dict[Hashable, object] = field(
         default_factory=dict, init=False, repr=False, compare=False
@@ -111,11 +101,7 @@ class RunView:
 def once(
     function: Callable[Concatenate[RunView, _Args], _Answer],
 ) -> Callable[Concatenate[RunView, _Args], _Answer]:
-    """Cache the results of a function of a view, which many rules share.
-
-    Args:
-        function: callers must not change what it returns.
-    """
+    """Cache the results of a function of a view, which many rules share."""
 
     @wraps(function)
     def kept(view: RunView, /, *args: _Args.args, **kwargs: _Args.kwargs) -> _Answer:
@@ -133,15 +119,7 @@ def run_views(
     hosts: Mapping[str, HostFacts],
     colds: Mapping[str, ColdProbe] | None = None,
 ) -> Iterator[RunView]:
-    """Yield a view of each run that has a row in the summary, in the order of the plan.
-
-    Args:
-        campaign: the plan.
-        frames: summary, series, device and percentiles of the campaign.
-        volumes: facts of a run's volume by the run's id.
-        hosts: facts of hosts by name.
-        colds: result of the cold-volume probe by role.
-    """
+    """Yield a view of each run that has a row in the summary, in the order of the plan."""
     parts = {name: _by_run(frames[name]) for name in ("summary", "series", "device", "percentiles")}
     nothing = {name: frames[name].iloc[:0] for name in parts}
     results: dict[str, list[Mapping[str, object]]] = {}

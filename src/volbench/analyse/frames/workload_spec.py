@@ -13,22 +13,22 @@ from volbench.model.campaign.planned_run import Run, Section
 from volbench.model.campaign.target import VolumeKind
 from volbench.model.profile.profile_model import Tool
 
+# Engines that wait for each I/O (FIO_SYNCIO), so that their queue depth is 1
 SYNCHRONOUS = frozenset(
     {
         *("sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice"),
         *("http", "gfapi", "mtd", "dev-dax", "libpmem", "pmemblk"),
     }
 )
-"""Engines that wait for each I/O (FIO_SYNCIO), so that their queue depth is 1."""
 
 _WITHOUT_VOLUME = frozenset({"null", "cpuio", "net", "netsplice", "filecreate", "filedelete"})
+# Engines whose I/O passes neither the page cache nor the block layer's counters of the host
 _OUTSIDE_KERNEL = _WITHOUT_VOLUME | {
     *("nbd", "rbd", "rados", "http", "gfapi", "gfapi_async", "libhdfs", "libiscsi", "nfs", "dfs"),
     *("io_uring_cmd", "sg", "libblkio", "rdma", "mtd", "dev-dax", "libpmem", "pmemblk"),
 }
-"""Engines whose I/O passes neither the page cache nor the block layer's counters of the host."""
+# Longest runtime: fio counts microseconds in 64 bits. A damaged plan may name a longer one.
 _LONGEST_S = 2**63 / 1e6
-"""Longest runtime: fio counts microseconds in 64 bits. A damaged plan may name a longer one."""
 _PAUSES = ("thinktime", "latency_target")
 _RATES = ("rate", "rate_iops")
 _SYNCS = ("fsync", "fdatasync", "sync_file_range", "sync")
@@ -36,26 +36,17 @@ _SYNCS = ("fsync", "fdatasync", "sync_file_range", "sync")
 
 @dataclass(frozen=True)
 class WorkloadSpec:
-    """One section of a run, with the tool's defaults.
+    """One section of a run, with the tool's defaults."""
 
-    Attributes:
-        section: its name.
-        options: canonical options that hold in it.
-        tool: fio or dd.
-        engine: ioengine; ``nbd`` for an export, ``dd`` for dd.
-        pattern: access pattern without its parameter, such as ``randwrite``.
-        kind: of the volume.
-        is_complete: whether all its options are known, so that fio's defaults hold for the rest.
-        unreported_flags: options that may be set although the result does not list them.
-    """
-
-    section: str
-    options: Mapping[str, str]
-    tool: Tool
-    engine: str
-    pattern: str
-    kind: VolumeKind
+    section: str  # its name
+    options: Mapping[str, str]  # canonical options that hold in it
+    tool: Tool  # fio or dd
+    engine: str  # ioengine; ``nbd`` for an export, ``dd`` for dd
+    pattern: str  # access pattern without its parameter, such as ``randwrite``
+    kind: VolumeKind  # of the volume
+    # whether all its options are known, so that fio's defaults hold for the rest
     is_complete: bool = True
+    # options that may be set although the result does not list them
     unreported_flags: frozenset[str] = frozenset()
 
     def number(self, name: str, *, default: int) -> int:
@@ -67,7 +58,6 @@ class WorkloadSpec:
         """Return a size, in bytes or as a share of the volume; NaN where it is neither.
 
         Args:
-            name: of the option.
             volume_bytes: size of the volume; NaN where it is unknown.
             unset: what holds without the option.
         """
@@ -172,7 +162,6 @@ def bypasses_page_cache(engine: str, options: Mapping[str, str]) -> bool:
 
     Args:
         engine: without its parameters; ``nbd`` for an export.
-        options: canonical options of fio or dd.
     """
     if engine in _OUTSIDE_KERNEL or engine == "mmap":
         return engine != "mmap"

@@ -14,33 +14,24 @@ from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.model.profile.profile_settings import Limits
 from volbench.model.results.provenance import HostFacts, VolumeFacts
 
-FLAVOR, VOLUME_TYPE = "flavor", "volume_type"
-"""Labels of hosts that prices are found by."""
+FLAVOR, VOLUME_TYPE = "flavor", "volume_type"  # Labels of hosts that prices are found by
 
 PER_IOPS = 1000
 PER_BYTES_PER_S = 100e6
 UNITS = ("cost_per_1000_iops", "cost_per_100_mb_per_s", "cost_per_gib")
+# Costs beside the monthly one: for bursts, and once for a new volume
 BESIDE = ("burst_monthly", "burst_per_million_ios", "once")
-"""Costs beside the monthly one: for bursts, and once for a new volume."""
 
 
 @dataclass(frozen=True)
 class Billing:
-    """Billable resources of a run.
+    """Billable resources of a run."""
 
-    Attributes:
-        flavor: of the machine; empty without a label.
-        volume_type: of the volume, by the host's label or by the declared limits; may be empty.
-        size_bytes: of the volume; None if it is unknown.
-        limits: declared ones: what is provisioned of types that are paid by it.
-        cpu_model: of the machine; may be empty.
-    """
-
-    flavor: str
-    volume_type: str
-    size_bytes: int | None
-    limits: Limits
-    cpu_model: str
+    flavor: str  # of the machine; empty without a label
+    volume_type: str  # of the volume, by the host's label or by the declared limits; may be empty
+    size_bytes: int | None  # of the volume; None if it is unknown
+    limits: Limits  # declared ones: what is provisioned of types that are paid by it
+    cpu_model: str  # of the machine; may be empty
 
 
 def billing_of(
@@ -50,14 +41,7 @@ def billing_of(
     *,
     prefix: str = "",
 ) -> dict[str, Billing]:
-    """Return the billable resources of each run of a campaign.
-
-    Args:
-        campaign: the plan.
-        hosts: facts of its machines.
-        volumes: facts of its volumes.
-        prefix: prefix of run ids in frames of several campaigns.
-    """
+    """Return the billable resources of each run of a campaign."""
     models = {host.host: host.cpu_model for host in hosts}
     sizes = {volume.target: volume.size_bytes for volume in volumes}
     found = {}
@@ -83,13 +67,6 @@ def priced_runs(
     size_bytes: int | None = None,
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Add its billable resources and their cost to each run.
-
-    Args:
-        rows: of `volbench.analyse.price.steady_performance.performance`.
-        summary: for the labels of the hosts.
-        billing: run to what it was measured on.
-        prices: of flavors and volume types.
-        size_bytes: of volumes whose size is unknown.
 
     Returns:
         The rows with ``flavor``, ``volume_type``, ``family``, ``provider``, ``cpu_model``,

@@ -28,74 +28,48 @@ from volbench.model.frames.columns import LABEL_PREFIX
 
 @dataclass(frozen=True)
 class Offer:
-    """A configuration with its price, in one job.
+    """A configuration with its price, in one job."""
 
-    Attributes:
-        name: flavor and volume type, or the values of the chosen columns.
-        values: values by column.
-        job: the job.
-        family: of the flavor or type; several are joined by commas.
-        monthly: min and max cost of a month; NaN without a price.
-        runs: number of runs.
-        volumes: number of volumes.
-        unsteady: number of runs not shown to be steady.
-        iops: steady, with its interval.
-        bw_bytes_per_s: steady, with its interval.
-        burst_iops: median of the bursts; NaN for none.
-        steal_percent: mean of the runs; NaN if not sampled.
-        cpu_models: of the machines.
-        cost_per_1000_iops: of a month.
-        cost_per_100_mb_per_s: of a month.
-        cost_per_gib: of a month.
-        rank: 1 and those that are shown to be cheaper for an I/O; None without a cost.
-        indistinct: names of configurations whose cost is not significantly different.
-        is_on_front: whether it is on the Pareto frontier, by the estimates.
-        no_faster_than: of one on the front, names of cheaper offers that it is not shown to beat.
-        burst_monthly: minimum and maximum fee of a month for being allowed to burst, beside
-            `monthly`; NaN where there is no price.
-        burst_per_million_ios: the same, for each million of I/Os above what is provisioned.
-        once: minimum and maximum cost that is paid once for a new volume; no part of `monthly`;
-            NaN where there is no price, or no size.
-    """
-
-    name: str
-    values: Mapping[str, str]
-    job: str
-    family: str
-    monthly: tuple[float, float]
-    runs: int
-    volumes: int
-    unsteady: int
-    iops: Interval
-    bw_bytes_per_s: Interval
-    burst_iops: float
-    steal_percent: float
-    cpu_models: tuple[str, ...]
-    cost_per_1000_iops: Interval
-    cost_per_100_mb_per_s: Interval
-    cost_per_gib: Interval
+    name: str  # flavor and volume type, or the values of the chosen columns
+    values: Mapping[str, str]  # values by column
+    job: str  # the job
+    family: str  # of the flavor or type; several are joined by commas
+    monthly: tuple[float, float]  # min and max cost of a month; NaN without a price
+    runs: int  # number of runs
+    volumes: int  # number of volumes
+    unsteady: int  # number of runs not shown to be steady
+    iops: Interval  # steady, with its interval
+    bw_bytes_per_s: Interval  # steady, with its interval
+    burst_iops: float  # median of the bursts; NaN for none
+    steal_percent: float  # mean of the runs; NaN if not sampled
+    cpu_models: tuple[str, ...]  # of the machines
+    cost_per_1000_iops: Interval  # of a month
+    cost_per_100_mb_per_s: Interval  # of a month
+    cost_per_gib: Interval  # of a month
+    # 1 and those that are shown to be cheaper for an I/O; None without a cost
     rank: int | None = None
+    # names of configurations whose cost is not significantly different
     indistinct: tuple[str, ...] = ()
-    is_on_front: bool = False
+    is_on_front: bool = False  # whether it is on the Pareto frontier, by the estimates
+    # of one on the front, names of cheaper offers that it is not shown to beat
     no_faster_than: tuple[str, ...] = ()
+    # minimum and maximum fee of a month for being allowed to burst, beside `monthly`; NaN where
+    # there is no price
     burst_monthly: tuple[float, float] = (0.0, 0.0)
+    # the same, for each million of I/Os above what is provisioned
     burst_per_million_ios: tuple[float, float] = (0.0, 0.0)
+    # minimum and maximum cost that is paid once for a new volume; no part of `monthly`; NaN where
+    # there is no price, or no size
     once: tuple[float, float] = (0.0, 0.0)
 
 
 @dataclass(frozen=True)
 class Market:
-    """Offers side by side.
+    """Offers side by side."""
 
-    Attributes:
-        offers: by job, the cheapest for an I/O first.
-        currency: of every cost.
-        notes: omissions and assumptions, one sentence each.
-    """
-
-    offers: tuple[Offer, ...]
-    currency: str
-    notes: tuple[str, ...] = field(default=())
+    offers: tuple[Offer, ...]  # by job, the cheapest for an I/O first
+    currency: str  # of every cost
+    notes: tuple[str, ...] = field(default=())  # omissions and assumptions, one sentence each
 
 
 def market(
@@ -109,14 +83,7 @@ def market(
     """Return the offers that runs were measured on, ranked within each job.
 
     Args:
-        rows: of `priced_runs`.
-        currency: of their costs.
         by: columns or labels that make an offer; empty for flavor and volume type.
-        keep_unsteady: count runs that were not shown to be steady with their means.
-        notes: to keep with the offers.
-
-    Raises:
-        InputError: nothing can be counted, or a column is not there.
     """
     if rows.empty:
         raise InputError("no measured run finished", hint="run the campaign first")
@@ -273,7 +240,6 @@ def _no_faster(
     """Return for each offer on the front the cheaper ones that it is not shown to be faster than.
 
     Args:
-        costs: of a month.
         groups: rates of each; None where they are not known. Too few repeats say nothing.
         front: whether each is on the frontier by the estimates.
     """
@@ -297,10 +263,6 @@ def on_frontier(costs: Sequence[float], gains: Sequence[float]) -> list[bool]:
 
     One beats another when it costs no more and gives no less, and is better in one of the two
     (Pareto, Manuale di economia politica, 1906).
-
-    Args:
-        costs: less is better.
-        gains: more is better.
 
     Returns:
         For each configuration in order; False where cost or gain is NaN.

@@ -13,10 +13,9 @@ import pandas as pd
 from volbench.analyse.frames.job_frames import measured
 from volbench.model.frames.metadata import NOT_SET
 
+# Columns that `with_steady` adds to rows of the summary
 STEADY = STEADY_IOPS, STEADY_BW = "steady_iops", "steady_bw_bytes_per_s"
-"""Columns that `with_steady` adds to rows of the summary."""
-BURST = 1.2
-"""A burst is at least this much above the steady rate; less is noise."""
+BURST = 1.2  # A burst is at least this much above the steady rate; less is noise
 
 COLUMNS = (
     "run",
@@ -103,10 +102,6 @@ def _burst(series: pd.DataFrame | None, judged: pd.DataFrame, steady: float) -> 
 def with_steady(rows: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
     """Add the steady rates to rows of the summary.
 
-    Args:
-        rows: of runs, jobs and directions.
-        verdicts: the frame of that name, of the same runs.
-
     Returns:
         The rows with `STEADY_IOPS` and `STEADY_BW` (bytes a second): the median of the steady
         stretch at the end, and that times the mean size of an I/O. NaN where a direction was not
@@ -127,7 +122,6 @@ def steadiness_remarks(rows: pd.DataFrame, columns: Sequence[str]) -> list[str]:
 
     Args:
         rows: with their ``side``, and ``until`` where it is known.
-        columns: that are compared.
     """
     steady = [name for name in columns if name in STEADY]
     remarks = []

@@ -17,10 +17,9 @@ import pandas as pd
 from volbench.analyse.frames.job_frames import measured
 from volbench.analyse.time.resample import Floats, covered_rows, on_clock, seconds, spread_rows
 
+# Of the axis, as ``iostat 5`` in "IOPS in a Windows boot storm" (Curtis Collicutt)
 INTERVAL_S = 5.0
-"""Of the axis, as ``iostat 5`` in "IOPS in a Windows boot storm" (Curtis Collicutt)."""
-SETTLED = 0.1
-"""Share of a client's own peak that it stays below once it has settled; our choice."""
+SETTLED = 0.1  # Share of a client's own peak that it stays below once it has settled; our choice
 
 Frames = Mapping[str, pd.DataFrame]
 _STEP = ["campaign", "profile", "job", "repeat"]
@@ -30,27 +29,16 @@ _WAYS = ("read", "write")
 
 @dataclass(frozen=True)
 class StormClient:
-    """One client in a storm.
+    """One client in a storm."""
 
-    Attributes:
-        run: its run.
-        name: short, such as ``c03``, ``vm01`` or ``vm01-c03``.
-        host: it ran on.
-        start_s: when its I/O began, since the first client's.
-        end_s: when its I/O ended, on the same clock.
-        settled_s: when it had settled, on the same clock.
-        read_iops: in each interval of the storm.
-        write_iops: the same for writes.
-    """
-
-    run: str
-    name: str
-    host: str
-    start_s: float
-    end_s: float
-    settled_s: float
-    read_iops: Floats
-    write_iops: Floats
+    run: str  # its run
+    name: str  # short, such as ``c03``, ``vm01`` or ``vm01-c03``
+    host: str  # it ran on
+    start_s: float  # when its I/O began, since the first client's
+    end_s: float  # when its I/O ended, on the same clock
+    settled_s: float  # when it had settled, on the same clock
+    read_iops: Floats  # in each interval of the storm
+    write_iops: Floats  # the same for writes
 
     @property
     def iops(self) -> Floats:
@@ -70,37 +58,26 @@ class StormClient:
 
 @dataclass(frozen=True)
 class Storm:
-    """One step of a campaign that several clients did side by side.
+    """One step of a campaign that several clients did side by side."""
 
-    Attributes:
-        campaign: its name.
-        profile: of the step.
-        job: of the step.
-        repeat: of the step.
-        started_utc_s: when the first client's I/O began, since the epoch.
-        edges_s: of the intervals, since then; one more than there are intervals, of which the last
-            ends with the storm.
-        clients: in the order of their starts; at least one.
-        without_series: runs of the step without a series with times, such as failed ones.
-        device: kernel name of the one device that backs all of it, or how many there are; empty
-            where none was watched.
-        device_read_iops: of the devices together, in each interval; NaN where none was watched.
-        device_write_iops: the same for writes.
-        limit_iops: declared limit of the one volume that all clients share; NaN for none.
-    """
-
-    campaign: str
-    profile: str
-    job: str
-    repeat: int
-    started_utc_s: float
+    campaign: str  # its name
+    profile: str  # of the step
+    job: str  # of the step
+    repeat: int  # of the step
+    started_utc_s: float  # when the first client's I/O began, since the epoch
+    # of the intervals, since then; one more than there are intervals, of which the last ends with
+    # the storm
     edges_s: Floats
-    clients: tuple[StormClient, ...]
+    clients: tuple[StormClient, ...]  # in the order of their starts; at least one
+    # runs of the step without a series with times, such as failed ones
     without_series: tuple[str, ...]
+    # kernel name of the one device that backs all of it, or how many there are; empty where none
+    # was watched
     device: str
+    # of the devices together, in each interval; NaN where none was watched
     device_read_iops: Floats
-    device_write_iops: Floats
-    limit_iops: float
+    device_write_iops: Floats  # the same for writes
+    limit_iops: float  # declared limit of the one volume that all clients share; NaN for none
 
     @property
     def read_iops(self) -> Floats:
@@ -276,10 +253,8 @@ def _added(parts: Sequence[Floats]) -> Floats:
     return total
 
 
-_AS_MUCH = 0.95
-"""Share of the best view of an interval that counts as no worse."""
-_LEAST_SEEN = 0.25
-"""Share of an interval that must be sampled for its rate to be reported."""
+_AS_MUCH = 0.95  # Share of the best view of an interval that counts as no worse
+_LEAST_SEEN = 0.25  # Share of an interval that must be sampled for its rate to be reported
 
 
 def devices_on(
@@ -288,8 +263,6 @@ def devices_on(
     """Return the name of the devices, and the reads and writes of all of them together.
 
     Args:
-        samples: rows of the device frame, of one step.
-        edges_s: of the axis.
         first_s: where the axis begins, in seconds since the epoch.
 
     Returns:

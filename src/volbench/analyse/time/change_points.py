@@ -18,42 +18,30 @@ import numpy as np
 
 from volbench.analyse.time.medians import Floats, interval_of, median, row_medians
 
-MOST_BLOCK_S = 30.0
-"""Long enough to average most autocorrelation of a volume's noise out."""
+MOST_BLOCK_S = 30.0  # Long enough to average most autocorrelation of a volume's noise out
 WANTED_BLOCKS = 40
 _LEAST_BLOCKS = 8
 _PENALTY = 3.0
-_FLOOR = 0.01
-"""Share of the median that replaces zero, which has no logarithm."""
+_FLOOR = 0.01  # Share of the median that replaces zero, which has no logarithm
+# Blocks of a series from which scatter to one side counts: in fewer it would hide steps
 _LEAST_TAIL = 36
-"""Blocks of a series from which scatter to one side counts: in fewer it would hide steps."""
-_NORMAL_90 = 1.2815515655446004
-"""Quantile 0.9 of the normal distribution."""
-_MEDIAN_LOSS = 1.25
-"""A median scatters this much more than a mean does, for normal noise."""
+_NORMAL_90 = 1.2815515655446004  # Quantile 0.9 of the normal distribution
+_MEDIAN_LOSS = 1.25  # A median scatters this much more than a mean does, for normal noise
 _BIAS = 4
-_FLAT = 0.01
-"""Spread up to which the median of samples is their upper edge as well."""
+_FLAT = 0.01  # Spread up to which the median of samples is their upper edge as well
 _LEAST_EDGE = 10
+# Distance of percentiles 98 and 75 over that of 50 and 10, up to which samples have an edge
 _SHARP = 0.55
-"""Distance of percentiles 98 and 75 over that of 50 and 10, up to which samples have an edge."""
-_TIMES_ERROR = 5.0
-"""How many standard errors a change must be."""
+_TIMES_ERROR = 5.0  # How many standard errors a change must be
 
 
 @dataclass(frozen=True)
 class Change:
-    """A jump.
+    """A jump."""
 
-    Attributes:
-        t_s: when, to the sample.
-        before: median from the change before it, or from the start.
-        after: median to the change after it, or to the end.
-    """
-
-    t_s: float
-    before: float
-    after: float
+    t_s: float  # when, to the sample
+    before: float  # median from the change before it, or from the start
+    after: float  # median to the change after it, or to the end
 
     @property
     def ratio(self) -> float:
@@ -63,21 +51,14 @@ class Change:
 
 @dataclass(frozen=True)
 class Plateau:
-    """A stretch without a jump.
+    """A stretch without a jump."""
 
-    Attributes:
-        from_s: its begin.
-        to_s: its end.
-        level: its median.
-        spread: 1.4826 times the median absolute deviation of the samples, over the level.
-        ceiling: their upper edge, where they scatter below a level that they do not exceed, as
-            under a limit; NaN where they scatter to both sides, or not at all.
-    """
-
-    from_s: float
-    to_s: float
-    level: float
-    spread: float
+    from_s: float  # its begin
+    to_s: float  # its end
+    level: float  # its median
+    spread: float  # 1.4826 times the median absolute deviation of the samples, over the level
+    # their upper edge, where they scatter below a level that they do not exceed, as under a limit;
+    # NaN where they scatter to both sides, or not at all
     ceiling: float = math.nan
 
 
@@ -107,10 +88,8 @@ def find_changes(
     """Return the jumps of a series, in order of time.
 
     Args:
-        t_s: ends of the intervals, all of the same length.
         values: of the intervals, such as IOPS; zeros are stalls.
         block_s: length of the blocks; None to choose.
-        least_step: smallest jump that counts, as a share of the larger level.
     """
     if len(values) < _LEAST_BLOCKS or not np.any(values > 0):
         return ()
@@ -132,12 +111,6 @@ def place_in_gaps(
 
     The jump came while the host was disturbed. Its levels are known from the kept samples, and a
     left-out one belongs to the level that it is nearer to.
-
-    Args:
-        changes: jumps of the kept samples.
-        kept_s: ends of the kept intervals.
-        t_s: ends of all intervals.
-        values: of all intervals.
     """
     if len(kept_s) == len(t_s):
         return changes
@@ -202,15 +175,10 @@ def _logs(values: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class _JumpRule:
-    """What a jump must be.
+    """What a jump must be."""
 
-    Attributes:
-        least_step: its size, as a share of the larger level.
-        least_blocks: blocks that the levels on both sides of it last.
-    """
-
-    least_step: float
-    least_blocks: int
+    least_step: float  # its size, as a share of the larger level
+    least_blocks: int  # blocks that the levels on both sides of it last
 
 
 def _least_level(blocks: int, samples: int) -> int:

@@ -15,45 +15,31 @@ from volbench.units import format_latency
 if TYPE_CHECKING:
     import numpy as np
 
+# First reads that take so many times as long in the middle mean a cold volume
 COLD_MEDIAN_RATIO = 1.5
-"""First reads that take so many times as long in the middle mean a cold volume."""
-COLD_P99_RATIO = 3.0
-"""The same for the slowest in a hundred: a volume of which only a part is cold."""
+COLD_P99_RATIO = 3.0  # The same for the slowest in a hundred: a volume of which only a part is cold
+# A smaller difference comes from the host: idle CPUs that wake up, other programs. Storage that has
+# to fetch a block takes milliseconds.
 LEAST_DELAY_S = 200e-6
-"""A smaller difference comes from the host: idle CPUs that wake up, other programs. Storage that
-has to fetch a block takes milliseconds."""
+# So rarely chance alone makes first reads slower by that much (Wilcoxon signed-rank test)
 SIGNIFICANT = 0.01
-"""So rarely chance alone makes first reads slower by that much (Wilcoxon signed-rank test)."""
-LEAST_PAIRS = 20
-"""With fewer, one hiccup decides."""
-LEAST_PAIRS_P99 = 100
-"""With fewer, the 99th percentile is the slowest read or the one before it."""
-ZERO_SHARE = 0.01
-"""From this share of all-zero blocks on, a volume was not filled."""
+LEAST_PAIRS = 20  # With fewer, one hiccup decides
+LEAST_PAIRS_P99 = 100  # With fewer, the 99th percentile is the slowest read or the one before it
+ZERO_SHARE = 0.01  # From this share of all-zero blocks on, a volume was not filled
 
 
 @dataclass(frozen=True)
 class ColdProbe:
-    """Result of reading a sample of blocks twice.
+    """Result of reading a sample of blocks twice."""
 
-    Attributes:
-        pairs: blocks that were read both times.
-        median_ratio: median latency of first reads over that of second reads.
-        p99_ratio: the same for the 99th percentile.
-        p_value: how likely first reads are that much slower by chance alone.
-        cold: whether first reads were clearly slower.
-        first_median_s: median latency of first reads.
-        second_median_s: median latency of second reads.
-        zero_share: share of sampled blocks that hold only zeros; None if it was not recorded.
-    """
-
-    pairs: int
-    median_ratio: float
-    p99_ratio: float
-    p_value: float
-    cold: bool
-    first_median_s: float
-    second_median_s: float
+    pairs: int  # blocks that were read both times
+    median_ratio: float  # median latency of first reads over that of second reads
+    p99_ratio: float  # the same for the 99th percentile
+    p_value: float  # how likely first reads are that much slower by chance alone
+    cold: bool  # whether first reads were clearly slower
+    first_median_s: float  # median latency of first reads
+    second_median_s: float  # median latency of second reads
+    # share of sampled blocks that hold only zeros; None if it was not recorded
     zero_share: float | None = None
 
     @property

@@ -14,9 +14,6 @@ def median(values: Floats) -> float:
     """Return the median; NaN for no values, and where one is NaN.
 
     It equals `numpy.median`, whose checks take ten times as long as sorting a hundred values does.
-
-    Args:
-        values: one dimension, of any length.
     """
     ordered = np.sort(values)  # NaN comes last
     count = len(ordered)

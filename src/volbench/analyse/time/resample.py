@@ -14,8 +14,7 @@ import pandas as pd
 Floats = npt.NDArray[np.float64]
 _EPOCH = pd.Timestamp(0, tz="UTC")
 _SERIES = ["run", "group", "direction"]
-_MIN_TAIL = 0.1
-"""Share of an interval from which a missing end is a lost interval and not rounding."""
+_MIN_TAIL = 0.1  # Share of an interval from which a missing end is a lost interval and not rounding
 
 
 def seconds(utc: pd.Series[str]) -> pd.Series[float]:
@@ -28,8 +27,6 @@ def spread_rows(rows: pd.DataFrame, column: str, edges_s: Floats) -> Floats:
 
     Args:
         rows: with ``end_s`` and ``width_s``, in any order.
-        column: the rate.
-        edges_s: of the axis.
     """
     ordered = rows.sort_values("end_s")
     return spread(
@@ -54,7 +51,6 @@ def spread(ends_s: Floats, widths_s: Floats, rates: Floats, edges_s: Floats) -> 
     axis by the part within it. Where there is no interval the rate is 0.
 
     Args:
-        ends_s: ends of the intervals, ascending, length n.
         widths_s: their lengths, length n; an interval that would begin before the end of the one
             before it begins there.
         rates: mean rate in each, length n; NaN counts as 0.
@@ -77,8 +73,6 @@ def covered(ends_s: Floats, widths_s: Floats, edges_s: Floats) -> Floats:
     """Return the share of each interval of an axis that the intervals cover, 0 to 1.
 
     Args:
-        ends_s: as `spread` takes them.
-        widths_s: as `spread` takes them.
         edges_s: of the axis, ascending, length m + 1.
     """
     return spread(ends_s, widths_s, np.ones(len(ends_s)), edges_s)
@@ -100,7 +94,6 @@ def on_clock(series: pd.DataFrame, summary: pd.DataFrame, *, rate: str, total: s
 
     Args:
         series: rows of the series frame of one campaign, all with ``utc``.
-        summary: the summary of the same runs.
         rate: column of the series, such as ``iops``.
         total: column of the summary that it adds up to, such as ``total_ios``.
     """
@@ -128,8 +121,8 @@ def _widths(series: pd.DataFrame) -> pd.Series[float]:
     return usual.fillna(series["t_s"]).astype("float64")
 
 
+# Ends of intervals are recorded to a millisecond by two clocks; a smaller step is no gap
 OVERLAP_S = 0.05
-"""Ends of intervals are recorded to a millisecond by two clocks; a smaller step is no gap."""
 
 _LEAST_S = 0.002
 
@@ -139,7 +132,6 @@ def once_each(device: pd.DataFrame, *, by: list[str]) -> pd.DataFrame:
 
     Args:
         device: the device frame, or one with its columns ``utc`` and ``interval_s``.
-        by: columns that name what was counted, such as host and device.
 
     Returns:
         The rows in the order of `by` and time, with ``begin_s`` and ``end_s`` (seconds since the
@@ -164,9 +156,7 @@ def running_sum(
     """Return the value of a counter at the end of each row, from 0 before the first.
 
     Args:
-        rows: as `once_each` returns them.
         amounts: what each row adds; NaN adds nothing and stays NaN.
-        by: the columns that name the counter.
     """
     sums = amounts.groupby([rows[name] for name in by], dropna=False).cumsum()
     return sums.round(6)  # so that whole counts, once divided by a time, are whole again

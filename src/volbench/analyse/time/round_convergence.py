@@ -19,66 +19,48 @@ from volbench.analyse.frames.job_frames import measured
 from volbench.analyse.time.medians import Floats, interval_of
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
 
+# Added to every determination
 CRITERION = "according to SNIA PTS 2.0.2's criterion; not a certified run"
-"""Added to every determination."""
 
 _NAN = float("nan")
 
 
 @dataclass(frozen=True)
 class Part:
-    """Result of one direction of a tracked job.
+    """Result of one direction of a tracked job."""
 
-    Attributes:
-        iops: a second.
-        bw_bytes_per_s: bytes a second.
-        lat_mean_s: mean total latency.
-        total_ios: that it is the mean of.
-    """
-
-    iops: float
-    bw_bytes_per_s: float
-    lat_mean_s: float
-    total_ios: float
+    iops: float  # a second
+    bw_bytes_per_s: float  # bytes a second
+    lat_mean_s: float  # mean total latency
+    total_ios: float  # that it is the mean of
 
 
 @dataclass(frozen=True)
 class Variable:
-    """A tracking variable over the rounds.
+    """A tracking variable over the rounds."""
 
-    Attributes:
-        track: job and metric.
-        by_round: values from the first round on, in I/Os a second, bytes a second or seconds; NaN
-            where a round has none.
-        judged: of the window.
-        slope: change a round of the line fitted to the window; it goes through the mean at the
-            window's middle. NaN without five rounds.
-    """
-
-    track: Track
+    track: Track  # job and metric
+    # values from the first round on, in I/Os a second, bytes a second or seconds; NaN where a round
+    # has none
     by_round: tuple[float, ...]
-    judged: Snia
+    judged: Snia  # of the window
+    # change a round of the line fitted to the window; it goes through the mean at the window's
+    # middle. NaN without five rounds.
     slope: float
 
 
 @dataclass(frozen=True)
 class Determination:
-    """Whether, and when, all tracking variables became steady.
+    """Whether, and when, all tracking variables became steady."""
 
-    Attributes:
-        rounds: that were measured, whole or in part.
-        max_rounds: that were planned.
-        at_round: the first round that ended a window in which all variables pass; None for none.
-        window: first and last round judged: the steady window, else the last five rounds; None
-            with fewer than five.
-        variables: in the order of the profile.
-    """
-
-    rounds: int
-    max_rounds: int
+    rounds: int  # that were measured, whole or in part
+    max_rounds: int  # that were planned
+    # the first round that ended a window in which all variables pass; None for none
     at_round: int | None
+    # first and last round judged: the steady window, else the last five rounds; None with fewer
+    # than five
     window: tuple[int, int] | None
-    variables: tuple[Variable, ...]
+    variables: tuple[Variable, ...]  # in the order of the profile
 
     @property
     def is_steady(self) -> bool:
@@ -122,7 +104,6 @@ def determine(values: Mapping[Track, Sequence[float]], *, max_rounds: int) -> De
 
     Args:
         values: of each variable, NaN where a round has none; shorter ones lack their last rounds.
-        max_rounds: rounds that were planned.
     """
     rounds = max((len(own) for own in values.values()), default=0)
     padded = {
@@ -154,9 +135,7 @@ def determination(summary: pd.DataFrame, rounds: Rounds, *, profile: str) -> Det
     """Judge the rounds of a profile.
 
     Args:
-        summary: the summary frame of one campaign.
         rounds: as the profile said; ``campaign.rounds[profile]``.
-        profile: its name.
     """
     rows = measured(summary)
     rows = rows[(rows["profile"] == profile) & (rows["direction"] != "sync")]
@@ -170,12 +149,6 @@ def window_matrix(
     summary: pd.DataFrame, found: Determination, *, profile: str, metric: Metric = Metric.IOPS
 ) -> pd.DataFrame:
     """Return the results of each job over the window, as in SNIA's tables.
-
-    Args:
-        summary: the summary frame of one campaign.
-        found: the determination of the profile.
-        profile: its name.
-        metric: directions are put together as for tracking.
 
     Returns:
         A row for each job, most reads first and then large blocks first: ``job``, ``mix`` (such
@@ -246,31 +219,20 @@ def _slope(values: Sequence[float]) -> float:
 ROUNDS = 5
 MOST_RANGE = 0.20
 MOST_SLOPE = 0.10
-WANTED_ROUNDS = 25
-"""The specification ends after 25 rounds; a series is cut into at most as many."""
+WANTED_ROUNDS = 25  # The specification ends after 25 rounds; a series is cut into at most as many
 
 
 @dataclass(frozen=True)
 class Snia:
-    """The judgement.
+    """The judgement."""
 
-    Attributes:
-        steady: whether the last five rounds pass.
-        round_s: length of a round; 0 when rounds were given as such.
-        values: of the last five rounds, or of fewer when there are no five.
-        mean: of them.
-        range_ratio: (maximum - minimum) / mean; NaN with fewer than five.
-        slope_ratio: change of the fitted line over the window, of the mean; NaN with fewer.
-        at_round: number, from 1, of the first round that ended a window that passed.
-    """
-
-    steady: bool
-    round_s: float
-    values: tuple[float, ...]
-    mean: float
-    range_ratio: float
-    slope_ratio: float
-    at_round: int | None
+    steady: bool  # whether the last five rounds pass
+    round_s: float  # length of a round; 0 when rounds were given as such
+    values: tuple[float, ...]  # of the last five rounds, or of fewer when there are no five
+    mean: float  # of them
+    range_ratio: float  # (maximum - minimum) / mean; NaN with fewer than five
+    slope_ratio: float  # change of the fitted line over the window, of the mean; NaN with fewer
+    at_round: int | None  # number, from 1, of the first round that ended a window that passed
 
 
 def judge_snia(rounds: Sequence[float], *, round_s: float = 0.0) -> Snia:
@@ -301,8 +263,6 @@ def snia_rounds(t_s: Floats, values: Floats, *, round_s: float | None = None) ->
     """Cut a series into rounds of equal length, the mean of each being its value, and judge them.
 
     Args:
-        t_s: ends of the intervals, all of the same length.
-        values: of the intervals.
         round_s: length of a round; None for 60 s, or less so that there are five at least.
     """
     sample_s = interval_of(t_s)

@@ -35,53 +35,33 @@ from volbench.analyse.time.change_points import (
 from volbench.analyse.time.medians import Floats, median, median_step
 
 _LEAST = 5
-_BUSY_PERCENT = 90.0
-"""Active time from which a device is held to have work all the time."""
-_LEAST_BUSY = 0.5
-"""Share of busy intervals below which a run did not keep its device busy."""
+_BUSY_PERCENT = 90.0  # Active time from which a device is held to have work all the time
+_LEAST_BUSY = 0.5  # Share of busy intervals below which a run did not keep its device busy
+# How much of a jump of the device's IOPS its bandwidth has to show, as logarithms
 _LEAST_SHARE = 0.5
-"""How much of a jump of the device's IOPS its bandwidth has to show, as logarithms."""
 
 
 @dataclass(frozen=True)
 class Rates:
-    """One direction of a run, interval by interval.
+    """One direction of a run, interval by interval."""
 
-    Attributes:
-        direction: ``read``, ``write`` or ``trim``.
-        t_s: end of each interval.
-        iops: of each interval.
-        bw_bytes_per_s: of each interval.
-        at_device: whether these are the device's rates, because the run was buffered.
-        changes: jumps of `iops`.
-        plateaus: stretches between them.
-        depth: I/Os that the run keeps in flight in this direction at most.
-        lat_mean_s: of the whole run, as fio saw it; NaN when unknown.
-        lat_min_s: the same, of the fastest I/O.
-        lat_low_s: percentile 1 of it, of completion where there is no total; NaN without either.
-        lat_p10_s: the same, percentile 10.
-        lat_p30_s: the same, percentile 30.
-        lat_p50_s: the same, percentile 50.
-        lat_p70_s: the same, percentile 70.
-        lat_tail_s: the same, percentile 99.9.
-    """
-
-    direction: str
-    t_s: Floats
-    iops: Floats
-    bw_bytes_per_s: Floats
-    at_device: bool
-    changes: tuple[Change, ...]
-    plateaus: tuple[Plateau, ...]
-    depth: int
-    lat_mean_s: float
-    lat_min_s: float
+    direction: str  # ``read``, ``write`` or ``trim``
+    t_s: Floats  # end of each interval
+    iops: Floats  # of each interval
+    bw_bytes_per_s: Floats  # of each interval
+    at_device: bool  # whether these are the device's rates, because the run was buffered
+    changes: tuple[Change, ...]  # jumps of `iops`
+    plateaus: tuple[Plateau, ...]  # stretches between them
+    depth: int  # I/Os that the run keeps in flight in this direction at most
+    lat_mean_s: float  # of the whole run, as fio saw it; NaN when unknown
+    lat_min_s: float  # the same, of the fastest I/O
+    # percentile 1 of it, of completion where there is no total; NaN without either
     lat_low_s: float
-    lat_p10_s: float = math.nan
-    lat_p30_s: float = math.nan
-    lat_p50_s: float = math.nan
-    lat_p70_s: float = math.nan
-    lat_tail_s: float = math.nan
+    lat_p10_s: float = math.nan  # the same, percentile 10
+    lat_p30_s: float = math.nan  # the same, percentile 30
+    lat_p50_s: float = math.nan  # the same, percentile 50
+    lat_p70_s: float = math.nan  # the same, percentile 70
+    lat_tail_s: float = math.nan  # the same, percentile 99.9
 
     @property
     def last(self) -> Plateau:

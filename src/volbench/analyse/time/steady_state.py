@@ -23,12 +23,10 @@ from volbench.analyse.time.medians import Floats, interval_of, median
 
 MOST_DRIFT = 0.10
 LEAST_BLOCKS = 8
+# Factor from a 95 % interval to one that a steady series leaves out in 1 of 200 runs
 _SURE = 2.8 / 1.959963984540054
-"""Factor from a 95 % interval to one that a steady series leaves out in 1 of 200 runs."""
-_NORMAL_95 = 1.959963984540054
-"""Quantile 0.975 of the normal distribution."""
-_MOST_BLOCKS = 1000
-"""Theil-Sen compares all pairs: a thousand blocks are half a million."""
+_NORMAL_95 = 1.959963984540054  # Quantile 0.975 of the normal distribution
+_MOST_BLOCKS = 1000  # Theil-Sen compares all pairs: a thousand blocks are half a million
 
 
 class State(StrEnum):
@@ -43,40 +41,26 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Steadiness:
-    """A verdict and the numbers it rests on.
+    """A verdict and the numbers it rests on."""
 
-    Attributes:
-        state: steady; drifting: it moves evenly; stepped: it jumped; noisy: too restless to say;
-            too-short: fewer than 8 blocks.
-        from_s: begin of the window.
-        to_s: end of the window.
-        block_s: length of the blocks.
-        blocks: how many.
-        median: of the blocks.
-        spread: 1.4826 times the median absolute deviation of the blocks, over the median.
-        drift: Theil-Sen slope times the window, over the median.
-        drift_bound: the larger of the ends of its 95 % interval, without sign.
-        changes: jumps in the window.
-    """
-
+    # steady; drifting: it moves evenly; stepped: it jumped; noisy: too restless to say; too-short:
+    # fewer than 8 blocks
     state: State
-    from_s: float
-    to_s: float
-    block_s: float
-    blocks: int
-    median: float
-    spread: float
-    drift: float
-    drift_bound: float
-    changes: tuple[Change, ...] = ()
+    from_s: float  # begin of the window
+    to_s: float  # end of the window
+    block_s: float  # length of the blocks
+    blocks: int  # how many
+    median: float  # of the blocks
+    spread: float  # 1.4826 times the median absolute deviation of the blocks, over the median
+    drift: float  # Theil-Sen slope times the window, over the median
+    drift_bound: float  # the larger of the ends of its 95 % interval, without sign
+    changes: tuple[Change, ...] = ()  # jumps in the window
 
 
 def judge_steady(t_s: Floats, values: Floats, *, block_s: float | None = None) -> Steadiness:
     """Judge a window.
 
     Args:
-        t_s: ends of the intervals, all of the same length.
-        values: of the intervals, such as IOPS.
         block_s: length of the blocks; None for 30 s, or less where that gives fewer than 40.
     """
     if not len(values):
@@ -116,11 +100,6 @@ def steady_end(t_s: Floats, values: Floats, judged: Steadiness) -> Steadiness | 
     It is the whole of a steady series, and else what came after the last jump, if that is steady
     for at least 8 blocks as long as those of the whole. A burst, a climb or a dip that ended in a
     jump is no part of it.
-
-    Args:
-        t_s: ends of the intervals, all of the same length.
-        values: of the intervals.
-        judged: what `judge_steady` says of all of them.
     """
     if judged.state is State.STEADY:
         return judged

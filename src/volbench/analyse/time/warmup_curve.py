@@ -20,76 +20,48 @@ from volbench.analyse.time.medians import median
 Floats = npt.NDArray[np.float64]
 
 _SAME = ("rw", "block_bytes", "iodepth", "numjobs", "direction", "direct", "ioengine")
-_NEAR = 0.9
-"""Share of the plateau that counts as nearly warm."""
-_AT_CAP = 0.03
-"""How near a plateau must be to a declared limit to be held for it."""
-_CLIMB = 0.15
-"""Penalty from which a first pass without a second one counts as a climb."""
-_NO_PENALTY = 0.1
-"""Penalty below which fresh blocks cost nothing worth a word."""
+_NEAR = 0.9  # Share of the plateau that counts as nearly warm
+_AT_CAP = 0.03  # How near a plateau must be to a declared limit to be held for it
+_CLIMB = 0.15  # Penalty from which a first pass without a second one counts as a climb
+_NO_PENALTY = 0.1  # Penalty below which fresh blocks cost nothing worth a word
 _LEAST_POINTS = 6
+# Distance of two intervals, over the usual one, from which others are missing between them
 _GAP = 1.5
-"""Distance of two intervals, over the usual one, from which others are missing between them."""
-_LEAST_IOS = 8
-"""I/Os that a point of the start must have, so that one late I/O does not bend it."""
+_LEAST_IOS = 8  # I/Os that a point of the start must have, so that one late I/O does not bend it
 
 
 @dataclass(frozen=True)
 class Pass:
-    """One run over a volume, interval by interval.
+    """One run over a volume, interval by interval."""
 
-    Attributes:
-        run: its id.
-        t_s: end of each interval, since its I/O began.
-        iops: of each interval.
-        lat_s: mean latency of each interval; NaN for none.
-        left_out: intervals without a rate, because not all of its parallel jobs ran through them.
-    """
-
-    run: str
-    t_s: Floats
-    iops: Floats
-    lat_s: Floats
+    run: str  # its id
+    t_s: Floats  # end of each interval, since its I/O began
+    iops: Floats  # of each interval
+    lat_s: Floats  # mean latency of each interval; NaN for none
+    # intervals without a rate, because not all of its parallel jobs ran through them
     left_out: int = 0
 
 
 @dataclass(frozen=True)
 class Curve:
-    """How a volume warmed up.
+    """How a volume warmed up."""
 
-    Attributes:
-        host: where.
-        volume: its target.
-        direction: ``read`` or ``write``.
-        first: the pass over fresh blocks.
-        second: the same again on warm blocks; None when it was not run.
-        cold_iops: level at the first touch, carried back to the very start.
-        plateau_iops: level at the end of the first pass.
-        warm_iops: median of the second pass, else the plateau.
-        penalty: 1 - cold / warm; negative when fresh blocks were faster.
-        to_90_s: until the first pass reached 90 % of the plateau, or of the warm level when it
-            never got steady; None when it did not reach that.
-        to_steady_s: until it stayed within 10 % of the plateau; None when it never did.
-        limit_iops: declared; NaN without.
-        at_limit: whether the plateau is within 3 % of it.
-        size_bytes: what was warmed; NaN if it is unknown.
-    """
-
-    host: str
-    volume: str
-    direction: str
-    first: Pass
-    second: Pass | None
-    cold_iops: float
-    plateau_iops: float
-    warm_iops: float
-    penalty: float
+    host: str  # where
+    volume: str  # its target
+    direction: str  # ``read`` or ``write``
+    first: Pass  # the pass over fresh blocks
+    second: Pass | None  # the same again on warm blocks; None when it was not run
+    cold_iops: float  # level at the first touch, carried back to the very start
+    plateau_iops: float  # level at the end of the first pass
+    warm_iops: float  # median of the second pass, else the plateau
+    penalty: float  # 1 - cold / warm; negative when fresh blocks were faster
+    # until the first pass reached 90 % of the plateau, or of the warm level when it never got
+    # steady; None when it did not reach that
     to_90_s: float | None
-    to_steady_s: float | None
-    limit_iops: float
-    at_limit: bool
-    size_bytes: float
+    to_steady_s: float | None  # until it stayed within 10 % of the plateau; None when it never did
+    limit_iops: float  # declared; NaN without
+    at_limit: bool  # whether the plateau is within 3 % of it
+    size_bytes: float  # what was warmed; NaN if it is unknown
 
     @property
     def bytes_per_s(self) -> float:
@@ -99,29 +71,17 @@ class Curve:
 
 @dataclass(frozen=True)
 class Fill:
-    """A pass of a warm-up over a whole volume, extent after extent.
+    """A pass of a warm-up over a whole volume, extent after extent."""
 
-    Attributes:
-        host: where.
-        volume: its target.
-        job: name of the job.
-        direction: ``read`` or ``write``.
-        runs: its runs, one an extent, in order.
-        moved_bytes: written or read.
-        seconds: that this took, without pauses between extents.
-        slowest_bytes_per_s: of the extents.
-        fastest_bytes_per_s: of the extents.
-    """
-
-    host: str
-    volume: str
-    job: str
-    direction: str
-    runs: tuple[str, ...]
-    moved_bytes: float
-    seconds: float
-    slowest_bytes_per_s: float
-    fastest_bytes_per_s: float
+    host: str  # where
+    volume: str  # its target
+    job: str  # name of the job
+    direction: str  # ``read`` or ``write``
+    runs: tuple[str, ...]  # its runs, one an extent, in order
+    moved_bytes: float  # written or read
+    seconds: float  # that this took, without pauses between extents
+    slowest_bytes_per_s: float  # of the extents
+    fastest_bytes_per_s: float  # of the extents
 
     @property
     def bytes_per_s(self) -> float:
@@ -131,15 +91,10 @@ class Fill:
 
 @dataclass(frozen=True)
 class Cost:
-    """What warming a volume of some size takes.
+    """What warming a volume of some size takes."""
 
-    Attributes:
-        hours: at the rate that was measured.
-        money: in the currency of the price; NaN without a price.
-    """
-
-    hours: float
-    money: float
+    hours: float  # at the rate that was measured
+    money: float  # in the currency of the price; NaN without a price
 
 
 def cost_of(bytes_per_s: float, *, size_bytes: float, price_per_hour: float = math.nan) -> Cost:
@@ -158,8 +113,6 @@ def curves(
     second one counts only when it climbed: any run is the first on some volume.
 
     Args:
-        summary: the summary frame.
-        series: the series frame.
         verdicts: of the runs; a penalty for fresh blocks is then only where they say that blocks
             got warm. Whether the volume of an imported result was fresh is not known.
     """
@@ -292,11 +245,6 @@ def cold_level(t_s: Floats, iops: Floats, *, plateau: float) -> float:
     While blocks get warm, the mean time of an I/O falls with the I/Os done. A line through the
     times of the first part, carried back to no I/O at all, gives the cold level; the first interval
     alone would be too high, for blocks get warm within it.
-
-    Args:
-        t_s: ends of the intervals.
-        iops: of the intervals.
-        plateau: level that is reached in the end.
     """
     done, each_s = _time_of_each(t_s, iops)
     if len(done) < 3:
@@ -339,11 +287,6 @@ def time_to_level(t_s: Floats, iops: Floats, *, level: float) -> float | None:
 
     The noise is taken out by the best fit that never falls (isotonic regression), so that neither a
     lucky interval nor a dip decides.
-
-    Args:
-        t_s: ends of the intervals.
-        iops: of the intervals.
-        level: in IOPS.
     """
     fitted = _never_falling(iops)
     middles = t_s - _widths_s(t_s) / 2
@@ -380,14 +323,7 @@ def _never_falling(values: Floats) -> Floats:
 def time_to_steady(
     t_s: Floats, iops: Floats, *, plateau: float, within: float = 0.1
 ) -> float | None:
-    """Return since when the running median stays near the plateau; None when only at the end.
-
-    Args:
-        t_s: ends of the intervals.
-        iops: of the intervals.
-        plateau: in IOPS.
-        within: share of the plateau that counts as near.
-    """
+    """Return since when the running median stays near the plateau; None when only at the end."""
     width = max(3, len(iops) // 50) | 1
     smooth = pd.Series(iops).rolling(width, center=True, min_periods=1).median().to_numpy()
     away = np.flatnonzero(np.abs(smooth - plateau) > within * plateau)

@@ -155,11 +155,7 @@ def command(
 
 
 def _show_end(layout: Layout, plan: Campaign, history: History, shown: TableOutput) -> None:
-    """Print the results of a campaign that holds nothing on its hosts; no host is contacted.
-
-    Raises:
-        CampaignError: some of its runs failed.
-    """
+    """Print the results of a campaign that holds nothing on its hosts; no host is contacted."""
     from volbench.cli.make.execution import reported_errors, show_results
     from volbench.engine.campaign.campaign_engine import check_finished, outcome_of
 
@@ -169,11 +165,7 @@ def _show_end(layout: Layout, plan: Campaign, history: History, shown: TableOutp
 
 
 def _parse_steps(texts: Sequence[str], campaign: Campaign) -> frozenset[int]:
-    """Return the numbers of steps, and `UNFINISHED` for the word.
-
-    Raises:
-        InputError: a text is neither.
-    """
+    """Return the numbers of steps, and `UNFINISHED` for the word."""
     from volbench.engine.campaign.execution_settings import UNFINISHED
 
     last = max((run.step for run in campaign.runs), default=0)

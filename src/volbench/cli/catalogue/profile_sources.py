@@ -27,11 +27,7 @@ def load_profiles(
     settings: Sequence[str] = (),
     allow_exec: bool = False,
 ) -> tuple[Profile, ...]:
-    """Load profiles and apply overrides.
-
-    Raises:
-        InputError: a profile is unknown, or wrong in one or more places.
-    """
+    """Load profiles and apply overrides."""
     sources = texts_of(executor, names, allow_exec=allow_exec)
     return load_texts(executor, sources, settings=settings, allow_exec=allow_exec)
 
@@ -39,18 +35,7 @@ def load_profiles(
 def texts_of(
     executor: Executor, names: Sequence[str], *, allow_exec: bool, like: Path | None = None
 ) -> list[tuple[str, str]]:
-    """Return the text of each profile, and where it is from; notices go to stderr.
-
-    Args:
-        executor: machine whose fio gives meaning to options of job files.
-        names: bundled names, or paths of profiles and of fio job files.
-        allow_exec: accept options that run programs or access files outside the run's folder.
-        like: instead, a campaign whose profiles are taken.
-
-    Raises:
-        ArchiveError: there is no campaign, or it is damaged.
-        InputError: a profile is unknown, or the campaign was not planned from profiles.
-    """
+    """Return the text of each profile, and where it is from; notices go to stderr."""
     from volbench.store.archive import read_campaign
 
     if bool(names) == (like is not None):
@@ -79,9 +64,6 @@ def plan_profile(profile: Profile, *, targets: Sequence[str] = ()) -> Campaign:
 
     Targets are not touched, and need not exist: a path under ``/dev`` is a device, an existing
     file is one, and anything else is a directory.
-
-    Raises:
-        InputError: a role has no target.
     """
     from volbench.plan.expansion.expand import Terms, expand
 
@@ -101,11 +83,7 @@ def plan_profile(profile: Profile, *, targets: Sequence[str] = ()) -> Campaign:
 def render_profile(
     profile: Profile, *, targets: Sequence[str], measuring: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield file name and text of each job of a profile.
-
-    Raises:
-        InputError: a role has no target.
-    """
+    """Yield file name and text of each job of a profile."""
     from volbench.fio.dd import dd_argv
     from volbench.fio.jobs.render_job import render
     from volbench.model.profile.profile_model import Tool

@@ -12,6 +12,7 @@ from volbench.cli.cluster_connection import CONNECTION, ClusterConnection
 from volbench.cli.options import examples, option_group
 from volbench.errors import InputError
 
+# Parameters of volbench run that mean nothing to a controller in the cluster, or are its own
 _NOT_THERE = {
     "output": "-o/--output",
     "like": "--like",
@@ -23,7 +24,6 @@ _NOT_THERE = {
     "context": "--context",
     "namespace": "--namespace",
 }
-"""Parameters of volbench run that mean nothing to a controller in the cluster, or are its own."""
 _FILES = ("--volume-types", "--prices", "--kubeconfig")
 
 
@@ -146,11 +146,7 @@ def command(
 def _checked(
     arguments: Sequence[str],
 ) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, object]]:
-    """Return the profiles, the options of volbench run, which accepts them, and where it serves.
-
-    Raises:
-        InputError: it does not, or one of them means nothing in the cluster.
-    """
+    """Return the profiles, the options of volbench run, which accepts them, and where it serves."""
     from volbench.cli.make.run import command as run
     from volbench.model.profile.secret_values import mask_text
 
@@ -180,11 +176,7 @@ def _checked(
 
 
 def _metrics(context: click.Context) -> dict[str, object]:
-    """Return where volbench run serves metrics, as attributes of `ControllerSpec`.
-
-    Raises:
-        InputError: at a port that nobody could know.
-    """
+    """Return where volbench run serves metrics, as attributes of `ControllerSpec`."""
     port = context.params["metrics_port"]
     if port == 0:
         raise InputError(
@@ -197,11 +189,7 @@ def _metrics(context: click.Context) -> dict[str, object]:
 
 
 def _texts(profiles: Sequence[str], options: Sequence[str]) -> dict[str, str]:
-    """Return the text of each profile, by the name of its file in the cluster.
-
-    Raises:
-        InputError: one is unknown, invalid, or contains a password.
-    """
+    """Return the text of each profile, by the name of its file in the cluster."""
     import re
 
     from volbench.cli.catalogue.profile_sources import texts_of

@@ -30,17 +30,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PodPlacement:
-    """Pods of a cluster as the hosts of a campaign.
+    """Pods of a cluster as the hosts of a campaign."""
 
-    Attributes:
-        pods: what they are like.
-        connection: the cluster.
-        timeout_s: longest wait until they are ready.
-    """
-
-    pods: ClusterOptions
-    connection: ClusterConnection
-    timeout_s: float
+    pods: ClusterOptions  # what they are like
+    connection: ClusterConnection  # the cluster
+    timeout_s: float  # longest wait until they are ready
 
     @contextmanager
     def hosts(
@@ -49,11 +43,7 @@ class PodPlacement:
         """Yield a campaign and its hosts; what is made for it is removed at the end of the block.
 
         Args:
-            request: the campaign.
             stays: whether the pods stay, as the campaign goes on in the background.
-
-        Raises:
-            VolbenchError: the cluster refuses, or a pod does not start; nothing is left there.
         """
         from volbench.engine.pods.controller_lease import shown_as_running
         from volbench.engine.pods.pod_hosts import (
@@ -82,11 +72,7 @@ class PodPlacement:
                     yield _on_pods(request, spec), connected
 
     def show_plan(self, request: Request, shown: TableOutput) -> None:
-        """Print the plan of a campaign, whose objects are checked by the cluster.
-
-        Raises:
-            VolbenchError: the cluster would refuse them.
-        """
+        """Print the plan of a campaign, whose objects are checked by the cluster."""
         from volbench.cli.make.execution import show_plan
         from volbench.engine.pods.pod_hosts import check_objects
         from volbench.engine.pods.rehearsed_plan import plan_without_pods
@@ -147,9 +133,6 @@ def _ended_by_sigterm() -> Iterator[None]:
     """Let SIGTERM end the block by an error, so that what was made is removed.
 
     Once the campaign runs, it has a handler of its own.
-
-    Raises:
-        StoppedError: the signal came.
     """
 
     def stop(_number: int, _frame: object) -> None:
@@ -169,9 +152,6 @@ def removed_at_end(
     """Remove what a campaign made on a cluster, unless runs of it are left to do.
 
     Args:
-        cluster: connection to the cluster.
-        campaign: name of the object that owns the others.
-        root: the campaign folder.
         stays: whether it stays also without an error.
     """
     from volbench.engine.pods.revival import is_resumable, record_losses
@@ -200,16 +180,7 @@ def removed_at_end(
 
 
 def remove(cluster: Cluster, campaign: str, *, volumes: bool = False) -> None:
-    """Remove what a campaign made on a cluster, and list the volumes that it leaves.
-
-    Args:
-        cluster: connection to the cluster.
-        campaign: name of the object that owns the others.
-        volumes: remove also volumes that were to be kept.
-
-    Raises:
-        VolbenchError: the cluster refuses, or is out of reach.
-    """
+    """Remove what a campaign made on a cluster, and list the volumes that it leaves."""
     from volbench.engine.pods.removal import keeps_volumes, remove_campaign
 
     keep = keeps_volumes(cluster, campaign) and not volumes

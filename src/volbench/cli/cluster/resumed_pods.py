@@ -20,11 +20,6 @@ def pods_again(hosts: Sequence[Host], root: Path, *, timeout_s: float) -> Iterat
 
     Args:
         hosts: hosts as planned; machines are left as they are.
-        root: the campaign folder.
-        timeout_s: longest wait for the pods.
-
-    Raises:
-        VolbenchError: a cluster is out of reach, or a pod cannot be recreated.
     """
     if not any(host.pod for host in hosts):
         yield hosts
@@ -56,11 +51,7 @@ def pods_to_remove(hosts: Sequence[Host], *, planned: Sequence[Host]) -> Iterato
     """Yield the hosts that are machines, or whose pods are there; then remove these campaigns.
 
     Args:
-        hosts: hosts that are cleaned.
         planned: all hosts of the campaign; none to leave the pods there.
-
-    Raises:
-        VolbenchError: a cluster is out of reach, or refuses.
     """
     if not any(host.pod for host in (*hosts, *planned)):
         yield hosts

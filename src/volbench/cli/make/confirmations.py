@@ -21,16 +21,11 @@ if TYPE_CHECKING:
     from volbench.model.campaign.target import Volume
     from volbench.plan.prices import Bill, Rented
 
-FLAVOR, VOLUME_TYPE = "flavor", "volume_type"
-"""Host labels that select prices."""
+FLAVOR, VOLUME_TYPE = "flavor", "volume_type"  # Host labels that select prices
 
 
 def confirm_length(prepared: Prepared, *, bill: Bill | None, yes: bool) -> None:
-    """Print time, bytes and cost of a campaign, and ask for confirmation if it is long.
-
-    Raises:
-        RefusedError: it was not confirmed.
-    """
+    """Print time, bytes and cost of a campaign, and ask for confirmation if it is long."""
     from volbench.present.terminal.campaign_text import estimate_words, memory_words
 
     if warning := memory_words(prepared.archive.provenance.volumes):
@@ -48,11 +43,7 @@ def confirm_length(prepared: Prepared, *, bill: Bill | None, yes: bool) -> None:
 
 
 def bill_of(prepared: Prepared, prices: str | None) -> Bill | None:
-    """Return the maximum cost of a campaign; None without a price list.
-
-    Raises:
-        InputError: the price list is invalid or incomplete, or no host has a price label.
-    """
+    """Return the maximum cost of a campaign; None without a price list."""
     if prices is None:
         return None
     from volbench.plan.prices import Bill, load_prices, money
@@ -95,12 +86,7 @@ def confirm_destruction(
     Without a terminal nothing is asked: scripts use ``--allow-destroy``.
 
     Args:
-        hosts: of the plan, connected.
-        campaign: the plan.
         only: devices as --allow-destroy names them; all where it is empty.
-
-    Raises:
-        RefusedError: something else was typed.
     """
     if not sys.stdin.isatty():
         return
@@ -126,11 +112,7 @@ def confirm_destruction(
 
 
 def ask_secrets(runs: Iterable[Run], known: Mapping[str, str]) -> dict[str, str]:
-    """Return the secrets of runs: known ones, and others from the environment or the terminal.
-
-    Raises:
-        InputError: one is missing, and there is no terminal to ask for it.
-    """
+    """Return the secrets of runs: known ones, and others from the environment or the terminal."""
     from volbench.model.campaign.run_secrets import missing_secrets
 
     secrets = dict(known)

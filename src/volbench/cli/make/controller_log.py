@@ -19,20 +19,13 @@ if TYPE_CHECKING:
     from volbench.present.terminal.event_records import EventStream
     from volbench.store.layout import Layout
 
-_BEGIN_S = 60.0
-"""Time limit for a background controller to lock its campaign: hosts may be slow."""
+_BEGIN_S = 60.0  # Time limit for a background controller to lock its campaign: hosts may be slow
 _POLL_S = 0.05
 _TAIL_BYTES = 2000
 
 
 class LoggedListener:
-    """Listener that writes each event to logs, and to the terminal while one is attached.
-
-    Args:
-        log: file descriptor of the controller's log.
-        to_logs: listeners that write to files of the campaign.
-        to_terminal: listeners that write to standard output and standard error.
-    """
+    """Listener that writes each event to logs, and to the terminal while one is attached."""
 
     def __init__(
         self, log: int, to_logs: Sequence[Listener], to_terminal: Sequence[Listener]
@@ -74,12 +67,7 @@ def logged_listener(
     """Yield the listener of a controller.
 
     Args:
-        layout: the campaign folder.
-        events: also receives every event, while a terminal is attached.
         more: also receive every event, with and without a terminal.
-
-    Raises:
-        ArchiveError: the log cannot be written.
     """
     from volbench.cli.make.host_logs import HostLogs
     from volbench.present.terminal.progress_lines import PlainProgress, listener_for
@@ -118,17 +106,7 @@ def _is_same_file(log: int, stream: object) -> bool:
 def resume_in_background(
     layout: Layout, options: Sequence[str], *, secrets: Mapping[str, str]
 ) -> None:
-    """Start a controller for a stored campaign in a new session.
-
-    Args:
-        layout: the campaign folder.
-        options: options of volbench resume.
-        secrets: passwords and keys, by environment variable.
-
-    Raises:
-        CampaignError: it ended immediately, with an error.
-        ArchiveError: its log cannot be written.
-    """
+    """Start a controller for a stored campaign in a new session."""
     from volbench.store.archive import is_held
 
     log = _open_log(layout)

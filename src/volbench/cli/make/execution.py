@@ -44,37 +44,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StartOptions:
-    """Options that start a campaign.
+    """Options that start a campaign."""
 
-    Attributes:
-        output: its folder; None for one with a default name.
-        allow_destroy: devices and files that may be overwritten.
-        wipe_signatures: these devices may hold filesystems, partitions and similar.
-        allow_shared_folder: as root, measure in a folder that other users can write to.
-        grace_s: how late a run may be before it is stopped.
-        dry_run: show the plan instead.
-        yes: skip the confirmation of a long one.
-        keep_files: leave scratch files.
-        ready_timeout_s: how long clients that are ready wait for another.
-        prices: to show what it costs; None for no cost.
-        detach: run in the background.
-        metrics_port: port to serve metrics on; None to serve none.
-        metrics_address: address of this machine to serve them on.
-    """
-
-    output: Path | None
-    allow_destroy: tuple[str, ...]
-    wipe_signatures: bool
-    allow_shared_folder: bool
-    grace_s: float
-    dry_run: bool
-    yes: bool
-    metrics_port: int | None
-    metrics_address: str
-    keep_files: bool = False
-    ready_timeout_s: float = 120.0
-    prices: str | None = None
-    detach: bool = False
+    output: Path | None  # its folder; None for one with a default name
+    allow_destroy: tuple[str, ...]  # devices and files that may be overwritten
+    wipe_signatures: bool  # these devices may hold filesystems, partitions and similar
+    allow_shared_folder: bool  # as root, measure in a folder that other users can write to
+    grace_s: float  # how late a run may be before it is stopped
+    dry_run: bool  # show the plan instead
+    yes: bool  # skip the confirmation of a long one
+    metrics_port: int | None  # port to serve metrics on; None to serve none
+    metrics_address: str  # address of this machine to serve them on
+    keep_files: bool = False  # leave scratch files
+    ready_timeout_s: float = 120.0  # how long clients that are ready wait for another
+    prices: str | None = None  # to show what it costs; None for no cost
+    detach: bool = False  # run in the background
 
     @property
     def resume_options(self) -> tuple[str, ...]:
@@ -89,11 +73,7 @@ class StartOptions:
 
 
 def start_options(*more: Decorator) -> Decorator:
-    """Return the options of a verb that starts a campaign, as the keyword `start`.
-
-    Args:
-        more: the options of the last attributes of `StartOptions`.
-    """
+    """Return the options of a verb that starts a campaign, as the keyword `start`."""
     consent = (ALLOW_DESTROY, WIPE_SIGNATURES, ALLOW_SHARED_FOLDER)
     usual = (NEW_CAMPAIGN, *consent, DRY_RUN, YES, GRACE, METRICS_PORT, METRICS_ADDRESS)
     return option_group("start", StartOptions, *usual, *more)
@@ -109,19 +89,8 @@ def carry_out(
 ) -> Layout | None:
     """Prepare a campaign; show its plan, or ask for confirmation, create its folder and run it.
 
-    Args:
-        hosts: connected.
-        request: profiles, targets and policies.
-        start: how it is started.
-        shown: how results are printed.
-        resume_options: more options of volbench resume, which runs it in the background.
-
     Returns:
         The campaign that has ended; None for a plan, and for one in the background.
-
-    Raises:
-        RefusedError: the guard refused it, or it was not confirmed.
-        VolbenchError: as `execute` does.
     """
     with reported_errors(shown):
         return _carry_out(hosts, request, start=start, shown=shown, resume_options=resume_options)
@@ -199,9 +168,6 @@ def execute(
 
     When the terminal is closed (SIGHUP) it goes on without one, and prints to its log. Its metrics
     are added to those that are served.
-
-    Raises:
-        VolbenchError: as `run_campaign` does, after the results of what has finished.
     """
     from volbench.engine.campaign.campaign_engine import run_campaign
     from volbench.engine.run.stop_request import stop_on_signals

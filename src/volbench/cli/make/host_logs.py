@@ -27,17 +27,13 @@ if TYPE_CHECKING:
 
 _MAX_STDERR_LINES = 50
 
-Line = tuple[str, str]
-"""A host and what concerns it."""
+Line = tuple[str, str]  # A host and what concerns it
 
 
 class HostLogs:
     """Listener that writes events to the log of the host they concern.
 
     Campaigns without an inventory have none. On a full disk only log lines are lost.
-
-    Args:
-        layout: the campaign folder.
     """
 
     def __init__(self, layout: Layout) -> None:

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 _SCENARIO = click.argument("scenario", metavar="SCENARIO")
 _LOOK_S = 0.2
-_QUICK_BYTES = 64 * 1024**2
-"""Size of the bundled profile quick."""
+_QUICK_BYTES = 64 * 1024**2  # Size of the bundled profile quick
 
 
 @click.group("lab", cls=VerbGroup)

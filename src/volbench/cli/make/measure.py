@@ -36,45 +36,30 @@ if TYPE_CHECKING:
     from volbench.dataset import Dataset
     from volbench.model.profile.profile_model import Profile
 
+# Writes every block of the scratch file once, so that no read finds one never written
 _FILL = {"rw": "write", "bs": "1m", "iodepth": 8, "runtime": None, "time_based": None}
-"""Writes every block of the scratch file once, so that no read finds one never written."""
 
 
+# Where the loader found a problem, in the profile that stands for the options
 _PLACE = re.compile(r"^measure:\d+:\d+: (?:jobs\.[^.\n]+\.|defaults\.)", re.MULTILINE)
-"""Where the loader found a problem, in the profile that stands for the options."""
 
 
 @dataclass(frozen=True)
 class Workloads:
-    """What is measured: every combination of pattern, block size and queue depth.
+    """What is measured: every combination of pattern, block size and queue depth."""
 
-    Attributes:
-        patterns: values of fio's `rw`.
-        block_sizes: values of `bs`.
-        iodepths: values of `iodepth`.
-        numjobs: jobs in parallel.
-        size: of the scratch file; empty for 1 GiB, or the whole of a device.
-        runtime_s: of each run.
-        ioengine: I/O engine of fio.
-        repeat: runs of each combination.
-    """
-
-    patterns: tuple[str, ...]
-    block_sizes: tuple[str, ...]
-    iodepths: tuple[str, ...]
-    numjobs: int
-    size: str
-    runtime_s: float
-    ioengine: str
-    repeat: int
+    patterns: tuple[str, ...]  # values of fio's `rw`
+    block_sizes: tuple[str, ...]  # values of `bs`
+    iodepths: tuple[str, ...]  # values of `iodepth`
+    numjobs: int  # jobs in parallel
+    size: str  # of the scratch file; empty for 1 GiB, or the whole of a device
+    runtime_s: float  # of each run
+    ioengine: str  # I/O engine of fio
+    repeat: int  # runs of each combination
 
 
 def _parse_runtime(text: str) -> float:
-    """Return seconds of a runtime.
-
-    Raises:
-        InputError: it is no duration, or too short to measure anything.
-    """
+    """Return seconds of a runtime."""
     seconds = parse_duration(text)
     if seconds < 1:
         raise InputError(f"{text} is shorter than a second", hint="write it like --runtime 10s")
@@ -201,11 +186,7 @@ def _pictures(opened: Dataset) -> Iterator[Path]:
 
 
 def _roles(targets: tuple[str, ...]) -> dict[str, str]:
-    """Return role to target: ``data``, or ``a``, ``b``, ... for several.
-
-    Raises:
-        InputError: a target is named twice, or there are too many.
-    """
+    """Return role to target: ``data``, or ``a``, ``b``, ... for several."""
     for target in targets:
         role, sign, path = target.partition("=")
         if sign and role.isidentifier() and not Path(target).exists():
@@ -228,11 +209,7 @@ _LETTERS = "abcdefghijkl"
 
 
 def _profile(roles: dict[str, str], workloads: Workloads, settings: tuple[str, ...]) -> Profile:
-    """Return the profile that the options stand for.
-
-    Raises:
-        InputError: fio does not accept a value.
-    """
+    """Return the profile that the options stand for."""
     from volbench.engine.hosts.volume_probe import find_volume
     from volbench.execute.local import LocalExecutor
     from volbench.model.campaign.target import VolumeKind

@@ -20,15 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MetricsServer:
-    """A server that listens.
+    """A server that listens."""
 
-    Attributes:
-        registry: what it serves.
-        url: its address.
-    """
-
-    registry: CollectorRegistry
-    url: str
+    registry: CollectorRegistry  # what it serves
+    url: str  # its address
 
 
 @contextmanager
@@ -37,10 +32,6 @@ def serve_metrics(port: int | None, address: str) -> Iterator[MetricsServer | No
 
     Args:
         port: to listen on; 0 for any free one, None for no server.
-        address: of this machine.
-
-    Raises:
-        InputError: prometheus_client is missing, or the address cannot be used.
     """
     if port is None:
         yield None

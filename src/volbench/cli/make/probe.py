@@ -107,11 +107,7 @@ def _record(facts: VolumeFacts, probed: Probed | None) -> dict[str, object]:
 
 
 def _show_survey(where: HostSelection, shown: TableOutput) -> None:
-    """Survey every host, print one table, and fail if a host cannot take part.
-
-    Raises:
-        CampaignError: a host cannot take part.
-    """
+    """Survey every host, print one table, and fail if a host cannot take part."""
     from volbench.engine.hosts.host_survey import shared_machines, shared_volumes, survey
     from volbench.present.tables.hosts_tables import survey_table
 

@@ -157,11 +157,7 @@ def command(
 
 
 def _check_roles(request: Request) -> None:
-    """Refuse a target that no job would use: its role is misspelt, or of another profile.
-
-    Raises:
-        InputError: a role of ``--on`` is in no profile.
-    """
+    """Refuse a target that no job would use: its role is misspelt, or of another profile."""
     from volbench.errors import InputError
     from volbench.model.document.located_errors import suggestion
 

@@ -63,11 +63,7 @@ def command(
 
 
 def _known_rules(names: Sequence[str]) -> Collection[str]:
-    """Return the names of rules if all of them exist.
-
-    Raises:
-        InputError: there is no such rule.
-    """
+    """Return the names of rules if all of them exist."""
     if not names:
         return ()
     from volbench.analyse.findings import RULES
@@ -83,11 +79,7 @@ def _known_rules(names: Sequence[str]) -> Collection[str]:
 
 
 def _fail_on_warnings(rows: Sequence[Row]) -> None:
-    """Accept notes, and fail on anything more severe.
-
-    Raises:
-        FindingsError: there is a warning, or a result is invalid.
-    """
+    """Accept notes, and fail on anything more severe."""
     from volbench.model.results.finding import Severity
     from volbench.present.tables.findings_table import count_severities, counted
 

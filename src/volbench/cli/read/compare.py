@@ -144,11 +144,7 @@ def command(
 
 
 def _fail_on_regression(comparison: Comparison) -> None:
-    """Print which regressions cannot be ruled out, and fail on significant ones.
-
-    Raises:
-        RegressionError: a candidate is worse than its base by more than the tolerance.
-    """
+    """Print which regressions cannot be ruled out, and fail on significant ones."""
     from volbench.analyse.compare.comparison_result import Regression, percent
 
     tolerance = percent(next(row.tolerance or 0 for row in comparison.rows))

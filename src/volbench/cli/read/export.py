@@ -20,11 +20,10 @@ if TYPE_CHECKING:
     from volbench.dataset import Dataset
 
 _FORMATS = ("csv", "json", "parquet", "xlsx", "markdown", "latex")
+# Formats of one file that is made of several frames, and that file's name in a folder
 WHOLE = {"openmetrics": "metrics.txt", "grafana": "dashboard.json"}
-"""Formats of one file that is made of several frames, and that file's name in a folder."""
 
-_SHORT = {"summary", *DERIVED}
-"""Frames of a few rows for each run; the others are faster in pandas."""
+_SHORT = {"summary", *DERIVED}  # Frames of a few rows for each run; the others are faster in pandas
 
 
 @click.command("export")

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from volbench.importer.run_assembly import AssembledRun
     from volbench.present.tables.table import Table
 
-_LISTED_EACH = 3
-"""Problems with the same message that are listed one by one."""
+_LISTED_EACH = 3  # Problems with the same message that are listed one by one
 
 
 @click.command(

@@ -35,44 +35,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ChartOutput:
-    """Style and destination of charts.
+    """Style and destination of charts."""
 
-    Attributes:
-        by: columns whose values have a colour, or a panel.
-        title: over the chart; None for its own.
-        theme: of its colours; None for light, and for the reader's own in a page.
-        image: format; None to take it from the name of the file.
-        output: file or folder; ``-`` for standard output; None for the campaign's report folder.
-        numbers: file for its numbers; None for one beside it.
-        is_raw: as in `TableOutput`.
-    """
-
-    by: tuple[str, ...]
-    title: str | None
-    theme: str | None
-    image: str | None
+    by: tuple[str, ...]  # columns whose values have a colour, or a panel
+    title: str | None  # over the chart; None for its own
+    theme: str | None  # of its colours; None for light, and for the reader's own in a page
+    image: str | None  # format; None to take it from the name of the file
+    # file or folder; ``-`` for standard output; None for the campaign's report folder
     output: str | None
-    numbers: str | None
-    is_raw: bool
+    numbers: str | None  # file for its numbers; None for one beside it
+    is_raw: bool  # as in `TableOutput`
 
     @property
     def format(self) -> str:
-        """Format of the files; ``html`` is a page that holds all charts.
-
-        Raises:
-            InputError: the name of the file has an extension of no format.
-        """
+        """Format of the files; ``html`` is a page that holds all charts."""
         file = Path(self.output or "")
         if self.image or not file.suffix or file.is_dir():
             return self.image or "svg"
         return format_of(file)
 
     def make_folders(self) -> None:
-        """Make the folders of all charts and their numbers, where they do not exist.
-
-        Raises:
-            InputError: the place is not a folder, or it cannot be made.
-        """
+        """Make the folders of all charts and their numbers, where they do not exist."""
         for place in (self.numbers, None if self.format == "html" else self.output):
             if not place or Path(place).is_dir():
                 continue
@@ -90,11 +73,7 @@ class ChartOutput:
                 ) from error
 
     def write(self, plot: Plot, *, folder: Path) -> None:
-        """Write a chart as a picture, and its numbers.
-
-        Raises:
-            InputError: the chart cannot be written.
-        """
+        """Write a chart as a picture, and its numbers."""
         from volbench.present.renderers.matplotlib import draw, save
 
         place = self.output or str(folder)
@@ -109,12 +88,7 @@ class ChartOutput:
         """Write one page with interactive charts, and their numbers if they are wanted.
 
         Args:
-            plots: one or several.
             folder: where it goes if no other place is named.
-            name: over several charts.
-
-        Raises:
-            InputError: the page cannot be written, or a kind cannot be drawn in a page.
         """
         from volbench.present.renderers.interactive import chart_page
 
@@ -254,11 +228,7 @@ def command(
 def _plots(
     kind: str, frames: Mapping[str, pd.DataFrame], *, chart: ChartOutput, options: Options
 ) -> Iterable[Plot]:
-    """Return the chart of a kind, or every chart that applies for ``all``.
-
-    Raises:
-        InputError: there is nothing to draw, or several charts would go into one file.
-    """
+    """Return the chart of a kind, or every chart that applies for ``all``."""
     from volbench.present.plots.chart import build_plot, build_plots
 
     if kind != "all":

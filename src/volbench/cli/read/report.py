@@ -85,11 +85,7 @@ def _page(dataset: Dataset, *, title: str | None, charts: Sequence[str]) -> str:
 def _write_site(
     dataset: Dataset, output: str | None, *, title: str | None, charts: Sequence[str]
 ) -> None:
-    """Write a page for each campaign, one at a time, and the index of them.
-
-    Raises:
-        InputError: no folder is named.
-    """
+    """Write a page for each campaign, one at a time, and the index of them."""
     from volbench import __version__
     from volbench.cli.read.report_content import report_content
     from volbench.dataset import open_campaigns
@@ -116,11 +112,7 @@ def _write_site(
 
 
 def _default_place(dataset: Dataset) -> str:
-    """Return the report folder of the only campaign.
-
-    Raises:
-        InputError: there are several, and none of their folders is the place for all.
-    """
+    """Return the report folder of the only campaign."""
     if len(dataset.names) > 1:
         raise InputError(
             f"{len(dataset.names)} campaigns are given, and no file for their report",

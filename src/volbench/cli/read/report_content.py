@@ -44,11 +44,11 @@ from volbench.store.parquet_tables import (
 if TYPE_CHECKING:
     from volbench.analyse.compare.comparison import Comparison
 
+# Results up to which a report has a bar and a series of each; of more, the reader picks them
 _MOST_RESULTS = 250
-"""Results up to which a report has a bar and a series of each; of more, the reader picks them."""
 _SINGLE = ("iops", "bandwidth", "latency", "series")
+# Charts over all campaigns of a report, behind the comparison or trend
 _COMPARED = ("iops", "bandwidth", "latency")
-"""Charts over all campaigns of a report, behind the comparison or trend."""
 _PAIR = 2
 _MOST_SENTENCES = 3
 
@@ -111,12 +111,7 @@ def report_content(
     """Gather plan, states, frames, facts, job files and figures of a campaign.
 
     Args:
-        opened: the campaign.
         title: of the page; None for the campaign's name.
-        charts: kinds beside the default ones.
-
-    Raises:
-        InputError: there is no such kind, or the campaign has nothing for it.
     """
     frames = _CampaignFrames(opened)
     return ReportContent(
@@ -185,11 +180,7 @@ def _first_of(sentences: Sequence[str]) -> str:
 
 
 def _compared(dataset: Dataset) -> Comparison:
-    """Compare campaigns as `volbench compare` does.
-
-    Raises:
-        ComparisonError: they cannot be compared.
-    """
+    """Compare campaigns as `volbench compare` does."""
     from volbench.analyse.compare.comparison import Question, compare
 
     single = {name: Dataset([opened]) for name, opened in dataset.names.items()}

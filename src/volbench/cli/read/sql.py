@@ -99,15 +99,8 @@ def _answer(query: str, places: Sequence[str], *, limits: QueryLimits) -> pa.Tab
     """Answer a query over every frame of all places.
 
     Args:
-        query: in SQL.
         places: campaign folders, folders that hold some, exported datasets, or addresses of these
             in object storage, such as ``s3://bucket/prefix``.
-        limits: of memory, time and threads.
-
-    Raises:
-        InputError: a place contains neither, or as for `run_query`.
-        ArchiveError: a campaign is damaged, or was written by a newer volbench.
-        TransportError: the storage does not answer, or refuses.
     """
     from volbench.dataset import Dataset, open_campaigns
     from volbench.store.bucket.dataset_parts import local_parts
@@ -140,11 +133,7 @@ def _answer(query: str, places: Sequence[str], *, limits: QueryLimits) -> pa.Tab
 
 
 def _remote(addresses: Sequence[str]) -> tuple[list[Parts], list[CampaignData]]:
-    """Return the dataset and the campaigns at addresses in object storage.
-
-    Raises:
-        InputError: there is nothing at one of them, or there are several datasets.
-    """
+    """Return the dataset and the campaigns at addresses in object storage."""
     if not addresses:
         return [], []
     from volbench.dataset import open_copies

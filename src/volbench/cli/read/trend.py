@@ -99,11 +99,7 @@ def command(
 
 
 def _fail_on_regression(trends: Trends) -> None:
-    """Fail if a workload got worse.
-
-    Raises:
-        RegressionError: a level dropped and stayed, or a last campaign is beyond its limits.
-    """
+    """Fail if a workload got worse."""
     from volbench.present.tables.compare_table import measure_name, trend_words
 
     bad = [trend for trend in trends.rows if trend.state.is_bad]

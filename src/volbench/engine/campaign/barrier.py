@@ -16,55 +16,43 @@ from threading import RLock
 from volbench.model.campaign.planned_run import Run
 from volbench.model.profile.profile_model import Start
 
-MARGIN_S = 1.0
-"""Lead time of the start announcement to a single client."""
+MARGIN_S = 1.0  # Lead time of the start announcement to a single client
+# Additional lead time per further client: two cores reach thirty clients within a second
 MARGIN_PER_CLIENT_S = 0.05
-"""Additional lead time per further client: two cores reach thirty clients within a second."""
+# Time for which ready clients wait for a silent client, counted from the last arrival
 READY_TIMEOUT_S = 120.0
-"""Time for which ready clients wait for a silent client, counted from the last arrival."""
+# Time limit for a ready client to confirm, and then to acknowledge a start; it polls its process
+# and sampler meanwhile
 CONFIRM_S = 20.0
-"""Time limit for a ready client to confirm, and then to acknowledge a start; it polls its process
-and sampler meanwhile."""
-POSTPONE_S = 0.4
-"""Time before the start that is reserved for postponing it."""
+POSTPONE_S = 0.4  # Time before the start that is reserved for postponing it
+# Round trips of the slowest link that come on top of the lead time, and of the time to postpone: a
+# kept shell needs half a round trip for an instruction, and as much for its acknowledgement
 ROUND_TRIPS = 2
-"""Round trips of the slowest link that come on top of the lead time, and of the time to postpone: a
-kept shell needs half a round trip for an instruction, and as much for its acknowledgement."""
-POSTPONE_PER_CLIENT_S = 0.005
-"""Additional time for each client."""
+POSTPONE_PER_CLIENT_S = 0.005  # Additional time for each client
 
 
 @dataclass(frozen=True)
 class StartSignal:
-    """Instruction to a waiting client.
+    """Instruction to a waiting client."""
 
-    Attributes:
-        at_s: start time in seconds of the controller's clock since 1970; None not to start.
-        reason: reason for not starting.
-        may_be_late: start even if the instruction arrives after its time, as no other client waits.
-    """
-
+    # start time in seconds of the controller's clock since 1970; None not to start
     at_s: float | None
-    reason: str = ""
+    reason: str = ""  # reason for not starting
+    # start even if the instruction arrives after its time, as no other client waits
     may_be_late: bool = False
 
 
 @dataclass(frozen=True)
 class WaitPolicy:
-    """Timeouts of a barrier.
+    """Timeouts of a barrier."""
 
-    Attributes:
-        ready_timeout_s: maximum wait for silent clients.
-        silent_s: returns the time since the machine of a run last answered.
-        is_given_up: returns whether a run's client was late before and has been silent since.
-        round_trip_s: longest round trip to any client's machine.
-        on_late: called with the runs that the step no longer waits for.
-    """
-
-    ready_timeout_s: float = READY_TIMEOUT_S
+    ready_timeout_s: float = READY_TIMEOUT_S  # maximum wait for silent clients
+    # returns the time since the machine of a run last answered
     silent_s: Callable[[Run], float] = lambda _run: 0.0
+    # returns whether a run's client was late before and has been silent since
     is_given_up: Callable[[Run], bool] = lambda _run: False
-    round_trip_s: float = 0.0
+    round_trip_s: float = 0.0  # longest round trip to any client's machine
+    # called with the runs that the step no longer waits for
     on_late: Callable[[Sequence[Run]], None] = lambda _runs: None
 
 
@@ -72,9 +60,7 @@ class Barrier:
     """Barrier of one step of a campaign, shared by all clients of the step.
 
     Args:
-        runs: one for each client.
         quorum: minimum number of ready clients; with fewer, no client starts.
-        wait: timeouts for missing clients.
         held_back: reason why no client may start; empty to allow the start.
         clock: returns seconds since 1970.
         elapsed: monotonic clock in seconds.

@@ -55,18 +55,7 @@ def run_campaign(
     """Execute the unfinished runs of a campaign in order, and clean up.
 
     Args:
-        layout: an existing campaign folder.
-        campaign: its plan.
         hosts: ready hosts of the plan; runs on other hosts are left unchanged.
-        settings: execution settings.
-        listener: receives every event, one at a time.
-        stop: the user's stop request.
-
-    Raises:
-        CampaignError: some runs failed; the results of the others are kept.
-        StoppedError: the user stopped it.
-        RefusedError: a volume is no longer what was planned.
-        ArchiveError: another controller runs it, or the folder cannot be written.
     """
     seal = seal_of(layout)
     with hold_campaign(layout), Journal(layout.journal, seal) as journal:
@@ -112,11 +101,7 @@ def run_campaign(
 
 
 def _reserve(hosts: Sequence[ConnectedHost], campaign: Campaign, states: RunStates) -> None:
-    """Lock the devices of a campaign on all hosts, or on none; report shared file systems.
-
-    Raises:
-        RefusedError: another campaign has locked one of them.
-    """
+    """Lock the devices of a campaign on all hosts, or on none; report shared file systems."""
     states.write("in-use", hosts=[host.name for host in hosts])
     results = on_each(hosts, lambda host: lock_devices(host.executor, campaign))
     if any(isinstance(result, VolbenchError) for result in results):
@@ -254,16 +239,7 @@ def outcome_of(campaign: Campaign, states: Mapping[str, RunState]) -> CampaignEn
 
 
 def check_finished(end: CampaignEnded, root: Path, *, total: int) -> None:
-    """Check that no run of a campaign failed or is left.
-
-    Args:
-        end: its outcome.
-        root: its folder.
-        total: number of its runs.
-
-    Raises:
-        CampaignError: some runs failed or are left.
-    """
+    """Check that no run of a campaign failed or is left."""
     if not (end.failed or end.left):
         return
     failed = f"{len(end.failed)} of {total} runs failed"

@@ -33,17 +33,6 @@ def reap(
     """End all active runs on some hosts; remove scratch files, folders and locks.
 
     Ended runs count as interrupted: a resume repeats them.
-
-    Args:
-        layout: the campaign folder.
-        campaign: its plan.
-        hosts: reachable hosts of the plan.
-        listener: receives notices.
-
-    Raises:
-        CampaignError: a process cannot be ended.
-        TransportError: a host does not answer.
-        ArchiveError: another controller runs the campaign.
     """
     seal = seal_of(layout)
     with hold_campaign(layout), Journal(layout.journal, seal) as journal:
@@ -104,19 +93,7 @@ def claim_files(
 def settle_earlier(
     executor: Executor, scratch: Scratch, runs: Sequence[Run], *, states: RunStates, layout: Layout
 ) -> None:
-    """Settle the processes of an earlier controller that ended with it, and runs not recorded.
-
-    Args:
-        executor: the machine.
-        scratch: scratch files on it.
-        runs: all runs of a client there.
-        states: states of all runs.
-        layout: the campaign folder.
-
-    Raises:
-        CampaignError: a process cannot be ended.
-        TransportError: the machine does not answer.
-    """
+    """Settle the processes of an earlier controller that ended with it, and runs not recorded."""
     for run in runs:
         record, folder = states.process(run), layout.run(run.id)
         if states.state(run) is not RunState.RUNNING:
@@ -153,18 +130,10 @@ def forget_host(
     """Record the unfinished runs of a permanently lost host as lost.
 
     Args:
-        layout: the campaign folder.
-        campaign: its plan.
         host: its name; no connection is opened.
-        reason: reason for giving it up.
-        listener: receives every event.
 
     Returns:
         The runs newly recorded as lost.
-
-    Raises:
-        InputError: the campaign has no such host.
-        ArchiveError: another controller runs the campaign.
     """
     if host not in {run.host for run in campaign.runs}:
         names = ", ".join(dict.fromkeys(run.host for run in campaign.runs))
@@ -206,13 +175,7 @@ def was_launched(executor: Executor, record: Mapping[str, str], stop: StopReques
 
 
 def release_host(host: ConnectedHost, campaign: Campaign, root: Path) -> None:
-    """Release a host from a campaign: unlock its devices, remove its records and work folder there.
-
-    Args:
-        host: the host.
-        campaign: the plan.
-        root: the campaign folder.
-    """
+    """Release a host from a campaign: unlock its devices, remove records and work folder there."""
     executor = host.executor
     folder = executor.work_folder(str(root), name=campaign.key)
     executor.remove_work_folder(folder, wait=False)

@@ -54,11 +54,7 @@ class Worker:
     """Executes the runs of one client.
 
     Args:
-        context: context of the campaign.
-        host: host of the client.
         runs: runs of this client, in order.
-        scratch: scratch files on the host.
-        devices: block devices of the host.
     """
 
     def __init__(
@@ -98,11 +94,7 @@ class Worker:
         self._states.notify(message, host=self.host.name)
 
     def check_others(self) -> None:
-        """Stop waiting for a machine that is hung when all other clients have ended.
-
-        Raises:
-            ConnectError: it is; its run may continue there.
-        """
+        """Stop waiting for a machine that is hung when all other clients have ended."""
         if self.context.attendance.is_over:
             raise ConnectError(
                 f"{self.host.name} has been silent for {format_duration(round(self.silent_s))}; "

@@ -22,18 +22,12 @@ from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.profile.profile_model import Phase
 from volbench.units import format_duration
 
+# Time for which a ready process waits for its start after its controller was lost: a day
 PATIENCE_S = 86400.0
-"""Time for which a ready process waits for its start after its controller was lost: a day."""
 
 
 class Steps:
-    """The barriers of a campaign, by step.
-
-    Args:
-        campaign: the plan.
-        pending: worker to its pending runs.
-        states: states of all runs.
-    """
+    """The barriers of a campaign, by step."""
 
     def __init__(
         self, campaign: Campaign, pending: Mapping[Worker, Sequence[Run]], states: RunStates
@@ -108,18 +102,7 @@ def run_together(
     *,
     announce: Callable[[Sequence[Run]], None],
 ) -> None:
-    """Execute the pending runs of all clients in parallel.
-
-    Args:
-        workers: one for each client.
-        campaign: the plan.
-        states: states of all runs.
-        announce: called with the pending runs before the first is started.
-
-    Raises:
-        VolbenchError: the first error that ended a client; the other clients have continued as far
-            as the plan's policy allows.
-    """
+    """Execute the pending runs of all clients in parallel."""
     problems = _Problems(states)
     recovered: set[Worker] = set()
     pending: dict[Worker, Sequence[Run]] = dict.fromkeys(workers, ())

@@ -8,35 +8,26 @@ from dataclasses import dataclass, field
 from volbench.engine.campaign.barrier import READY_TIMEOUT_S
 from volbench.model.campaign.planned_run import RunState
 
+# Seconds a run may be late. A full provider-side cache can hang a volume for 8 minutes ("Disk
+# performance on Azure Kubernetes Service, part 1", Stian Øvrevåge, 2019).
 GRACE_S = 600.0
-"""Seconds a run may be late. A full provider-side cache can hang a volume for 8 minutes
-("Disk performance on Azure Kubernetes Service, part 1", Stian Øvrevåge, 2019)."""
 
-UNFINISHED = 0
-"""In `Settings.redo_steps`: all steps that only some clients finished."""
+UNFINISHED = 0  # In `Settings.redo_steps`: all steps that only some clients finished
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Execution settings of a campaign.
+    """Execution settings of a campaign."""
 
-    Attributes:
-        grace_s: seconds a run may be late before it is ended.
-        keep_files: keep scratch files on the volumes.
-        retry_failed: when resuming, also repeat failed runs.
-        ready_timeout_s: maximum wait of ready clients for silent ones.
-        settle_only: start nothing; wait for active runs, and fetch their results.
-        redo_steps: steps of the plan to repeat on all clients; `UNFINISHED` means all steps that
-            only some clients finished.
-        secrets: passwords and keys of the runs, by environment variable; never stored.
-    """
-
-    grace_s: float = GRACE_S
-    keep_files: bool = False
-    retry_failed: bool = False
-    ready_timeout_s: float = READY_TIMEOUT_S
-    settle_only: bool = False
+    grace_s: float = GRACE_S  # seconds a run may be late before it is ended
+    keep_files: bool = False  # keep scratch files on the volumes
+    retry_failed: bool = False  # when resuming, also repeat failed runs
+    ready_timeout_s: float = READY_TIMEOUT_S  # maximum wait of ready clients for silent ones
+    settle_only: bool = False  # start nothing; wait for active runs, and fetch their results
+    # steps of the plan to repeat on all clients; `UNFINISHED` means all steps that only some
+    # clients finished
     redo_steps: frozenset[int] = frozenset()
+    # passwords and keys of the runs, by environment variable; never stored
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 

@@ -41,38 +41,25 @@ from volbench.store.journal import utc_now
 
 @dataclass(frozen=True)
 class Request:
-    """Campaign as requested by the user.
+    """Campaign as requested by the user."""
 
-    Attributes:
-        profiles: profiles in execution order, overrides applied.
-        targets: role to device, file, directory or NBD URI; they override those of a host.
-        into: the campaign folder to create.
-        repeat: None for the value of each profile.
-        seed: None for the profile's seed, or a random one.
-        on_error: continue or stop after a failed run.
-        allow_destroy: devices and files that may be overwritten.
-        wipe_signatures: these devices may hold filesystems, partition tables and similar.
-        allow_shared_folder: root may measure in a folder that other users can write to.
-        command: the command line, as stored in the archive.
-        policy: rule for the number of hosts that must execute a run for its aggregate to count.
-        quorum: that number if the policy is ``quorum``.
-        install_fio: install fio on hosts where it is missing.
-        clients_before: names of the clients of the campaign that this one repeats, if it does.
-    """
-
-    profiles: tuple[Profile, ...]
+    profiles: tuple[Profile, ...]  # profiles in execution order, overrides applied
+    # role to device, file, directory or NBD URI; they override those of a host
     targets: Mapping[str, str]
-    into: Path
-    repeat: int | None = None
-    seed: int | None = None
-    on_error: OnError = OnError.CONTINUE
-    allow_destroy: tuple[str, ...] = ()
+    into: Path  # the campaign folder to create
+    repeat: int | None = None  # None for the value of each profile
+    seed: int | None = None  # None for the profile's seed, or a random one
+    on_error: OnError = OnError.CONTINUE  # continue or stop after a failed run
+    allow_destroy: tuple[str, ...] = ()  # devices and files that may be overwritten
+    # these devices may hold filesystems, partition tables and similar
     wipe_signatures: bool = False
-    allow_shared_folder: bool = False
-    command: tuple[str, ...] = ()
+    allow_shared_folder: bool = False  # root may measure in a folder that other users can write to
+    command: tuple[str, ...] = ()  # the command line, as stored in the archive
+    # rule for the number of hosts that must execute a run for its aggregate to count
     policy: Policy = Policy.ALL
-    quorum: int = 0
-    install_fio: bool = False
+    quorum: int = 0  # that number if the policy is ``quorum``
+    install_fio: bool = False  # install fio on hosts where it is missing
+    # names of the clients of the campaign that this one repeats, if it does
     clients_before: tuple[str, ...] = ()
 
     @property
@@ -121,18 +108,12 @@ class Request:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A checked plan.
+    """A checked plan."""
 
-    Attributes:
-        archive: the content of campaign.json.
-        hosts: ready hosts of the plan.
-        estimate: estimated time and bytes.
-        secrets: passwords and keys that the user gave, by environment variable; in no file.
-    """
-
-    archive: Archive
-    hosts: tuple[ConnectedHost, ...]
-    estimate: Estimate
+    archive: Archive  # the content of campaign.json
+    hosts: tuple[ConnectedHost, ...]  # ready hosts of the plan
+    estimate: Estimate  # estimated time and bytes
+    # passwords and keys that the user gave, by environment variable; in no file
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
@@ -152,8 +133,7 @@ class _ProbedHost:
     sizes_bytes: Mapping[str, int]
 
 
-_MAX_PATHS = 100
-"""Paths of a host looked at together; more are looked at one by one."""
+_MAX_PATHS = 100  # Paths of a host looked at together; more are looked at one by one
 
 _Results = Sequence[_ProbedHost | VolbenchError]
 
@@ -163,13 +143,6 @@ def prepare(hosts: Sequence[ConnectedHost], request: Request) -> Prepared:
 
     Args:
         hosts: connected; only `connected_host.this_machine` without an inventory.
-        request: the campaign as requested by the user.
-
-    Raises:
-        InputError: a volume is missing, or a job cannot run here.
-        FioError: fio is missing, too old, or rejects a job.
-        RefusedError: a run would destroy data without permission.
-        TransportError: a host does not answer.
     """
     results = on_each(hosts, lambda host: _probe(host, request))
     found = {result.host.name: result for result in results if isinstance(result, _ProbedHost)}
@@ -284,13 +257,7 @@ def ready_host(
     """Return a host with known tools and known clock offset.
 
     Args:
-        host: connected.
-        tools: tools required by the runs.
         may_install: install fio if it is missing.
-
-    Raises:
-        FioError: fio is needed, and missing or too old.
-        TransportError: it does not answer.
     """
     path, versions = "", {}
     if Tool.FIO in tools:

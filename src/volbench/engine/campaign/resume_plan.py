@@ -36,15 +36,10 @@ from volbench.store.layout import Layout
 
 @dataclass(frozen=True)
 class Reached:
-    """Reachable and unreachable hosts of a campaign.
+    """Reachable and unreachable hosts of a campaign."""
 
-    Attributes:
-        hosts: ready to continue.
-        absent: name of each unreachable host to its error.
-    """
-
-    hosts: tuple[ConnectedHost, ...]
-    absent: Mapping[str, TransportError]
+    hosts: tuple[ConnectedHost, ...]  # ready to continue
+    absent: Mapping[str, TransportError]  # name of each unreachable host to its error
 
     def may_go_on(self, campaign: Campaign) -> bool:
         """Return whether the policy allows a campaign to continue without the absent hosts."""
@@ -61,11 +56,7 @@ class Reached:
                 return clients > 0
 
     def raise_absent(self, campaign: Campaign, states: Mapping[str, RunState]) -> None:
-        """Raise an error with the absent hosts and their numbers of pending runs.
-
-        Raises:
-            TransportError: hosts are absent.
-        """
+        """Raise an error with the absent hosts and their numbers of pending runs."""
         if not self.absent:
             return
         left = Counter(
@@ -89,12 +80,8 @@ def hosts_to_reach(
     """Return the hosts of a campaign that a command needs; hosts that were given up are excluded.
 
     Args:
-        campaign: the plan.
         states: run id to its state; runs never started are absent.
         limits: names, ranges or patterns of hosts; empty for all.
-
-    Raises:
-        InputError: a limit matches no host.
     """
     hosts = select(Inventory(hosts=campaign.hosts), limits).hosts
     runs: dict[str, list[RunState]] = {}
@@ -113,13 +100,6 @@ def resume_on(hosts: Sequence[ConnectedHost], archive: Archive, *, allow_exec: b
 
     Args:
         hosts: connected hosts of the campaign; this machine if it has none.
-        archive: content of the campaign folder.
-        allow_exec: accept options that run programs or leave the run's folder.
-
-    Raises:
-        RefusedError: a host is not the machine on which the campaign was planned.
-        ArchiveError: the plan contains an option that is not allowed in a profile.
-        FioError: fio is missing.
     """
     plan = archive.campaign
     planned = {facts.host: facts.machine for facts in archive.provenance.hosts}
@@ -150,15 +130,10 @@ def resume_on(hosts: Sequence[ConnectedHost], archive: Archive, *, allow_exec: b
 
 @dataclass(frozen=True)
 class FreshConsent:
-    """Consent to overwrite devices that are not as planned.
+    """Consent to overwrite devices that are not as planned."""
 
-    Attributes:
-        devices: of the plan, with the prefix ``HOST:`` on other machines.
-        wipe_signatures: they may hold filesystems, partitions and similar.
-    """
-
-    devices: Sequence[str]
-    wipe_signatures: bool
+    devices: Sequence[str]  # of the plan, with the prefix ``HOST:`` on other machines
+    wipe_signatures: bool  # they may hold filesystems, partitions and similar
 
 
 def allow_anew(
@@ -169,20 +144,7 @@ def allow_anew(
     consent: FreshConsent,
     seal: Seal,
 ) -> Campaign:
-    """Return the plan with the device identities that the user has accepted since planning.
-
-    Args:
-        hosts: ready hosts of the plan.
-        layout: the campaign folder, whose journal records the consent.
-        campaign: the plan.
-        consent: the devices it concerns.
-        seal: seal of the campaign.
-
-    Raises:
-        InputError: the plan does not overwrite such a device.
-        RefusedError: it is not a block device, its size differs from the plan, or it holds a
-            filesystem or similar.
-    """
+    """Return the plan with the device identities that the user has accepted since planning."""
     devices = {
         (target if run.host == LOCAL else f"{run.host}:{target}"): run
         for run in campaign.runs

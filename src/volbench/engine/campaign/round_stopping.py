@@ -32,23 +32,16 @@ _NAN = float("nan")
 
 @dataclass(frozen=True)
 class RoundDecision:
-    """Decision before a round.
+    """Decision before a round."""
 
-    Attributes:
-        is_over: whether the round is not needed.
-        words: the reason, or the variables that are not steady yet.
-    """
-
-    is_over: bool
-    words: str
+    is_over: bool  # whether the round is not needed
+    words: str  # the reason, or the variables that are not steady yet
 
 
 class RoundJudge:
     """Judges the rounds of the profiles in a campaign.
 
     Args:
-        layout: the campaign folder.
-        campaign: the plan.
         is_finished: returns whether a run is finished.
     """
 

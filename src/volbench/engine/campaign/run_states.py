@@ -13,13 +13,7 @@ from volbench.store.log_files import checksum
 
 
 class RunStates:
-    """Journal, run states and listener behind one lock.
-
-    Args:
-        journal: open journal.
-        history: its earlier entries.
-        listener: receives every event.
-    """
+    """Journal, run states and listener behind one lock."""
 
     def __init__(self, journal: Journal, history: History, listener: Listener) -> None:
         self._journal = journal

@@ -21,32 +21,21 @@ from volbench.store.layout import Layout
 if TYPE_CHECKING:
     from volbench.engine.campaign.round_stopping import RoundJudge
 
-SILENT_S = 10.0
-"""Silence after which a host is reported; it is polled about every second."""
+SILENT_S = 10.0  # Silence after which a host is reported; it is polled about every second
 _LOOK_S = 1.0
 
 
 @dataclass(frozen=True)
 class CampaignContext:
-    """State shared by all clients of a running campaign.
+    """State shared by all clients of a running campaign."""
 
-    Attributes:
-        layout: the campaign folder.
-        campaign: the plan.
-        settings: execution settings.
-        stop: the user's stop request.
-        states: states of all runs.
-        outcomes: bytes moved by finished runs.
-        attendance: clients that still work.
-    """
-
-    layout: Layout
-    campaign: Campaign
-    settings: Settings
-    stop: StopRequest
-    states: RunStates
-    outcomes: Outcomes
-    attendance: Attendance
+    layout: Layout  # the campaign folder
+    campaign: Campaign  # the plan
+    settings: Settings  # execution settings
+    stop: StopRequest  # the user's stop request
+    states: RunStates  # states of all runs
+    outcomes: Outcomes  # bytes moved by finished runs
+    attendance: Attendance  # clients that still work
 
     def round_judge(self) -> RoundJudge | None:
         """Return the judge of the campaign's rounds; None if it has none."""
@@ -70,11 +59,7 @@ class _Client(Protocol):
 
 
 class Attendance:
-    """Clients that still work, so that the end does not wait for hung machines.
-
-    Args:
-        timeout_s: silence after which a machine counts as hung.
-    """
+    """Clients that still work, so that the end does not wait for hung machines."""
 
     def __init__(self, timeout_s: float) -> None:
         self._timeout_s = timeout_s

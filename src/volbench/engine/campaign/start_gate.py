@@ -20,19 +20,17 @@ from volbench.execute.shell.posix_scripts import NOW
 from volbench.execute.waiting_work import Wait, Work
 
 SCRIPT = "gate.sh"
-PRERUN = f"sh ./{SCRIPT}"
-"""Command that fio runs, in the work folder of the run."""
+PRERUN = f"sh ./{SCRIPT}"  # Command that fio runs, in the work folder of the run
 
-WAITING = "waiting"
-"""State of a run's progress before its start."""
+WAITING = "waiting"  # State of a run's progress before its start
 
 FOLDER = "gate"
 _POLL_S = 0.2
 _CONFIRMED_POLL_S = 0.02
+# A machine that was heard of within this time is reachable; it pushes something every second
 _HEARD_S = 1.5
-"""A machine that was heard of within this time is reachable; it pushes something every second."""
+# Additional time between two polls for each client of the step, which all poll one barrier
 _PER_CLIENT_S = 0.001
-"""Additional time between two polls for each client of the step, which all poll one barrier."""
 _NEVER = "never"
 _LATE = "late"
 _READY, _GO, _WOKE, _MISSED = (f"{FOLDER}/{name}" for name in ("ready", "go", "woke", "missed"))
@@ -42,9 +40,6 @@ class Gate:
     """Start gate of one run.
 
     Args:
-        barrier: barrier of its step.
-        run_id: run id in the plan.
-        clock: clock offset of its machine.
         patience_s: maximum wait of the process for its start without a controller.
     """
 

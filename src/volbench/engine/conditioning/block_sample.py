@@ -31,11 +31,7 @@ _THIN = "thin"
 
 
 class BlockSampler:
-    """Samples the blocks of each volume until they are known to hold data.
-
-    Args:
-        executor: the machine.
-    """
+    """Samples the blocks of each volume until they are known to hold data."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
@@ -58,11 +54,7 @@ def reads_blocks(run: Run) -> bool:
 
 
 def sample_blocks(executor: Executor, run: Run, facts: VolumeFacts) -> BlockSample | None:
-    """Return what is known of the blocks that a run reads; None where nothing can be asked.
-
-    Raises:
-        TransportError: the machine is out of reach.
-    """
+    """Return what is known of the blocks that a run reads; None where nothing can be asked."""
     try:
         if run.volume.kind is VolumeKind.NBD:
             return _nbd_mapping(executor, run.volume.target)

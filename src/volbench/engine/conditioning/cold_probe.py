@@ -28,26 +28,16 @@ from volbench.store.small_files import read_model
 
 
 class Probed(Frozen):
-    """Result of a probe.
+    """Result of a probe."""
 
-    Attributes:
-        role: of the volume.
-        target: device, file, directory or NBD URI.
-        started_utc: ISO 8601 with ``Z``.
-        ended_utc: the same.
-        seed: of the offsets; None when nothing was read.
-        cold: None when there is no result.
-        reason: reason for the missing result; empty otherwise.
-        files: path within the folder to SHA-256 of each raw file.
-    """
-
-    role: str
-    target: str
-    started_utc: str
-    ended_utc: str
-    seed: int | None = None
-    cold: ColdProbe | None = None
-    reason: str = ""
+    role: str  # of the volume
+    target: str  # device, file, directory or NBD URI
+    started_utc: str  # ISO 8601 with ``Z``
+    ended_utc: str  # the same
+    seed: int | None = None  # of the offsets; None when nothing was read
+    cold: ColdProbe | None = None  # None when there is no result
+    reason: str = ""  # reason for the missing result; empty otherwise
+    # path within the folder to SHA-256 of each raw file
     files: dict[str, str] = Field(default_factory=dict)
 
     @property
@@ -62,18 +52,7 @@ def probe_cold(
     """Read a sample of a volume twice, compare a sample with zeros, and store the result.
 
     Args:
-        executor: the machine.
-        volume: pinned, when it is a device.
         folder: for job files, logs and ``probe.json``; created when missing.
-        fio: path of the binary.
-        stop: the user's stop request.
-
-    Raises:
-        RefusedError: the device is not the pinned device.
-        FioError: fio could not read the volume.
-        OutputError: fio's output is unusable.
-        ArchiveError: the folder cannot be written.
-        StoppedError: the user stopped it.
     """
     started_utc = utc_now()
     # A new seed for each probe: blocks read by an earlier probe are warm.
@@ -141,16 +120,8 @@ def probe_campaign(
     If a probe fails, the reason is stored as its result and the campaign continues.
 
     Args:
-        layout: the campaign folder.
         campaign: the plan; none of its runs has started.
-        fio: path of the binary.
-        executor: the machine.
-        listener: receives a notice before and after each probe.
         stop: the user's stop request; a stopped probe leaves no result.
-
-    Raises:
-        RefusedError: a device is not the planned device.
-        ArchiveError: the folder cannot be written.
     """
     volumes = {run.volume.role: run.volume for run in campaign.runs}
     for role in campaign.cold_probe_roles:
@@ -188,9 +159,5 @@ def _stored(folder: ProbeFolder, probed: Probed) -> Probed:
 
 
 def read_probe(folder: ProbeFolder) -> Probed | None:
-    """Return the result of a probe; None when there was none.
-
-    Raises:
-        OutputError: probe.json is damaged.
-    """
+    """Return the result of a probe; None when there was none."""
     return read_model(folder.result, Probed)

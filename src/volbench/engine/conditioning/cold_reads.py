@@ -26,61 +26,38 @@ from volbench.store.atomic_files import write_atomic
 from volbench.store.layout import FIO_OUTPUT, JOB_FILE, ProbeFolder, RunFolder
 from volbench.store.small_files import read_text
 
-RUNTIME_S = round(PROBE_READ_S)
-"""Time limit of each pass."""
-LATE_S = 600.0
-"""Grace period of a pass beyond its time limit; the same as for a run."""
+RUNTIME_S = round(PROBE_READ_S)  # Time limit of each pass
+LATE_S = 600.0  # Grace period of a pass beyond its time limit; the same as for a run
 
-MAX_READS = 1024
-"""Reads per pass: the 99th percentile needs a thousand."""
+MAX_READS = 1024  # Reads per pass: the 99th percentile needs a thousand
 READ_BYTES = 4096
-SPREAD_BYTES = 1 << 20
-"""Alignment of the reads, so that each falls into a different backing chunk."""
-MIN_OFFSETS = 64
-"""Number of offsets on a small volume, where they are closer together."""
-MAX_SAMPLES = 4096
-"""Blocks compared with zeros: 256 MiB in blocks of 64 KiB."""
+SPREAD_BYTES = 1 << 20  # Alignment of the reads, so that each falls into a different backing chunk
+MIN_OFFSETS = 64  # Number of offsets on a small volume, where they are closer together
+MAX_SAMPLES = 4096  # Blocks compared with zeros: 256 MiB in blocks of 64 KiB
 SAMPLE_BYTES = 64 << 10
 
 _LOG = "reads"
 _LATENCY_LOG = f"{_LOG}_lat.1.log"
 _LATENCY_COLUMN, _OFFSET_COLUMN = 1, 4
-_MISMATCH = 84
-"""EILSEQ: fio's error when a block differs from the pattern."""
+_MISMATCH = 84  # EILSEQ: fio's error when a block differs from the pattern
 
 
 @dataclass(frozen=True)
 class Reader:
-    """Reads of one probe.
+    """Reads of one probe."""
 
-    Attributes:
-        executor: the machine.
-        volume: a device, a file with content, or an NBD export.
-        size_bytes: of the volume; None if only fio can detect it.
-        folder: of the probe; created when missing.
-        fio: path of the binary.
-        seed: of the offsets, above 0.
-        stop: the user's stop request.
-    """
-
-    executor: Executor
-    volume: Volume
-    size_bytes: int | None
-    folder: ProbeFolder
-    fio: str
-    seed: int
-    stop: StopRequest
+    executor: Executor  # the machine
+    volume: Volume  # a device, a file with content, or an NBD export
+    size_bytes: int | None  # of the volume; None if only fio can detect it
+    folder: ProbeFolder  # of the probe; created when missing
+    fio: str  # path of the binary
+    seed: int  # of the offsets, above 0
+    stop: StopRequest  # the user's stop request
 
     def latencies_s(self, name: str) -> dict[int, float]:
         """Read blocks sequentially and return offset to latency.
 
         Every pass has its own name and reads the same offsets.
-
-        Raises:
-            FioError: fio could not read.
-            OutputError: its output is unusable.
-            ArchiveError: the folder cannot be written.
-            StoppedError: the user stopped it.
         """
         spread = spread_bytes(self.size_bytes)
         # fio draws offsets with replacement: twice as many draws as offsets hit 86 % of them.
@@ -101,15 +78,6 @@ class Reader:
         """Return the share of sampled blocks that contain only zeros; None when none was read.
 
         fio verifies the blocks against a pattern of zeros and counts the mismatches.
-
-        Args:
-            reach_bytes: lower bound of the volume's size.
-
-        Raises:
-            FioError: fio could not read.
-            OutputError: its output is unusable.
-            ArchiveError: the folder cannot be written.
-            StoppedError: the user stopped it.
         """
         spread = spread_bytes(self.size_bytes)
         options = {
@@ -215,9 +183,6 @@ def read_offset_log(path: Path) -> dict[int, float]:
     """Return offset to latency in seconds from a log with one line per read.
 
     Of several reads of one offset, only the first counts: the others are warm.
-
-    Raises:
-        OutputError: the log is missing, empty, or in another format.
     """
     found: dict[int, float] = {}
     for number, line in enumerate(read_text(path).splitlines(), start=1):
@@ -238,11 +203,7 @@ def read_offset_log(path: Path) -> dict[int, float]:
 
 
 def make_folder(path: Path) -> None:
-    """Create a folder and its parents, unless it exists.
-
-    Raises:
-        ArchiveError: the file system refused.
-    """
+    """Create a folder and its parents, unless it exists."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:

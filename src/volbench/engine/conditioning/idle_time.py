@@ -15,28 +15,22 @@ from volbench.model.campaign.event import Listener, Progress, RunProgress
 from volbench.model.campaign.planned_run import Run
 from volbench.model.campaign.target import Volume, VolumeKind
 
-FLUSH_S = 600.0
-"""Longest flush: a full cache of a provider can hold back writes for minutes."""
+FLUSH_S = 600.0  # Longest flush: a full cache of a provider can hold back writes for minutes
 
-PAUSED = "paused"
-"""State of a run's progress while its volume is idle."""
+PAUSED = "paused"  # State of a run's progress while its volume is idle
 
+# Excess over the planned idle time that is reported: burst credits continue to refill
 LATE_S = 60.0
-"""Excess over the planned idle time that is reported: burst credits continue to refill."""
 
 _STEP_S = 0.5
 
 
 @dataclass
 class DirtyData:
-    """Record of volumes that may have dirty pages of earlier runs.
+    """Record of volumes that may have dirty pages of earlier runs."""
 
-    Attributes:
-        writes: number of runs so far that may have left dirty pages.
-        flushed: volume to the value of `writes` at its last flush.
-    """
-
-    writes: int
+    writes: int  # number of runs so far that may have left dirty pages
+    # volume to the value of `writes` at its last flush
     flushed: dict[str, int] = field(default_factory=dict)
 
     def needs_flush(self, target: str) -> bool:
@@ -46,12 +40,12 @@ class DirtyData:
         return is_due
 
 
+# Shell script that prints a dot every 5 s during a command: a machine with many dirty pages is not
+# hung
 _WITH_SIGNS_OF_LIFE = (
     '(while sleep 5 >/dev/null 2>&1; do echo .; done) & beside=$!; "$0" "$@"; status=$?; '
     'kill "$beside"; exit "$status"'
 )
-"""Shell script that prints a dot every 5 s during a command: a machine with many dirty pages is not
-hung."""
 
 
 def flush_volume(executor: Executor, volume: Volume) -> str:
@@ -88,10 +82,7 @@ def pause_before(run: Run, *, ended_utc: str, listener: Listener, stop: StopRequ
     credits refill regardless.
 
     Args:
-        run: the next run.
         ended_utc: end of the previous run, ISO 8601; empty for the first run.
-        listener: receives progress.
-        stop: ends the wait.
 
     Returns:
         The idle time of the volume in seconds.

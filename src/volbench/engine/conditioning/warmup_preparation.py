@@ -15,18 +15,13 @@ from volbench.model.profile.profile_model import Profile
 from volbench.plan.expansion.extents import LADDER, with_numjobs
 from volbench.units import format_size
 
-GAIN = 0.1
-"""Speed-up by which doubling numjobs pays off; less is noise on a cloud volume."""
+GAIN = 0.1  # Speed-up by which doubling numjobs pays off; less is noise on a cloud volume
 
 
 def sizes_of(
     executor: Executor, profiles: Sequence[Profile], volumes: Mapping[str, Volume]
 ) -> dict[str, int]:
-    """Return the sizes of the volumes that jobs warm up, by role, if they can be detected.
-
-    Raises:
-        InputError: a size cannot be detected, and the job does not name one.
-    """
+    """Return the sizes of the volumes that jobs warm up, by role, if they can be detected."""
     found = {}
     for job in (job for profile in profiles for job in profile.jobs if job.warming):
         if job.role not in volumes:
@@ -61,10 +56,6 @@ def make_room(executor: Executor, run: Run) -> None:
     """Extend the file of a warm-up to its full length without writing data.
 
     fio replaces a file that is shorter than the range of a job, which would lose earlier extents.
-
-    Raises:
-        RefusedError: there is too little space, a file to read is missing or too short, or it
-            cannot be extended.
     """
     if run.extent is None:
         return
@@ -95,8 +86,6 @@ def with_parallelism(outcomes: Outcomes, campaign: Campaign, run: Run, *, is_don
 
     Args:
         outcomes: bytes moved by finished runs.
-        campaign: the plan.
-        run: about to start.
         is_done: returns whether a run is finished.
     """
     if run.extent is None or not run.extent.auto:
@@ -117,7 +106,6 @@ def choose_numjobs(rates_bytes_per_s: Sequence[float], *, limit: int) -> int:
 
     Args:
         rates_bytes_per_s: throughput of the extents so far, in order.
-        limit: maximum number of parts of an extent.
     """
     ladder = [numjobs for numjobs in LADDER if numjobs <= limit]
     best = 0

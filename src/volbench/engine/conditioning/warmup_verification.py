@@ -18,15 +18,10 @@ IsDone = Callable[[Run], bool]
 
 @dataclass(frozen=True)
 class Moved:
-    """Data moved by one extent.
+    """Data moved by one extent."""
 
-    Attributes:
-        bytes: as fio counted them.
-        seconds: runtime of its slowest job.
-    """
-
-    bytes: int
-    seconds: float
+    bytes: int  # as fio counted them
+    seconds: float  # runtime of its slowest job
 
     @property
     def rate_bytes_per_s(self) -> float:
@@ -35,22 +30,14 @@ class Moved:
 
 
 class Outcomes:
-    """Data moved by finished runs; each result is read once, for a volume can have many extents.
-
-    Args:
-        layout: the campaign folder.
-    """
+    """Data moved by finished runs; each result is read once, for a volume can have many extents."""
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
         self._known: dict[str, Moved] = {}
 
     def of(self, run: Run) -> Moved:
-        """Return the data moved by a finished run.
-
-        Raises:
-            OutputError: its result is missing or damaged.
-        """
+        """Return the data moved by a finished run."""
         if run.id not in self._known:
             jobs = read_run_output(run, self._layout.run(run.id)).jobs
             parts = [direction for job in jobs for direction in job.directions]
@@ -79,27 +66,16 @@ def _pass_of(run: Run, extent: Extent) -> tuple[object, ...]:
 
 @dataclass(frozen=True)
 class Pass:
-    """One pass over a volume.
+    """One pass over a volume."""
 
-    Attributes:
-        volume: its target, or the part of it.
-        job: of the plan.
-        direction: ``write``, ``read``, or ``sample`` for blocks read back at the end.
-        size_bytes: bytes to move.
-        moved_bytes: as fio counted them.
-        seconds: runtime in fio, without pauses between extents.
-        rates_bytes_per_s: of each extent.
-        unfinished: number of extents that are not done.
-    """
-
-    volume: str
-    job: str
-    direction: str
-    size_bytes: int
-    moved_bytes: int
-    seconds: float
-    rates_bytes_per_s: tuple[float, ...]
-    unfinished: int
+    volume: str  # its target, or the part of it
+    job: str  # of the plan
+    direction: str  # ``write``, ``read``, or ``sample`` for blocks read back at the end
+    size_bytes: int  # bytes to move
+    moved_bytes: int  # as fio counted them
+    seconds: float  # runtime in fio, without pauses between extents
+    rates_bytes_per_s: tuple[float, ...]  # of each extent
+    unfinished: int  # number of extents that are not done
 
     @property
     def is_verified(self) -> bool:
@@ -160,11 +136,7 @@ def _named(run: Run, extent: Extent) -> str:
 
 
 def verification_text(passes: Sequence[Pass]) -> str:
-    """Return a line for each volume and one for each of its passes; empty without a warm-up.
-
-    Raises:
-        CampaignError: a pass did not move exactly the bytes of its volume.
-    """
+    """Return a line for each volume and one for each of its passes; empty without a warm-up."""
     failed = next((done for done in passes if not done.is_verified), None)
     if failed is not None:
         raise CampaignError(

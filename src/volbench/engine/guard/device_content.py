@@ -24,17 +24,15 @@ from volbench.execute.protocol import Executor
 from volbench.units import format_capacity
 
 _SECTOR = 512
+# Print parts of a device in hexadecimal: node, then pairs of first sector and number of sectors.
+# One process for each part: the guard reads them before every run.
 _SCRIPT = (
     'n=$1; shift; while [ $# -gt 1 ]; do dd if="$n" bs=512 skip="$1" count="$2" 2>/dev/null; '
     "shift 2; done | od -A n -v -t x1"
 )
-"""Print parts of a device in hexadecimal: node, then pairs of first sector and number of sectors.
 
-One process for each part: the guard reads them before every run.
-"""
-
+# Members of larger volumes that blkid does not class as ``raid``
 _OWNED_TYPES = {"bcache", "ceph_bluestore", "drbd", "stratis", "zfs_member"}
-"""Members of larger volumes that blkid does not class as ``raid``."""
 
 
 class _UnreadableError(Exception):
@@ -43,21 +41,14 @@ class _UnreadableError(Exception):
 
 @dataclass(frozen=True)
 class Part:
-    """The whole device, or one of its partitions.
+    """The whole device, or one of its partitions."""
 
-    Attributes:
-        name: empty for the whole device, such as ``partition 2 (1m at 8m)`` otherwise.
-        node: its device node; that of the disk for a partition that the kernel has not scanned.
-        signature: what is on it.
-        is_unidentified: whether there is data, on a host without blkid, that is no known signature.
-        siblings: number of devices of its btrfs; 1 for other content.
-    """
-
-    name: str
-    node: str
-    signature: Signature
+    name: str  # empty for the whole device, such as ``partition 2 (1m at 8m)`` otherwise
+    node: str  # its device node; that of the disk for a partition that the kernel has not scanned
+    signature: Signature  # what is on it
+    # whether there is data, on a host without blkid, that is no known signature
     is_unidentified: bool = False
-    siblings: int = 1
+    siblings: int = 1  # number of devices of its btrfs; 1 for other content
 
     def __str__(self) -> str:
         """Return its name and what is on it."""
@@ -74,13 +65,9 @@ class Part:
 
 @dataclass(frozen=True)
 class Content:
-    """What is on a block device.
+    """What is on a block device."""
 
-    Attributes:
-        parts: the device itself, then its partitions.
-    """
-
-    parts: tuple[Part, ...]
+    parts: tuple[Part, ...]  # the device itself, then its partitions
 
     def __str__(self) -> str:
         """Return a description; empty when the device could not be examined."""
@@ -195,11 +182,7 @@ class _Region:
         self._fetch(spans_of(size))
 
     def read(self, offset: int, length: int) -> bytes:
-        """Return bytes of the region, fewer at its end.
-
-        Raises:
-            _UnreadableError: the device cannot be read.
-        """
+        """Return bytes of the region, fewer at its end."""
         length = min(length, self.size_bytes - offset)
         if offset < 0 or length <= 0:
             return b""

@@ -32,13 +32,12 @@ from volbench.engine.hosts.mounts import (
 from volbench.errors import RefusedError
 from volbench.execute.protocol import Executor
 
-_Reason = tuple[str, str]
-"""Predicate that follows the name of the device, and a hint."""
+_Reason = tuple[str, str]  # Predicate that follows the name of the device, and a hint
 
 
+# Maximum size of an extended partition in sysfs: two sectors or a logical block, whatever its real
+# size (put_partition in block/partitions/msdos.c of the kernel)
 _EXTENDED_BYTES = 4096
-"""Maximum size of an extended partition in sysfs: two sectors or a logical block, whatever its real
-size (put_partition in block/partitions/msdos.c of the kernel)."""
 
 
 def check_unused(
@@ -52,14 +51,8 @@ def check_unused(
     """Check that a device is neither in use nor part of a larger volume.
 
     Args:
-        executor: the machine.
-        target: name as given by the user, for the message.
-        device: the device.
         campaign_dir: absolute path of the campaign folder; it may not exist yet.
         is_held: whether volbench itself holds it open exclusively.
-
-    Raises:
-        RefusedError: it is read-only, in use, or part of a larger volume.
     """
     if reason := _reason(executor, device, campaign_dir, is_held=is_held):
         problem, hint = reason
@@ -181,12 +174,7 @@ def check_content(target: str, content: Content, *, may_wipe: bool) -> None:
     """Check that a device holds nothing, or that the user agreed to overwrite what it holds.
 
     Args:
-        target: name as given by the user, for the message.
-        content: what is on it.
         may_wipe: whether filesystems, partition tables and members may be overwritten.
-
-    Raises:
-        RefusedError: it holds a filesystem or similar, or could not be examined.
     """
     if reason := _unclear(content) or (None if may_wipe else _occupied(content)):
         problem, hint = reason

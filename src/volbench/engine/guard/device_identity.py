@@ -31,15 +31,10 @@ _WWIDS = ("wwid", "device/wwid", "uuid", "nguid", "eui")
 
 @dataclass(frozen=True)
 class Attachment:
-    """Attachment of a device to a running machine; another disk, or the same later, has another.
+    """Attachment of a device to a running machine; another disk, or the same later, has another."""
 
-    Attributes:
-        diskseq: the kernel's number of it; empty before Linux 5.15.
-        boot_id: boot ID of the kernel that reported it.
-    """
-
-    diskseq: str
-    boot_id: str
+    diskseq: str  # the kernel's number of it; empty before Linux 5.15
+    boot_id: str  # boot ID of the kernel that reported it
 
 
 def attachment_of(executor: Executor, volume: Volume) -> Attachment | None:
@@ -55,11 +50,7 @@ def attachment_of(executor: Executor, volume: Volume) -> Attachment | None:
 
 
 def find_device(executor: Executor, path: str) -> DevicePin:
-    """Return the identity of the block device at a path, including its signature.
-
-    Raises:
-        RefusedError: it is not a block device known to the kernel, or it has no capacity.
-    """
+    """Return the identity of the block device at a path, including its signature."""
     found = executor.stat(path)
     if found is None or found.kind != "block":
         raise _refusal(path, "is not a block device")
@@ -131,18 +122,12 @@ def check_identity(
     """Check that a target is still the block device that was planned.
 
     Args:
-        executor: the machine.
-        volume: pinned.
         held: the opened device; None to check its path only.
         edges: digest of its first and last MiB after volbench's last write, empty if unknown; None
             to skip the check of its content.
 
     Returns:
         The device, under the name that fio will open.
-
-    Raises:
-        RefusedError: it is missing, is not a block device, is a different device, or holds content
-            that was neither planned nor written by volbench.
     """
     target, pin = volume.target, volume.pin
     found = executor.stat(target)

@@ -27,15 +27,8 @@ def check_place(
     """Check that the folder of a directory or file volume exists, is mounted, and is not shared.
 
     Args:
-        executor: the machine.
-        volume: a directory or file.
         writes: whether files may be created or written.
         by_sudo: whether fio runs as root regardless of the login user.
-        allow_shared: accept a folder that other users can write to.
-
-    Raises:
-        RefusedError: it is missing, is below /dev, its file system is not mounted, or root would
-            write where other users can plant symlinks.
     """
     target = volume.target
     folder = target if volume.kind is VolumeKind.DIRECTORY else parent_of(target)
@@ -57,9 +50,6 @@ def check_file(executor: Executor, volume: Volume, path: str) -> FileStat | None
 
     Returns:
         The existing file.
-
-    Raises:
-        RefusedError: it resolves to a path outside, or to a device, a pipe or a folder.
     """
     real = executor.real_path(path)
     root = executor.real_path(volume.target)
@@ -88,14 +78,8 @@ def check_overwrite(
     """Check that a file may be created or overwritten.
 
     Args:
-        executor: the machine.
-        path: the file.
         found: the existing file; None if there is none.
-        allow_destroy: targets that the user agreed to overwrite.
         ours: returns whether this campaign created a file.
-
-    Raises:
-        RefusedError: it is a symlink, in use by the kernel, or was not created by volbench.
     """
     real = executor.real_path(path)
     if real != _with_real_parent(executor, path):
@@ -114,11 +98,7 @@ def check_overwrite(
 
 
 def check_kept(run: Run, path: str, found: FileStat) -> None:
-    """Check that a run keeps a file that volbench did not create, though it may overwrite it.
-
-    Raises:
-        RefusedError: fio would remove it, or replace it by a longer one.
-    """
+    """Check that a run keeps a file that volbench did not create, though it may overwrite it."""
     needed_bytes = needed_file_bytes(run)
     if removes_files(run):
         problem, hint = "would be removed", "leave out unlink, and engines that delete files"

@@ -21,20 +21,15 @@ from volbench.model.campaign.planned_run import Run
 
 @dataclass(frozen=True)
 class OpenDevice:
-    """Result of opening a device for the guard.
+    """Result of opening a device for the guard."""
 
-    Attributes:
-        held: the open device; None if there is nothing to hold, or the open failed.
-        edges: digest of its first and last MiB after volbench's last write, empty if unknown; None
-            to skip the check of its content.
-        refusal: reason of a failed open.
-        attachment: of the device when it was opened; None for other volumes.
-    """
-
+    # the open device; None if there is nothing to hold, or the open failed
     held: HeldDevice | None = None
+    # digest of its first and last MiB after volbench's last write, empty if unknown; None to skip
+    # the check of its content
     edges: str | None = None
-    refusal: RefusedError | None = None
-    attachment: Attachment | None = None
+    refusal: RefusedError | None = None  # reason of a failed open
+    attachment: Attachment | None = None  # of the device when it was opened; None for other volumes
 
 
 @dataclass
@@ -48,13 +43,7 @@ class _Use:
 
 
 class HeldDevices:
-    """Devices of a campaign on one machine, shared by its clients.
-
-    Args:
-        executor: the machine.
-        log: durable record of the device edges.
-        edges: digests from an earlier journal, by device number.
-    """
+    """Devices of a campaign on one machine, shared by its clients."""
 
     def __init__(self, executor: Executor, log: Log, edges: Mapping[str, str]) -> None:
         self._executor = executor

@@ -10,12 +10,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping
 
+# Returns the bytes at an offset with a length; fewer at the end of a device
 Reader = Callable[[int, int], bytes]
-"""Returns the bytes at an offset with a length; fewer at the end of a device."""
 
 KIB = 1024
 _FILESYSTEM, _CRYPTO, _RAID, _OTHER = "filesystem", "crypto", "raid", "other"
 
+# Offset, value, type as in blkid, and usage as in blkid
 _MAGIC: tuple[tuple[int, bytes, str, str], ...] = (
     (0, b"LUKS\xba\xbe", "crypto_LUKS", _CRYPTO),
     (16 * KIB, b"SKUL\xba\xbe", "crypto_LUKS", _CRYPTO),
@@ -44,26 +45,25 @@ _MAGIC: tuple[tuple[int, bytes, str, str], ...] = (
         for mark in (b"SWAPSPACE2", b"SWAP-SPACE")
     ),
 )
-"""Offset, value, type as in blkid, and usage as in blkid."""
 
+# Offset of num_devices in struct btrfs_super_block; the first copy is at 64 KiB
 _BTRFS_DEVICES = 64 * KIB + 0x88
-"""Offset of num_devices in struct btrfs_super_block; the first copy is at 64 KiB."""
 
 _ZFS_LABEL = 16 * KIB
+# First name in the list of a ZFS label, in XDR, whose version is always first
 _ZFS_NAME = b"\0\0\0\x07version"
-"""First name in the list of a ZFS label, in XDR, whose version is always first."""
 
+# Members whose superblock is at the end: offset from the size in bytes, value, type
 _TAILS: tuple[tuple[Callable[[int], int], bytes, str], ...] = (
     (lambda size: (size // 512 - 16) // 8 * 8 * 512, b"\xfc\x4e\x2b\xa9", "linux_raid_member"),
     (lambda size: size // 65536 * 65536 - 65536, b"\xfc\x4e\x2b\xa9", "linux_raid_member"),
     (lambda size: size - 1024, b"Intel Raid ISM Cfg Sig. ", "isw_raid_member"),
     (lambda size: size - 512, b"\xde\x11\xde\x11", "ddf_raid_member"),
 )
-"""Members whose superblock is at the end: offset from the size in bytes, value, type."""
 
 _EXT_SUPERBLOCK = KIB
+# s_inodes_count, s_log_block_size, s_magic: offsets 0, 24 and 56 of struct ext4_super_block
 _EXT_FIELDS = struct.Struct("<I20xI28xH")
-"""s_inodes_count, s_log_block_size, s_magic: offsets 0, 24 and 56 of struct ext4_super_block."""
 _EXT_MAGIC = 0xEF53
 _EXT_MAX_LOG_BLOCK = 6
 

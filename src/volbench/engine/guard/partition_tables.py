@@ -13,20 +13,19 @@ from dataclasses import dataclass
 from volbench.engine.guard.magic_bytes import Reader
 
 _SECTOR = 512
+# Logical block sizes; an image may have been made for another than that of the device
 _SECTORS = (512, 4096)
-"""Logical block sizes; an image may have been made for another than that of the device."""
 _MBR_ENTRIES = 446
 _MBR_MARK = b"\x55\xaa"
 _EXTENDED = {0x05, 0x0F, 0x85}
 _PROTECTIVE = 0xEE
 _BOOT_FLAGS = {0x00, 0x80}
-_MBR_ENTRY = struct.Struct("<B3xB3xII")
-"""Boot flag, type, first sector, number of sectors."""
+_MBR_ENTRY = struct.Struct("<B3xB3xII")  # Boot flag, type, first sector, number of sectors
 _MOST_LOGICAL = 128
 
 _GPT_MARK = b"EFI PART"
+# First block of the entries, their number, their length in bytes
 _GPT_HEADER = struct.Struct("<72xQII")
-"""First block of the entries, their number, their length in bytes."""
 _GPT_RANGE = struct.Struct("<QQ")
 _GPT_RANGE_OFFSET = 32
 _MOST_GPT = 1024
@@ -35,17 +34,11 @@ _MOST_ENTRY_BYTES = 4096
 
 @dataclass(frozen=True)
 class Region:
-    """A partition, in bytes from the start of its disk.
+    """A partition, in bytes from the start of its disk."""
 
-    Attributes:
-        number: as the kernel would number it.
-        offset: first byte.
-        size_bytes: its length, at most to the end of the disk.
-    """
-
-    number: int
-    offset: int
-    size_bytes: int
+    number: int  # as the kernel would number it
+    offset: int  # first byte
+    size_bytes: int  # its length, at most to the end of the disk
 
 
 @dataclass(frozen=True)
@@ -57,12 +50,7 @@ class PartitionTable:
 
 
 def read_table(read: Reader, size_bytes: int) -> PartitionTable:
-    """Return the partition table of a device.
-
-    Args:
-        read: reads the device.
-        size_bytes: its capacity.
-    """
+    """Return the partition table of a device."""
     for block in _SECTORS:
         for header in (block, size_bytes - block):
             if read(header, len(_GPT_MARK)) == _GPT_MARK:

@@ -29,9 +29,6 @@ def check_not_among_devices(executor: Executor, path: str) -> None:
 
     For a mistyped device name, fio creates a file in memory and exits with 0. File systems mounted
     below /dev, such as /dev/shm, are accepted.
-
-    Raises:
-        RefusedError: it is below /dev.
     """
     real = executor.real_path(path)
     if not is_inside(real, _DEVICES):
@@ -55,11 +52,7 @@ def _similar(executor: Executor, path: str) -> str:
 
 
 def check_mounted(executor: Executor, path: str) -> None:
-    """Check that a path is not at or below a mount point of /etc/fstab that is not mounted.
-
-    Raises:
-        RefusedError: it is below one; writing would fill the disk that holds the mount point.
-    """
+    """Check that a path is not at or below a mount point of /etc/fstab that is not mounted."""
     if point := unmounted_above(executor, path):
         raise RefusedError(
             f"{point} is a mount point in /etc/fstab, but nothing is mounted there: "
@@ -74,12 +67,7 @@ def check_not_shared(executor: Executor, folder: str, *, by_sudo: bool) -> None:
     A symlink planted between the check and fio's open could redirect root to any file.
 
     Args:
-        executor: the machine.
-        folder: it exists.
         by_sudo: whether fio runs as root regardless of the login user.
-
-    Raises:
-        RefusedError: another user owns it or one of its parents, or may write to it.
     """
     process = executor.stat("/proc/self")
     user = 0 if process is None else process.owner

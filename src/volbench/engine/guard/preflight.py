@@ -23,8 +23,8 @@ from volbench.plan.expansion.estimate import layout_bytes
 from volbench.units import format_capacity
 
 _SERIAL = "serial:"
+# Length of the job files of one fio process, which go to a host in one request
 _MAX_JOB_FILES_CHARS = 64 << 10
-"""Length of the job files of one fio process, which go to a host in one request."""
 _CPU_LIST = re.compile(r"(\d+(-\d+)?(,\d+(-\d+)?)*)?")
 
 
@@ -34,15 +34,7 @@ def check_campaign(
     """Check every run that a campaign plans for a host.
 
     Args:
-        host: connected, ready.
-        campaign: the plan.
-        facts: about the host.
         campaign_dir: absolute path of the campaign folder.
-
-    Raises:
-        InputError: a job cannot run on this host; the hint names a fix.
-        FioError: fio rejects a job, with fio's message.
-        RefusedError: a run would destroy data without consent, or a volume is unsuitable.
     """
     made: set[str] = set()
     executor = host.executor
@@ -69,11 +61,7 @@ def _distinct(runs: Iterable[Run]) -> list[Run]:
 
 
 def _check_blocks(executor: Executor, runs: Sequence[Run]) -> None:
-    """Check direct I/O in blocks below 4 KiB against the logical block size of the device.
-
-    Raises:
-        InputError: the blocks are too small for the device, with a hint.
-    """
+    """Check direct I/O in blocks below 4 KiB against the logical block size of the device."""
     known: dict[str, int] = {}
     for run in runs:
         block_bytes = min(map(_direct_block, map(run.effective, run.sections)))
@@ -111,11 +99,7 @@ def guard_run(
     ours: Callable[[str], bool],
     opened: OpenDevice | None = None,
 ) -> None:
-    """Check one run with the guard, and the free space for its files.
-
-    Raises:
-        RefusedError: with the reason and a hint.
-    """
+    """Check one run with the guard, and the free space for its files."""
     files = planned_files(run)
     host = next((host for host in campaign.hosts if host.name == run.host), None)
     check_run(
@@ -165,11 +149,7 @@ def allowed_for(run: Run, campaign: Campaign) -> tuple[str, ...]:
 
 
 def check_cpus(run: Run, *, cpus: int) -> None:
-    """Check ``cpus_allowed`` against the CPUs of the host.
-
-    Raises:
-        InputError: it is not a list of CPUs, or names a CPU that does not exist.
-    """
+    """Check ``cpus_allowed`` against the CPUs of the host."""
     for section in run.sections:
         text = run.effective(section).get("cpus_allowed", "")
         if not _CPU_LIST.fullmatch(text):
@@ -188,11 +168,7 @@ def check_cpus(run: Run, *, cpus: int) -> None:
 
 
 def check_memory(run: Run, *, memory_bytes: int | None) -> None:
-    """Check fio's buffers, one for each I/O in flight, and its locked memory, against the host's.
-
-    Raises:
-        InputError: they exceed the memory, and the OOM killer would end processes.
-    """
+    """Check fio's buffers, one per I/O in flight, and its locked memory, against the host's."""
     needed_bytes = sum(_memory_bytes(run.effective(section)) for section in run.sections)
     if memory_bytes is not None and needed_bytes > memory_bytes:
         raise InputError(
@@ -217,11 +193,7 @@ def check_job_files(host: ConnectedHost, runs: Sequence[Run]) -> None:
     """Check that the installed fio can parse every job file, without running any.
 
     Args:
-        host: the host.
         runs: the runs; identical job files are checked once.
-
-    Raises:
-        FioError: fio rejects a job file, with fio's message.
     """
     jobs = {without_references(render(run)): run for run in reversed(runs) if run.tool is Tool.FIO}
     for texts in _batches(list(reversed(jobs))):

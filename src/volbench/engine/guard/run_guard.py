@@ -32,33 +32,26 @@ from volbench.model.results.provenance import VolumeFacts
 from volbench.units import format_capacity, format_size
 
 _MIB = 1024**2
-RESERVE_BYTES = 64 * _MIB
-"""Free space always reserved for other programs on the file system."""
+RESERVE_BYTES = 64 * _MIB  # Free space always reserved for other programs on the file system
 
+# Free space required on another machine for a run's result and logs, besides the reserve
 RESULT_BYTES = 16 * _MIB
-"""Free space required on another machine for a run's result and logs, besides the reserve."""
 
+# Additional free space for metadata, as a share of the space needed by the run
 RESERVE_SHARE = 0.05
-"""Additional free space for metadata, as a share of the space needed by the run."""
 
 
 @dataclass(frozen=True)
 class Consent:
-    """Consent of the user, for the runs of one host.
+    """Consent of the user, for the runs of one host."""
 
-    Attributes:
-        campaign_dir: absolute path of the campaign folder; it may not exist yet.
-        allow_destroy: devices, files and NBD URIs that may be overwritten, as the user named them.
-        allow_shared: root may write into a folder that other users can write to.
-        by_sudo: fio runs as root regardless of the login user.
-        wipe_signatures: named devices may hold a filesystem, partition table, LUKS, swap area, or
-            be members of larger volumes at rest.
-    """
-
-    campaign_dir: str
+    campaign_dir: str  # absolute path of the campaign folder; it may not exist yet
+    # devices, files and NBD URIs that may be overwritten, as the user named them
     allow_destroy: Sequence[str] = ()
-    allow_shared: bool = False
-    by_sudo: bool = False
+    allow_shared: bool = False  # root may write into a folder that other users can write to
+    by_sudo: bool = False  # fio runs as root regardless of the login user
+    # named devices may hold a filesystem, partition table, LUKS, swap area, or be members of larger
+    # volumes at rest
     wipe_signatures: bool = False
 
 
@@ -74,16 +67,9 @@ def check_run(
     """Check that a run destroys only data that the user agreed to lose, and nothing in use.
 
     Args:
-        executor: the machine it would run on.
-        run: the run.
         files: absolute paths of the files it may create or overwrite.
-        consent: consent of the user.
         ours: returns whether this campaign created a file.
         opened: its device, open for the run; None if the run is not about to start.
-
-    Raises:
-        RefusedError: with the reason and a hint.
-        InputError: dd cannot do what the run requests.
     """
     volume, may_write = run.volume, writes(run) or lays_out(run) or _dd_writes(run)
     match volume.kind:
@@ -171,12 +157,8 @@ def check_space(executor: Executor, path: str, *, needed_bytes: int) -> None:
     The reserve is 64 MiB plus 5 % of the needed space.
 
     Args:
-        executor: the machine.
         path: a file or folder; it may not exist yet.
         needed_bytes: number of bytes to write.
-
-    Raises:
-        RefusedError: there is too little space.
     """
     free = executor.free_bytes(nearest_existing(executor, path))
     reserve = RESERVE_BYTES + round(needed_bytes * RESERVE_SHARE)

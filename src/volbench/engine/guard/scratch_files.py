@@ -20,12 +20,9 @@ from volbench.fio.jobs.output_files import planned_files
 from volbench.model.campaign.planned_run import Run
 from volbench.model.campaign.target import FileIdentity, VolumeKind
 
-_POLL_S = 0.1
-"""Poll interval for new files on this machine, in seconds."""
-_REMOTE_POLL_S = 2.0
-"""Poll interval on another machine, in seconds."""
-_REMOTE_FILES_PER_POLL = 8
-"""Files checked per poll on another machine."""
+_POLL_S = 0.1  # Poll interval for new files on this machine, in seconds
+_REMOTE_POLL_S = 2.0  # Poll interval on another machine, in seconds
+_REMOTE_FILES_PER_POLL = 8  # Files checked per poll on another machine
 
 _Identities = Mapping[str, FileIdentity | None]
 
@@ -37,18 +34,13 @@ class Log(Protocol):
         """Append an entry."""
 
 
-_MAX_PATHS = 50
-"""Files of a run looked at together; more are looked at one by one."""
+_MAX_PATHS = 50  # Files of a run looked at together; more are looked at one by one
 
 
 class Scratch:
     """Scratch files of one campaign on one machine, shared by its clients.
 
     Args:
-        executor: the machine.
-        log: records them across a crash.
-        key: of the campaign, for the names of private folders.
-        allowed: returns what a run may overwrite, as the user named it.
         files: from an earlier journal: path to identity, None where no file was seen.
         folders: from an earlier journal: directory volume to its private folder and identity.
     """
@@ -81,14 +73,10 @@ class Scratch:
         Files that the user agreed to overwrite are used in place.
 
         Args:
-            run: as planned.
             make: create the folder if it is missing.
 
         Returns:
             The run; None if the folder is missing and is not to be created.
-
-        Raises:
-            RefusedError: the folder cannot be created, or the volume is no longer mounted.
         """
         files = planned_files(run)
         allowed = self._allowed(run)
@@ -204,12 +192,7 @@ class Scratch:
         self._claim(run, lambda found: found.identity in opened)
 
     def claim_born(self, run: Run, *, handle: str) -> None:
-        """Record the files of a run that were created while its process ran without a controller.
-
-        Args:
-            run: as planned.
-            handle: of its process, whose folder holds its start and end times.
-        """
+        """Record the files of a run created while its process ran without a controller."""
         began = self._executor.stat(f"{handle}/start")
         ended = self._executor.stat(f"{handle}/rc")
         if began is not None and began.born_ns:

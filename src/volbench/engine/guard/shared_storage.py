@@ -25,12 +25,7 @@ _WWID_FILES = ("wwid", "device/wwid")
 
 
 class SharedStorage:
-    """Devices of a machine by the storage that they show.
-
-    Args:
-        executor: the machine.
-        device: the device in question.
-    """
+    """Devices of a machine by the storage that they show."""
 
     def __init__(self, executor: Executor, device: BlockDevice) -> None:
         self._executor = executor

@@ -11,25 +11,17 @@ from dataclasses import dataclass
 from volbench.engine.hosts.mounts import Number, number_under, stat_visible
 from volbench.execute.protocol import Executor
 
-_SECTOR_BYTES = 512
-"""Unit of the attribute ``size``, whatever the sector size of the device."""
+_SECTOR_BYTES = 512  # Unit of the attribute ``size``, whatever the sector size of the device
 
 
 @dataclass(frozen=True)
 class BlockDevice:
-    """One block device.
+    """One block device."""
 
-    Attributes:
-        number: (major, minor).
-        name: kernel name, such as ``sdb1``.
-        node: its node in /dev.
-        sysfs: its resolved folder in /sys.
-    """
-
-    number: Number
-    name: str
-    node: str
-    sysfs: str
+    number: Number  # (major, minor)
+    name: str  # kernel name, such as ``sdb1``
+    node: str  # its node in /dev
+    sysfs: str  # its resolved folder in /sys
 
 
 def block_device(executor: Executor, number: Number) -> BlockDevice | None:
@@ -92,13 +84,7 @@ def slaves(executor: Executor, device: BlockDevice) -> tuple[BlockDevice, ...]:
 def backing_devices(
     executor: Executor, device: BlockDevice, *, through_files: bool
 ) -> tuple[BlockDevice, ...]:
-    """Return every device under a device, nearest first, without itself.
-
-    Args:
-        executor: the machine.
-        device: the device at the top.
-        through_files: continue from a loop device on a file to the disk that holds the file.
-    """
+    """Return every device under a device, nearest first, without itself."""
     found: dict[Number, BlockDevice] = {}
     waiting = [device]
     while waiting:

@@ -22,21 +22,15 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class ConnectedHost:
-    """A host and its executor; ready to run once its tools and its clock offset are known.
+    """A host and its executor; ready to run once its tools and its clock offset are known."""
 
-    Attributes:
-        host: the host as described by the inventory.
-        executor: its executor, with the host's name.
-        fio: path of the fio binary on the host; empty until it is detected, or if no run needs it.
-        versions: versions of the tools detected so far.
-        clock: its clock offset from the controller.
-    """
-
-    host: Host
-    executor: Executor
+    host: Host  # the host as described by the inventory
+    executor: Executor  # its executor, with the host's name
+    # path of the fio binary on the host; empty until it is detected, or if no run needs it
     fio: str = ""
+    # versions of the tools detected so far
     versions: Mapping[Tool, str] = field(default_factory=dict)
-    clock: Clock = field(default_factory=Clock)
+    clock: Clock = field(default_factory=Clock)  # its clock offset from the controller
 
     @property
     def name(self) -> str:
@@ -60,11 +54,7 @@ def this_machine(*, fio: str = "") -> ConnectedHost:
 def on_every_host(
     hosts: Sequence[ConnectedHost], work: Callable[[ConnectedHost], Found]
 ) -> list[Found]:
-    """Call a function for every host in parallel; return the results in the order of the hosts.
-
-    Raises:
-        VolbenchError: the error of a single host, or one combined error for several hosts.
-    """
+    """Call a function for every host in parallel; return the results in the order of the hosts."""
     results = on_each(hosts, work)
     raise_all(hosts, results)
     return [result for result in results if not isinstance(result, VolbenchError)]

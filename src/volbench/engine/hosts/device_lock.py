@@ -27,11 +27,7 @@ def devices_of(campaign: Campaign, host: str) -> dict[str, str]:
 
 
 def lock_devices(executor: Executor, campaign: Campaign) -> None:
-    """Lock every block device that a campaign uses on a machine.
-
-    Raises:
-        RefusedError: another campaign has locked one of them.
-    """
+    """Lock every block device that a campaign uses on a machine."""
     for number, target in devices_of(campaign, executor.host).items():
         holder = _run_lock_script(executor, "take", number, campaign.key)
         if holder:

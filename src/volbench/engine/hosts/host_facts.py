@@ -19,7 +19,6 @@ def probe_host(executor: Executor, *, fio_version: str = "") -> HostFacts:
     """Return facts about a machine, with or without fio.
 
     Args:
-        executor: the machine.
         fio_version: version of its fio, if already known.
     """
     cpu_text = executor.read_text("/proc/cpuinfo") or ""

@@ -26,26 +26,16 @@ _READ = {"rw": "read", "bs": "4096", "size": "4096"}
 
 @dataclass(frozen=True)
 class HostSurvey:
-    """Survey result of one host.
+    """Survey result of one host."""
 
-    Attributes:
-        name: name of the host.
-        problem: reason why it cannot take part; empty if it can.
-        hint: remedy for the problem.
-        host: facts; None if it did not answer.
-        clock: offset from the controller's clock; None if it cannot be read.
-        boot_id: boot id, equal for two names of one machine.
-        volumes: role to facts.
-        volume_problems: role to the reason why its volume cannot be used.
-    """
-
-    name: str
-    problem: str = ""
-    hint: str = ""
-    host: HostFacts | None = None
-    clock: Clock | None = None
-    boot_id: str = ""
-    volumes: dict[str, VolumeFacts] = field(default_factory=dict)
+    name: str  # name of the host
+    problem: str = ""  # reason why it cannot take part; empty if it can
+    hint: str = ""  # remedy for the problem
+    host: HostFacts | None = None  # facts; None if it did not answer
+    clock: Clock | None = None  # offset from the controller's clock; None if it cannot be read
+    boot_id: str = ""  # boot id, equal for two names of one machine
+    volumes: dict[str, VolumeFacts] = field(default_factory=dict)  # role to facts
+    # role to the reason why its volume cannot be used
     volume_problems: dict[str, str] = field(default_factory=dict)
 
 
@@ -94,11 +84,7 @@ def _survey_host(host: ConnectedHost) -> HostSurvey:
 
 
 def _check_volume(host: ConnectedHost, volume: Volume, facts: VolumeFacts) -> None:
-    """Check a volume as for a run that only reads; whether a run may write depends on its profile.
-
-    Raises:
-        RefusedError: another campaign has locked it, or no run may use it.
-    """
+    """Check a volume as for runs that only read; whether a run may write depends on its profile."""
     number = None if facts.major is None or facts.minor is None else (facts.major, facts.minor)
     if volume.kind is VolumeKind.DEVICE and number:
         if holder := device_holder(host.executor, number):

@@ -12,34 +12,26 @@ from volbench.fio.jobs.option_table import installed_table, shipped_table
 from volbench.fio.version import parse_version
 from volbench.model.profile.fio_option import OptionTable
 
-OLDEST_FIO = (3, 18)
-"""Oldest fio supported for runs; results of older versions can be imported."""
+OLDEST_FIO = (3, 18)  # Oldest fio supported for runs; results of older versions can be imported
 
-INSTALL_S = 900.0
-"""Time limit of an installation: slow mirrors take minutes."""
+INSTALL_S = 900.0  # Time limit of an installation: slow mirrors take minutes
 
-_SIDE_BY_SIDE = 4
-"""Number of parallel fio processes that print option descriptions."""
+_SIDE_BY_SIDE = 4  # Number of parallel fio processes that print option descriptions
 
+# Package manager to the command that installs fio
 _MANAGERS = {
     "apt-get": ("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qy", "install", "fio"),
     "dnf": ("dnf", "-qy", "install", "fio"),
     "apk": ("apk", "add", "fio"),
 }
-"""Package manager to the command that installs fio."""
 
 
 @dataclass(frozen=True)
 class InstalledFio:
-    """A fio binary supported for runs.
+    """A fio binary supported for runs."""
 
-    Attributes:
-        path: path of the binary.
-        version: version as printed by fio, such as ``fio-3.33``.
-    """
-
-    path: str
-    version: str
+    path: str  # path of the binary
+    version: str  # version as printed by fio, such as ``fio-3.33``
 
 
 def require_fio(executor: Executor) -> str:
@@ -48,11 +40,7 @@ def require_fio(executor: Executor) -> str:
 
 
 def find_fio(executor: Executor, *, may_install: bool = False) -> InstalledFio:
-    """Return a supported fio; install it if it is missing and `may_install` is set.
-
-    Raises:
-        FioError: fio is missing, cannot be installed, does not work, or is older than 3.18.
-    """
+    """Return a supported fio; install it if it is missing and `may_install` is set."""
     path = executor.which("fio")
     if path is None and may_install:
         _install(executor)

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from volbench.errors import InputError, RefusedError
 from volbench.execute.protocol import Executor, FileStat
 
-Number = tuple[int, int]
-"""(major, minor) of a device."""
+Number = tuple[int, int]  # (major, minor) of a device
 
 _MOUNTINFO = "/proc/self/mountinfo"
 _ESCAPE = re.compile(r"\\([0-7]{3})")
@@ -22,29 +21,18 @@ _DELETED = " (deleted)"
 
 @dataclass(frozen=True)
 class Mount:
-    """One line of mountinfo.
+    """One line of mountinfo."""
 
-    Attributes:
-        number: device number of the file system; major 0 for btrfs, overlay, tmpfs and similar.
-        mount_point: its mount point.
-        options: of the mount and of the file system, comma-separated, without duplicates.
-        filesystem: its type.
-        source: what was mounted, as given to mount(8).
-    """
-
+    # device number of the file system; major 0 for btrfs, overlay, tmpfs and similar
     number: Number
-    mount_point: str
-    options: str
-    filesystem: str
-    source: str
+    mount_point: str  # its mount point
+    options: str  # of the mount and of the file system, comma-separated, without duplicates
+    filesystem: str  # its type
+    source: str  # what was mounted, as given to mount(8)
 
 
 def read_mounts(executor: Executor) -> tuple[Mount, ...]:
-    """Return every mount, oldest first.
-
-    Raises:
-        RefusedError: the list cannot be read, so devices in use are unknown.
-    """
+    """Return every mount, oldest first."""
     text = executor.read_text(_MOUNTINFO) or ""
     try:
         mounts = tuple(_mount(line) for line in text.split("\n") if line)

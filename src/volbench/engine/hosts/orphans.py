@@ -75,9 +75,6 @@ def end_strays(executor: Executor, folders: Iterable[Path]) -> tuple[Path, ...]:
 
     Returns:
         The folders whose process was ended.
-
-    Raises:
-        CampaignError: a process cannot be ended.
     """
     if executor.handle_of("stderr"):
         return ()
@@ -103,9 +100,6 @@ def end_orphan(executor: Executor, process: Mapping[str, object]) -> bool:
 
     Returns:
         Whether the process was still running.
-
-    Raises:
-        CampaignError: it cannot be ended, and would disturb further runs on the same volume.
     """
     if not is_alive(executor, process):
         return False

@@ -33,17 +33,7 @@ _OPTIONS = {"ioengine": "null", "rw": "read", "bs": "4096", "size": "1048576"}
 
 
 def rehearse(host: ConnectedHost, *, clock: Clock) -> None:
-    """Execute a run without I/O on a host as a campaign would, and remove its files.
-
-    Args:
-        host: connected.
-        clock: clock offset of the host.
-
-    Raises:
-        FioError: fio is missing or too old, or the run failed.
-        RefusedError: there is too little space for the results of a run.
-        TransportError: the host refused a step of it.
-    """
+    """Execute a run without I/O on a host as a campaign would, and remove its files."""
     found = find_fio(host.executor)
     ready = replace(host, fio=found.path, versions={Tool.FIO: found.version}, clock=clock)
     run = Run(

@@ -13,25 +13,15 @@ _AMBIVALENT = 8
 
 @dataclass(frozen=True)
 class Signature:
-    """Signature of a device's content.
+    """Signature of a device's content."""
 
-    Attributes:
-        known: whether the device could be examined.
-        type: such as ``ext4``, ``LVM2_member`` or ``btrfs``; empty for none.
-        usage: its class in blkid, such as ``filesystem`` or ``raid``.
-        label: may be empty.
-        table: type of the partition table; may be empty.
-        uuids: UUIDs of content and partition table; may be empty.
-        ambivalent: signatures contradict each other.
-    """
-
-    known: bool = False
-    type: str = ""
-    usage: str = ""
-    label: str = ""
-    table: str = ""
-    uuids: str = ""
-    ambivalent: bool = False
+    known: bool = False  # whether the device could be examined
+    type: str = ""  # such as ``ext4``, ``LVM2_member`` or ``btrfs``; empty for none
+    usage: str = ""  # its class in blkid, such as ``filesystem`` or ``raid``
+    label: str = ""  # may be empty
+    table: str = ""  # type of the partition table; may be empty
+    uuids: str = ""  # UUIDs of content and partition table; may be empty
+    ambivalent: bool = False  # signatures contradict each other
 
     def __str__(self) -> str:
         """Return a description; empty when the device could not be examined."""
@@ -57,8 +47,6 @@ def read_signature(
     """Return the signature that blkid reads from a device, bypassing its cache.
 
     Args:
-        executor: the machine.
-        node: the device.
         part: offset and length in bytes of the part to examine; None for the whole device.
 
     Returns:

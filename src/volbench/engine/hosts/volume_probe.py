@@ -33,8 +33,8 @@ from volbench.model.profile.secret_values import mask_text
 from volbench.model.results.provenance import MEMORY_FILESYSTEMS, VolumeFacts
 
 _NBD_SCHEMES = ("nbd://", "nbd+unix://", "nbds://", "nbds+unix://")
+# Folders whose children are mount points; a new file in them would fill the root disk
 _MOUNT_FOLDERS = {"/", "/mnt", "/media"}
-"""Folders whose children are mount points; a new file in them would fill the root disk."""
 
 _CHOSEN = re.compile(r"\[(.+)\]")
 
@@ -43,14 +43,7 @@ def find_volume(executor: Executor, *, role: str, target: str) -> Volume:
     """Return the volume of a target; a block device is pinned by its identity.
 
     Args:
-        executor: the machine of the target.
-        role: its role in the profile.
         target: a path or an NBD URI; the folder of a new file must exist.
-
-    Raises:
-        InputError: the target is empty or contains control characters.
-        RefusedError: the target is unsuitable: a mistyped device, a character device, or a file in
-            a missing folder.
     """
     if not target or not target.isprintable():
         raise InputError(
@@ -103,11 +96,7 @@ def _check_new_file(executor: Executor, path: str, *, is_folder: bool) -> None:
 
 
 def probe_volume(executor: Executor, volume: Volume) -> VolumeFacts:
-    """Return the facts of a volume and its backing devices.
-
-    Raises:
-        RefusedError: the mounted devices cannot be listed.
-    """
+    """Return the facts of a volume and its backing devices."""
     known: dict[str, object] = {"role": volume.role, "target": volume.target, "kind": volume.kind}
     if volume.kind is VolumeKind.NBD:
         return VolumeFacts.model_validate({**known, "path": volume.target})

@@ -17,28 +17,21 @@ from volbench.execute.kubernetes.cluster import Cluster, Manifest
 from volbench.execute.kubernetes.leases import lease_holder, lease_manifest
 from volbench.execute.local import LocalExecutor
 
-LEASE_S = 120
-"""Seconds without a renewal after which a controller counts as ended."""
+LEASE_S = 120  # Seconds without a renewal after which a controller counts as ended
 
 _RENEW_S = 30.0
 _NAMESPACE = "pid_namespace"
+# Annotation with the identity of the controller's process, which its own machine can verify
 _PROCESS = "volbench.io/process"
-"""Annotation with the identity of the controller's process, which its own machine can verify."""
 
 
 @dataclass(frozen=True)
 class ControllerSign:
-    """The last sign of a controller.
+    """The last sign of a controller."""
 
-    Attributes:
-        machine: host name of its machine.
-        age_s: time since it was given.
-        is_dead: whether its process has ended, which only its own machine knows.
-    """
-
-    machine: str
-    age_s: float
-    is_dead: bool
+    machine: str  # host name of its machine
+    age_s: float  # time since it was given
+    is_dead: bool  # whether its process has ended, which only its own machine knows
 
     @property
     def is_at_work(self) -> bool:
@@ -76,9 +69,6 @@ def shown_as_running(cluster: Cluster, campaign: str) -> Iterator[None]:
     """Renew the lease of a campaign inside the block.
 
     A cluster that cannot be reached is tried again: the runs there do not depend on it.
-
-    Raises:
-        VolbenchError: the lease cannot be created.
     """
     manifest = lease_manifest(campaign, campaign, holder=gethostname(), labels={})
     manifest["metadata"]["annotations"] = {_PROCESS: json.dumps(_own_process())}

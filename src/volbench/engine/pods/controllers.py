@@ -32,40 +32,25 @@ from volbench.store.atomic_files import unwritable
 
 _SILENCE_S = 60.0
 _READY_S = 300.0
+# Condition of a Job to the state of its controller
 _ENDED = {"Complete": "finished", "Failed": "failed"}
-"""Condition of a Job to the state of its controller."""
 
 
 @dataclass(frozen=True)
 class ControllerState:
-    """State of a controller.
+    """State of a controller."""
 
-    Attributes:
-        name: of its objects.
-        state: ``waiting``, ``running``, ``finished`` or ``failed``.
-        reason: why it is waiting, or has failed, in the words of the cluster.
-        arguments: of volbench run.
-        submitted_utc: when.
-        ended_utc: empty before.
-        pod: its last pod; empty before the first.
-    """
-
-    name: str
-    state: str
-    reason: str
-    arguments: tuple[str, ...]
-    submitted_utc: str
-    ended_utc: str
-    pod: str
+    name: str  # of its objects
+    state: str  # ``waiting``, ``running``, ``finished`` or ``failed``
+    reason: str  # why it is waiting, or has failed, in the words of the cluster
+    arguments: tuple[str, ...]  # of volbench run
+    submitted_utc: str  # when
+    ended_utc: str  # empty before
+    pod: str  # its last pod; empty before the first
 
 
 def submit(cluster: Cluster, spec: ControllerSpec) -> None:
-    """Create the objects of a controller; if one is refused, those before it are removed.
-
-    Raises:
-        InputError: there is one of that name, or the cluster refuses an object.
-        TransportError: the cluster does not answer, or a permission is missing.
-    """
+    """Create the objects of a controller; if one is refused, those before it are removed."""
     for manifest in controller_objects(spec):
         cluster.create(manifest, dry_run=True)
     uid = cluster.create(controller_objects(spec)[0])["metadata"]["uid"]
@@ -85,11 +70,7 @@ def controllers_on(cluster: Cluster) -> list[ControllerState]:
 
 
 def find_controller(cluster: Cluster, name: str) -> ControllerState:
-    """Return the state of a controller.
-
-    Raises:
-        InputError: no controller has that name.
-    """
+    """Return the state of a controller."""
     return _state_of(cluster, _owner(cluster, name))
 
 
@@ -151,20 +132,7 @@ def last_lines(cluster: Cluster, state: ControllerState, *, most: int) -> list[s
 def fetch_campaign(
     cluster: Cluster, name: str, into: Path, *, on_reason: Callable[[str, str], None]
 ) -> None:
-    """Copy the campaign folder of a controller that has ended to this machine.
-
-    Args:
-        cluster: connection to the cluster.
-        name: of the controller.
-        into: new folder.
-        on_reason: receives why the pod that reads the volume is not ready.
-
-    Raises:
-        InputError: there is no such controller.
-        CampaignError: it has not ended yet.
-        ArchiveError: there is no campaign folder, or the new one cannot be written.
-        TransportError: the copy failed.
-    """
+    """Copy the campaign folder of a controller that has ended to this machine."""
     refuse_used(into)
     owner = _owner(cluster, name)
     state, job = _state_of(cluster, owner), cluster.read("Job", name)
@@ -184,21 +152,13 @@ def fetch_campaign(
 
 
 def remove_controller(cluster: Cluster, name: str) -> None:
-    """Remove a controller with its volume.
-
-    Raises:
-        InputError: no controller has that name.
-    """
+    """Remove a controller with its volume."""
     owner = _owner(cluster, name)
     cluster.delete("ConfigMap", name, uid=owner["metadata"]["uid"])
 
 
 def _owner(cluster: Cluster, name: str) -> Manifest:
-    """Return the object that owns a controller.
-
-    Raises:
-        InputError: no controller has that name.
-    """
+    """Return the object that owns a controller."""
     owner = cluster.read("ConfigMap", name)
     if owner is None or not _is_controller(owner):
         raise InputError(
@@ -226,12 +186,7 @@ def _channel(cluster: Cluster, name: str, pod: Manifest) -> PodChannel:
 
 
 def _copy(channel: PodChannel, into: Path) -> None:
-    """Copy the campaign folder into a new folder, which appears whole or not at all.
-
-    Raises:
-        ArchiveError: there is none, or the new one cannot be written.
-        TransferError: the copy is damaged.
-    """
+    """Copy the campaign folder into a new folder, which appears whole or not at all."""
     part = into.absolute().with_name(f".{into.name}.part")
     try:
         part.mkdir(parents=True)

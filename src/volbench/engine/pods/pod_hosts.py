@@ -20,18 +20,16 @@ from volbench.execute.protocol import Executor
 from volbench.model.campaign.host import Host, Pod
 
 POLL_S = 1.0
-PODS = "pods"
-"""Entry of the campaign's object: the manifests of its pods, to make one again."""
+PODS = "pods"  # Entry of the campaign's object: the manifests of its pods, to make one again
 
+# Receives the name of a host and why it is not ready, whenever that changes
 OnReason = Callable[[str, str], None]
-"""Receives the name of a host and why it is not ready, whenever that changes."""
 
 
 def in_random_order(spec: ClusterSpec, *, seed: int | None) -> ClusterSpec:
     """Return a specification with its storage classes shuffled.
 
     Args:
-        spec: as given by the user.
         seed: seed of the order; None for a random one.
     """
     classes = list(spec.storage_classes)
@@ -40,11 +38,7 @@ def in_random_order(spec: ClusterSpec, *, seed: int | None) -> ClusterSpec:
 
 
 def create_objects(cluster: Cluster, spec: ClusterSpec) -> None:
-    """Create all objects of a campaign; see `removal.remove_campaign`.
-
-    Raises:
-        VolbenchError: the cluster refuses one, or is out of reach; those before it are left.
-    """
+    """Create all objects of a campaign; see `removal.remove_campaign`."""
     owner, *_ = objects(spec)
     pods = [manifest for manifest in objects(spec) if manifest["kind"] == "Pod"]
     owner["data"] = {KEEP: json.dumps(spec.keep), PODS: json.dumps(pods)}
@@ -54,12 +48,7 @@ def create_objects(cluster: Cluster, spec: ClusterSpec) -> None:
 
 
 def check_objects(cluster: Cluster, spec: ClusterSpec) -> None:
-    """Let the cluster check all objects of a campaign without creating them.
-
-    Raises:
-        InputError: a storage class does not exist, an object is invalid, or exceeds a quota.
-        AuthError: a permission is missing.
-    """
+    """Let the cluster check all objects of a campaign without creating them."""
     for name in dict.fromkeys(spec.storage_classes):
         if cluster.read_if_allowed("StorageClass", name) is None:
             raise InputError(
@@ -88,18 +77,7 @@ def _unnamed(spec: ClusterSpec) -> str:
 def wait_for_hosts(
     cluster: Cluster, spec: ClusterSpec, *, timeout_s: float, on_reason: OnReason
 ) -> list[Host]:
-    """Wait until all pods of a campaign are ready, and return them as hosts.
-
-    Args:
-        cluster: connection to the cluster.
-        spec: specification of the campaign.
-        timeout_s: longest wait.
-        on_reason: receives why a pod is not ready.
-
-    Raises:
-        TransportError: a pod cannot start, in the words of the cluster.
-        DeadlineError: a pod is not ready in time.
-    """
+    """Wait until all pods of a campaign are ready, and return them as hosts."""
     names = host_names(spec)
     places = dict(zip(names, pod_names(spec), strict=True))
     wanted = {name: (pod, claim) for name, (pod, _, claim) in places.items()}
@@ -114,18 +92,7 @@ def ready_pods(
     timeout_s: float,
     on_reason: OnReason,
 ) -> dict[str, Manifest]:
-    """Wait until pods are ready, and return them by the names of their hosts.
-
-    Args:
-        cluster: connection to the cluster.
-        wanted: name of the host to the names of pod and claim.
-        timeout_s: longest wait.
-        on_reason: receives why a pod is not ready.
-
-    Raises:
-        TransportError: a pod cannot start, in the words of the cluster.
-        DeadlineError: a pod is not ready in time.
-    """
+    """Wait until pods are ready, and return them by the names of their hosts."""
     end_s = time.monotonic() + timeout_s
     ready: dict[str, Manifest] = {}
     shown: dict[str, str] = {}
@@ -194,11 +161,7 @@ def _actual_class(cluster: Cluster, claim: str) -> str:
 
 
 def check_mounts(executor: Executor, host: Host) -> None:
-    """Check that the volumes of a pod are there: fio makes missing folders, on another disk.
-
-    Raises:
-        InputError: a volume is not mounted, or no device.
-    """
+    """Check that the volumes of a pod are there: fio makes missing folders, on another disk."""
     mounted = {mount.mount_point for mount in read_mounts(executor)}
     for role, path in host.volumes.items():
         found = executor.stat(path)

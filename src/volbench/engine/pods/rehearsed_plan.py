@@ -21,11 +21,7 @@ _POWERS = " KMGTPE"
 
 
 def plan_without_pods(spec: ClusterSpec, request: Request) -> Prepared:
-    """Return the plan of a campaign, whose volumes are taken as they are asked for.
-
-    Raises:
-        InputError: a job cannot run on such volumes.
-    """
+    """Return the plan of a campaign, whose volumes are taken as they are asked for."""
     kinds = {DATA_DEVICE: VolumeKind.DEVICE}
     volumes = {
         role: Volume(role=role, kind=kinds.get(path, VolumeKind.DIRECTORY), target=path)

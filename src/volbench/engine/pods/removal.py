@@ -10,32 +10,23 @@ from volbench.execute.kubernetes.cluster import Cluster, Manifest
 from volbench.execute.kubernetes.manifests import CAMPAIGN_LABEL, MANAGED_BY
 from volbench.execute.kubernetes.pod_progress import node_trouble
 
-KEEP = "keep"
-"""Entry of the campaign's object: whether its volumes stay."""
+KEEP = "keep"  # Entry of the campaign's object: whether its volumes stay
 
 _REMOVE_S = 120.0
 _POLL_S = 0.5
+# Kinds of a campaign's objects, in the order of their removal: the owner last
 _KINDS = ("StatefulSet", "Pod", "PersistentVolumeClaim", "Lease", "ConfigMap")
-"""Kinds of a campaign's objects, in the order of their removal: the owner last."""
 
 
 @dataclass(frozen=True)
 class RetainedVolume:
-    """A volume that outlives its campaign, and costs money.
+    """A volume that outlives its campaign, and costs money."""
 
-    Attributes:
-        name: of the PersistentVolume.
-        storage_class: its class.
-        size: its capacity, as a quantity.
-        claim: name of a claim that was kept; empty if that is removed.
-        handle: name of the disk at the provider; empty if unknown.
-    """
-
-    name: str
-    storage_class: str
-    size: str
-    claim: str = ""
-    handle: str = ""
+    name: str  # of the PersistentVolume
+    storage_class: str  # its class
+    size: str  # its capacity, as a quantity
+    claim: str = ""  # name of a claim that was kept; empty if that is removed
+    handle: str = ""  # name of the disk at the provider; empty if unknown
 
     def command(self, namespace: str) -> str:
         """Return the command that removes it, with its disk."""
@@ -71,18 +62,9 @@ def remove_campaign(
 ) -> tuple[int, list[RetainedVolume]]:
     """Remove all objects of a campaign, and wait until they are gone.
 
-    Args:
-        cluster: connection to the cluster.
-        campaign: name of the object that owns the others.
-        keep_volumes: leave the claims.
-
     Returns:
         The number of objects removed, and the volumes that are left: kept, or retained by their
         storage class.
-
-    Raises:
-        DeadlineError: an object is still there after two minutes.
-        VolbenchError: the cluster refuses, or is out of reach.
     """
     selector = f"{MANAGED_BY}=volbench,{CAMPAIGN_LABEL}={campaign}"
     claims = cluster.list("PersistentVolumeClaim", selector)

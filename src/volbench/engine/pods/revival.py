@@ -26,12 +26,7 @@ _OPEN = {RunState.PLANNED, RunState.RUNNING, RunState.INTERRUPTED}
 
 
 def is_resumable(root: Path, owner: str) -> bool:
-    """Return whether runs of a campaign are left, or may still be going on.
-
-    Args:
-        root: the campaign folder, which may be missing or that of another campaign.
-        owner: name of the object that owns the campaign's others.
-    """
+    """Return whether runs of a campaign are left, or may still be going on."""
     if not Layout(root).journal.exists():
         return False
     states = read_history(Layout(root).journal).states
@@ -43,29 +38,14 @@ def is_resumable(root: Path, owner: str) -> bool:
 
 @dataclass(frozen=True)
 class Revival:
-    """How the pods of an interrupted campaign are found again.
+    """How the pods of an interrupted campaign are found again."""
 
-    Attributes:
-        root: the campaign folder.
-        timeout_s: longest wait for a pod that is recreated.
-        on_reason: receives what has happened to a pod.
-    """
-
-    root: Path
-    timeout_s: float
-    on_reason: OnReason
+    root: Path  # the campaign folder
+    timeout_s: float  # longest wait for a pod that is recreated
+    on_reason: OnReason  # receives what has happened to a pod
 
     def host(self, cluster: Cluster, host: Host, pod: Pod) -> Host:
-        """Return a host whose pod can run programs; what ran in a lost one is recorded as lost.
-
-        Args:
-            cluster: connection to the cluster.
-            host: host as planned.
-            pod: its pod as planned.
-
-        Raises:
-            TransportError: it cannot be recreated, in the words of the cluster.
-        """
+        """Return a host whose pod can run programs; what ran in a lost one is recorded as lost."""
         found = cluster.read("Pod", pod.name)
         reason = why_ended(found, "" if found is None else found["metadata"]["uid"])
         if reason:
@@ -159,16 +139,8 @@ class Revival:
 def record_losses(root: Path, cluster: Cluster, *, known: Mapping[str, str]) -> dict[str, str]:
     """Record the active runs of all pods that have ended as interrupted.
 
-    Args:
-        root: the campaign folder, which nobody else holds.
-        cluster: connection to the cluster.
-        known: host to why its pod has ended, as seen while the cluster still knew.
-
     Returns:
         Host to the reason of its loss; none if the cluster cannot be reached now.
-
-    Raises:
-        ArchiveError: another controller runs the campaign.
     """
     lost = {}
     with suppress(TransportError):  # a resume looks again

@@ -17,8 +17,7 @@ from volbench.ingest.run_files import read_stderr
 from volbench.model.campaign.planned_run import Run
 from volbench.store.layout import RunFolder
 
-_STATUS = 93
-"""Exit status of ``hold.sh`` where it did not start the program."""
+_STATUS = 93  # Exit status of ``hold.sh`` where it did not start the program
 _REPORT = re.compile(r"^volbench-hold: (\w+) ([0-9:]{0,40})$", re.MULTILINE)
 _PROBLEMS = {
     "node": "it cannot be opened as a block device",
@@ -34,8 +33,6 @@ def held_open(run: Run, argv: Sequence[str], attachment: Attachment | None) -> l
     """Return the command of a run, started only while it holds its checked device open.
 
     Args:
-        run: the run.
-        argv: its command.
         attachment: attachment of its device that the guard accepted; None to hold nothing.
     """
     pin = run.volume.pin
@@ -50,11 +47,7 @@ def held_open(run: Run, argv: Sequence[str], attachment: Attachment | None) -> l
 
 
 def check_start(run: Run, folder: RunFolder, watched: Watched) -> None:
-    """Check that the program was started on the device that the guard accepted.
-
-    Raises:
-        RefusedError: the device was replaced in between; nothing was read or written.
-    """
+    """Check that the program was started on the device that the guard accepted."""
     if watched.exit_status != _STATUS or run.volume.pin is None:
         return
     found = _REPORT.search(read_stderr(run, folder))

@@ -16,13 +16,12 @@ from volbench.execute.waiting_work import Wait, Work, finish
 from volbench.store.journal import utc_now
 
 POLL_S = 0.1
+# The same for a process whose host reports each change at once: only the deadline needs a poll
 PUSHED_POLL_S = 1.0
-"""The same for a process whose host reports each change at once: only the deadline needs a poll."""
+# Grace period after each signal. fio reacts to SIGINT only when I/O in flight completes.
 PATIENCE_S = {signal.SIGINT: 30.0, signal.SIGTERM: 10.0, signal.SIGKILL: 10.0}
-"""Grace period after each signal. fio reacts to SIGINT only when I/O in flight completes."""
 
-URGENT_S = 1.0
-"""Grace period after a second stop request."""
+URGENT_S = 1.0  # Grace period after a second stop request
 
 
 class Ending(StrEnum):
@@ -36,21 +35,13 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True)
 class Watched:
-    """End of a watched process.
+    """End of a watched process."""
 
-    Attributes:
-        exit_status: as reported by the system; None if it could not be killed.
-        ending: by itself, by a stop request, at its deadline, or because its work was done.
-        elapsed_s: seconds since the start of the watch.
-        ended_utc: time of its end.
-        lost: reason why its end was not observed; empty if it was.
-    """
-
-    exit_status: int | None
-    ending: Ending
-    elapsed_s: float
-    ended_utc: str = ""
-    lost: str = ""
+    exit_status: int | None  # as reported by the system; None if it could not be killed
+    ending: Ending  # by itself, by a stop request, at its deadline, or because its work was done
+    elapsed_s: float  # seconds since the start of the watch
+    ended_utc: str = ""  # time of its end
+    lost: str = ""  # reason why its end was not observed; empty if it was
 
 
 class WatchedGate(Protocol):
@@ -77,19 +68,13 @@ def watch(
     """Watch a process until it ends; end it at a stop request or its deadline.
 
     Args:
-        process: a started process.
         deadline_s: seconds after which it is ended.
-        stop: the user's stop request.
         on_output: called with new standard output (possibly empty) and the seconds elapsed.
         is_enough: called after each poll; True ends the process gracefully, as its work is done.
         gate: its start gate; the deadline excludes the time at the gate.
 
     Returns:
         The end of the process. On any other exception the process is ended first.
-
-    Raises:
-        TransportError: its machine is unreachable; the process continues there.
-        ArchiveError: no space is left for its output; on another machine the process continues.
     """
     started = time.monotonic()
     ending = Ending.ITSELF
@@ -124,7 +109,6 @@ def continues_after(handle: str, error: BaseException) -> bool:
 
     Args:
         handle: handle of the process; empty if it ends with the controller.
-        error: the error, such as an unreachable machine or a full local disk.
     """
     lost = isinstance(error, TransportError) and error.transient
     return lost or (bool(handle) and isinstance(error, ArchiveError))

@@ -15,13 +15,7 @@ from volbench.store.layout import RunFolder
 
 
 class RunDirectory:
-    """Campaign folder and work folder of a run.
-
-    Args:
-        executor: its machine.
-        folder: an existing folder of the campaign.
-        name: name of the work folder, unique on the machine.
-    """
+    """Campaign folder and work folder of a run."""
 
     def __init__(self, executor: Executor, folder: RunFolder, *, name: str = "") -> None:
         self.executor = executor
@@ -72,13 +66,7 @@ class RunDirectory:
         """Start a program in the work folder, after its files were sent.
 
         Args:
-            argv: program and arguments.
-            stderr: name of the file for standard error.
             longest_s: time limit on another machine, enforced even without a controller.
-            followed: paths on the machine for `Process.first_line`.
-
-        Raises:
-            TransportError: it cannot be started.
         """
         process = self.executor.start(
             argv,
@@ -92,30 +80,17 @@ class RunDirectory:
         return process
 
     def send(self) -> None:
-        """Send files that were put, before `start` does.
-
-        Raises:
-            TransportError: they cannot be written.
-        """
+        """Send files that were put, before `start` does."""
         if self._unsent:
             self.executor.write_texts(self._unsent)
             self._unsent = {}
 
     def fetch(self) -> None:
-        """Copy the process's files to the campaign, unless both folders are the same.
-
-        Raises:
-            TransferError: a file was damaged in transfer.
-            ArchiveError: no space is left in the campaign folder.
-        """
+        """Copy the process's files to the campaign, unless both folders are the same."""
         if not self.is_here:
             self.executor.fetch_work_folder(self.path, str(self.folder.path))
 
     def remove(self) -> None:
-        """Remove the work folder after the fetch, unless both folders are the same.
-
-        Raises:
-            TransportError: the machine is unreachable.
-        """
+        """Remove the work folder after the fetch, unless both folders are the same."""
         if not self.is_here:
             self.executor.remove_work_folder(self.path, wait=False)

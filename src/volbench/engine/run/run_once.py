@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from volbench.engine.run.stop_when_steady import SteadyWatch
 
 
+# Logs of at least this size are compressed before the next run, since many would fill a disk;
+# smaller logs are compressed at the end of the campaign, so that no run waits for them
 _LARGE_LOG_BYTES = 64 * 1024**2
-"""Logs of at least this size are compressed before the next run, since many would fill a disk;
-smaller logs are compressed at the end of the campaign, so that no run waits for them."""
 
 
 def _ignore_intent(_handle: str, _sampler_handle: str) -> None:
@@ -53,42 +53,31 @@ def _ignore_poll(_elapsed_s: float) -> None:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One attempt at a run.
+    """One attempt at a run."""
 
-    Attributes:
-        host: ready host of the run.
-        run: the run, already passed by the guard.
-        directory: its campaign folder and work folder.
-        deadline_s: seconds after which it is ended.
-        listener: receives progress.
-        stop: the user's stop request.
-        device: number of the block device below the volume, for live latency.
-        devices: kernel names of that device and of those below it, to sample.
-        on_intent: called before the start with the handles of the process and of its sampler; not
-            if they end with the controller.
-        on_poll: called several times a second with the seconds since the start.
-        on_start: called with the process and its sampler right after the start.
-        attachment: attachment of its device that the guard accepted, to be verified and held on
-            another machine; None for other volumes.
-        had_files: whether all files of its jobs exist, so that fio lays none out.
-        secrets: its passwords and keys, by environment variable.
-        gate: start gate shared with the other runs of its step; None to start immediately.
-    """
-
-    host: ConnectedHost
-    run: Run
-    directory: RunDirectory
-    deadline_s: float
-    listener: Listener
-    stop: StopRequest
+    host: ConnectedHost  # ready host of the run
+    run: Run  # the run, already passed by the guard
+    directory: RunDirectory  # its campaign folder and work folder
+    deadline_s: float  # seconds after which it is ended
+    listener: Listener  # receives progress
+    stop: StopRequest  # the user's stop request
+    # number of the block device below the volume, for live latency
     device: tuple[int, int] | None = None
-    devices: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()  # kernel names of that device and of those below it, to sample
+    # called before the start with the handles of the process and of its sampler; not if they end
+    # with the controller
     on_intent: Callable[[str, str], None] = _ignore_intent
+    # called with the process and its sampler right after the start
     on_start: Callable[[Process, Sampler], None] = _ignore_start
+    # called several times a second with the seconds since the start
     on_poll: Callable[[float], None] = _ignore_poll
+    # start gate shared with the other runs of its step; None to start immediately
     gate: Gate | None = field(default=None)
+    # attachment of its device that the guard accepted, to be verified and held on another machine;
+    # None for other volumes
     attachment: Attachment | None = None
-    had_files: bool = False
+    had_files: bool = False  # whether all files of its jobs exist, so that fio lays none out
+    # its passwords and keys, by environment variable
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
@@ -102,11 +91,6 @@ def execute_run(attempt: Attempt) -> Work[RunOutcome]:
 
     Returns:
         Its outcome. ``status.json`` is written last.
-
-    Raises:
-        TransportError: the machine is unreachable; the run may continue there.
-        ArchiveError: no space is left for its results; on another machine the run continues.
-        RefusedError: its device was replaced before the start, on another machine.
     """
     run, directory = attempt.run, attempt.directory
     execution = _Execution(attempt)
@@ -128,14 +112,7 @@ def take_over_run(
     """Continue a run that an earlier controller started, and judge it.
 
     Args:
-        attempt: the original attempt.
-        handle: handle of its process.
         sampler_handle: handle of its sampler; empty for none.
-        since_utc: its start time.
-
-    Raises:
-        TransportError: the machine is unreachable.
-        RefusedError: its device was replaced before the start.
     """
     executor = attempt.host.executor
     execution = _Execution(attempt)

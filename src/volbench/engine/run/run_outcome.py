@@ -22,24 +22,19 @@ from volbench.store.layout import RunFolder
 from volbench.store.log_files import raw_checksums
 from volbench.store.small_files import read_text
 
+# fio's error for a block that does not contain what it verifies (verify.c returns EILSEQ)
 _MISMATCH = f"error {errno.EILSEQ}"
-"""fio's error for a block that does not contain what it verifies (verify.c returns EILSEQ)."""
 
+# Line that fio adds to its output for each job with ``exec_prerun`` (backend.c)
 _PRERUN_NOTE = re.compile(rb"^\S.* : Saving output of prerun in .*\n", re.MULTILINE)
-"""Line that fio adds to its output for each job with ``exec_prerun`` (backend.c)."""
 
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """Outcome of a run.
+    """Outcome of a run."""
 
-    Attributes:
-        state: finished, failed or interrupted.
-        reason: one or more sentences, including the tool's messages; empty if finished.
-    """
-
-    state: RunState
-    reason: str = ""
+    state: RunState  # finished, failed or interrupted
+    reason: str = ""  # one or more sentences, including the tool's messages; empty if finished
 
 
 def stopped_by(error: VolbenchError) -> RunOutcome:
@@ -58,12 +53,6 @@ class _Findings:
 
 def judge(run: Run, folder: RunFolder, watched: Watched, *, version: str) -> tuple[RunOutcome, str]:
     """Decide from raw files and exit status whether a run succeeded.
-
-    Args:
-        run: the run.
-        folder: its raw files.
-        watched: end of its process.
-        version: version of the tool, for files that do not contain it.
 
     Returns:
         The outcome, and the version of the tool.
@@ -140,11 +129,6 @@ def write_status(
     """Write status.json, the last file of a run, with the checksums of the others.
 
     Args:
-        folder: of the run.
-        command: the command of the run.
-        outcome: outcome of the run.
-        watched: end of its process.
-        started_utc: its start time.
         record: additional entries; entries with the value None are omitted.
     """
     content = {

@@ -32,9 +32,7 @@ class LiveLatency:
     """Mean latency of a block device between two readings of its counters.
 
     Args:
-        read: returns the first line of a file of the machine.
         number: major and minor of the device; None for a volume without one.
-        interval_s: minimum time between two readings.
     """
 
     def __init__(
@@ -76,28 +74,19 @@ def _mean_s(before: tuple[int, int] | None, now: tuple[int, int] | None) -> floa
 
 @dataclass(frozen=True)
 class Watches:
-    """Sources of progress besides the output of a process.
+    """Sources of progress besides the output of a process."""
 
-    Attributes:
-        latency: latency of the device.
-        steady: judge of a run that ends when it is steady; None for other runs.
-        gate: start gate of the run; None without one.
-    """
-
-    latency: LiveLatency
+    latency: LiveLatency  # latency of the device
+    # judge of a run that ends when it is steady; None for other runs
     steady: SteadyWatch | None = None
-    gate: Gate | None = None
+    gate: Gate | None = None  # start gate of the run; None without one
 
 
 class ProgressReporter:
     """Turns the output of a run's process into progress events.
 
     Args:
-        run: the run.
-        process: its process.
         expected_s: expected runtime in seconds; None if unknown.
-        watches: sources of progress besides its output.
-        listener: receives the events.
     """
 
     def __init__(

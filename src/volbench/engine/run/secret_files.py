@@ -15,15 +15,15 @@ from volbench.store.atomic_files import write_atomic
 from volbench.store.layout import JOB_FILE
 
 _FOLDER, _FILE = ".secrets", "values"
+# Start a program with variables from a file, which is removed first: its folder, as seen from the
+# working directory, and the program
 _SCRIPT = (
     'while IFS= read -r l; do export "$l"; done <"$1/values" && rm -rf -- "$1" && shift && '
     'exec "$@"'
 )
-"""Start a program with variables from a file, which is removed first: its folder, as seen from the
-working directory, and the program."""
 
+# Endings of files without texts; the job file refers to its secrets by name
 _LOGS = frozenset({".log", ".zst"})
-"""Endings of files without texts; the job file refers to its secrets by name."""
 
 
 def with_secrets(
@@ -33,9 +33,6 @@ def with_secrets(
 
     They are in no argument list, and in a file (in a folder of mode 0700) only until the command
     starts.
-
-    Raises:
-        InputError: a secret is not known.
     """
     if not (names := variables_of(run)):
         return list(argv)
@@ -51,11 +48,7 @@ def with_secrets(
 
 
 def scrub(folder: Path, run: Run) -> None:
-    """Mask the secrets of a run in the files of its folder: fio reports all options it was given.
-
-    Raises:
-        ArchiveError: a file cannot be written.
-    """
+    """Mask the secrets of a run in its files: fio reports all options it was given."""
     if not variables_of(run) or not folder.is_dir():
         return
     shutil.rmtree(folder / _FOLDER, ignore_errors=True)  # of a run that did not start

@@ -11,13 +11,10 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StopRequest:
-    """Stop request and its urgency.
-
-    Attributes:
-        requests: 0 to continue; 1 to end the process gracefully; 2 or more to end it immediately.
-    """
+    """Stop request and its urgency."""
 
     def __init__(self) -> None:
+        # 0 to continue; 1 to end the process gracefully; 2 or more to end it immediately
         self.requests = 0
 
     @property

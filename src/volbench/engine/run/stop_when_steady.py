@@ -14,19 +14,13 @@ from volbench.analyse.time.steady_state import State, Steadiness, judge_steady
 from volbench.model.campaign.event import Progress
 from volbench.model.profile.profile_settings import Until
 
-_PAUSE_S = 1.0
-"""Seconds between two judgements."""
-_GAP = 0.9
-"""Share of the window that must be covered: fio prints no status while it starts."""
+_PAUSE_S = 1.0  # Seconds between two judgements
+_GAP = 0.9  # Share of the window that must be covered: fio prints no status while it starts
 
 
 @dataclass
 class SteadyWatch:
-    """Judges the IOPS of a running process.
-
-    Args:
-        until: window and blocks.
-    """
+    """Judges the IOPS of a running process."""
 
     until: Until
     _times: list[float] = field(default_factory=list)

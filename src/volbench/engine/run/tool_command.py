@@ -31,39 +31,26 @@ _DIRECTIONS: Mapping[str, tuple[Direction, ...]] = {
     "randrw": (Direction.READ, Direction.WRITE),
 }
 
+# Maximum probability that a direction of a mix is missing by chance to count as a fault
 _BY_CHANCE = 1e-6
-"""Maximum probability that a direction of a mix is missing by chance to count as a fault."""
+# I/Os assumed for a job without a limit on size or number: one second on a slow disk
 _IOS_OF_ANY_JOB = 100
-"""I/Os assumed for a job without a limit on size or number: one second on a slow disk."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """Command of one process.
+    """Command of one process."""
 
-    Attributes:
-        argv: the argument list.
-        shown: the argument list without paths of this machine, for status.json.
-        stderr: name of the file for standard error.
-        files: name to content of its input files.
-        expected_s: expected runtime in seconds; None if only the data size limits it.
-    """
-
-    argv: list[str]
-    shown: list[str]
-    stderr: str
-    files: dict[str, str] = field(default_factory=dict)
+    argv: list[str]  # the argument list
+    shown: list[str]  # the argument list without paths of this machine, for status.json
+    stderr: str  # name of the file for standard error
+    files: dict[str, str] = field(default_factory=dict)  # name to content of its input files
+    # expected runtime in seconds; None if only the data size limits it
     expected_s: float | None = None
 
 
 def command_of(run: Run, *, fio: str, is_gated: bool = False) -> Command:
-    """Return the command of a run.
-
-    Args:
-        run: the run.
-        fio: path of the binary.
-        is_gated: make it wait at the start gate after its setup.
-    """
+    """Return the command of a run."""
     if run.tool is Tool.DD:
         argv = dd_argv(run)
         files = {DD_COMMAND: shlex.join(argv) + "\n"}

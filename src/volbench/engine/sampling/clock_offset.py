@@ -17,17 +17,11 @@ _EXCHANGES = 8
 
 @dataclass(frozen=True)
 class Clock:
-    """Offset of a host's clock.
+    """Offset of a host's clock."""
 
-    Attributes:
-        offset_s: lead over the controller's clock; 0 if below the error bound.
-        bound_s: maximum error of the offset.
-        round_trip_s: round-trip time to the host.
-    """
-
-    offset_s: float = 0.0
-    bound_s: float = 0.0
-    round_trip_s: float = 0.0
+    offset_s: float = 0.0  # lead over the controller's clock; 0 if below the error bound
+    bound_s: float = 0.0  # maximum error of the offset
+    round_trip_s: float = 0.0  # round-trip time to the host
 
 
 def read_clock(executor: Executor) -> Clock | None:

@@ -24,15 +24,13 @@ from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Executor, Process
 from volbench.execute.waiting_work import Wait
 
-FIRST_SAMPLE_S = 5.0
-"""Time within which each of the two programs must deliver its first sample."""
+FIRST_SAMPLE_S = 5.0  # Time within which each of the two programs must deliver its first sample
 
 _LAST_SAMPLE_S = 2.0
 _POLL_S = 0.005
-_LIFE_SLACK_S = 600.0
-"""Time from the run's deadline to the end of the sampler without a controller."""
+_LIFE_SLACK_S = 600.0  # Time from the run's deadline to the end of the sampler without a controller
+# Maximum runtime for runs without a deadline, such as the replay of an I/O log: a month
 _MAX_LIFE_S = 30 * 86400.0
-"""Maximum runtime for runs without a deadline, such as the replay of an I/O log: a month."""
 
 
 def sampler_commands(
@@ -41,8 +39,6 @@ def sampler_commands(
     """Return the commands that can sample on a machine, the cheaper first.
 
     Args:
-        executor: the machine.
-        devices: kernel names of the block devices to sample.
         interval_s: seconds between samples.
         life_s: seconds after which the process ends in any case.
     """
@@ -68,24 +64,15 @@ def python_of(executor: Executor) -> str | None:
     return own or executor.which("python3")
 
 
-_MARK = re.compile(r"\n! [^\n]*\n")
-"""A mark in the log, between the lines of the process."""
+_MARK = re.compile(r"\n! [^\n]*\n")  # A mark in the log, between the lines of the process
 
 
 class Sampler:
-    """One sampling process and the log of its output.
-
-    Args:
-        directory: directory of the sampled run.
-
-    Attributes:
-        samples: every complete sample so far.
-        problem: reason why sampling stopped; empty while it works.
-    """
+    """One sampling process and the log of its output."""
 
     def __init__(self, directory: RunDirectory) -> None:
-        self.samples: list[Sample] = []
-        self.problem = ""
+        self.samples: list[Sample] = []  # every complete sample so far
+        self.problem = ""  # reason why sampling stopped; empty while it works
         self._directory = directory
         self._log = directory.folder.samples
         self._errors = self._log.with_suffix(".stderr").name
@@ -221,10 +208,7 @@ def sampling(
     """Sample while the block runs, and end the sampler with it.
 
     Args:
-        directory: directory of the run.
-        devices: kernel names of the block devices to sample.
         interval_s: seconds between samples; 0 for no sampling.
-        life_s: longest time the block may take.
     """
     sampler = Sampler(directory)
     if interval_s <= 0:

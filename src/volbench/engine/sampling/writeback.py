@@ -22,31 +22,25 @@ from volbench.model.campaign.target import VolumeKind
 from volbench.model.profile.profile_model import Tool
 from volbench.plan.expansion.estimate import layout_bytes
 
-MAX_WAIT_S = 120.0
-"""Longest wait for the write-back of a run."""
+MAX_WAIT_S = 120.0  # Longest wait for the write-back of a run
 
+# After this long without write-back the kernel is not expected to write the pages soon
 QUIET_S = 40.0
-"""After this long without write-back the kernel is not expected to write the pages soon."""
 
+# The same for a run shorter than `LONG_RUN_S`, or the run's own length if that is longer
 MIN_QUIET_S = 5.0
-"""The same for a run shorter than `LONG_RUN_S`, or the run's own length if that is longer."""
 
-LONG_RUN_S = 10.0
-"""A run of at least this length is followed to the end of its write-back."""
+LONG_RUN_S = 10.0  # A run of at least this length is followed to the end of its write-back
 
-SLACK_BYTES = 8 * 1024**2
-"""Normal variation of a host's dirty pages."""
+SLACK_BYTES = 8 * 1024**2  # Normal variation of a host's dirty pages
 
-SLACK_SHARE = 0.05
-"""Maximum share of remaining dirty pages for a run to count as written back."""
+SLACK_SHARE = 0.05  # Maximum share of remaining dirty pages for a run to count as written back
 
-_NOTICEABLE_BYTES = 1024**2
-"""A smaller decrease is background variation, not write-back."""
+_NOTICEABLE_BYTES = 1024**2  # A smaller decrease is background variation, not write-back
 
 _STOPPED = "cut off: stopped by the user"
 _POLL_S = 0.2
-_SILENCE_S = 30.0
-"""Additional wait for a sampler that runs without printing samples."""
+_SILENCE_S = 30.0  # Additional wait for a sampler that runs without printing samples
 
 
 def follow_tail(
@@ -64,11 +58,6 @@ def follow_tail(
     taken immediately.
 
     Args:
-        executor: the machine.
-        run: the run that ended.
-        sampler: may have ended already.
-        stop: ends the wait immediately.
-        listener: receives a notice about pending write-back or missing samples.
         had_files: whether its files existed: it laid none out, and dirty pages are those of others.
     """
     sampler.mark(ENDED)

@@ -8,6 +8,7 @@ from volbench.execute.kubernetes.manifests import MANAGED_BY, Manifest
 _API = "rbac.authorization.k8s.io"
 
 _MADE = ("get", "list", "create", "delete")
+# API group, resources and verbs within the namespace
 _NAMESPACED: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("", ("configmaps", "persistentvolumeclaims", "pods"), _MADE),
     # An exec over a WebSocket is a GET; from Kubernetes 1.35 on it needs create, too.
@@ -18,25 +19,16 @@ _NAMESPACED: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("batch", ("jobs",), ("get", "create")),
     ("coordination.k8s.io", ("leases",), (*_MADE, "patch")),
 )
-"""API group, resources and verbs within the namespace."""
 
+# The same for the whole cluster: lost nodes, reclaim policies, volumes that stay behind
 _CLUSTER: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("", ("nodes", "persistentvolumes"), ("get",)),
     ("storage.k8s.io", ("storageclasses",), ("get",)),
 )
-"""The same for the whole cluster: lost nodes, reclaim policies, volumes that stay behind."""
 
 
 def access_manifests(*, namespace: str, name: str = "volbench") -> list[Manifest]:
-    """Return a service account, and the roles and bindings that let it run campaigns.
-
-    Args:
-        namespace: of the campaigns.
-        name: of the account, the roles and the bindings.
-
-    Raises:
-        InputError: a name is invalid.
-    """
+    """Return a service account, and the roles and bindings that let it run campaigns."""
     require_name(namespace, what="namespace")
     require_name(name, what="name")
     wide = f"{name}-volumes"

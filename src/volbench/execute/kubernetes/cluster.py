@@ -26,8 +26,7 @@ from volbench.errors import (
 if TYPE_CHECKING:
     from websocket import WebSocket
 
-Manifest = dict[str, Any]
-"""An object of the API, as its JSON."""
+Manifest = dict[str, Any]  # An object of the API, as its JSON
 
 _TIMEOUT_S = 30.0
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -37,19 +36,14 @@ _JSON = "application/json"
 
 @dataclass(frozen=True)
 class Kind:
-    """Where the API keeps objects of a kind.
+    """Where the API keeps objects of a kind."""
 
-    Attributes:
-        group: path of the API group and version.
-        plural: last part of the path.
-        is_namespaced: whether its objects belong to a namespace.
-    """
-
-    group: str
-    plural: str
-    is_namespaced: bool = True
+    group: str  # path of the API group and version
+    plural: str  # last part of the path
+    is_namespaced: bool = True  # whether its objects belong to a namespace
 
 
+# Kinds of objects that volbench uses
 KINDS = {
     "ClusterRole": Kind("apis/rbac.authorization.k8s.io/v1", "clusterroles", False),
     "ClusterRoleBinding": Kind("apis/rbac.authorization.k8s.io/v1", "clusterrolebindings", False),
@@ -71,7 +65,6 @@ KINDS = {
     "StatefulSet": Kind("apis/apps/v1", "statefulsets"),
     "StorageClass": Kind("apis/storage.k8s.io/v1", "storageclasses", False),
 }
-"""Kinds of objects that volbench uses."""
 
 
 class RequestError(InputError):
@@ -149,8 +142,6 @@ class Cluster:
         """Delete an object; what it owns is deleted by the cluster.
 
         Args:
-            kind: its kind.
-            name: its name.
             uid: delete it only if this is its UID.
             grace_s: grace period of a pod; None for its own.
 
@@ -201,11 +192,7 @@ class Cluster:
     def open_exec(
         self, pod: str, argv: Sequence[str], *, container: str, has_input: bool, timeout_s: float
     ) -> WebSocket:
-        """Start a command in a container and return the web socket of its streams.
-
-        Raises:
-            VolbenchError: as any request; the pod may have ended.
-        """
+        """Start a command in a container and return the web socket of its streams."""
         import websocket  # noqa: PLC0415 - only for clusters
 
         query = [("container", container), ("stdout", "true"), ("stderr", "true")]
@@ -325,9 +312,6 @@ def open_cluster(*, context: str = "", namespace: str = "") -> Cluster:
     Args:
         context: context of the kubeconfig file; empty for the current one.
         namespace: empty for that of the context or the pod, or ``default``.
-
-    Raises:
-        InputError: the client library is missing, or there is no usable configuration.
     """
     try:
         from kubernetes import client, config  # noqa: PLC0415 - optional, and imports slowly

@@ -18,49 +18,37 @@ _ZERO = re.compile(r"[0.]+\D*")
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]*")
 _MAX_LABEL = 63
 _MAX_SUBDOMAIN = 253
+# Leaves room for the numbers of a pod, and the hash that a StatefulSet adds to labels: 63
 _MAX_CAMPAIGN = 40
-"""Leaves room for the numbers of a pod, and the hash that a StatefulSet adds to labels: 63."""
 _MAX_REPLICAS = 1000
 _MAX_ID = 2**31 - 1
 _MAX_DEADLINE_S = 2**31 - 1
 _EFFECTS = ("", "NoSchedule", "PreferNoSchedule", "NoExecute")
 _PULL_POLICIES = ("", "Always", "IfNotPresent", "Never")
 
+# User and group id of the container where the volume allows; the number that distroless uses
 UNPRIVILEGED_USER = 65532
-"""User and group id of the container where the volume allows; the number that distroless uses."""
 
 
 class VolumeSource(StrEnum):
     """Origin of the volume under test."""
 
-    CLAIM = "claim"
-    """PersistentVolumeClaim; may outlive its pod."""
+    CLAIM = "claim"  # PersistentVolumeClaim; may outlive its pod
+    # Generic ephemeral volume: a claim that Kubernetes deletes with its pod
     EPHEMERAL = "ephemeral"
-    """Generic ephemeral volume: a claim that Kubernetes deletes with its pod."""
-    NODE = "node"
-    """The node's own disk, through an emptyDir."""
+    NODE = "node"  # The node's own disk, through an emptyDir
 
 
 @dataclass(frozen=True, kw_only=True)
 class Toleration:
-    """A taint that the pods accept.
+    """A taint that the pods accept."""
 
-    Attributes:
-        key: of the taint; empty for every taint.
-        value: of the taint; None for every value.
-        effect: of the taint; empty for every effect.
-    """
-
-    key: str = ""
-    value: str | None = None
-    effect: str = ""
+    key: str = ""  # of the taint; empty for every taint
+    value: str | None = None  # of the taint; None for every value
+    effect: str = ""  # of the taint; empty for every effect
 
     def __post_init__(self) -> None:
-        """Refuse what is not a taint.
-
-        Raises:
-            InputError: key, value or effect is invalid.
-        """
+        """Refuse what is not a taint."""
         if self.key:
             _require_key(self.key, what="toleration")
         _require_value(self.value or "", what="toleration")
@@ -77,11 +65,7 @@ class Toleration:
 
 
 def parse_toleration(text: str) -> Toleration:
-    """Return the toleration of ``KEY[=VALUE][:EFFECT]``, as kubectl taint writes taints.
-
-    Raises:
-        InputError: key, value or effect is invalid.
-    """
+    """Return the toleration of ``KEY[=VALUE][:EFFECT]``, as kubectl taint writes taints."""
     taint, colon, effect = text.rpartition(":") if ":" in text else (text, "", "")
     key, equals, value = taint.partition("=")
     if not key or (colon and not effect):
@@ -94,64 +78,46 @@ def parse_toleration(text: str) -> Toleration:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterSpec:
-    """Objects that a campaign needs on a cluster; see `manifests.objects`.
+    """Objects that a campaign needs on a cluster; see `manifests.objects`."""
 
-    Attributes:
-        campaign: unique key of the campaign and name of its owner object: a DNS label.
-        image: container image with fio, a POSIX shell and its usual tools.
-        namespace: of all objects.
-        storage_classes: one pod and volume each, in order; a class may occur several times. Empty
-            for the cluster's default class.
-        size: quantity, such as ``250Gi``, requested for each volume; for the node's own disk the
-            limit of what is written, or empty.
-        source: origin of the volume of the role ``data``.
-        block: the volume is a raw block device, not a filesystem.
-        os_disk: add an emptyDir on the node's disk, the role ``os``.
-        replicas: pods for each storage class; a StatefulSet if there are several.
-        is_parallel: volumes of several storage classes are measured at the same time, each on a
-            node (or zone, see `topology_key`) without any other.
-        topology_key: node label over whose values replicas are spread evenly; empty for no rule.
-        node_selector: labels of the nodes to run on.
-        tolerations: taints that the pods accept.
-        image_pull_policy: ``Always``, ``IfNotPresent`` or ``Never``; empty for the cluster's rule.
-        image_pull_secrets: names of secrets with registry credentials.
-        requests: resource to quantity, such as ``cpu: 500m``.
-        limits: the same for limits. A CPU limit throttles fio, a memory limit its page cache.
-        run_as_user: user and group id of the container; None for an unprivileged one, and root
-            for a block device, whose node belongs to root.
-        service_account: of the pods; empty for that of the namespace. Its token is not mounted.
-        deadline_s: seconds after which the cluster ends a pod; not supported by StatefulSets.
-        keep: volumes stay when the campaign's owner object is deleted.
-    """
-
-    campaign: str
-    image: str
-    namespace: str = "default"
+    campaign: str  # unique key of the campaign and name of its owner object: a DNS label
+    image: str  # container image with fio, a POSIX shell and its usual tools
+    namespace: str = "default"  # of all objects
+    # one pod and volume each, in order; a class may occur several times. Empty for the cluster's
+    # default class.
     storage_classes: tuple[str, ...] = ()
+    # quantity, such as ``250Gi``, requested for each volume; for the node's own disk the limit of
+    # what is written, or empty
     size: str = ""
-    source: VolumeSource = VolumeSource.CLAIM
-    block: bool = False
-    os_disk: bool = False
-    replicas: int = 1
+    source: VolumeSource = VolumeSource.CLAIM  # origin of the volume of the role ``data``
+    block: bool = False  # the volume is a raw block device, not a filesystem
+    os_disk: bool = False  # add an emptyDir on the node's disk, the role ``os``
+    replicas: int = 1  # pods for each storage class; a StatefulSet if there are several
+    # volumes of several storage classes are measured at the same time, each on a node (or zone, see
+    # `topology_key`) without any other
     is_parallel: bool = False
+    # node label over whose values replicas are spread evenly; empty for no rule
     topology_key: str = "kubernetes.io/hostname"
-    node_selector: Mapping[str, str] = field(default_factory=dict)
-    tolerations: tuple[Toleration, ...] = ()
+    node_selector: Mapping[str, str] = field(default_factory=dict)  # labels of the nodes to run on
+    tolerations: tuple[Toleration, ...] = ()  # taints that the pods accept
+    # ``Always``, ``IfNotPresent`` or ``Never``; empty for the cluster's rule
     image_pull_policy: str = ""
-    image_pull_secrets: tuple[str, ...] = ()
+    image_pull_secrets: tuple[str, ...] = ()  # names of secrets with registry credentials
+    # resource to quantity, such as ``cpu: 500m``
     requests: Mapping[str, str] = field(default_factory=dict)
+    # the same for limits. A CPU limit throttles fio, a memory limit its page cache.
     limits: Mapping[str, str] = field(default_factory=dict)
+    # user and group id of the container; None for an unprivileged one, and root for a block device,
+    # whose node belongs to root
     run_as_user: int | None = None
+    # of the pods; empty for that of the namespace. Its token is not mounted.
     service_account: str = ""
+    # seconds after which the cluster ends a pod; not supported by StatefulSets
     deadline_s: int = 86400
-    keep: bool = False
+    keep: bool = False  # volumes stay when the campaign's owner object is deleted
 
     def __post_init__(self) -> None:
-        """Refuse what the cluster would refuse, or what contradicts itself.
-
-        Raises:
-            InputError: a value is invalid.
-        """
+        """Refuse what the cluster would refuse, or what contradicts itself."""
         require_name(self.campaign, what="campaign", longest=_MAX_CAMPAIGN)
         require_name(self.namespace, what="namespace")
         if not _IMAGE.fullmatch(self.image):
@@ -233,11 +199,7 @@ class ClusterSpec:
 
 
 def parse_pairs(texts: Iterable[str], *, option: str) -> dict[str, str]:
-    """Return the mapping of ``KEY=VALUE`` texts.
-
-    Raises:
-        InputError: a text has no ``=``, or a key occurs twice.
-    """
+    """Return the mapping of ``KEY=VALUE`` texts."""
     pairs: dict[str, str] = {}
     for text in texts:
         key, equals, value = text.partition("=")
@@ -250,11 +212,7 @@ def parse_pairs(texts: Iterable[str], *, option: str) -> dict[str, str]:
 
 
 def require_name(text: str, *, what: str, longest: int = _MAX_LABEL) -> None:
-    """Refuse what is not a DNS label, such as the name of a namespace.
-
-    Raises:
-        InputError: the text is something else, or longer than `longest`.
-    """
+    """Refuse what is not a DNS label, such as the name of a namespace."""
     _require(_DNS_LABEL, text, what=what, longest=longest)
 
 
@@ -286,11 +244,7 @@ def _require_value(text: str, *, what: str) -> None:
 
 
 def require_quantity(text: str, *, what: str) -> None:
-    """Refuse what is not a quantity, such as the size of a volume.
-
-    Raises:
-        InputError: the text is something else, or zero.
-    """
+    """Refuse what is not a quantity, such as the size of a volume."""
     if not _QUANTITY.fullmatch(text) or _ZERO.fullmatch(text):
         raise InputError(
             f"{what}: {text!r} is not a quantity above zero",

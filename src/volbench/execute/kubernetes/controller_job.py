@@ -22,15 +22,16 @@ from volbench.execute.kubernetes.manifests import MANAGED_BY, pod_security
 CONTROLLER_LABEL = "volbench.io/controller"
 CONTAINER = "controller"
 RESULTS_MOUNT = "/results"
-ARGUMENTS = "arguments.json"
-"""Entry of the controller's object: the arguments of volbench run."""
+ARGUMENTS = "arguments.json"  # Entry of the controller's object: the arguments of volbench run
 
 _SUBMITTED = "/submitted"
-_MAX_SUBMITTED_BYTES = 900_000
-"""An object of the API server holds 1 MiB."""
+_MAX_SUBMITTED_BYTES = 900_000  # An object of the API server holds 1 MiB
 _MAX_NAME = 40
 _RESTARTS = 3
 _GRACE_S = 120
+# Runs or resumes the campaign, passing SIGTERM on, and uploads it. Arguments: the campaign folder,
+# the address of the upload or nothing, port of the metrics or nothing, their address, and those of
+# volbench run.
 _RUN = f"""\
 stop() {{ [ -z "$pid" ] || kill -TERM "$pid"; }}
 run() {{
@@ -58,55 +59,32 @@ if [ -n "$upload" ] && [ -e "$campaign/campaign.json" ]; then
 fi
 exit "$ended"
 """
-"""Runs or resumes the campaign, passing SIGTERM on, and uploads it. Arguments: the campaign folder,
-the address of the upload or nothing, port of the metrics or nothing, their address, and those of
-volbench run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ControllerSpec:
-    """A controller on a cluster.
+    """A controller on a cluster."""
 
-    Attributes:
-        name: of all its objects.
-        namespace: of the objects, and of the campaign.
-        image: with Python and volbench.
-        arguments: of volbench run, beside the profiles.
-        profiles: texts of the profiles, by file name, in their order.
-        service_account: with the rights of ``volbench k8s role``.
-        claim_size: size of the volume for the campaign folder.
-        claim_class: its storage class; empty for the default one.
-        upload: address in object storage to which the campaign is uploaded; empty for none.
-        secret: Secret whose entries become environment variables; empty for none.
-        image_pull_policy: empty for the cluster's choice.
-        image_pull_secrets: names of Secrets.
-        run_as_user: user and group id; 0 for root.
-        metrics_port: port of the pod on which Prometheus finds metrics; None for none.
-        metrics_address: address of the pod to serve them on.
-    """
-
-    name: str
-    namespace: str
-    image: str
-    arguments: tuple[str, ...]
-    profiles: Mapping[str, str]
-    service_account: str = "volbench"
-    claim_size: str = "1Gi"
-    claim_class: str = ""
-    upload: str = ""
-    secret: str = ""
-    image_pull_policy: str = ""
-    image_pull_secrets: tuple[str, ...] = field(default=())
-    run_as_user: int = UNPRIVILEGED_USER
+    name: str  # of all its objects
+    namespace: str  # of the objects, and of the campaign
+    image: str  # with Python and volbench
+    arguments: tuple[str, ...]  # of volbench run, beside the profiles
+    profiles: Mapping[str, str]  # texts of the profiles, by file name, in their order
+    service_account: str = "volbench"  # with the rights of ``volbench k8s role``
+    claim_size: str = "1Gi"  # size of the volume for the campaign folder
+    claim_class: str = ""  # its storage class; empty for the default one
+    upload: str = ""  # address in object storage to which the campaign is uploaded; empty for none
+    secret: str = ""  # Secret whose entries become environment variables; empty for none
+    image_pull_policy: str = ""  # empty for the cluster's choice
+    image_pull_secrets: tuple[str, ...] = field(default=())  # names of Secrets
+    run_as_user: int = UNPRIVILEGED_USER  # user and group id; 0 for root
+    # port of the pod on which Prometheus finds metrics; None for none
     metrics_port: int | None = None
+    # address of the pod to serve them on
     metrics_address: str = "0.0.0.0"  # noqa: S104 - of the pod, for Prometheus
 
     def __post_init__(self) -> None:
-        """Refuse what the cluster would refuse, or what it cannot store.
-
-        Raises:
-            InputError: a name or a size is invalid, or the profiles are too large.
-        """
+        """Refuse what the cluster would refuse, or what it cannot store."""
         require_name(self.name, what="name", longest=_MAX_NAME)
         require_name(self.namespace, what="namespace")
         require_quantity(self.claim_size, what="--claim-size")
@@ -122,7 +100,6 @@ def controller_objects(spec: ControllerSpec, *, owner_uid: str = "") -> list[Man
     """Return all objects of a controller in the order of their creation, the owner first.
 
     Args:
-        spec: what is wanted.
         owner_uid: UID of the created owner, to which the others then refer; empty before.
     """
     return [_owner(spec), _claim(spec, owner_uid), _job(spec, owner_uid)]
@@ -192,12 +169,7 @@ def _job(spec: ControllerSpec, owner_uid: str) -> Manifest:
 
 
 def reader_pod(job: Manifest, owner_uid: str) -> Manifest:
-    """Return the pod that reads the volume of a controller that has ended.
-
-    Args:
-        job: the controller's Job.
-        owner_uid: UID of its owner.
-    """
+    """Return the pod that reads the volume of a controller that has ended."""
     name, namespace = str(job["metadata"]["name"]), str(job["metadata"]["namespace"])
     template = job["spec"]["template"]["spec"]
     (container,) = template["containers"]

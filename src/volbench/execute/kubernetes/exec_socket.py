@@ -24,19 +24,14 @@ if TYPE_CHECKING:
 
 _STDIN, _STDOUT, _STDERR, _STATUS = range(4)
 _ERROR_LIMIT_BYTES = 16 * 1024**2
+# Length of a message to standard input: what a writable socket takes without blocking
 CHUNK_BYTES = 4096
-"""Length of a message to standard input: what a writable socket takes without blocking."""
 
 
 class ExecSocket:
     """Streams of a command.
 
     Reading and writing take turns: a TLS connection must not be used by two threads at a time.
-
-    Args:
-        host: host name, for messages.
-        socket: an open web socket.
-        sink: receives standard output.
     """
 
     def __init__(self, host: str, socket: WebSocket, sink: Sink) -> None:
@@ -50,11 +45,7 @@ class ExecSocket:
         self.has_ended = False
 
     def send(self, data: bytes) -> None:
-        """Write to standard input.
-
-        Raises:
-            ConnectError: the connection is broken.
-        """
+        """Write to standard input."""
         try:
             with self._turn:
                 self._socket.send_binary(bytes([_STDIN]) + data)
@@ -77,11 +68,7 @@ class ExecSocket:
         return bool(found & ~select.POLLOUT), bool(found & select.POLLOUT)
 
     def receive(self) -> None:
-        """Process one message.
-
-        Raises:
-            ConnectError: the connection is broken.
-        """
+        """Process one message."""
         try:
             with self._turn:
                 code, frame = self._socket.recv_data_frame(control_frame=True)
@@ -104,11 +91,7 @@ class ExecSocket:
             self._status += data
 
     def end(self) -> CommandEnd:
-        """Return how the command ended.
-
-        Raises:
-            ConnectError: the connection ended before the command, or that was not started.
-        """
+        """Return how the command ended."""
         if not self._status:
             raise connection_lost(self._host, "", sent=True)
         status = exit_status(self._host, self._status)
@@ -127,12 +110,7 @@ class ExecSocket:
 
 
 def exit_status(host: str, text: bytes) -> int:
-    """Return the exit status in a Status object.
-
-    Raises:
-        ConnectError: the command was not started: the node does not answer, or the container is
-            being restarted. Whether the pod has ended is known to the cluster only.
-    """
+    """Return the exit status in a Status object."""
     try:
         found = json.loads(text)
         if found.get("status") == "Success":

@@ -15,13 +15,7 @@ _SHARED_LABEL = "volbench.io/filesystem"
 
 
 class LeaseLocks:
-    """Locks on the devices and file systems of a node.
-
-    Args:
-        cluster: connection to the cluster.
-        node: name of the node.
-        campaign: name of the object that owns everything of the campaign.
-    """
+    """Locks on the devices and file systems of a node."""
 
     def __init__(self, cluster: Cluster, *, node: str, campaign: str) -> None:
         self._cluster = cluster
@@ -85,14 +79,7 @@ class LeaseLocks:
 
 
 def lease_manifest(name: str, campaign: str, *, holder: str, labels: Manifest) -> Manifest:
-    """Return a Lease of a campaign.
-
-    Args:
-        name: its name.
-        campaign: name of the object that owns everything of the campaign.
-        holder: who holds it.
-        labels: more labels.
-    """
+    """Return a Lease of a campaign."""
     return {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",

@@ -10,45 +10,40 @@ from hashlib import sha256
 
 from volbench.execute.kubernetes.cluster_spec import ClusterSpec, VolumeSource, is_label_value
 
-Manifest = dict[str, object]
-"""One object, or a part of one, as JSON would hold it."""
+Manifest = dict[str, object]  # One object, or a part of one, as JSON would hold it
 
 DATA_MOUNT = "/volumes/data"
 DATA_DEVICE = "/dev/volbench-data"
 OS_MOUNT = "/volumes/os"
-WORK_MOUNT = "/volbench"
-"""Folder of running programs and their results, on the node's disk."""
+WORK_MOUNT = "/volbench"  # Folder of running programs and their results, on the node's disk
 
 CONTAINER = "fio"
 MANAGED_BY = "app.kubernetes.io/managed-by"
 CAMPAIGN_LABEL = "volbench.io/campaign"
 WORKLOAD_LABEL = "volbench.io/workload"
+# Label with the storage class, shortened if it is long; the annotation has all of it
 CLASS_LABEL = "volbench.io/storage-class"
-"""Label with the storage class, shortened if it is long; the annotation has all of it."""
 
 _DATA, _OS, _SCRATCH, _TMP = "data", "os", "scratch", "tmp"
+# Annotations that stop autoscalers from draining a node in the middle of a run
 _NO_EVICTION = {
     "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
     "karpenter.sh/do-not-disrupt": "true",
 }
-"""Annotations that stop autoscalers from draining a node in the middle of a run."""
 
+# Idles until SIGTERM; as process 1 its `wait` also collects the ends of detached programs. A pod
+# that is evicted while fio runs stays for a moment: only as long as there is a pod does the cluster
+# know why it ends.
 _WAIT = (
     "end() { kill $!; wait $!; kill -9 -1 && sleep 3; exit 0; }; "
     "trap end TERM; while :; do sleep 60 & wait $!; done"
 )
-"""Idles until SIGTERM; as process 1 its `wait` also collects the ends of detached programs.
-
-A pod that is evicted while fio runs stays for a moment: only as long as there is a pod does the
-cluster know why it ends.
-"""
 
 
 def objects(spec: ClusterSpec, *, owner_uid: str = "") -> list[Manifest]:
     """Return all objects of a campaign in the order of their creation, the owner first.
 
     Args:
-        spec: what is wanted.
         owner_uid: UID of the created owner, to which the others then refer; empty before.
     """
     found = [campaign_object(spec)]

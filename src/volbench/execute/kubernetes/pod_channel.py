@@ -24,26 +24,19 @@ from volbench.execute.shell.channel import (
 )
 from volbench.model.campaign.host import Pod
 
+# Run a command on the first bytes of standard input: their number, command
 _FEED = 'n=$1; shift; head -c "$n" | "$@"'
-"""Run a command on the first bytes of standard input: their number, command."""
 
+# Run a command with standard error open until its end: containerd ends the input of a command whose
+# standard output or standard error is closed
 _HOLD = 'exec 9>&2; exec "$@"'
-"""Run a command with standard error open until its end: containerd ends the input of a command
-whose standard output or standard error is closed."""
 
 _CONNECT_S = 20.0
-_PING_S = 30.0
-"""Load balancers drop connections that are idle for a few minutes (Azure: 4)."""
+_PING_S = 30.0  # Load balancers drop connections that are idle for a few minutes (Azure: 4)
 
 
 class PodChannel:
-    """A pod of a campaign.
-
-    Args:
-        host: host name.
-        pod: the pod.
-        cluster: connection to its cluster.
-    """
+    """A pod of a campaign."""
 
     def __init__(self, host: str, pod: Pod, cluster: Cluster) -> None:
         self.host = host
@@ -54,13 +47,7 @@ class PodChannel:
     def execute(
         self, argv: Sequence[str], stdin: bytes, sink: Sink, *, limit: TimeLimit
     ) -> CommandEnd:
-        """Run a command once, to completion.
-
-        Raises:
-            DeadlineError: the limit was exceeded.
-            ConnectError: see `connection_lost`.
-            TransportError: the pod or its container has ended.
-        """
+        """Run a command once, to completion."""
         countdown = Countdown(limit)
         if stdin:
             argv = ["sh", "-c", _FEED, "sh", str(len(stdin)), *argv]
@@ -83,13 +70,7 @@ class PodChannel:
     def open(
         self, argv: Sequence[str], on_output: Sink, on_end: OnEnd, *, limit: TimeLimit
     ) -> PodStream:
-        """Start a command whose input stays open.
-
-        Raises:
-            DeadlineError: the limit was exceeded.
-            ConnectError: see `connection_lost`.
-            TransportError: the pod or its container has ended.
-        """
+        """Start a command whose input stays open."""
         argv = ["sh", "-c", _HOLD, "sh", *argv]
         streams = self._connect(argv, on_output, Countdown(limit), has_input=True)
         return PodStream(self.host, streams, on_end)
@@ -100,11 +81,7 @@ class PodChannel:
     def _connect(
         self, argv: Sequence[str], sink: Sink, countdown: Countdown, *, has_input: bool
     ) -> ExecSocket:
-        """Start a command in the pod, unless that is another one by now.
-
-        Raises:
-            TransportError: the pod has ended, with the reason.
-        """
+        """Start a command in the pod, unless that is another one by now."""
         name, place = self._pod.name, self._cluster
         if reason := why_ended(place.read("Pod", name), self._pod.uid):
             raise PodEndedError(self.host, name, reason)
@@ -138,11 +115,7 @@ class PodStream:
         threading.Thread(target=self._read, name="pod", daemon=True).start()
 
     def send(self, data: bytes) -> None:
-        """Write to the command's standard input.
-
-        Raises:
-            ConnectError: the connection is broken.
-        """
+        """Write to the command's standard input."""
         self._streams.send(data)
 
     def close(self, *, in_doubt: bool = False) -> None:

@@ -14,13 +14,7 @@ from volbench.model.campaign.host import Host, Pod
 
 
 class PodExecutor(ShellExecutor):
-    """Executor of a pod.
-
-    Args:
-        name: name of the host.
-        pod: the pod.
-        cluster: connection to its cluster.
-    """
+    """Executor of a pod."""
 
     is_container = True
 
@@ -33,11 +27,7 @@ class PodExecutor(ShellExecutor):
 
     @property
     def identity(self) -> str:
-        """Node and UID of the claim, or of the pod without one: what its results depend on.
-
-        Raises:
-            TransportError: the pod is gone.
-        """
+        """Node and UID of the claim, or of the pod without one: what its results depend on."""
         if not self._identity:
             pod = self._cluster.read("Pod", self._pod.name)
             if pod is None:
@@ -65,22 +55,14 @@ class PodConnections:
             cluster.close()
 
     def cluster(self, pod: Pod) -> Cluster:
-        """Return the connection to the cluster of a pod.
-
-        Raises:
-            InputError: no such cluster is configured.
-        """
+        """Return the connection to the cluster of a pod."""
         key = pod.context, pod.namespace
         if key not in self._clusters:
             self._clusters[key] = open_cluster(context=pod.context, namespace=pod.namespace)
         return self._clusters[key]
 
     def executor(self, host: Host) -> PodExecutor:
-        """Return the executor of a host with a pod.
-
-        Raises:
-            InputError: it is not a pod, or its cluster is not configured.
-        """
+        """Return the executor of a host with a pod."""
         if host.pod is None:
             raise InputError(f"{host.name} is not a pod")
         return PodExecutor(host.name, host.pod, self.cluster(host.pod))

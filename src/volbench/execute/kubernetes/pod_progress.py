@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from volbench.execute.kubernetes.cluster import Manifest
 
+# Reasons of a waiting container that do not pass by themselves, or were retried already
 _HOPELESS = frozenset(
     {
         "CreateContainerConfigError",
@@ -18,22 +19,16 @@ _HOPELESS = frozenset(
         "RunContainerError",
     }
 )
-"""Reasons of a waiting container that do not pass by themselves, or were retried already."""
 
 _PROGRESS = frozenset({"ContainerCreating", "PodInitializing"})
 
 
 @dataclass(frozen=True)
 class Pending:
-    """Why a pod is not ready.
+    """Why a pod is not ready."""
 
-    Attributes:
-        words: the cluster's words, such as ``FailedScheduling: 0/3 nodes are available``.
-        is_final: whether waiting does not help.
-    """
-
-    words: str
-    is_final: bool = False
+    words: str  # the cluster's words, such as ``FailedScheduling: 0/3 nodes are available``
+    is_final: bool = False  # whether waiting does not help
 
 
 def why_pending(pod: Manifest | None, events: Sequence[Manifest]) -> Pending | None:
@@ -41,7 +36,6 @@ def why_pending(pod: Manifest | None, events: Sequence[Manifest]) -> Pending | N
 
     Args:
         pod: the pod; None while it does not exist.
-        events: warnings about the pod, its claim and the set that creates it, oldest first.
     """
     latest = _latest_warning(events)
     if pod is None:
@@ -70,7 +64,6 @@ def why_ended(pod: Manifest | None, uid: str) -> str:
 
     Args:
         pod: the pod of that name; None if there is none.
-        uid: UID of the pod that is meant.
     """
     if pod is None:
         return "it was deleted"

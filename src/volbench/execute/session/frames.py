@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from volbench.errors import TransportError
 
-_MAX_LINE_BYTES = 8192
-"""Twice the longest line of the scripts."""
+_MAX_LINE_BYTES = 8192  # Twice the longest line of the scripts
 _MAX_PREAMBLE_BYTES = 65_536
 _ENCODED = frozenset(b"oe")
 _KINDS = frozenset(b"oexcrlpfh")
@@ -17,44 +16,29 @@ _KINDS = frozenset(b"oexcrlpfh")
 
 @dataclass(frozen=True)
 class Frame:
-    """One line of a kept shell.
+    """One line of a kept shell."""
 
-    Attributes:
-        number: of the request or subscription.
-        kind: one letter.
-        payload: decoded content.
-    """
-
-    number: int
-    kind: str
-    payload: bytes
+    number: int  # of the request or subscription
+    kind: str  # one letter
+    payload: bytes  # decoded content
 
 
 class FrameReader:
     """Incremental parser of the output of a kept shell.
 
     Args:
-        host: its host, for messages.
         mark: line that precedes the first frame; the login shell may print text before it.
-
-    Attributes:
-        preamble: output before the mark.
-        is_open: whether the mark has been received.
     """
 
     def __init__(self, host: str, mark: str) -> None:
-        self.preamble = b""
-        self.is_open = False
+        self.preamble = b""  # output before the mark
+        self.is_open = False  # whether the mark has been received
         self._host = host
         self._mark = mark.encode() + b"\n"
         self._rest = b""
 
     def feed(self, part: bytes) -> Iterator[Frame]:
-        """Yield the frames that a chunk completes.
-
-        Raises:
-            TransportError: a line is malformed or too long.
-        """
+        """Yield the frames that a chunk completes."""
         if not self.is_open:
             before, found, part = (self.preamble + part).partition(self._mark)
             self.preamble = before[-_MAX_PREAMBLE_BYTES:]

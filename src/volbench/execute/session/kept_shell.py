@@ -34,11 +34,9 @@ from volbench.execute.shell.remote_script import Collected, ScriptAnswer, Script
 _OPEN_S = 30.0
 _ERROR_LIMIT_BYTES = 1024**2
 _CLOCK_S = 20.0
-_CLOCK_SPACING_S = 0.01
-"""Pause between two clock requests, longer than `date` takes."""
+_CLOCK_SPACING_S = 0.01  # Pause between two clock requests, longer than `date` takes
 
-MAX_INPUT_BYTES = 32_768
-"""Longest input of a request: the shell may read it byte by byte."""
+MAX_INPUT_BYTES = 32_768  # Longest input of a request: the shell may read it byte by byte
 
 
 OnFrame = Callable[[Frame], None]
@@ -64,18 +62,12 @@ class _Receiver:
 
 
 class Session:
-    """One open session of a kept shell.
-
-    Attributes:
-        mark: random text known only to this session.
-        heard_s: monotonic time of the last output.
-        error: reason of its end; None while it is open.
-    """
+    """One open session of a kept shell."""
 
     def __init__(self, host: str) -> None:
-        self.mark = f"volbench-{secrets.token_hex(8)}"
-        self.heard_s = time.monotonic()
-        self.error: VolbenchError | None = None
+        self.mark = f"volbench-{secrets.token_hex(8)}"  # random text known only to this session
+        self.heard_s = time.monotonic()  # monotonic time of the last output
+        self.error: VolbenchError | None = None  # reason of its end; None while it is open
         self._host = host
         self._frames = FrameReader(host, self.mark)
         self._receivers: dict[int, _Receiver] = {}
@@ -90,22 +82,14 @@ class Session:
         return self._frames.is_open
 
     def open(self, channel: Channel) -> None:
-        """Start the shell and define its functions.
-
-        Raises:
-            TransportError: the session cannot be opened.
-        """
+        """Start the shell and define its functions."""
         argv = ["sh", "-c", 'echo "$1"; exec sh', "sh", self.mark]
         limit = TimeLimit("opening a shell", _OPEN_S)
         self._stream = channel.open(argv, self._receive, self._end, limit=limit)
         self.send(f"m={self.mark}\n{NOW}\n{script_text('serve')}")
 
     def expect(self, on_frame: OnFrame, on_end: OnEnd) -> int:
-        """Register a receiver and return its number.
-
-        Raises:
-            TransportError: the session has ended.
-        """
+        """Register a receiver and return its number."""
         with self._lock:
             if self.error is not None:
                 raise self.error
@@ -119,11 +103,7 @@ class Session:
             self._receivers.pop(number, None)
 
     def send(self, text: str) -> None:
-        """Send shell commands, every word of which is quoted.
-
-        Raises:
-            TransportError: the session is broken.
-        """
+        """Send shell commands, every word of which is quoted."""
         if self._stream is None:
             raise connection_lost(self._host, "", sent=False)
         try:
@@ -145,7 +125,6 @@ class Session:
         """Close the session and end all that waits for it.
 
         Args:
-            error: the reason.
             in_doubt: whether the connection itself may be dead.
         """
         if self._stream is not None:
@@ -238,11 +217,7 @@ class _Exchange:
 
 
 class KeptShell:
-    """Requests and subscriptions of a host, in one session that is reopened when broken.
-
-    Args:
-        channel: channel to the host.
-    """
+    """Requests and subscriptions of a host, in one session that is reopened when broken."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
@@ -257,11 +232,7 @@ class KeptShell:
         return self._answered_s if session is None else max(session.heard_s, self._answered_s)
 
     def session(self) -> Session:
-        """Return the open session, opened if there is none.
-
-        Raises:
-            TransportError: it cannot be opened.
-        """
+        """Return the open session, opened if there is none."""
         with self._opening:
             if self._session is None or self._session.error is not None:
                 if self._session is not None:
@@ -280,9 +251,6 @@ class KeptShell:
 
         Returns:
             A function that waits for the result; see `call`.
-
-        Raises:
-            TransportError: the script could not be sent.
         """
         session, reply = self.session(), _Reply()
         countdown, sent_s = Countdown(call.limit), time.monotonic()
@@ -309,11 +277,7 @@ class KeptShell:
         return answer
 
     def call(self, call: ScriptCall) -> ScriptAnswer:
-        """Run a script and return its result.
-
-        Raises:
-            TransportError: the script could not be run to completion.
-        """
+        """Run a script and return its result."""
         return self.post(call)()
 
     def subscribe(
@@ -324,11 +288,7 @@ class KeptShell:
         Args:
             arguments: of the script, without the number.
             on_frame: receives its frames; called by the channel's reader.
-            on_end: receives the reason of the session's end.
             sudo: whether to run it by sudo.
-
-        Raises:
-            TransportError: the session cannot be opened.
         """
         session = self.session()
         number = session.expect(on_frame, on_end)
@@ -338,11 +298,7 @@ class KeptShell:
         return session
 
     def read_clock(self, count: int) -> tuple[ClockReading, ...]:
-        """Return `count` readings of the host's clock, requested a few milliseconds apart.
-
-        Raises:
-            TransportError: the host does not respond.
-        """
+        """Return `count` readings of the host's clock, requested a few milliseconds apart."""
         session = self.session()
         exchanges = [_Exchange() for _ in range(count)]
         for exchange in exchanges:
@@ -369,11 +325,7 @@ _PLAIN = frozenset(string.ascii_letters.encode() + string.digits.encode() + b" .
 
 
 def _request_line(number: int, call: ScriptCall) -> str:
-    """Return the shell command of a request.
-
-    Raises:
-        TransportError: an argument contains a NUL byte.
-    """
+    """Return the shell command of a request."""
     words = ["request", str(number), call.script, *call.arguments]
     check_words(words)
     if not call.stdin:

@@ -20,6 +20,7 @@ from pathlib import PurePosixPath
 from volbench.execute.shell import posix_scripts
 from volbench.execute.shell.remote_script import ScriptAnswer, ScriptCall
 
+# Scripts that change nothing
 LOOKS = frozenset(
     {
         posix_scripts.WHICH,
@@ -30,10 +31,8 @@ LOOKS = frozenset(
         posix_scripts.FREE,
     }
 )
-"""Scripts that change nothing."""
 
-MAX_AGE_S = 2.0
-"""Age above which answers are taken anew."""
+MAX_AGE_S = 2.0  # Age above which answers are taken anew
 
 _MAX_LEARNED = 500
 _MAX_KEYS = 1500
@@ -49,17 +48,16 @@ _WELL_KNOWN = (
     "/sys/devices/system/cpu/online",
 )
 _HARMLESS = frozenset({"sync", "systemd-detect-virt"})
+# Scripts that change only work folders, or temporary ones, which are not looked at
 _KEPT = frozenset(
     {
         posix_scripts.FILES,
         posix_scripts.RUN_ON_FILES,
     }
 )
-"""Scripts that change only work folders, or temporary ones, which are not looked at."""
+# Programs that are likely to be asked; only a success counts as their answer
 _QUERIES = (("fio", "--version"), ("systemd-detect-virt",))
-"""Programs that are likely to be asked; only a success counts as their answer."""
-_FLAGS = ("62", "KILL", "", "")
-"""Arguments of `posix_scripts.RUN` before those of `_QUERIES`."""
+_FLAGS = ("62", "KILL", "", "")  # Arguments of `posix_scripts.RUN` before those of `_QUERIES`
 _PROGRAMS = ("fio", "sh", "python3", "systemd-detect-virt")
 _ATTRIBUTES = (
     "dev",
@@ -105,12 +103,7 @@ class _Snapshot:
 
 
 class LookAhead:
-    """Snapshots of one host, at most one for each thread.
-
-    Args:
-        send: runs a script on the host.
-        work_folder: parent of the work folders, which is always looked at.
-    """
+    """Snapshots of one host, at most one for each thread."""
 
     def __init__(
         self, send: Callable[[ScriptCall], ScriptAnswer], *, work_folder: str = ""
@@ -129,9 +122,6 @@ class LookAhead:
 
         What earlier snapshots did not foresee is asked for again. The answers of the last snapshot
         serve again while they are fresh and nothing was changed.
-
-        Args:
-            paths: paths that will be looked at, with their parents.
         """
         if self._running is not None:
             yield
@@ -154,11 +144,7 @@ class LookAhead:
         return found
 
     def answer(self, call: ScriptCall) -> ScriptAnswer | None:
-        """Return the answer to a look; None for other requests, and outside of a snapshot.
-
-        Raises:
-            TransportError: the host does not answer.
-        """
+        """Return the answer to a look; None for other requests, and outside of a snapshot."""
         snapshot, key = self._running, self._key(call)
         if key is None and snapshot is not None and not _keeps_answers(call):
             snapshot.clear()
@@ -247,6 +233,7 @@ def _seeds(paths: Iterable[str]) -> Iterator[Key]:
         yield posix_scripts.FREE, (place,)
 
 
+# Print attributes of all block devices, which are one line each: ATTRIBUTE..
 _SYSFS = (
     'for d in /sys/block/* /sys/block/*/*/partition; do d=${d%/partition}; [ -d "$d" ] || '
     "continue; "
@@ -255,7 +242,6 @@ _SYSFS = (
     'for l in slaves holders; do x=; for e in "$r/$l"/*; do [ -e "$e" ] && x=$x${e##*/}/; done; '
     'echo "= $l $x"; done; done; exit 0'
 )
-"""Print attributes of all block devices, which are one line each: ATTRIBUTE..."""
 
 
 def _batch(keys: Sequence[Key]) -> str:

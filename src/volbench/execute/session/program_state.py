@@ -8,34 +8,25 @@ from dataclasses import dataclass, field
 
 from volbench.execute.session.frames import Frame
 
-LOST_STATUS = -signal.SIGKILL
-"""Exit status if the exit was not observed, after a reboot or SIGKILL."""
+LOST_STATUS = -signal.SIGKILL  # Exit status if the exit was not observed, after a reboot or SIGKILL
 
 _LOST = {
     "reboot": "its host rebooted",
     "died": "it was killed together with its parent, or its exit status could not be written",
     "none": "it was never started, or its control folder was removed",
 }
-_UNREAD_LIMIT_BYTES = 64 * 1024**2
-"""Output kept for the controller to read; more is dropped."""
+_UNREAD_LIMIT_BYTES = 64 * 1024**2  # Output kept for the controller to read; more is dropped
 
 
 @dataclass
 class ProgramState:
-    """What is known of a program.
+    """What is known of a program."""
 
-    Attributes:
-        is_known: whether its host has reported any state.
-        status: exit status (negative: signal number); None while it runs.
-        lost: reason why its exit was not observed; empty otherwise.
-        offset: bytes of its output received so far.
-        lines: number of a followed file, from 1, to its first line.
-    """
-
-    is_known: bool = False
-    status: int | None = None
-    lost: str = ""
-    offset: int = 0
+    is_known: bool = False  # whether its host has reported any state
+    status: int | None = None  # exit status (negative: signal number); None while it runs
+    lost: str = ""  # reason why its exit was not observed; empty otherwise
+    offset: int = 0  # bytes of its output received so far
+    # number of a followed file, from 1, to its first line
     lines: dict[int, str] = field(default_factory=dict)
     _unread: bytearray = field(default_factory=bytearray)
     _decoder: codecs.IncrementalDecoder = field(

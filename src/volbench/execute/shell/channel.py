@@ -9,22 +9,16 @@ from typing import Protocol
 
 from volbench.errors import ConnectError, DeadlineError, VolbenchError
 
-Sink = Callable[[bytes], None]
-"""Receives standard output in chunks, as it arrives."""
+Sink = Callable[[bytes], None]  # Receives standard output in chunks, as it arrives
 
 
 @dataclass(frozen=True)
 class TimeLimit:
-    """Time limit of a command.
+    """Time limit of a command."""
 
-    Attributes:
-        command: name of the command, for messages.
-        seconds: the limit.
-        of_silence: whether the limit applies to the time without output, not to the total time.
-    """
-
-    command: str
-    seconds: float
+    command: str  # name of the command, for messages
+    seconds: float  # the limit
+    # whether the limit applies to the time without output, not to the total time
     of_silence: bool = False
 
     def exceeded(self, host: str) -> DeadlineError:
@@ -66,19 +60,15 @@ class CommandEnd:
     stderr: bytes
 
 
+# Receives the end of a kept command, or the reason why it cannot be observed; at most once
 OnEnd = Callable[[CommandEnd | VolbenchError], None]
-"""Receives the end of a kept command, or the reason why it cannot be observed; at most once."""
 
 
 class Stream(Protocol):
     """A running command whose input stays open."""
 
     def send(self, data: bytes) -> None:
-        """Write to its standard input.
-
-        Raises:
-            ConnectError: the connection is broken.
-        """
+        """Write to its standard input."""
 
     def close(self, *, in_doubt: bool = False) -> None:
         """End it without a further call of its receivers.
@@ -89,13 +79,9 @@ class Stream(Protocol):
 
 
 class Channel(Protocol):
-    """Command execution on one host; thread-safe.
+    """Command execution on one host; thread-safe."""
 
-    Attributes:
-        host: host name.
-    """
-
-    host: str
+    host: str  # host name
 
     def execute(
         self, argv: Sequence[str], stdin: bytes, sink: Sink, *, limit: TimeLimit
@@ -104,14 +90,6 @@ class Channel(Protocol):
 
         Args:
             argv: program and arguments, which the channel quotes if a login shell parses them.
-            stdin: standard input.
-            sink: receives standard output.
-            limit: time after which the command is abandoned.
-
-        Raises:
-            DeadlineError: the limit was exceeded.
-            ConnectError: see `connection_lost`.
-            TransportError: the command cannot be run, or ended without an exit status.
         """
 
     def open(
@@ -123,11 +101,6 @@ class Channel(Protocol):
             argv: program and arguments, which the channel quotes if a login shell parses them.
             on_output: receives standard output; called by a thread shared with other hosts, so it
                 must not block.
-            on_end: receives its end.
-            limit: time limit of the start.
-
-        Raises:
-            TransportError: the command cannot be started.
         """
 
     def close(self) -> None:
@@ -138,7 +111,6 @@ def connection_lost(host: str, reason: str, *, sent: bool) -> ConnectError:
     """Return the error of a broken connection.
 
     Args:
-        host: host name.
         reason: cause; may be empty.
         sent: whether the command may have started; if not, it is safe to retry.
     """

@@ -24,13 +24,12 @@ from volbench.execute.shell.channel import TimeLimit
 from volbench.execute.shell.retry import PATIENCE_S
 
 LAUNCH_TIMEOUT_S = 30.0
+# Time without a message after which the session counts as broken; the host sends one a second
 STATE_TIMEOUT_S = 20.0
-"""Time without a message after which the session counts as broken; the host sends one a second."""
 
 _SILENCE = TimeLimit("the watch of a program", STATE_TIMEOUT_S, of_silence=True)
 _TRY_S = 1.0
-_START_TICKS = 300
-""" `watch.sh` waits this long for a program that is being launched: 30 s."""
+_START_TICKS = 300  # `watch.sh` waits this long for a program that is being launched: 30 s
 
 
 class CommandRunner(Protocol):
@@ -59,31 +58,18 @@ class CommandRunner(Protocol):
 
 @dataclass(frozen=True)
 class LaunchOrder:
-    """Parameters of a launch.
+    """Parameters of a launch."""
 
-    Attributes:
-        argv: program and arguments.
-        cwd: existing working directory.
-        stderr: path of a file for standard error.
-        control: path of the control folder, created if missing.
-        longest_s: maximum runtime, enforced on the host.
-        files: small files to write before.
-    """
-
-    argv: Sequence[str]
-    cwd: str
-    stderr: str
-    control: str
-    longest_s: float
-    files: Mapping[str, str] = field(default_factory=dict)
+    argv: Sequence[str]  # program and arguments
+    cwd: str  # existing working directory
+    stderr: str  # path of a file for standard error
+    control: str  # path of the control folder, created if missing
+    longest_s: float  # maximum runtime, enforced on the host
+    files: Mapping[str, str] = field(default_factory=dict)  # small files to write before
 
 
 def launch(runner: CommandRunner, order: LaunchOrder, *, sudo: bool = False) -> None:
-    """Start a program, unless an earlier call whose response was lost has started it.
-
-    Raises:
-        TransportError: the program cannot be started.
-    """
+    """Start a program, unless an earlier call whose response was lost has started it."""
     paths = order.control, order.cwd, order.stderr
     done = runner.run(
         [*_script("launch"), *paths, str(math.ceil(order.longest_s)), *order.argv],
@@ -111,11 +97,8 @@ class DetachedProcess:
     is also watched and signalled by sudo.
 
     Args:
-        runner: its host.
-        control: path of the control folder.
         sudo: whether it was started by sudo.
         is_new: whether it is about to be launched, so that it counts as running.
-        followed: files whose first lines are pushed when they change.
     """
 
     def __init__(
@@ -223,11 +206,7 @@ class DetachedProcess:
             wake()
 
     def watch(self) -> None:
-        """Subscribe, or again after a broken session; a temporarily unreachable host is retried.
-
-        Raises:
-            TransportError: the host has been unreachable for too long, or sends nonsense.
-        """
+        """Subscribe, or again after a broken session; a temporarily unreachable host is retried."""
         if self._state.status is not None:
             return
         if self._refused is not None:

@@ -13,14 +13,10 @@ from volbench.execute.protocol import FILE_KINDS, FileStat
 
 @dataclass(frozen=True)
 class ShellHeldDevice:
-    """A block device of a remote host, which the run's program holds open by itself.
+    """A block device of a remote host, which the run's program holds open by itself."""
 
-    Attributes:
-        number: (major, minor) of the device.
-        digest: returns the SHA-256 of the first and last MiB, given the device size.
-    """
-
-    number: tuple[int, int]
+    number: tuple[int, int]  # (major, minor) of the device
+    # returns the SHA-256 of the first and last MiB, given the device size
     digest: Callable[[int], str]
 
     @property
@@ -33,11 +29,7 @@ class ShellHeldDevice:
 
 
 def parse_stat(text: str) -> FileStat:
-    """Parse a line of `posix_scripts.STAT`; mode and device numbers are hexadecimal.
-
-    Raises:
-        OutputError: the line is malformed.
-    """
+    """Parse a line of `posix_scripts.STAT`; mode and device numbers are hexadecimal."""
     try:
         mode_hex, device, major_hex, minor_hex, inode, size, owner, born = text.split()
         mode, number = int(mode_hex, 16), int(device)

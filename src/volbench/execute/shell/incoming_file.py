@@ -17,17 +17,12 @@ from typing import Self
 from volbench.errors import ArchiveError, TransferError
 
 _HEADER_LIMIT_BYTES = 200
+# Window bits with 16 added, so that zlib expects a gzip header (zlib manual, inflateInit2)
 GZIP_WINDOW = 16 + zlib.MAX_WBITS
-"""Window bits with 16 added, so that zlib expects a gzip header (zlib manual, inflateInit2)."""
 
 
 class Incoming:
-    """A file in transit, as a context manager; removed on exit unless kept.
-
-    Args:
-        name: name of the file on its host, for messages.
-        into: local path.
-    """
+    """A file in transit, as a context manager; removed on exit unless kept."""
 
     def __init__(self, name: str, into: Path) -> None:
         self._name = name
@@ -42,11 +37,7 @@ class Incoming:
         self._digest = hashlib.sha256()
 
     def __enter__(self) -> Self:
-        """Open a temporary file beside the target.
-
-        Raises:
-            ArchiveError: the file cannot be written.
-        """
+        """Open a temporary file beside the target."""
         try:
             self._file = self._temporary.open("wb")
         except OSError as error:
@@ -76,12 +67,7 @@ class Incoming:
         return self
 
     def __call__(self, part: bytes) -> None:
-        """Process a chunk of the stream.
-
-        Raises:
-            TransferError: the stream is corrupt.
-            ArchiveError: the file cannot be written.
-        """
+        """Process a chunk of the stream."""
         if not self._expected:
             self._header += part
             head, end, part = self._header.partition(b"\n")
@@ -92,12 +78,7 @@ class Incoming:
         self._write(self._plain(part))
 
     def keep(self) -> None:
-        """Verify the file and move it to its target path.
-
-        Raises:
-            TransferError: the file is incomplete or corrupt.
-            ArchiveError: the file cannot be written.
-        """
+        """Verify the file and move it to its target path."""
         if self._inflate is not None:
             self._write(self._inflate.flush())
         whole = self._inflate is None or self._inflate.eof

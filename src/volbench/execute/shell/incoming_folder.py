@@ -26,11 +26,6 @@ _MAX_DEPTH = 8
 class IncomingFolder:
     """Files in transit, as a context manager.
 
-    Args:
-        host: name of their host.
-        path: their folder there.
-        into: existing local folder.
-
     Attributes:
         is_whole: whether the stream has come to its end.
     """
@@ -67,12 +62,7 @@ class IncomingFolder:
         return self
 
     def __call__(self, part: bytes) -> None:
-        """Process a chunk of the stream.
-
-        Raises:
-            TransferError: the stream is corrupt, or names a file outside the folder.
-            ArchiveError: a local file cannot be written.
-        """
+        """Process a chunk of the stream."""
         if not self._has_encoding:
             line, found, part = (self._line + part).partition(b"\n")
             self._line = line
@@ -87,11 +77,7 @@ class IncomingFolder:
         self._take(plain)
 
     def check_whole(self) -> None:
-        """Check that the stream has come to its end.
-
-        Raises:
-            TransferError: a part is missing.
-        """
+        """Check that the stream has come to its end."""
         if not self.is_whole:
             raise self._damaged("its end is missing")
 
@@ -143,11 +129,7 @@ class IncomingFolder:
             self._open.close()
 
     def _local_path(self, name: str) -> Path:
-        """Return where a file goes.
-
-        Raises:
-            TransferError: it would not be below the folder.
-        """
+        """Return where a file goes."""
         words = name.split("/")
         is_below = words[0] == "." and not {"", ".", ".."} & set(words[1:])
         if not is_below or not 1 < len(words) <= _MAX_DEPTH + 1 or "\0" in name:

@@ -24,26 +24,16 @@ _BEGIN = (
 
 @dataclass(frozen=True)
 class ScriptCall:
-    """A script with its arguments.
+    """A script with its arguments."""
 
-    Attributes:
-        script: one of `posix_scripts`.
-        arguments: positional parameters, of any content.
-        name: name of the action, for messages.
-        stdin: standard input.
-        timeout_s: limit of the whole call.
-        silence_s: limit of the time without output, which replaces `timeout_s`.
-        repeatable: whether it is idempotent and may be resent after a broken connection.
-        sink: creates the receiver of the output for each attempt; None to collect the output.
-    """
-
-    script: str
-    arguments: tuple[str, ...]
-    name: str
-    stdin: bytes = b""
-    timeout_s: float = 60.0
-    silence_s: float | None = None
-    repeatable: bool = True
+    script: str  # one of `posix_scripts`
+    arguments: tuple[str, ...]  # positional parameters, of any content
+    name: str  # name of the action, for messages
+    stdin: bytes = b""  # standard input
+    timeout_s: float = 60.0  # limit of the whole call
+    silence_s: float | None = None  # limit of the time without output, which replaces `timeout_s`
+    repeatable: bool = True  # whether it is idempotent and may be resent after a broken connection
+    # creates the receiver of the output for each attempt; None to collect the output
     sink: Callable[[], Sink] | None = None
 
     @property
@@ -128,22 +118,14 @@ class Collected:
 
 
 def script_argv(script: str, mark: str, *arguments: str) -> list[str]:
-    """Return the command that runs a script with arguments.
-
-    Raises:
-        TransportError: an argument contains a NUL byte.
-    """
+    """Return the command that runs a script with arguments."""
     argv = ["sh", "-c", _BEGIN + script, "sh", mark, *arguments]
     check_words(argv)
     return argv
 
 
 def check_words(words: Sequence[str]) -> None:
-    """Check that a shell can receive some words.
-
-    Raises:
-        TransportError: a word contains a NUL byte.
-    """
+    """Check that a shell can receive some words."""
     if any("\0" in word for word in words):
         raise TransportError(
             "a command that contains a NUL byte cannot be sent",
@@ -154,16 +136,7 @@ def check_words(words: Sequence[str]) -> None:
 def call_script(
     channel: Channel, call: ScriptCall, *, on_output: Callable[[], None] = lambda: None
 ) -> ScriptAnswer:
-    """Run a script once and return its result.
-
-    Args:
-        channel: channel to the host.
-        call: the script with its arguments.
-        on_output: called whenever output arrives.
-
-    Raises:
-        TransportError: the script could not be run to completion.
-    """
+    """Run a script once and return its result."""
     mark = f"volbench-{secrets.token_hex(8)}"
     collected = Collected()
     marked = _AfterMark(mark.encode(), collected if call.sink is None else call.sink(), on_output)

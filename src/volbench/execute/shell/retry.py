@@ -12,26 +12,19 @@ from volbench.errors import TransportError
 
 T = TypeVar("T")
 
+# Maximum time that a host may be unreachable before giving up; programs there continue
 PATIENCE_S = 600.0
-"""Maximum time that a host may be unreachable before giving up; programs there continue."""
 
 
 @dataclass(frozen=True)
 class Patience:
-    """Retry policy: exponential backoff with jitter.
+    """Retry policy: exponential backoff with jitter."""
 
-    Attributes:
-        tries: maximum number of attempts, including the first.
-        begin_within_s: latest start of an attempt after the first.
-        first_s: maximum wait after the first attempt; doubled after each further one.
-        longest_s: upper limit of a wait.
-        unless: called after each attempt; True ends the retries.
-    """
-
-    tries: int = 6
-    begin_within_s: float = 12.0
-    first_s: float = 0.25
-    longest_s: float = 4.0
+    tries: int = 6  # maximum number of attempts, including the first
+    begin_within_s: float = 12.0  # latest start of an attempt after the first
+    first_s: float = 0.25  # maximum wait after the first attempt; doubled after each further one
+    longest_s: float = 4.0  # upper limit of a wait
+    # called after each attempt; True ends the retries
     unless: Callable[[], bool] = field(default=lambda: False)
 
     def wait_s(self, number: int) -> float:
@@ -43,11 +36,7 @@ class Patience:
 def retry(
     attempt: Callable[[], T], *, may_repeat: Callable[[TransportError], bool], patience: Patience
 ) -> T:
-    """Return the result of the first successful attempt.
-
-    Raises:
-        TransportError: the last attempt failed, or its error is not retryable.
-    """
+    """Return the result of the first successful attempt."""
     begun = time.monotonic()
     number = 1
     while True:

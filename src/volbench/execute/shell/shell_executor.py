@@ -24,8 +24,7 @@ from volbench.execute.shell.retry import Patience, retry
 from volbench.execute.shell.shell_files import ShellFiles, write_words
 
 _CHECK_S = 60.0
-_KILL_DELAY_S = 2
-"""Margin by which the timeout on the host exceeds the controller's."""
+_KILL_DELAY_S = 2  # Margin by which the timeout on the host exceeds the controller's
 
 _DEVICE_TOOLS = frozenset({"blkid", "blockdev", "fio", "fuser", "lsof", "nvme", "smartctl"})
 _DEVICE_FOLDERS = ("/dev/", "/sys/dev/block/")
@@ -64,18 +63,10 @@ class ShellExecutor(ShellFiles):
         the signal number.
 
         Args:
-            argv: program and arguments.
             timeout_s: limit; the host kills the program shortly after it.
-            stdin: standard input.
             sudo: whether to run it by `sudo -n` if not root; None to follow `needs_sudo`.
             repeatable: whether it is idempotent and may be resent after a broken connection.
             files: small files to write before, in the same request; see `write_texts`.
-
-        Raises:
-            TransferError: a file was corrupted in transit.
-            TransportError: a file cannot be written, or the program is missing, or was killed after
-                `timeout_s`.
-            AuthError: sudo requires a password.
         """
         by_sudo = self.needs_sudo(argv) if sudo is None else sudo
         seconds = str(math.ceil(timeout_s) + _KILL_DELAY_S)
@@ -97,12 +88,7 @@ class ShellExecutor(ShellFiles):
         return Completed(tuple(argv), answer.status, answer.text, answer.stderr)
 
     def run_on_files(self, argv: Sequence[str], texts: Sequence[str]) -> Completed:
-        """Run a program on temporary files, in a single request that also removes them.
-
-        Raises:
-            TransportError: the program is missing, or the files cannot be written.
-            AuthError: sudo requires a password.
-        """
+        """Run a program on temporary files, in a single request that also removes them."""
         argv = [*argv, *map(str, range(len(texts)))]
         by_sudo = self.needs_sudo(argv)
         flags = str(math.ceil(_CHECK_S) + _KILL_DELAY_S), "KILL", "sudo" if by_sudo else "", ""
@@ -145,9 +131,6 @@ class ShellExecutor(ShellFiles):
         """Start a program in its own session, with standard error redirected to the file `stderr`.
 
         Its control folder is hidden and beside that file, with the same stem.
-
-        Raises:
-            TransportError: the program cannot be started.
         """
         self._starts[stderr] += 1
         count = self._starts[stderr]
@@ -182,9 +165,6 @@ class ShellExecutor(ShellFiles):
         """Return `count` readings of the host's clock, all from one running shell.
 
         A shell per reading would bias it by the start-up time before `date`.
-
-        Raises:
-            TransportError: the host does not respond.
         """
         return retry(
             lambda: self._shell.read_clock(count),

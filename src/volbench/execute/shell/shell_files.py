@@ -31,8 +31,8 @@ _SILENCE_S = 60.0
 _DAMAGED = Patience(tries=3)
 _WRITE_S = 600.0
 _TEXTS_AT_ONCE = 50
+# Folders up to this size are fetched by the kept shell, without a session of their own
 _SMALL_KIB = "1024"
-"""Folders up to this size are fetched by the kept shell, without a session of their own."""
 _ERRNO = re.compile(r"\[Errno \d+\] ([^:\n]+)")
 _WRITABLE_HINT = "check permissions and free space there"
 _READABLE_HINT = "check that it exists, and its permissions"
@@ -70,11 +70,7 @@ class ShellFiles(ShellHost):
         return "/" + found.lstrip("/") if found.startswith("/") else found
 
     def stat(self, path: str, *, follow: bool = True) -> FileStat | None:
-        """Return the stat result of a path, or None if it does not exist.
-
-        Raises:
-            InputError: access is denied.
-        """
+        """Return the stat result of a path, or None if it does not exist."""
         arguments = path, "follow" if follow else ""
         answer = self._call(ScriptCall(posix_scripts.STAT, arguments, f"examining {path}"))
         if answer.status == 0:
@@ -84,11 +80,7 @@ class ShellFiles(ShellHost):
         raise self._refusal(f"{path} cannot be examined on", answer, InputError, path=path)
 
     def hold(self, path: str, *, exclusive: bool) -> ShellHeldDevice:  # noqa: ARG002 - a shell cannot open with O_EXCL
-        """Check a block device; on a remote host, the run's program holds it open (``hold.sh``).
-
-        Raises:
-            RefusedError: the path is not a block device.
-        """
+        """Check a block device; on a remote host, the run's program holds it open (``hold.sh``)."""
         found = self.stat(path)
         if found is None or found.kind != "block":
             raise RefusedError(
@@ -118,41 +110,25 @@ class ShellFiles(ShellHost):
         return found[1] if found else answer.reason
 
     def free_bytes(self, path: str) -> int:
-        """Return the bytes available to unprivileged users on the filesystem of `path`.
-
-        Raises:
-            InputError: the operating system refused.
-        """
+        """Return the bytes available to unprivileged users on the filesystem of `path`."""
         call = ScriptCall(posix_scripts.FREE, (path,), f"examining {path}")
         answer = self._require(call, f"{path} cannot be examined on", error=InputError)
         blocks, block_bytes = map(int, answer.stdout.split())
         return blocks * block_bytes
 
     def remove(self, path: str) -> None:
-        """Remove a file, even if owned by root, if it exists.
-
-        Raises:
-            VolbenchError: the operating system refused.
-        """
+        """Remove a file, even if owned by root, if it exists."""
         call = ScriptCall(posix_scripts.REMOVE, (path, self._sudo), f"removing {path}")
         self._require(
             call, f"{path} cannot be removed from", hint="remove it manually", error=VolbenchError
         )
 
     def remove_exact(self, path: str, identity: FileIdentity) -> bool:
-        """Remove a file or an empty directory if its identity matches.
-
-        Raises:
-            VolbenchError: the operating system refused.
-        """
+        """Remove a file or an empty directory if its identity matches."""
         return self.remove_exactly([(path, identity)])[0]
 
     def remove_exactly(self, files: Sequence[tuple[str, FileIdentity]]) -> list[bool]:
-        """Remove files and empty directories in order, each if its identity matches.
-
-        Raises:
-            VolbenchError: the operating system refused.
-        """
+        """Remove files and empty directories in order, each if its identity matches."""
         found = {path: self.stat(path, follow=False) for path, _ in files}
         same = [
             (path, f"{os.makedev(*identity[:2])}:{identity[2]}")
@@ -172,11 +148,7 @@ class ShellFiles(ShellHost):
         return [found[path] is None or gone.get(path) == "gone" for path, _ in files]
 
     def make_private_folder(self, path: str) -> bool:
-        """Create a directory with mode 0700; return False if the path exists.
-
-        Raises:
-            RefusedError: the operating system refused.
-        """
+        """Create a directory with mode 0700; return False if the path exists."""
         answer = self._call(
             ScriptCall(
                 posix_scripts.PRIVATE, (path, self._sudo), f"creating {path}", repeatable=False
@@ -190,29 +162,15 @@ class ShellFiles(ShellHost):
         return True
 
     def write_text(self, path: str, text: str) -> None:
-        """Write a file atomically.
-
-        Raises:
-            TransportError: the host refused.
-        """
+        """Write a file atomically."""
         self.write_bytes(path, text.encode())
 
     def write_bytes(self, path: str, data: bytes) -> None:
-        """Write a file atomically and verify its SHA-256.
-
-        Raises:
-            TransferError: the data was corrupted in transit.
-            TransportError: the host refused.
-        """
+        """Write a file atomically and verify its SHA-256."""
         retry(lambda: self._write(path, data), may_repeat=_is_damage, patience=_DAMAGED)
 
     def write_texts(self, files: Mapping[str, str]) -> None:
-        """Write small files atomically, creating their folders, in few requests.
-
-        Raises:
-            TransferError: the data was corrupted in transit.
-            TransportError: the host refused.
-        """
+        """Write small files atomically, creating their folders, in few requests."""
         listed = list(files.items())
         for first in range(0, len(listed), _TEXTS_AT_ONCE):
             self._write_some(listed[first : first + _TEXTS_AT_ONCE])
@@ -244,14 +202,8 @@ class ShellFiles(ShellHost):
         """Fetch a file from the host atomically.
 
         Args:
-            path: remote path.
             into: local path in an existing directory; an existing file is replaced.
             compressed: whether to compress the transfer, if the host has gzip.
-
-        Raises:
-            TransferError: the data was corrupted in transit.
-            TransportError: the file is unreadable on the host.
-            ArchiveError: the local file cannot be written.
         """
         encoding = "gzip" if compressed else ""
         retry(lambda: self._fetch(path, into, encoding), may_repeat=_is_damage, patience=_DAMAGED)
@@ -274,12 +226,7 @@ class ShellFiles(ShellHost):
         return f"{self._work_base}/{name}"
 
     def fetch_work_folder(self, path: str, folder: str) -> None:
-        """Fetch all files of a work folder into the controller's, each atomically.
-
-        Raises:
-            TransportError: a file is unreadable on the host, or was corrupted in transit.
-            ArchiveError: a local file cannot be written.
-        """
+        """Fetch all files of a work folder into the controller's, each atomically."""
         into = Path(folder)
         retry(lambda: self._fetch_folder(path, into), may_repeat=_is_damage, patience=_DAMAGED)
 
@@ -310,11 +257,7 @@ class ShellFiles(ShellHost):
             incoming.check_whole()
 
     def remove_work_folder(self, path: str, *, wait: bool = True) -> None:
-        """Remove a work folder recursively, including files owned by root.
-
-        Raises:
-            VolbenchError: the path is not a work folder, or the operating system refused.
-        """
+        """Remove a work folder recursively, including files owned by root."""
         arguments = self._work_folder, path, self._sudo
         call = ScriptCall(posix_scripts.REMOVE_TREE, arguments, f"removing {path}")
         problem = f"{path} cannot be removed from"

@@ -27,14 +27,11 @@ class ShellHost:
     """A host that answers requests.
 
     Args:
-        channel: channel to the host.
         sudo: run fio and programs that access devices by ``sudo -n``.
         work_folder: parent of the work folders on the host; empty for ``~/.volbench``.
-        patience: retry policy for an unreachable host.
     """
 
-    is_container = False
-    """Whether mounts and processes of the machine may be out of sight."""
+    is_container = False  # Whether mounts and processes of the machine may be out of sight
 
     shared_locks: SharedLocks | None = None
 

@@ -113,12 +113,7 @@ class _Keys:
 
 
 def authenticate(transport: paramiko.Transport, hop: Hop) -> None:
-    """Try the keys in order until the host accepts one.
-
-    Raises:
-        AuthError: the host accepts none of them.
-        ConnectError: the connection was lost.
-    """
+    """Try the keys in order until the host accepts one."""
     keys = _Keys(hop)
     try:
         for key in keys:

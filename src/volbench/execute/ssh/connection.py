@@ -27,23 +27,21 @@ from volbench.execute.ssh.ssh_route import Hop, Route
 logging.getLogger("paramiko").addHandler(logging.NullHandler())  # errors are raised, not logged
 
 CONNECT_S = 15.0
-OPEN_S = 10.0
-"""Opening a session on an open connection is cheap: a timeout indicates a fault."""
+OPEN_S = 10.0  # Opening a session on an open connection is cheap: a timeout indicates a fault
 
 USER_TIMEOUT_S = 15
 KEEPALIVE_S = 5
 WINDOW_BYTES = 8 * 1024**2
+# Concurrent logins per sshd. The default MaxStartups, 10:30:100, drops connections above ten
+# unauthenticated ones (sshd_config(5)), which count until sshd notices their end.
 LOGINS_AT_ONCE = 6
-"""Concurrent logins per sshd. The default MaxStartups, 10:30:100, drops connections above ten
-unauthenticated ones (sshd_config(5)), which count until sshd notices their end."""
 
+# Concurrent sessions per connection. The default MaxSessions is 10 (sshd_config(5)); a session
+# counts until sshd notices its end.
 CHANNELS_AT_ONCE = 6
-"""Concurrent sessions per connection. The default MaxSessions is 10 (sshd_config(5)); a session
-counts until sshd notices its end."""
 
 _RSA = ("rsa-sha2-512", "rsa-sha2-256")
-_PROHIBITED = 1
-"""SSH_OPEN_ADMINISTRATIVELY_PROHIBITED (RFC 4254, 5.1)."""
+_PROHIBITED = 1  # SSH_OPEN_ADMINISTRATIVELY_PROHIBITED (RFC 4254, 5.1)
 
 
 class LoginLimits:
@@ -62,15 +60,11 @@ class LoginLimits:
 
 
 class Connection:
-    """An open connection to a host.
-
-    Attributes:
-        host: host name.
-        in_doubt: whether a command timed out, so that the connection itself may be dead.
-    """
+    """An open connection to a host."""
 
     def __init__(self, host: str, transports: list[paramiko.Transport]) -> None:
-        self.host = host
+        self.host = host  # host name
+        # whether a command timed out, so that the connection itself may be dead
         self.in_doubt = False
         self._transports = transports
         self._channels = threading.Semaphore(CHANNELS_AT_ONCE)
@@ -90,14 +84,7 @@ class Connection:
             self.close_channel(channel)
 
     def open_channel(self, within_s: float) -> paramiko.Channel:
-        """Open a channel, to be closed by `close_channel`.
-
-        Args:
-            within_s: remaining time of the command.
-
-        Raises:
-            ConnectError: no channel could be opened. A dead connection is closed.
-        """
+        """Open a channel, to be closed by `close_channel`."""
         if not self._channels.acquire(timeout=within_s):
             raise _busy(self.host, f"no session became free in {within_s:g} s")
         timeout_s = min(within_s, OPEN_S / 2 if self.in_doubt else OPEN_S)
@@ -135,19 +122,7 @@ class Connection:
 def connect(
     route: Route, *, known: KnownHosts, logins: LoginLimits, within_s: float = CONNECT_S
 ) -> Connection:
-    """Connect to a host, hop by hop.
-
-    Args:
-        route: route to the host.
-        known: known host keys.
-        logins: login limits, shared by all connections.
-        within_s: time limit per hop.
-
-    Raises:
-        ConnectError: a host is unreachable, or closed the connection.
-        HostKeyError: a host key is unknown or has changed.
-        AuthError: authentication failed.
-    """
+    """Connect to a host, hop by hop."""
     transports: list[paramiko.Transport] = []
     try:
         for hop in route.hops:

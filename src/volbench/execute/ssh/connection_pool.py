@@ -25,12 +25,7 @@ class _Entry:
 
 
 class ConnectionPool:
-    """Connections to hosts.
-
-    Args:
-        resolver: resolver of routes.
-        known: known host keys.
-    """
+    """Connections to hosts."""
 
     def __init__(self, resolver: Resolver, *, known: KnownHosts) -> None:
         self._resolver = resolver
@@ -40,11 +35,7 @@ class ConnectionPool:
         self._lock = threading.Lock()
 
     def add(self, host: Host) -> Route:
-        """Register a host by name and return its route, without connecting.
-
-        Raises:
-            InputError: no route exists.
-        """
+        """Register a host by name and return its route, without connecting."""
         with self._lock:
             if host.name not in self._entries:
                 self._entries[host.name] = _Entry(self._resolver.route(host))
@@ -55,11 +46,7 @@ class ConnectionPool:
         return self._entries[name].connection
 
     def connection(self, name: str) -> Connection:
-        """Return the connection to a host, opened if there is none or it is dead.
-
-        Raises:
-            TransportError: the connection cannot be opened.
-        """
+        """Return the connection to a host, opened if there is none or it is dead."""
         entry = self._entries[name]
         with entry.lock:
             if entry.connection is not None and entry.connection.is_alive:
@@ -89,13 +76,9 @@ def open_pool(
     """Return a pool for the hosts of an inventory, without connecting.
 
     Args:
-        hosts: hosts of the inventory, which may serve as jump hosts.
         config: path of the ssh configuration; None for ``~/.ssh/config``.
         known_hosts: volbench's known_hosts file; None for the default path.
         accept_new: whether to add the keys of unknown hosts to it.
-
-    Raises:
-        InputError: a host or the ssh configuration is invalid.
     """
     listed = tuple(hosts)
     others = {name: host for name, host in by_name(listed).items() if host.kind is HostKind.SSH}

@@ -33,27 +33,17 @@ def default_known_hosts() -> Path:
 
 @dataclass(frozen=True)
 class KnownHosts:
-    """Known host keys.
+    """Known host keys."""
 
-    Attributes:
-        own: volbench's known_hosts file, which need not exist.
-        accept_new: whether to add the keys of unknown hosts to it.
-    """
-
-    own: Path
-    accept_new: bool = False
+    own: Path  # volbench's known_hosts file, which need not exist
+    accept_new: bool = False  # whether to add the keys of unknown hosts to it
 
     def kinds(self, hop: Hop) -> tuple[str, ...]:
         """Return the types of the known keys of a hop."""
         return tuple(dict.fromkeys(key.kind for key in self._known_keys(hop) if not key.marker))
 
     def check(self, hop: Hop, *, kind: str, blob: bytes) -> None:
-        """Verify the key of a host.
-
-        Raises:
-            HostKeyError: the key is unknown, revoked or changed.
-            InputError: a known_hosts file cannot be read or written.
-        """
+        """Verify the key of a host."""
         if self._is_known(hop, kind=kind, blob=blob):
             return
         if not self.accept_new:

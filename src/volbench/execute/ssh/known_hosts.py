@@ -19,28 +19,17 @@ REVOKED = "@revoked"
 
 @dataclass(frozen=True)
 class KnownKey:
-    """A known_hosts line that matches a host.
+    """A known_hosts line that matches a host."""
 
-    Attributes:
-        marker: ``@cert-authority``, ``@revoked`` or empty.
-        kind: type of the key, such as ``ssh-ed25519``.
-        blob: public key in wire format.
-        place: file and line number.
-    """
-
-    marker: str
-    kind: str
-    blob: bytes
-    place: str
+    marker: str  # ``@cert-authority``, ``@revoked`` or empty
+    kind: str  # type of the key, such as ``ssh-ed25519``
+    blob: bytes  # public key in wire format
+    place: str  # file and line number
     path: Path
 
 
 def known_keys(path: Path, name: str) -> list[KnownKey]:
-    """Return the keys of a name in a known_hosts file; empty if the file is missing.
-
-    Raises:
-        InputError: the file is unreadable.
-    """
+    """Return the keys of a name in a known_hosts file; empty if the file is missing."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, NotADirectoryError):

@@ -23,11 +23,7 @@ def proxy_argv(command: str, values: Mapping[str, str]) -> tuple[str, ...]:
     """Return the program and arguments of a ProxyCommand.
 
     Args:
-        command: as in the configuration.
         values: placeholder letter to its value: h for the host, p for the port, r for the user.
-
-    Raises:
-        InputError: it needs a shell, is empty, or has an unknown placeholder.
     """
     if _NEEDS_SHELL.search(command):
         raise _unusable(command, "it needs a shell", "put it into a script, and name the script")
@@ -49,11 +45,7 @@ def proxy_argv(command: str, values: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def open_proxy(argv: tuple[str, ...], *, host: str) -> socket.socket:
-    """Start a ProxyCommand and return the socket to it; it ends when the socket is closed.
-
-    Raises:
-        TransportError: it cannot be started.
-    """
+    """Start a ProxyCommand and return the socket to it; it ends when the socket is closed."""
     ours, theirs = socket.socketpair()
     with theirs:
         try:

@@ -39,17 +39,12 @@ _CHUNK_BYTES = 1024**2
 _NO_STATUS = -1
 _ERROR_LIMIT_BYTES = 16 * 1024**2
 
+# Linux limits one argument to 131,072 bytes (MAX_ARG_STRLEN); sshd passes the line as one
 _MAX_LINE_BYTES = 120_000
-"""Linux limits one argument to 131,072 bytes (MAX_ARG_STRLEN); sshd passes the line as one."""
 
 
 class SshChannel:
-    """A host of a connection pool.
-
-    Args:
-        host: host name.
-        pool: pool that contains the host.
-    """
+    """A host of a connection pool."""
 
     def __init__(self, host: str, pool: ConnectionPool) -> None:
         self.host = host
@@ -58,26 +53,14 @@ class SshChannel:
     def execute(
         self, argv: Sequence[str], stdin: bytes, sink: Sink, *, limit: TimeLimit
     ) -> CommandEnd:
-        """Run a command once, to completion, after reopening a dead connection.
-
-        Raises:
-            DeadlineError: the limit was exceeded.
-            ConnectError: see `connection_lost`.
-            TransportError: the command cannot be sent, or ended without an exit status.
-        """
+        """Run a command once, to completion, after reopening a dead connection."""
         line = command_line(argv)
         return self._attempt(lambda connection: _execute(connection, line, stdin, sink, limit))
 
     def open(
         self, argv: Sequence[str], on_output: Sink, on_end: OnEnd, *, limit: TimeLimit
     ) -> KeptStream:
-        """Start a command whose input stays open, after reopening a dead connection.
-
-        Raises:
-            DeadlineError: the limit was exceeded.
-            ConnectError: see `connection_lost`.
-            TransportError: the command cannot be sent.
-        """
+        """Start a command whose input stays open, after reopening a dead connection."""
         line = command_line(argv)
         return self._attempt(
             lambda connection: _open(connection, line, limit, on_output=on_output, on_end=on_end)
@@ -101,25 +84,21 @@ class SshChannel:
 def ssh_executor(
     host: Host, pool: ConnectionPool, *, patience: Patience | None = None
 ) -> ShellExecutor:
-    """Return the executor of a host and add the host to the pool.
-
-    Raises:
-        InputError: no route to the host exists.
-    """
+    """Return the executor of a host and add the host to the pool."""
     pool.add(host)
     channel = SshChannel(host.name, pool)
     return ShellExecutor(channel, sudo=host.sudo, work_folder=host.workdir, patience=patience)
 
 
+# Within quotes, tcsh refuses newlines and expands `!` unless a blank, `=` or `(` follows; fish
+# reads backslashes as escapes
 _SPECIAL = re.compile(rb"[\n\\]|!(?![ =(])")
-"""Within quotes, tcsh refuses newlines and expands `!` unless a blank, `=` or `(` follows; fish
-reads backslashes as escapes."""
 _ESCAPE = "~"
+# Shell script that decodes its arguments and executes them; see `_encoded`
 _DECODE = (
     f'for w do case $w in "{_ESCAPE}"*) w=$(printf "%s" "${{w#?}}" | tr "{_ESCAPE}" "\\134"); '
     'w=$(printf "%bx" "$w"); w=${w%x};; esac; shift; set -- "$@" "$w"; done; exec "$@"'
 )
-"""Shell script that decodes its arguments and executes them; see `_encoded`."""
 
 
 def command_line(argv: Sequence[str]) -> bytes:
@@ -127,9 +106,6 @@ def command_line(argv: Sequence[str]) -> bytes:
 
     Every word is quoted. Characters that some shell interprets within quotes are encoded. `exec` is
     not used, because restricted shells refuse it.
-
-    Raises:
-        TransportError: the line is too long.
     """
     words = [os.fsencode(word) for word in argv]
     if any(_SPECIAL.search(word) for word in words):

@@ -15,8 +15,7 @@ import paramiko
 from volbench.errors import InputError
 
 _SETTING = re.compile(r"\s*([A-Za-z]+)(?:\s*=\s*|\s+)(.*?)\s*$")
-_MAX_DEPTH = 16
-"""Maximum depth of nested Includes, as in ssh (ssh_config(5), OpenSSH 9.2)."""
+_MAX_DEPTH = 16  # Maximum depth of nested Includes, as in ssh (ssh_config(5), OpenSSH 9.2)
 
 
 @dataclass(frozen=True)
@@ -43,9 +42,6 @@ class SshConfig:
     Args:
         path: the file, which need not exist; None for ``~/.ssh/config``.
         home: home directory, which replaces ``~``.
-
-    Raises:
-        InputError: the file is unreadable or invalid, or would execute a program.
     """
 
     def __init__(self, path: Path | None = None, *, home: Path | None = None) -> None:
@@ -58,11 +54,7 @@ class SshConfig:
             raise self._refused(str(error)) from error
 
     def lookup(self, name: str) -> Entry:
-        """Return the settings of a host name.
-
-        Raises:
-            InputError: a value is invalid.
-        """
+        """Return the settings of a host name."""
         try:
             found = self._parsed.lookup(name)
         except (paramiko.SSHException, KeyError, ValueError, OSError) as error:
@@ -104,8 +96,8 @@ class SshConfig:
         )
 
 
+# Stands for ``%`` in a ProxyCommand, whose placeholders paramiko would replace too early
 _PERCENT = "\x01"
-"""Stands for ``%`` in a ProxyCommand, whose placeholders paramiko would replace too early."""
 
 
 def _protected(line: str) -> str:

@@ -29,30 +29,20 @@ _JUMP = re.compile(
 
 @dataclass(frozen=True)
 class Hop:
-    """One sshd of a route, with the credentials for it.
+    """One sshd of a route, with the credentials for it."""
 
-    Attributes:
-        name: name in the inventory or in a jump list.
-        address: host name or IP address.
-        key_files: existing private keys, in the order of use.
-        certificate_file: certificate of one of them, in addition to ``KEY-cert.pub``.
-        identities_only: whether to ignore agent keys that are not among `key_files`.
-        agent: socket of the agent; empty for none.
-        known_as: name in known_hosts files.
-        known_hosts: known_hosts files, which need not exist.
-        proxy: program and arguments of its ProxyCommand; empty to connect to its port.
-    """
-
-    name: str
-    address: str
+    name: str  # name in the inventory or in a jump list
+    address: str  # host name or IP address
     port: int
     user: str
-    key_files: tuple[Path, ...] = ()
+    key_files: tuple[Path, ...] = ()  # existing private keys, in the order of use
+    # certificate of one of them, in addition to ``KEY-cert.pub``
     certificate_file: Path | None = None
-    identities_only: bool = False
-    agent: str = ""
-    known_as: str = ""
-    known_hosts: tuple[Path, ...] = ()
+    identities_only: bool = False  # whether to ignore agent keys that are not among `key_files`
+    agent: str = ""  # socket of the agent; empty for none
+    known_as: str = ""  # name in known_hosts files
+    known_hosts: tuple[Path, ...] = ()  # known_hosts files, which need not exist
+    # program and arguments of its ProxyCommand; empty to connect to its port
     proxy: tuple[str, ...] = ()
 
     @property
@@ -76,25 +66,16 @@ class Route:
 
 @dataclass(frozen=True)
 class Resolver:
-    """Resolver of routes to hosts.
+    """Resolver of routes to hosts."""
 
-    Attributes:
-        config: ssh configuration.
-        others: hosts of the inventory, which may serve as jump hosts.
-        agent: socket of the agent, unless the configuration sets one.
-    """
-
-    config: SshConfig
+    config: SshConfig  # ssh configuration
+    # hosts of the inventory, which may serve as jump hosts
     others: Mapping[str, Host] = field(default_factory=dict)
+    # socket of the agent, unless the configuration sets one
     agent: str = field(default_factory=lambda: os.environ.get("SSH_AUTH_SOCK", ""))
 
     def route(self, host: Host) -> Route:
-        """Return the route to a host.
-
-        Raises:
-            InventoryError: a key is missing, a jump host is invalid, or the jumps form a cycle.
-            InputError: the ssh configuration uses an unsupported feature.
-        """
+        """Return the route to a host."""
         return Route(self._hops(host, ()))
 
     def _hops(self, host: Host, before: tuple[str, ...]) -> tuple[Hop, ...]:

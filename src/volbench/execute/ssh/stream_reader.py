@@ -14,8 +14,7 @@ from volbench.execute.ssh.connection import Connection
 
 _CHUNK_BYTES = 65_536
 _ERROR_LIMIT_BYTES = 65_536
-_SEND_S = 15.0
-"""Time limit of a write: a host that hangs reads no requests."""
+_SEND_S = 15.0  # Time limit of a write: a host that hangs reads no requests
 _NO_STATUS = -1
 
 
@@ -36,11 +35,7 @@ class KeptStream:
         self.descriptor = channel.fileno()
 
     def send(self, data: bytes) -> None:
-        """Write to the command's standard input.
-
-        Raises:
-            ConnectError: the connection is broken.
-        """
+        """Write to the command's standard input."""
         try:
             self._channel.sendall(data)
         except (OSError, EOFError, paramiko.SSHException) as error:
@@ -163,5 +158,4 @@ class StreamReader:
             return False
 
 
-READER = StreamReader()
-"""The reader of this process."""
+READER = StreamReader()  # The reader of this process

@@ -26,27 +26,18 @@ _TRIMMED = frozenset({"filename", "description"})
 
 @dataclass(frozen=True)
 class AsRead:
-    """A value as fio reads it.
+    """A value as fio reads it."""
 
-    Attributes:
-        value: canonical.
-        surprise: how fio's reading differs from the obvious one; empty when it does not.
-    """
-
-    value: str
-    surprise: str = ""
+    value: str  # canonical
+    surprise: str = ""  # how fio's reading differs from the obvious one; empty when it does not
 
 
 def read_value(option: Option, text: str | None, *, kb_base: int = 1024) -> AsRead:
     """Return the canonical value of an option in a job file.
 
     Args:
-        option: determines how fio reads it.
         text: after the ``=``, with leading blanks, which matter; None for an option without value.
         kb_base: 1024 or 1000, the value of the option of that name.
-
-    Raises:
-        InputError: fio would reject it, or its meaning cannot be kept.
     """
     if text is None:
         if option.kind is OptionKind.FLAG:

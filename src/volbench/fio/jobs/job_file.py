@@ -19,30 +19,26 @@ from volbench.model.profile.profile_model import Job, Options, Profile
 from volbench.model.profile.profile_settings import Source
 
 _PLACES = frozenset({"filename", "directory", "uri"})
+# Options set by volbench that a profile expresses in another way
 _KEPT_APART = _PLACES | {"description", "stonewall", "allow_file_create"}
-"""Options set by volbench that a profile expresses in another way."""
 _LOGS = frozenset(name for name in OWN if "log" in name) | {"bwavgtime", "iopsavgtime"}
+# Options that fio keeps in the same variable: the last one counts
 _EXCLUSIVE = ({"direct", "buffered"}, {"rwmixread", "rwmixwrite"})
-"""Options that fio keeps in the same variable: the last one counts."""
+# Options that may override what earlier ones of the set did, so that their order matters
 _ORDERED = (
     {"gtod_reduce", "disable_lat", "disable_clat", "disable_slat", "disable_bw_measurement"},
     {"zero_buffers", "refill_buffers", "scramble_buffers", "buffer_pattern"}
     | {"buffer_compress_percentage", "dedupe_percentage"},
     {"verify", "verify_pattern"},
 )
-"""Options that may override what earlier ones of the set did, so that their order matters."""
 
 
 @dataclass(frozen=True)
 class ImportedJob:
-    """Result of an import.
+    """Result of an import."""
 
-    Attributes:
-        profile: has the same meaning to fio.
-        notices: options that were left out, and values that fio reads in an unexpected way.
-    """
-
-    profile: Profile
+    profile: Profile  # has the same meaning to fio
+    # options that were left out, and values that fio reads in an unexpected way
     notices: tuple[str, ...] = ()
 
 
@@ -65,15 +61,6 @@ def parse_jobfile(
 
     Sections that fio would run together become one job with sections; a stonewall starts a new job,
     since volbench runs every job in a process of its own.
-
-    Args:
-        text: the job file.
-        path: for messages, and for the profile's name.
-        table: options of the fio that reads it.
-        allow_exec: keep options that run programs or leave the run's folder.
-
-    Raises:
-        ProfileError: everything that cannot be kept, with its line.
     """
     importer = _Importer(Problems(path), table, allow_exec=allow_exec)
     texts = split_sections(text, importer.problems, importer.notices)

@@ -13,32 +13,20 @@ _REPLACED = re.compile(r"\$\{[^}]*\}|\$(ncpus|mb_memory|pagesize)")
 
 @dataclass(frozen=True)
 class Setting:
-    """One option of the file.
+    """One option of the file."""
 
-    Attributes:
-        name: as written, stripped.
-        value: text after ``=``, without trailing blanks; None for an option without value.
-        line: 1-based.
-    """
-
-    name: str
-    value: str | None
-    line: int
+    name: str  # as written, stripped
+    value: str | None  # text after ``=``, without trailing blanks; None for an option without value
+    line: int  # 1-based
 
 
 @dataclass
 class SectionText:
-    """One section of the file.
+    """One section of the file."""
 
-    Attributes:
-        name: text between the brackets.
-        line: of the header.
-        settings: in file order.
-    """
-
-    name: str
-    line: int
-    settings: list[Setting] = field(default_factory=list)
+    name: str  # text between the brackets
+    line: int  # of the header
+    settings: list[Setting] = field(default_factory=list)  # in file order
 
     @property
     def is_global(self) -> bool:
@@ -50,11 +38,6 @@ def split_sections(text: str, problems: Problems, notices: list[str]) -> list[Se
     """Return the sections of a job file in order.
 
     As in fio, ``#`` and ``;`` start a comment anywhere in a line, even within a value.
-
-    Args:
-        text: of the whole file.
-        problems: collects what fio would reject or what cannot be kept.
-        notices: collects the values that a comment sign truncates.
     """
     sections: list[SectionText] = []
     if text.startswith("\ufeff"):

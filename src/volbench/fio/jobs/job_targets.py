@@ -13,14 +13,10 @@ _ENGINES_WITHOUT_FILES = frozenset({"null", "cpuio"})
 
 @dataclass(frozen=True)
 class Place:
-    """Target of a section.
+    """Target of a section."""
 
-    Attributes:
-        target: of the volume; empty when the engine touches none.
-        filename: plain names inside a directory volume; None for fio's own names or a device.
-    """
-
-    target: str
+    target: str  # of the volume; empty when the engine touches none
+    # plain names inside a directory volume; None for fio's own names or a device
     filename: str | None = None
 
 
@@ -29,9 +25,6 @@ def find_place(options: dict[str, str]) -> Place:
 
     Args:
         options: as fio reads them; ``filename``, ``directory`` and ``uri`` are used.
-
-    Raises:
-        InputError: it uses more than one volume.
     """
     if options.get("ioengine") == "nbd" and "uri" in options:
         return Place(options["uri"])

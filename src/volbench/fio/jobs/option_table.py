@@ -12,13 +12,14 @@ from importlib.resources import files
 from volbench.errors import OutputError
 from volbench.model.profile.fio_option import Option, OptionKind, OptionTable
 
+# Runs one process of fio for each argument, side by side, and returns what each prints
 Ask = Callable[[Sequence[str]], Sequence[str]]
-"""Runs one process of fio for each argument, side by side, and returns what each prints."""
 
 _LISTED = re.compile(r"^ *([a-z0-9_]+) *: ?(.*)$")
 _FIELD = re.compile(r"^ *(alias|type|default|range|valid values): *(.*)$")
 _RANGE = re.compile(r"min=(-?\d+)(?:, max=(-?\d+))?")
 
+# Options whose values are bytes, although fio calls some of them plain integers
 _SIZES = frozenset(
     {
         *("size", "io_size", "filesize", "offset", "offset_increment", "offset_align", "bs", "ba"),
@@ -27,29 +28,24 @@ _SIZES = frozenset(
         "lockmem",
     }
 )
-"""Options whose values are bytes, although fio calls some of them plain integers."""
 
+# Options that take integers although fio calls them strings
 _INTEGERS = frozenset({"number_ios", "randseed", "trim_backlog", "verify_backlog"})
-"""Options that take integers although fio calls them strings."""
 
+# Options whose default unit is a microsecond (fio HOWTO)
 _MICROSECONDS = frozenset(
     {
         *("thinktime", "thinktime_spin", "thinktime_iotime"),
         *("latency_target", "latency_window", "max_latency"),
     }
 )
-"""Options whose default unit is a microsecond (fio HOWTO)."""
 
+# Options that list values but accept others too, or values with parameters
 _OPEN_CHOICES = frozenset(["mem", "ss", "steadystate", "ioengine", "verify_pattern", "cmdprio"])
-"""Options that list values but accept others too, or values with parameters."""
 
 
 def parse_cmdhelp(text: str) -> Option:
-    """Return the option that ``fio --cmdhelp=NAME`` or ``--enghelp=ENGINE,NAME`` describes.
-
-    Raises:
-        OutputError: the text is not a description of an option.
-    """
+    """Return the option that ``fio --cmdhelp=NAME`` or ``--enghelp=ENGINE,NAME`` describes."""
     lines = text.splitlines()
     head = _LISTED.match(lines[0]) if lines else None
     if head is None:
@@ -92,6 +88,7 @@ _BY_NAME: dict[str, OptionKind] = {
     "bssplit": OptionKind.BLOCK_SPLIT,
 }
 
+# Text in fio's type to the kind; the first match counts
 _BY_TYPE = (
     ("time postfix", OptionKind.DURATION),
     ("empty or boolean", OptionKind.FLAG),
@@ -100,7 +97,6 @@ _BY_TYPE = (
     ("floating", OptionKind.FLOATS),
     ("ranges", OptionKind.SIZE_RANGE),
 )
-"""Text in fio's type to the kind; the first match counts."""
 
 
 def _kind(name: str, text: str, choices: tuple[str, ...]) -> OptionKind:
@@ -157,12 +153,6 @@ def installed_table(ask: Ask) -> OptionTable:
 
     Options that the shipped table knows are taken from it, so that only new ones cost a call of
     fio. Options of engines are the shipped ones, if the engine is installed.
-
-    Args:
-        ask: runs fio with each of some arguments.
-
-    Raises:
-        OutputError: the help of a new option cannot be parsed.
     """
     shipped = shipped_table()
     listing, engine_help, version = ask(["--cmdhelp=all", "--enghelp", "--version"])

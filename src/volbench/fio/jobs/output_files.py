@@ -9,10 +9,10 @@ from volbench.model.campaign.planned_run import Run, Section
 from volbench.model.campaign.target import VolumeKind
 from volbench.model.profile.profile_model import Tool
 
+# Options with which even a read section trims, removes files, or replays any kind of I/O
 _CHANGING = ("trim_percentage", "unlink", "unlink_each_loop", "read_iolog")
-"""Options with which even a read section trims, removes files, or replays any kind of I/O."""
+# Engines that create, remove, truncate or move files whatever ``rw`` says
 _CHANGING_ENGINES = frozenset({"filecreate", "filedelete", "ftruncate", "falloc", "e4defrag"})
-"""Engines that create, remove, truncate or move files whatever ``rw`` says."""
 _MEMORY_ENGINES = frozenset({"null", "cpuio", "net", "netsplice"})
 
 
@@ -118,8 +118,7 @@ def planned_files(run: Run) -> tuple[str, ...]:
     return tuple(dict.fromkeys(path for files in sections for path in files))
 
 
-DD_FILE_NAME = "dd-test-file"
-"""Name of a dd job's file in a directory volume."""
+DD_FILE_NAME = "dd-test-file"  # Name of a dd job's file in a directory volume
 
 
 def dd_file(run: Run) -> str:

@@ -15,8 +15,7 @@ from volbench.model.campaign.run_secrets import variables_of
 from volbench.model.campaign.target import VolumeKind
 from volbench.model.profile.secret_values import option_variable, reference, target_variable
 
-LOG_PREFIX = "series"
-"""Prefix of the log files in a run's folder."""
+LOG_PREFIX = "series"  # Prefix of the log files in a run's folder
 
 _LINE_LIMIT = 8191
 _FILENAME_LIMIT = 4096
@@ -33,13 +32,8 @@ def render(run: Run, *, measuring: bool = True, prerun: str = "") -> str:
     """Return the job file of a run.
 
     Args:
-        run: its options are canonical already.
         measuring: add what volbench needs for its reports: logs, percentiles, seeds. Without it the
             file has only the profile's options and ``thread``.
-        prerun: a command that each job waits for before it starts, ahead of the profile's own.
-
-    Raises:
-        InputError: a value cannot be written into a job file.
     """
     lines = [
         *_head(run),

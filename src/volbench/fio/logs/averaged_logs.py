@@ -16,8 +16,7 @@ import numpy.typing as npt
 from volbench.fio.logs.log_rows import Ints
 from volbench.fio.logs.time_grid import Floats, Windows, fitted, grown
 
-_DENSE = 0.9
-"""Share of windows with a row from which a job's last row is held to be its end."""
+_DENSE = 0.9  # Share of windows with a row from which a job's last row is held to be its end
 
 Flags = npt.NDArray[np.bool_]
 
@@ -28,18 +27,15 @@ def _nothing() -> Floats:
 
 @dataclass
 class Averages:
-    """Averaged rows of one log and one direction, accumulated block by block.
-
-    Attributes:
-        weighted: sums of the values, each multiplied by the share of the window it covers.
-        weights: sums of these shares; 0 in a window without a row.
-        highest: the maximum in a window, where the log has maxima.
-    """
+    """Averaged rows of one log and one direction, accumulated block by block."""
 
     windows: Windows
     span: int = 1
+    # sums of the values, each multiplied by the share of the window it covers
     weighted: Floats = field(default_factory=_nothing)
+    # sums of these shares; 0 in a window without a row
     weights: Floats = field(default_factory=_nothing)
+    # the maximum in a window, where the log has maxima
     highest: Floats = field(default_factory=_nothing)
     _at: float = 0.0
     _slot: int = -1
@@ -99,22 +95,16 @@ class Averages:
 
 @dataclass
 class Totals:
-    """Sums over all jobs with averaged logs in one direction, by window.
+    """Sums over all jobs with averaged logs in one direction, by window."""
 
-    Attributes:
-        iops: None without such a log.
-        bw_bytes_per_s: None without such a log.
-        lat_weighted: mean latencies in the unit of the logs, each multiplied by its weight.
-        lat_weights: the job's IOPS behind each mean; 1 where they are unknown.
-        lat_max: in the unit of the logs; 0 where unknown.
-        reported: for each job the windows in which it has a rate.
-    """
-
-    iops: Floats | None = None
-    bw_bytes_per_s: Floats | None = None
+    iops: Floats | None = None  # None without such a log
+    bw_bytes_per_s: Floats | None = None  # None without such a log
+    # mean latencies in the unit of the logs, each multiplied by its weight
     lat_weighted: Floats = field(default_factory=_nothing)
+    # the job's IOPS behind each mean; 1 where they are unknown
     lat_weights: Floats = field(default_factory=_nothing)
-    lat_max: Floats = field(default_factory=_nothing)
+    lat_max: Floats = field(default_factory=_nothing)  # in the unit of the logs; 0 where unknown
+    # for each job the windows in which it has a rate
     reported: list[Flags] = field(default_factory=list)
     _last: int = -1
 

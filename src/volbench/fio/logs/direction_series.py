@@ -17,19 +17,13 @@ from volbench.model.results.result import Direction
 
 @dataclass(frozen=True)
 class Gathered:
-    """Sums over the logs of a section.
+    """Sums over the logs of a section."""
 
-    Attributes:
-        counts: of per-I/O logs.
-        histograms: of histogram logs, by the cells of `Counts`.
-        averaged: of averaged logs, by fio's direction number.
-        jobs: first window of each job's rows and the one after its last; None for a job whose rows
-            are too sparse to say when it ran.
-    """
-
-    counts: Counts
-    histograms: BinStore
-    averaged: dict[int, Totals]
+    counts: Counts  # of per-I/O logs
+    histograms: BinStore  # of histogram logs, by the cells of `Counts`
+    averaged: dict[int, Totals]  # of averaged logs, by fio's direction number
+    # first window of each job's rows and the one after its last; None for a job whose rows are too
+    # sparse to say when it ran
     jobs: dict[int, tuple[int, int] | None] = field(default_factory=dict)
 
     def running(self, count: int) -> Ints | None:
@@ -65,17 +59,11 @@ class Gathered:
 
 @dataclass(frozen=True)
 class Span:
-    """Windows of a series.
+    """Windows of a series."""
 
-    Attributes:
-        count: number of windows of the run.
-        shift: number of windows before the first one of the logs.
-        epoch_s: start of the run's first window since the epoch; None when unknown.
-    """
-
-    count: int
-    shift: int
-    epoch_s: float | None
+    count: int  # number of windows of the run
+    shift: int  # number of windows before the first one of the logs
+    epoch_s: float | None  # start of the run's first window since the epoch; None when unknown
 
 
 @dataclass(frozen=True)
@@ -83,47 +71,29 @@ class DirectionSeries:
     """Intervals of one direction, aggregated over the jobs of a section.
 
     All arrays have a value for each interval, in order of time; NaN is unknown.
-
-    Attributes:
-        direction: of the I/O.
-        t_s: end of the interval, from the start of I/O.
-        utc_s: the same instants in seconds since the epoch; None when the logs have no epoch.
-        iops: mean over the interval, 0 when nothing completed; NaN without a log of it.
-        bw_bytes_per_s: as `iops`.
-        lat_mean_s: mean latency of the interval's I/Os; NaN for none.
-        lat_p50_s: from histogram or per-I/O logs, as the other percentiles; NaN without these.
-        lat_p99_s: percentile 99.
-        lat_p999_s: percentile 99.9.
-        lat_max_s: NaN where the logs contain means or bins only.
-        jobs_running: jobs in parallel that ran through the interval.
     """
 
-    direction: Direction
-    t_s: Floats
+    direction: Direction  # of the I/O
+    t_s: Floats  # end of the interval, from the start of I/O
+    # the same instants in seconds since the epoch; None when the logs have no epoch
     utc_s: Floats | None
-    iops: Floats
-    bw_bytes_per_s: Floats
-    lat_mean_s: Floats
-    lat_p50_s: Floats
-    lat_p99_s: Floats
-    lat_p999_s: Floats
-    lat_max_s: Floats
-    jobs_running: Floats
+    iops: Floats  # mean over the interval, 0 when nothing completed; NaN without a log of it
+    bw_bytes_per_s: Floats  # as `iops`
+    lat_mean_s: Floats  # mean latency of the interval's I/Os; NaN for none
+    lat_p50_s: Floats  # from histogram or per-I/O logs, as the other percentiles; NaN without these
+    lat_p99_s: Floats  # percentile 99
+    lat_p999_s: Floats  # percentile 99.9
+    lat_max_s: Floats  # NaN where the logs contain means or bins only
+    jobs_running: Floats  # jobs in parallel that ran through the interval
 
 
 @dataclass(frozen=True)
 class _Slots:
-    """Windows of a series that are shown: some before the logs begin, and some of the logs.
+    """Windows of a series that are shown: some before the logs begin, and some of the logs."""
 
-    Attributes:
-        before: number of those in which nothing had been logged yet.
-        first: first window of the logs.
-        end: the one after the last.
-    """
-
-    before: int
-    first: int
-    end: int
+    before: int  # number of those in which nothing had been logged yet
+    first: int  # first window of the logs
+    end: int  # the one after the last
 
     def of(self, column: Floats | Ints | None, *, ahead: float = math.nan) -> Floats:
         """Return a column by window as shown; NaN for None, `ahead` before the logs begin."""
@@ -135,14 +105,7 @@ class _Slots:
 
 
 def series_of(gathered: Gathered, way: int, windows: Windows, span: Span) -> DirectionSeries:
-    """Return the intervals of one direction, aggregated over all jobs.
-
-    Args:
-        gathered: the sums over the logs.
-        way: fio's direction number.
-        windows: the windows of the logs.
-        span: the windows to show.
-    """
+    """Return the intervals of one direction, aggregated over all jobs."""
     logged = max(0, span.count - span.shift)
     first, end = _reported(gathered.averaged.get(way), windows, logged)
     slots = _Slots(span.shift if first == 0 else 0, first, end)

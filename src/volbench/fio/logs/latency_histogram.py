@@ -21,39 +21,24 @@ from volbench.fio.logs.time_grid import Recording
 from volbench.fio.results.latency_bins import GROUP_BINS
 from volbench.model.results.result import Direction
 
-MAX_INTERVALS = 400
-"""Time intervals of one run."""
-_MERGED_BINS = 8
-"""fio has 64 bins per doubling of the latency; 8 are as many as a chart can show."""
+MAX_INTERVALS = 400  # Time intervals of one run
+_MERGED_BINS = 8  # fio has 64 bins per doubling of the latency; 8 are as many as a chart can show
 
 
 @dataclass(frozen=True)
 class MapCell:
-    """I/Os of one direction that completed in one time interval within one range of latency.
+    """I/Os of one direction that completed in one time interval within one range of latency."""
 
-    Attributes:
-        direction: of the I/Os.
-        from_s: start of the interval, since the start of I/O.
-        to_s: its end.
-        low_s: lower bound of the latency, inclusive.
-        high_s: upper bound, exclusive.
-        count: number of I/Os.
-    """
-
-    direction: Direction
-    from_s: float
-    to_s: float
-    low_s: float
-    high_s: float
-    count: int
+    direction: Direction  # of the I/Os
+    from_s: float  # start of the interval, since the start of I/O
+    to_s: float  # its end
+    low_s: float  # lower bound of the latency, inclusive
+    high_s: float  # upper bound, exclusive
+    count: int  # number of I/Os
 
 
 def read_latency_map(logs: Sequence[Log], recording: Recording) -> list[MapCell]:
-    """Return the cells of a section, by direction, time and latency; none without such logs.
-
-    Raises:
-        OutputError: a log has lines but no valid row, or the run has too many intervals.
-    """
+    """Return the cells of a section, by direction, time and latency; none without such logs."""
     sound = [log for log in logs if log.kind != "clat_hist" or not are_histograms_wrong(recording)]
     section = LogSection([(log, head) for log in sound if (head := read_head(log))], recording)
     if not section.holds_latencies:

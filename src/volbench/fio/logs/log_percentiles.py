@@ -13,8 +13,7 @@ import numpy.typing as npt
 from volbench.fio.logs.log_rows import Ints
 from volbench.fio.results.latency_bins import GROUP_BINS
 
-WIDE = 2880
-"""Number of bins for values up to 2**50."""
+WIDE = 2880  # Number of bins for values up to 2**50
 _HOT_WINDOWS = 128
 _COUNTERS = (np.uint8, np.uint16, np.uint32, np.int64)
 _PERMILLE = (500, 990, 999)

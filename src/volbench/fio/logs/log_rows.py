@@ -25,39 +25,29 @@ from volbench.errors import OutputError
 
 Ints = npt.NDArray[np.int64]
 
-PLAIN = (0, 1, 2, 3)
-"""Columns of time, value, direction and block size."""
-BOTH = (0, 1, 3, 4, 2)
-"""The same with ``log_window_value=both``, and the column of the maximum."""
-_WIDEST = 10**15
-"""Upper bound of latencies, sizes and counts; in ns it is eleven days."""
+PLAIN = (0, 1, 2, 3)  # Columns of time, value, direction and block size
+BOTH = (0, 1, 3, 4, 2)  # The same with ``log_window_value=both``, and the column of the maximum
+_WIDEST = 10**15  # Upper bound of latencies, sizes and counts; in ns it is eleven days
 _MOST_DIGITS = 18
+# fio logs reads, writes and trims as 0 to 2, kinds of syncs as higher numbers (``io_ddir.h``)
 _LAST_DIRECTION = 7
-"""fio logs reads, writes and trims as 0 to 2, kinds of syncs as higher numbers (``io_ddir.h``)."""
 _HEAD_BYTES = 64 << 10
 CHUNK_BYTES = 2 << 20
 _SMALL_BYTES = 64 << 10
+# Small blocks that are kept as numbers: those of all logs of a section, as a rule
 _KEPT_BLOCKS = 32
-"""Small blocks that are kept as numbers: those of all logs of a section, as a rule."""
-LONGEST_LINE_BYTES = 128 << 10
-"""Longer than a histogram row of 1856 bins with 20 digits each."""
+LONGEST_LINE_BYTES = 128 << 10  # Longer than a histogram row of 1856 bins with 20 digits each
 NO_ROW = b"\0"
 
 
 @dataclass(frozen=True)
 class Log:
-    """One log file.
+    """One log file."""
 
-    Attributes:
-        kind: ``bw``, ``iops``, ``lat``, ``clat``, ``slat`` or ``clat_hist``.
-        job_number: in its name; 1 is the first job of the process.
-        name: path for messages.
-        open: returns the uncompressed log; called more than once.
-    """
-
-    kind: str
-    job_number: int
-    name: str
+    kind: str  # ``bw``, ``iops``, ``lat``, ``clat``, ``slat`` or ``clat_hist``
+    job_number: int  # in its name; 1 is the first job of the process
+    name: str  # path for messages
+    # returns the uncompressed log; called more than once
     open: Callable[[], AbstractContextManager[BinaryIO]]
 
 
@@ -71,21 +61,13 @@ class Block:
 
 @dataclass(frozen=True)
 class Form:
-    """Format of the rows of one log.
+    """Format of the rows of one log."""
 
-    Attributes:
-        columns: positions of the columns to read; time is the first of them.
-        direction_at: index of the direction among these.
-        width: number of columns in a line; None for any number.
-        first_ms: rows before this time do not belong to the run.
-        end_ms: rows at or after this time do not belong to the run.
-    """
-
-    columns: tuple[int, ...] = PLAIN
-    direction_at: int = 2
-    width: int | None = None
-    first_ms: float = 0
-    end_ms: float = float(10**18)
+    columns: tuple[int, ...] = PLAIN  # positions of the columns to read; time is the first of them
+    direction_at: int = 2  # index of the direction among these
+    width: int | None = None  # number of columns in a line; None for any number
+    first_ms: float = 0  # rows before this time do not belong to the run
+    end_ms: float = float(10**18)  # rows at or after this time do not belong to the run
 
 
 @dataclass
@@ -108,29 +90,16 @@ class Tally:
 
 @dataclass(frozen=True)
 class BadRows:
-    """Lines of one log that were left out.
+    """Lines of one log that were left out."""
 
-    Attributes:
-        log: path of the log.
-        bad_rows: number of invalid lines, or with a time outside the run.
-        rows: number of rows that were read.
-        first_line: number of the first bad one.
-    """
-
-    log: str
-    bad_rows: int
-    rows: int
-    first_line: int
+    log: str  # path of the log
+    bad_rows: int  # number of invalid lines, or with a time outside the run
+    rows: int  # number of rows that were read
+    first_line: int  # number of the first bad one
 
 
 def read_tables(log: Log, form: Form, tally: Tally) -> Iterator[Ints]:
-    """Yield the rows of a log block by block, as arrays with a row for each column.
-
-    Args:
-        log: the log.
-        form: the format of its rows.
-        tally: counts valid and invalid lines.
-    """
+    """Yield the rows of a log block by block, as arrays with a row for each column."""
     with log.open() as stream:
         for block in blocks_of(stream):
             table, numbers = _table(block, form)
@@ -140,11 +109,7 @@ def read_tables(log: Log, form: Form, tally: Tally) -> Iterator[Ints]:
 
 
 def read_head(log: Log) -> list[list[int]]:
-    """Return the first rows of a log, each up to the first column that is not an integer.
-
-    Raises:
-        OutputError: it has lines, but no valid row.
-    """
+    """Return the first rows of a log, each up to the first column that is not an integer."""
     least = len(PLAIN)
     found: list[list[int]] = []
     blank = True
@@ -162,11 +127,7 @@ def read_head(log: Log) -> list[list[int]]:
 
 
 def require_rows(log: Log) -> None:
-    """Check that a log is empty, or has a valid row.
-
-    Raises:
-        OutputError: it has lines, but no valid row.
-    """
+    """Check that a log is empty, or has a valid row."""
     blank = True
     with log.open() as stream:
         for block in blocks_of(stream, chunk_bytes=_HEAD_BYTES):
@@ -290,7 +251,6 @@ def blocks_of(stream: BinaryIO, *, chunk_bytes: int | None = None) -> Iterator[B
     """Yield blocks of complete lines, using memory in proportion to the chunk size.
 
     Args:
-        stream: the uncompressed log.
         chunk_bytes: bytes to read at once.
     """
     number = 1

@@ -17,32 +17,22 @@ from volbench.fio.logs.time_grid import Windows, grown
 from volbench.fio.results.latency_bins import BINS, BINS_FIO2
 from volbench.model.results.result import Direction
 
+# Directions by fio's number; syncs, which newer versions log too, are not part of a series
 WAYS = (Direction.READ, Direction.WRITE, Direction.TRIM)
-"""Directions by fio's number; syncs, which newer versions log too, are not part of a series."""
-_EXACT = 2**53
-"""Sums below this are exact in float64, which numpy uses for weights."""
+_EXACT = 2**53  # Sums below this are exact in float64, which numpy uses for weights
 _WHOLE = 0.1
-_HISTOGRAM_LEAD = 3
-"""Columns before the bins: time, direction and block size."""
+_HISTOGRAM_LEAD = 3  # Columns before the bins: time, direction and block size
 
 
 class Counts:
-    """Sums over all jobs by cell: each window has three cells, one per direction.
-
-    Attributes:
-        ios: number of completed I/Os.
-        moved_bytes: sum of their sizes.
-        value_sum: sum of their latencies, in the unit of the log.
-        value_max: maximum of their latencies.
-        bins: their latencies by bin.
-    """
+    """Sums over all jobs by cell: each window has three cells, one per direction."""
 
     def __init__(self) -> None:
-        self.ios: Ints = np.zeros(0, dtype=np.int64)
-        self.moved_bytes = self.ios.copy()
-        self.value_sum = self.ios.copy()
-        self.value_max = self.ios.copy()
-        self.bins = BinStore()
+        self.ios: Ints = np.zeros(0, dtype=np.int64)  # number of completed I/Os
+        self.moved_bytes = self.ios.copy()  # sum of their sizes
+        self.value_sum = self.ios.copy()  # sum of their latencies, in the unit of the log
+        self.value_max = self.ios.copy()  # maximum of their latencies
+        self.bins = BinStore()  # their latencies by bin
 
     def add(self, tables: Iterable[Ints], windows: Windows, *, kind: str) -> None:
         """Add the rows of a per-I/O log; only those of lat and clat have latencies."""
@@ -79,11 +69,7 @@ class Counts:
 
 
 class SeenWindows:
-    """Windows in which a per-I/O log has rows.
-
-    Args:
-        windows: the windows of the run.
-    """
+    """Windows in which a per-I/O log has rows."""
 
     def __init__(self, windows: Windows) -> None:
         self._windows = windows
@@ -113,14 +99,7 @@ class SeenWindows:
 def add_histograms(
     store: BinStore, tables: Iterable[Ints], windows: Windows, *, bins: Ints
 ) -> None:
-    """Add the rows of a histogram log, which fio writes when an interval ends.
-
-    Args:
-        store: counts by cell, as in `Counts`.
-        tables: the rows.
-        windows: the windows of the run.
-        bins: bin index of each column of counts.
-    """
+    """Add the rows of a histogram log, which fio writes when an interval ends."""
     for table in tables:
         cells = windows.nearest(windows.at(table[0])) * len(WAYS) + table[1]
         for cell, way, counts in zip(
@@ -138,7 +117,6 @@ def histogram_columns(width: int, *, fio2: bool) -> tuple[tuple[int, ...], Ints]
     bins represents them.
 
     Args:
-        width: number of columns in its lines.
         fio2: whether fio 2 wrote it, which has fewer bins.
 
     Returns:

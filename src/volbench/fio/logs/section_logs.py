@@ -38,18 +38,16 @@ __all__ = ["BadRows", "Log", "Recording", "SeriesReading", "parse_log_name", "re
 _NAME = re.compile(
     r"(?:.*/)?[^/]*_(clat_hist|bw|iops|lat|clat|slat)\.([1-9]\d{0,8})\.log", re.ASCII
 )
+# Versions, the last one excluded, whose histogram logs have zeros or overflowed counts (fio issue
+# 974)
 _BROKEN_HISTOGRAMS = ((3, 6), (3, 17))
-"""Versions, the last one excluded, whose histogram logs have zeros or overflowed counts (fio issue
-974)."""
-_EPOCH_MS = 10**11
-"""Times beyond this are absolute; as a duration it would be three years."""
+_EPOCH_MS = 10**11  # Times beyond this are absolute; as a duration it would be three years
+# fio ends a run some milliseconds early: a last window short by this share counts as whole
 _TOLERANCE = 0.1
-"""fio ends a run some milliseconds early: a last window short by this share counts as whole."""
-_SLACK_MS = 2000
-"""How far, besides two windows, a time may lie outside the run on a loaded host."""
+_SLACK_MS = 2000  # How far, besides two windows, a time may lie outside the run on a loaded host
 _MAX_WINDOWS = 2_000_000
+# Every per-I/O log has all I/Os, so one is enough, best one with latencies
 _PER_IO_PREFERENCE = ("lat", "clat", "iops", "bw", "slat")
-"""Every per-I/O log has all I/Os, so one is enough, best one with latencies."""
 _BOTH_SINCE = (3, 37)
 _BOTH_LEAST = 6
 _SYNCS = 3
@@ -71,10 +69,6 @@ class LogSection:
 
     Args:
         heads: logs that are not empty, with their first rows.
-        recording: how they were recorded.
-
-    Attributes:
-        windows: the windows of the run.
     """
 
     def __init__(self, heads: Sequence[tuple[Log, Head]], recording: Recording) -> None:
@@ -91,14 +85,11 @@ class LogSection:
                 self._columns[key] = _columns(head, recording)
                 self._single[key] = _is_single(head, self._columns[key])
         start_ms, self._epoch_s = self._start()
+        # the windows of the run
         self.windows = Windows(recording.interval_s, start_ms, recording.fio_version)
 
     def gather(self) -> Gathered:
-        """Return the sums over all logs; redundant ones are not read.
-
-        Raises:
-            OutputError: a histogram log has a number of bins that no fio writes.
-        """
+        """Return the sums over all logs; redundant ones are not read."""
         gathered = Gathered(Counts(), BinStore(), {})
         for job_number in sorted({job_number for _, job_number in self._logs}):
             single = [kind for kind in _PER_IO_PREFERENCE if self._single.get((kind, job_number))]
@@ -121,11 +112,7 @@ class LogSection:
         return single or "clat_hist" in kinds
 
     def span(self, gathered: Gathered) -> Span:
-        """Return the windows of the series.
-
-        Raises:
-            OutputError: there are implausibly many.
-        """
+        """Return the windows of the series."""
         last = gathered.last()
         count = self._whole_windows()
         shift = 0
@@ -272,9 +259,6 @@ def read_series(logs: Sequence[Log], recording: Recording) -> SeriesReading:
     the last one of bw and iops logs, which is not a stall. Histogram logs of 3.6 to 3.16 are wrong
     and left out; those of other versions lack their last interval. Invalid lines, as a killed fio
     leaves them, are left out and reported.
-
-    Raises:
-        OutputError: a log has lines but no valid row, or the run has too many intervals.
     """
     sound = [log for log in logs if log.kind != "clat_hist" or not are_histograms_wrong(recording)]
     section = LogSection([(log, head) for log in sound if (head := read_head(log))], recording)

@@ -13,45 +13,32 @@ from volbench.fio.logs.log_rows import Ints
 Floats = npt.NDArray[np.float64]
 _Array = TypeVar("_Array", Ints, Floats)
 
-_OLD_WINDOW_S = 0.5
-"""Minimum window of bw and iops logs before 2.21, the default of bwavgtime."""
+_OLD_WINDOW_S = 0.5  # Minimum window of bw and iops logs before 2.21, the default of bwavgtime
 
 
 @dataclass(frozen=True)
 class Recording:
-    """How the logs of a section were recorded.
+    """How the logs of a section were recorded."""
 
-    Attributes:
-        interval_s: fio's log_avg_msec and log_hist_msec; for per-I/O logs the width of the points.
-        fio_version: of the fio that wrote them.
-        runtime_s: duration of I/O; None to end with the last row.
-        epoch_start_s: start of I/O in seconds since the epoch, if known.
-        begun_by_s: an instant by which I/O had started: if rows with absolute times are missing at
-            the end of the run, then it stalled at the start.
-        window_values: fio's log_window_value; None when unknown; the rows usually reveal it.
-    """
-
+    # fio's log_avg_msec and log_hist_msec; for per-I/O logs the width of the points
     interval_s: float
-    fio_version: tuple[int, int]
-    runtime_s: float | None = None
-    epoch_start_s: float | None = None
+    fio_version: tuple[int, int]  # of the fio that wrote them
+    runtime_s: float | None = None  # duration of I/O; None to end with the last row
+    epoch_start_s: float | None = None  # start of I/O in seconds since the epoch, if known
+    # an instant by which I/O had started: if rows with absolute times are missing at the end of the
+    # run, then it stalled at the start
     begun_by_s: float | None = None
+    # fio's log_window_value; None when unknown; the rows usually reveal it
     window_values: str | None = None
 
 
 @dataclass(frozen=True)
 class Windows:
-    """Windows of equal width from the start of a run.
+    """Windows of equal width from the start of a run."""
 
-    Attributes:
-        interval_s: their width.
-        start_ms: start of I/O in the time of the logs.
-        fio_version: of the fio that wrote them.
-    """
-
-    interval_s: float
-    start_ms: float
-    fio_version: tuple[int, int]
+    interval_s: float  # their width
+    start_ms: float  # start of I/O in the time of the logs
+    fio_version: tuple[int, int]  # of the fio that wrote them
 
     def at(self, times_ms: Ints) -> Floats:
         """Return times of the logs as fractional windows since the start."""

@@ -16,11 +16,7 @@ _SLOWEST = ">="
 
 
 def read_depth_shares(job: Fields) -> dict[int, float]:
-    """Return the least number of I/Os in flight of each class to its percentage.
-
-    Raises:
-        OutputError: a class is not named by a number, or its share is not one.
-    """
+    """Return the least number of I/Os in flight of each class to its percentage."""
     block = job.child("iodepth_level")
     if block is None:
         return {}
@@ -31,9 +27,6 @@ def read_clat_shares(job: Fields) -> dict[int, float]:
     """Return the least completion latency of each class, in nanoseconds, to its percentage.
 
     The first class begins at 0: fio before 3.0 has none below 2 us.
-
-    Raises:
-        OutputError: as for `read_depth_shares`.
     """
     starts, shares = [0], []
     for name, unit_ns in _UNITS_NS.items():

@@ -18,8 +18,7 @@ from volbench.fio.results.json_output import read_document
 from volbench.model.results.result import JobResult, RunOutput
 
 _ANYWHERE = re.compile(r'\{\s*"fio version"')
-_SAME_START_S = 2.0
-"""fio reports the time of a document and its elapsed time in whole seconds."""
+_SAME_START_S = 2.0  # fio reports the time of a document and its elapsed time in whole seconds
 _NORMAL = re.compile(r"^\S.*: \(g(?:roupid)?=\d+[,)]|^fio-\d+\.\d+\s*$", re.MULTILINE)
 _TERSE = re.compile(r"^\d+;fio-\d+\.\d+[^;]*;", re.MULTILINE)
 _DIRECTIONS = ("read", "write", "trim", "mixed")
@@ -29,23 +28,14 @@ _LATENCIES = ("lat", "clat", "slat")
 
 @dataclass(frozen=True)
 class EmbeddedResults:
-    """Results in a text.
+    """Results in a text."""
 
-    Attributes:
-        results: one per fio process.
-        diagnostics: the text around them.
-    """
-
-    results: tuple[RunOutput, ...]
-    diagnostics: str = ""
+    results: tuple[RunOutput, ...]  # one per fio process
+    diagnostics: str = ""  # the text around them
 
 
 def find_results(text: str, *, path: str = "") -> EmbeddedResults:
-    """Return the results in a text; none when it is not output of fio.
-
-    Raises:
-        OutputError: it contains a result of fio that is unusable.
-    """
+    """Return the results in a text; none when it is not output of fio."""
     found, outside, broken = _documents(text)
     if not found:
         _refuse(text, broken, path)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from volbench.errors import OutputError
 
+# Start of the line in the diagnostics about a truncated document after the last
 CUT_OFF = "the last JSON document is cut off at line"
-"""Start of the line in the diagnostics about a truncated document after the last."""
 
 _START = re.compile(r'(?:^|(?<=\r))\{(?=\s*"|\s*\Z)', re.MULTILINE)
 _NO_NUMBER = re.compile(r"-?(?:nan|inf)\b")
@@ -23,13 +23,9 @@ _QUOTED_LINES = 5
 
 
 class Disputed(dict[str, object]):
-    """An object in which keys are repeated with different values; the last value counts.
+    """An object in which keys are repeated with different values; the last value counts."""
 
-    Attributes:
-        keys_in_dispute: those keys.
-    """
-
-    keys_in_dispute: frozenset[str] = frozenset()
+    keys_in_dispute: frozenset[str] = frozenset()  # those keys
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -45,31 +41,21 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return disputed
 
 
+# Decoder of fio's JSON, in which keys may be repeated and strings have control characters
 DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_object)
-"""Decoder of fio's JSON, in which keys may be repeated and strings have control characters."""
 
 
 @dataclass(frozen=True)
 class Documents:
-    """Documents of one output.
+    """Documents of one output."""
 
-    Attributes:
-        last: the last complete document.
-        count: number of complete documents.
-        diagnostics: the text outside them.
-    """
-
-    last: dict[str, object]
-    count: int
-    diagnostics: str
+    last: dict[str, object]  # the last complete document
+    count: int  # number of complete documents
+    diagnostics: str  # the text outside them
 
 
 def read_documents(text: str, *, path: str = "") -> Documents:
-    """Return the last complete document of an output, and the text around all of them.
-
-    Raises:
-        OutputError: there is no complete document, with the place where it ends or the text.
-    """
+    """Return the last complete document of an output, and the text around all of them."""
     last: dict[str, object] | None = None
     count, outside = 0, list[str]()
     cut: Broken | None = None

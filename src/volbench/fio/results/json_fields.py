@@ -9,11 +9,9 @@ from typing import TypeGuard, cast
 
 from volbench.errors import OutputError
 
+# Upper bound of counts, sizes, rates and times (in fio's units): 9 PB, or 104 days in ns. Below it
+# every integer is exact as a float, and the sum of a thousand fits in 64 bits.
 _BOUND = 2**53
-"""Upper bound of counts, sizes, rates and times (in fio's units): 9 PB, or 104 days in ns.
-
-Below it every integer is exact as a float, and the sum of a thousand fits in 64 bits.
-"""
 
 
 def are_counts(values: list[object]) -> TypeGuard[list[int]]:
@@ -26,17 +24,11 @@ def are_counts(values: list[object]) -> TypeGuard[list[int]]:
 
 @dataclass(frozen=True)
 class Fields:
-    """One JSON object and its location, for error messages.
+    """One JSON object and its location, for error messages."""
 
-    Attributes:
-        raw: the decoded object; of a repeated key the last value.
-        where: such as ``jobs[0].read``.
-        path: the file.
-    """
-
-    raw: Mapping[str, object]
-    where: str = ""
-    path: str = ""
+    raw: Mapping[str, object]  # the decoded object; of a repeated key the last value
+    where: str = ""  # such as ``jobs[0].read``
+    path: str = ""  # the file
 
     def wrong(self, key: str, expected: str) -> OutputError:
         """Return the error that names what was expected at a key."""

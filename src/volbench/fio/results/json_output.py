@@ -32,10 +32,6 @@ def parse_output(text: str, *, path: str = "") -> RunOutput:
 
     Args:
         text: stdout of fio or the file of ``--output``, invalid UTF-8 already replaced.
-        path: its file, for messages.
-
-    Raises:
-        OutputError: there is no complete document, or it is not a result of fio.
     """
     documents = read_documents(text, path=path)
     output = read_document(documents.last, path=path)
@@ -50,10 +46,6 @@ def read_document(document: Mapping[str, object], *, path: str = "") -> RunOutpu
 
     Args:
         document: decoded; other tools may have removed the version.
-        path: its file, for messages.
-
-    Raises:
-        OutputError: it is not a result of fio.
     """
     root = Fields(document, path=path)
     return RunOutput(
@@ -242,8 +234,8 @@ def _sectors(disk: Fields, key: str) -> int | None:
     return None if sectors is None else sectors * _SECTOR_BYTES
 
 
+# Unit by suffix of the key: fio 3 prints ``clat_ns``, fio 2 ``clat`` in microseconds
 _UNITS = {"_ns": 1, "": 1000}
-"""Unit by suffix of the key: fio 3 prints ``clat_ns``, fio 2 ``clat`` in microseconds."""
 
 
 def read_latency(direction: Fields, kind: str) -> Latency | None:
@@ -251,9 +243,6 @@ def read_latency(direction: Fields, kind: str) -> Latency | None:
 
     Returns:
         None without samples: psync has no submission latency, gtod_reduce has none at all.
-
-    Raises:
-        OutputError: a value is not one that fio prints.
     """
     for suffix, unit_ns in _UNITS.items():
         block = direction.child(kind + suffix)

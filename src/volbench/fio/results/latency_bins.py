@@ -12,28 +12,18 @@ from fractions import Fraction
 from functools import lru_cache
 
 GROUP_BINS = 64
-BINS = 1856
-"""How many bins fio 3 has; they end near 17.2 s."""
-BINS_FIO2 = 1216
-"""How many bins fio 2 has; it counts microseconds."""
+BINS = 1856  # How many bins fio 3 has; they end near 17.2 s
+BINS_FIO2 = 1216  # How many bins fio 2 has; it counts microseconds
 
 
 def bin_mid_ns(index: int) -> int:
-    """Return the midpoint of one of fio 3's bins, exact below 128 ns.
-
-    Raises:
-        ValueError: fio has no bin with that index.
-    """
+    """Return the midpoint of one of fio 3's bins, exact below 128 ns."""
     low, high = bin_range_ns(index)
     return low + (high - low) // 2
 
 
 def bin_range_ns(index: int) -> tuple[int, int]:
-    """Return the lower bounds of a bin of fio 3 and of the next one.
-
-    Raises:
-        ValueError: fio has no bin with that index.
-    """
+    """Return the lower bounds of a bin of fio 3 and of the next one."""
     if not 0 <= index < BINS:
         raise ValueError(f"fio has no latency bin {index}, only 0 to {BINS - 1}")
     if index < 2 * GROUP_BINS:
@@ -50,9 +40,6 @@ def bin_edges_ns(mid_ns: int, *, unit_ns: int = 1) -> tuple[int, int]:
     Args:
         mid_ns: a key of ``Latency.bins``.
         unit_ns: unit of fio's bins: 1 for fio 3, 1000 for fio 2.
-
-    Raises:
-        ValueError: the midpoint is negative.
     """
     mid = mid_ns // unit_ns
     if mid < 0:
@@ -75,9 +62,6 @@ def percentile_ns(bins: Mapping[int, int], percentile: float) -> int:
 
     fio takes the first bin at which the cumulative count reaches ``percentile / 100 * samples``
     (``calc_clat_percentiles`` in fio's ``stat.c``, in long double; here with exact fractions).
-
-    Raises:
-        ValueError: there are no samples, or the percentile is not within 0 to 100.
     """
     if not 0 <= percentile <= 100:
         raise ValueError(f"{percentile} is not a percentile")

@@ -16,20 +16,13 @@ from volbench.model.results.result import JobResult, RunOutput
 
 @dataclass(frozen=True)
 class Part:
-    """Entries that ran at the same time in one process.
+    """Entries that ran at the same time in one process."""
 
-    Attributes:
-        hostname: of the client; empty without one.
-        port: of the client.
-        place: number of earlier parts of the same client.
-        jobs: its entries, in fio's order.
-        jobs_before: number of jobs, and so of log numbers, in earlier parts of the same process.
-    """
-
-    hostname: str
-    port: int | None
-    place: int
-    jobs: tuple[JobResult, ...]
+    hostname: str  # of the client; empty without one
+    port: int | None  # of the client
+    place: int  # number of earlier parts of the same client
+    jobs: tuple[JobResult, ...]  # its entries, in fio's order
+    # number of jobs, and so of log numbers, in earlier parts of the same process
     jobs_before: int = 0
 
 
@@ -84,11 +77,7 @@ def _numjobs(entries: Sequence[JobResult]) -> int:
 
 
 def select_part(output: RunOutput, imported: Imported) -> RunOutput:
-    """Return a result with only the entries of one run, named after its sections.
-
-    Raises:
-        OutputError: an entry is missing.
-    """
+    """Return a result with only the entries of one run, named after its sections."""
     wanted = {(job.name, job.groupid): job.section for job in imported.jobs}
     found = tuple(
         replace(job, name=wanted[plain_name(job), job.groupid])

@@ -21,8 +21,7 @@ _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)([kKMGTP]?)(i?)(B|b|bit)?(?:/s)?", re.ASCI
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _RUNNING = frozenset("RrWwMmDdVFf")
 _STARTING = frozenset("PCIp")
-_QUIET_START_S = 3.0
-"""fio prints no rates in its first seconds."""
+_QUIET_START_S = 3.0  # fio prints no rates in its first seconds
 _LONGEST_LINE = 65_536
 
 
@@ -43,7 +42,6 @@ class ProgressReader:
         """Return the progress in the last line that a chunk completes, or None without one.
 
         Args:
-            chunk: output since the last call.
             elapsed_s: seconds since the start of the process, by the caller's clock.
         """
         *lines, rest = re.split(r"[\r\n]", self._rest + chunk)

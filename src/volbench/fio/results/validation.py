@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from volbench.fio.results.json_documents import CUT_OFF
 from volbench.model.results.result import Direction, JobResult, RunOutput
 
+# fio's exit status after SIGINT or SIGTERM (plus the number of failed jobs)
 INTERRUPTED_STATUS = 128
-"""fio's exit status after SIGINT or SIGTERM (plus the number of failed jobs)."""
+# Share of a time-based runtime that must be reached: fio rounds, and may end early
 MIN_RUNTIME_SHARE = 0.95
-"""Share of a time-based runtime that must be reached: fio rounds, and may end early."""
 
 _FAILURES = re.compile(
     r"got signal=|appears mounted|fopen log|Error \d+ while parsing|out of range|exceeding max"
@@ -28,25 +28,17 @@ _MESSAGES = re.compile(
     r"^fio: |^Bad option|error|failed|refus|not |unable|can't|cannot", re.IGNORECASE
 )
 _QUOTED_LINES = 3
-_ERRNO_END = 4096
-"""Upper bound of Linux error numbers (MAX_ERRNO in err.h)."""
+_ERRNO_END = 4096  # Upper bound of Linux error numbers (MAX_ERRNO in err.h)
 
 
 @dataclass(frozen=True)
 class Expected:
-    """Expected result of one section.
+    """Expected result of one section."""
 
-    Attributes:
-        name: the section.
-        entries: number of entries in fio's result: numjobs, or 1 with group_reporting.
-        directions: directions that must have done I/O.
-        runtime_s: of a time-based job; None when it ends with its size.
-    """
-
-    name: str
-    entries: int
-    directions: tuple[Direction, ...]
-    runtime_s: float | None = None
+    name: str  # the section
+    entries: int  # number of entries in fio's result: numjobs, or 1 with group_reporting
+    directions: tuple[Direction, ...]  # directions that must have done I/O
+    runtime_s: float | None = None  # of a time-based job; None when it ends with its size
 
 
 def problems_of(
@@ -62,8 +54,6 @@ def problems_of(
     Args:
         output: fio's result; None when it could not be read.
         exit_status: of the process; negative for the signal that killed it.
-        stderr: of the process.
-        expected: the sections of the job file.
         interrupted: whether fio was stopped early on purpose; then short runs are accepted.
     """
     messages = f"{stderr}\n{'' if output is None else output.diagnostics}"

@@ -10,32 +10,23 @@ from volbench.model.campaign.planned_run import Campaign, Run, RunState
 
 @dataclass(frozen=True)
 class Progress:
-    """Progress of a running process.
+    """Progress of a running process."""
 
-    Attributes:
-        elapsed_s: time since the process started.
-        total_s: expected duration; None when limited by size, not time.
-        state: ``paused`` before its start, ``layout``, ``waiting`` for other clients, ``ramp`` or
-            ``run``.
-        lat_mean_s: mean latency of the backing block device over about the last second, from the
-            kernel's counters; None when unknown or nothing completed.
-        silent_s: time since the last report of the process or its host.
-        note: additional status for the user, such as the distance from steady state.
-        read_iops: None before the first report; 0 when no read completes.
-    """
-
-    elapsed_s: float
-    total_s: float | None = None
+    elapsed_s: float  # time since the process started
+    total_s: float | None = None  # expected duration; None when limited by size, not time
+    # ``paused`` before its start, ``layout``, ``waiting`` for other clients, ``ramp`` or ``run``
     state: str = "run"
-    read_iops: float | None = None
+    read_iops: float | None = None  # None before the first report; 0 when no read completes
     write_iops: float | None = None
     trim_iops: float | None = None
     read_bw_bytes_per_s: float | None = None
     write_bw_bytes_per_s: float | None = None
     trim_bw_bytes_per_s: float | None = None
+    # mean latency of the backing block device over about the last second, from the kernel's
+    # counters; None when unknown or nothing completed
     lat_mean_s: float | None = None
-    note: str = ""
-    silent_s: float = 0.0
+    note: str = ""  # additional status for the user, such as the distance from steady state
+    silent_s: float = 0.0  # time since the last report of the process or its host
 
 
 @dataclass(frozen=True)

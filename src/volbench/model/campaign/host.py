@@ -10,8 +10,7 @@ from pydantic import Field
 from volbench.model.base import Count, Frozen
 from volbench.model.profile.profile_settings import Limits
 
-LOCAL = "local"
-"""Name of the controller's own machine when no inventory is given."""
+LOCAL = "local"  # Name of the controller's own machine when no inventory is given
 
 
 class Policy(StrEnum):
@@ -31,69 +30,49 @@ class HostKind(StrEnum):
 
 
 class Pod(Frozen):
-    """Pod of a Kubernetes cluster, as a host.
+    """Pod of a Kubernetes cluster, as a host."""
 
-    Attributes:
-        name: its name.
-        namespace: its namespace.
-        uid: its UID; another pod of the same name has another one.
-        container: the container that programs are started in.
-        node: node that it runs on.
-        claim: name of its PersistentVolumeClaim; empty without one.
-        campaign: name of the object that owns everything of the campaign.
-        context: context of the kubeconfig file; empty for a controller inside the cluster.
-    """
-
-    name: str
-    namespace: str
-    uid: str
-    container: str
-    node: str
-    claim: str = ""
-    campaign: str = ""
-    context: str = ""
+    name: str  # its name
+    namespace: str  # its namespace
+    uid: str  # its UID; another pod of the same name has another one
+    container: str  # the container that programs are started in
+    node: str  # node that it runs on
+    claim: str = ""  # name of its PersistentVolumeClaim; empty without one
+    campaign: str = ""  # name of the object that owns everything of the campaign
+    context: str = ""  # context of the kubeconfig file; empty for a controller inside the cluster
 
 
 class Host(Frozen):
-    """A machine that fio runs on.
+    """A machine that fio runs on."""
 
-    Attributes:
-        name: unique in the inventory: letters, digits, ``.``, ``_`` and ``-``.
-        address: host name or IP address to connect to; empty for the controller's own machine.
-        port: port of sshd; None for that of ``~/.ssh/config``, or 22.
-        user: login name; None for that of ``~/.ssh/config``, or the controller's own.
-        key: path of a private key, as written (``~`` is not expanded); empty for the keys of the
-            agent and ``~/.ssh/config``, and the default key files.
-        jump: jump hosts, first hop first: names in the inventory or ``user@host:port``; None for
-            those of ``~/.ssh/config``, empty for a direct connection.
-        hops: inventory hosts named in `jump` and in the `jump` of those, so that a host remains
-            reachable when they are not selected.
-        sudo: run fio and device inspection through ``sudo -n``.
-        volumes: role to device, file, directory or NBD URI.
-        labels: attributes that distinguish hosts in tables and charts, such as provider and
-            volume_type.
-        limits: role to declared limits; the key ``*`` applies to every role.
-        allow_destroy: devices that may be overwritten: paths under ``/dev/disk/by-id`` or
-            ``serial:TEXT``.
-        workdir: folder on the host for temporary files during a run; empty for ``.volbench`` in
-            the user's home.
-        pod: the pod that is this host; None for a machine.
-    """
-
-    name: str
+    name: str  # unique in the inventory: letters, digits, ``.``, ``_`` and ``-``
+    # host name or IP address to connect to; empty for the controller's own machine
     address: str = ""
-    port: Count | None = None
+    port: Count | None = None  # port of sshd; None for that of ``~/.ssh/config``, or 22
+    # login name; None for that of ``~/.ssh/config``, or the controller's own
     user: str | None = None
+    # path of a private key, as written (``~`` is not expanded); empty for the keys of the agent and
+    # ``~/.ssh/config``, and the default key files
     key: str = ""
+    # jump hosts, first hop first: names in the inventory or ``user@host:port``; None for those of
+    # ``~/.ssh/config``, empty for a direct connection
     jump: tuple[str, ...] | None = None
+    # inventory hosts named in `jump` and in the `jump` of those, so that a host remains reachable
+    # when they are not selected
     hops: tuple[Host, ...] = ()
-    sudo: bool = False
+    sudo: bool = False  # run fio and device inspection through ``sudo -n``
+    # role to device, file, directory or NBD URI
     volumes: dict[str, str] = Field(default_factory=dict)
+    # attributes that distinguish hosts in tables and charts, such as provider and volume_type
     labels: dict[str, str] = Field(default_factory=dict)
+    # role to declared limits; the key ``*`` applies to every role
     limits: dict[str, Limits] = Field(default_factory=dict)
+    # devices that may be overwritten: paths under ``/dev/disk/by-id`` or ``serial:TEXT``
     allow_destroy: tuple[str, ...] = ()
+    # folder on the host for temporary files during a run; empty for ``.volbench`` in the user's
+    # home
     workdir: str = ""
-    pod: Pod | None = None
+    pod: Pod | None = None  # the pod that is this host; None for a machine
 
     @property
     def kind(self) -> HostKind:
@@ -112,12 +91,8 @@ def by_name(hosts: Iterable[Host]) -> dict[str, Host]:
 
 
 class Inventory(Frozen):
-    """Hosts and their groups.
+    """Hosts and their groups."""
 
-    Attributes:
-        hosts: in the order of the file; names are unique.
-        groups: group to names of hosts; a group named ``all`` is never listed.
-    """
-
-    hosts: tuple[Host, ...]
+    hosts: tuple[Host, ...]  # in the order of the file; names are unique
+    # group to names of hosts; a group named ``all`` is never listed
     groups: dict[str, tuple[str, ...]] = Field(default_factory=dict)

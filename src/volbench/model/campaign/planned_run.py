@@ -16,153 +16,97 @@ from volbench.model.profile.profile_settings import Limits, Rounds, Until
 
 
 class Section(Frozen):
-    """One section of a job file.
+    """One section of a job file."""
 
-    Attributes:
-        name: header of the section.
-        options: canonical options; these override those of the run.
-    """
-
-    name: str
+    name: str  # header of the section
+    # canonical options; these override those of the run
     options: dict[str, str] = Field(default_factory=dict)
 
 
 class Extent(Frozen):
-    """Range of a volume that one run of a warm-up touches.
+    """Range of a volume that one run of a warm-up touches."""
 
-    Attributes:
-        offset_bytes: start of the range.
-        size_bytes: bytes transferred.
-        volume_bytes: bytes that the complete warm-up covers.
-        whole_bytes: capacity of the volume; 0 when unknown.
-        direction: ``write``, ``read``, or ``sample`` for blocks read back at the end.
-        auto: choose `numjobs` immediately before the run, from the results of earlier extents.
-    """
-
-    offset_bytes: Count
-    size_bytes: Count
-    volume_bytes: Count
-    direction: str
+    offset_bytes: Count  # start of the range
+    size_bytes: Count  # bytes transferred
+    volume_bytes: Count  # bytes that the complete warm-up covers
+    direction: str  # ``write``, ``read``, or ``sample`` for blocks read back at the end
+    # choose `numjobs` immediately before the run, from the results of earlier extents
     auto: bool = False
-    whole_bytes: Count = 0
+    whole_bytes: Count = 0  # capacity of the volume; 0 when unknown
 
 
 class ImportedJob(Frozen):
-    """Entries of an imported result that form one section of a run.
+    """Entries of an imported result that form one section of a run."""
 
-    Attributes:
-        name: fio's jobname.
-        groupid: fio's reporting group.
-        section: section of the run.
-        numjobs: jobs in parallel, each with its own numbered log.
-    """
-
-    name: str
-    groupid: Count
-    section: str
-    numjobs: Count = 1
+    name: str  # fio's jobname
+    groupid: Count  # fio's reporting group
+    section: str  # section of the run
+    numjobs: Count = 1  # jobs in parallel, each with its own numbered log
 
 
 class SourceFile(Frozen):
-    """A file that was imported.
+    """A file that was imported."""
 
-    Attributes:
-        name: name in the folder of the run.
-        source: path relative to the imported file or folder.
-        sha256: digest of its content, which is unchanged.
-    """
-
-    name: FileName
-    source: str
-    sha256: str
+    name: FileName  # name in the folder of the run
+    source: str  # path relative to the imported file or folder
+    sha256: str  # digest of its content, which is unchanged
 
 
 class Imported(Frozen):
-    """Part of an imported result that forms a run.
+    """Part of an imported result that forms a run."""
 
-    Attributes:
-        files: the result first, then its logs; logs only where `read_as` is set.
-        document: index of the result among the documents in its file, from 0.
-        hostname: host name of fio's client; empty where the document names none.
-        port: port of fio's client.
-        jobs: entries that belong to the run; all others belong to other runs.
-        first_job_number: number of its first log.
-        incomplete_sections: sections whose options the document does not report in full, so that
-            fio's defaults cannot be assumed.
-        unreported_flags: options that this version of fio omits although they may have been set.
-        read_as: fio version whose log format applies to logs without a result; empty where the
-            result reports it.
-        folder: of the result below the imported path, without hosts and numbers of repeats.
-        labels: of the result, beside those of its host.
-    """
-
+    # the result first, then its logs; logs only where `read_as` is set
     files: tuple[SourceFile, ...]
-    document: Count = 0
-    hostname: str = ""
-    port: Count | None = None
-    jobs: tuple[ImportedJob, ...]
-    first_job_number: Count = 1
+    document: Count = 0  # index of the result among the documents in its file, from 0
+    hostname: str = ""  # host name of fio's client; empty where the document names none
+    port: Count | None = None  # port of fio's client
+    jobs: tuple[ImportedJob, ...]  # entries that belong to the run; all others belong to other runs
+    first_job_number: Count = 1  # number of its first log
+    # sections whose options the document does not report in full, so that fio's defaults cannot be
+    # assumed
     incomplete_sections: tuple[str, ...] = ()
+    # options that this version of fio omits although they may have been set
     unreported_flags: tuple[str, ...] = ()
+    # fio version whose log format applies to logs without a result; empty where the result reports
+    # it
     read_as: str = ""
-    folder: str = ""
-    labels: dict[str, str] = Field(default_factory=dict)
+    folder: str = ""  # of the result below the imported path, without hosts and numbers of repeats
+    labels: dict[str, str] = Field(default_factory=dict)  # of the result, beside those of its host
 
 
 class Run(Frozen):
-    """One job on one volume of one host, one repeat.
+    """One job on one volume of one host, one repeat."""
 
-    Attributes:
-        id: unique in the campaign and a folder name, such as ``001-test1-r1``.
-        profile: name of the profile that defines the job.
-        job: name of the job.
-        volume: the volume under test.
-        phase: precondition, warmup or measured.
-        repeat: 1-based.
-        tool: fio or dd.
-        host: ``local`` for this machine.
-        seed: seed of fio's random offsets.
-        options: canonical options shared by all sections.
-        sections: at least one.
-        note: the job's remark.
-        limits: declared limits of the volume.
-        sample_s: seconds between points of the series; 0 for none.
-        device_sample_s: seconds between samples of the kernel's counters of the device; 0 for none.
-        latency_log: write a latency histogram for every point of the series.
-        until: criterion that ends the run when it is steady; None to run its full length.
-        pause_before_s: idle time of the volume before the run, from the end of the run before.
-        extent: part of the volume that a warm-up run covers; None for other runs.
-        client: number among several processes on its host, from 1; 0 for the only one.
-        step: position in the plan of its host, from 1; runs of one step run at the same time.
-        start: start time relative to the other runs of its step.
-        start_offset_s: delay after the start of the first run of its step.
-        imported: origin of its files; None for runs that volbench executed.
-    """
-
-    id: FileName
-    profile: str
-    job: str
-    volume: Volume
-    phase: Phase = Phase.MEASURED
-    repeat: Count = 1
-    tool: Tool = Tool.FIO
-    host: str = "local"
-    seed: Count = 0
+    id: FileName  # unique in the campaign and a folder name, such as ``001-test1-r1``
+    profile: str  # name of the profile that defines the job
+    job: str  # name of the job
+    volume: Volume  # the volume under test
+    phase: Phase = Phase.MEASURED  # precondition, warmup or measured
+    repeat: Count = 1  # 1-based
+    tool: Tool = Tool.FIO  # fio or dd
+    host: str = "local"  # ``local`` for this machine
+    seed: Count = 0  # seed of fio's random offsets
+    # canonical options shared by all sections
     options: dict[str, str] = Field(default_factory=dict)
-    sections: tuple[Section, ...]
-    note: str = ""
-    limits: Limits = Limits()
-    sample_s: Seconds = 1.0
+    sections: tuple[Section, ...]  # at least one
+    note: str = ""  # the job's remark
+    limits: Limits = Limits()  # declared limits of the volume
+    sample_s: Seconds = 1.0  # seconds between points of the series; 0 for none
+    # seconds between samples of the kernel's counters of the device; 0 for none
     device_sample_s: Seconds = 1.0
-    latency_log: bool = False
+    latency_log: bool = False  # write a latency histogram for every point of the series
+    # criterion that ends the run when it is steady; None to run its full length
     until: Until | None = None
+    # idle time of the volume before the run, from the end of the run before
     pause_before_s: Seconds = 0.0
+    # part of the volume that a warm-up run covers; None for other runs
     extent: Extent | None = None
-    client: Count = 0
+    client: Count = 0  # number among several processes on its host, from 1; 0 for the only one
+    # position in the plan of its host, from 1; runs of one step run at the same time
     step: Count = 0
-    start: Start = Start.TOGETHER
-    start_offset_s: Seconds = 0.0
-    imported: Imported | None = None
+    start: Start = Start.TOGETHER  # start time relative to the other runs of its step
+    start_offset_s: Seconds = 0.0  # delay after the start of the first run of its step
+    imported: Imported | None = None  # origin of its files; None for runs that volbench executed
 
     def reports_options(self, section: Section) -> bool:
         """Return whether the options of a section are known, so that fio's defaults apply."""
@@ -210,56 +154,35 @@ class OnError(StrEnum):
 
 
 class Absent(Frozen):
-    """A selected host that was unavailable when the campaign was planned.
+    """A selected host that was unavailable when the campaign was planned."""
 
-    Attributes:
-        host: name of the host.
-        reason: cause, one sentence.
-        clients: number of clients planned for it.
-    """
-
-    host: str
-    reason: str
-    clients: Count = 1
+    host: str  # name of the host
+    reason: str  # cause, one sentence
+    clients: Count = 1  # number of clients planned for it
 
 
 class Campaign(Frozen):
-    """An ordered plan with all decisions made before the start.
+    """An ordered plan with all decisions made before the start."""
 
-    Attributes:
-        name: name of the campaign; profile and time by default.
-        created_utc: ISO 8601 with ``Z``.
-        runs: runs in order of execution.
-        seed: seed of shuffle and offsets, always recorded.
-        order: order of the measured runs.
-        on_error: continue or stop after a failed run.
-        allow_destroy: devices and files that the user allowed to be overwritten, as given.
-        wipe_signatures: allow these devices to hold filesystems and similar, as examined then.
-        allow_shared_folder: allow root to measure in a folder writable by other users.
-        command: the command line, secrets masked.
-        cold_probe_roles: roles whose volumes are probed for coldness before the first run.
-        hosts: hosts under test; empty for the controller's own machine.
-        policy: number of hosts that must complete a run for its totals to count.
-        quorum: that number when the policy is ``quorum``.
-        absent: unavailable hosts that the policy tolerates.
-        rounds: profile to the end condition of its rounds; the repeat of its runs is the round.
-    """
-
-    name: str
-    created_utc: str
-    runs: tuple[Run, ...]
-    seed: Count
-    order: Order = Order.LISTED
-    on_error: OnError = OnError.CONTINUE
+    name: str  # name of the campaign; profile and time by default
+    created_utc: str  # ISO 8601 with ``Z``
+    runs: tuple[Run, ...]  # runs in order of execution
+    seed: Count  # seed of shuffle and offsets, always recorded
+    order: Order = Order.LISTED  # order of the measured runs
+    on_error: OnError = OnError.CONTINUE  # continue or stop after a failed run
+    # devices and files that the user allowed to be overwritten, as given
     allow_destroy: tuple[str, ...] = ()
+    # allow these devices to hold filesystems and similar, as examined then
     wipe_signatures: bool = False
-    allow_shared_folder: bool = False
-    command: tuple[str, ...] = ()
+    allow_shared_folder: bool = False  # allow root to measure in a folder writable by other users
+    command: tuple[str, ...] = ()  # the command line, secrets masked
+    # roles whose volumes are probed for coldness before the first run
     cold_probe_roles: tuple[FileName, ...] = ()
-    hosts: tuple[Host, ...] = ()
-    policy: Policy = Policy.ALL
-    quorum: Count = 0
-    absent: tuple[Absent, ...] = ()
+    hosts: tuple[Host, ...] = ()  # hosts under test; empty for the controller's own machine
+    policy: Policy = Policy.ALL  # number of hosts that must complete a run for its totals to count
+    quorum: Count = 0  # that number when the policy is ``quorum``
+    absent: tuple[Absent, ...] = ()  # unavailable hosts that the policy tolerates
+    # profile to the end condition of its rounds; the repeat of its runs is the round
     rounds: dict[str, Rounds] = Field(default_factory=dict)
 
     @property

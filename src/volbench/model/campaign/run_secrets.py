@@ -40,11 +40,7 @@ def missing_secrets(runs: Iterable[Run], known: Mapping[str, str]) -> dict[str, 
 
 
 def conceal(campaign: Campaign) -> tuple[Campaign, dict[str, str]]:
-    """Return a plan that holds no secrets, and the secrets of its options by variable.
-
-    Raises:
-        InputError: an option has two values.
-    """
+    """Return a plan that holds no secrets, and the secrets of its options by variable."""
     found: list[tuple[str, str]] = []
 
     def masked(options: Mapping[str, str]) -> dict[str, str]:

@@ -26,8 +26,7 @@ from volbench.model.document.document_model import (
 )
 from volbench.model.document.located_errors import Fault, reject
 
-HOURS_PER_MONTH = 730.0
-"""365 x 24 / 12, as providers count."""
+HOURS_PER_MONTH = 730.0  # 365 x 24 / 12, as providers count
 
 GIB = 1 << 30
 
@@ -135,13 +134,9 @@ class VolumePrice(FlavorPrice):
 
 
 class Price(VolumePrice):
-    """Price of a machine or a volume.
+    """Price of a machine or a volume."""
 
-    Attributes:
-        name: name of the flavor, or of the volume type with its provider.
-    """
-
-    name: str
+    name: str  # name of the flavor, or of the volume type with its provider
 
     @property
     def needs_size(self) -> bool:
@@ -156,14 +151,7 @@ class Price(VolumePrice):
         iops: float = 0.0,
         bandwidth_bytes_per_s: float = 0.0,
     ) -> float:
-        """Return the cost per month, without bursts and one-off costs.
-
-        Args:
-            hours_per_month: conversion from an hourly price, where no monthly one exists.
-            size_bytes: size of the volume.
-            iops: provisioned IOPS.
-            bandwidth_bytes_per_s: provisioned bandwidth.
-        """
+        """Return the cost per month, without bursts and one-off costs."""
         fixed = self.monthly
         if fixed is None:
             fixed = (self.hourly or 0.0) * hours_per_month
@@ -179,15 +167,7 @@ class Price(VolumePrice):
         iops: float = 0.0,
         bandwidth_bytes_per_s: float = 0.0,
     ) -> float:
-        """Return the cost of a number of hours, from the hourly price where one exists.
-
-        Args:
-            hours: time of use.
-            hours_per_month: conversion from monthly prices, where no hourly ones exist.
-            size_bytes: size of the volume.
-            iops: provisioned IOPS.
-            bandwidth_bytes_per_s: provisioned bandwidth.
-        """
+        """Return the cost of a number of hours, from the hourly price where one exists."""
         hourly = self.hourly
         if hourly is None:
             hourly = (self.monthly or 0.0) / hours_per_month
@@ -281,18 +261,11 @@ class PricesFile(Document):
 
 
 class Prices(Frozen):
-    """A price list.
+    """A price list."""
 
-    Attributes:
-        path: path of the file.
-        currency: currency of all prices, such as ``USD``.
-        hours_per_month: conversion between hourly and monthly prices.
-        flavors: prices of machines by name.
-        volume_types: prices of volumes by name, such as ``aws/gp3``.
-    """
-
-    path: str
-    currency: str
-    hours_per_month: float = HOURS_PER_MONTH
-    flavors: dict[str, Price] = Field(default_factory=dict)
+    path: str  # path of the file
+    currency: str  # currency of all prices, such as ``USD``
+    hours_per_month: float = HOURS_PER_MONTH  # conversion between hourly and monthly prices
+    flavors: dict[str, Price] = Field(default_factory=dict)  # prices of machines by name
+    # prices of volumes by name, such as ``aws/gp3``
     volume_types: dict[str, Price] = Field(default_factory=dict)

@@ -71,10 +71,9 @@ def _as_list(value: object) -> object:
     return value if isinstance(value, list | tuple) or value is NULL else [value]
 
 
+# The lowest value applies; without rules there is no declared limit
 Rules = tuple[Rule[float], ...]
-"""The lowest value applies; without rules there is no declared limit."""
-ONE_OR_MORE = _OneOrMore()
-"""Annotation of a list that may be written as a single item."""
+ONE_OR_MORE = _OneOrMore()  # Annotation of a list that may be written as a single item
 
 
 class Provision(Document, Generic[Value]):
@@ -101,51 +100,32 @@ class TypeSource(Document):
 
 
 class VolumeType(Frozen):
-    """A volume type of a provider.
+    """A volume type of a provider."""
 
-    Attributes:
-        name: name with its provider, such as ``aws/gp2``.
-        title: the provider's name for it.
-        source: page that documents the limits.
-        checked: date of the last check, ISO 8601.
-        note: restrictions that the limits do not cover.
-        size_bytes: size of a fixed-size type; 0 for others.
-        min_bytes: minimum size.
-        max_bytes: maximum size.
-        tiers: fixed-size types that volumes of this type are assigned to, ascending.
-        buys_iops: range of provisioned IOPS; None where they cannot be provisioned.
-        buys_bandwidth: range of provisioned bandwidth; None where it cannot be provisioned.
-        iops: sustained IOPS, where they are not provisioned.
-        bandwidth: sustained bytes per second, where they are not provisioned.
-        write_iops: IOPS of writes, where they differ from reads.
-        write_bandwidth: bandwidth of writes, where it differs from reads.
-        burst_iops: IOPS while credits last.
-        burst_ios: I/O credits in a full bucket.
-        burst_bandwidth: bytes per second while credits last.
-        burst_bytes: byte credits in a full bucket.
-        burst_s: duration of a burst from full buckets, where the provider documents this instead
-            of the credits.
-    """
-
-    name: str
-    title: str
-    source: TypeSource
-    checked: str
-    note: str = ""
-    size_bytes: int = 0
-    min_bytes: int = 0
-    max_bytes: int = 0
+    name: str  # name with its provider, such as ``aws/gp2``
+    title: str  # the provider's name for it
+    source: TypeSource  # page that documents the limits
+    checked: str  # date of the last check, ISO 8601
+    note: str = ""  # restrictions that the limits do not cover
+    size_bytes: int = 0  # size of a fixed-size type; 0 for others
+    min_bytes: int = 0  # minimum size
+    max_bytes: int = 0  # maximum size
+    # fixed-size types that volumes of this type are assigned to, ascending
     tiers: tuple[VolumeType, ...] = ()
+    # range of provisioned IOPS; None where they cannot be provisioned
     buys_iops: Provision[float] | None = None
+    # range of provisioned bandwidth; None where it cannot be provisioned
     buys_bandwidth: Provision[float] | None = None
-    iops: Rules = ()
-    bandwidth: Rules = ()
-    write_iops: Rules = ()
-    write_bandwidth: Rules = ()
-    burst_iops: Rules = ()
-    burst_ios: Rules = ()
-    burst_bandwidth: Rules = ()
-    burst_bytes: Rules = ()
+    iops: Rules = ()  # sustained IOPS, where they are not provisioned
+    bandwidth: Rules = ()  # sustained bytes per second, where they are not provisioned
+    write_iops: Rules = ()  # IOPS of writes, where they differ from reads
+    write_bandwidth: Rules = ()  # bandwidth of writes, where it differs from reads
+    burst_iops: Rules = ()  # IOPS while credits last
+    burst_ios: Rules = ()  # I/O credits in a full bucket
+    burst_bandwidth: Rules = ()  # bytes per second while credits last
+    burst_bytes: Rules = ()  # byte credits in a full bucket
+    # duration of a burst from full buckets, where the provider documents this instead of the
+    # credits
     burst_s: float | None = None
 
     @property
@@ -169,16 +149,10 @@ class VolumeType(Frozen):
 
 
 class Wanted(Frozen):
-    """A volume of a type whose limits depend on its size or access pattern, not yet known.
+    """A volume of a type whose limits depend on its size or access pattern, not yet known."""
 
-    Attributes:
-        type: complete definition, so that no file is needed later.
-        size_bytes: size of the volume; None to detect it.
-        iops: provisioned IOPS; None for the included amount.
-        bandwidth_bytes_per_s: provisioned bandwidth; None for the included amount.
-    """
-
-    type: VolumeType
-    size_bytes: int | None = None
-    iops: float | None = None
+    type: VolumeType  # complete definition, so that no file is needed later
+    size_bytes: int | None = None  # size of the volume; None to detect it
+    iops: float | None = None  # provisioned IOPS; None for the included amount
+    # provisioned bandwidth; None for the included amount
     bandwidth_bytes_per_s: float | None = None

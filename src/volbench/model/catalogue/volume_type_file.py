@@ -35,8 +35,7 @@ from volbench.model.document.located_errors import Fault, reject
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,63}")
 
-Count = Annotated[Number, Field(ge=0)]
-"""A number of I/Os or of I/Os per second."""
+Count = Annotated[Number, Field(ge=0)]  # A number of I/Os or of I/Os per second
 
 
 def _day(text: str) -> str:

@@ -86,8 +86,7 @@ def value_schema(kind: str) -> WithJsonSchema:
 
 
 Text = Annotated[str, BeforeValidator(_as_text)]
-Filled = Annotated[Text, Field(min_length=1)]
-"""A non-empty text."""
+Filled = Annotated[Text, Field(min_length=1)]  # A non-empty text
 Integer = Annotated[int, BeforeValidator(_integer)]
 Number = Annotated[float, parsed(_number), Field(allow_inf_nan=False)]
 Boolean = Annotated[
@@ -95,12 +94,9 @@ Boolean = Annotated[
     parsed(_boolean),
     WithJsonSchema({"enum": [True, False, 0, 1, *_ANSWERS], "$comment": "true or false"}),
 ]
-Duration = Annotated[float, parsed(parse_duration), value_schema("duration")]
-"""Seconds."""
-Size = Annotated[int, parsed(parse_size), value_schema("size")]
-"""Bytes."""
-Rate = Annotated[float, parsed(parse_rate), value_schema("rate")]
-"""Bytes per second."""
+Duration = Annotated[float, parsed(parse_duration), value_schema("duration")]  # Seconds
+Size = Annotated[int, parsed(parse_size), value_schema("size")]  # Bytes
+Rate = Annotated[float, parsed(parse_rate), value_schema("rate")]  # Bytes per second
 
 
 def null_is_none(value: object) -> Any:  # noqa: ANN401 - whatever a field holds
@@ -108,29 +104,26 @@ def null_is_none(value: object) -> Any:  # noqa: ANN401 - whatever a field holds
     return None if value is NULL else value
 
 
+# A value that may be null in the file
 Nullable = Annotated[
     _T | None,
     BeforeValidator(null_is_none),
     Field(json_schema_extra={"$comment": MAY_BE_NULL}),
 ]
-"""A value that may be null in the file."""
 
 
 class Document(Frozen):
-    """A mapping of a document. Field names carry units; their aliases are the keys of the file.
-
-    Attributes:
-        shorthand: key set by a single value in place of the mapping: with ``mode``,
-            ``warmup: read`` means ``warmup: {mode: read}``. Empty for none.
-        gathered: field that collects all keys that are not fields, such as the options of a job,
-            validated by the type of that field. Empty to refuse them.
-        always_dumped: fields that are written even with their default value.
-    """
+    """A mapping of a document. Field names carry units; their aliases are the keys of the file."""
 
     model_config = ConfigDict(populate_by_name=True)
 
+    # key set by a single value in place of the mapping: with ``mode``, ``warmup: read`` means
+    # ``warmup: {mode: read}``. Empty for none.
     shorthand: ClassVar[str] = ""
+    # field that collects all keys that are not fields, such as the options of a job, validated by
+    # the type of that field. Empty to refuse them.
     gathered: ClassVar[str] = ""
+    # fields that are written even with their default value
     always_dumped: ClassVar[tuple[str, ...]] = ()
 
     @model_validator(mode="before")

@@ -9,8 +9,7 @@ from pydantic import BaseModel
 
 Schema = dict[str, Any]
 
-MAY_BE_NULL = "may be null"
-"""Comment of a nullable value; all other keys need a value."""
+MAY_BE_NULL = "may be null"  # Comment of a nullable value; all other keys need a value
 
 
 def document_schema(model: type[BaseModel], *, title: str = "") -> Schema:
@@ -38,13 +37,13 @@ def _cleaned(schema: Any) -> Any:  # noqa: ANN401 - any part of a JSON Schema
     return _without_null(cleaned)
 
 
+# Bounds that pydantic does not translate to JSON Schema behind a validator
 _BOUNDS = {
     "ge": "minimum",
     "gt": "exclusiveMinimum",
     "le": "maximum",
     "lt": "exclusiveMaximum",
 }
-"""Bounds that pydantic does not translate to JSON Schema behind a validator."""
 
 
 def _without_null(schema: Schema) -> Schema:

@@ -18,33 +18,24 @@ from volbench.model.document.yaml_nodes import Entry, Node
 Location = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
 
-MOST_LISTED = 24
-"""Maximum number of known keys in a hint; more would hide the message."""
+MOST_LISTED = 24  # Maximum number of known keys in a hint; more would hide the message
 
 
 class _Null:
     """A key without a value."""
 
 
-NULL: Final = _Null()
-"""Placeholder for null, accepted only by fields of type `Nullable`."""
+NULL: Final = _Null()  # Placeholder for null, accepted only by fields of type `Nullable`
 
 
 @dataclass(frozen=True)
 class Fault:
-    """An error in a document, before its line is known.
+    """An error in a document, before its line is known."""
 
-    Attributes:
-        message: description of the error; the key is printed before it.
-        hint: suggested correction; may be empty.
-        at: keys and indexes from the validated value down to the wrong one.
-        on_key: whether the error refers to the key instead of its value.
-    """
-
-    message: str
-    hint: str = ""
-    at: Location = ()
-    on_key: bool = False
+    message: str  # description of the error; the key is printed before it
+    hint: str = ""  # suggested correction; may be empty
+    at: Location = ()  # keys and indexes from the validated value down to the wrong one
+    on_key: bool = False  # whether the error refers to the key instead of its value
 
 
 def fault_error(fault: Fault) -> PydanticCustomError:
@@ -63,11 +54,7 @@ def input_fault(error: InputError, *, at: Location = (), on_key: bool = False) -
 
 
 def reject(*faults: Fault) -> NoReturn:
-    """Reject a value for one or more reasons; for validators of models and fields.
-
-    Raises:
-        ValidationError: always.
-    """
+    """Reject a value for one or more reasons; for validators of models and fields."""
     lines = [
         InitErrorDetails(type=fault_error(fault), loc=fault.at, input=fault.message)
         for fault in faults
@@ -87,12 +74,8 @@ def read_document(
     """Return the document in a YAML 1.2 text, or None if it has problems.
 
     Args:
-        text: text of the file.
-        model: model of the document.
-        problems: collects all problems.
         what: kind of document, for messages: "a profile".
         needs: required content, for messages: "a name and jobs".
-        context: context of validators (`info.context`).
     """
     from volbench.model.document.yaml_text import parse_document  # noqa: PLC0415 - reading a campaign parses no YAML
 
@@ -103,14 +86,7 @@ def read_document(
 def validate(
     model: type[Model], node: Node, problems: Problems, *, context: object = None
 ) -> Model | None:
-    """Return the model of a node, or None if it has problems.
-
-    Args:
-        model: model of the document.
-        node: root or any other part of a document.
-        problems: collects all problems.
-        context: context of validators (`info.context`).
-    """
+    """Return the model of a node, or None if it has problems."""
     before = len(problems.found)
     found: Model | None = None
     try:
@@ -161,12 +137,7 @@ def _child(node: Node, part: str | int) -> Entry | Node | None:
 
 
 def faults_of(error: ValidationError, model: type[BaseModel]) -> Iterator[Fault]:
-    """Yield the errors of a validation as faults with readable messages.
-
-    Args:
-        error: error of pydantic.
-        model: validated model, for suggestions of keys.
-    """
+    """Yield the errors of a validation as faults with readable messages."""
     for details in error.errors(include_url=False):
         location = tuple(part for part in details["loc"] if part != "[key]")
         on_key = len(location) < len(details["loc"])

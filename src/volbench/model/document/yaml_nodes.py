@@ -7,23 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Node:
-    """A value in a YAML file.
+    """A value in a YAML file."""
 
-    Attributes:
-        line: 1-based.
-        column: 1-based.
-        key: dotted path from the top, such as ``jobs.test1.bs``.
-        raw: text, True, False or None (null) of a scalar.
-        entries: keys and values of a mapping, in file order; None for anything else.
-        items: values of a list; None for anything else.
-    """
-
-    line: int
-    column: int
-    key: str
-    raw: str | bool | None = None
+    line: int  # 1-based
+    column: int  # 1-based
+    key: str  # dotted path from the top, such as ``jobs.test1.bs``
+    raw: str | bool | None = None  # text, True, False or None (null) of a scalar
+    # keys and values of a mapping, in file order; None for anything else
     entries: tuple[Entry, ...] | None = None
-    items: tuple[Node, ...] | None = None
+    items: tuple[Node, ...] | None = None  # values of a list; None for anything else
 
     @property
     def kind(self) -> str:

@@ -16,8 +16,8 @@ from ruamel.yaml.representer import SafeRepresenter
 from volbench.errors import Problems
 from volbench.model.document.yaml_nodes import Entry, Node
 
+# Maximum number of nodes after expanding aliases; more is a mistake or an attack
 _NODE_LIMIT = 20_000
-"""Maximum number of nodes after expanding aliases; more is a mistake or an attack."""
 
 _CORE = "tag:yaml.org,2002:"
 
@@ -33,11 +33,8 @@ def parse_document(
     """Return the root mapping of a YAML 1.2 text, or None if it has none.
 
     Args:
-        text: text of the file.
-        problems: collects all problems.
         what: kind of document, for messages: "a profile".
         needs: required content, for messages: "a name and jobs".
-        most_values: maximum number of values after expanding aliases.
     """
     text = text.removeprefix("\ufeff")
     try:
@@ -216,10 +213,10 @@ def yaml_text(content: Mapping[str, object]) -> str:
     return _dumped(YAML(typ="safe", pure=True), content)
 
 
+# Text that YAML 1.1 reads as text, too, without quotes
 _PLAIN = re.compile(
     r"(?!(?:y|n|yes|no|on|off|true|false|null)\Z)[a-z/][\w./-]*", re.ASCII | re.IGNORECASE
 )
-"""Text that YAML 1.1 reads as text, too, without quotes."""
 
 
 def yaml_documents(documents: Iterable[Mapping[str, object]]) -> str:

@@ -10,8 +10,8 @@ from types import MappingProxyType
 from volbench.errors import InputError
 from volbench.model.frames.columns import LABEL_PREFIX, PERCENTILES
 
+# Maximum relative error of a percentile: half of fio's widest bin (64 per power of two)
 BIN_ERROR = 1 / 128
-"""Maximum relative error of a percentile: half of fio's widest bin (64 per power of two)."""
 
 _MORE_IS_BETTER = (
     *("iops", "iops_min", "iops_max", "bw_bytes_per_s"),
@@ -23,19 +23,12 @@ _LATENCIES = ("lat_", "clat_", "slat_")
 
 @dataclass(frozen=True)
 class Measure:
-    """A metric of a run.
+    """A metric of a run."""
 
-    Attributes:
-        name: as the user typed it.
-        column: column of the summary.
-        more_is_better: False for latencies.
-        resolution: relative difference below which two values cannot be distinguished.
-    """
-
-    name: str
-    column: str
-    more_is_better: bool
-    resolution: float = 0.0
+    name: str  # as the user typed it
+    column: str  # column of the summary
+    more_is_better: bool  # False for latencies
+    resolution: float = 0.0  # relative difference below which two values cannot be distinguished
 
     @property
     def is_latency(self) -> bool:
@@ -44,15 +37,7 @@ class Measure:
 
 
 def find_measure(name: str, columns: Collection[str]) -> Measure:
-    """Return the metric for a name such as ``p99`` or ``iops``.
-
-    Args:
-        name: a column of the summary, or an alias.
-        columns: the existing columns.
-
-    Raises:
-        InputError: there is no such column, or it has no better direction.
-    """
+    """Return the metric for a name such as ``p99`` or ``iops``."""
     column = find_column(name, columns)
     if column in _MORE_IS_BETTER:
         return Measure(name, column, more_is_better=True)
@@ -72,6 +57,7 @@ def _resolution(column: str) -> float:
     return (1 + BIN_ERROR) ** 2 - 1 if statistic in PERCENTILES else 0.0
 
 
+# Alias to column of the summary
 ALIASES: Mapping[str, str] = MappingProxyType(
     {
         "bandwidth": "bw_bytes_per_s",
@@ -89,11 +75,9 @@ ALIASES: Mapping[str, str] = MappingProxyType(
         "lat_mean": "lat_mean_s",
     }
 )
-"""Alias to column of the summary."""
 
 
-_USUAL = ("host", "bs", "iodepth")
-"""Columns that a hint names where none is near."""
+_USUAL = ("host", "bs", "iodepth")  # Columns that a hint names where none is near
 
 
 def meaning_of(name: str, known: Collection[str]) -> str:
@@ -109,10 +93,6 @@ def find_column(name: str, columns: Collection[str]) -> str:
 
     Args:
         name: such as ``iops``, ``p99``, ``bs`` or ``volume_type`` (for ``label_volume_type``).
-        columns: the existing columns.
-
-    Raises:
-        InputError: there is no such column; the hint lists the nearest ones.
     """
     if meant := meaning_of(name, columns):
         return meant

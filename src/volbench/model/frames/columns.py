@@ -21,10 +21,10 @@ from volbench.model.frames.latency_columns import HISTOGRAM, LATENCY_MAP, PERCEN
 if TYPE_CHECKING:
     from volbench.model.campaign.planned_run import Campaign, Run
 
-DAMAGED = "damaged"
-"""Status of a finished run whose result is no longer readable."""
+DAMAGED = "damaged"  # Status of a finished run whose result is no longer readable
 
 
+# Percentiles of the summary, by the name used in their columns
 PERCENTILES: dict[str, float] = {
     "p50": 50.0,
     "p90": 90.0,
@@ -33,15 +33,12 @@ PERCENTILES: dict[str, float] = {
     "p999": 99.9,
     "p9999": 99.99,
 }
-"""Percentiles of the summary, by the name used in their columns."""
 
 
 def run_identity(campaign: Campaign, run: Run, group: str | None) -> dict[str, object]:
     """Return the values of `IDENTITY` for one section of a run.
 
     Args:
-        campaign: the campaign of the run.
-        run: the run.
         group: name of the section; None for the whole run.
     """
     return {
@@ -154,8 +151,7 @@ SUMMARY: tuple[Column, ...] = (
     text("import_folder", "Folder of an imported result, without labels and repeat numbers."),
 )
 
-LABEL_PREFIX = "label_"
-"""Prefix of the columns that contain labels of hosts."""
+LABEL_PREFIX = "label_"  # Prefix of the columns that contain labels of hosts
 
 
 def label_column(name: str) -> Column:
@@ -294,6 +290,7 @@ AGGREGATE: tuple[Column, ...] = (
     real("lat_max_s", "s", "Maximum over the clients."),
 )
 
+# Every frame by name, in the order of its columns
 FRAMES: dict[str, tuple[Column, ...]] = {
     "summary": SUMMARY,
     "series": SERIES,
@@ -305,20 +302,18 @@ FRAMES: dict[str, tuple[Column, ...]] = {
     "findings": FINDINGS,
     "aggregate": AGGREGATE,
 }
-"""Every frame by name, in the order of its columns."""
 
+# Frames that are read from raw logs on request and never cached
 ON_DEMAND: dict[str, tuple[Column, ...]] = {"latency_map": LATENCY_MAP}
-"""Frames that are read from raw logs on request and never cached."""
 
+# Frames that are derived from others, which are read from raw files
 DERIVED = ("verdicts", "findings", "aggregate")
-"""Frames that are derived from others, which are read from raw files."""
 
 
 def described(name: str, *, frame_name: str = "") -> Column:
     """Return the description of a column or label; an empty one for an unknown name.
 
     Args:
-        name: name of the column.
         frame_name: frame of the column; in unknown frames only labels are found.
     """
     for column in FRAMES.get(frame_name, ()):

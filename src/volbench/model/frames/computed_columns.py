@@ -5,6 +5,7 @@ from __future__ import annotations
 from volbench.model.frames.columns import DEVICE
 from volbench.model.frames.frame_column import IDENTITY, Column, same
 
+# Utilization, saturation and errors of the device beside each run: `volbench show --use`
 USE: tuple[Column, ...] = (
     *(column for column in IDENTITY if column.name != "group"),
     Column("label", "string", "", "Job, with the settings that distinguish it."),
@@ -53,8 +54,8 @@ USE: tuple[Column, ...] = (
     ),
     Column("explanation", "string", "", "Evidence for and against the bottleneck."),
 )
-"""Utilization, saturation and errors of the device beside each run: `volbench show --use`."""
 
+# One row per cell and metric: `volbench compare --format csv` and `volbench.compare`
 COMPARISON: tuple[Column, ...] = (
     Column("job", "string", "", "Job, with the settings that distinguish it."),
     Column("direction", "string", "", "`read`, `write`, `trim` or `sync`."),
@@ -83,7 +84,6 @@ COMPARISON: tuple[Column, ...] = (
     Column("regression", "string", "", "Outcome against the tolerance; missing without one."),
     Column("warnings", "string", "", "Findings on the compared runs, with their counts."),
 )
-"""One row per cell and metric: `volbench compare --format csv` and `volbench.compare`."""
 
+# Every computed table by name, in the order of its columns
 COMPUTED: dict[str, tuple[Column, ...]] = {"use": USE, "comparison": COMPARISON}
-"""Every computed table by name, in the order of its columns."""

@@ -7,19 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a frame.
+    """A column of a frame."""
 
-    Attributes:
-        name: name, including the unit.
-        dtype: ``string``, ``int`` (nullable), ``float`` or ``bool`` (nullable).
-        unit: such as ``s``, ``bytes/s``, ``1/s``; empty for text and flags.
-        meaning: one sentence.
-    """
-
-    name: str
-    dtype: str
-    unit: str
-    meaning: str
+    name: str  # name, including the unit
+    dtype: str  # ``string``, ``int`` (nullable), ``float`` or ``bool`` (nullable)
+    unit: str  # such as ``s``, ``bytes/s``, ``1/s``; empty for text and flags
+    meaning: str  # one sentence
 
 
 def text(name: str, meaning: str) -> Column:
@@ -43,6 +36,7 @@ def same(columns: tuple[Column, ...], *names: str) -> tuple[Column, ...]:
     return tuple(known[name] for name in names)
 
 
+# Columns that identify run and section; the first columns of every frame of runs
 IDENTITY: tuple[Column, ...] = (
     text("campaign", "Name of the campaign."),
     text("run", "ID of the run, also the name of its folder."),
@@ -55,4 +49,3 @@ IDENTITY: tuple[Column, ...] = (
     whole("repeat", "", "Repeat, counted from 1."),
     text("phase", "`precondition`, `warmup` or `measured`."),
 )
-"""Columns that identify run and section; the first columns of every frame of runs."""

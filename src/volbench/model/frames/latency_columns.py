@@ -28,6 +28,7 @@ HISTOGRAM: tuple[Column, ...] = (
     whole("count", "", "I/Os in the bin, summed over `numjobs`."),
 )
 
+# What fio reports without json+: a few wide classes, rounded to 0.01 %, without empty ones
 SHARES: tuple[Column, ...] = (
     *IDENTITY,
     text("quantity", "`clat` (completion latency), or `iodepth` (I/Os in flight)."),
@@ -35,8 +36,8 @@ SHARES: tuple[Column, ...] = (
     real("high", "", "Upper end, exclusive; missing for the last class."),
     real("percent", "%", "Share of the I/Os of the section, all directions together."),
 )
-"""What fio reports without json+: a few wide classes, rounded to 0.01 %, without empty ones."""
 
+# Latencies over time, from per-I/O and histogram logs; empty without these
 LATENCY_MAP: tuple[Column, ...] = (
     *IDENTITY,
     text("direction", "`read`, `write` or `trim`."),
@@ -46,4 +47,3 @@ LATENCY_MAP: tuple[Column, ...] = (
     real("bin_high_s", "s", "Maximum latency, exclusive; one bin spans eight of fio's."),
     whole("count", "", "I/Os completed in the interval, summed over `numjobs`."),
 )
-"""Latencies over time, from per-I/O and histogram logs; empty without these."""

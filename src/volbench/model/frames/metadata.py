@@ -38,25 +38,15 @@ class Source(StrEnum):
 
 @dataclass(frozen=True)
 class Fact:
-    """A property in which runs may differ.
+    """A property in which runs may differ."""
 
-    Attributes:
-        name: name for users, and of its column.
-        dtype: ``string``, ``int``, ``float`` or ``bool``, as in the contract of columns.
-        unit: such as ``bytes``; empty for text and flags.
-        source: origin of the fact.
-        within: effect of a difference between runs to be pooled.
-        between: effect of a difference between the two sides of a comparison.
-        meaning: one sentence.
-    """
-
-    name: str
-    dtype: str
-    unit: str
-    source: Source
-    within: Weight
-    between: Weight
-    meaning: str
+    name: str  # name for users, and of its column
+    dtype: str  # ``string``, ``int``, ``float`` or ``bool``, as in the contract of columns
+    unit: str  # such as ``bytes``; empty for text and flags
+    source: Source  # origin of the fact
+    within: Weight  # effect of a difference between runs to be pooled
+    between: Weight  # effect of a difference between the two sides of a comparison
+    meaning: str  # one sentence
 
 
 def _fact(
@@ -137,8 +127,8 @@ _FACTS = (
     ),
 )
 
+# All facts by name; options of fio are added by `fact_of`
 FACTS: Mapping[str, Fact] = MappingProxyType({fact.name: fact for fact in _FACTS})
-"""All facts by name; options of fio are added by `fact_of`."""
 
 _AS_COLUMNS = frozenset({"rw", "direct", "bs", "iodepth", "numjobs", "ioengine", "size"})
 _HARMLESS = frozenset(
@@ -182,7 +172,6 @@ def option_value(name: str, text: str | None) -> str:
     """Return the effective value of an option of fio; off is equivalent to not set.
 
     Args:
-        name: name of the option.
         text: canonical value; None where the job does not set it.
     """
     if text is None:
@@ -206,15 +195,7 @@ def fact_of(name: str) -> Fact:
 
 
 def find_fact(name: str, known: Collection[str]) -> str:
-    """Return the fact for a name, a label, or an alias such as ``bs``.
-
-    Args:
-        name: as the user typed it.
-        known: names of the existing facts.
-
-    Raises:
-        InputError: there is no such fact; the hint lists the nearest ones.
-    """
+    """Return the fact for a name, a label, or an alias such as ``bs``."""
     if meant := meaning_of(name, known):
         return meant
     wanted = name.strip()

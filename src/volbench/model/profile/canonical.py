@@ -20,30 +20,26 @@ _FALSE = {"0", "false", "no", "off"}
 _PERCENT = re.compile(r"\d+%")
 _ZONES = re.compile(r"\d+z")
 
+# Options that also accept a percentage of the file (``50%``) or zones (``4z``)
 _SHARES = frozenset({"size", "io_size", "offset", "offset_increment", "zoneskip"})
-"""Options that also accept a percentage of the file (``50%``) or zones (``4z``)."""
 
+# Options with separate values for reads, writes and trims (fio HOWTO, "comma-separated")
 TRIPLES = frozenset(
     {
         *("bs", "ba", "bsrange", "bssplit", "rate", "rate_min", "rate_iops", "rate_iops_min"),
         *("percentage_random", "cmdprio", "cmdprio_class", "cmdprio_percentage"),
     }
 )
-"""Options with separate values for reads, writes and trims (fio HOWTO, "comma-separated")."""
 
 _MOST_INT = 2**31 - 1
 _MOST_WIDE = 2**63 - 1
 _MOST_DIGITS = 25
+# 64-bit integers; fio silently truncates all others to 32 bits (nrfiles=4294967297 is 1)
 _WIDE = frozenset({"number_ios", "randseed", "cpumask", "verify_backlog"})
-"""64-bit integers; fio silently truncates all others to 32 bits (nrfiles=4294967297 is 1)."""
 
 
 def check_text(value: str) -> str:
-    """Return a text unchanged if fio interprets it literally.
-
-    Raises:
-        InputError: it contains a comment sign, a control character or a variable of fio.
-    """
+    """Return a text unchanged if fio interprets it literally."""
     if found := _FORBIDDEN.search(value):
         raise InputError(
             f"{value!r} contains {found.group()!r}, which would truncate the line in a job file",
@@ -60,11 +56,7 @@ def check_text(value: str) -> str:
 
 
 def canonical(option: Option, raw: object) -> str:
-    """Return the value of an option as written to a job file.
-
-    Raises:
-        InputError: the value has the wrong type, is out of range, or is unsafe.
-    """
+    """Return the value of an option as written to a job file."""
     if raw is None or isinstance(raw, list | dict | tuple | set):
         raise InputError(f"{option.name} takes one value", hint="write a number or a text")
     text = ("1" if raw else "0") if isinstance(raw, bool) else str(raw).strip()
@@ -152,11 +144,7 @@ def _duration(_option: Option, text: str) -> str:
 
 
 def render_duration(seconds: float) -> str:
-    """Return a duration in an unambiguous form for fio: whole seconds, else whole ms or us.
-
-    Raises:
-        InputError: it is not a whole number of microseconds.
-    """
+    """Return a duration in an unambiguous form for fio: whole seconds, else whole ms or us."""
     microseconds = round(seconds * 1_000_000)
     # Floats of six decimals are exact enough for durations of years.
     if abs(seconds * 1_000_000 - microseconds) > 1e-2:
@@ -252,11 +240,7 @@ DD_NAMES = ("if", "bs", "size", "oflag", "iflag", "conv", "rw")
 
 
 def check_dd_option(name: str, raw: object) -> tuple[str, str]:
-    """Return name and canonical value of an option of a dd job.
-
-    Raises:
-        InputError: unknown, or a value that dd or volbench cannot use.
-    """
+    """Return name and canonical value of an option of a dd job."""
     if name not in DD_NAMES:
         raise InputError(
             f"a dd job has no option {name!r}",

@@ -29,44 +29,26 @@ class OptionKind(StrEnum):
 
 @dataclass(frozen=True)
 class Option:
-    """An option of fio.
+    """An option of fio."""
 
-    Attributes:
-        name: fio's canonical name.
-        kind: type of its value.
-        help: fio's own one-line description.
-        aliases: other names that fio accepts.
-        choices: the values of a CHOICE; empty otherwise.
-        minimum: minimum integer value; None when unlimited.
-        maximum: maximum integer value; None when unlimited.
-        engines: ioengines that provide it; empty for a general option.
-    """
-
-    name: str
-    kind: OptionKind
-    help: str = ""
-    aliases: tuple[str, ...] = ()
-    choices: tuple[str, ...] = ()
-    minimum: int | None = None
-    maximum: int | None = None
-    engines: tuple[str, ...] = ()
+    name: str  # fio's canonical name
+    kind: OptionKind  # type of its value
+    help: str = ""  # fio's own one-line description
+    aliases: tuple[str, ...] = ()  # other names that fio accepts
+    choices: tuple[str, ...] = ()  # the values of a CHOICE; empty otherwise
+    minimum: int | None = None  # minimum integer value; None when unlimited
+    maximum: int | None = None  # maximum integer value; None when unlimited
+    engines: tuple[str, ...] = ()  # ioengines that provide it; empty for a general option
 
 
 @dataclass(frozen=True)
 class OptionTable:
-    """All options of a fio version.
+    """All options of a fio version."""
 
-    Attributes:
-        fio_version: such as ``3.33``.
-        options: canonical name to Option.
-        engines: ioengines of this fio.
-        source: ``shipped`` or ``installed``.
-    """
-
-    fio_version: str
-    options: Mapping[str, Option]
-    engines: tuple[str, ...]
-    source: str
+    fio_version: str  # such as ``3.33``
+    options: Mapping[str, Option]  # canonical name to Option
+    engines: tuple[str, ...]  # ioengines of this fio
+    source: str  # ``shipped`` or ``installed``
 
     def find(self, name: str) -> Option | None:
         """Return an option by its name or an alias, or None."""

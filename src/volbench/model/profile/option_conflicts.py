@@ -12,29 +12,17 @@ _SECTOR_BYTES = 512
 
 @dataclass(frozen=True)
 class Conflict:
-    """Conflicting settings of a job.
+    """Conflicting settings of a job."""
 
-    Attributes:
-        message: description of the conflict.
-        hint: suggested correction.
-        key: key of the job's setting to change; empty for an option.
-        option: canonical name of the option to change.
-        section: section of that option; empty for the usual single one.
-    """
-
-    message: str
-    hint: str
-    key: str = ""
-    option: str = ""
-    section: str = ""
+    message: str  # description of the conflict
+    hint: str  # suggested correction
+    key: str = ""  # key of the job's setting to change; empty for an option
+    option: str = ""  # canonical name of the option to change
+    section: str = ""  # section of that option; empty for the usual single one
 
 
 def fio_conflicts(options: Mapping[str, str]) -> Iterator[Conflict]:
-    """Yield conflicts with which fio fails at runtime; ``--parse-only`` accepts them (3.33).
-
-    Args:
-        options: canonical options.
-    """
+    """Yield conflicts with which fio fails at runtime; ``--parse-only`` accepts them (3.33)."""
     blocks = [int(part) for part in options.get("bs", "4096").split(",") if part.isdecimal()]
     size = options.get("size", "")
     if blocks and size.isdecimal() and 0 < int(size) < max(blocks):

@@ -20,6 +20,8 @@ _FILES = "it writes or reads files outside the run's folder"
 _MACHINE = "it changes a setting of the host"
 _REMOTE = "it names a host, or storage that is not the volume"
 
+# Options that run a program or access anything outside the run's folder and its volume, with the
+# reason; they need ``--allow-exec``
 RISKY: Mapping[str, str] = {
     **dict.fromkeys(("exec_prerun", "exec_postrun", "program", "arguments"), _RUNS),
     **dict.fromkeys(("write_iolog", "read_iolog", "merge_blktrace_file", "donorname"), _FILES),
@@ -38,9 +40,8 @@ RISKY: Mapping[str, str] = {
     **dict.fromkeys(("cont", "svcl", "hdfsdirectory", "http_host", "nfs_url"), _REMOTE),
     **dict.fromkeys(("libblkio_path", "xnvme_dev_subnqn"), _REMOTE),
 }
-"""Options that run a program or access anything outside the run's folder and its volume, with the
-reason; they need ``--allow-exec``."""
 
+# Text options that refer to nothing outside the run's folder and volume, with their content
 PLAIN_TEXTS: Mapping[str, str] = {
     "buffer_pattern": "bytes to write; a name between quotes is refused",
     "verify_pattern": "as buffer_pattern",
@@ -59,8 +60,8 @@ PLAIN_TEXTS: Mapping[str, str] = {
     "steadystate": "a criterion with its limit",
     "wait_for": "the name of a section",
 }
-"""Text options that refer to nothing outside the run's folder and volume, with their content."""
 
+# ioengines that run programs or leave the volume, with the reason; need ``--allow-exec``
 FOREIGN_ENGINES: Mapping[str, str] = {
     "exec": _RUNS,
     **dict.fromkeys(
@@ -74,8 +75,8 @@ FOREIGN_ENGINES: Mapping[str, str] = {
     "libblkio": "it works on a device named in an option",
     "e4defrag": "it works on a second file",
 }
-"""ioengines that run programs or leave the volume, with the reason; need ``--allow-exec``."""
 
+# Reviewed ioengines that stay within the volume; any other needs ``--allow-exec``
 PLAIN_ENGINES = frozenset(
     {
         *("sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice", "posixaio", "libaio"),
@@ -84,10 +85,10 @@ PLAIN_ENGINES = frozenset(
         *("filecreate", "filestat", "filedelete", "dircreate", "dirstat", "dirdelete"),
     }
 )
-"""Reviewed ioengines that stay within the volume; any other needs ``--allow-exec``."""
 
 _LAYOUT = "volbench parses logs of one layout only"
 
+# Options that volbench sets itself, with the alternative
 OWN: Mapping[str, str] = {
     "name": "name the job in `jobs`",
     "description": "write a `note`",
@@ -120,20 +121,20 @@ OWN: Mapping[str, str] = {
     "allow_file_create": "volbench sets it from the kind of the volume",
     "uri": "name the export as the volume: --on ROLE=nbd://...",
 }
-"""Options that volbench sets itself, with the alternative."""
 
+# Maximum jobs of a fio process (REAL_MAX_JOBS in fio.h of 3.33; beyond it fio fails with "maximum
+# number of jobs reached")
 MOST_JOBS = 4096
-"""Maximum jobs of a fio process (REAL_MAX_JOBS in fio.h of 3.33; beyond it fio fails with "maximum
-number of jobs reached")."""
 
+# Maximum files of a run. volbench names and checks each before the run; fio 3.33 itself fails an
+# assertion between 200,000 and 400,000, when its shared-memory pool is full.
 MOST_FILES = 100_000
-"""Maximum files of a run. volbench names and checks each before the run; fio 3.33 itself fails an
-assertion between 200,000 and 400,000, when its shared-memory pool is full."""
 
 _OF_JOBS = "the maximum of a fio process"
 _IN_FLIGHT = "Linux allows 65,536 requests of libaio by default, and io_uring 32,768"
 _FILES_LIMIT = "fio runs out of memory for files soon after"
 
+# Maximum values of options limited by fio or the host, with the reason
 BOUNDS: Mapping[str, tuple[int, str]] = {
     "numjobs": (MOST_JOBS, _OF_JOBS),
     "verify_async": (MOST_JOBS, "each is a thread, and a machine has fewer CPUs"),
@@ -143,12 +144,11 @@ BOUNDS: Mapping[str, tuple[int, str]] = {
         ("iodepth_batch_complete_min", "iodepth_batch_complete_max"), (65_536, _IN_FLIGHT)
     ),
 }
-"""Maximum values of options limited by fio or the host, with the reason."""
 
 _CONSENT = "if you trust this profile, allow it with --allow-exec"
 _FORMAT_VARIABLES = re.compile(r"\$(jobname|jobnum|filenum)")
+# Start of a path or a quoted name; percentages such as 4k/60 have digits before the slash
 _PATH = re.compile(r"(?<!\d)/|['\"]")
-"""Start of a path or a quoted name; percentages such as 4k/60 have digits before the slash."""
 
 
 def check_option(
@@ -157,13 +157,7 @@ def check_option(
     """Return canonical name and value of a fio option of a profile.
 
     Args:
-        table: options of the fio that executes the profile.
         name: as written; may be an alias.
-        raw: text, number or boolean.
-        allow_exec: accept options that run programs or access files outside the run's folder.
-
-    Raises:
-        InputError: the option is unknown, reserved or refused, or its value is invalid.
     """
     option = table.find(name)
     if option is None:
@@ -265,6 +259,7 @@ def _check_jobs(_name: str, value: str, _table: OptionTable) -> None:
         raise InputError("numjobs must be at least 1", hint="fio fails with 0")
 
 
+# Checks of values that pass fio's parser but fail, or do harm, at runtime
 _CHECKS: Mapping[str, Callable[[str, str, OptionTable], None]] = {
     "filename": _check_file_names,
     "filename_format": _check_format,
@@ -275,4 +270,3 @@ _CHECKS: Mapping[str, Callable[[str, str, OptionTable], None]] = {
     "ba": _check_blocks,
     "numjobs": _check_jobs,
 }
-"""Checks of values that pass fio's parser but fail, or do harm, at runtime."""

@@ -38,10 +38,8 @@ Options = dict[str, str | None]
 
 MOST_REPEATS = 10_000
 MOST_SEED = 2**31 - 1
-MOST_CLIENTS = 1000
-"""Maximum processes in parallel; more on one host would measure its memory."""
-LEAST_STAGGER_S = 0.1
-"""fio starts within about 50 ms of the requested time (measured with 3.33)."""
+MOST_CLIENTS = 1000  # Maximum processes in parallel; more on one host would measure its memory
+LEAST_STAGGER_S = 0.1  # fio starts within about 50 ms of the requested time (measured with 3.33)
 
 
 class Phase(StrEnum):
@@ -103,21 +101,15 @@ class JobSettings(Document):
 
 
 class Job(JobSettings):
-    """One benchmark job: one fio process, usually with one section.
+    """One benchmark job: one fio process, usually with one section."""
 
-    Attributes:
-        name: unique in its profile.
-        phase: precondition, warmup or measured.
-        options: options of the job; these override the profile's defaults.
-        sections: several fio sections that run in parallel; empty for the usual single one.
-        limits: limits of the job; None for those of the profile.
-    """
-
-    name: str
-    phase: Phase = Phase.MEASURED
+    name: str  # unique in its profile
+    phase: Phase = Phase.MEASURED  # precondition, warmup or measured
+    # options of the job; these override the profile's defaults
     options: Options = Field(default_factory=dict)
+    # several fio sections that run in parallel; empty for the usual single one
     sections: dict[str, Options] = Field(default_factory=dict)
-    limits: Limits | None = None
+    limits: Limits | None = None  # limits of the job; None for those of the profile
 
     always_dumped: ClassVar[tuple[str, ...]] = ("role",)
 
@@ -200,17 +192,12 @@ class ProfileSettings(Document):
 
 
 class Profile(ProfileSettings):
-    """A benchmark definition with canonical values and expanded matrix.
+    """A benchmark definition with canonical values and expanded matrix."""
 
-    Attributes:
-        defaults: options of every fio job.
-        jobs: all jobs of all phases, in file order.
-        limits: role to declared limits; the key ``*`` applies to every role.
-    """
-
-    defaults: Options = Field(default_factory=dict)
+    defaults: Options = Field(default_factory=dict)  # options of every fio job
+    # role to declared limits; the key ``*`` applies to every role
     limits: dict[str, Limits] = Field(default_factory=dict)
-    jobs: tuple[Job, ...]
+    jobs: tuple[Job, ...]  # all jobs of all phases, in file order
 
     always_dumped: ClassVar[tuple[str, ...]] = ("repeat", "order", "sample_s", "device_sample_s")
 

@@ -38,11 +38,10 @@ from volbench.units import parse_size
 
 NAME_PATTERN = "^(?!global)[A-Za-z0-9_-]{1,100}$"
 LEAST_SAMPLE_S = 0.1
+# fio reports its rate twice per second while running; a block needs two of these
 LEAST_BLOCK_S = 1.0
-"""fio reports its rate twice per second while running; a block needs two of these."""
 LEAST_BLOCKS = 8
-LEAST_ROUNDS = 5
-"""SNIA's steady-state criterion covers five rounds (PTS 2.0.2, 2.1.24)."""
+LEAST_ROUNDS = 5  # SNIA's steady-state criterion covers five rounds (PTS 2.0.2, 2.1.24)
 MOST_ROUNDS = 1000
 MOST_EXTENTS = 1000
 
@@ -58,12 +57,12 @@ def _checked_name(text: str) -> str:
     return text
 
 
+# Name of a profile, job, section or role
 Name = Annotated[
     Filled,
     AfterValidator(_checked_name),
     WithJsonSchema({"type": "string", "pattern": NAME_PATTERN, "$comment": "name"}),
 ]
-"""Name of a profile, job, section or role."""
 
 Bytes = Annotated[float, parsed(parse_size), value_schema("size")]
 
@@ -108,15 +107,10 @@ class LimitNumbers(Document):
 
 
 class Limits(LimitNumbers):
-    """Limits that the provider declares for a volume.
+    """Limits that the provider declares for a volume."""
 
-    Attributes:
-        name: volume type of the limits, such as ``aws/gp2``; may be empty.
-        wanted: volume type, until the size of the volume is known.
-    """
-
-    name: str = ""
-    wanted: Wanted | None = None
+    name: str = ""  # volume type of the limits, such as ``aws/gp2``; may be empty
+    wanted: Wanted | None = None  # volume type, until the size of the volume is known
 
     def document(self) -> dict[str, object]:
         """Return the content of the limits in a profile."""
@@ -179,15 +173,10 @@ class Metric(StrEnum):
 
 
 class Track(Frozen):
-    """A tracking variable: a metric of a measured job.
+    """A tracking variable: a metric of a measured job."""
 
-    Attributes:
-        job: name of the job.
-        metric: metric of that job.
-    """
-
-    job: str
-    metric: Metric
+    job: str  # name of the job
+    metric: Metric  # metric of that job
 
     @property
     def name(self) -> str:

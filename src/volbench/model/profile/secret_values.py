@@ -11,12 +11,13 @@ from collections.abc import Iterable, Mapping
 
 from volbench.errors import InputError
 
+# Stands for a secret in everything that is stored or printed, and in a profile or target for a
+# secret that is to be taken from the environment or asked for
 MASK = "***"
-"""Stands for a secret in everything that is stored or printed, and in a profile or target for a
-secret that is to be taken from the environment or asked for."""
 
 _PREFIX = "VOLBENCH_"
 
+# Options of fio, up to 3.42, whose whole value is a secret, with the reason
 SECRET_OPTIONS: Mapping[str, str] = {
     "http_pass": "password of the ioengine http",
     "http_s3_key": "secret access key of S3",
@@ -24,8 +25,8 @@ SECRET_OPTIONS: Mapping[str, str] = {
     "http_s3_sse_customer_key": "key that encrypts objects of S3",
     "http_swift_token": "token of OpenStack Swift",
 }
-"""Options of fio, up to 3.42, whose whole value is a secret, with the reason."""
 
+# Options that concern credentials and are stored and shown, with the reason
 SHOWN_CREDENTIALS: Mapping[str, str] = {
     "http_user": "a user's name",
     "http_s3_keyid": "names the access key; worthless without its secret",
@@ -36,7 +37,6 @@ SHOWN_CREDENTIALS: Mapping[str, str] = {
     "spdk_conf": "path of SPDK's configuration",
     "psk": "path of a key; its content is not stored",
 }
-"""Options that concern credentials and are stored and shown, with the reason."""
 
 _WORDS = ("password", "passwd", "passphrase", "secret", "token", "api_key", "apikey")
 _NAMED = re.compile(
@@ -69,10 +69,6 @@ def split_secret(name: str, value: str) -> tuple[str, str]:
 
     Args:
         name: of the option; empty for a target.
-        value: as given by the user.
-
-    Raises:
-        InputError: it has more than one secret, or one that cannot be passed on.
     """
     if name in SECRET_OPTIONS:
         found = [value]
@@ -118,11 +114,7 @@ def without_references(text: str) -> str:
 
 
 def merge_secrets(found: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return secrets by variable; those to be asked for are left out.
-
-    Raises:
-        InputError: one variable has two values.
-    """
+    """Return secrets by variable; those to be asked for are left out."""
     secrets: dict[str, str] = {}
     for variable, secret in found:
         if secret in {"", MASK}:

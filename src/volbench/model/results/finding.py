@@ -21,28 +21,16 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """A data-quality warning about a run.
+    """A data-quality warning about a run."""
 
-    Attributes:
-        rule: ID of the rule, such as ``cold-blocks``.
-        severity: note, warning or invalid.
-        run: ID of the run.
-        message: the observation, one sentence with its numbers.
-        why: significance, one or two sentences.
-        advice: recommended next step.
-        evidence: name with its unit to number or text, such as ``{"ratio": 12.3}``.
-        direction: ``read``, ``write`` or ``trim``; None for the whole run.
-        from_s: start of the affected interval; None for the whole run.
-        to_s: end of the affected interval; None for the whole run.
-    """
-
-    rule: str
-    severity: Severity
-    run: str
-    message: str
-    why: str
-    advice: str
+    rule: str  # ID of the rule, such as ``cold-blocks``
+    severity: Severity  # note, warning or invalid
+    run: str  # ID of the run
+    message: str  # the observation, one sentence with its numbers
+    why: str  # significance, one or two sentences
+    advice: str  # recommended next step
+    # name with its unit to number or text, such as ``{"ratio": 12.3}``
     evidence: Mapping[str, float | str] = field(default_factory=dict)
-    direction: str | None = None
-    from_s: float | None = None
-    to_s: float | None = None
+    direction: str | None = None  # ``read``, ``write`` or ``trim``; None for the whole run
+    from_s: float | None = None  # start of the affected interval; None for the whole run
+    to_s: float | None = None  # end of the affected interval; None for the whole run

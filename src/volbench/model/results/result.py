@@ -22,50 +22,35 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True)
 class Latency:
-    """A latency distribution.
+    """A latency distribution."""
 
-    Attributes:
-        count: number of samples; None before fio 3.18, which does not report it.
-        min_s: exact.
-        max_s: exact.
-        mean_s: exact.
-        stddev_s: exact.
-        percentiles: percentile (0-100) to seconds, ascending; empty when fio reports none.
-        bins: midpoint of fio's bin in integer nanoseconds to count; empty without json+.
-    """
-
-    count: int | None
-    min_s: float
-    max_s: float
-    mean_s: float
-    stddev_s: float
+    count: int | None  # number of samples; None before fio 3.18, which does not report it
+    min_s: float  # exact
+    max_s: float  # exact
+    mean_s: float  # exact
+    stddev_s: float  # exact
+    # percentile (0-100) to seconds, ascending; empty when fio reports none
     percentiles: dict[float, float] = field(default_factory=dict)
+    # midpoint of fio's bin in integer nanoseconds to count; empty without json+
     bins: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class DirectionResult:
-    """The reads, writes, trims or syncs of one fio job entry.
-
-    Attributes:
-        iops: total I/Os over runtime, as fio prints it; None for sync and for dd.
-        bw_bytes_per_s: bytes over runtime.
-        runtime_s: fio's runtime of this direction.
-        iops_min: minimum over fio's windows with completions (a stall never shows as 0).
-        lat: total latency; clat: completion; slat: submission. None where fio reports none.
-    """
+    """The reads, writes, trims or syncs of one fio job entry."""
 
     direction: Direction
     io_bytes: int
     total_ios: int | None
-    runtime_s: float
-    iops: float | None
-    bw_bytes_per_s: float | None
+    runtime_s: float  # fio's runtime of this direction
+    iops: float | None  # total I/Os over runtime, as fio prints it; None for sync and for dd
+    bw_bytes_per_s: float | None  # bytes over runtime
     short_ios: int | None = None
     drop_ios: int | None = None
     iops_parallel: float | None = None
     bw_parallel_bytes_per_s: float | None = None
     parallel_s: float | None = None
+    # minimum over fio's windows with completions (a stall never shows as 0)
     iops_min: float | None = None
     iops_max: float | None = None
     iops_mean: float | None = None
@@ -74,6 +59,7 @@ class DirectionResult:
     bw_max_bytes_per_s: float | None = None
     bw_mean_bytes_per_s: float | None = None
     bw_stddev_bytes_per_s: float | None = None
+    # total latency; clat: completion; slat: submission. None where fio reports none.
     lat: Latency | None = None
     clat: Latency | None = None
     slat: Latency | None = None
@@ -81,32 +67,16 @@ class DirectionResult:
 
 @dataclass(frozen=True)
 class JobResult:
-    """One entry of fio's ``jobs``: one of `numjobs`, or a group under group_reporting; or one dd.
+    """One entry of fio's ``jobs``: one of `numjobs`, a group under group_reporting, or one dd."""
 
-    Attributes:
-        name: fio's jobname.
-        groupid: fio's reporting group.
-        error: errno of the first error, 0 for none.
-        total_errors: with continue_on_error; 0 otherwise.
-        options: fio's ``job options`` (its own text), last value of a repeated key.
-        members: number of entries merged into this one.
-        depth_shares: smallest number of I/Os in flight of a class to the percentage of all I/Os;
-            a class ends where the next one begins.
-        clat_shares: shortest completion latency of a class, in nanoseconds, to the percentage of
-            all I/Os, likewise.
-        start_utc_s: start of I/O in seconds since the epoch; None before fio 3.36.
-        steadystate: fio's steady-state block, unmodified; None without one.
-        hostname: host name of fio's client; empty where fio ran locally.
-        port: port of that client.
-    """
-
-    name: str
-    groupid: int
-    error: int
+    name: str  # fio's jobname
+    groupid: int  # fio's reporting group
+    error: int  # errno of the first error, 0 for none
     directions: tuple[DirectionResult, ...]
-    total_errors: int = 0
+    total_errors: int = 0  # with continue_on_error; 0 otherwise
+    # fio's ``job options`` (its own text), last value of a repeated key
     options: dict[str, str] = field(default_factory=dict)
-    members: int = 1
+    members: int = 1  # number of entries merged into this one
     elapsed_s: float | None = None
     job_runtime_s: float | None = None
     cpu_usr: float | None = None
@@ -114,12 +84,18 @@ class JobResult:
     context_switches: int | None = None
     major_faults: int | None = None
     minor_faults: int | None = None
+    # smallest number of I/Os in flight of a class to the percentage of all I/Os; a class ends where
+    # the next one begins
     depth_shares: dict[int, float] = field(default_factory=dict)
+    # shortest completion latency of a class, in nanoseconds, to the percentage of all I/Os,
+    # likewise
     clat_shares: dict[int, float] = field(default_factory=dict)
+    # start of I/O in seconds since the epoch; None before fio 3.36
     start_utc_s: float | None = None
+    # fio's steady-state block, unmodified; None without one
     steadystate: dict[str, object] | None = None
-    hostname: str = ""
-    port: int | None = None
+    hostname: str = ""  # host name of fio's client; empty where fio ran locally
+    port: int | None = None  # port of that client
 
     def direction(self, name: Direction) -> DirectionResult | None:
         """Return the numbers of one direction, or None if it had no I/O."""
@@ -143,29 +119,20 @@ class DiskUtil:
 
 @dataclass(frozen=True)
 class RunOutput:
-    """Complete report of one process.
+    """Complete report of one process."""
 
-    Attributes:
-        tool_version: such as ``fio-3.33``.
-        ended_utc_s: seconds since the epoch when the document was printed; None when unknown.
-        jobs: entries in fio's order; those without I/O have no directions.
-        global_options: fio's merged ``global options``.
-        client_options: host and port of a client to its global options; empty without clients.
-        disputed: global options that differ between clients, so that their owner is unknown.
-        disk_util: empty where fio matched no device.
-        diagnostics: text around the JSON, such as notes and errors.
-        documents: number of JSON documents found; the last one is the result.
-    """
-
-    tool_version: str
-    jobs: tuple[JobResult, ...]
+    tool_version: str  # such as ``fio-3.33``
+    jobs: tuple[JobResult, ...]  # entries in fio's order; those without I/O have no directions
+    # seconds since the epoch when the document was printed; None when unknown
     ended_utc_s: float | None = None
-    global_options: dict[str, str] = field(default_factory=dict)
+    global_options: dict[str, str] = field(default_factory=dict)  # fio's merged ``global options``
+    # host and port of a client to its global options; empty without clients
     client_options: dict[tuple[str, int | None], dict[str, str]] = field(default_factory=dict)
+    # global options that differ between clients, so that their owner is unknown
     disputed: frozenset[str] = frozenset()
-    disk_util: tuple[DiskUtil, ...] = ()
-    diagnostics: str = ""
-    documents: int = 1
+    disk_util: tuple[DiskUtil, ...] = ()  # empty where fio matched no device
+    diagnostics: str = ""  # text around the JSON, such as notes and errors
+    documents: int = 1  # number of JSON documents found; the last one is the result
 
     def shared_options(self, job: JobResult) -> dict[str, str]:
         """Return the global options that apply to an entry."""

@@ -14,36 +14,29 @@ from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.model.profile.profile_model import Tool
 from volbench.plan.expansion.expand import EXAMPLE_BYTES
 
+# Slices of a device begin at whole MiB, as partitions do (parted's optimal alignment)
 ALIGNMENT_BYTES = 1 << 20
-"""Slices of a device begin at whole MiB, as partitions do (parted's optimal alignment)."""
 
+# Default file names of fio (fio HOWTO, filename_format)
 _USUAL_FORMAT = "$jobname.$jobnum.$filenum"
-"""Default file names of fio (fio HOWTO, filename_format)."""
 
+# Options that a job cannot have on a shared device, with the reason
 _OWN: dict[str, str] = {
     "offset": "volbench sets it",
     "offset_increment": "jobs in parallel would leave the slice of their client",
     "fill_device": "it would continue beyond the slice",
     "read_iolog": "a replay follows its log",
 }
-"""Options that a job cannot have on a shared device, with the reason."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """A client's share of a volume.
+    """A client's share of a volume."""
 
-    Attributes:
-        volume: the shared volume.
-        index: index of the share, from 0.
-        count: number of shares; 1 where the volume is not shared.
-        label: name of the client in file names.
-    """
-
-    volume: Volume
-    index: int
-    count: int
-    label: str
+    volume: Volume  # the shared volume
+    index: int  # index of the share, from 0
+    count: int  # number of shares; 1 where the volume is not shared
+    label: str  # name of the client in file names
 
     @property
     def size_bytes(self) -> int:
@@ -53,11 +46,7 @@ class Share:
 
 
 def own_part(run: Run, share: Share) -> Run:
-    """Return a run that stays within its client's share of the volume.
-
-    Raises:
-        InputError: the volume, or an option of the job, does not allow it.
-    """
+    """Return a run that stays within its client's share of the volume."""
     if share.count == 1:
         return run
     if run.tool is Tool.DD:

@@ -12,26 +12,22 @@ from volbench.model.campaign.target import VolumeKind
 from volbench.model.profile.profile_model import Start, Tool
 from volbench.model.profile.profile_settings import LEAST_ROUNDS
 
+# Minimum bandwidth of laying out a file; a slower volume needs a longer grace
 LAYOUT_BYTES_PER_S = 20e6
-"""Minimum bandwidth of laying out a file; a slower volume needs a longer grace."""
 
+# Minimum bandwidth of a run without runtime, unless its own rate or think time is slower
 TRANSFER_BYTES_PER_S = 1e6
-"""Minimum bandwidth of a run without runtime, unless its own rate or think time is slower."""
 
-START_S = 0.5
-"""Overhead of a fio process (measured with 3.33: 0.4 to 0.5 s)."""
+START_S = 0.5  # Overhead of a fio process (measured with 3.33: 0.4 to 0.5 s)
 
-PROBE_READ_S = 30.0
-"""Maximum length of one read of a cold probe."""
+PROBE_READ_S = 30.0  # Maximum length of one read of a cold probe
 
-PROBE_READS = 3
-"""Number of reads in a cold probe: a sample of blocks twice, and a check for zeros."""
+PROBE_READS = 3  # Number of reads in a cold probe: a sample of blocks twice, and a check for zeros
 
-LONG_S = 3600.0
-"""A campaign that may take longer asks for confirmation."""
+LONG_S = 3600.0  # A campaign that may take longer asks for confirmation
 
+# Writes in capacities of the device; a campaign that may write more asks for confirmation
 MUCH = 2.0
-"""Writes in capacities of the device; a campaign that may write more asks for confirmation."""
 
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
@@ -41,39 +37,26 @@ TimeOf = Callable[[Run], float | None]
 
 @dataclass(frozen=True)
 class Estimate:
-    """Estimated time and bytes written of a campaign.
+    """Estimated time and bytes written of a campaign."""
 
-    Attributes:
-        runs: number of runs.
-        total_s: maximum duration, without runs limited by size only; None when no run has a
-            known duration.
-        bytes_written: maximum, from sizes and declared limits; None when unbounded.
-        is_most: whether some runs may end early or may not be needed.
-        min_runs: number of runs if steady state is reached as early as possible.
-        min_s: duration in that case; equal to `total_s` when no run may end early.
-        min_bytes: bytes written in that case.
-        bounded_bytes: maximum bytes written by runs limited by size or declared limits.
-        unbounded: runs that write as much as possible in their time.
-        untimed: runs not included in the durations.
-        times_capacity: maximum writes to the most written device, in multiples of its capacity;
-            0 where no device is written, or this is unknown.
-        lays_out: whether runs lay out files first, which no duration includes.
-        is_cached: whether runs write through the page cache; no duration includes what is written
-            back after them.
-    """
-
-    runs: int
+    runs: int  # number of runs
+    # maximum duration, without runs limited by size only; None when no run has a known duration
     total_s: float | None
-    bytes_written: int | None
-    is_most: bool = False
-    min_runs: int = 0
+    bytes_written: int | None  # maximum, from sizes and declared limits; None when unbounded
+    is_most: bool = False  # whether some runs may end early or may not be needed
+    min_runs: int = 0  # number of runs if steady state is reached as early as possible
+    # duration in that case; equal to `total_s` when no run may end early
     min_s: float | None = None
-    min_bytes: int | None = None
-    bounded_bytes: int = 0
-    unbounded: int = 0
-    untimed: int = 0
+    min_bytes: int | None = None  # bytes written in that case
+    bounded_bytes: int = 0  # maximum bytes written by runs limited by size or declared limits
+    unbounded: int = 0  # runs that write as much as possible in their time
+    untimed: int = 0  # runs not included in the durations
+    # maximum writes to the most written device, in multiples of its capacity; 0 where no device is
+    # written, or this is unknown
     times_capacity: float = 0.0
-    lays_out: bool = False
+    lays_out: bool = False  # whether runs lay out files first, which no duration includes
+    # whether runs write through the page cache; no duration includes what is written back after
+    # them
     is_cached: bool = False
 
     @property

@@ -18,58 +18,40 @@ from volbench.plan.volume_types.evaluate import with_burst_runtime, with_known_l
 
 _SEED_LIMIT = 2**31
 
+# Assumed size of a volume to warm in plans that are only checked or displayed
 EXAMPLE_BYTES = 1 << 30
-"""Assumed size of a volume to warm in plans that are only checked or displayed."""
 
-MOST_RUNS = 100_000
-"""Maximum number of runs of a campaign: the plan is kept in memory."""
+MOST_RUNS = 100_000  # Maximum number of runs of a campaign: the plan is kept in memory
 
 
 @dataclass(frozen=True)
 class Terms:
-    """Parameters of a campaign other than profiles and volumes.
+    """Parameters of a campaign other than profiles and volumes."""
 
-    Attributes:
-        name: name of the campaign.
-        created_utc: time of creation, ISO 8601.
-        seed: None for that of the first profile, or a random one; always recorded.
-        repeat: None for that of each profile.
-        on_error: action after a failed run.
-        allow_destroy: devices and files that may be overwritten.
-        command: the command line, for the record.
-        sizes_bytes: sizes of the volumes that jobs warm, by role, where known.
-        clients_before: names of the clients of the campaign that this one repeats: a client of
-            another name has the seeds of one that does not take part again.
-    """
-
-    name: str
-    created_utc: str = ""
-    seed: int | None = None
-    repeat: int | None = None
-    on_error: OnError = OnError.CONTINUE
-    allow_destroy: tuple[str, ...] = ()
-    command: tuple[str, ...] = ()
+    name: str  # name of the campaign
+    created_utc: str = ""  # time of creation, ISO 8601
+    seed: int | None = None  # None for that of the first profile, or a random one; always recorded
+    repeat: int | None = None  # None for that of each profile
+    on_error: OnError = OnError.CONTINUE  # action after a failed run
+    allow_destroy: tuple[str, ...] = ()  # devices and files that may be overwritten
+    command: tuple[str, ...] = ()  # the command line, for the record
+    # sizes of the volumes that jobs warm, by role, where known
     sizes_bytes: Mapping[str, int] = field(default_factory=dict)
+    # names of the clients of the campaign that this one repeats: a client of another name has the
+    # seeds of one that does not take part again
     clients_before: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Step:
-    """A planned run without ID and volume.
+    """A planned run without ID and volume."""
 
-    Attributes:
-        place: index of the job in the order, and of the run within a warm-up; both from 0.
-        profile: profile of the job.
-        job: the job.
-        repeat: 1-based.
-        touch: its part of a warm-up; None for other jobs.
-    """
-
+    # index of the job in the order, and of the run within a warm-up; both from 0
     place: tuple[int, int]
-    profile: Profile
-    job: Job
-    repeat: int
-    touch: Touch | None
+    profile: Profile  # profile of the job
+    job: Job  # the job
+    repeat: int  # 1-based
+    touch: Touch | None  # its part of a warm-up; None for other jobs
 
     @property
     def label(self) -> str:
@@ -82,14 +64,6 @@ def expand(profiles: Sequence[Profile], volumes: Mapping[str, Volume], terms: Te
 
     For each profile, the preconditions run once, followed by the warm-ups and the measured jobs of
     each repeat, listed or shuffled within the repeat.
-
-    Args:
-        profiles: profiles with overrides applied.
-        volumes: role to volume.
-        terms: other parameters.
-
-    Raises:
-        InputError: a job's role has no volume, or there are too many runs.
     """
     check_length(profiles, terms, clients=1)
     root = root_seed(profiles, terms)
@@ -122,11 +96,7 @@ def index_width(count: int) -> int:
 def steps_of(
     profiles: Sequence[Profile], volumes: Mapping[str, Volume], terms: Terms, *, root: int
 ) -> list[Step]:
-    """Return the steps of a client, in order.
-
-    Raises:
-        InputError: a job's role has no volume, or a volume cannot be warmed.
-    """
+    """Return the steps of a client, in order."""
     jobs = [
         (profile, job, number)
         for profile in profiles
@@ -160,11 +130,7 @@ def campaign_of(
 
 
 def check_length(profiles: Sequence[Profile], terms: Terms, *, clients: int) -> None:
-    """Refuse plans with too many runs.
-
-    Raises:
-        InputError: there are more than `MOST_RUNS`.
-    """
+    """Refuse plans with too many runs."""
     each = sum(repeats_of(profile, terms) * len(profile.jobs) for profile in profiles)
     total = clients * each
     if total > MOST_RUNS:
@@ -175,11 +141,7 @@ def check_length(profiles: Sequence[Profile], terms: Terms, *, clients: int) -> 
 
 
 def repeats_of(profile: Profile, terms: Terms) -> int:
-    """Return the number of repeats of the measured jobs; the maximum for rounds.
-
-    Raises:
-        InputError: repeats are set for a profile with rounds.
-    """
+    """Return the number of repeats of the measured jobs; the maximum for rounds."""
     if profile.rounds is None:
         return terms.repeat or profile.repeat
     if terms.repeat is not None:

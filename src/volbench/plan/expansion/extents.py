@@ -17,15 +17,15 @@ from volbench.model.profile.profile_model import Job, Options
 from volbench.model.profile.profile_settings import MOST_EXTENTS, Warming, WarmingMode
 from volbench.plan.profile.job_conflicts import SECTOR_BYTES
 
+# Maximum work lost by an interruption: an extent is repeated from its start
 EXTENT_BYTES = 16 << 30
-"""Maximum work lost by an interruption: an extent is repeated from its start."""
 LEAST_EXTENT_BYTES = 64 << 20
-LADDER = (1, 2, 4, 8, 16, 32, 64)
-"""Values of numjobs tried in order when volbench chooses it."""
+LADDER = (1, 2, 4, 8, 16, 32, 64)  # Values of numjobs tried in order when volbench chooses it
+# Direct I/O to files must be aligned to the filesystem block, at most 4 KiB (open(2))
 PAGE_BYTES = 4096
-"""Direct I/O to files must be aligned to the filesystem block, at most 4 KiB (open(2))."""
 SAMPLED_BLOCKS = 64
 
+# Warm-up options of "Disk performance on Azure Kubernetes Service" (Stian Øvrevåge, 2019)
 DEFAULTS = {
     "ioengine": "libaio",
     "direct": "1",
@@ -34,33 +34,22 @@ DEFAULTS = {
     "numjobs": "32",
     "refill_buffers": "1",
 }
-"""Warm-up options of "Disk performance on Azure Kubernetes Service" (Stian Øvrevåge, 2019)."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A range of a volume touched by one process.
+    """A range of a volume touched by one process."""
 
-    Attributes:
-        offset_bytes: start of the range.
-        size_bytes: length, a multiple of block size times numjobs.
-        block_bytes: block size of the I/O.
-        numjobs: parallel jobs, each with its own part of the range.
-    """
-
-    offset_bytes: int
-    size_bytes: int
-    block_bytes: int
-    numjobs: int
+    offset_bytes: int  # start of the range
+    size_bytes: int  # length, a multiple of block size times numjobs
+    block_bytes: int  # block size of the I/O
+    numjobs: int  # parallel jobs, each with its own part of the range
 
 
 def cut(size_bytes: int, *, block_bytes: int, numjobs: int, count: int = 0) -> tuple[Piece, ...]:
     """Return ordered pieces that cover every byte of a volume exactly once.
 
     Args:
-        size_bytes: size of the volume.
-        block_bytes: block size of the I/O.
-        numjobs: maximum number of parallel jobs per piece.
         count: number of pieces, without remainders; 0 for one per 16 GiB, or per 64 MiB on small
             volumes.
     """
@@ -100,15 +89,12 @@ class Touch:
     """A run of a warm-up.
 
     Attributes:
-        label: part of the run's ID, such as ``write-01of16``.
-        job: name of the job in frames.
-        extent: touched range.
         options: all options of the run.
     """
 
-    label: str
-    job: str
-    extent: Extent
+    label: str  # part of the run's ID, such as ``write-01of16``
+    job: str  # name of the job in frames
+    extent: Extent  # touched range
     section: Section
 
 
@@ -116,13 +102,7 @@ def touches(job: Job, defaults: Options, *, size_bytes: int, kind: VolumeKind) -
     """Yield the runs of a warm-up: the extents of each pass, then a sample read back.
 
     Args:
-        job: job with `warming`.
         defaults: defaults of its profile; only ioengine and direct apply.
-        size_bytes: size of the volume.
-        kind: kind of the volume.
-
-    Raises:
-        InputError: the volume is empty, or the options are not valid for a warm-up.
     """
     options = _options(job, defaults)
     warming = job.warming or Warming(mode=WarmingMode.READ)
@@ -214,13 +194,7 @@ def _unaligned(piece: Piece, kind: VolumeKind, rw: str) -> dict[str, str]:
 
 
 def with_numjobs(section: Section, extent: Extent, numjobs: int) -> Section:
-    """Return a section that covers the same extent with another numjobs.
-
-    Args:
-        section: planned section.
-        extent: extent, divisible by block size times numjobs.
-        numjobs: new value.
-    """
+    """Return a section that covers the same extent with another numjobs."""
     each = extent.size_bytes // numjobs
     changed = {"numjobs": str(numjobs), "size": str(each), "offset_increment": str(each)}
     return section.model_copy(update={"options": {**section.options, **changed}})

@@ -29,18 +29,12 @@ from volbench.plan.volume_types.evaluate import check_known_limits
 
 @dataclass(frozen=True)
 class Client:
-    """One of several processes that execute the same steps in parallel.
+    """One of several processes that execute the same steps in parallel."""
 
-    Attributes:
-        host: host of the client.
-        number: index among the clients on its host, from 1; 0 for a single one.
-        volumes: role to volume on its host.
-        sizes_bytes: sizes of the volumes that jobs warm, by role; empty for those of the `Terms`.
-    """
-
-    host: Host
-    number: int
-    volumes: Mapping[str, Volume]
+    host: Host  # host of the client
+    number: int  # index among the clients on its host, from 1; 0 for a single one
+    volumes: Mapping[str, Volume]  # role to volume on its host
+    # sizes of the volumes that jobs warm, by role; empty for those of the `Terms`
     sizes_bytes: Mapping[str, int] = field(default_factory=dict)
 
     def own_terms(self, terms: Terms) -> Terms:
@@ -49,12 +43,7 @@ class Client:
 
 
 def clients_of(hosts: Sequence[Client], count: int) -> list[Client]:
-    """Return clients distributed evenly over hosts, ordered by host.
-
-    Args:
-        hosts: one client of each host.
-        count: total number of clients in the profile.
-    """
+    """Return clients distributed evenly over hosts, ordered by host."""
     numbers = client_numbers(len(hosts), count)
     return [
         replace(host, number=number)
@@ -87,16 +76,9 @@ def expand_clients(
     skips the last warm-up steps. Runs are ordered by step, then by client.
 
     Args:
-        profiles: profiles with overrides applied.
         clients: clients in order of their starts; a single local client gives the plan of
             `expand`.
-        terms: other parameters.
-        policy: number of hosts that must complete a run for its totals to count.
         quorum: that number when the policy is ``quorum``.
-
-    Raises:
-        InputError: a job's role has no volume, a volume cannot be shared by the clients of its
-            host, or there are too many runs.
     """
     if len(clients) == 1 and clients[0].host == Host(name=LOCAL) and not clients[0].number:
         campaign = expand(profiles, clients[0].volumes, clients[0].own_terms(terms))
@@ -210,11 +192,7 @@ class _Fleet:
 
 
 def _check_rounds(profiles: Sequence[Profile], clients: Sequence[Client]) -> None:
-    """Refuse rounds on several clients: these do not reach steady state at the same time.
-
-    Raises:
-        InputError: a profile with rounds has several clients.
-    """
+    """Refuse rounds on several clients: these do not reach steady state at the same time."""
     named = next((profile.name for profile in profiles if profile.rounds), None)
     if named is not None and len(clients) > 1:
         raise InputError(
@@ -226,11 +204,7 @@ def _check_rounds(profiles: Sequence[Profile], clients: Sequence[Client]) -> Non
 
 
 def _check(clients: Sequence[Client], roles: set[str]) -> None:
-    """Refuse clients that are duplicates or lack a volume.
-
-    Raises:
-        InputError: a client is a duplicate or lacks a volume.
-    """
+    """Refuse clients that are duplicates or lack a volume."""
     if not clients:
         raise InputError("there are no clients", hint="name at least one host")
     names = Counter((client.host.name, client.number) for client in clients)

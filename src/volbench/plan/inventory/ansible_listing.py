@@ -43,16 +43,7 @@ def is_ansible(top: Node) -> bool:
 
 
 def read_ansible(reader: HostReader, path: Path, top: Node | None = None) -> Sheet:
-    """Return the hosts and groups of an Ansible inventory.
-
-    Args:
-        reader: collects problems and notes.
-        path: the file or folder.
-        top: root of the document, for YAML or JSON.
-
-    Raises:
-        InventoryError: Ansible is missing, or it cannot read the inventory.
-    """
+    """Return the hosts and groups of an Ansible inventory."""
     if top is None or not _is_listing(top):
         parsers = (INI, YAML) if path.is_dir() else (INI,) if top is None else (YAML,)
         listing, warnings = list_inventory(path, parsers=parsers)
@@ -173,6 +164,7 @@ YAML = "ansible.builtin.yaml"
 _PROGRAM = "ansible-inventory"
 _TIMEOUT_S = 120
 _WARNING = re.compile(r"^\[(?:DEPRECATION )?WARNING\]:", re.MULTILINE)
+# Locations in Ansible's messages: two forms since 2.19, two before, and one without a line
 _PLACES = (
     re.compile(r"with source '(.+?)'>()()$", re.MULTILINE),
     re.compile(r"^Origin: (.+?)(?::(\d+)(?::(\d+))?)?$", re.MULTILINE),
@@ -180,21 +172,16 @@ _PLACES = (
     re.compile(r"(/\S+?):(\d+)(): "),
     re.compile(r"failed to parse inventory source (.+)()()$", re.MULTILINE),
 )
-"""Locations in Ansible's messages: two forms since 2.19, two before, and one without a line."""
 _CAUSE = "<<< caused by >>>"
+# Ansible only warns when it ignores a misspelled ``children`` and its hosts
 _DROPPED = "unexpected key"
-"""Ansible only warns when it ignores a misspelled ``children`` and its hosts."""
 
 
 def list_inventory(path: Path, *, parsers: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     """Return the output of ``ansible-inventory --list`` for a file or folder, and its warnings.
 
     Args:
-        path: the inventory.
         parsers: enabled parsers of Ansible: `INI`, `YAML` or both.
-
-    Raises:
-        InventoryError: Ansible is missing, or it cannot read the inventory.
     """
     program = shutil.which(_PROGRAM, path=_search_path())
     if program is None:
@@ -217,11 +204,7 @@ def list_inventory(path: Path, *, parsers: Sequence[str]) -> tuple[dict[str, Any
 
 
 def list_groups(groups: Mapping[str, Any], path: Path) -> tuple[dict[str, Any], list[str]]:
-    """Return Ansible's listing of groups from a JSON listing without merged variables.
-
-    Raises:
-        InventoryError: Ansible is missing, or it cannot read the groups.
-    """
+    """Return Ansible's listing of groups from a JSON listing without merged variables."""
     with tempfile.TemporaryDirectory(prefix="volbench-ansible-") as folder:
         copy = Path(folder) / f"{path.stem}.json"
         copy.write_text(json.dumps(groups), encoding="utf-8")

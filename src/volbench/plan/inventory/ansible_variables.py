@@ -20,9 +20,10 @@ from volbench.plan.inventory.host_values import hop_text, port, user
 
 PREFIX = "volbench_"
 
+# Prefix of a variable with one entry of a mapping, such as ``volbench_volume_data``
 _SINGLE = {"volume_": "volumes", "label_": "labels", "limit_": "limits"}
-"""Prefix of a variable with one entry of a mapping, such as ``volbench_volume_data``."""
 
+# Key of a host to Ansible's variables, the preferred one first
 _SAME: Mapping[str, tuple[str, ...]] = {
     "address": ("ansible_host", "ansible_ssh_host"),
     "port": ("ansible_port", "ansible_ssh_port"),
@@ -30,7 +31,6 @@ _SAME: Mapping[str, tuple[str, ...]] = {
     "key": ("ansible_ssh_private_key_file", "ansible_private_key_file"),
     "sudo": ("ansible_become",),
 }
-"""Key of a host to Ansible's variables, the preferred one first."""
 
 _ARGUMENTS = ("ansible_ssh_common_args", "ansible_ssh_extra_args", "ansible_ssh_args")
 
@@ -76,18 +76,13 @@ _BARE = {"-q", "-C", "-A", "-a", "-x", "-T", "-4", "-6", "-n", "-v", "-vv", "-vv
 
 @dataclass(frozen=True)
 class Fields:
-    """Keys of a host from its variables.
+    """Keys of a host from its variables."""
 
-    Attributes:
-        own: keys of the host.
-        inherited: jump hosts, since a listing does not distinguish those of the host from those of
-            a group that also contains the jump host.
-        unused: variables that volbench does not use.
-    """
-
-    own: dict[str, Node]
+    own: dict[str, Node]  # keys of the host
+    # jump hosts, since a listing does not distinguish those of the host from those of a group that
+    # also contains the jump host
     inherited: dict[str, Node]
-    unused: frozenset[str]
+    unused: frozenset[str]  # variables that volbench does not use
 
 
 def fields_of(reader: HostReader, variables: Node) -> Fields:

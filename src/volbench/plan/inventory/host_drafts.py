@@ -13,48 +13,32 @@ from volbench.plan.inventory.host_names import ALL, MOST_HOSTS, NAME, Expansion,
 
 @dataclass(frozen=True)
 class Draft:
-    """A host as written.
+    """A host as written."""
 
-    Attributes:
-        name: name, with ranges expanded.
-        place: location of the name.
-        own: values of this host, by the keys of volbench's own format.
-        inherited: values shared with other hosts; `own` takes precedence.
-    """
-
-    name: str
-    place: Node
-    own: Mapping[str, Node]
+    name: str  # name, with ranges expanded
+    place: Node  # location of the name
+    own: Mapping[str, Node]  # values of this host, by the keys of volbench's own format
+    # values shared with other hosts; `own` takes precedence
     inherited: Mapping[str, Node] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class GroupDraft:
-    """A group as written.
+    """A group as written."""
 
-    Attributes:
-        name: unique.
-        place: location of the name.
-        hosts: names of hosts, with their locations.
-        children: names of groups, with their locations.
-    """
-
-    name: str
-    place: Node
-    hosts: Mapping[str, Node] = field(default_factory=dict)
+    name: str  # unique
+    place: Node  # location of the name
+    hosts: Mapping[str, Node] = field(default_factory=dict)  # names of hosts, with their locations
+    # names of groups, with their locations
     children: Mapping[str, Node] = field(default_factory=dict)
 
 
 @dataclass
 class Sheet:
-    """Content of an inventory.
+    """Content of an inventory."""
 
-    Attributes:
-        drafts: name to host, in the order of the file.
-        groups: name to group, in the order of the file.
-    """
-
-    drafts: dict[str, Draft] = field(default_factory=dict)
+    drafts: dict[str, Draft] = field(default_factory=dict)  # name to host, in the order of the file
+    # name to group, in the order of the file
     groups: dict[str, GroupDraft] = field(default_factory=dict)
 
     def add(self, reader: HostReader, draft: Draft) -> None:
@@ -79,17 +63,11 @@ class Sheet:
 
 @dataclass
 class HostReader:
-    """Reader of an inventory: typed access to nodes, and collection of problems.
+    """Reader of an inventory: typed access to nodes, and collection of problems."""
 
-    Attributes:
-        problems: collects all problems.
-        notes: ignored content, reported to the user.
-        has_lost_names: whether a name is unreadable, so that references to it may fail.
-    """
-
-    problems: Problems
-    notes: list[str] = field(default_factory=list)
-    has_lost_names: bool = False
+    problems: Problems  # collects all problems
+    notes: list[str] = field(default_factory=list)  # ignored content, reported to the user
+    has_lost_names: bool = False  # whether a name is unreadable, so that references to it may fail
 
     def complain(self, node: Node | Entry, message: str, *, key: str = "", hint: str = "") -> None:
         """Record a problem at a node."""

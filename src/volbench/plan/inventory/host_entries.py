@@ -28,8 +28,8 @@ from volbench.plan.inventory import host_values
 from volbench.plan.inventory.host_drafts import Draft, HostReader
 from volbench.plan.profile.limits_document import LimitsDocument, RoleLimits
 
+# Keys whose entries are merged with the inherited ones; all other keys replace them
 MERGED = ("volumes", "labels")
-"""Keys whose entries are merged with the inherited ones; all other keys replace them."""
 
 _OF_CONNECTIONS = ("port", "user", "key", "jump")
 
@@ -176,8 +176,7 @@ class InventoryFile(Document):
     )
 
 
-HOST_KEYS = tuple(HostEntry.model_fields)
-"""Keys of a host, in the order of the documentation."""
+HOST_KEYS = tuple(HostEntry.model_fields)  # Keys of a host, in the order of the documentation
 OWN_KEYS = tuple(InventoryFile.model_fields)
 
 

@@ -13,37 +13,26 @@ from string import ascii_letters
 from volbench.errors import InputError, InventoryError, nearest
 from volbench.model.campaign.host import Inventory
 
-ALL = "all"
-"""The implicit group of all hosts; never listed."""
+ALL = "all"  # The implicit group of all hosts; never listed
 
-MOST_HOSTS = 10_000
-"""Maximum hosts of a range and of an inventory; more is a typing error."""
+MOST_HOSTS = 10_000  # Maximum hosts of a range and of an inventory; more is a typing error
 
+# Names of hosts and groups; these are used in folder names and commands
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
-"""Names of hosts and groups; these are used in folder names and commands."""
 
 _PARTS = re.compile(r"\[([^\[\]]*)\]")
 
 
 @dataclass(frozen=True)
 class Expansion:
-    """Names expanded from a name with ranges.
+    """Names expanded from a name with ranges."""
 
-    Attributes:
-        texts: all names; the last of several ranges varies fastest.
-        shape: number of values of each range; empty for a plain name.
-    """
-
-    texts: tuple[str, ...]
-    shape: tuple[int, ...] = ()
+    texts: tuple[str, ...]  # all names; the last of several ranges varies fastest
+    shape: tuple[int, ...] = ()  # number of values of each range; empty for a plain name
 
 
 def expand(text: str) -> Expansion:
-    """Return the expansion of a name with ranges; leading zeros are kept.
-
-    Raises:
-        InputError: a range is invalid or has too many names.
-    """
+    """Return the expansion of a name with ranges; leading zeros are kept."""
     pieces = _PARTS.split(text)
     if any(sign in literal for literal in pieces[::2] for sign in "[]"):
         raise InputError(f"a bracket is not closed in {text!r}", hint="write it like vm[02-30]")
@@ -115,12 +104,8 @@ def select(inventory: Inventory, limits: Sequence[str]) -> Inventory:
     """Return the hosts that match at least one of the limits, in the order of the inventory.
 
     Args:
-        inventory: all hosts.
         limits: names of groups or hosts, names with ranges (``vm[02-05]``) or patterns (``vm*``),
             each optionally a comma-separated list; empty to select all hosts.
-
-    Raises:
-        InventoryError: a limit matches no host, or has an invalid range.
     """
     if not limits:
         return inventory

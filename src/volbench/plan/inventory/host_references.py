@@ -153,21 +153,17 @@ class _Ways:
         self.reader.complain(node, message)
 
 
-_MOST_DEPTH = 16
-"""Maximum depth of included files (ssh_config(5), OpenSSH 9.2: the same)."""
+_MOST_DEPTH = 16  # Maximum depth of included files (ssh_config(5), OpenSSH 9.2: the same)
 
 _LINE = re.compile(r"\s*([A-Za-z]+)(?:\s*=\s*|\s+)(.*?)\s*")
 
 
 @dataclass(frozen=True)
 class Aliases:
-    """The ``Host`` blocks of an ssh configuration.
+    """The ``Host`` blocks of an ssh configuration."""
 
-    Attributes:
-        blocks: patterns of each block with its keywords in lower case, in file order; settings
-            before the first block apply to every host. ``Match`` blocks are ignored.
-    """
-
+    # patterns of each block with its keywords in lower case, in file order; settings before the
+    # first block apply to every host. ``Match`` blocks are ignored.
     blocks: tuple[tuple[tuple[str, ...], dict[str, str]], ...] = ()
 
     def reached(self, name: str) -> tuple[str, int | None]:
@@ -188,11 +184,7 @@ def _fits(name: str, patterns: Sequence[str]) -> bool:
 
 
 def read_aliases(path: Path) -> Aliases:
-    """Return the aliases of a configuration and its included files; none if it does not exist.
-
-    Raises:
-        InventoryError: a file cannot be read.
-    """
+    """Return the aliases of a configuration and its included files; none if it does not exist."""
     return parse_aliases("\n".join(_lines(path, path.parent, 0)))
 
 

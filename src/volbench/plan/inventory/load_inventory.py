@@ -31,8 +31,8 @@ _LOG = logging.getLogger(__name__)
 _YAML_LINE = re.compile(r"(---|%YAML|\{|- |[^=]*?:(\s|$))")
 _ASK_ANSIBLE = "write Ansible's listing: ansible-inventory -i {path} --list > hosts.json"
 _NEEDS = "hosts"
+# Maximum number of values in an inventory: ten thousand hosts with fifty each
 _MOST_VALUES = 500_000
-"""Maximum number of values in an inventory: ten thousand hosts with fifty each."""
 
 
 def load_inventory(
@@ -48,14 +48,8 @@ def load_inventory(
     or plugin. No host is connected to.
 
     Args:
-        path: the file, or a folder of Ansible.
-        mapping: file that maps Terraform's outputs to hosts.
         ssh_config: OpenSSH's client configuration, to detect aliases of the same machine; None to
             use names unresolved.
-        on_note: callback for notes, such as unused Ansible variables.
-
-    Raises:
-        InventoryError: the inventory has problems; all are listed, in file order.
     """
     path = Path(path)
     aliases = Aliases() if ssh_config is None else read_aliases(Path(ssh_config))

@@ -68,8 +68,6 @@ def read_terraform(reader: HostReader, outputs: Mapping[str, Any], mapping: Node
 
     Args:
         reader: reader of the mapping; problems are located at its expressions.
-        outputs: name to value.
-        mapping: document of the mapping.
     """
     entries = {entry.name: entry.value for entry in reader.entries(mapping, "a mapping")}
     for entry in mapping.entries or ():
@@ -116,17 +114,11 @@ def _read_source(
 
 @dataclass(frozen=True)
 class _Row:
-    """Data of one host in the outputs.
+    """Data of one host in the outputs."""
 
-    Attributes:
-        key: key in a map, or text in a list of texts; empty for neither.
-        scope: input of the mapping's expressions.
-        absent: missing names in the scope, with known reason and hint.
-    """
-
-    key: str
-    scope: Any
-    absent: Mapping[str, tuple[str, str]]
+    key: str  # key in a map, or text in a list of texts; empty for neither
+    scope: Any  # input of the mapping's expressions
+    absent: Mapping[str, tuple[str, str]]  # missing names in the scope, with known reason and hint
 
     def find(self, reader: HostReader, node: Node, expression: str) -> object:
         """Return the value of an expression; None for null, or after recording a problem."""

@@ -21,21 +21,13 @@ def price_names() -> tuple[str, ...]:
 
 
 def load_prices(name_or_path: str) -> Prices:
-    """Return a price list: a bundled one by name, or a file.
-
-    Raises:
-        InputError: neither exists, or the list has problems; all are given.
-    """
+    """Return a price list: a bundled one by name, or a file."""
     text, path = read_named(name_or_path, folder=FOLDER, what="file of prices")
     return parse_prices(text, path=path)
 
 
 def parse_prices(text: str, *, path: str) -> Prices:
-    """Return the price list in a text.
-
-    Raises:
-        InputError: the list has problems; all are given, in file order.
-    """
+    """Return the price list in a text."""
     needs = "a currency and prices"
     file = parse_file(text, PricesFile, path=path, what="a file of prices", needs=needs)
     return Prices(
@@ -48,17 +40,7 @@ def parse_prices(text: str, *, path: str) -> Prices:
 
 
 def find_price(name: str, prices: Mapping[str, Price], *, what: str, path: str = "") -> Price:
-    """Return the price of a flavor or volume type.
-
-    Args:
-        name: name of the flavor or volume type.
-        prices: prices by name.
-        what: kind of item, for messages.
-        path: path of the file, for messages.
-
-    Raises:
-        InputError: there is no such price; the hint names the nearest one.
-    """
+    """Return the price of a flavor or volume type."""
     if name in prices:
         return prices[name]
     raise InputError(
@@ -69,34 +51,21 @@ def find_price(name: str, prices: Mapping[str, Price], *, what: str, path: str =
 
 @dataclass(frozen=True)
 class Rented:
-    """A rented volume.
+    """A rented volume."""
 
-    Attributes:
-        volume_type: name of the type in the price list.
-        size_bytes: size; 0 when the price does not depend on it.
-        iops: provisioned IOPS.
-        bandwidth_bytes_per_s: provisioned bandwidth.
-    """
-
-    volume_type: str
-    size_bytes: float = 0.0
-    iops: float = 0.0
-    bandwidth_bytes_per_s: float = 0.0
+    volume_type: str  # name of the type in the price list
+    size_bytes: float = 0.0  # size; 0 when the price does not depend on it
+    iops: float = 0.0  # provisioned IOPS
+    bandwidth_bytes_per_s: float = 0.0  # provisioned bandwidth
 
 
 @dataclass(frozen=True)
 class Bill:
-    """Cost of a campaign.
+    """Cost of a campaign."""
 
-    Attributes:
-        amount: total cost.
-        once: one-off part of the total, for new volumes.
-        currency: currency, such as ``USD``.
-    """
-
-    amount: float
-    once: float
-    currency: str
+    amount: float  # total cost
+    once: float  # one-off part of the total, for new volumes
+    currency: str  # currency, such as ``USD``
 
     def __str__(self) -> str:
         """Return the amount, such as ``1.24 USD``, or ``less than 0.01 USD``."""
@@ -117,14 +86,9 @@ def money(
     """Return the cost of machines and volumes for a time of use, including one-off costs.
 
     Args:
-        prices: price list.
         hours: time of use, such as ``estimate.total_s / 3600``.
         flavor: flavor of each machine; empty when machines are free or not counted.
         volume_types: volumes of each machine; a name alone where the size has no price.
-        machines: number of machines.
-
-    Raises:
-        InputError: a price is missing, or depends on an unknown size.
     """
     month = prices.hours_per_month
     total = once = 0.0

@@ -19,16 +19,16 @@ from volbench.model.document.located_errors import Fault, input_fault, reject
 from volbench.model.profile.profile_settings import Bytes, LimitNumbers, Limits
 from volbench.plan.volume_types import catalogue, evaluate, find_type
 
+# A type with its provider; a rate such as 125MB/s begins with a digit
 _TYPE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*/[A-Za-z][A-Za-z0-9._-]*")
-"""A type with its provider; a rate such as 125MB/s begins with a digit."""
 
+# Burst limit to the required sustained limit, at whose rate the credits refill
 _BASES = {
     "burst_iops": "iops",
     "burst_ios": "iops",
     "burst_bandwidth": "bandwidth",
     "burst_bytes": "bandwidth",
 }
-"""Burst limit to the required sustained limit, at whose rate the credits refill."""
 
 _ABOVE_BASE = ("burst_iops", "burst_bandwidth")
 _OF_A_TYPE = ("size", "iops", "bandwidth")
@@ -105,11 +105,7 @@ class LimitsDocument(LimitNumbers):
                 reject(Fault(f"must be above {base}", at=(key,)))
 
     def limits(self) -> Limits:
-        """Return the limits; evaluation is deferred where they depend on an unknown size.
-
-        Raises:
-            InputError: there is no such type, or no such volume of it.
-        """
+        """Return the limits; evaluation is deferred where they depend on an unknown size."""
         if not self.type:
             return Limits.model_validate(self.model_dump(exclude={"type", "size_bytes"}))
         kind = find_type(self.type, catalogue())
@@ -136,8 +132,8 @@ def _by_role(value: object) -> object:
     return value if names_roles or not isinstance(value, Mapping | str) else {"*": value}
 
 
+# Limits of all roles, or by role
 RoleLimits = Annotated[
     dict[Text, LimitsDocument],
     BeforeValidator(_by_role, json_schema_input_type=LimitsDocument | dict[str, LimitsDocument]),
 ]
-"""Limits of all roles, or by role."""

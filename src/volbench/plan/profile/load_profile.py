@@ -51,12 +51,6 @@ def load_profile(text: str, *, path: str, table: OptionTable, allow_exec: bool =
 
     Args:
         text: YAML 1.2.
-        path: path for messages.
-        table: options of the fio that executes the profile.
-        allow_exec: accept options that run programs or access files outside the run's folder.
-
-    Raises:
-        ProfileError: the profile has problems; all are listed, in file order.
     """
     problems = Problems(path)
     node = parse_document(text, problems, what="a profile", needs="a name and jobs")
@@ -145,18 +139,12 @@ class JobDocument(JobSettings):
 
 @dataclass(frozen=True)
 class Origin:
-    """A job with its location in the file.
+    """A job with its location in the file."""
 
-    Attributes:
-        job: job in canonical form.
-        place: location of the job.
-        on_key: whether errors refer to its key instead of its value.
-        options: locations of its options with the options there, most specific first.
-    """
-
-    job: Job
-    place: Location
-    on_key: bool
+    job: Job  # job in canonical form
+    place: Location  # location of the job
+    on_key: bool  # whether errors refer to its key instead of its value
+    # locations of its options with the options there, most specific first
     options: tuple[tuple[Location, Mapping[str, WrittenOption]], ...]
 
     def option_place(self, name: str, section: str) -> tuple[Location, bool]:

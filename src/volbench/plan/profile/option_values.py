@@ -30,23 +30,15 @@ from volbench.model.profile.profile_settings import Name
 
 @dataclass
 class OptionReader:
-    """Parser of option values for a fio version; the validation context of a profile.
+    """Parser of option values for a fio version; the validation context of a profile."""
 
-    Attributes:
-        table: fio's options.
-        allow_exec: accept options that run programs or access files outside the run's folder.
-    """
-
-    table: OptionTable
+    table: OptionTable  # fio's options
+    # accept options that run programs or access files outside the run's folder
     allow_exec: bool = False
     _known: dict[tuple[str, object, Tool], tuple[str, str | None]] = field(default_factory=dict)
 
     def read(self, name: str, value: object, tool: Tool = Tool.FIO) -> tuple[str, str | None]:
-        """Return canonical name and value of an option; None for null, which removes it.
-
-        Raises:
-            InputError: the option is unknown or refused, or its value is invalid.
-        """
+        """Return canonical name and value of an option; None for null, which removes it."""
         if isinstance(value, Mapping | list):
             kind = "a mapping" if isinstance(value, Mapping) else "a list"
             raise InputError(f"must be a single value, not {kind}", hint="write one value")
@@ -75,17 +67,11 @@ class OptionReader:
 
 @dataclass(frozen=True)
 class WrittenOption:
-    """An option of a profile.
+    """An option of a profile."""
 
-    Attributes:
-        key: key in the file.
-        label: value as written, for job names.
-        value: canonical value; None to remove an inherited option.
-    """
-
-    key: str
-    label: str
-    value: str | None
+    key: str  # key in the file
+    label: str  # value as written, for job names
+    value: str | None  # canonical value; None to remove an inherited option
 
 
 def reader_of(info: ValidationInfo) -> OptionReader:
@@ -126,10 +112,10 @@ def _read_options(value: object, info: ValidationInfo) -> dict[str, WrittenOptio
     return found
 
 
+# Options by canonical name; validated with an `OptionReader` as the context
 WrittenOptions = Annotated[
     dict[str, WrittenOption], PlainValidator(_read_options), WithJsonSchema({"type": "object"})
 ]
-"""Options by canonical name; validated with an `OptionReader` as the context."""
 
 
 def may_be_empty(value: object) -> object:
@@ -184,14 +170,13 @@ def _read_axis(reader: OptionReader, key: str, items: list[object], found: Axes)
             found[name] = tuple(values.values())
 
 
+# Lists of values by canonical option; validated with an `OptionReader` as the context
 WrittenAxes = Annotated[Axes, PlainValidator(_read_axes), WithJsonSchema({"type": "object"})]
-"""Lists of values by canonical option; validated with an `OptionReader` as the context."""
 
 
 _COMBINATIONS_LIMIT = 10_000
 _WORD = re.compile(r"\{(.*?)\}")
-_SPEAKING = frozenset({"rw", "ioengine"})
-"""Options whose values need no option name in job names."""
+_SPEAKING = frozenset({"rw", "ioengine"})  # Options whose values need no option name in job names
 
 Combination = dict[str, WrittenOption]
 

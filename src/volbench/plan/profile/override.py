@@ -17,9 +17,9 @@ from volbench.plan.profile.limits_document import LimitsDocument
 from volbench.plan.profile.load_profile import ProfileDocument, with_conflicts
 from volbench.plan.profile.option_values import OptionReader
 
-Content = dict[str, Any]
-"""Plain values of a document, or of a part of one."""
+Content = dict[str, Any]  # Plain values of a document, or of a part of one
 
+# Keys of a profile that can be set, in addition to `limits`
 PROFILE_KEYS = (
     "repeat",
     "rounds",
@@ -33,10 +33,9 @@ PROFILE_KEYS = (
     "stagger",
     "clients",
 )
-"""Keys of a profile that can be set, in addition to `limits`."""
 
+# Keys of a job that can be set, in addition to its options
 JOB_KEYS = ("until", "burst_runtime", "pause_before")
-"""Keys of a job that can be set, in addition to its options."""
 
 _SHARED_WITH_DD = ("size", "bs")
 
@@ -53,13 +52,7 @@ def apply_overrides(
     ``test1=`` or ``*-512=`` whole jobs.
 
     Args:
-        profile: loaded profile.
         settings: list of ``KEY=VALUE``.
-        table: options of the fio that executes the profile.
-        allow_exec: accept options that run programs or access files outside the run's folder.
-
-    Raises:
-        InputError: no ``=``, an unknown key, an invalid value, or conflicting values.
     """
     if not settings:
         return profile
@@ -79,11 +72,7 @@ class _Edit:
         self._name = profile.name
 
     def apply(self, setting: str) -> None:
-        """Apply one setting.
-
-        Raises:
-            InputError: the key does not exist, or the value is invalid.
-        """
+        """Apply one setting."""
         key, equals, value = (part.strip() for part in setting.partition("="))
         if not equals or not key:
             raise InputError(f"--set {setting!r} has no value", hint="write it like size=64m")
@@ -95,11 +84,7 @@ class _Edit:
         self._settings.append((place, setting))
 
     def result(self) -> Profile:
-        """Return the edited profile.
-
-        Raises:
-            InputError: a value is invalid, or values conflict.
-        """
+        """Return the edited profile."""
         try:
             document = ProfileDocument.model_validate(
                 self._content, context=self._reader, by_alias=True, by_name=False
@@ -241,6 +226,7 @@ class _Edit:
             job.pop(name, None)
 
 
+# A valid value of each non-numeric dd option, to check the name only
 _ANY_VALUE = {
     "if": "/dev/zero",
     "oflag": "direct",
@@ -248,7 +234,6 @@ _ANY_VALUE = {
     "conv": "fsync",
     "rw": "read",
 }
-"""A valid value of each non-numeric dd option, to check the name only."""
 
 
 def _replace(job: Content, name: str, canonical: str | None) -> None:
@@ -261,11 +246,7 @@ def _replace(job: Content, name: str, canonical: str | None) -> None:
 def _set_below(
     content: Content, path: Sequence[str], value: str, *, model: type[BaseModel] | None
 ) -> None:
-    """Set or remove a key of nested mappings; a shorthand sets its field.
-
-    Raises:
-        InputError: the mapping of the key does not exist and requires further keys.
-    """
+    """Set or remove a key of nested mappings; a shorthand sets its field."""
     first, *rest = path
     inner = _model_of(model, first)
     if rest:
@@ -309,7 +290,6 @@ def settings_by_profile(profiles: Sequence[Profile], settings: Sequence[str]) ->
     these; if none has, it is passed to all of them and refused there.
 
     Args:
-        profiles: profiles of the campaign.
         settings: list of ``KEY=VALUE``.
     """
     meant: list[list[str]] = [[] for _ in profiles]

@@ -30,8 +30,7 @@ __all__ = [
     "read_types",
 ]
 
-FOLDER = "volume-types"
-"""Name of the folders with volume-type files."""
+FOLDER = "volume-types"  # Name of the folders with volume-type files
 
 _SUFFIXES = (".yaml", ".yml")
 _NONE: Mapping[str, VolumeType] = MappingProxyType({})
@@ -43,9 +42,6 @@ def catalogue(files: Sequence[Path] = ()) -> dict[str, VolumeType]:
 
     Bundled types come first, then those of `own_folders`, of `also_types` and of `files`; later
     types replace earlier ones of the same name.
-
-    Raises:
-        InputError: a file cannot be read or has problems.
     """
     found = dict(bundled_types())
     own = (path for folder in own_folders() for path in _yaml_files(folder))
@@ -62,9 +58,6 @@ def also_types(files: Sequence[Path]) -> Iterator[None]:
     """Add the types of files to every `catalogue` inside the block.
 
     Limits in profiles, inventories and overrides may refer to these types.
-
-    Raises:
-        InputError: a file cannot be read or has problems.
     """
     added = dict(_ALSO.get())
     for path in files:
@@ -83,20 +76,12 @@ def own_folders() -> tuple[Path, ...]:
 
 
 def read_types(path: Path) -> dict[str, VolumeType]:
-    """Return the types in a file.
-
-    Raises:
-        InputError: the file cannot be read or has problems.
-    """
+    """Return the types in a file."""
     return parse_types(read_text(path, what="file of volume types"), path=str(path))
 
 
 def parse_types(text: str, *, path: str) -> dict[str, VolumeType]:
-    """Return the types defined in a text, by name such as ``aws/gp2``, in file order.
-
-    Raises:
-        InputError: the text has problems; all are given.
-    """
+    """Return the types defined in a text, by name such as ``aws/gp2``, in file order."""
     from volbench.model.catalogue.volume_type_file import TypesFile  # noqa: PLC0415 - slow to build
 
     needs = "a provider and types"
@@ -105,11 +90,7 @@ def parse_types(text: str, *, path: str) -> dict[str, VolumeType]:
 
 
 def parse_file(text: str, model: type[Model], *, path: str, what: str, needs: str) -> Model:
-    """Return the document in the text of a file.
-
-    Raises:
-        InputError: the text has problems; all are given, in file order.
-    """
+    """Return the document in the text of a file."""
     problems = Problems(path)
     found = read_document(text, model, problems, what=what, needs=needs)
     if found is None:
@@ -119,11 +100,7 @@ def parse_file(text: str, model: type[Model], *, path: str, what: str, needs: st
 
 
 def find_type(name: str, types: Mapping[str, VolumeType]) -> VolumeType:
-    """Return a type by name.
-
-    Raises:
-        InputError: there is no such type; the hint names the nearest one.
-    """
+    """Return a type by name."""
     if name in types:
         return types[name]
     by_case = {known.lower(): known for known in types}
@@ -152,9 +129,6 @@ def limits_of(
         bandwidth_bytes_per_s: provisioned bandwidth; None for the included amount.
         writes: only writes (True), only reads (False), or both (None: the lower of the two).
         types: types to search; None for `catalogue`.
-
-    Raises:
-        InputError: there is no such type, or no such volume of it.
     """
     kind = find_type(name, catalogue() if types is None else types)
     wanted = Wanted(

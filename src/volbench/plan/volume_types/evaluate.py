@@ -20,12 +20,8 @@ def evaluate(wanted: Wanted, *, writes: bool | None = None) -> Limits:
     """Return the limits of a volume of a type.
 
     Args:
-        wanted: type, size and provisioned performance.
         writes: only writes (True) or only reads (False); None for both or unknown, where the
             lower limit applies.
-
-    Raises:
-        InputError: a required size is unknown, or no such volume exists.
     """
     kind = _tier(wanted)
     size_bytes = wanted.size_bytes or kind.size_bytes
@@ -171,11 +167,7 @@ def _burst(given: _Given, rate: str, credits_: str, *, base: float | None) -> di
 
 
 def with_known_limits(run: Run) -> Run:
-    """Return a run with evaluated limits, if the size of its volume is known.
-
-    Raises:
-        InputError: no volume of that type and size exists.
-    """
+    """Return a run with evaluated limits, if the size of its volume is known."""
     wanted = run.limits.wanted
     if wanted is None:
         return run
@@ -187,11 +179,7 @@ def with_known_limits(run: Run) -> Run:
 
 
 def check_known_limits(runs: tuple[Run, ...]) -> None:
-    """Refuse limits that depend on an unknown size.
-
-    Raises:
-        InputError: the type of a volume needs a size, and the volume reports none.
-    """
+    """Refuse limits that depend on an unknown size."""
     for run in runs:
         if run.limits.wanted is not None:
             raise InputError(

@@ -15,9 +15,7 @@ def render_csv_rows(
     """Return CSV with the same bytes as `frame_export.export_frame` makes of the frame.
 
     Args:
-        rows: as `volbench.dataset.Dataset.rows` returns them.
         columns: to write, in this order.
-        raw: leave text as it is, even where a spreadsheet would run it as a formula.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")  # RFC 4180

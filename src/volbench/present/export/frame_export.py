@@ -27,11 +27,9 @@ from volbench.store.atomic_files import make_output_folder, write_output
 
 FORMATS = ("csv", "json", "parquet", "xlsx", *TEXT_FORMATS)
 
-MADE = "volbench_campaign"
-"""Key of a file's metadata that says which campaign it is of."""
+MADE = "volbench_campaign"  # Key of a file's metadata that says which campaign it is of
 
-_ENDINGS = {"markdown": "md", "latex": "tex"}
-"""Of file names, where they differ from the format."""
+_ENDINGS = {"markdown": "md", "latex": "tex"}  # Of file names, where they differ from the format
 
 
 def export_frame(
@@ -47,13 +45,6 @@ def export_frame(
     Args:
         frame: any frame of `volbench.model.frames.columns`, with columns of labels or without.
         frame_name: such as ``summary``; gives units and meanings, and the sheet's name.
-        format: one of `FORMATS`.
-        into: a binary stream, or a file that is replaced in one step.
-        raw: leave text in CSV as it is, even where a spreadsheet would run it as a formula.
-
-    Raises:
-        InputError: an unknown format, a file that cannot be written, too many rows for a sheet,
-            or xlsx without openpyxl.
     """
     content = _render({frame_name: frame}, format_name=_checked(format), raw=raw)
     if isinstance(into, Path):
@@ -72,16 +63,10 @@ def export_frames(
     """Write several frames: a file each into a folder, or one workbook for xlsx.
 
     Args:
-        frames: frame name to frame.
-        format: one of `FORMATS`.
         into: the folder, made when missing; the file of the workbook for xlsx.
-        raw: as for `export_frame`.
 
     Returns:
         The files that were written.
-
-    Raises:
-        InputError: as for `export_frame`.
     """
     if _checked(format) == "xlsx":
         write_output(into, _render(frames, format_name=format))
@@ -173,15 +158,11 @@ def write_parts(parts: Iterable[Rows], *, frame_name: str, into: Path) -> tuple[
     older file of the same campaign is replaced.
 
     Args:
-        parts: the rows of each campaign.
         frame_name: such as ``summary``; the folder's name.
         into: the dataset; made when missing.
 
     Returns:
         The files that were written.
-
-    Raises:
-        InputError: a file cannot be written, or belongs to another campaign of that name.
     """
     folder = into / frame_name
     make_output_folder(folder)

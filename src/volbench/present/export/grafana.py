@@ -19,8 +19,7 @@ from volbench.errors import InputError
 from volbench.present.export.openmetrics import TIMED
 
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
-WINDOW = "$window"
-"""Variable: the time over which counters become rates."""
+WINDOW = "$window"  # Variable: the time over which counters become rates
 
 _HOSTS = 'campaign=~"$campaign",instance=~"$instance"'
 _DISKS = f'{_HOSTS},device=~"$device"'
@@ -28,29 +27,20 @@ _WIDTH, _HEIGHT = 12, 8
 _MARGIN_S = 5.0
 _LAST = ("now-15m", "now")
 _WINDOWS = {"5s": 5, "10s": 10, "30s": 30, "1m": 60, "5m": 300}
-_SAMPLES = 4
-"""A rate over four samples has two to reckon from even when one is late."""
+_SAMPLES = 4  # A rate over four samples has two to reckon from even when one is late
 
 
-Query = tuple[str, str]
-"""PromQL, and the legend of its lines; `$window` is the time of a rate."""
+Query = tuple[str, str]  # PromQL, and the legend of its lines; `$window` is the time of a rate
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel.
+    """One panel."""
 
-    Attributes:
-        title: over it.
-        unit: as Grafana names it.
-        about: what it shows.
-        queries: a line or more each.
-    """
-
-    title: str
-    unit: str
-    about: str
-    queries: tuple[Query, ...]
+    title: str  # over it
+    unit: str  # as Grafana names it
+    about: str  # what it shows
+    queries: tuple[Query, ...]  # a line or more each
 
 
 def _rate(counter: str, labels: str = _DISKS) -> str:
@@ -62,8 +52,6 @@ def _both(counter: str, *names: str, per: str = "") -> tuple[Query, ...]:
 
     Args:
         counter: with ``{}`` for the word that names the direction.
-        names: that word for reads and for writes.
-        per: the same of the counter below the line.
     """
     below = [f" / {_rate(per.format(kind))}" if per else "" for kind in ("reads", "writes")]
     return tuple(
@@ -161,9 +149,6 @@ def render_dashboard(frames: Mapping[str, pd.DataFrame], *, running: Sequence[st
             campaigns and the window of rates.
         running: names of campaigns that are running; with any, it opens on the last minutes and
             refreshes itself.
-
-    Raises:
-        InputError: no campaign is running, and no row has a time.
     """
     timed = [frames[name] for name in TIMED if name in frames]
     begin, end = _LAST if running else _times(timed)

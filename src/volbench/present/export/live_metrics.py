@@ -36,12 +36,12 @@ from volbench.present.export.node_metrics import (
 from volbench.present.terminal.progress import Clock, Tally
 from volbench.store.layout import Layout
 
+# Part of a log that is read: its last sample, also of a host with many devices
 _TAIL_BYTES = 64 << 10
-"""Part of a log that is read: its last sample, also of a host with many devices."""
 _HEAD_BYTES = 256
-_STALE_S = 30.0
-"""Age of a log, beyond the sample interval, from which its host counts as silent."""
+_STALE_S = 30.0  # Age of a log, beyond the sample interval, from which its host counts as silent
 _DIRECTIONS = ("read", "write", "trim")
+# Option to its label, and to fio's default where that is known
 _OPTIONS = {
     "rw": ("rw", None),
     "bs": ("block_bytes", None),
@@ -49,7 +49,6 @@ _OPTIONS = {
     "numjobs": ("numjobs", "1"),
     "ioengine": ("ioengine", None),
 }
-"""Option to its label, and to fio's default where that is known."""
 
 _INFO = Family(f"{RUN.name}_info", "gauge", "", RUN.meaning)
 _RUNS = Family("volbench_runs", "gauge", "", "Runs of the campaign by state.")
@@ -93,8 +92,6 @@ class LiveMetrics(Collector):
     """Listener of a campaign's events that Prometheus scrapes.
 
     Args:
-        layout: the campaign folder.
-        cpus: number of CPUs by the name of the host.
         clock: monotonic, in seconds.
     """
 

@@ -23,6 +23,7 @@ from volbench.present.tables.render_table import markdown_text
 
 TEXT_FORMATS = ("markdown", "latex")
 
+# Headings that people say otherwise than the column is called
 _WORDS = {
     "block_bytes": "bs",
     "bw_bytes_per_s": "bandwidth",
@@ -30,12 +31,11 @@ _WORDS = {
     "iodepth": "depth",
     "numjobs": "jobs",
 }
-"""Headings that people say otherwise than the column is called."""
 
 _RESULTS = ("rw", "block_bytes", "iodepth", "iops", "bw_bytes_per_s")
 _STATISTICS = ("mean", "p50", "p99")
+# Shown where they differ, before the job, and labels with them
 _TELLING = ("campaign", "host", "client", "profile", "role", "repeat")
-"""Shown where they differ, before the job, and labels with them."""
 
 _LATEX = {
     "\\": r"\textbackslash{}",

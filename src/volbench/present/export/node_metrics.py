@@ -19,11 +19,10 @@ if TYPE_CHECKING:
 
     Amount = Callable[[pd.DataFrame], pd.Series[float]]
 
-JOB = "volbench"
-"""The label ``job``: where a scrape would have the name of its configuration."""
+JOB = "volbench"  # The label ``job``: where a scrape would have the name of its configuration
 
+# Unit of the CPU times in /proc/stat (USER_HZ), the same on all architectures of Linux today
 _TICKS_PER_S = 100
-"""Unit of the CPU times in /proc/stat (USER_HZ), the same on all architectures of Linux today."""
 _USER_TO_STEAL = 8
 _IDLE, _IOWAIT, _STEAL = 3, 4, 7
 
@@ -40,21 +39,13 @@ class Family:
 
 @dataclass(frozen=True)
 class Reading:
-    """A sample of a host, and what is needed to read its counters.
+    """A sample of a host, and what is needed to read its counters."""
 
-    Attributes:
-        sample: the counters.
-        disk: of the device in question; None for metrics of the whole host.
-        device: kernel name of that device.
-        cpus: CPUs of the host.
-        page_bytes: size of a page of the host's memory.
-    """
-
-    sample: Sample
-    disk: Disk | None = None
-    device: str = ""
-    cpus: int = 1
-    page_bytes: int = 4096
+    sample: Sample  # the counters
+    disk: Disk | None = None  # of the device in question; None for metrics of the whole host
+    device: str = ""  # kernel name of that device
+    cpus: int = 1  # CPUs of the host
+    page_bytes: int = 4096  # size of a page of the host's memory
 
 
 Total = Callable[[Reading], float]
@@ -62,19 +53,12 @@ Total = Callable[[Reading], float]
 
 @dataclass(frozen=True)
 class Counter:
-    """A counter: what a row of the device frame adds to it, and its value since boot in a sample.
+    """Counter: the increment of a row of the device frame, and the value since boot."""
 
-    Attributes:
-        family: its name and meaning.
-        amount: of each row of the frame.
-        total: of a sample; NaN if the host does not report it.
-        more: its own labels.
-    """
-
-    family: Family
-    amount: Amount
-    total: Total
-    more: Mapping[str, str]
+    family: Family  # its name and meaning
+    amount: Amount  # of each row of the frame
+    total: Total  # of a sample; NaN if the host does not report it
+    more: Mapping[str, str]  # its own labels
 
 
 def _counter(name: str, meaning: str, amount: Amount, total: Total, **more: str) -> Counter:
@@ -224,6 +208,7 @@ ON_HOST = (
         _swapped_bytes,
     ),
 )
+# Column of the frame, name in /proc/meminfo, and metric
 MEMORY = (
     (
         "dirty_bytes",
@@ -236,7 +221,6 @@ MEMORY = (
         Family("node_memory_Writeback_bytes", "gauge", "bytes", "Being written."),
     ),
 )
-"""Column of the frame, name in /proc/meminfo, and metric."""
 
 IOPS = Family("volbench_iops", "gauge", "", "I/Os completed a second, as fio saw it.")
 BANDWIDTH = Family(

@@ -31,15 +31,14 @@ from volbench.present.export.node_metrics import (
 )
 from volbench.present.formatting import records
 
-TIMED = ("device", "series")
-"""The frames with values over time."""
+TIMED = ("device", "series")  # The frames with values over time
 
 _HOST = ["campaign", "host"]
 _DEVICE = [*_HOST, "device"]
 _STREAM = ["run", "group", "direction"]
 _AFTER_S = 0.001
+# How often a run's facts are repeated: Prometheus forgets a sample after five minutes
 _INFO_S = 60.0
-"""How often a run's facts are repeated: Prometheus forgets a sample after five minutes."""
 
 _STATISTICS = ("mean", "p50", "p99", "p999", "max")
 _RUN_FACTS = (
@@ -56,9 +55,6 @@ def render_openmetrics(frames: Mapping[str, pd.DataFrame]) -> str:
 
     Returns:
         Families one after another, the samples of a series in the order of time, and ``# EOF``.
-
-    Raises:
-        InputError: no row has a time.
     """
     blocks = []
     if {"series", "summary"} <= frames.keys():

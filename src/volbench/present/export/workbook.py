@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from openpyxl.worksheet.worksheet import Worksheet
 
 _SHEET_ROWS = 1_048_576  # the row limit of xlsx: ECMA-376 part 1, 18.3.1.73
-_MOST_BARS = 60
-"""Maximum number of jobs that are legible on a chart as wide as a screen."""
+_MOST_BARS = 60  # Maximum number of jobs that are legible on a chart as wide as a screen
 
+# How numbers of a unit are shown; what a cell holds stays exact
 _FORMATS = {
     "s": "0.000000",
     "bytes": "#,##0",
@@ -36,18 +36,17 @@ _FORMATS = {
     "1/s": "#,##0.0",
     "%": "0.00",
 }
-"""How numbers of a unit are shown; what a cell holds stays exact."""
 
 _COLOURS = tuple(
     THEMES["light"].colours[f"palette-{place}"].removeprefix("#").upper() for place in range(4)
 )
 
+# Title, unit and columns of the charts
 _CHARTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("IOPS", "1/s", ("IOPS",)),
     ("Bandwidth", "MB/s", ("bandwidth MB/s",)),
     ("Latency", "ms", ("mean ms", "p50 ms", "p99 ms")),
 )
-"""Title, unit and columns of the charts."""
 
 
 def render_xlsx(frames: Mapping[str, pd.DataFrame]) -> bytes:
@@ -55,9 +54,6 @@ def render_xlsx(frames: Mapping[str, pd.DataFrame]) -> bytes:
 
     Args:
         frames: frame name to frame; a summary gets a sheet with charts as well.
-
-    Raises:
-        InputError: openpyxl is missing, or a frame has too many rows for a sheet.
     """
     try:
         from openpyxl import Workbook  # noqa: PLC0415 - an extra; the other formats need none

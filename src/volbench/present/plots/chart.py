@@ -37,15 +37,8 @@ def build_plot(
     """Return the description of a chart of one or several campaigns.
 
     Args:
-        kind: a name in `KINDS`, or a kind of one's own.
-        frames: the campaign's frames by name, with the columns of the contract.
-        title: instead of the kind's own.
         by: one or two columns or labels: values of the first have a colour each, and what is equal
             in it is pooled; each value of the second has a panel.
-        options: for the kinds that take some.
-
-    Raises:
-        InputError: there is no such kind or column, or the campaign has nothing for it.
     """
     chosen = _kind(kind) if isinstance(kind, str) else kind
     complete = _complete(frames)
@@ -70,14 +63,7 @@ def build_plots(
     """Yield the descriptions of all charts that the frames have something for.
 
     Args:
-        frames: as for `build_plot`.
         kinds: names; all of them when None.
-        title: as for `build_plot`, like the others.
-        by: same.
-        options: same.
-
-    Raises:
-        InputError: there is no such column.
     """
     complete = _complete(frames)
     parts = split(complete, by_columns(complete["summary"], by))
@@ -151,10 +137,8 @@ _NOUNS = {
     "client": "clients",
     "repeat": "repeats",
 }
-_MOST_INVALID = 3
-"""Up to how many jobs with invalid runs are named."""
-_MOST_CAMPAIGNS = 6
-"""Up to how many campaigns are named."""
+_MOST_INVALID = 3  # Up to how many jobs with invalid runs are named
+_MOST_CAMPAIGNS = 6  # Up to how many campaigns are named
 
 
 def caption(summary: pd.DataFrame, sentences: Sequence[str]) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from volbench.units import format_count, format_duration, format_latency, format
 
 Scale = Literal["linear", "time", "log", "log2", "symlog", "category"]
 
+# Columns that identify a row of numbers; they come first
 IDENTITY = (
     "label",
     "by",
@@ -38,31 +39,22 @@ IDENTITY = (
     "direct",
     "repeats",
 )
-"""Columns that identify a row of numbers; they come first."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis of a panel.
+    """One axis of a panel."""
 
-    Attributes:
-        label: quantity, with its unit where the ticks don't show it.
-        format: how values are written, a name in `FORMATS`; it also gives the unit of the data.
-        scale: ``time`` is linear with ticks at round times; ``category`` has names for 0, 1, 2...
-        limits: both ends; None lets the renderer choose.
-        ticks: their values; empty lets the renderer choose.
-        categories: names of the ticks of a category axis, of 0, 1, 2... unless `ticks` says
-            otherwise.
-        inverted: low values at the top or right.
-    """
-
-    label: str = ""
+    label: str = ""  # quantity, with its unit where the ticks don't show it
+    # how values are written, a name in `FORMATS`; it also gives the unit of the data
     format: str = "number"
+    # ``time`` is linear with ticks at round times; ``category`` has names for 0, 1, 2..
     scale: Scale = "linear"
-    limits: tuple[float, float] | None = None
-    ticks: tuple[float, ...] = ()
+    limits: tuple[float, float] | None = None  # both ends; None lets the renderer choose
+    ticks: tuple[float, ...] = ()  # their values; empty lets the renderer choose
+    # names of the ticks of a category axis, of 0, 1, 2... unless `ticks` says otherwise.
     categories: tuple[str, ...] = ()
-    inverted: bool = False
+    inverted: bool = False  # low values at the top or right
 
     @property
     def unit(self) -> str:
@@ -72,82 +64,57 @@ class Axis:
 
 @dataclass(frozen=True)
 class Series:
-    """Style of a series, and its legend entry.
+    """Style of a series, and its legend entry."""
 
-    Attributes:
-        key: by which marks name it.
-        label: in the legend; empty for no entry. Series with equal labels share an entry.
-        colour: a role.
-        marker: ``circle``, ``square``, ``up``, ``diamond``, ``down``, ``plus``, ``cross``,
-            ``left``, ``right`` or ``tick``; empty for none.
-        dash: of its lines.
-    """
-
-    key: str
-    label: str
-    colour: str
+    key: str  # by which marks name it
+    label: str  # in the legend; empty for no entry. Series with equal labels share an entry.
+    colour: str  # a role
+    # ``circle``, ``square``, ``up``, ``diamond``, ``down``, ``plus``, ``cross``, ``left``,
+    # ``right`` or ``tick``; empty for none
     marker: str = ""
-    dash: Dash = "solid"
+    dash: Dash = "solid"  # of its lines
 
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """Two axes with marks, of which later ones cover earlier ones.
-
-    Attributes:
-        z: of `Bars3D`.
-        heading: in bold, over the title.
-        row: of the grid, from 0 at the top; `column` likewise from the left.
-        has_grid: lines at the ticks of axes without categories.
-        background: empty, ``hatched`` where cells may be missing, or ``quiet``.
-        legend: position of a legend of the panel's own series; empty to leave it to the plot.
-    """
+    """Two axes with marks, of which later ones cover earlier ones."""
 
     x: Axis
     y: Axis
     marks: tuple[AnyMark, ...]
-    z: Axis | None = None
+    z: Axis | None = None  # of `Bars3D`
     title: str = ""
-    heading: str = ""
-    row: int = 0
+    heading: str = ""  # in bold, over the title
+    row: int = 0  # of the grid, from 0 at the top; `column` likewise from the left
     column: int = 0
     columns: int = 1
-    has_grid: bool = True
+    has_grid: bool = True  # lines at the ticks of axes without categories
+    # empty, ``hatched`` where cells may be missing, or ``quiet``
     background: Literal["", "hatched", "quiet"] = ""
+    # position of a legend of the panel's own series; empty to leave it to the plot
     legend: Literal["", "right", "inside"] = ""
 
 
 @dataclass(frozen=True, eq=False)
 class Plot:
-    """One chart.
+    """One chart."""
 
-    Attributes:
-        panels: row by row.
-        heights: of each row's panels, without their labels, in inches.
-        widths: of the columns, in relation to each other.
-        width_in: of the whole.
-        series: the looks of the marks, in the order of the legend.
-        legend: position; empty for none.
-        caption: sentences, without their full stops.
-        rows: numbers of the chart, if marks hold derived shapes or a part of them.
-        description: its main numbers in one sentence, for readers who cannot see it.
-        shared_x: zooming one panel zooms all along x; `shared_y` likewise, with the names of a
-            category axis only at the left.
-    """
-
-    panels: tuple[Panel, ...]
-    heights: tuple[float, ...]
-    widths: tuple[float, ...] = (1.0,)
-    width_in: float = 9.0
-    series: tuple[Series, ...] = ()
-    legend: Literal["", "above", "right"] = "above"
-    caption: tuple[str, ...] = ()
+    panels: tuple[Panel, ...]  # row by row
+    heights: tuple[float, ...]  # of each row's panels, without their labels, in inches
+    widths: tuple[float, ...] = (1.0,)  # of the columns, in relation to each other
+    width_in: float = 9.0  # of the whole
+    series: tuple[Series, ...] = ()  # the looks of the marks, in the order of the legend
+    legend: Literal["", "above", "right"] = "above"  # position; empty for none
+    caption: tuple[str, ...] = ()  # sentences, without their full stops
+    # numbers of the chart, if marks hold derived shapes or a part of them
     rows: pd.DataFrame | None = None
+    # zooming one panel zooms all along x; `shared_y` likewise, with the names of a category axis
+    # only at the left
     shared_x: bool = False
     shared_y: bool = False
     name: str = ""
     title: str = ""
-    description: str = ""
+    description: str = ""  # its main numbers in one sentence, for readers who cannot see it
 
     @property
     def has_towers(self) -> bool:
@@ -196,15 +163,10 @@ def _ordered(frame: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Format:
-    """Text form of the values of one quantity.
+    """Text form of the values of one quantity."""
 
-    Attributes:
-        unit: base unit of the values; empty for counts and ratios.
-        write: value to text.
-    """
-
-    unit: str
-    write: Callable[[float], str]
+    unit: str  # base unit of the values; empty for counts and ratios
+    write: Callable[[float], str]  # value to text
 
 
 def short_time(seconds: float) -> str:
@@ -217,6 +179,8 @@ def nines(slower: float) -> str:
     return f"{100 * (1 - slower):.6f}".rstrip("0").rstrip(".") + " %"
 
 
+# Name to format. ``share`` is 0 to 1; ``nines`` holds the share that was slower, and ``percentile``
+# its reciprocal; ``magnitude`` is a count without its sign.
 FORMATS: Mapping[str, Format] = MappingProxyType(
     {
         "number": Format("", lambda value: f"{value:.4g}"),
@@ -233,8 +197,6 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "percentile": Format("", lambda value: nines(1 / value)),
     }
 )
-"""Name to format. ``share`` is 0 to 1; ``nines`` holds the share that was slower, and
-``percentile`` its reciprocal; ``magnitude`` is a count without its sign."""
 
+# Ending of a frame's column to the format of its values, the first that fits
 COLUMN_FORMATS = (("bytes_per_s", "rate"), ("_bytes", "size"), ("_s", "latency"))
-"""Ending of a frame's column to the format of its values, the first that fits."""

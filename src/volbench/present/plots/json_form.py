@@ -24,8 +24,7 @@ from volbench.analyse.frames.job_frames import keep_extremes
 from volbench.present.plots.description import Panel, Plot
 from volbench.present.plots.marks import AnyMark, Lines, Mark
 
-_FEW = 24
-"""Up to so many numbers are written as such."""
+_FEW = 24  # Up to so many numbers are written as such
 
 Json = dict[str, object]
 

@@ -16,58 +16,40 @@ from volbench.present.plots.description import Plot
 Frames = Mapping[str, pd.DataFrame]
 Data = TypeVar("Data")
 PER_JOB = "per job"
-ALWAYS_READ = ("summary", "findings")
-"""Frames that title and caption need, whatever the kind reads."""
+ALWAYS_READ = ("summary", "findings")  # Frames that title and caption need, whatever the kind reads
 
 
 @dataclass(frozen=True)
 class Options:
-    """Inputs of some kinds beside the frames.
+    """Inputs of some kinds beside the frames."""
 
-    Attributes:
-        rounds: profile to its tracking variables, for the kinds that show rounds.
-        volume_bytes: size of the volume whose warm-up is estimated.
-        price_per_hour: of volume and machine while it warms up; NaN to estimate hours alone.
-        currency: such as ``USD``.
-    """
-
+    # profile to its tracking variables, for the kinds that show rounds
     rounds: Mapping[str, Rounds] = field(default_factory=dict)
-    volume_bytes: float = 1 << 40
+    volume_bytes: float = 1 << 40  # size of the volume whose warm-up is estimated
+    # of volume and machine while it warms up; NaN to estimate hours alone
     price_per_hour: float = math.nan
-    currency: str = ""
+    currency: str = ""  # such as ``USD``
 
 
 @dataclass(frozen=True)
 class Kind(Generic[Data]):
-    """One kind of chart.
+    """One kind of chart."""
 
-    Attributes:
-        name: on the command line.
-        title: the quantity, in the title over the chart unless another is given.
-        help: content of the chart in one sentence.
-        needs: what a campaign must contain, in a few words.
-        read: frames to the data to draw, or to the reason why there is none.
-        build: data to plot description.
-        describe: its main numbers in one sentence, for readers who cannot see it.
-        frame_names: the frames it reads.
-        is_pooled: a mark represents all repeats of a job; the caption counts them.
-        needs_results: `read` is only called when a measured run has finished.
-        in_report: shown in every report.
-        by_options: end of the title where jobs do not differ in one or two options, such as ``per
-            job``; where they do, the title says ``by`` these. Empty for titles without either.
-    """
-
-    name: str
-    title: str
-    help: str
-    needs: str
+    name: str  # on the command line
+    title: str  # the quantity, in the title over the chart unless another is given
+    help: str  # content of the chart in one sentence
+    needs: str  # what a campaign must contain, in a few words
+    # frames to the data to draw, or to the reason why there is none
     read: Callable[[Frames, Options], Data | str]
-    build: Callable[[Data], Plot]
+    build: Callable[[Data], Plot]  # data to plot description
+    # its main numbers in one sentence, for readers who cannot see it
     describe: Callable[[Data], str]
-    frame_names: tuple[str, ...] = ("summary",)
-    is_pooled: bool = False
-    needs_results: bool = True
-    in_report: bool = False
+    frame_names: tuple[str, ...] = ("summary",)  # the frames it reads
+    is_pooled: bool = False  # a mark represents all repeats of a job; the caption counts them
+    needs_results: bool = True  # `read` is only called when a measured run has finished
+    in_report: bool = False  # shown in every report
+    # end of the title where jobs do not differ in one or two options, such as ``per job``; where
+    # they do, the title says ``by`` these. Empty for titles without either.
     by_options: str = ""
 
     def frames_of(self, frames: Frames) -> dict[str, pd.DataFrame]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from volbench.present.plots.kind import Kind
 
+# Name to module and constant below this package, in the order of lists
 _PLACES = {
     "iops": "results.job_rows.IOPS_BARS",
     "bandwidth": "results.job_rows.BANDWIDTH_BARS",
@@ -42,7 +43,6 @@ _PLACES = {
     "storm": "fleet.storm_columns.STORM",
     "trend": "compare.trend_lines.TREND",
 }
-"""Name to module and constant below this package, in the order of lists."""
 
 
 class _Registry(Mapping[str, "Kind[Any]"]):
@@ -60,5 +60,5 @@ class _Registry(Mapping[str, "Kind[Any]"]):
         return len(_PLACES)
 
 
+# Every kind by its name. The names alone cost no import.
 KINDS: Mapping[str, Kind[Any]] = _Registry()
-"""Every kind by its name. The names alone cost no import."""

@@ -25,11 +25,10 @@ SHORT_NAMES = {"iodepth": "queue depth", "block_bytes": "block size", "numjobs":
 OPTION_WORDS = {"rw": "pattern", **SHORT_NAMES}
 DIRECTIONS = ("read", "write", "trim", "sync", "mixed")
 PALETTE_SIZE = 7
+# Beside the colour, so that charts can be read in grey
 MARKERS = ("circle", "square", "up", "diamond", "down", "plus", "cross")
-"""Beside the colour, so that charts can be read in grey."""
 DASHES: tuple[Dash, ...] = ("solid", "dashed", "dotted", "dashdot")
-TWO_LINES = 20
-"""Up to how many rows a label takes two lines."""
+TWO_LINES = 20  # Up to how many rows a label takes two lines
 
 
 def option_text(option: str, value: float) -> str:
@@ -167,7 +166,6 @@ def job_grid(panels: Sequence[tuple[pd.DataFrame, Panel]], *, fewer: str, height
     Args:
         panels: rows with ``label`` and ``direction``, and the panel that shows them.
         fewer: sentence about the jobs that are not shown; empty for none.
-        height_in: of each panel.
     """
     heads = [(job.iloc[0], panel) for job, panel in panels]
     named = [

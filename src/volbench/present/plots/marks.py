@@ -19,17 +19,11 @@ Within = Literal["data", "panel"]
 
 @dataclass(frozen=True, eq=False)
 class Mark:
-    """Shape drawn for each row of a frame.
+    """Shape drawn for each row of a frame."""
 
-    Attributes:
-        data: a row for each point; NaN leaves a gap.
-        series: key of a series, or a role, of all rows.
-        by: column that holds the series of each row instead.
-    """
-
-    data: pd.DataFrame
-    series: str = "ink"
-    by: str = ""
+    data: pd.DataFrame  # a row for each point; NaN leaves a gap
+    series: str = "ink"  # key of a series, or a role, of all rows
+    by: str = ""  # column that holds the series of each row instead
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -46,19 +40,14 @@ class Bars(Mark):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Lines(Mark):
-    """A line for each value of `group` and each series.
-
-    Attributes:
-        step: ``post`` holds a value until the next point, ``pre`` from the previous one.
-        has_dots: lines of few points show them.
-    """
+    """A line for each value of `group` and each series."""
 
     x: str = "_x"
     y: str = "_y"
     group: str = ""
-    step: Step = ""
+    step: Step = ""  # ``post`` holds a value until the next point, ``pre`` from the previous one
     width: float = 1.4
-    has_dots: bool = False
+    has_dots: bool = False  # lines of few points show them
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -99,14 +88,7 @@ class Whiskers(Mark):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Cells(Mark):
-    """Coloured cells centred on whole numbers, or from `x` to `x_end` and `y` to `y_end`.
-
-    Attributes:
-        ramp: ``blue``, ``orange`` or ``purple``, from pale to dark.
-        limits: values of the palest and the darkest colour.
-        bar: title of a bar that explains the colours; empty for none.
-        format: of the values.
-    """
+    """Coloured cells centred on whole numbers, or from `x` to `x_end` and `y` to `y_end`."""
 
     value: str
     x: str = "_x"
@@ -114,29 +96,25 @@ class Cells(Mark):
     x_end: str = ""
     y_end: str = ""
     text: str = ""
+    # ``blue``, ``orange`` or ``purple``, from pale to dark
     ramp: Literal["blue", "orange", "purple"] = "blue"
     scale: Literal["linear", "log"] = "log"
-    limits: tuple[float, float] | None = None
-    bar: str = ""
-    format: str = "count"
+    limits: tuple[float, float] | None = None  # values of the palest and the darkest colour
+    bar: str = ""  # title of a bar that explains the colours; empty for none
+    format: str = "count"  # of the values
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Texts(Mark):
-    """Texts beside points.
-
-    Attributes:
-        x_in: unit of `x`: that of the ``data``, or shares of the ``panel``; `y_in` likewise.
-        offset_pt: distance from the point.
-        has_leader: a thin line joins text and point.
-    """
+    """Texts beside points."""
 
     x: str = "_x"
     y: str = "_y"
     text: str = "_text"
+    # unit of `x`: that of the ``data``, or shares of the ``panel``; `y_in` likewise
     x_in: Within = "data"
     y_in: Within = "data"
-    offset_pt: tuple[float, float] = (0, 0)
+    offset_pt: tuple[float, float] = (0, 0)  # distance from the point
     align: Literal["left", "center", "right"] = "left"
     valign: Literal["top", "center", "bottom"] = "center"
     size: float = 8
@@ -144,7 +122,7 @@ class Texts(Mark):
     is_bold: bool = False
     is_italic: bool = False
     is_boxed: bool = False
-    has_leader: bool = False
+    has_leader: bool = False  # a thin line joins text and point
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -158,24 +136,17 @@ class Bars3D(Mark):
 
 @dataclass(frozen=True)
 class ReferenceLine:
-    """A line across the panel at a value, such as a declared limit.
+    """A line across the panel at a value, such as a declared limit."""
 
-    Attributes:
-        value: its position on the axis.
-        axis: the axis it crosses.
-        name: its label; empty for none.
-        extent: its ends on the other axis; None for the whole panel.
-        is_beyond: the value is outside the panel, and only its label is shown.
-    """
-
-    value: float
-    axis: Way
-    name: str = ""
+    value: float  # its position on the axis
+    axis: Way  # the axis it crosses
+    name: str = ""  # its label; empty for none
+    # its ends on the other axis; None for the whole panel
     extent: tuple[float, float] | None = None
     series: str = "ink"
     dash: Dash = "limit"
     width: float = 1.2
-    is_beyond: bool = False
+    is_beyond: bool = False  # the value is outside the panel, and only its label is shown
 
 
 @dataclass(frozen=True)

@@ -20,19 +20,12 @@ SINCE_START = "Time since the run's I/O began"
 
 @dataclass(frozen=True)
 class Metric:
-    """A column of results and the axis it is drawn on.
+    """A column of results and the axis it is drawn on."""
 
-    Attributes:
-        column: of the frame.
-        label: of the axis.
-        format: name in `FORMATS`.
-        limit: column of its declared limit; empty for none.
-    """
-
-    column: str
-    label: str
-    format: str
-    limit: str = ""
+    column: str  # of the frame
+    label: str  # of the axis
+    format: str  # name in `FORMATS`
+    limit: str = ""  # column of its declared limit; empty for none
 
     @property
     def is_latency(self) -> bool:
@@ -59,7 +52,6 @@ def log_limits(values: Sequence[float], *, room: tuple[float, float]) -> tuple[f
 
     Args:
         values: at least one above zero; others and NaN are passed over.
-        room: factors below the lowest and above the highest value.
     """
     known = [value for value in values if value > 0]
     low, high = min(known), max(known)
@@ -85,24 +77,17 @@ def rows_axis(names: Sequence[str]) -> Axis:
     return Axis("", scale="category", categories=tuple(names), inverted=True)
 
 
-_FAR = 4.0
-"""Ratio of limit to data above which only the limit's name is shown."""
+_FAR = 4.0  # Ratio of limit to data above which only the limit's name is shown
 _HALF_ROW = 0.45
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A declared limit.
+    """A declared limit."""
 
-    Attributes:
-        value: in the unit of the axis.
-        name: such as ``limit of data: 1.1k``.
-        rows: indices of the rows it applies to, ascending.
-    """
-
-    value: float
-    name: str
-    rows: tuple[int, ...]
+    value: float  # in the unit of the axis
+    name: str  # such as ``limit of data: 1.1k``
+    rows: tuple[int, ...]  # indices of the rows it applies to, ascending
 
 
 def declared(results: pd.DataFrame, metric: Metric) -> list[Limit]:
@@ -140,12 +125,7 @@ def limits_across(limits: Sequence[Limit]) -> list[ReferenceLine]:
 
 
 def limits_along(limits: Sequence[Limit], *, top: float) -> tuple[list[ReferenceLine], float]:
-    """Return lines for a panel that starts at zero, and the end of an axis that includes them.
-
-    Args:
-        limits: on the y axis.
-        top: end of the axis for the data alone.
-    """
+    """Return lines for a panel that starts at zero, and the end of an axis that includes them."""
     near = [limit for limit in limits if limit.value <= _FAR * top]
     lines = [
         ReferenceLine(value=limit.value, axis="y", name=limit.name, is_beyond=limit not in near)

@@ -35,21 +35,16 @@ PANEL = "panel"
 MOST_PANELS = 12
 MISSING = "none"
 _ABREAST = 2
-_NARROWER = 0.8
-"""Width of a plot beside others, as a share of its width alone."""
+_NARROWER = 0.8  # Width of a plot beside others, as a share of its width alone
+# Columns of names: who colours by them wants these names
 _NAMES = frozenset({"run", "job", "group", "profile"})
-"""Columns of names: who colours by them wants these names."""
 _JOINS = ("run", "group", "direction")
 
 Frames = Mapping[str, pd.DataFrame]
 
 
 def by_columns(summary: pd.DataFrame, by: Sequence[str]) -> list[str]:
-    """Return the columns of the summary that ``--by`` names.
-
-    Raises:
-        InputError: there is no such column, or there are more than two.
-    """
+    """Return the columns of the summary that ``--by`` names."""
     if len(by) > 2:
         raise InputError(
             f"--by takes one or two columns, not {len(by)}",
@@ -61,16 +56,9 @@ def by_columns(summary: pd.DataFrame, by: Sequence[str]) -> list[str]:
 def split(frames: Frames, columns: Sequence[str]) -> list[tuple[str, dict[str, pd.DataFrame]]]:
     """Return the frames of each panel under its name.
 
-    Args:
-        frames: complete frames.
-        columns: none, one or two of the summary.
-
     Returns:
         One panel without a name, unless there are two columns. Frames with rows of runs have the
         columns `BY` and `COLOUR` where there is something to distinguish.
-
-    Raises:
-        InputError: there are more than `MOST_PANELS` panels.
     """
     if not columns:
         return [("", _coloured_by_campaign(frames))]
@@ -99,11 +87,7 @@ def split(frames: Frames, columns: Sequence[str]) -> list[tuple[str, dict[str, p
 
 
 def compose(parts: Sequence[tuple[str, Plot]]) -> Plot:
-    """Return one plot with the panels of several, two abreast, on equal scales and one legend.
-
-    Args:
-        parts: a heading and a plot of the same kind for each.
-    """
+    """Return one plot with the panels of several, two abreast, on equal scales and one legend."""
     abreast = min(_ABREAST, len(parts))
     first = parts[0][1]
     placed: list[list[Panel]] = []

@@ -10,10 +10,8 @@ import pandas as pd
 from volbench.analyse.frames.job_frames import COLOUR
 from volbench.present.plots.description import Axis, Series
 
-MOST_LINES = 7
-"""Lines of one panel that an eye can tell apart: one for each colour of the palette."""
-REST = "rest"
-"""Key of the series that shows what has no line of its own."""
+MOST_LINES = 7  # Lines of one panel that an eye can tell apart: one for each colour of the palette
+REST = "rest"  # Key of the series that shows what has no line of its own
 _WORKLOAD = ["job", "group", "direction"]
 
 
@@ -21,9 +19,6 @@ def not_shown(shown: int, total: int, what: str, criterion: str) -> str:
     """Return the sentence of a caption that says what is shown, and of how many; "" for all.
 
     Args:
-        shown: parts of the chart.
-        total: all there are.
-        what: they are, in the plural.
         criterion: by which they are chosen, such as ``those with the slowest p99``.
     """
     if shown >= total:
@@ -40,10 +35,7 @@ def largest(
     Rows that differ in colour alone stay together: who compares two volumes sees both.
 
     Args:
-        rows: any number.
         column: numeric; unknown values are the smallest.
-        most: rows that a chart can show.
-        what: the rows are, in the plural.
         criterion: meaning of the largest, such as ``those with most IOPS``.
     """
     if len(rows) <= most:
@@ -67,7 +59,6 @@ def unsteadiness(rows: pd.DataFrame, key: str) -> pd.DataFrame:
 
     Args:
         rows: intervals with ``run``, ``direction`` and ``iops``.
-        key: column of the job.
 
     Returns:
         A row for each job in the order of appearance: the key, ``spread`` (largest standard
@@ -90,8 +81,6 @@ def range_of_rest(rows: pd.DataFrame, at: str, columns: Sequence[str]) -> pd.Dat
 
     Args:
         rows: the points of all lines without a name.
-        at: column of the place.
-        columns: numeric.
 
     Returns:
         A row for each place, ascending: ``at``, and ``_low_NAME`` and ``_high_NAME`` of each
@@ -109,8 +98,6 @@ def apart(places: pd.DataFrame, x: Axis, y: Axis, *, room: tuple[float, float]) 
     Args:
         places: a row for each text, at ``_x`` and ``_y``.
         x: axis with limits; `y` likewise.
-        y: same.
-        room: width and height of a text as shares of the panel.
     """
     kept: list[tuple[float, float]] = []
     is_kept = []

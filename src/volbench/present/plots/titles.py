@@ -16,18 +16,13 @@ from volbench.present.plots.kind import PER_JOB, Kind
 from volbench.present.plots.labels import OPTION_WORDS, option_named, short_target
 from volbench.units import format_size
 
+# Characters from which on a title loses its least important parts. volbench's own choice.
 MAX_LENGTH = 96
-"""Characters from which on a title loses its least important parts. volbench's own choice."""
 _MOST_OPTIONS = 2
 
 
 def chart_title(kind: Kind[Any], summary: pd.DataFrame) -> str:
-    """Return the title of a chart.
-
-    Args:
-        kind: with its quantity.
-        summary: the summary of everything that is drawn, one or several campaigns.
-    """
+    """Return the title of a chart."""
     rows = measured(summary) if kind.needs_results else summary.iloc[:0]
     rows = rows[rows["direction"] != "sync"]
     quantity = _quantity(kind, rows)

@@ -11,11 +11,7 @@ CHART_FORMATS = (*PICTURE_FORMATS, "html")
 
 
 def format_of(file: Path) -> str:
-    """Return the format that the extension of a file means.
-
-    Raises:
-        InputError: charts are not written in it.
-    """
+    """Return the format that the extension of a file means."""
     ending = file.suffix.removeprefix(".").lower()
     if ending not in CHART_FORMATS:
         raise InputError(

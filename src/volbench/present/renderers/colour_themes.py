@@ -19,23 +19,18 @@ _PRINT = ("#ffffff", "#000000", "#333333", "#dddddd", "#eeeeee", "#f4f4f4", "#cc
 _OKABE_ITO = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#222222")
 _ON_BLACK = ("#4aa8e0", "#d55e00", "#2cc295", "#cc79a7", "#e69f00", "#56b4e9", "#e8e8e8")
 _GREYS = ("#303030", "#8c8c8c", "#5e5e5e", "#b4b4b4", "#747474", "#cecece", "#000000")
+# Direction of I/O to the place of its colour in the palette
 _MEANINGS = {"read": 0, "write": 1, "trim": 2, "sync": 3, "mixed": 6}
-"""Direction of I/O to the place of its colour in the palette."""
 
 
 @dataclass(frozen=True)
 class Theme:
-    """Colours of roles.
+    """Colours of roles."""
 
-    Attributes:
-        colours: role to ``#rrggbb``.
-        hatches: role to the pattern that sets its areas apart where there are no colours.
-        is_grey: colour ramps are grey.
-    """
-
-    colours: Mapping[str, str]
+    colours: Mapping[str, str]  # role to ``#rrggbb``
+    # role to the pattern that sets its areas apart where there are no colours
     hatches: Mapping[str, str] = field(default_factory=dict)
-    is_grey: bool = False
+    is_grey: bool = False  # colour ramps are grey
 
 
 def _colours(roles: tuple[str, ...], palette: tuple[str, ...]) -> Mapping[str, str]:
@@ -61,6 +56,8 @@ THEMES: Mapping[str, Theme] = MappingProxyType(
     }
 )
 
+# Ramps from pale to dark, between whose colours there are equal steps (ColorBrewer 2.0: Blues,
+# Oranges, Purples and Greys of nine classes)
 RAMPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "blue": (
@@ -81,16 +78,10 @@ RAMPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
     }
 )
-"""Ramps from pale to dark, between whose colours there are equal steps (ColorBrewer 2.0: Blues,
-Oranges, Purples and Greys of nine classes)."""
 
 
 def theme_of(name: str) -> Theme:
-    """Return a theme by its name.
-
-    Raises:
-        InputError: there is no such theme.
-    """
+    """Return a theme by its name."""
     if name not in THEMES:
         raise InputError(f"there is no theme {name!r}", hint=f"choose one of {', '.join(THEMES)}")
     return THEMES[name]

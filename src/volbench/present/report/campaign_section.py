@@ -54,15 +54,10 @@ JobRun = tuple[str, str, RunState]
 
 @dataclass(frozen=True)
 class CampaignSection:
-    """Template context of one campaign.
+    """Template context of one campaign."""
 
-    Attributes:
-        id: begins the ids in the page, so that those of two campaigns differ.
-        level: of its headings.
-    """
-
-    id: str
-    level: int
+    id: str  # begins the ids in the page, so that those of two campaigns differ
+    level: int  # of its headings
     content: ReportContent
     first: FirstScreen
     ran: Sequence[str]
@@ -115,14 +110,7 @@ class CampaignSection:
 def campaign_section(
     content: ReportContent, *, prefix: str, level: int, room_chars: int
 ) -> CampaignSection:
-    """Return the section of a campaign.
-
-    Args:
-        content: gathered by the caller.
-        prefix: of its ids.
-        level: of its headings.
-        room_chars: that its downloads may take.
-    """
+    """Return the section of a campaign."""
     of_frame = {
         name: records(content.frames.get(name, pd.DataFrame()))
         for name in ("summary", "findings", "verdicts", "aggregate")

@@ -19,60 +19,39 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReportFigure:
-    """One chart, drawn by the page or as a picture.
+    """One chart, drawn by the page or as a picture."""
 
-    Attributes:
-        kind: its name, such as ``iops``.
-        title: its heading.
-        description: its main numbers in a sentence, for readers who cannot see it.
-        plot: drawn by the page; None for a picture.
-        picture: a data URI; empty where the page draws the chart.
-    """
-
-    kind: str
-    title: str
-    description: str
-    plot: EmbeddedPlot | None = None
-    picture: str = ""
+    kind: str  # its name, such as ``iops``
+    title: str  # its heading
+    description: str  # its main numbers in a sentence, for readers who cannot see it
+    plot: EmbeddedPlot | None = None  # drawn by the page; None for a picture
+    picture: str = ""  # a data URI; empty where the page draws the chart
 
 
 @dataclass(frozen=True)
 class ReportContent:
-    """Content of the report of one campaign.
+    """Content of the report of one campaign."""
 
-    Attributes:
-        title: of the page, or of the campaign's part of it.
-        campaign: the plan.
-        states: run id to its state; a run without one was planned and never ran.
-        frames: frame name to frame; ``summary`` is shown, and all are offered for download;
-            ``findings`` mark the numbers they are about. Large ones may lack columns that no
-            chart reads.
-        read_pieces: returns a frame with all columns, in pieces of some rows; None where `frames`
-            have all.
-        count_rows: returns the number of rows of a frame without reading it; None like those.
-        hosts: label to fact, for each host.
-        volumes: label to fact, for each volume.
-        jobs: run id to the job file or dd command, exactly as used; "" when it never started.
-        figures: in the order they are shown.
-        lead: one or two that answer first.
-        evidence: rule to the chart of a run that it is about.
-        generated_utc: ISO 8601 with ``Z``.
-        volbench_version: that made the report.
-    """
-
-    title: str
-    campaign: Campaign
+    title: str  # of the page, or of the campaign's part of it
+    campaign: Campaign  # the plan
+    # run id to its state; a run without one was planned and never ran
     states: Mapping[str, RunNote]
+    # frame name to frame; ``summary`` is shown, and all are offered for download; ``findings`` mark
+    # the numbers they are about. Large ones may lack columns that no chart reads.
     frames: Mapping[str, pd.DataFrame]
-    hosts: Sequence[Mapping[str, str]] = ()
-    volumes: Sequence[Mapping[str, str]] = ()
+    hosts: Sequence[Mapping[str, str]] = ()  # label to fact, for each host
+    volumes: Sequence[Mapping[str, str]] = ()  # label to fact, for each volume
+    # run id to the job file or dd command, exactly as used; "" when it never started
     jobs: Mapping[str, str] = field(default_factory=dict)
-    figures: Sequence[ReportFigure] = ()
-    lead: Sequence[ReportFigure] = ()
+    figures: Sequence[ReportFigure] = ()  # in the order they are shown
+    lead: Sequence[ReportFigure] = ()  # one or two that answer first
+    # rule to the chart of a run that it is about
     evidence: Mapping[str, ReportFigure] = field(default_factory=dict)
-    generated_utc: str = ""
-    volbench_version: str = ""
+    generated_utc: str = ""  # ISO 8601 with ``Z``
+    volbench_version: str = ""  # that made the report
+    # returns a frame with all columns, in pieces of some rows; None where `frames` have all
     read_pieces: Callable[[str, int], Iterator[pd.DataFrame]] | None = None
+    # returns the number of rows of a frame without reading it; None like those
     count_rows: Callable[[str], int] | None = None
 
     def length(self, name: str) -> int:
@@ -93,18 +72,11 @@ class ReportContent:
 
 @dataclass(frozen=True)
 class MultiCampaignContent:
-    """Content of the comparison of several campaigns.
+    """Content of the comparison of several campaigns."""
 
-    Attributes:
-        frames: frame name to frame with the rows of all of them; ``campaign`` distinguishes them.
-        comparison: of all with the first; None where it was refused.
-        refusal: why, in a sentence.
-        figures: charts over all of them.
-        verdict: the answer, in a sentence or more; empty without a comparison.
-    """
-
+    # frame name to frame with the rows of all of them; ``campaign`` distinguishes them
     frames: Mapping[str, pd.DataFrame]
-    comparison: Comparison | None = None
-    refusal: str = ""
-    figures: Sequence[ReportFigure] = ()
-    verdict: str = ""
+    comparison: Comparison | None = None  # of all with the first; None where it was refused
+    refusal: str = ""  # why, in a sentence
+    figures: Sequence[ReportFigure] = ()  # charts over all of them
+    verdict: str = ""  # the answer, in a sentence or more; empty without a comparison

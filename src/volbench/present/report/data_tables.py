@@ -22,6 +22,7 @@ from volbench.present.report.findings_section import Badge, badges_of, by_run
 from volbench.present.report.outcomes import AgainstLimit
 from volbench.units import format_count, format_duration, format_latency, format_rate, format_size
 
+# Latency statistics shown, by their name in the column, with their name for people
 STATISTICS: Mapping[str, str] = {
     "mean": "mean",
     "p50": "p50",
@@ -29,7 +30,6 @@ STATISTICS: Mapping[str, str] = {
     "p999": "p99.9",
     "max": "max",
 }
-"""Latency statistics shown, by their name in the column, with their name for people."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class Heading:
     numeric: bool = False
 
 
+# Columns that are shown only where they differ
 _EXTRA: Mapping[str, Heading] = {
     "host": Heading("Host"),
     "client": Heading("Client", "number of the client within its step", numeric=True),
@@ -49,24 +50,16 @@ _EXTRA: Mapping[str, Heading] = {
     "repeat": Heading("Repeat", numeric=True),
     "numjobs": Heading("numjobs", "jobs in parallel", numeric=True),
 }
-"""Columns that are shown only where they differ."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell.
+    """A cell."""
 
-    Attributes:
-        text: for people.
-        title: the exact value with its unit; empty for text.
-        value: to sort by, a number in full precision or text; empty when it is missing.
-        badges: warnings about the row; in its first cell only.
-    """
-
-    text: str
-    title: str = ""
-    value: str = ""
-    badges: tuple[Badge, ...] = ()
+    text: str  # for people
+    title: str = ""  # the exact value with its unit; empty for text
+    value: str = ""  # to sort by, a number in full precision or text; empty when it is missing
+    badges: tuple[Badge, ...] = ()  # warnings about the row; in its first cell only
 
 
 @dataclass(frozen=True)
@@ -79,30 +72,17 @@ class Source:
 
 @dataclass(frozen=True)
 class DataTable:
-    """A table that can be sorted, filtered and saved; each row's first cell is its heading.
+    """A table that can be sorted, filtered and saved; each row's first cell is its heading."""
 
-    Attributes:
-        name: also of its file.
-        caption: meaning of a row.
-        headings: one for each cell of a row.
-        rows: in their first order.
-        sources: of each row; empty where filters leave the table alone.
-    """
-
-    name: str
-    caption: str
-    headings: tuple[Heading, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    sources: tuple[Source, ...] = ()
+    name: str  # also of its file
+    caption: str  # meaning of a row
+    headings: tuple[Heading, ...]  # one for each cell of a row
+    rows: tuple[tuple[Cell, ...], ...]  # in their first order
+    sources: tuple[Source, ...] = ()  # of each row; empty where filters leave the table alone
 
 
 def results_table(rows: Sequence[Row], findings: Sequence[Row] = ()) -> DataTable:
-    """Return the results table of all rows of the summary, in their order.
-
-    Args:
-        rows: of the summary frame.
-        findings: rows of the findings frame.
-    """
+    """Return the results table of all rows of the summary, in their order."""
     labels = dict.fromkeys(name for row in rows for name in row if name.startswith(LABEL_PREFIX))
     candidates = ("host", *labels, "client", "profile", "phase", "repeat")
     extra = [name for name in candidates if _differs(rows, name)]
@@ -147,7 +127,6 @@ def _headings(extra: Sequence[str]) -> list[Heading]:
 
 
 def _cells(row: Row, extra: Sequence[str], badges: tuple[Badge, ...]) -> list[Cell]:
-    """Return the cells of one row."""
     return [
         Cell(job_label(row), title=text(row, "run"), value=job_label(row), badges=badges),
         *(word_cell(row, name) for name in extra),

@@ -14,9 +14,9 @@ from volbench.present.report.data_tables import Cell, DataTable, Heading, Source
 from volbench.present.tables.table import Column
 from volbench.present.tables.use_table import run_names, use_columns
 
-KIND = "device"
-"""Kind of the chart beside the table."""
+KIND = "device"  # Kind of the chart beside the table
 
+# Heading to the columns whose sum it is sorted by; the others are sorted as texts
 _ORDER: Mapping[str, tuple[str, ...]] = {
     "IOPS": ("read_iops", "write_iops"),
     "bandwidth": ("read_bw_bytes_per_s", "write_bw_bytes_per_s"),
@@ -30,7 +30,6 @@ _ORDER: Mapping[str, tuple[str, ...]] = {
     "reached": ("device_share_percent",),
     "errors": ("io_errors",),
 }
-"""Heading to the columns whose sum it is sorted by; the others are sorted as texts."""
 
 
 @dataclass(frozen=True)

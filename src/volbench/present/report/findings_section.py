@@ -16,44 +16,28 @@ from volbench.present.tables.findings_table import (
     when,
 )
 
-_MOST = 10
-"""Different findings of a rule that are shown; the command line has them all."""
+_MOST = 10  # Different findings of a rule that are shown; the command line has them all
 
 
 @dataclass(frozen=True)
 class Badge:
-    """A mark beside a result that a rule warns about, with a link to the rule's findings.
+    """A mark beside a result that a rule warns about, with a link to the rule's findings."""
 
-    Attributes:
-        rule: that warns.
-        severity: warning or invalid.
-        message: of the finding.
-        place: begins the id of the rule's findings, where there are several campaigns.
-    """
-
-    rule: str
-    severity: str
-    message: str
-    place: str = ""
+    rule: str  # that warns
+    severity: str  # warning or invalid
+    message: str  # of the finding
+    place: str = ""  # begins the id of the rule's findings, where there are several campaigns
 
 
 @dataclass(frozen=True)
 class DistinctFinding:
-    """One finding with all the runs that have it.
+    """One finding with all the runs that have it."""
 
-    Attributes:
-        severity: note, warning or invalid.
-        runs: ids, in order.
-        when: direction and time; may be empty.
-        message: the observation.
-        evidence: name with its unit to number or text.
-    """
-
-    severity: str
-    runs: Sequence[str]
-    when: str
-    message: str
-    evidence: Mapping[str, str]
+    severity: str  # note, warning or invalid
+    runs: Sequence[str]  # ids, in order
+    when: str  # direction and time; may be empty
+    message: str  # the observation
+    evidence: Mapping[str, str]  # name with its unit to number or text
 
     @property
     def where(self) -> str:
@@ -64,26 +48,17 @@ class DistinctFinding:
 
 @dataclass(frozen=True)
 class RuleFindings:
-    """The findings of one rule.
-
-    Attributes:
-        severity: of the worst.
-        counts: of each severity, in words.
-        affected: runs with a finding of that severity.
-        example: observation of the worst finding.
-        findings: those of most runs first.
-        more: different findings that are not shown.
-    """
+    """The findings of one rule."""
 
     rule: str
-    severity: str
-    counts: str
-    affected: Sequence[str]
-    example: str
+    severity: str  # of the worst
+    counts: str  # of each severity, in words
+    affected: Sequence[str]  # runs with a finding of that severity
+    example: str  # observation of the worst finding
     why: str
     advice: str
-    findings: Sequence[DistinctFinding]
-    more: int
+    findings: Sequence[DistinctFinding]  # those of most runs first
+    more: int  # different findings that are not shown
 
 
 def by_run(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -95,12 +70,7 @@ def by_run(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def badges_of(findings: Mapping[str, Sequence[Row]], result: Row) -> tuple[Badge, ...]:
-    """Return a badge for each rule that warns about a row of the results; notes have none.
-
-    Args:
-        findings: rows of the findings frame by run.
-        result: a row of the summary.
-    """
+    """Return a badge for each rule that warns about a row of the results; notes have none."""
     badges: dict[str, Badge] = {}
     for row in findings.get(text(result, "run"), ()):
         rule, severity = text(row, "rule"), text(row, "severity")

@@ -24,15 +24,10 @@ from volbench.units import format_count, format_duration, format_size
 
 @dataclass(frozen=True)
 class QualityBadge:
-    """Data quality in a few words.
+    """Data quality in a few words."""
 
-    Attributes:
-        severity: ``ok``, ``warning`` or ``invalid``.
-        text: such as ``12 of 343 runs affected``.
-    """
-
-    severity: str
-    text: str
+    severity: str  # ``ok``, ``warning`` or ``invalid``
+    text: str  # such as ``12 of 343 runs affected``
 
 
 @dataclass(frozen=True)
@@ -50,14 +45,7 @@ def first_screen(
     key: Sequence[KeyNumber],
     limits: Sequence[AgainstLimit],
 ) -> FirstScreen:
-    """Return the first screen of a campaign.
-
-    Args:
-        content: gathered by the caller.
-        rows: of its summary, findings and verdicts.
-        key: its headline numbers.
-        limits: its jobs as shares of the declared limits.
-    """
+    """Return the first screen of a campaign."""
     climb = worst_warm_up(content.frames)
     sentence = _curve_text(climb) if climb else _answer(key, rows, limits)
     if content.lead and content.lead[0].kind == "storm":

@@ -25,18 +25,13 @@ Frames = Mapping[str, pd.DataFrame]
 
 _DEFAULTS = Options()
 _MOST_BARS = 6
+# Columns that are equal along one curve of a sweep
 _PLACE = ("campaign", "host", "profile", "volume", "block_bytes")
-"""Columns that are equal along one curve of a sweep."""
-_HEIGHT_IN = 3.4
-"""Of the panels together, so that title, verdict and chart share the first screen."""
-_MOST_STORMS = 2
-"""Number of parallel steps above which a campaign is a fleet, not a storm."""
-_RATES = {"knee", "iops", "bandwidth"}
-"""Kinds whose marks are results of jobs."""
-_PENALTY = 0.1
-"""Minimum penalty of fresh blocks for the warm-up to lead."""
-_FEWEST_POINTS = 3
-"""Points from which on a curve has a knee."""
+_HEIGHT_IN = 3.4  # Of the panels together, so that title, verdict and chart share the first screen
+_MOST_STORMS = 2  # Number of parallel steps above which a campaign is a fleet, not a storm
+_RATES = {"knee", "iops", "bandwidth"}  # Kinds whose marks are results of jobs
+_PENALTY = 0.1  # Minimum penalty of fresh blocks for the warm-up to lead
+_FEWEST_POINTS = 3  # Points from which on a curve has a knee
 
 
 def lead_plots(frames: Frames, options: Options = _DEFAULTS) -> list[Plot]:
@@ -46,7 +41,6 @@ def lead_plots(frames: Frames, options: Options = _DEFAULTS) -> list[Plot]:
     series of a run that stepped or drifted. A single run leads with its series.
 
     Args:
-        frames: of a campaign.
         options: with the rounds of its profiles; none for a plan without.
     """
     runs = set(measured(frames["summary"])["run"]) if "summary" in frames else set()
@@ -139,6 +133,7 @@ def _largest_jobs(frames: Frames) -> Frames:
     return {**frames, "summary": rows[is_kept].reset_index(drop=True)}
 
 
+# Kind, the part of the frames that fits, and rows of its panels that are shown
 _CANDIDATES: tuple[tuple[str, Callable[[Frames], Frames], int], ...] = (
     ("storm", _few_storms, 1),
     ("warmup", _whole, 2),
@@ -147,7 +142,6 @@ _CANDIDATES: tuple[tuple[str, Callable[[Frames], Frames], int], ...] = (
     ("iops", _largest_jobs, 1),
     ("bandwidth", _largest_jobs, 1),
 )
-"""Kind, the part of the frames that fits, and rows of its panels that are shown."""
 
 
 def _changed(frames: Frames) -> list[Plot]:

@@ -31,12 +31,12 @@ from volbench.units import format_count, format_latency, format_rate
 if TYPE_CHECKING:
     from volbench.analyse.compare.comparison import Comparison
 
+# Column to its name, how it is written and the unit of its exact value
 METRICS: Mapping[str, tuple[str, Callable[[float], str], str]] = {
     "iops": ("IOPS", format_count, "I/Os per second"),
     "bw_bytes_per_s": ("Bandwidth", format_rate, "bytes per second"),
     "p99": ("p99 latency", format_latency, "s"),
 }
-"""Column to its name, how it is written and the unit of its exact value."""
 
 
 @dataclass(frozen=True)
@@ -149,11 +149,7 @@ def _verdict(row: Compared) -> list[Cell]:
 
 
 def pooled_by_campaign(frames: Mapping[str, pd.DataFrame]) -> dict[str, dict[str, Row]]:
-    """Return job and direction to campaign to what its repeats are pooled to.
-
-    Args:
-        frames: with the rows of several campaigns.
-    """
+    """Return job and direction to campaign to what its repeats are pooled to."""
     with_p99, kind = with_latencies(frames["summary"], ("p99",))
     bins = frames.get("histogram")
     found: dict[str, dict[str, Row]] = {}
@@ -172,8 +168,6 @@ def _badges_by_job(
     """Return job and direction to a badge for each rule and campaign that warns about it.
 
     Args:
-        findings: of all campaigns.
-        rows: as `pooled_by_campaign` returns them.
         campaigns: their names, in the order of the page.
     """
     by_key: dict[tuple[str, ...], list[Row]] = {}
@@ -195,8 +189,8 @@ def _badges_by_job(
     return found
 
 
+# Columns that say which job a finding is about, beside the campaign and the direction
 _JOB_KEY = ("profile", "host", "volume", "job")
-"""Columns that say which job a finding is about, beside the campaign and the direction."""
 
 
 def side_by_side_tables(
@@ -208,9 +202,7 @@ def side_by_side_tables(
     """Return a table for each metric: a row for each job, a column for each campaign.
 
     Args:
-        rows: as `pooled_by_campaign` returns them.
         campaigns: their names, in order; the first is the base of the others.
-        findings: of all campaigns.
     """
     badges = _badges_by_job(findings, rows, campaigns)
     return [

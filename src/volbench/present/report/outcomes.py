@@ -18,10 +18,10 @@ from volbench.model.profile.profile_model import Phase
 from volbench.present.formatting import Row, latency, number, text
 from volbench.units import format_count, format_latency, format_rate, format_size
 
+# Share of a declared limit from which on it counts as reached. volbench's own choice.
 REACHED = 0.95
-"""Share of a declared limit from which on it counts as reached. volbench's own choice."""
+# Share from which on a result is above the limit, and needs an explanation. volbench's own.
 OVER = 1.05
-"""Share from which on a result is above the limit, and needs an explanation. volbench's own."""
 
 
 @dataclass(frozen=True)
@@ -49,23 +49,15 @@ class Outcome:
 
 @dataclass(frozen=True)
 class KeyNumber:
-    """A headline number with its label, its job, and its share of the declared limit.
+    """A headline number with its label, its job, and its share of the declared limit."""
 
-    Attributes:
-        label: what it is, such as ``Highest IOPS, direct I/O``.
-        value: with its unit, as shown alone.
-        source: the job it is of.
-        share: of the declared limit, in words; empty without a limit.
-        phrase: the value in the answer, such as ``498 IOPS``; empty where it is not part of it.
-        jobs: number of jobs that it is the best of.
-    """
-
-    label: str
-    value: str
-    source: str
-    share: str = ""
+    label: str  # what it is, such as ``Highest IOPS, direct I/O``
+    value: str  # with its unit, as shown alone
+    source: str  # the job it is of
+    share: str = ""  # of the declared limit, in words; empty without a limit
+    # the value in the answer, such as ``498 IOPS``; empty where it is not part of it
     phrase: str = ""
-    jobs: int = 1
+    jobs: int = 1  # number of jobs that it is the best of
 
 
 @dataclass(frozen=True)
@@ -179,7 +171,6 @@ def key_numbers(found: Sequence[Outcome], *, invalid: Collection[str] = ()) -> l
     """Return the max rates and the min tail latency, of direct I/O where there is any.
 
     Args:
-        found: the outcomes.
         invalid: runs whose numbers do not measure what they claim to; left out while there are
             others.
     """

@@ -25,15 +25,14 @@ from volbench.present.report.embedded.run_details import run_details
 if TYPE_CHECKING:
     from volbench.present.report.multi_campaign import MultiCampaignSection
 
+# After those of charts, in the order in which they use each other
 _SCRIPTS = (
     *("view.js", "runs.js", "filters.js", "explorer.js", "run_panel.js", "comparison.js"),
     "tables.js",
 )
-"""After those of charts, in the order in which they use each other."""
+# Rows of a table that are in the page as such; it makes the others when they are shown
 _MOST_ROWS = 60
-"""Rows of a table that are in the page as such; it makes the others when they are shown."""
-_PAPER_ROWS = 12
-"""Rows of a table that are printed, as in `report.css`."""
+_PAPER_ROWS = 12  # Rows of a table that are printed, as in `report.css`
 
 
 def render_report(content: ReportContent) -> str:
@@ -58,8 +57,6 @@ def render_reports(
 
     Args:
         contents: at least one.
-        title: of the page.
-        together: content of the comparison.
     """
     from volbench.present.report.multi_campaign import (  # noqa: PLC0415 - brings scipy
         multi_campaign_section,
@@ -105,13 +102,7 @@ def _page(
 
 
 def render_template(template: str, *scripts: str, **content: object) -> str:
-    """Return a page with the style and the scripts of reports.
-
-    Args:
-        template: its file name.
-        scripts: those that the page may run beside its own.
-        content: names to values in the template.
-    """
+    """Return a page with the style and the scripts of reports."""
     loader = PackageLoader(__package__, "templates")
     environment = Environment(
         loader=ChoiceLoader([loader, PackageLoader("volbench.present.renderers.interactive", "")]),

@@ -14,36 +14,20 @@ from volbench.present.report.report_page import render_template
 
 @dataclass(frozen=True)
 class SiteEntry:
-    """A campaign on the index page.
+    """A campaign on the index page."""
 
-    Attributes:
-        title: of its page.
-        file: name of its page.
-        created_utc: ISO 8601.
-        place: hosts, volumes, runs and versions in one line.
-        verdict: its answer in a sentence.
-        severity: ``ok``, ``warning`` or ``invalid``.
-        quality: data quality in a few words.
-        numbers: headline figures.
-    """
-
-    title: str
-    file: str
-    created_utc: str
-    place: str
-    verdict: str
-    severity: str
-    quality: str
-    numbers: Sequence[KeyNumber]
+    title: str  # of its page
+    file: str  # name of its page
+    created_utc: str  # ISO 8601
+    place: str  # hosts, volumes, runs and versions in one line
+    verdict: str  # its answer in a sentence
+    severity: str  # ``ok``, ``warning`` or ``invalid``
+    quality: str  # data quality in a few words
+    numbers: Sequence[KeyNumber]  # headline figures
 
 
 def site_entry(section: CampaignSection, *, taken: Collection[str] = ()) -> SiteEntry:
-    """Return the entry of a campaign.
-
-    Args:
-        section: of the campaign's page.
-        taken: names of other pages.
-    """
+    """Return the entry of a campaign."""
     name = file_name(section.content.title)
     names = (
         f"{name}{suffix}.html" for suffix in ("", *(f"-{n}" for n in range(2, len(taken) + 3)))
@@ -65,8 +49,6 @@ def render_site_index(entries: Sequence[SiteEntry], *, title: str, version: str,
 
     Args:
         entries: at least one.
-        title: of the page.
-        version: of volbench.
         utc: when the site was made, ISO 8601 with ``Z``.
     """
     newest = sorted(entries, key=lambda own: own.created_utc, reverse=True)

@@ -17,8 +17,7 @@ from volbench.present.report.outcomes import AgainstLimit, Outcome
 from volbench.present.terminal.campaign_text import came_from, count_states, sources
 from volbench.units import format_count, format_rate
 
-_MOST_NAMES = 6
-"""Names that a sentence lists before it counts the rest."""
+_MOST_NAMES = 6  # Names that a sentence lists before it counts the rest
 BOTTLENECKS = {
     "iops-limit": "an IOPS limit",
     "bandwidth-limit": "a bandwidth limit",

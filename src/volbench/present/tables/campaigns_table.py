@@ -11,20 +11,13 @@ from volbench.present.tables.table import IDENTITY, Column, Table
 from volbench.present.terminal.campaign_text import RunNote
 
 _VOLUME_TYPE = "volume_type"
-_NAMES_SHOWN = 3
-"""Names that a cell lists before it counts the others."""
+_NAMES_SHOWN = 3  # Names that a cell lists before it counts the others
 
 
 def campaign_record(
     name: str, address: str, plan: Campaign, notes: Mapping[str, RunNote]
 ) -> dict[str, object]:
     """Return the facts and the progress of a campaign, without reading results.
-
-    Args:
-        name: of the campaign among others.
-        address: path of its folder, or where it is in object storage.
-        plan: its plan.
-        notes: run id to its state.
 
     Returns:
         ``campaign, profiles, created_utc, hosts, runs`` (state to number), ``volume_types,

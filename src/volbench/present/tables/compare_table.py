@@ -22,8 +22,8 @@ from volbench.present.tables.table import IDENTITY, Column, Table
 from volbench.units import format_count, format_latency, format_rate
 
 _MOST_NAMED = 3
+# Means over workloads up to which each has a sentence in the caption of a report's table
 MOST_MEANS = 4
-"""Means over workloads up to which each has a sentence in the caption of a report's table."""
 
 
 def comparison_table(comparison: Comparison) -> Table[Compared]:
@@ -75,12 +75,7 @@ def facts_table(found: Comparability) -> Table[DifferingFact]:
 
 
 def notes(comparison: Comparison, *, is_brief: bool = False) -> list[str]:
-    """Return the notes that explain the verdicts, one sentence each.
-
-    Args:
-        comparison: the verdicts.
-        is_brief: leave out means over workloads where they are more than `MOST_MEANS`.
-    """
+    """Return the notes that explain the verdicts, one sentence each."""
     tested = [row for row in comparison.rows if row.contrast]
     share = f"{100 * comparison.confidence:g} %"
     lines = ["Percent: change of the metric against the base; faster is more IOPS or less latency."]

@@ -26,8 +26,7 @@ _WORDS = {
 }
 _PIPE_WIDTH = 100
 _SHOWN_RUNS = 4
-_SHOWN_FINDINGS = 5
-"""Distinct findings of a rule that are listed before the others are counted."""
+_SHOWN_FINDINGS = 5  # Distinct findings of a rule that are listed before the others are counted
 
 
 def count_severities(rows: Sequence[Row]) -> dict[Severity, int]:
@@ -114,14 +113,6 @@ def findings_text(
     """Return findings grouped by rule, each rule with its reason and advice.
 
     Equal findings of several runs are one entry. The most severe rules come first.
-
-    Args:
-        rows: of the findings frame, of one campaign or several.
-        runs: number of finished runs that were checked.
-        width: of the terminal.
-        colour: use the colours of the severities.
-        is_brief: list the first findings of a rule and count the others.
-        paths: of the campaigns, quoted for a shell, in the command that lists the others.
     """
     if not rows:
         return f"no data-quality warnings in {_runs(runs)}\n"

@@ -22,11 +22,10 @@ from volbench.present.tables.table import IDENTITY, Column, Table, quantity
 from volbench.present.terminal.campaign_text import RunNote
 from volbench.units import format_count, format_size
 
-MOST_RESULTS = 60
-"""More results than these are shown by group."""
-_MOST_GROUPS = 20
-"""Number of rows that fit a screen of 24 lines with heading and prompt."""
+MOST_RESULTS = 60  # More results than these are shown by group
+_MOST_GROUPS = 20  # Number of rows that fit a screen of 24 lines with heading and prompt
 
+# Grouping keys in the order in which they are added, while there are few enough groups
 _KEYS: Mapping[str, Callable[[Row], str]] = {
     "campaign": lambda row: text(row, "campaign"),
     "rw": pattern,
@@ -37,26 +36,19 @@ _KEYS: Mapping[str, Callable[[Row], str]] = {
     "iodepth": lambda row: text(row, "iodepth"),
     "numjobs": lambda row: text(row, "numjobs"),
 }
-"""Grouping keys in the order in which they are added, while there are few enough groups."""
+# Columns with a range where they are no key: column of the summary, and format
 _RANGES: Mapping[str, tuple[str, Callable[[float], str]]] = {
     "bs": ("block_bytes", format_size),
     "iodepth": ("iodepth", "{:.0f}".format),
     "numjobs": ("numjobs", "{:.0f}".format),
     "repeat": ("repeat", "{:.0f}".format),
 }
-"""Columns with a range where they are no key: column of the summary, and format."""
 
 
 def groups_table(
     rows: Sequence[Row], warnings: Mapping[str, str], states: Mapping[str, RunNote]
 ) -> Table[Row]:
-    """Return a row for each group of results: size, medians and range.
-
-    Args:
-        rows: of the summary frame.
-        warnings: run id to its number of data-quality warnings.
-        states: run id to its state.
-    """
+    """Return a row for each group of results: size, medians and range."""
     keys = _chosen_keys(rows)
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:

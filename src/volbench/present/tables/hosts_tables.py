@@ -78,7 +78,6 @@ def survey_table(rows: Sequence[Mapping[str, str]], records: Sequence[Row]) -> T
 
     Args:
         rows: text under each heading: ``host``, ``fio``, ..., ``problem``.
-        records: complete survey of each host, for JSON.
     """
     usable = sum(not row["problem"] for row in rows)
     table = text_table(
@@ -94,21 +93,13 @@ def survey_table(rows: Sequence[Mapping[str, str]], records: Sequence[Row]) -> T
 
 @dataclass
 class ClientStatus:
-    """Progress of a client: its runs by state.
+    """Progress of a client: its runs by state."""
 
-    Attributes:
-        host: of the client.
-        client: index among several on its host, from 1; 0 for a single one.
-        states: runs by state.
-        running: the run that goes on.
-        since_utc: when that was started.
-    """
-
-    host: str
-    client: int
-    states: Counter[RunState] = field(default_factory=Counter)
-    running: str = ""
-    since_utc: str = ""
+    host: str  # of the client
+    client: int  # index among several on its host, from 1; 0 for a single one
+    states: Counter[RunState] = field(default_factory=Counter)  # runs by state
+    running: str = ""  # the run that goes on
+    since_utc: str = ""  # when that was started
 
     def add(self, run_id: str, state: RunState | None, process: Mapping[str, object]) -> None:
         """Count a run; None for one that was never started."""

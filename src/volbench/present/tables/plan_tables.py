@@ -75,11 +75,7 @@ PROFILE_COLUMNS: tuple[Column[Row], ...] = (
 
 
 def profiles_table(index: Sequence[Row]) -> Table[Row]:
-    """Return a row for each profile, with the first sentence of its description.
-
-    Args:
-        index: name, number of jobs and description of each, as of `profile_summary`.
-    """
+    """Return a row for each profile, with the first sentence of its description."""
     return Table("profiles", PROFILE_COLUMNS, index)
 
 
@@ -87,7 +83,6 @@ def runs_table(campaign: Campaign, *, expected_s: Mapping[str, float]) -> Table[
     """Return the plan, a row for each run in the order in which they run.
 
     Args:
-        campaign: the plan.
         expected_s: run id to its expected length; n/a where it is not known.
     """
     volumes = {f"{run.volume.role}: {run.volume.target}" for run in campaign.runs}

@@ -16,8 +16,7 @@ from volbench.present.tables.table import Column, Item, Table
 from volbench.present.tables.text_layout import aligned, display_width, lay_out, wrap
 
 FORMATS = ("table", "json", "csv", "markdown")
-_NAMED_COLUMNS = 10
-"""More hidden columns than these are counted, not named."""
+_NAMED_COLUMNS = 10  # More hidden columns than these are counted, not named
 
 
 def render_table(
@@ -32,15 +31,8 @@ def render_table(
     """Return a table in a format.
 
     Args:
-        table: the declared table.
-        format_name: one of `FORMATS`.
         width: maximum width for ``table``; None for no limit.
         columns: names of the columns to show; those of the table, as far as they fit, if empty.
-        colour: use the colours of the cells.
-        raw: leave text in CSV as it is, even where a spreadsheet would run it as a formula.
-
-    Raises:
-        InputError: there is no such column.
     """
     chosen = table.with_columns(columns) if columns else table
     if format_name == "json":
@@ -106,7 +98,6 @@ def csv_text(records: Iterable[Row], *, raw: bool = False) -> str:
 
     Args:
         records: names to values; lists are joined by ``;``.
-        raw: as in `render_table`.
     """
     import csv  # noqa: PLC0415 - only where CSV is written
 
@@ -145,9 +136,7 @@ def markdown_text(
     """Return a Markdown table whose columns are aligned in the source too.
 
     Args:
-        headings: over the columns.
         rows: texts of the cells; characters with a meaning in Markdown are escaped.
-        right: which columns are aligned right.
     """
     cells = [[_escaped(cell) for cell in row] for row in (headings, *rows)]
     widths = [max(3, *map(len, column)) for column in zip(*cells, strict=True)]

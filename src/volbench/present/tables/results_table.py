@@ -37,11 +37,11 @@ STATE_STYLES = {
     RunState.INTERRUPTED.value: "yellow",
 }
 _STATISTICS = ("mean", "p50", "p99", "max")
+# Reasons of failed and interrupted runs below a table; `states_table` has all of them
 _MOST_REASONS = 6
-"""Reasons of failed and interrupted runs below a table; `states_table` has all of them."""
 _LATENCY_PRIORITY = {"p99": 1, "mean": 2, "max": 5, "p50": 6}
+# Candidates for columns that identify a row together with the job, in order of preference
 _IDENTIFYING = ("campaign", "host", "client", "profile", "repeat", "role", "direction", "run")
-"""Candidates for columns that identify a row together with the job, in order of preference."""
 
 
 class Results(Protocol):
@@ -57,11 +57,6 @@ def result_tables(
     """Return the results of campaigns, and the aggregate over clients where there are several.
 
     Results of one workload follow each other, from campaign to campaign.
-
-    Args:
-        results: the campaigns.
-        states: run id to its state.
-        is_brief: show many results by group.
     """
     marks = warning_marks(results.rows("findings"))
     rows = order_by_workload(results.rows("summary"))
@@ -81,7 +76,6 @@ def summary_table(
     """Return the results, a row for each run, group and direction.
 
     Args:
-        rows: of the summary frame.
         states: run id to its state; unfinished runs get a row too, and a note says why.
         warnings: run id to its number of data-quality warnings; no column without any.
     """
@@ -109,8 +103,8 @@ def summary_table(
     )
 
 
+# Key that marks rows of runs without results, which are not part of the frame
 _UNFINISHED = "unfinished"
-"""Key that marks rows of runs without results, which are not part of the frame."""
 
 
 def _only(rows: Sequence[Row], name: str) -> list[object]:
@@ -266,11 +260,7 @@ AGGREGATE_COLUMNS: tuple[Column[Row], ...] = (
 
 
 def aggregate_table(rows: Sequence[Row]) -> Table[Row]:
-    """Return the aggregate over clients, a row for each job, repeat and direction.
-
-    Args:
-        rows: of the aggregate frame.
-    """
+    """Return the aggregate over clients, a row for each job, repeat and direction."""
     shown = {name for name in ("campaign", "profile") if len({row.get(name) for row in rows}) > 1}
     shown |= _identity(rows)
     return Table(
@@ -283,12 +273,7 @@ def aggregate_table(rows: Sequence[Row]) -> Table[Row]:
 
 
 def frame_table(name: str, rows: Sequence[Row]) -> Table[Row]:
-    """Return a frame unchanged; its first column identifies the row.
-
-    Args:
-        name: of the frame.
-        rows: with the same keys.
-    """
+    """Return a frame unchanged; its first column identifies the row."""
     columns: list[Column[Row]] = [
         Column(
             key,

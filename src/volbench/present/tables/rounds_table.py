@@ -39,9 +39,6 @@ def rounds_tables(
 ) -> list[Table[Any]]:
     """Judge the rounds of every profile that has them.
 
-    Args:
-        campaigns: name to the rounds of its plan by profile, and its summary frame.
-
     Returns:
         For each profile the determination, and a matrix for each metric where there is a window.
         JSON of the first table holds the records of all.

@@ -21,38 +21,27 @@ from volbench.present.formatting import (
     unit_words,
 )
 
-IDENTITY = 0
-"""Priority of columns that identify rows: they are shown at any width."""
+IDENTITY = 0  # Priority of columns that identify rows: they are shown at any width
 
 Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
 class Column(Generic[Item]):
-    """A column of a table.
+    """A column of a table."""
 
-    Attributes:
-        name: of the value in JSON and CSV, and for ``--columns``.
-        show: returns the text of a row's cell; None for the plain value of that name.
-        header: over the column; the name, with blanks, if empty.
-        priority: where a table is wider than the screen, columns with the largest number are left
-            out first; those with `IDENTITY` never.
-        is_right: aligned right, as numbers are.
-        is_folded: long text, which may be broken into lines.
-        is_optional: left out where all cells are empty or n/a.
-        meaning: what the values are, in a sentence.
-        styles: text of a cell to its colour.
-    """
-
-    name: str
+    name: str  # of the value in JSON and CSV, and for ``--columns``
+    # returns the text of a row's cell; None for the plain value of that name
     show: Callable[[Item], str] | None = None
-    header: str = ""
+    header: str = ""  # over the column; the name, with blanks, if empty
+    # where a table is wider than the screen, columns with the largest number are left out first;
+    # those with `IDENTITY` never
     priority: int = 1
-    is_right: bool = False
-    is_folded: bool = False
-    is_optional: bool = False
-    meaning: str = ""
-    styles: Mapping[str, str] = field(default_factory=dict)
+    is_right: bool = False  # aligned right, as numbers are
+    is_folded: bool = False  # long text, which may be broken into lines
+    is_optional: bool = False  # left out where all cells are empty or n/a
+    meaning: str = ""  # what the values are, in a sentence
+    styles: Mapping[str, str] = field(default_factory=dict)  # text of a cell to its colour
 
     @property
     def heading(self) -> str:
@@ -69,26 +58,17 @@ class Column(Generic[Item]):
 
 @dataclass(frozen=True)
 class Table(Generic[Item]):
-    """Rows under columns.
+    """Rows under columns."""
 
-    Attributes:
-        name: of the file that is written into a folder.
-        columns: in the order in which they are shown.
-        rows: items that the columns show.
-        record: returns the values of a row for JSON and CSV; None for the mapping itself, else the
-            texts of the cells. Rows with an empty record are not part of the data.
-        title: above the table.
-        notes: lines below the table.
-        document: complete JSON document, if it is more than a list of records.
-    """
-
-    name: str
-    columns: Sequence[Column[Item]]
-    rows: Sequence[Item]
+    name: str  # of the file that is written into a folder
+    columns: Sequence[Column[Item]]  # in the order in which they are shown
+    rows: Sequence[Item]  # items that the columns show
+    # returns the values of a row for JSON and CSV; None for the mapping itself, else the texts of
+    # the cells. Rows with an empty record are not part of the data.
     record: Callable[[Item], Row] | None = None
-    title: str = ""
-    notes: Sequence[str] = ()
-    document: object = None
+    title: str = ""  # above the table
+    notes: Sequence[str] = ()  # lines below the table
+    document: object = None  # complete JSON document, if it is more than a list of records
 
     def records(self) -> list[Row]:
         """Return the values of each row by name; rows that have none are left out."""
@@ -108,9 +88,6 @@ class Table(Generic[Item]):
         Args:
             names: of columns, as they are named in JSON, as their headings read, or as an alias
                 of a frame's column such as ``p99.9``.
-
-        Raises:
-            InputError: no column and no value has that name.
         """
         chosen = [replace(self._found(n), priority=IDENTITY, is_optional=False) for n in names]
         return replace(self, columns=tuple(chosen), document=None)
@@ -120,9 +97,6 @@ class Table(Generic[Item]):
 
         Args:
             name: of the column, as for `with_columns`; the largest first behind a ``-``.
-
-        Raises:
-            InputError: no column and no value has that name.
         """
         column = self._found(name.removeprefix("-"))
 
@@ -184,14 +158,8 @@ def text_table(  # noqa: PLR0913 - the attributes of a table and of its columns
     """Return a table of texts that are ready to be shown; columns without any are left out.
 
     Args:
-        name: of the table.
         rows: heading to text; headings that a row lacks read n/a.
-        identity: heading of the column that identifies rows.
         priorities: heading to priority where it is not 1.
-        right: headings that are aligned right.
-        folded: headings whose text may be broken into lines.
-        title: above the table.
-        notes: lines below.
     """
     listed = list(rows)
     priorities = {**(priorities or {}), identity: IDENTITY}
@@ -215,13 +183,7 @@ def text_table(  # noqa: PLR0913 - the attributes of a table and of its columns
 
 
 def quantity(name: str, header: str = "", *, priority: int = 1) -> Column[Row]:
-    """Return a column of numbers of a frame, in the unit that the end of its name says.
-
-    Args:
-        name: of the frame's column.
-        header: over it.
-        priority: as for `Column`.
-    """
+    """Return a column of numbers of a frame, in the unit that the end of its name says."""
     words = unit_words(name)
     return Column(
         name, lambda row: shown(row, name, words), header=header, priority=priority, is_right=True

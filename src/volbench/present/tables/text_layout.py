@@ -8,25 +8,19 @@ from dataclasses import dataclass
 
 from volbench.present.tables.table import IDENTITY, Column, Item
 
-GAP = 2
-"""Blanks between columns."""
+GAP = 2  # Blanks between columns
+# Widths that a folded column and one of the identity keep if they can; one that each keeps
 _FOLDED_WIDTH, _IDENTITY_WIDTH, _NARROWEST = 24, 16, 8
-"""Widths that a folded column and one of the identity keep if they can; one that each keeps."""
+# Columns of this priority are what the table is for: the identity is broken to keep them
 _MAIN_PRIORITY = 1
-"""Columns of this priority are what the table is for: the identity is broken to keep them."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Visible columns of a table and their widths.
+    """Visible columns of a table and their widths."""
 
-    Attributes:
-        shown: indexes of the columns.
-        widths: of each shown column.
-    """
-
-    shown: Sequence[int]
-    widths: Sequence[int]
+    shown: Sequence[int]  # indexes of the columns
+    widths: Sequence[int]  # of each shown column
 
 
 def display_width(text: str) -> int:
@@ -48,8 +42,6 @@ def lay_out(
     """Return the columns that fit, and their widths.
 
     Args:
-        columns: of the table.
-        natural: full width of each column.
         width: of the screen; None where there is no limit.
     """
     shown = list(range(len(columns)))
@@ -107,7 +99,6 @@ def wrap(text: str, width: int | None) -> list[str]:
     """Return a text in lines that are no longer than a width; words that are longer are broken.
 
     Args:
-        text: its own line ends stay.
         width: None for no limit.
     """
     lines = text.split("\n")

@@ -36,11 +36,7 @@ def _run_name(row: Row, *, has_repeats: bool) -> str:
 
 
 def use_table(rows: Sequence[Row]) -> Table[Row]:
-    """Return the table for a terminal, a row for each run.
-
-    Args:
-        rows: of `volbench.analyse.device.use_method.use_rows`.
-    """
+    """Return the table for a terminal, a row for each run."""
     named: list[Row] = [
         {**row, "name": name} for row, name in zip(rows, run_names(rows), strict=True)
     ]
@@ -85,8 +81,7 @@ def _tail(row: Row) -> str:
     return f"{lasted}, {_amount(left)} left" if is_cut else lasted
 
 
-_NOISE_BYTES, _NOISE_SHARE = 1e6, 0.02
-"""Less than this in memory is background noise of the host."""
+_NOISE_BYTES, _NOISE_SHARE = 1e6, 0.02  # Less than this in memory is background noise of the host
 
 
 def _errors(row: Row) -> str:

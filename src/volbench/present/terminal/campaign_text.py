@@ -11,22 +11,16 @@ from volbench.plan.expansion.estimate import Estimate
 from volbench.present.formatting import instant
 from volbench.units import format_capacity, format_duration
 
-NAMED_FILES = 4
-"""Files that a sentence names before it counts the rest."""
+NAMED_FILES = 4  # Files that a sentence names before it counts the rest
 
 
 @dataclass(frozen=True)
 class RunNote:
-    """State of a run and the reason for it.
+    """State of a run and the reason for it."""
 
-    Attributes:
-        state: planned, running, finished, failed, interrupted or not needed.
-        reason: fio's own words or volbench's; empty when finished.
-        run: as planned, to name a run without results; None where the plan is not known.
-    """
-
-    state: RunState
-    reason: str = ""
+    state: RunState  # planned, running, finished, failed, interrupted or not needed
+    reason: str = ""  # fio's own words or volbench's; empty when finished
+    # as planned, to name a run without results; None where the plan is not known
     run: Run | None = field(default=None, compare=False, repr=False)
 
 
@@ -63,7 +57,6 @@ def estimate_words(estimate: Estimate, *, bill: object = None) -> str:
     """Return time, bytes and money, a line each.
 
     Args:
-        estimate: of the plan.
         bill: maximum cost, as text; None if prices are not known.
     """
     parts = [f"Time: {_time(estimate)}.", f"Bytes written: {_written(estimate)}."]

@@ -32,17 +32,11 @@ class Results(Protocol):
         """Return the summary with what is known of hosts and volumes."""
 
 
-_NOT_JUDGED = "not judged"
-"""So short that the run has no verdict at all."""
+_NOT_JUDGED = "not judged"  # So short that the run has no verdict at all
 
 
 def conclusion(dataset: Results, *, folder: Path) -> list[str]:
-    """Return what was measured, a line for each volume and workload, then what to be careful about.
-
-    Args:
-        dataset: one campaign whose measured runs have finished.
-        folder: of the campaign.
-    """
+    """Return what was measured, one line per volume and workload, then the warnings."""
     rows = measured(dataset.frame("summary")).sort_values(["role", "rw", "job"], kind="stable")
     lines = [*_results(rows, dataset.frame("histogram")), *_reservations(dataset, rows, folder)]
     return [*lines, *_comparison(dataset)] if len(set(rows["volume"])) > 1 else lines

@@ -17,19 +17,14 @@ from volbench.present.terminal.campaign_text import first_line
 from volbench.present.terminal.progress import Tally
 from volbench.units import format_duration
 
+# Parts of a line: text, and its style in rich's words; empty for none
 Line = tuple[tuple[str, str], ...]
-"""Parts of a line: text, and its style in rich's words; empty for none."""
 
 _STATE_STYLES = {RunState.FINISHED: "green", RunState.FAILED: "bold red"}
 
 
 def lasting_line(event: Event, tally: Tally) -> Line | None:
-    """Return the line of an event that stays; None when it has none.
-
-    Args:
-        event: that was reported.
-        tally: of the events before it.
-    """
+    """Return the line of an event that stays; None when it has none."""
     if isinstance(event, RunEnded):
         return _ended_line(event, tally)
     text = _text(event)

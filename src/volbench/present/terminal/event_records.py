@@ -30,8 +30,7 @@ from volbench.present.terminal.progress import Clock
 from volbench.store.journal import utc_now
 
 FORMAT = 1
-PROGRESS_S = 5.0
-"""Minimum time between two progress events of a run in the same state."""
+PROGRESS_S = 5.0  # Minimum time between two progress events of a run in the same state
 
 Record = Mapping[str, object]
 
@@ -114,7 +113,6 @@ class EventStream:
     A reader that goes away ends the stream, not the campaign.
 
     Args:
-        stream: usually standard output.
         clock: monotonic, in seconds.
     """
 

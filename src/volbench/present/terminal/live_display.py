@@ -29,21 +29,17 @@ _STATE_WORDS = {
     "run": "running",
 }
 _HEADINGS = ("client", "run", "state", "IOPS", "bandwidth", "device", "left", "heard")
+# Time without a report after which a client is marked; it is polled about every second
 SILENT_S = 5.0
-"""Time without a report after which a client is marked; it is polled about every second."""
-_FEW = 4
-"""More runs than these at once are rows of a table, not bars."""
-_OTHER_LINES = 6
-"""Lines of the screen that are not the table's."""
+_FEW = 4  # More runs than these at once are rows of a table, not bars
+_OTHER_LINES = 6  # Lines of the screen that are not the table's
 
 
 class LiveProgress:
     """Bars on a terminal: one for the campaign, one for each run under way.
 
     Args:
-        stream: the terminal, usually stderr.
         clock: monotonic, in seconds.
-        console: a console to draw on instead of one made for the stream.
     """
 
     def __init__(

@@ -20,8 +20,8 @@ from volbench.model.campaign.planned_run import Extent, Run, RunState
 from volbench.model.profile.profile_model import Start
 
 Clock = Callable[[], float]
+# Extents that the pace is taken from: what the first blocks did says little about the last
 _REMEMBERED = 4
-"""Extents that the pace is taken from: what the first blocks did says little about the last."""
 
 
 @dataclass
@@ -37,9 +37,6 @@ class Pace:
 
     def expected_s(self, extent: Extent) -> float | None:
         """Return the expected duration of an extent, from another direction's pace if needed.
-
-        Args:
-            extent: to be done.
 
         Returns:
             None when nothing was finished yet.
@@ -64,22 +61,14 @@ class Active:
 
 @dataclass
 class Tally:
-    """Counts and remaining time after the events so far.
+    """Counts and remaining time after the events so far."""
 
-    Attributes:
-        clock: monotonic, in seconds.
-        total: runs to do.
-        ended: runs that ended, in whatever state.
-        failed: those of them that did not finish, other than by Ctrl-C.
-        is_most: whether some runs may not be needed.
-        steps: id of each run, in the order of the plan, to its step; its own id where it is alone.
-    """
-
-    clock: Clock = time.monotonic
-    total: int = 0
-    ended: int = 0
-    failed: int = 0
-    is_most: bool = False
+    clock: Clock = time.monotonic  # monotonic, in seconds
+    total: int = 0  # runs to do
+    ended: int = 0  # runs that ended, in whatever state
+    failed: int = 0  # those of them that did not finish, other than by Ctrl-C
+    is_most: bool = False  # whether some runs may not be needed
+    # id of each run, in the order of the plan, to its step; its own id where it is alone
     steps: dict[str, int | str] = field(default_factory=dict)
     active: dict[str, Active] = field(default_factory=dict)
     extents: dict[str, Extent] = field(default_factory=dict)

@@ -31,7 +31,6 @@ class PlainProgress:
     """A line when a run starts, one when it ends, and one a minute, for logs and pipes.
 
     Args:
-        stream: usually stderr.
         clock: monotonic, in seconds.
     """
 

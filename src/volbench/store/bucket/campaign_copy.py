@@ -17,8 +17,7 @@ from pathlib import Path
 from volbench.errors import ArchiveError, InputError
 from volbench.store.bucket.object_storage import ObjectStorage
 
-MAX_BYTES = 4 << 30
-"""Most that is fetched of one campaign."""
+MAX_BYTES = 4 << 30  # Most that is fetched of one campaign
 
 PLAN, JOURNAL = "campaign.json", "journal.jsonl"
 _FIRST = (PLAN, JOURNAL, "tables/stamp", "tables/rules-stamp")
@@ -29,16 +28,13 @@ class CampaignCopy:
     """A campaign in object storage and its temporary copy.
 
     Args:
-        storage: the prefix of its folder.
         sizes: size in bytes of each of its objects, by name.
-
-    Attributes:
-        root: the copy, with the name of the original; files are in it once they are fetched.
     """
 
     def __init__(self, storage: ObjectStorage, sizes: Mapping[str, int]) -> None:
         temporary = tempfile.mkdtemp(prefix="volbench-")
         weakref.finalize(self, shutil.rmtree, temporary, ignore_errors=True)
+        # the copy, with the name of the original; files are in it once they are fetched
         self.root = Path(temporary) / storage.prefix.rpartition("/")[2]
         self._storage = storage
         self._sizes = sizes
@@ -54,14 +50,7 @@ class CampaignCopy:
         return self._storage.address
 
     def fetch(self, *patterns: str) -> None:
-        """Fetch the files whose names match, unless they are there.
-
-        Raises:
-            InputError: they are too large.
-            TransportError: the storage does not answer, or a file has changed.
-            AuthError: it denies access.
-            ArchiveError: they do not fit on the disk.
-        """
+        """Fetch the files whose names match, unless they are there."""
         wanted = {
             name: size_bytes
             for name, size_bytes in self._sizes.items()
@@ -82,14 +71,7 @@ class CampaignCopy:
         return self._by_folder.get(folder.relative_to(self.root).as_posix(), [])
 
     def check_complete(self, ended: Iterable[str]) -> None:
-        """Check that the folder was uploaded as a whole.
-
-        Args:
-            ended: ids of the runs that have ended, by the journal.
-
-        Raises:
-            ArchiveError: the journal is missing, or files of a run.
-        """
+        """Check that the folder was uploaded as a whole."""
         missing = [run for run in ended if f"runs/{run}" not in self._by_folder]
         if JOURNAL in self._sizes and not missing:
             return
@@ -108,12 +90,7 @@ def campaign_copies(storage: ObjectStorage, sizes: Mapping[str, int]) -> list[Ca
     Their plans, journals and stamps of tables are fetched.
 
     Args:
-        storage: the prefix.
         sizes: size in bytes of each object below it, by name.
-
-    Raises:
-        TransportError: the storage does not answer.
-        AuthError: it denies access.
     """
     parts: dict[str, dict[str, int]] = {folder: {} for folder in _campaign_folders(sizes)}
     for name, size_bytes in sizes.items():

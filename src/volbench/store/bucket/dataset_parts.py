@@ -18,23 +18,18 @@ if TYPE_CHECKING:
 
     from volbench.store.bucket.object_storage import ObjectStorage
 
+# URL scheme of paths in object storage, so that DuckDB uses our filesystem, not its extension
 _PROTOCOL = "volbench"
-"""URL scheme of paths in object storage, so that DuckDB uses our filesystem, not its extension."""
 
 _HINT = "write one with: volbench export DIR... --format dataset --output DATASET"
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The files of a dataset.
+    """The files of a dataset."""
 
-    Attributes:
-        files: frame name to paths, as passed to DuckDB.
-        filesystem: filesystem of the paths; None for local files.
-    """
-
-    files: Mapping[str, list[str]]
-    filesystem: AbstractFileSystem | None = None
+    files: Mapping[str, list[str]]  # frame name to paths, as passed to DuckDB
+    filesystem: AbstractFileSystem | None = None  # filesystem of the paths; None for local files
 
 
 def local_parts(folder: Path) -> Parts:
@@ -46,15 +41,7 @@ def local_parts(folder: Path) -> Parts:
 
 
 def remote_parts(storage: ObjectStorage, names: Iterable[str]) -> Parts:
-    """Return the files of a dataset in object storage.
-
-    Args:
-        storage: the prefix of the dataset.
-        names: of the objects below it.
-
-    Raises:
-        InputError: fsspec is missing, or there is no dataset.
-    """
+    """Return the files of a dataset in object storage."""
     try:
         from fsspec.implementations.arrow import ArrowFSWrapper  # noqa: PLC0415 - an extra
     except ImportError as error:

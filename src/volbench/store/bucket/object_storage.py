@@ -34,26 +34,14 @@ _MAX_CAUSE = 200
 
 @dataclass(frozen=True)
 class ObjectStorage:
-    """A prefix in object storage.
+    """A prefix in object storage."""
 
-    Attributes:
-        address: as given, without a slash at its end.
-        filesystem: its connection.
-        prefix: bucket and prefix, as the connection names them.
-    """
-
-    address: str
-    filesystem: fs.FileSystem
-    prefix: str
+    address: str  # as given, without a slash at its end
+    filesystem: fs.FileSystem  # its connection
+    prefix: str  # bucket and prefix, as the connection names them
 
     def sizes(self) -> dict[str, int]:
-        """Return the size in bytes of each object, by its name below the prefix.
-
-        Raises:
-            InputError: there is nothing, or the name of an object is not that of a file.
-            TransportError: the storage does not answer.
-            AuthError: it denies access.
-        """
+        """Return the size in bytes of each object, by its name below the prefix."""
         with _reported(self.address):
             selector = fs.FileSelector(self.prefix, recursive=True)
             found = [file for file in self.filesystem.get_file_info(selector) if file.is_file]
@@ -61,12 +49,7 @@ class ObjectStorage:
         return {_checked(self.address, file.path[start:]): file.size for file in found}
 
     def has(self, name: str) -> bool:
-        """Return whether there is an object of that name below the prefix.
-
-        Raises:
-            TransportError: the storage does not answer.
-            AuthError: it denies access.
-        """
+        """Return whether there is an object of that name below the prefix."""
         with _reported(self.address):
             found = self.filesystem.get_file_info(f"{self.prefix}/{name}")
         return bool(found.is_file)
@@ -80,14 +63,7 @@ class ObjectStorage:
         """Fetch objects into a folder, each whole or not at all.
 
         Args:
-            sizes: name to the size that was listed.
             into: the folder; folders below it are made.
-
-        Raises:
-            TransportError: the storage does not answer, or an object is missing by now.
-            TransferError: an object has another size by now.
-            AuthError: the storage denies access.
-            ArchiveError: a file cannot be written.
         """
         fetch = partial(self._fetch, into=into)
         with ThreadPoolExecutor(min(_THREADS, max(1, len(sizes)))) as pool:
@@ -121,12 +97,7 @@ class ObjectStorage:
                     yield chunk
 
     def upload(self, folder: Path, names: Iterable[str]) -> None:
-        """Write files of a folder to the storage, in this order.
-
-        Raises:
-            TransportError: the storage does not answer.
-            AuthError: it denies access.
-        """
+        """Write files of a folder to the storage, in this order."""
         for name in names:
             target = f"{self.prefix}/{name}"
             with (
@@ -143,10 +114,6 @@ def open_storage(address: str) -> ObjectStorage:
     Args:
         address: URL such as ``s3://bucket/prefix``, ``gs://bucket/prefix`` or
             ``abfs://container@account/prefix``.
-
-    Raises:
-        InputError: it is no such URL, or contains a password.
-        TransportError: the storage does not answer.
     """
     parts = urlsplit(address)
     if parts.password is not None or (parts.username and parts.scheme in {"s3", "gs"}):
@@ -172,11 +139,7 @@ def open_storage(address: str) -> ObjectStorage:
 
 
 def _s3_at(endpoint: str) -> fs.S3FileSystem:
-    """Connect to S3-compatible storage.
-
-    Raises:
-        InputError: the endpoint is not a URL.
-    """
+    """Connect to S3-compatible storage."""
     at = urlsplit(endpoint)
     if not at.netloc or at.scheme not in {"http", "https"}:
         raise InputError(
@@ -190,11 +153,7 @@ def _s3_at(endpoint: str) -> fs.S3FileSystem:
 
 
 def _checked(address: str, name: str) -> str:
-    """Return the name of an object that is also the path of a file below a folder.
-
-    Raises:
-        InputError: it would lead out of the folder.
-    """
+    """Return the name of an object that is also the path of a file below a folder."""
     parts = name.split("/")
     if not {"", ".", ".."}.isdisjoint(parts) or "\0" in name:
         raise InputError(
@@ -209,7 +168,6 @@ def _reported(address: str, *, listed: bool = False) -> Iterator[None]:
     """Turn errors of the storage into the project's own.
 
     Args:
-        address: what is read or written.
         listed: whether it was there a moment ago.
     """
     try:

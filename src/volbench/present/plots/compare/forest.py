@@ -24,15 +24,13 @@ _VERDICTS = (
     Series(Verdict.NOT_SHOWN, Verdict.NOT_SHOWN.value, "muted", "circle"),
     Series(Verdict.TOO_FEW, "no interval: too few repeats", "muted", "diamond"),
 )
+# Markers of faster and slower point towards the estimate, so that greyscale prints show it
 _SIDES = (Series("above", "", "ink", "right"), Series("below", "", "ink", "left"))
-"""Markers of faster and slower point towards the estimate, so that greyscale prints show it."""
 _MOST_ABREAST = 3
-_ROW_IN = 0.46
-"""Minimum height of a row: its ratio stands above its point."""
+_ROW_IN = 0.46  # Minimum height of a row: its ratio stands above its point
+# Minimum span of a panel, so that noise does not look like a difference
 _NARROWEST = math.log(1.05)
-"""Minimum span of a panel, so that noise does not look like a difference."""
-_WIDE = math.log(3)
-"""Span above which even steps would crowd at one end of a logarithmic axis."""
+_WIDE = math.log(3)  # Span above which even steps would crowd at one end of a logarithmic axis
 
 
 def forest_plot(comparison: Comparison, *, title: str = "") -> Plot:
@@ -40,7 +38,6 @@ def forest_plot(comparison: Comparison, *, title: str = "") -> Plot:
 
     Args:
         comparison: at least one row.
-        title: instead of one made of the names.
 
     Returns:
         A panel for each metric, side by side up to three; a row for each cell and candidate.

@@ -18,24 +18,14 @@ from volbench.present.plots.labels import palette
 
 _TITLE = "Cost and steady IOPS"
 _PANEL_IN = 2.7
-_ROOM = 1.12
-"""The axes end this far beyond the last point, for its name."""
-_DOT, _LETTER, _LINE = 0.03, 0.02, 0.05
-"""Half a point, a letter and a line, as shares of a panel."""
+_ROOM = 1.12  # The axes end this far beyond the last point, for its name
+_DOT, _LETTER, _LINE = 0.03, 0.02, 0.05  # Half a point, a letter and a line, as shares of a panel
 
 _Box = tuple[float, float, float, float]
 
 
 def pareto_plot(market: Market, *, title: str = "") -> Plot:
-    """Return the cost of a month against the steady IOPS of each configuration, a panel per job.
-
-    Args:
-        market: configurations with costs.
-        title: instead of the usual one.
-
-    Raises:
-        InputError: no configuration has both a cost and a rate.
-    """
+    """Return the cost of a month against the steady IOPS of each configuration, a panel per job."""
     known = [offer for offer in market.offers if _is_known(offer)]
     if not known:
         raise InputError(

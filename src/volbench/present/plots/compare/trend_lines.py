@@ -28,8 +28,7 @@ _MOST_PANELS = 16
 _PANEL_IN = 1.5
 _DAY_S = 86400.0
 _TICKS = 5
-_FEW = 40
-"""Up to how many campaigns each has a marker."""
+_FEW = 40  # Up to how many campaigns each has a marker
 
 
 def read(frames: Frames, _: Options) -> Trends | str:

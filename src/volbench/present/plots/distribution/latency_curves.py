@@ -51,20 +51,14 @@ def read(frames: Frames, _: Options) -> pd.DataFrame | str:
 
 @dataclass(frozen=True)
 class _Shown:
-    """Curves with a name of their own, and the range over the others.
+    """Curves with a name of their own, and the range over the others."""
 
-    Attributes:
-        rows: bins of the named curves, with ``_name``.
-        rest: a row for each share of I/Os, ``_slower``, with ``_share`` (faster), ``_inverse``
-            and the range ``_low`` to ``_high`` of the latency there over the other curves.
-        others: number of the other curves.
-        note: sentence about them; empty for none.
-    """
-
-    rows: pd.DataFrame
+    rows: pd.DataFrame  # bins of the named curves, with ``_name``
+    # a row for each share of I/Os, ``_slower``, with ``_share`` (faster), ``_inverse`` and the
+    # range ``_low`` to ``_high`` of the latency there over the other curves
     rest: pd.DataFrame
-    others: int
-    note: str
+    others: int  # number of the other curves
+    note: str  # sentence about them; empty for none
 
     @property
     def series(self) -> tuple[Series, ...]:

@@ -22,22 +22,16 @@ _LINES = (
     ("lat_p50_s", Series("p50", "median", "ink")),
     ("lat_p99_s", Series("p99", "p99", "palette-1")),
 )
-_LOWEST_S = 1e-9
-"""Start of the first bin, which begins at zero, on a logarithmic axis."""
+_LOWEST_S = 1e-9  # Start of the first bin, which begins at zero, on a logarithmic axis
 _COLUMNS = ("run", "repeat", "from_s", "t_s", "bin_low_s", "bin_high_s", "count")
 
 
 @dataclass(frozen=True)
 class _Maps:
-    """Data of the chart.
+    """Data of the chart."""
 
-    Attributes:
-        runs: name to the cells of each run and direction.
-        series: intervals of the runs.
-    """
-
-    runs: Mapping[str, pd.DataFrame]
-    series: pd.DataFrame
+    runs: Mapping[str, pd.DataFrame]  # name to the cells of each run and direction
+    series: pd.DataFrame  # intervals of the runs
 
 
 def read(frames: Frames, _: Options) -> _Maps | str:

@@ -20,13 +20,12 @@ from volbench.present.plots.metrics import LATENCY_KINDS, log_limits
 from volbench.present.plots.selection import largest
 from volbench.units import format_latency
 
+# Steps for each tenfold latency: fio's own bins, some 150, are finer than an eye can use
 _BARS, _RIDGE_STEPS = 20, 50
-"""Steps for each tenfold latency: fio's own bins, some 150, are finer than an eye can use."""
 _MOST_HISTOGRAMS, _MOST_RIDGE_JOBS, _MOST_RIDGES = 14, 12, 30
 _PANEL_IN = 1.4
 _CLASSES = "No run has latency bins (json+): these are fio's few classes, of unequal width"
-_HIGH = 1.7
-"""Height of the highest ridge, in distances between two ridges."""
+_HIGH = 1.7  # Height of the highest ridge, in distances between two ridges
 
 
 def read_histogram(frames: Frames, _: Options) -> pd.DataFrame | str:

@@ -15,14 +15,11 @@ from volbench.present.plots.selection import largest, unsteadiness
 from volbench.present.plots.time.run_series import MISSING_SERIES
 from volbench.units import format_count
 
-_MOST = 12
-"""Panels in one chart."""
+_MOST = 12  # Panels in one chart
 _PANEL_IN = 1.5
-_CLOSE = 0.6
-"""Ratio of min to max from which the axis starts above zero."""
+_CLOSE = 0.6  # Ratio of min to max from which the axis starts above zero
 _POINTS = 80
-_FEWEST = 5
-"""Minimum number of intervals for a density; fewer are dots."""
+_FEWEST = 5  # Minimum number of intervals for a density; fewer are dots
 _MOST_TICKS = 20
 
 

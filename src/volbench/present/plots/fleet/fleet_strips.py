@@ -30,18 +30,13 @@ from volbench.present.plots.metrics import (
 from volbench.present.plots.selection import apart, largest
 
 FENCE = 1.5
-_NEAR = 0.05
-"""Minimum distance of an outlier from the middle half, as a share of the median."""
-_FEWEST = 5
-"""Minimum number of hosts for outlier detection."""
-_MOST_NAMED = 6
-"""Maximum number of named outliers of a job; the others are counted."""
+_NEAR = 0.05  # Minimum distance of an outlier from the middle half, as a share of the median
+_FEWEST = 5  # Minimum number of hosts for outlier detection
+_MOST_NAMED = 6  # Maximum number of named outliers of a job; the others are counted
 _ROW_IN = 0.62
 _MOST_STRIPS = 18
-_WIDE = 30.0
-"""Ratio of values above which their axis is logarithmic."""
-_NAME_SHARE, _NAME_ROWS = 0.11, 0.5
-"""Room of a name: share of the panel's width, and rows."""
+_WIDE = 30.0  # Ratio of values above which their axis is logarithmic
+_NAME_SHARE, _NAME_ROWS = 0.11, 0.5  # Room of a name: share of the panel's width, and rows
 
 
 def member_column(summary: pd.DataFrame) -> str:
@@ -55,17 +50,13 @@ def member_column(summary: pd.DataFrame) -> str:
 
 @dataclass(frozen=True)
 class _Fleet:
-    """Data of the chart.
+    """Data of the chart."""
 
-    Attributes:
-        dots: a row per job, direction and member: median of its repeats (``iops``), percentile 99
-            of all their I/Os (``lat_p99_s``), ``latency``, ``outlier_iops`` and ``outlier_p99``
-            (bool), in the order of the jobs.
-        member: kind of a dot, such as ``host``.
-    """
-
+    # a row per job, direction and member: median of its repeats (``iops``), percentile 99 of all
+    # their I/Os (``lat_p99_s``), ``latency``, ``outlier_iops`` and ``outlier_p99`` (bool), in the
+    # order of the jobs
     dots: pd.DataFrame
-    member: str
+    member: str  # kind of a dot, such as ``host``
 
 
 def read(frames: Frames, _: Options) -> _Fleet | str:

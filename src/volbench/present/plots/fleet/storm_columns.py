@@ -32,18 +32,15 @@ from volbench.present.plots.metrics import IOPS, time_axis
 from volbench.present.plots.selection import not_shown
 from volbench.units import format_count
 
-_MOST = 3
-"""Storms in one chart."""
+_MOST = 3  # Storms in one chart
 _WIDTHS_IN = {1: 10.0, 2: 12.0, 3: 15.0}
-_LETTERS = 48
-"""Letters that fit beside each other over a column."""
+_LETTERS = 48  # Letters that fit beside each other over a column
 _MOST_CLIENTS = "those with most clients, then with most IOPS"
 _STACK_IN, _APART_IN = 2.6, 1.6
 _STRIP_IN, _STRIPS_MIN_IN, _STRIPS_MAX_IN = 0.13, 1.0, 6.0
-_NAMED = 50
-"""Strips up to which each has its name."""
+_NAMED = 50  # Strips up to which each has its name
+# Ratio of device to clients up to which the device is drawn; beyond it a text gives its rate
 _DEVICE_ROOM = 1.3
-"""Ratio of device to clients up to which the device is drawn; beyond it a text gives its rate."""
 _SERIES = (
     Series("read", "reads", "read"),
     Series("write", "writes", "write"),
@@ -55,15 +52,10 @@ _SERIES = (
 
 @dataclass(frozen=True)
 class _Storms:
-    """Data of the chart.
+    """Data of the chart."""
 
-    Attributes:
-        shown: the storms with most clients, then with most IOPS.
-        more: number of the others.
-    """
-
-    shown: Sequence[Storm]
-    more: int
+    shown: Sequence[Storm]  # the storms with most clients, then with most IOPS
+    more: int  # number of the others
 
 
 def read(frames: Frames, _: Options) -> _Storms | str:

@@ -12,8 +12,7 @@ from volbench.analyse.time.boot_storm import INTERVAL_S, Storm
 from volbench.present.formatting import printable
 from volbench.units import format_count, format_duration
 
-_SIMULTANEOUS_S = 1.0
-"""Starts that lie closer to each other count as one."""
+_SIMULTANEOUS_S = 1.0  # Starts that lie closer to each other count as one
 
 
 def headline(storm: Storm, *, letters: int) -> str:

@@ -19,12 +19,11 @@ from volbench.present.plots.metrics import BANDWIDTH, IOPS, Limit, Metric, decla
 from volbench.units import format_size
 
 _BLOCKS = tuple(512 * 2**n for n in range(15))
-_FAR = 30.0
-"""Limits this many times above the data are out of sight."""
+_FAR = 30.0  # Limits this many times above the data are out of sight
 _HEIGHT_IN = 5.0
 _MOST_SHAPES = len(labels.MARKERS)
+# Column that gives each point its marker to the beginning of its legend entries
 _SHAPE_NAMES = {"job": "", "rw": "pattern "}
-"""Column that gives each point its marker to the beginning of its legend entries."""
 
 
 def read(frames: Frames, _: Options) -> pd.DataFrame | str:

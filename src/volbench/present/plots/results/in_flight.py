@@ -15,15 +15,13 @@ from volbench.present.plots.kind import PER_JOB, Frames, Kind, Options
 from volbench.present.plots.metrics import rows_axis
 from volbench.present.plots.selection import largest
 
-_CLASSES = (1, 2, 4, 8, 16, 32, 64)
-"""Least I/Os in flight of each class of fio."""
+_CLASSES = (1, 2, 4, 8, 16, 32, 64)  # Least I/Os in flight of each class of fio
 _NAMES = ("1", "2 to 3", "4 to 7", "8 to 15", "16 to 31", "32 to 63", "64 and more")
 _SERIES = tuple(
     Series(f"in_flight_{least}", name, f"palette-{place}")
     for place, (least, name) in enumerate(zip(_CLASSES, _NAMES, strict=True))
 )
-_MOST = 60
-"""Maximum number of jobs in one chart."""
+_MOST = 60  # Maximum number of jobs in one chart
 _ROOM = 1.22
 _COLUMNS = [series.key for series in _SERIES]
 

@@ -25,13 +25,12 @@ from volbench.present.plots.metrics import (
 from volbench.present.plots.selection import largest
 from volbench.units import format_latency
 
-_MOST = 60
-"""Maximum number of rows in one chart."""
-_ROOM = 1.14
-"""The axis ends this far beyond the longest bar, for its text."""
+_MOST = 60  # Maximum number of rows in one chart
+_ROOM = 1.14  # The axis ends this far beyond the longest bar, for its text
+# The key is the column
 _CPU = (Series("cpu_usr", "user", "palette-5"), Series("cpu_sys", "system", "palette-0"))
-"""The key is the column."""
 _FULL = 100.0
+# From fast to slow; the key is the statistic
 _PERCENTILES = (
     Series("p50", "median", "palette-5", "circle"),
     Series("p90", "p90", "palette-0", "square"),
@@ -39,7 +38,6 @@ _PERCENTILES = (
     Series("p999", "p99.9", "palette-1", "up"),
     Series("max", "max", "palette-6", "cross"),
 )
-"""From fast to slow; the key is the statistic."""
 _STATISTICS = tuple(series.key for series in _PERCENTILES)
 
 

@@ -16,15 +16,12 @@ from volbench.present.plots.kind import Frames, Kind, Options
 from volbench.present.plots.metrics import IOPS, MEAN_LATENCY, Metric
 from volbench.present.plots.results.sweep_lines import Sweep, sweep_points
 
+# Metric to the column of its standard deviation
 _SPREADS = {IOPS: "iops_stddev", MEAN_LATENCY: "lat_stddev_s"}
-"""Metric to the column of its standard deviation."""
-_GROUP = 0.82
-"""Width of a group of bars, as a share of its slot."""
-_MOST_TEXTS = 14
-"""Bars of a panel that have room for their value above them."""
+_GROUP = 0.82  # Width of a group of bars, as a share of its slot
+_MOST_TEXTS = 14  # Bars of a panel that have room for their value above them
 _PANEL_IN, _ROW_IN = 2.0, 0.2
-_CHARACTER_IN = 0.085
-"""Width of a character in the table, with what the legend takes from it."""
+_CHARACTER_IN = 0.085  # Width of a character in the table, with what the legend takes from it
 
 
 def read(frames: Frames, _: Options, *, option: str) -> Sweep | str:

@@ -26,8 +26,7 @@ from volbench.present.plots.time.steady_rounds import judge_rounds
 from volbench.units import format_count, format_latency, format_size
 
 _ROW_IN, _TOWERS_IN = 0.36, 3.3
-_MOST_GRIDS, _MOST_TOWERS = 6, 4
-"""Access patterns in one chart of cells, and of towers."""
+_MOST_GRIDS, _MOST_TOWERS = 6, 4  # Access patterns in one chart of cells, and of towers
 _STATISTICS = ("mean", "min", "max")
 
 
@@ -39,21 +38,15 @@ def _category_axis(label: str, names: Sequence[str]) -> Axis:
 
 @dataclass(frozen=True)
 class Grid:
-    """The points of one access pattern.
+    """The points of one access pattern."""
 
-    Attributes:
-        name: of the pattern.
-        points: a row per point with both options, ``iops``, ``mean_s`` and ``latency``, and its
-            place ``_x`` and ``_y`` among the values of the options.
-        x: option along the x axis; `y` likewise.
-        note: on jobs that are left out; empty for none.
-    """
-
-    name: str
+    name: str  # of the pattern
+    # a row per point with both options, ``iops``, ``mean_s`` and ``latency``, and its place ``_x``
+    # and ``_y`` among the values of the options
     points: pd.DataFrame
-    x: str
+    x: str  # option along the x axis; `y` likewise
     y: str
-    note: str = ""
+    note: str = ""  # on jobs that are left out; empty for none
 
     def axis(self, option: str) -> Axis:
         """Return the axis of one of the options."""
@@ -216,19 +209,12 @@ BARS3D = replace(
 
 @dataclass(frozen=True)
 class _Mixes:
-    """Means over mixes and block sizes.
+    """Means over mixes and block sizes."""
 
-    Attributes:
-        cells: a row for each with its place ``_x`` and ``_y``.
-        x: mixes with most reads first.
-        y: small blocks below.
-        outcome: of the rounds, a sentence.
-    """
-
-    cells: pd.DataFrame
-    x: Axis
-    y: Axis
-    outcome: str
+    cells: pd.DataFrame  # a row for each with its place ``_x`` and ``_y``
+    x: Axis  # mixes with most reads first
+    y: Axis  # small blocks below
+    outcome: str  # of the rounds, a sentence
 
     @property
     def caption(self) -> tuple[str, ...]:

@@ -24,10 +24,8 @@ from volbench.present.plots.selection import largest
 
 _METRICS = (IOPS, BANDWIDTH, MEAN_LATENCY, P99_LATENCY)
 _BAR_IN = 0.17
-_MOST_BARS = 64
-"""Bars of a metric above each other, and the gaps between jobs."""
-_MOST_SETS = 28
-"""Four times the colours."""
+_MOST_BARS = 64  # Bars of a metric above each other, and the gaps between jobs
+_MOST_SETS = 28  # Four times the colours
 _JOB = ["job", "group", "direction"]
 _RENAMED = {
     f"{name}{end}": f"lat_{name}{end}_s"

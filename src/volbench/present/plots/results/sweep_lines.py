@@ -46,30 +46,21 @@ from volbench.present.plots.selection import (
 from volbench.units import format_size
 
 _LOADS = ("iodepth", "numjobs")
-_WIDE = 30.0
-"""Ratio of latencies above which their axis is logarithmic."""
+_WIDE = 30.0  # Ratio of latencies above which their axis is logarithmic
 _MOST_IOPS = "those with most IOPS"
 _PLACE = ["_x", "_y", "_text"]
-_TEXT_ROOM = (0.05, 0.05)
-"""Room of the load at a knee, as a share of the panel."""
+_TEXT_ROOM = (0.05, 0.05)  # Room of the load at a knee, as a share of the panel
 _SWEEP_IN, _KNEE_IN = 2.1, 3.2
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """The points along one option.
+    """The points along one option."""
 
-    Attributes:
-        points: a row per point with ``label``, the name of its line, and ``latency``.
-        option: that is swept.
-        metrics: that have any value.
-        note: on jobs that are left out; empty for none.
-    """
-
-    points: pd.DataFrame
-    option: str
-    metrics: Sequence[Metric]
-    note: str = ""
+    points: pd.DataFrame  # a row per point with ``label``, the name of its line, and ``latency``
+    option: str  # that is swept
+    metrics: Sequence[Metric]  # that have any value
+    note: str = ""  # on jobs that are left out; empty for none
 
     @property
     def lines(self) -> list[str]:
@@ -102,10 +93,7 @@ def sweep_points(
     """Return the points along an option with the name of their line.
 
     Args:
-        frames: with the summary.
-        option: that is swept.
         statistics: of latency, such as ``p99``.
-        columns: further numeric columns.
 
     Returns:
         A row per point with ``label``, the columns, a column such as ``lat_p99_s`` for each

@@ -15,36 +15,25 @@ from volbench.present.plots.description import short_time
 from volbench.present.plots.kind import Frames
 from volbench.present.plots.labels import shape
 
-GAP = 0.012
-"""Space between runs, as a share of their total length."""
-_NARROWEST = 0.4
-"""Minimum width of a run, as a share of the longest run's."""
+GAP = 0.012  # Space between runs, as a share of their total length
+_NARROWEST = 0.4  # Minimum width of a run, as a share of the longest run's
+# Maximum number of tick labels over the whole width, and the share of each
 _TICKS, _TICK_SHARE = 12, 0.022
-"""Maximum number of tick labels over the whole width, and the share of each."""
 _ROUND_S = (0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 21600, 86400)
 
 
 @dataclass(frozen=True)
 class Span:
-    """A run as drawn.
+    """A run as drawn."""
 
-    Attributes:
-        label: its job, with the options that differ from other runs.
-        shape: pattern, block size and queue depth.
-        use: row of the run in the USE table.
-        own: samples of the volume's device since the I/O began, in order.
-        backing: rates of the backing disks, added; None when they are the same.
-        fio: the tool's own rates by ``t_s``, reads and writes added; None without a series.
-        fio_end_s: end of the tool's I/O; NaN if unknown.
-    """
-
-    label: str
-    shape: str
-    use: Row
-    own: pd.DataFrame
-    backing: pd.DataFrame | None
+    label: str  # its job, with the options that differ from other runs
+    shape: str  # pattern, block size and queue depth
+    use: Row  # row of the run in the USE table
+    own: pd.DataFrame  # samples of the volume's device since the I/O began, in order
+    backing: pd.DataFrame | None  # rates of the backing disks, added; None when they are the same
+    # the tool's own rates by ``t_s``, reads and writes added; None without a series
     fio: pd.DataFrame | None
-    fio_end_s: float
+    fio_end_s: float  # end of the tool's I/O; NaN if unknown
 
     @property
     def length_s(self) -> float:
@@ -76,11 +65,7 @@ class Place:
         return self.right if math.isnan(end) else min(self.right, self.at(end))
 
     def ticks(self, *, share: float) -> list[tuple[float, str]]:
-        """Return tick positions with their times, as many as fit.
-
-        Args:
-            share: share of the whole width taken by the run.
-        """
+        """Return tick positions with their times, as many as fit."""
         length = self.span.length_s
         most = max(2, round(share * _TICKS))
         step = next((step for step in _ROUND_S if length / step <= most), length)
@@ -94,7 +79,6 @@ def uses_of(frames: Frames, samples: pd.DataFrame) -> list[Row]:
 
     Args:
         frames: with the summary; of a report with the USE table, which takes time to compute.
-        samples: of `samples_of`.
     """
     summary = measured(frames["summary"])
     is_repeated = bool((summary["repeat"] > 1).any())
@@ -116,13 +100,7 @@ def _uses_among(known: pd.DataFrame, summary: pd.DataFrame, samples: pd.DataFram
 
 
 def spans_of(frames: Frames, samples: pd.DataFrame, uses: Sequence[Row]) -> list[Span]:
-    """Return runs with samples, in the order of `uses`.
-
-    Args:
-        frames: summary and series.
-        samples: of `samples_of`.
-        uses: rows of `uses_of`.
-    """
+    """Return runs with samples, in the order of `uses`."""
     wanted = {text(row, "run") for row in uses}
     sampled, series, results = (
         dict(iter(frame[frame["run"].isin(wanted)].groupby("run", sort=False)))

@@ -10,37 +10,24 @@ from volbench.present.formatting import number
 from volbench.present.plots.description import Axis, Scale
 from volbench.present.plots.time.device_layout import Place
 
+# Ratio to the device's rate above which fio's rate is cut off: the device is the subject
 _TOWERING = 2.0
-"""Ratio to the device's rate above which fio's rate is cut off: the device is the subject."""
-_SPREAD = 8.0
-"""Ratio from which a linear axis would hide small values."""
-_FAR = 4.0
-"""Ratio of limit to data above which the limit is outside the axis."""
+_SPREAD = 8.0  # Ratio from which a linear axis would hide small values
+_FAR = 4.0  # Ratio of limit to data above which the limit is outside the axis
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """One panel of the device view.
+    """One panel of the device view."""
 
-    Attributes:
-        name: of the axis.
-        columns: of the device frame, with the key of each one's series.
-        format: name in `FORMATS`.
-        is_by_direction: columns are reads and writes, so that one of zeros is left out.
-        overlay: column of fio's series, and of the backing disk, that is drawn over it.
-        limit: column of the USE table with the declared limit.
-        logarithm: base of the axis when values differ much; 0 for none.
-        is_share: the axis is a share of 100 %.
-    """
-
-    name: str
-    columns: tuple[tuple[str, str], ...]
-    format: str
-    is_by_direction: bool = True
-    overlay: str = ""
-    limit: str = ""
-    logarithm: int = 0
-    is_share: bool = False
+    name: str  # of the axis
+    columns: tuple[tuple[str, str], ...]  # of the device frame, with the key of each one's series
+    format: str  # name in `FORMATS`
+    is_by_direction: bool = True  # columns are reads and writes, so that one of zeros is left out
+    overlay: str = ""  # column of fio's series, and of the backing disk, that is drawn over it
+    limit: str = ""  # column of the USE table with the declared limit
+    logarithm: int = 0  # base of the axis when values differ much; 0 for none
+    is_share: bool = False  # the axis is a share of 100 %
 
     def shown(self, place: Place) -> list[tuple[str, str]]:
         """Return the columns with something to draw for a run."""
@@ -114,6 +101,7 @@ def _by_direction(column: str) -> tuple[tuple[str, str], ...]:
     return ((f"write_{column}", "write"), (f"read_{column}", "read"))
 
 
+# From top to bottom
 QUANTITIES = (
     Quantity(
         "Bandwidth",
@@ -153,4 +141,3 @@ QUANTITIES = (
         logarithm=1,
     ),
 )
-"""From top to bottom."""

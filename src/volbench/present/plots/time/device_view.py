@@ -34,14 +34,10 @@ from volbench.units import format_count, format_duration, format_rate
 
 _WIDTH_IN, _NARROW_IN = 13.0, 10.0
 _PANEL_IN = 0.85
-_ABREAST = 9
-"""Runs beside each other; more go into a further block below."""
-_COLUMNS = 118
-"""Letters that fit beside each other over a block."""
-_MOST = 18
-"""Maximum number of runs in one chart; more would make it too tall."""
-_ALMOST_ZERO = 1e-12
-"""Lower edge of areas: a logarithmic axis has no zero."""
+_ABREAST = 9  # Runs beside each other; more go into a further block below
+_COLUMNS = 118  # Letters that fit beside each other over a block
+_MOST = 18  # Maximum number of runs in one chart; more would make it too tall
+_ALMOST_ZERO = 1e-12  # Lower edge of areas: a logarithmic axis has no zero
 _SERIES = (
     Series("read", "device: reads", "read"),
     Series("write", "device: writes", "write"),
@@ -59,17 +55,11 @@ _SERIES = (
 
 @dataclass(frozen=True)
 class _Runs:
-    """Data of the chart.
+    """Data of the chart."""
 
-    Attributes:
-        uses: rows of the USE table, one for each run with samples.
-        spans: the runs that are shown.
-        fewer: sentence about the others; empty for none.
-    """
-
-    uses: Sequence[Row]
-    spans: Sequence[Span]
-    fewer: str
+    uses: Sequence[Row]  # rows of the USE table, one for each run with samples
+    spans: Sequence[Span]  # the runs that are shown
+    fewer: str  # sentence about the others; empty for none
 
 
 def read(frames: Frames, _: Options) -> _Runs | str:

@@ -38,31 +38,24 @@ _METRICS = (IOPS, BANDWIDTH, MEAN_LATENCY)
 _NUMBERS = ("run", "repeat", "t_s", *(metric.column for metric in _METRICS))
 MISSING_SERIES = "no series: the campaign was run with sample 0, or with dd alone"
 _SERIES_IN, _LINES_IN = 1.2, 1.7
-_MOST_JOBS = 9
-"""Maximum number of job rows."""
-_BAND_STEPS = 120
-"""Places of the band of those that have no line."""
+_MOST_JOBS = 9  # Maximum number of job rows
+_BAND_STEPS = 120  # Places of the band of those that have no line
 GREY = "Grey: not all jobs in parallel ran, so the sum is no rate of the volume"
 NOISY = "Grey: the host disturbed the run (steal, waits for a CPU, other I/O)"
 _NAMED = (
     "Below each name: IOPS and mean latency, medians of its runs, ± fio's standard deviation over"
     " windows and over I/Os; p99.99 of its runs"
 )
-_MANY = 12
-"""Number of lines above which they are thinner."""
+_MANY = 12  # Number of lines above which they are thinner
 
 
 @dataclass(frozen=True)
 class _Jobs:
-    """Data of the chart.
+    """Data of the chart."""
 
-    Attributes:
-        series: label of a job to its intervals, in the order of appearance.
-        results: of the runs, for their limits.
-    """
-
+    # label of a job to its intervals, in the order of appearance
     series: Mapping[str, pd.DataFrame]
-    results: pd.DataFrame
+    results: pd.DataFrame  # of the runs, for their limits
 
 
 def read_series(frames: Frames, _: Options) -> _Jobs | str:
@@ -131,14 +124,7 @@ def _row(jobs: _Jobs, label: str, job: pd.DataFrame) -> list[Panel]:
 
 
 def _panel(data: pd.DataFrame, grey: pd.DataFrame, metric: Metric, results: pd.DataFrame) -> Panel:
-    """Draw one metric of one job, zeros as zeros and unknown values as a gap.
-
-    Args:
-        data: intervals that count.
-        grey: those that say nothing of the volume.
-        metric: to draw.
-        results: of the runs, for their limits.
-    """
+    """Draw one metric of one job, zeros as zeros and unknown values as a gap."""
     every = pd.concat([data, grey]) if len(grey) else data
     known = every[metric.column].dropna()
     top = 1.08 * float(known.max()) if len(known) else 0.0

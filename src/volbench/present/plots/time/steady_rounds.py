@@ -46,24 +46,16 @@ _PANEL_IN = 1.8
 
 @dataclass(frozen=True)
 class JudgedRounds:
-    """The rounds of one profile with their determination.
+    """The rounds of one profile with their determination."""
 
-    Attributes:
-        found: the determination of the tracking variables.
-        cells: every job over the rounds, as variables of their own.
-        names: job to its mix and block size, such as ``65/35 4k``.
-        matrix: as `window_matrix` returns it, over the window, else over all rounds.
-        settings: job to what it differs in from other jobs of its mix and block size, such as
-            ``randread, queue depth 4``; empty where there are no such jobs.
-        hosts: number of hosts whose rates are added up.
-    """
-
-    found: Determination
-    cells: tuple[Variable, ...]
-    names: Mapping[str, str]
-    matrix: pd.DataFrame
+    found: Determination  # the determination of the tracking variables
+    cells: tuple[Variable, ...]  # every job over the rounds, as variables of their own
+    names: Mapping[str, str]  # job to its mix and block size, such as ``65/35 4k``
+    matrix: pd.DataFrame  # as `window_matrix` returns it, over the window, else over all rounds
+    # job to what it differs in from other jobs of its mix and block size, such as ``randread, queue
+    # depth 4``; empty where there are no such jobs
     settings: Mapping[str, str]
-    hosts: int
+    hosts: int  # number of hosts whose rates are added up
 
     @property
     def sums(self) -> str:

@@ -22,29 +22,20 @@ from volbench.units import format_count, format_duration, format_rate, format_si
 
 _PANEL_IN = 1.7
 _LATENCY_IN = 1.1
-_MOST = 4
-"""Volumes, and passes over a volume, in one chart."""
+_MOST = 4  # Volumes, and passes over a volume, in one chart
 
 Part = TypeVar("Part")
 
 
 @dataclass(frozen=True)
 class _WarmUps:
-    """Data of the chart.
+    """Data of the chart."""
 
-    Attributes:
-        curves: first runs over fresh volumes.
-        passes: that went over a volume in several extents.
-        summary: of the runs.
-        costs: estimated time and money of warming a volume, a sentence each.
-        fewer: sentences about curves and passes that are not shown.
-    """
-
-    curves: Sequence[Curve]
-    passes: Sequence[Fill]
-    summary: pd.DataFrame
-    costs: tuple[str, ...]
-    fewer: tuple[str, ...] = ()
+    curves: Sequence[Curve]  # first runs over fresh volumes
+    passes: Sequence[Fill]  # that went over a volume in several extents
+    summary: pd.DataFrame  # of the runs
+    costs: tuple[str, ...]  # estimated time and money of warming a volume, a sentence each
+    fewer: tuple[str, ...] = ()  # sentences about curves and passes that are not shown
 
 
 def read(frames: Frames, options: Options) -> _WarmUps | str:

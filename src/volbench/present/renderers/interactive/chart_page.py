@@ -29,11 +29,7 @@ def chart_page(plots: Sequence[Plot], *, title: str, theme: str = "") -> str:
 
     Args:
         plots: at least one.
-        title: of the page.
         theme: a name in `THEMES`; empty to follow the reader's system.
-
-    Raises:
-        InputError: a plot has towers, which only pictures show.
     """
     if flat := [plot.name for plot in plots if plot.has_towers]:
         raise InputError(

@@ -25,17 +25,17 @@ from volbench.present.plots.json_form import Json, json_form, plain
 from volbench.present.plots.marks import AnyMark, Mark
 from volbench.present.renderers.colour_themes import RAMPS, THEMES
 
+# In the order in which they use each other
 _SCRIPTS = (
     *("formats.js", "decoding.js", "looks.js", "axes.js", "marks.js", "hover.js"),
     *("legend.js", "charts.js", "page.js"),
 )
-"""In the order in which they use each other."""
+# Dataclasses whose defaults the JSON form leaves out
 _PARTS = (
     *(Plot, Panel, Axis, Series),
     *Mark.__subclasses__(),
     *(part for part in get_args(AnyMark) if part is not Mark),
 )
-"""Dataclasses whose defaults the JSON form leaves out."""
 
 
 def pack(content: str | bytes) -> str:
@@ -51,11 +51,7 @@ def digest(script: str) -> str:
 
 @cache
 def library() -> str:
-    """Return Bokeh's JavaScript library, without importing Bokeh.
-
-    Raises:
-        VolbenchError: Bokeh is not installed.
-    """
+    """Return Bokeh's JavaScript library, without importing Bokeh."""
     found = find_spec("bokeh")
     if found is None or not found.submodule_search_locations:
         raise VolbenchError(
@@ -111,19 +107,12 @@ _LABELS_PX = 64
 
 @dataclass(frozen=True)
 class EmbeddedPlot:
-    """A chart that the page draws.
+    """A chart that the page draws."""
 
-    Attributes:
-        title: its heading.
-        caption: in sentences.
-        payload: base64 of the compressed JSON form.
-        height_px: room that it takes, so that drawing it moves nothing.
-    """
-
-    title: str
-    caption: str
-    payload: str
-    height_px: int
+    title: str  # its heading
+    caption: str  # in sentences
+    payload: str  # base64 of the compressed JSON form
+    height_px: int  # room that it takes, so that drawing it moves nothing
 
 
 def embed(plot: Plot) -> EmbeddedPlot:

@@ -30,12 +30,9 @@ from volbench.present.plots.marks import (
 )
 from volbench.present.renderers.matplotlib.look import DASHES, MARKERS, Looks
 
-_FEW_POINTS = 15
-"""Lines with fewer points show dots if `has_dots`."""
-_MANY_POINTS = 24
-"""Lines with more points have a marker at every sixth part alone."""
-_DARK = 0.6
-"""From this share of a colour ramp on, texts in cells are white."""
+_FEW_POINTS = 15  # Lines with fewer points show dots if `has_dots`
+_MANY_POINTS = 24  # Lines with more points have a marker at every sixth part alone
+_DARK = 0.6  # From this share of a colour ramp on, texts in cells are white
 
 
 def draw_mark(axes: Axes, mark: object, looks: Looks) -> None:

@@ -23,10 +23,8 @@ from volbench.present.renderers.matplotlib.look import Looks, looks_of, styled
 from volbench.present.renderers.matplotlib.placement import legend_inside, place
 from volbench.present.renderers.matplotlib.scales import set_scales
 
-_MARGINS_IN = 1.6
-"""Estimated width of labels in a column, before they are measured."""
-_CROWDED = 0.2
-"""Share of the axis below which the names of two lines would touch."""
+_MARGINS_IN = 1.6  # Estimated width of labels in a column, before they are measured
+_CROWDED = 0.2  # Share of the axis below which the names of two lines would touch
 _LINE_IN = 0.17
 
 
@@ -34,14 +32,10 @@ def draw(plot: Plot, *, theme: str = "light") -> Figure:
     """Draw a plot description.
 
     Args:
-        plot: the description.
         theme: ``light``, ``dark`` or ``print``.
 
     Returns:
         A new figure, labelled with the name of the plot.
-
-    Raises:
-        InputError: there is no such theme.
     """
     chosen = theme_of(theme)
     looks = looks_of(plot, chosen)
@@ -181,12 +175,7 @@ _REFERENCE = re.compile(r'(\bid="|href="#|url\(#)')
 
 
 def save(figure: Figure, path: Path | BinaryIO, *, format: str) -> None:  # noqa: A002 - the word matplotlib and the command line use
-    """Write a figure to a path or to an open binary file.
-
-    Raises:
-        InputError: the format is not one of svg, png and pdf.
-        VolbenchError: the file cannot be written.
-    """
+    """Write a figure to a path or to an open binary file."""
     if format not in PICTURE_FORMATS:
         raise InputError(
             f"a chart cannot be written as {format!r}",

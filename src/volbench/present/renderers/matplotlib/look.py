@@ -64,6 +64,7 @@ _SETTINGS: Mapping[Any, Any] = MappingProxyType(
         "pdf.fonttype": 42,
     }
 )
+# Role to the settings that have its colour
 _COLOURED = MappingProxyType(
     {
         "ink": ("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"),
@@ -72,7 +73,6 @@ _COLOURED = MappingProxyType(
         "paper": ("figure.facecolor", "axes.facecolor", "savefig.facecolor"),
     }
 )
-"""Role to the settings that have its colour."""
 
 
 @contextmanager

@@ -26,8 +26,7 @@ _EDGE_IN = 0.12
 _GAP_IN = 0.14
 _BESIDE_IN = 0.1
 _MOST_STRETCH = 2.0
-_LABEL_IN = 0.16
-"""Height of a label, from the left edge of the margin to its foot."""
+_LABEL_IN = 0.16  # Height of a label, from the left edge of the margin to its foot
 
 
 @dataclass(frozen=True)
@@ -192,8 +191,7 @@ def _renderer(figure: Figure) -> RendererAgg:
     return renderer
 
 
-MOST_ENTRIES = 28
-"""Maximum number of legend entries; the rest is counted."""
+MOST_ENTRIES = 28  # Maximum number of legend entries; the rest is counted
 _MOST_ABREAST = 6
 
 

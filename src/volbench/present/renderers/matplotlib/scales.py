@@ -23,8 +23,7 @@ _TIME_STEPS_S = (
     *(0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30),
     *(60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400),
 )
-_MARGIN = 0.6
-"""Room beside the outermost categories."""
+_MARGIN = 0.6  # Room beside the outermost categories
 
 
 def set_scales(axes: Axes, panel: Panel, *, width_in: float, height_in: float) -> None:

@@ -14,46 +14,30 @@ import pandas as pd
 from volbench.present.export.frame_export import export_frame
 from volbench.present.report.content import ReportContent
 
-ROOM_CHARS = 3_000_000
-"""Maximum size of all downloads of a page, so that it can be mailed."""
+ROOM_CHARS = 3_000_000  # Maximum size of all downloads of a page, so that it can be mailed
+# Frames in the order in which they get room: the raw ones are large, and can be exported
 _ORDER = (
     *("summary", "verdicts", "findings", "aggregate", "use", "percentiles"),
     *("histogram", "series", "device"),
 )
-"""Frames in the order in which they get room: the raw ones are large, and can be exported."""
-_PIECE = 20_000
-"""Rows that are written at a time, so that a large frame is never a text as a whole."""
-_HOPELESS = 1.1
-"""Share of the room that a frame may be expected to take, from its first rows."""
-_GZIP = 31
-"""Window of zlib with the header of gzip."""
+_PIECE = 20_000  # Rows that are written at a time, so that a large frame is never a text as a whole
+_HOPELESS = 1.1  # Share of the room that a frame may be expected to take, from its first rows
+_GZIP = 31  # Window of zlib with the header of gzip
 _HEAD = "data:application/gzip;base64,"
 
 
 @dataclass(frozen=True)
 class Download:
-    """A table to save.
+    """A table to save."""
 
-    Attributes:
-        name: of the frame.
-        file: name of the file, ending in ``.csv``.
-        rows: how many.
-        link: data URI of the compressed CSV; empty when it is too large for the page.
-    """
-
-    name: str
-    file: str
-    rows: int
-    link: str
+    name: str  # of the frame
+    file: str  # name of the file, ending in ``.csv``
+    rows: int  # how many
+    link: str  # data URI of the compressed CSV; empty when it is too large for the page
 
 
 def downloads(content: ReportContent, *, room_chars: int) -> list[Download]:
-    """Return every frame that has rows, compressed while there is room.
-
-    Args:
-        content: the frames of a campaign, whose name begins the names of the files.
-        room_chars: that all of them may take.
-    """
+    """Return every frame that has rows, compressed while there is room."""
     offered = []
     names = content.frames.keys()
     for name in (*_ORDER, *sorted(names - set(_ORDER))):

@@ -27,14 +27,10 @@ _LATENCIES = ("mean", "p50", "p90", "p99", "p999", "max")
 
 @dataclass(frozen=True)
 class RunColumns:
-    """Every run of a page.
+    """Every run of a page."""
 
-    Attributes:
-        payload: base64 of the compressed columns, a row for each run, section and direction.
-        numbers: prefix of a campaign's ids with the id of a run, to the number of the run.
-    """
-
-    payload: str
+    payload: str  # base64 of the compressed columns, a row for each run, section and direction
+    # prefix of a campaign's ids with the id of a run, to the number of the run
     numbers: Mapping[str, int]
 
     def numbered(self, prefix: str, runs: Iterable[str]) -> str:
@@ -44,11 +40,7 @@ class RunColumns:
 
 
 def run_columns(campaigns: Sequence[tuple[str, ReportContent]]) -> RunColumns:
-    """Return the runs of all campaigns of a page.
-
-    Args:
-        campaigns: the prefix of the ids of each campaign, and its content.
-    """
+    """Return the runs of all campaigns of a page."""
     numbers: dict[str, int] = {}
     rows: list[dict[str, object]] = []
     for prefix, content in campaigns:
@@ -61,14 +53,7 @@ def run_columns(campaigns: Sequence[tuple[str, ReportContent]]) -> RunColumns:
 
 
 def packed_rows(table: DataTable, prefix: str, *, runs: RunColumns, first: int) -> str:
-    """Return the rows of a table from the `first` on, compressed for the page to show on demand.
-
-    Args:
-        table: with more rows than `first`.
-        prefix: of the ids of its campaign.
-        runs: of the page.
-        first: number of rows that are in the page as such.
-    """
+    """Return the rows of a table from the `first` on, compressed for the page to show on demand."""
     sources = table.sources or (Source(),) * len(table.rows)
     return _packed(
         [

@@ -21,13 +21,10 @@ from volbench.present.renderers.interactive import pack
 from volbench.present.report.content import ReportContent
 from volbench.present.report.findings_section import by_run
 
-BATCH = 32
-"""Runs that are decoded together."""
+BATCH = 32  # Runs that are decoded together
 _DIGITS = 5
-_MOST_VALUES = 1_200_000
-"""Values of series on a page: of thousands of runs, each has fewer points."""
-_BUCKETS = (40, 250)
-"""Fewest and most stretches of a series whose extremes are kept."""
+_MOST_VALUES = 1_200_000  # Values of series on a page: of thousands of runs, each has fewer points
+_BUCKETS = (40, 250)  # Fewest and most stretches of a series whose extremes are kept
 _SERIES = ("t_s", "iops", "bw_bytes_per_s", "lat_mean_s", "lat_max_s")
 _DEVICE = (
     *("t_s", "read_iops", "write_iops", "read_bw_bytes_per_s", "write_bw_bytes_per_s"),
@@ -53,7 +50,6 @@ def run_details(
     """Yield the details of each batch of runs, compressed.
 
     Args:
-        campaigns: the prefix of the ids of each campaign, and its content.
         numbers: prefix and id of a run to its number; the batches are in their order.
     """
     values = len(_SERIES) * sum(own.length("series") for _, own in campaigns)

@@ -21,6 +21,7 @@ from volbench.units import (
     format_size,
 )
 
+# Workloads reported for every scenario: direction, block size, queue depth
 _USUAL: tuple[tuple[Direction, int, int], ...] = (
     ("read", 4096, 1),
     ("read", 4096, 16),
@@ -29,7 +30,6 @@ _USUAL: tuple[tuple[Direction, int, int], ...] = (
     ("write", 4096, 16),
     ("write", 262144, 8),
 )
-"""Workloads reported for every scenario: direction, block size, queue depth."""
 
 
 def _truth_rows(scenario: Scenario) -> list[dict[str, str]]:

@@ -131,7 +131,6 @@ def type_table(kind: VolumeType, limits: Limits | None) -> Table[Any]:
     """Return the limits of a volume of a type and their source, a row for each property.
 
     Args:
-        kind: the type.
         limits: of a volume of some size; None for the rules of the type.
     """
     document: dict[str, object] = {"type": kind.model_dump(mode="json"), "limits": None}
