@@ -21,9 +21,9 @@ from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
 from volbench.model.campaign.target import Volume, VolumeKind
 from volbench.model.frames.columns import DERIVED, FRAMES
+from volbench.object_storage.dataset_parts import local_parts
 from volbench.present.export.frame_export import write_parts
 from volbench.store.archive import Archive, Provenance, create_campaign
-from volbench.store.bucket.dataset_parts import local_parts
 from volbench.store.journal import Journal, read_history
 from volbench.store.parquet_tables import schema_of
 from volbench.store.sql_query import View, run_query

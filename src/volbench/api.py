@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from volbench.analyse.frames.campaign_context import Context
+    from volbench.object_storage.campaign_copy import CampaignCopy
     from volbench.present.notebook import Chart, Findings, Verdicts
-    from volbench.store.bucket.campaign_copy import CampaignCopy
 
 _RAW = ("runs/*", "probe/*")
 _READ = tuple(name for name in FRAMES if name not in DERIVED)
@@ -175,7 +175,7 @@ class CampaignData:
         of fio that changes the I/O.
         """
         from volbench.analyse.frames.run_facts import with_facts  # noqa: PLC0415 - brings pandas
-        from volbench.analyse.price.steady_performance import with_steady  # noqa: PLC0415 - same
+        from volbench.catalogue.steady_performance import with_steady  # noqa: PLC0415 - same
 
         summary = with_steady(self.frame("summary"), self.frame("verdicts"))
         version = self.provenance.volbench_version

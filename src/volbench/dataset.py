@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from volbench.model.profile.profile_settings import Rounds
+    from volbench.object_storage.object_storage import ObjectStorage
     from volbench.present.notebook import Chart, Findings
-    from volbench.store.bucket.object_storage import ObjectStorage
     from volbench.store.sql_query import View
 
 
@@ -290,7 +290,7 @@ def open_address(address: str) -> list[CampaignData]:
         ArchiveError: one is damaged, incomplete, or written by a newer volbench.
         TransportError: the storage does not answer, or denies access.
     """
-    from volbench.store.bucket.object_storage import open_storage  # noqa: PLC0415 - brings pyarrow.fs
+    from volbench.object_storage.object_storage import open_storage  # noqa: PLC0415 - brings pyarrow.fs
 
     storage = open_storage(address)
     found = open_copies(storage, storage.sizes())
@@ -309,7 +309,7 @@ def open_copies(storage: ObjectStorage, sizes: Mapping[str, int]) -> list[Campai
         ArchiveError: as for `open_address`.
         TransportError: as for `open_address`.
     """
-    from volbench.store.bucket.campaign_copy import campaign_copies  # noqa: PLC0415 - brings pyarrow.fs
+    from volbench.object_storage.campaign_copy import campaign_copies  # noqa: PLC0415 - brings pyarrow.fs
 
     return [
         CampaignData(*read_campaign(copy.root), copy=copy)

@@ -15,19 +15,19 @@ from tests.fleet.hosts import Fleet, fleet
 from tests.kubernetes.image import NAME
 from tests.kubernetes.local_cluster import LocalCluster
 from tests.waiting import until
-from volbench.engine.pods.pod_hosts import create_objects, wait_for_hosts
-from volbench.engine.pods.removal import remove_campaign
 from volbench.errors import TransportError
 from volbench.execute.fake import FakeExecutor, FakeProcess
-from volbench.execute.kubernetes.cluster import Cluster, open_cluster
-from volbench.execute.kubernetes.cluster_spec import ClusterSpec, VolumeSource
-from volbench.execute.kubernetes.manifests import WORK_MOUNT
-from volbench.execute.kubernetes.pod_executor import PodExecutor
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Completed, Executor
 from volbench.execute.shell.shell_executor import ShellExecutor
 from volbench.execute.ssh.connection_pool import open_pool
 from volbench.execute.ssh.ssh_channel import ssh_executor
+from volbench.kubernetes.cluster import Cluster, open_cluster
+from volbench.kubernetes.cluster_spec import ClusterSpec, VolumeSource
+from volbench.kubernetes.manifests import WORK_MOUNT
+from volbench.kubernetes.pod_executor import PodExecutor
+from volbench.kubernetes.pod_hosts import create_objects, wait_for_hosts
+from volbench.kubernetes.removal import remove_campaign
 from volbench.model.campaign.host import Host
 
 PATIENCE = 200

@@ -6,8 +6,8 @@ import json
 
 from tests.command_line import call
 from tests.kubernetes.conftest import Desk
-from volbench.engine.pods import controllers
-from volbench.execute.kubernetes.cluster import Cluster, Manifest
+from volbench.kubernetes import controllers
+from volbench.kubernetes.cluster import Cluster, Manifest
 
 PATIENCE_S = 180.0
 ENDED = {"finished", "failed"}

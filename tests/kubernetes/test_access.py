@@ -15,8 +15,8 @@ from tests.kubernetes.conftest import IMAGE, Desk
 from tests.waiting import until
 from volbench.api import open_campaign
 from volbench.errors import AuthError
-from volbench.execute.kubernetes.access import access_manifests
-from volbench.execute.kubernetes.cluster import open_cluster
+from volbench.kubernetes.access import access_manifests
+from volbench.kubernetes.cluster import open_cluster
 
 RESTRICTED = "restricted-pods"
 UNPRIVILEGED = IMAGE[: IMAGE.index("--run-as-user")]

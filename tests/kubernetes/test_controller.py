@@ -24,9 +24,9 @@ from tests.kubernetes.image import NAME
 from tests.kubernetes.local_cluster import ROOT, LocalCluster
 from tests.waiting import until
 from volbench.api import open_campaign
-from volbench.engine.pods import controllers
-from volbench.execute.kubernetes.cluster import Manifest
-from volbench.execute.kubernetes.controller_job import ControllerSpec, controller_objects
+from volbench.kubernetes import controllers
+from volbench.kubernetes.cluster import Manifest
+from volbench.kubernetes.controller_job import ControllerSpec, controller_objects
 
 _HOST_FOLDERS = ("/lib", "/lib64", "/usr/lib", sys.base_prefix, str(ROOT / "src"))
 pytestmark = pytest.mark.usefixtures("account")

@@ -22,9 +22,9 @@ from tests.kubernetes.local_cluster import ROOT, LocalCluster
 from tests.kubernetes.test_access import credentials
 from tests.waiting import until
 from volbench.api import open_campaign
-from volbench.engine.pods import controllers
-from volbench.execute.kubernetes.cluster import Manifest
-from volbench.execute.kubernetes.controller_job import ControllerSpec, controller_objects
+from volbench.kubernetes import controllers
+from volbench.kubernetes.cluster import Manifest
+from volbench.kubernetes.controller_job import ControllerSpec, controller_objects
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("account")]
 TARGETS = ("pods", "controller")

@@ -15,8 +15,8 @@ from tests.fleet.hosts import call as call_program
 from tests.kubernetes.conftest import SHORT, Desk, block_volume
 from tests.waiting import until
 from volbench.api import CampaignData, open_campaign
-from volbench.execute.kubernetes.cluster import Cluster
-from volbench.execute.kubernetes.manifests import DATA_DEVICE
+from volbench.kubernetes.cluster import Cluster
+from volbench.kubernetes.manifests import DATA_DEVICE
 from volbench.model.frames.columns import LABEL_PREFIX
 
 

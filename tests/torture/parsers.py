@@ -17,6 +17,8 @@ from hypothesis import HealthCheck, given, seed, settings
 from tests.fio.runs import run_on
 from tests.torture.damaged_texts import damaged_texts
 from tests.torture.stored_files import finished_campaign
+from volbench.catalogue.bundled_prices import parse_prices
+from volbench.catalogue.bundled_volume_types import parse_types
 from volbench.engine.guard.partition_tables import read_table
 from volbench.engine.hosts.mounts import read_mounts, read_swaps
 from volbench.errors import VolbenchError
@@ -32,9 +34,7 @@ from volbench.fio.results.status_lines import ProgressReader
 from volbench.ingest.run_files import read_facts, read_status
 from volbench.lab.scenario import load_scenario
 from volbench.plan.inventory.load_inventory import load_inventory
-from volbench.plan.prices import parse_prices
 from volbench.plan.profile.load_profile import dump_profile, load_profile
-from volbench.plan.volume_types import parse_types
 from volbench.store.archive import read_campaign
 from volbench.store.journal import read_history
 from volbench.store.layout import Layout, RunFolder

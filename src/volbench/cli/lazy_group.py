@@ -26,7 +26,7 @@ class LazyGroup(click.Group):
     """A group that imports a verb's module only when that verb is used.
 
     Args:
-        verbs: verb to its module below `volbench.cli` and its short help, in the order in which a
+        verbs: verb to its module below `volbench` and its short help, in the order in which a
             user needs them. The module's command is named ``command``.
     """
 
@@ -50,7 +50,7 @@ class LazyGroup(click.Group):
         if cmd_name.lower() not in self._verbs:
             return None
         module, _ = self._verbs[cmd_name.lower()]
-        command: click.Command = import_module(f"volbench.cli.{module}").command
+        command: click.Command = import_module(f"volbench.{module}").command
         return add_verbosity(command)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as click declares it

@@ -239,7 +239,7 @@ def _add_volume_types(
     """Make the volume types of some files known to everything that the verb reads."""
     del option
     if files and not context.resilient_parsing:
-        from volbench.plan.volume_types import also_types
+        from volbench.catalogue.bundled_volume_types import also_types
 
         context.with_resource(also_types(files))
 

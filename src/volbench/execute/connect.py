@@ -48,7 +48,7 @@ def _ssh(hosts: Sequence[Host], host_keys: HostKeyPolicy) -> Iterator[Connect]:
 
 @contextmanager
 def _pods() -> Iterator[Connect]:
-    from volbench.execute.kubernetes.pod_executor import PodConnections  # noqa: PLC0415 - optional client
+    from volbench.kubernetes.pod_executor import PodConnections  # noqa: PLC0415 - optional client
 
     with PodConnections() as connections:
         yield connections.executor

@@ -128,7 +128,7 @@ class LocalExecutor(LocalBase):
             return LocalProcess(process, os.dup(stdout.fileno()))
 
     def find(self, handle: str, *, followed: Sequence[str] = ()) -> LocalProcess:
-        """Raise: the output of a local process can be read only by the controller that started it."""
+        """Raise: only the controller that started a local process can read its output."""
         del followed
         raise _not_found(self.host, handle)
 

@@ -7,11 +7,11 @@ import math
 import pandas as pd
 import pytest
 
-from volbench.analyse.price.billing import Billing, priced_runs
-from volbench.analyse.price.price_performance import Market, market, on_frontier
-from volbench.analyse.price.steady_performance import performance
+from volbench.catalogue.billing import Billing, priced_runs
+from volbench.catalogue.price_list import Burst, Initialisation, Metered, Price, Prices
+from volbench.catalogue.price_performance import Market, market, on_frontier
+from volbench.catalogue.steady_performance import performance
 from volbench.errors import InputError
-from volbench.model.catalogue.price_list import Burst, Initialisation, Metered, Price, Prices
 from volbench.model.profile.profile_settings import Limits
 
 GIB = 1 << 30

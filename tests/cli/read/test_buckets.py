@@ -18,7 +18,7 @@ from tests.command_line import call
 from tests.test_labels import make
 from volbench.errors import InputError, TransferError
 from volbench.model.campaign.host import Host
-from volbench.store.bucket.object_storage import ObjectStorage
+from volbench.object_storage.object_storage import ObjectStorage
 
 RECORDED = Path(__file__).parents[2] / "campaigns" / "format-1"
 LOGS = (".log", ".zst")
@@ -286,7 +286,7 @@ def test_a_campaign_that_is_too_large_is_not_fetched(
     """Its tables are read all the same."""
     found = opened(address)
     assert len(found.summary())
-    monkeypatch.setattr("volbench.store.bucket.campaign_copy.MAX_BYTES", 100)
+    monkeypatch.setattr("volbench.object_storage.campaign_copy.MAX_BYTES", 100)
     with pytest.raises(InputError, match="would have to be fetched"):
         found.latency_map()
 

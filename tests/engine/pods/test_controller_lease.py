@@ -11,9 +11,9 @@ from typing import cast
 import pytest
 
 from volbench.engine.hosts.orphans import identify
-from volbench.engine.pods.controller_lease import last_sign, shown_as_running
-from volbench.execute.kubernetes.cluster import Cluster, Manifest
 from volbench.execute.local import LocalExecutor
+from volbench.kubernetes.cluster import Cluster, Manifest
+from volbench.kubernetes.controller_lease import last_sign, shown_as_running
 
 
 class OneLease:

@@ -9,8 +9,8 @@ from unittest.mock import Mock
 import pytest
 
 from volbench.errors import AuthError, ConnectError, InputError, VolbenchError
-from volbench.execute.kubernetes.cluster import Cluster
-from volbench.execute.kubernetes.exec_socket import exit_status
+from volbench.kubernetes.cluster import Cluster
+from volbench.kubernetes.exec_socket import exit_status
 
 
 def cluster_that_answers(status: int, message: str) -> Cluster:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from volbench.errors import InputError
-from volbench.execute.kubernetes.cluster_spec import (
+from volbench.kubernetes.cluster_spec import (
     ClusterSpec,
     Toleration,
     VolumeSource,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import cast
 
-from volbench.execute.kubernetes.cluster import Cluster, Manifest, RequestError
-from volbench.execute.kubernetes.leases import LeaseLocks
+from volbench.kubernetes.cluster import Cluster, Manifest, RequestError
+from volbench.kubernetes.leases import LeaseLocks
 
 
 class Objects:

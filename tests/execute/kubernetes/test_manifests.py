@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 from kubernetes_validate.utils import all_versions, major_minor, schema_contents
 from referencing import Registry, Resource
 
-from volbench.execute.kubernetes.access import access_manifests
-from volbench.execute.kubernetes.cluster_spec import (
+from volbench.kubernetes.access import access_manifests
+from volbench.kubernetes.cluster_spec import (
     ClusterSpec,
     VolumeSource,
     is_label_value,
     parse_toleration,
 )
-from volbench.execute.kubernetes.manifests import (
+from volbench.kubernetes.manifests import (
     CAMPAIGN_LABEL,
     MANAGED_BY,
     Manifest,

@@ -8,8 +8,8 @@ from unittest.mock import Mock
 import pytest
 
 from volbench.errors import ConnectError, VolbenchError
-from volbench.execute.kubernetes.pod_channel import PodStream
 from volbench.execute.shell.channel import CommandEnd
+from volbench.kubernetes.pod_channel import PodStream
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from volbench.execute.kubernetes.cluster import Manifest
-from volbench.execute.kubernetes.pod_progress import Pending, why_ended, why_pending
+from volbench.kubernetes.cluster import Manifest
+from volbench.kubernetes.pod_progress import Pending, why_ended, why_pending
 
 
 def pod(status: Manifest | None = None, **metadata: str) -> Manifest:

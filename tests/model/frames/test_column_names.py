@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from volbench.analyse.price.steady_performance import STEADY
+from volbench.catalogue.steady_performance import STEADY
 from volbench.errors import InputError
 from volbench.model.frames.column_names import ALIASES, find_column
 from volbench.model.frames.columns import SUMMARY

@@ -1,1 +1,1 @@
-"""Tests of `volbench.plan.prices`."""
+"""Tests of `volbench.catalogue.bundled_prices`."""

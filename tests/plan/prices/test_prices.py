@@ -9,10 +9,10 @@ import jsonschema
 import pytest
 from ruamel.yaml import YAML
 
+from volbench.catalogue.bundled_prices import Rented, load_prices, money, parse_prices, price_names
+from volbench.catalogue.price_list import Price, PricesFile
 from volbench.errors import InputError
-from volbench.model.catalogue.price_list import Price, PricesFile
 from volbench.model.document.document_schema import document_schema
-from volbench.plan.prices import Rented, load_prices, money, parse_prices, price_names
 
 GIB = 1 << 30
 # The table of the article: a price an hour and a price a month.

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from volbench.catalogue.bundled_volume_types import limits_of
 from volbench.errors import InputError, InventoryError, ProfileError
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.host import LOCAL, Host
@@ -18,7 +19,6 @@ from volbench.plan.expansion.multi_client import Client, expand_clients
 from volbench.plan.inventory.load_inventory import load_inventory
 from volbench.plan.profile.load_profile import dump_profile, load_profile
 from volbench.plan.profile.override import apply_overrides
-from volbench.plan.volume_types import limits_of
 
 TABLE = shipped_table()
 GIB = 1 << 30

@@ -1,1 +1,1 @@
-"""Tests of `volbench.plan.volume_types`."""
+"""Tests of `volbench.catalogue.bundled_volume_types`."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from volbench.catalogue.bundled_volume_types import bundled_types, limits_of
 from volbench.errors import InputError
 from volbench.model.profile.profile_settings import Limits
-from volbench.plan.volume_types import bundled_types, limits_of
 from volbench.units import parse_rate, parse_size
 
 # type, size, bought IOPS, bought bandwidth; then IOPS, bandwidth, burst IOPS and its credits,

@@ -9,16 +9,16 @@ import pytest
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
-from volbench.errors import InputError
-from volbench.model.catalogue.volume_type_file import TypesFile
-from volbench.model.document.document_schema import document_schema
-from volbench.plan.volume_types import (
+from volbench.catalogue.bundled_volume_types import (
     also_types,
     catalogue,
     limits_of,
     parse_types,
     read_types,
 )
+from volbench.catalogue.volume_type_file import TypesFile
+from volbench.errors import InputError
+from volbench.model.document.document_schema import document_schema
 
 GOOD = """\
 provider: lab

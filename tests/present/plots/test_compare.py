@@ -13,7 +13,7 @@ from tests.present.figure_texts import texts_outside
 from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark, written
 from volbench.analyse.compare.comparison import Comparison, Question, compare
 from volbench.analyse.compare.repeat_statistics import Interval
-from volbench.analyse.price.price_performance import Market, Offer
+from volbench.catalogue.price_performance import Market, Offer
 from volbench.errors import InputError
 from volbench.present.plots.compare.forest import forest_plot
 from volbench.present.plots.compare.pareto import pareto_plot

@@ -12,8 +12,8 @@ from tests.buckets import Bucket, credentials, storage_server
 from tests.command_line import call
 from tests.store.test_sql_query import summary
 from volbench.errors import InputError
-from volbench.store.bucket.dataset_parts import Parts, local_parts, remote_parts
-from volbench.store.bucket.object_storage import open_storage
+from volbench.object_storage.dataset_parts import Parts, local_parts, remote_parts
+from volbench.object_storage.object_storage import open_storage
 from volbench.store.sql_query import View, run_query
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 
 from volbench.analyse.frames.run_view import RunView
-from volbench.analyse.price.steady_performance import STEADY
+from volbench.catalogue.steady_performance import STEADY
 from volbench.model.campaign.planned_run import Campaign, Run, Section
 from volbench.model.frames.columns import LABEL_PREFIX, SUMMARY
 from volbench.model.frames.metadata import FACTS, NOT_SET, Source, option_matters, option_value

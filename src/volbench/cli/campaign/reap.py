@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.cluster_connection import KUBECONFIG
 from volbench.cli.fleet_options import (
     HOST_KEYS,
     LIMIT,
@@ -19,6 +18,7 @@ from volbench.cli.fleet_options import (
     with_policy,
 )
 from volbench.cli.options import CAMPAIGN
+from volbench.kubernetes.cluster_connection import KUBECONFIG
 
 if TYPE_CHECKING:
     from volbench.execute.connect import HostKeyPolicy
@@ -43,9 +43,9 @@ def command(
     that were fetched stay; volbench resume repeats the runs that were ended. Hosts that are in
     reach are cleaned also when others are not.
     """
-    from volbench.cli.cluster.resumed_pods import pods_to_remove
     from volbench.engine.campaign.cleanup import reap
     from volbench.engine.campaign.resume_plan import hosts_to_reach, resume_on
+    from volbench.kubernetes.resumed_pods import pods_to_remove
     from volbench.present.terminal.progress_lines import listener_for
     from volbench.store.consent import read_own_campaign
     from volbench.store.journal import read_history

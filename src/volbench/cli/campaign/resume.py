@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.cluster_connection import KUBECONFIG, POD_TIMEOUT
 from volbench.cli.fleet_options import (
     HOST_KEYS,
     LIMIT,
@@ -31,6 +30,7 @@ from volbench.cli.options import (
 )
 from volbench.cli.output import TableOutput, table_options
 from volbench.errors import InputError
+from volbench.kubernetes.cluster_connection import KUBECONFIG, POD_TIMEOUT
 
 if TYPE_CHECKING:
     from volbench.execute.connect import HostKeyPolicy
@@ -94,7 +94,6 @@ def command(
     policy does not allow to go on without hosts that are out of reach, nothing new is started; the
     runs of the other hosts are still brought to their end, and their results fetched.
     """
-    from volbench.cli.cluster.resumed_pods import pods_again
     from volbench.cli.make.confirmations import ask_secrets, confirm_destruction
     from volbench.cli.make.execution import execute, reported_errors
     from volbench.cli.make.metrics_server import serve_metrics
@@ -105,6 +104,7 @@ def command(
         hosts_to_reach,
         resume_on,
     )
+    from volbench.kubernetes.resumed_pods import pods_again
     from volbench.model.campaign.planned_run import RunState
     from volbench.store.consent import read_own_campaign
     from volbench.store.journal import read_history

@@ -23,8 +23,8 @@ def command(campaign: Path, address: str) -> None:
     plan is uploaded last: without it, a prefix is no campaign.
     """
     from volbench.api import open_campaign
-    from volbench.store.bucket.campaign_copy import PLAN
-    from volbench.store.bucket.object_storage import open_storage
+    from volbench.object_storage.campaign_copy import PLAN
+    from volbench.object_storage.object_storage import open_storage
 
     opened = open_campaign(campaign)
     if opened.is_running:

@@ -14,12 +14,12 @@ from volbench.errors import InputError, RefusedError
 from volbench.model.campaign.host import LOCAL
 
 if TYPE_CHECKING:
+    from volbench.catalogue.bundled_prices import Bill, Rented
     from volbench.engine.campaign.prepare import Prepared
     from volbench.engine.hosts.connected_host import ConnectedHost
     from volbench.execute.protocol import Executor
     from volbench.model.campaign.planned_run import Campaign, Run
     from volbench.model.campaign.target import Volume
-    from volbench.plan.prices import Bill, Rented
 
 FLAVOR, VOLUME_TYPE = "flavor", "volume_type"  # Host labels that select prices
 
@@ -46,7 +46,7 @@ def bill_of(prepared: Prepared, prices: str | None) -> Bill | None:
     """Return the maximum cost of a campaign; None without a price list."""
     if prices is None:
         return None
-    from volbench.plan.prices import Bill, load_prices, money
+    from volbench.catalogue.bundled_prices import Bill, load_prices, money
 
     read, hours = load_prices(prices), (prepared.estimate.total_s or 0.0) / 3600
     bills = [
@@ -69,7 +69,7 @@ def bill_of(prepared: Prepared, prices: str | None) -> Bill | None:
 
 def _rented(volume_type: str, host: str, prepared: Prepared) -> list[Rented]:
     """Return the billed volumes of a host: every volume that a run uses."""
-    from volbench.plan.prices import Rented
+    from volbench.catalogue.bundled_prices import Rented
 
     if not volume_type:
         return []

@@ -33,11 +33,11 @@ from volbench.cli.output import TableOutput
 from volbench.errors import VolbenchError
 
 if TYPE_CHECKING:
+    from volbench.catalogue.bundled_prices import Bill
     from volbench.engine.campaign.execution_settings import Settings
     from volbench.engine.campaign.prepare import Prepared, Request
     from volbench.engine.hosts.connected_host import ConnectedHost
     from volbench.model.campaign.planned_run import Campaign
-    from volbench.plan.prices import Bill
     from volbench.present.terminal.event_records import EventStream
     from volbench.store.layout import Layout
 

@@ -36,7 +36,7 @@ def command() -> None:
 def list_scenarios(*, shown: TableOutput) -> None:
     """List the bundled scenarios."""
     from volbench.lab.scenario import read_scenario, scenario_names
-    from volbench.present.tables.catalogue.scenario_tables import scenarios_table
+    from volbench.lab.scenario_tables import scenarios_table
 
     shown.write(scenarios_table([read_scenario(name) for name in scenario_names()]))
 
@@ -51,7 +51,7 @@ def show(scenario: str, *, as_yaml: bool, shown: TableOutput) -> None:
     SCENARIO is a bundled name or a YAML file.
     """
     from volbench.lab.scenario import read_scenario, scenario_text
-    from volbench.present.tables.catalogue.scenario_tables import scenario_tables
+    from volbench.lab.scenario_tables import scenario_tables
 
     if as_yaml:
         click.echo(scenario_text(scenario)[0], nl=False)

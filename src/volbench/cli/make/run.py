@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from volbench.cli.catalogue.profile_sources import texts_of
-from volbench.cli.cluster.pod_placement import PodPlacement, in_pods
 from volbench.cli.configuration import say_what_is_configured, targets_are_given
 from volbench.cli.fleet_options import POLICY, HostSelection, on_hosts, parse_policy
 from volbench.cli.make.execution import StartOptions, carry_out, start_options
@@ -32,6 +31,7 @@ from volbench.cli.output import (
     recorded_command,
     table_options,
 )
+from volbench.kubernetes.pod_placement import PodPlacement, in_pods
 from volbench.run_profiles import load_texts
 
 if TYPE_CHECKING:

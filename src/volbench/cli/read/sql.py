@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from volbench.api import CampaignData
-    from volbench.store.bucket.dataset_parts import Parts
+    from volbench.object_storage.dataset_parts import Parts
     from volbench.store.sql_query import QueryLimits
 
 
@@ -103,7 +103,7 @@ def _answer(query: str, places: Sequence[str], *, limits: QueryLimits) -> pa.Tab
             in object storage, such as ``s3://bucket/prefix``.
     """
     from volbench.dataset import Dataset, open_campaigns
-    from volbench.store.bucket.dataset_parts import local_parts
+    from volbench.object_storage.dataset_parts import local_parts
     from volbench.store.sql_query import View, run_query
 
     missing = [place for place in places if not is_address(place) and not Path(place).is_dir()]
@@ -137,8 +137,8 @@ def _remote(addresses: Sequence[str]) -> tuple[list[Parts], list[CampaignData]]:
     if not addresses:
         return [], []
     from volbench.dataset import open_copies
-    from volbench.store.bucket.dataset_parts import remote_parts
-    from volbench.store.bucket.object_storage import open_storage
+    from volbench.object_storage.dataset_parts import remote_parts
+    from volbench.object_storage.object_storage import open_storage
 
     parts, campaigns = [], []
     for storage in map(open_storage, addresses):

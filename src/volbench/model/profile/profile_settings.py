@@ -18,8 +18,8 @@ from pydantic import (
     model_validator,
 )
 
+from volbench.catalogue.volume_type import Wanted
 from volbench.model.base import Frozen
-from volbench.model.catalogue.volume_type import Wanted
 from volbench.model.document.document_model import (
     Boolean,
     Document,

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from volbench.catalogue.evaluate import check_known_limits
 from volbench.errors import InputError
 from volbench.model.campaign.host import LOCAL, Host, HostKind, Policy
 from volbench.model.campaign.planned_run import Campaign, Run
@@ -24,7 +25,6 @@ from volbench.plan.expansion.expand import (
     run_of,
     steps_of,
 )
-from volbench.plan.volume_types.evaluate import check_known_limits
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from volbench.catalogue.bundled_volume_types import catalogue, evaluate, find_type
+from volbench.catalogue.volume_type import Wanted
 from volbench.errors import InputError
-from volbench.model.catalogue.volume_type import Wanted
 from volbench.model.document.document_model import Filled, Text, value_schema
 from volbench.model.document.located_errors import Fault, input_fault, reject
 from volbench.model.profile.profile_settings import Bytes, LimitNumbers, Limits
-from volbench.plan.volume_types import catalogue, evaluate, find_type
 
 # A type with its provider; a rate such as 125MB/s begins with a digit
 _TYPE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*/[A-Za-z][A-Za-z0-9._-]*")

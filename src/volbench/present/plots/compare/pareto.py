@@ -9,7 +9,7 @@ from itertools import groupby
 
 import pandas as pd
 
-from volbench.analyse.price.price_performance import Market, Offer
+from volbench.catalogue.price_performance import Market, Offer
 from volbench.errors import InputError
 from volbench.present.formatting import printable
 from volbench.present.plots import marks

@@ -1,1 +1,0 @@
-"""Price and performance: billing, ranking, Pareto frontier."""

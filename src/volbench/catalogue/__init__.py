@@ -1,0 +1,1 @@
+"""Catalogue: prices, volume types, machine types and storage classes."""

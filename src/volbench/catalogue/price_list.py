@@ -1,0 +1,271 @@
+"""Price list of machines and volumes: file format and cost calculation.
+
+Hourly and monthly prices are stored separately, because providers discount only one of them; a
+missing one is converted by the number of hours per month.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from volbench.catalogue.volume_type import TypeSource
+from volbench.catalogue.volume_type_file import Count, Day
+from volbench.errors import InputError
+from volbench.model.base import Frozen
+from volbench.model.document.document_model import (
+    Document,
+    Filled,
+    Rate,
+    Text,
+    parsed,
+    value_schema,
+)
+from volbench.model.document.located_errors import Fault, reject
+
+HOURS_PER_MONTH = 730.0  # 365 x 24 / 12, as providers count
+
+GIB = 1 << 30
+
+_CURRENCY = re.compile(r"[A-Z]{3}")
+_DIGITS = re.compile(r"\d+(\.\d+)?")
+
+
+def _amount(text: str) -> float:
+    if not _DIGITS.fullmatch(text):
+        raise InputError(f"must be a price, not {text!r}", hint="write digits only, such as 0.022")
+    return float(text)
+
+
+def _hours(text: str) -> float:
+    hours = _amount(text)
+    if not 0 < hours <= 744:
+        raise InputError(f"no month has {text} hours", hint="providers take 720, 730 or 744")
+    return hours
+
+
+def _check_currency(text: str) -> str:
+    if not _CURRENCY.fullmatch(text):
+        reject(Fault(f"must be a currency, not {text!r}", "write its three letters: USD"))
+    return text
+
+
+Amount = Annotated[float, parsed(_amount), Field(ge=0), value_schema("amount of money")]
+
+
+class Metered(Document):
+    """Price of provisioned I/O operations a second."""
+
+    monthly: Amount = Field(description="Price of one unit per month.")
+    unit: Count = Field(default=1.0, alias="per", description="Amount per unit.")
+    included: Count = Field(default=0.0, description="Amount free of charge.")
+
+    def month(self, provisioned: float) -> float:
+        """Return the monthly cost of a provisioned amount."""
+        return max(0.0, provisioned - self.included) / self.unit * self.monthly
+
+
+class MeteredBandwidth(Metered):
+    """Price of provisioned bandwidth."""
+
+    unit: Rate = Field(alias="per", description="Amount per unit.", examples=["1MiB/s"])
+    included: Rate = Field(default=0.0, description="Amount free of charge.")
+
+
+class Burst(Document):
+    """Price of performance above the provisioned level."""
+
+    monthly: Amount = Field(default=0.0, description="Monthly fee for bursting.")
+    per_million_ios: Amount = Field(
+        default=0.0, description="For each million of I/Os above the provisioned rate."
+    )
+
+
+class Initialisation(Document):
+    """One-off price of creating a volume or restoring it from a snapshot."""
+
+    once: Amount = Field(default=0.0, description="For each volume.")
+    per_gib: Amount = Field(default=0.0, description="For each GiB of the volume.")
+
+
+class FlavorPrice(Document):
+    """Price of a machine."""
+
+    family: Filled = Field(default="", description="Group for `--by family`.")
+    provider: Filled = Field(default="", description="Provider.")
+    region: Filled = Field(default="", description="Region in which the price holds.")
+    checked: Day = Field(
+        default="", description="Date the price was looked up; required here or for the whole file."
+    )
+    source: TypeSource | None = Field(
+        default=None, description="A title, or `{title, url}`; required here or for the whole file."
+    )
+    hourly: Amount | None = Field(default=None, description="Price per hour.")
+    monthly: Amount | None = Field(default=None, description="Price per month.")
+
+
+class VolumePrice(FlavorPrice):
+    """Price of a volume."""
+
+    per_gib_month: Amount = Field(default=0.0, description="Price per GiB (2^30 bytes) and month.")
+    iops: Metered | None = Field(
+        default=None, description="[Price of provisioned IOPS](#provisioned-performance)."
+    )
+    bandwidth: MeteredBandwidth | None = Field(
+        default=None, description="[Price of provisioned bandwidth](#provisioned-performance)."
+    )
+    burst: Burst | None = Field(
+        default=None, description="[Fees for bursts](#bursts); not a part of the monthly cost."
+    )
+    initialisation: Initialisation | None = Field(
+        default=None, description="[One-off cost](#initialisation); not a part of the monthly cost."
+    )
+
+    @model_validator(mode="after")
+    def _parts_have_a_price(self) -> Self:
+        for key in ("burst", "initialisation"):
+            part = getattr(self, key)
+            if part is not None and not part.model_fields_set:
+                reject(Fault("has no price", f"add {' or '.join(type(part).model_fields)}", (key,)))
+        return self
+
+
+class Price(VolumePrice):
+    """Price of a machine or a volume."""
+
+    name: str  # name of the flavor, or of the volume type with its provider
+
+    @property
+    def needs_size(self) -> bool:
+        """Whether the cost depends on the size of the volume."""
+        return bool(self.per_gib_month)
+
+    def month(
+        self,
+        *,
+        hours_per_month: float = HOURS_PER_MONTH,
+        size_bytes: float = 0.0,
+        iops: float = 0.0,
+        bandwidth_bytes_per_s: float = 0.0,
+    ) -> float:
+        """Return the cost per month, without bursts and one-off costs."""
+        fixed = self.monthly
+        if fixed is None:
+            fixed = (self.hourly or 0.0) * hours_per_month
+        metered = self._metered(size_bytes, iops, bandwidth_bytes_per_s)
+        return fixed + metered
+
+    def for_hours(
+        self,
+        hours: float,
+        *,
+        hours_per_month: float = HOURS_PER_MONTH,
+        size_bytes: float = 0.0,
+        iops: float = 0.0,
+        bandwidth_bytes_per_s: float = 0.0,
+    ) -> float:
+        """Return the cost of a number of hours, from the hourly price where one exists."""
+        hourly = self.hourly
+        if hourly is None:
+            hourly = (self.monthly or 0.0) / hours_per_month
+        metered = self._metered(size_bytes, iops, bandwidth_bytes_per_s)
+        return hours * (hourly + metered / hours_per_month)
+
+    def once(self, *, size_bytes: float = 0.0) -> float:
+        """Return the one-off cost."""
+        if self.initialisation is None:
+            return 0.0
+        return self.initialisation.once + self.initialisation.per_gib * size_bytes / GIB
+
+    def _metered(self, size_bytes: float, iops: float, bandwidth_bytes_per_s: float) -> float:
+        """Return the monthly cost of all metered items."""
+        total = self.per_gib_month * size_bytes / GIB
+        total += self.iops.month(iops) if self.iops else 0.0
+        total += self.bandwidth.month(bandwidth_bytes_per_s) if self.bandwidth else 0.0
+        return total
+
+
+_COMMON = ("provider", "region", "checked", "source")
+
+
+class PricesFile(Document):
+    """Prices of machines and volumes in one currency."""
+
+    currency: Annotated[Text, AfterValidator(_check_currency)] = Field(
+        description="Three letters; one currency for the whole file.", examples=["USD"]
+    )
+    hours_per_month: Annotated[float, parsed(_hours), value_schema("hours")] = Field(
+        default=HOURS_PER_MONTH, description="Converts between hourly and monthly prices."
+    )
+    provider: Filled = Field(default="", description="Default for prices without their own.")
+    region: Filled = Field(default="", description="Default for prices without their own.")
+    checked: Day = Field(
+        default="", description="Date the prices without their own were looked up."
+    )
+    source: TypeSource | None = Field(
+        default=None, description="A title, or `{title, url}`; default for prices without it."
+    )
+    flavors: dict[Text, FlavorPrice] = Field(
+        default_factory=dict,
+        description="Name to price of a machine; these or `volume_types` are required.",
+    )
+    volume_types: dict[Text, VolumePrice] = Field(
+        default_factory=dict, description="Type, such as aws/gp3, to price of a volume."
+    )
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> Self:
+        groups: dict[str, Mapping[str, FlavorPrice]] = {
+            "flavors": self.flavors,
+            "volume_types": self.volume_types,
+        }
+        if not any(groups.values()):
+            reject(Fault("has no price", "add flavors, or volume_types"))
+        faults = []
+        for key, group in groups.items():
+            for name, price in group.items():
+                faults += [
+                    Fault(message, hint, at=(key, name), on_key=True)
+                    for message, hint in self._missing(price)
+                ]
+        if faults:
+            reject(*faults)
+        return self
+
+    def _missing(self, price: FlavorPrice) -> Iterator[tuple[str, str]]:
+        """Yield the missing parts of a price, each with a hint."""
+        if not (price.checked or self.checked):
+            yield "has no date", "add checked: 2026-01-31"
+        if not (price.source or self.source):
+            yield "has no source, by which others can check it", "add source: ..."
+        own = {"hourly", "monthly", "per_gib_month"}
+        if not own & price.model_fields_set:
+            words = "hourly, monthly"
+            words += ", or per_gib_month" if isinstance(price, VolumePrice) else ""
+            yield "has no price", f"add {words}"
+
+    def named(self, prices: Mapping[str, FlavorPrice]) -> dict[str, Price]:
+        """Return prices by name, with the defaults of the file filled in."""
+        common = {name: getattr(self, name) for name in _COMMON}
+        return {
+            name: Price.model_validate(
+                {"name": name}
+                | {key: value for key, value in common.items() if value}
+                | {key: getattr(price, key) for key in price.model_fields_set}
+            )
+            for name, price in prices.items()
+        }
+
+
+class Prices(Frozen):
+    """A price list."""
+
+    path: str  # path of the file
+    currency: str  # currency of all prices, such as ``USD``
+    hours_per_month: float = HOURS_PER_MONTH  # conversion between hourly and monthly prices
+    flavors: dict[str, Price] = Field(default_factory=dict)  # prices of machines by name
+    # prices of volumes by name, such as ``aws/gp3``
+    volume_types: dict[str, Price] = Field(default_factory=dict)

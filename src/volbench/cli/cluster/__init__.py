@@ -1,1 +1,0 @@
-"""Verbs on Kubernetes clusters: manifests, access rights, storage classes."""

@@ -1,1 +1,0 @@
-"""Pods of a campaign on a Kubernetes cluster: created, verified, found again and removed."""

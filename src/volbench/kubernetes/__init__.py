@@ -1,0 +1,1 @@
+"""Kubernetes: campaigns on pods, and the verbs that manage them."""

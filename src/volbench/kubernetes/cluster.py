@@ -1,0 +1,343 @@
+"""Connection to the API server of a Kubernetes cluster; objects are plain dictionaries.
+
+The official client reads kubeconfig files, refreshes credentials and verifies the server. Its typed
+models are not used: they differ between versions, and manifests are dictionaries anyway.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import ssl
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
+
+from volbench.errors import (
+    AuthError,
+    ConnectError,
+    InputError,
+    TransportError,
+    VolbenchError,
+)
+
+if TYPE_CHECKING:
+    from websocket import WebSocket
+
+Manifest = dict[str, Any]  # An object of the API, as its JSON
+
+_TIMEOUT_S = 30.0
+_SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
+_JSON = "application/json"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Where the API keeps objects of a kind."""
+
+    group: str  # path of the API group and version
+    plural: str  # last part of the path
+    is_namespaced: bool = True  # whether its objects belong to a namespace
+
+
+# Kinds of objects that volbench uses
+KINDS = {
+    "ClusterRole": Kind("apis/rbac.authorization.k8s.io/v1", "clusterroles", False),
+    "ClusterRoleBinding": Kind("apis/rbac.authorization.k8s.io/v1", "clusterrolebindings", False),
+    "ConfigMap": Kind("api/v1", "configmaps"),
+    "Event": Kind("api/v1", "events"),
+    "Job": Kind("apis/batch/v1", "jobs"),
+    "Lease": Kind("apis/coordination.k8s.io/v1", "leases"),
+    "Namespace": Kind("api/v1", "namespaces", False),
+    "Node": Kind("api/v1", "nodes", False),
+    "PersistentVolume": Kind("api/v1", "persistentvolumes", False),
+    "PersistentVolumeClaim": Kind("api/v1", "persistentvolumeclaims"),
+    "Pod": Kind("api/v1", "pods"),
+    "ResourceQuota": Kind("api/v1", "resourcequotas"),
+    "Role": Kind("apis/rbac.authorization.k8s.io/v1", "roles"),
+    "RoleBinding": Kind("apis/rbac.authorization.k8s.io/v1", "rolebindings"),
+    "Secret": Kind("api/v1", "secrets"),
+    "Service": Kind("api/v1", "services"),
+    "ServiceAccount": Kind("api/v1", "serviceaccounts"),
+    "StatefulSet": Kind("apis/apps/v1", "statefulsets"),
+    "StorageClass": Kind("apis/storage.k8s.io/v1", "storageclasses", False),
+}
+
+
+class RequestError(InputError):
+    """The API server rejected a request."""
+
+    def __init__(self, message: str, *, status: int) -> None:
+        super().__init__(message)
+        self.status = status  # of HTTP
+
+
+class ForbiddenError(AuthError):
+    """The account may not do that in the cluster."""
+
+
+class Cluster:
+    """Connection to a cluster, for one namespace; thread-safe.
+
+    Args:
+        client: ``kubernetes.client.ApiClient`` with its configuration.
+        namespace: of all namespaced objects.
+        context: name of the context in the kubeconfig file; empty inside a cluster.
+
+    Every method that sends a request raises:
+        InputError: the object is invalid, exists already, is not found, or exceeds a quota.
+        AuthError: the credentials are not accepted, or a permission is missing.
+        ConnectError: the server is out of reach, or overloaded.
+    """
+
+    def __init__(self, client: Any, *, namespace: str, context: str = "") -> None:  # noqa: ANN401 - the client is imported lazily and untyped
+        self._client = client
+        self._settings = client.configuration
+        self.namespace = namespace
+        self.context = context
+
+    @property
+    def address(self) -> str:
+        """URL of the API server."""
+        return str(self._settings.host).rstrip("/")
+
+    def create(self, manifest: Manifest, *, dry_run: bool = False) -> Manifest:
+        """Create an object and return it; with `dry_run`, only let the server check it."""
+        query = [("dryRun", "All")] if dry_run else []
+        return self.request("POST", self._path(manifest["kind"]), query=query, body=manifest)
+
+    def read(self, kind: str, name: str) -> Manifest | None:
+        """Return an object, or None if it does not exist."""
+        try:
+            return self.request("GET", self._path(kind, name))
+        except RequestError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def read_if_allowed(self, kind: str, name: str) -> Manifest | None:
+        """Return an object, None if it does not exist, or an empty one if reading is forbidden."""
+        try:
+            return self.read(kind, name)
+        except ForbiddenError:
+            return {}
+
+    def list(self, kind: str, selector: str = "", *, fields: str = "") -> list[Manifest]:
+        """Return the objects of a kind that a label selector and a field selector match."""
+        query = [("labelSelector", selector)] if selector else []
+        query += [("fieldSelector", fields)] if fields else []
+        items: list[Manifest] = self.request("GET", self._path(kind), query=query).get("items", [])
+        return items
+
+    def patch(self, kind: str, name: str, body: Manifest) -> Manifest:
+        """Merge fields into an object and return it."""
+        return self.request(
+            "PATCH", self._path(kind, name), body=body, content="application/merge-patch+json"
+        )
+
+    def delete(self, kind: str, name: str, *, uid: str = "", grace_s: int | None = None) -> bool:
+        """Delete an object; what it owns is deleted by the cluster.
+
+        Args:
+            uid: delete it only if this is its UID.
+            grace_s: grace period of a pod; None for its own.
+
+        Returns:
+            Whether it existed.
+        """
+        body: Manifest = {"propagationPolicy": "Background"}
+        if uid:
+            body["preconditions"] = {"uid": uid}
+        if grace_s is not None:
+            body["gracePeriodSeconds"] = grace_s
+        try:
+            self.request("DELETE", self._path(kind, name), body=body)
+        except InputError as error:
+            if isinstance(error, RequestError) and error.status in {
+                404,
+                409,
+            }:  # gone, or another one of that name
+                return False
+            raise
+        return True
+
+    def logs(self, pod: str, container: str = "") -> str:
+        """Return what a container of a pod has printed."""
+        query = [("container", container)] if container else []
+        return self._send("GET", f"{self._path('Pod', pod)}/log", query).decode("utf-8", "replace")
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        body: Manifest | None = None,
+        content: str = _JSON,
+    ) -> Manifest:
+        """Send a request and return the object of the answer."""
+        data = self._send(method, path, query, body=body, content=content)
+        try:
+            answer: Manifest = json.loads(data or b"{}")
+        except ValueError as error:
+            raise TransportError(
+                f"{self.address} does not answer as an API server",
+                hint="check the server of the kubeconfig context",
+            ) from error
+        return answer
+
+    def open_exec(
+        self, pod: str, argv: Sequence[str], *, container: str, has_input: bool, timeout_s: float
+    ) -> WebSocket:
+        """Start a command in a container and return the web socket of its streams."""
+        import websocket
+
+        query = [("container", container), ("stdout", "true"), ("stderr", "true")]
+        query += [("stdin", "true")] if has_input else []
+        query += [("command", word) for word in argv]
+        path = f"{self._path('Pod', pod)}/exec?{urlencode(query, quote_via=quote)}"
+        socket = websocket.WebSocket(sslopt={"context": self._tls()}, skip_utf8_validation=True)
+        try:
+            socket.connect(
+                f"ws{self.address.removeprefix('http')}/{path}",
+                timeout=timeout_s,
+                header=[f"{name}: {value}" for name, value in self._headers().items()],
+                subprotocols=list(_PROTOCOLS),
+            )
+        except websocket.WebSocketBadStatusException as error:
+            socket.shutdown()
+            raise self._refusal(error.status_code, error.resp_body or b"", "POST") from error
+        except (websocket.WebSocketException, OSError, ssl.SSLError) as error:
+            socket.shutdown()
+            raise self._unreachable(error) from error
+        return socket
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.rest_client.pool_manager.clear()
+
+    def _path(self, kind: str, name: str = "") -> str:
+        place = KINDS[kind]
+        space = f"namespaces/{quote(self.namespace)}/" if place.is_namespaced else ""
+        return f"{place.group}/{space}{place.plural}" + (f"/{quote(name)}" if name else "")
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        query: Sequence[tuple[str, str]] = (),
+        *,
+        body: Manifest | None = None,
+        content: str = _JSON,
+    ) -> bytes:
+        import urllib3
+
+        url = f"{self.address}/{path}" + (f"?{urlencode(query)}" if query else "")
+        try:
+            answer = self._client.rest_client.pool_manager.request(
+                method,
+                url,
+                headers={"Accept": "*/*", "Content-Type": content} | self._headers(),
+                body=None if body is None else json.dumps(body),
+                timeout=_TIMEOUT_S,
+                retries=False,
+            )
+        except urllib3.exceptions.HTTPError as error:
+            raise self._unreachable(error) from error
+        if answer.status >= 300:
+            raise self._refusal(answer.status, answer.data, method)
+        data: bytes = answer.data
+        return data
+
+    def _headers(self) -> dict[str, str]:
+        """Return the headers that authenticate a request, refreshed where they expire."""
+        settings = self._settings.auth_settings().values()
+        return {setting["key"]: str(setting["value"]) for setting in settings}
+
+    def _tls(self) -> ssl.SSLContext:
+        settings = self._settings
+        context = ssl.create_default_context(cafile=settings.ssl_ca_cert)
+        if settings.cert_file:
+            context.load_cert_chain(settings.cert_file, settings.key_file)
+        if not settings.verify_ssl:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        return context
+
+    def _refusal(self, status: int, data: bytes, method: str) -> VolbenchError:
+        """Return the error of an answer, in the server's words."""
+        words = _message_of(data) or f"status {status}"
+        if status == 401:
+            return AuthError(
+                f"the cluster does not accept the credentials: {words}",
+                hint="check with: kubectl auth whoami",
+            )
+        if status == 403 and "exceeded quota" not in words:
+            return ForbiddenError(
+                f"the cluster forbids it: {words}",
+                hint="the permissions that volbench needs: volbench k8s role",
+            )
+        if status == 429 or status >= 500:
+            return ConnectError(
+                f"the API server cannot answer now: {words}",
+                hint="check the cluster: kubectl get --raw /readyz",
+                sent=method != "GET",
+            )
+        return RequestError(f"the cluster says: {words}", status=status)
+
+    def _unreachable(self, error: Exception) -> ConnectError:
+        return ConnectError(
+            f"the API server at {self.address} cannot be reached: {error}",
+            hint="check the cluster: kubectl cluster-info",
+            sent=False,
+        )
+
+
+def _message_of(data: bytes) -> str:
+    """Return the message of a Status object; other text as it is."""
+    text = data.decode("utf-8", "replace").strip()
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return text[:500]
+    return str(found.get("message", "")) if isinstance(found, Mapping) else text[:500]
+
+
+def open_cluster(*, context: str = "", namespace: str = "") -> Cluster:
+    """Connect as kubectl does: by KUBECONFIG, ~/.kube/config or, in a pod, its service account.
+
+    Args:
+        context: context of the kubeconfig file; empty for the current one.
+        namespace: empty for that of the context or the pod, or ``default``.
+    """
+    try:
+        from kubernetes import client, config
+    except ImportError as error:
+        raise InputError(
+            f"clusters need the Python client of Kubernetes: {error}",
+            hint="install it: pip install 'volbench[kubernetes]'",
+        ) from error
+    settings = client.Configuration()
+    files = os.environ.get("KUBECONFIG") or str(Path.home() / ".kube" / "config")
+    has_file = any(Path(file).is_file() for file in files.split(os.pathsep))
+    try:
+        if not has_file and not context and "KUBERNETES_SERVICE_HOST" in os.environ:
+            config.load_incluster_config(client_configuration=settings)
+            found = (_SERVICE_ACCOUNT / "namespace").read_text(encoding="utf-8").strip()
+        else:
+            contexts, chosen = config.list_kube_config_contexts(files)
+            if context:
+                chosen = next((known for known in contexts if known["name"] == context), chosen)
+            config.load_kube_config(files, context or None, settings)
+            context, found = chosen["name"], chosen["context"].get("namespace", "")
+    except (config.ConfigException, OSError, KeyError, TypeError) as error:
+        raise InputError(
+            f"no cluster is configured: {error}",
+            hint="check with: kubectl config get-contexts; name a file with --kubeconfig",
+        ) from error
+    return Cluster(
+        client.ApiClient(settings), namespace=namespace or found or "default", context=context
+    )

@@ -1,0 +1,68 @@
+"""Executor of a pod, and the connections to the clusters of several pods."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from volbench.errors import InputError
+from volbench.execute.shell.shell_executor import ShellExecutor
+from volbench.kubernetes.cluster import Cluster, open_cluster
+from volbench.kubernetes.leases import LeaseLocks
+from volbench.kubernetes.manifests import WORK_MOUNT
+from volbench.kubernetes.pod_channel import PodChannel, PodEndedError
+from volbench.model.campaign.host import Host, Pod
+
+
+class PodExecutor(ShellExecutor):
+    """Executor of a pod."""
+
+    is_container = True
+
+    def __init__(self, name: str, pod: Pod, cluster: Cluster) -> None:
+        super().__init__(PodChannel(name, pod, cluster), work_folder=WORK_MOUNT)
+        self.shared_locks = LeaseLocks(cluster, node=pod.node, campaign=pod.campaign)
+        self._pod = pod
+        self._cluster = cluster
+        self._identity = ""
+
+    @property
+    def identity(self) -> str:
+        """Node and UID of the claim, or of the pod without one: what its results depend on."""
+        if not self._identity:
+            pod = self._cluster.read("Pod", self._pod.name)
+            if pod is None:
+                raise PodEndedError(self.host, self._pod.name, "it was deleted")
+            name = self._pod.claim
+            claim = self._cluster.read("PersistentVolumeClaim", name) if name else None
+            node, uid = pod["spec"].get("nodeName", ""), (claim or pod)["metadata"]["uid"]
+            self._identity = f"{node} {uid}"
+        return self._identity
+
+
+class PodConnections:
+    """Connections to the clusters of several pods, opened when used and closed at the end."""
+
+    def __init__(self) -> None:
+        self._clusters: dict[tuple[str, str], Cluster] = {}
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Close all connections."""
+        for cluster in self._clusters.values():
+            cluster.close()
+
+    def cluster(self, pod: Pod) -> Cluster:
+        """Return the connection to the cluster of a pod."""
+        key = pod.context, pod.namespace
+        if key not in self._clusters:
+            self._clusters[key] = open_cluster(context=pod.context, namespace=pod.namespace)
+        return self._clusters[key]
+
+    def executor(self, host: Host) -> PodExecutor:
+        """Return the executor of a host with a pod."""
+        if host.pod is None:
+            raise InputError(f"{host.name} is not a pod")
+        return PodExecutor(host.name, host.pod, self.cluster(host.pod))

@@ -1,0 +1,127 @@
+"""Why a pod is not ready yet, or has ended, in the words of the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from volbench.kubernetes.cluster import Manifest
+
+# Reasons of a waiting container that do not pass by themselves, or were retried already
+_HOPELESS = frozenset(
+    {
+        "CreateContainerConfigError",
+        "CreateContainerError",
+        "ErrImageNeverPull",
+        "ImageInspectError",
+        "ImagePullBackOff",
+        "InvalidImageName",
+        "RunContainerError",
+    }
+)
+
+_PROGRESS = frozenset({"ContainerCreating", "PodInitializing"})
+
+
+@dataclass(frozen=True)
+class Pending:
+    """Why a pod is not ready."""
+
+    words: str  # the cluster's words, such as ``FailedScheduling: 0/3 nodes are available``
+    is_final: bool = False  # whether waiting does not help
+
+
+def why_pending(pod: Manifest | None, events: Sequence[Manifest]) -> Pending | None:
+    """Return why a pod is not ready; None if it is.
+
+    Args:
+        pod: the pod; None while it does not exist.
+    """
+    latest = _latest_warning(events)
+    if pod is None:
+        return Pending(latest or "not created yet", "exceeded quota" in latest)
+    status = pod.get("status", {})
+    if status.get("phase") in {"Failed", "Succeeded"}:
+        return Pending(_ended(pod), is_final=True)
+    for container in status.get("containerStatuses", ()):
+        waiting = container.get("state", {}).get("waiting", {})
+        reason = waiting.get("reason", "")
+        if reason and reason not in _PROGRESS:
+            return Pending(_joined(reason, waiting.get("message", "")), reason in _HOPELESS)
+    conditions = {item["type"]: item for item in status.get("conditions", ())}
+    if conditions.get("Ready", {}).get("status") == "True":
+        return None
+    scheduled = conditions.get("PodScheduled", {})
+    if scheduled.get("status") == "False":
+        words = _joined("FailedScheduling", scheduled.get("message", ""))
+        claims = [event for event in events if event["reason"] == "ProvisioningFailed"]
+        return Pending(_latest_warning(claims) or words)
+    return Pending(latest or "the container is being created")
+
+
+def why_ended(pod: Manifest | None, uid: str) -> str:
+    """Return why a pod can run nothing any more; empty if it can.
+
+    Args:
+        pod: the pod of that name; None if there is none.
+    """
+    if pod is None:
+        return "it was deleted"
+    if pod["metadata"]["uid"] != uid:
+        return "it was replaced by another pod of the same name"
+    if pod.get("status", {}).get("phase") in {"Failed", "Succeeded"}:
+        return _ended(pod)
+    if "deletionTimestamp" in pod["metadata"]:
+        words = _disruption(pod)
+        return f"it is being deleted ({words})" if words else "it is being deleted"
+    return ""
+
+
+def node_trouble(node: Manifest | None) -> str:
+    """Return why a node cannot end a pod now, or that nothing is known against it.
+
+    Args:
+        node: the node; None if it was deleted, empty if reading it is forbidden.
+    """
+    if node is None:
+        return "the node was deleted"
+    for condition in node.get("status", {}).get("conditions", ()):
+        if condition["type"] == "Ready" and condition.get("status") != "True":
+            return _joined(condition.get("reason", "NotReady"), condition.get("message", ""))
+    return "the pod is being ended"
+
+
+def _disruption(pod: Manifest) -> str:
+    """Return why the cluster ends a pod, such as ``EvictionByEvictionAPI: Eviction API: evicting``.
+
+    Source: "Pod disruption conditions" in the documentation of Kubernetes 1.34.
+    """
+    for condition in pod.get("status", {}).get("conditions", ()):
+        if condition["type"] == "DisruptionTarget" and condition.get("status") == "True":
+            return _joined(condition.get("reason", ""), condition.get("message", ""))
+    return ""
+
+
+def _ended(pod: Manifest) -> str:
+    """Return why a pod has ended, such as ``Evicted: The node was low on resource: memory``."""
+    status = pod.get("status", {})
+    if status.get("reason"):
+        return _joined(status["reason"], status.get("message", ""))
+    if words := _disruption(pod):
+        return words
+    for container in status.get("containerStatuses", ()):
+        if end := container.get("state", {}).get("terminated"):
+            words = _joined(end.get("reason", "ended"), end.get("message", ""))
+            return f"its container ended with status {end.get('exitCode')}: {words}"
+    return f"it has ended: {status.get('phase', 'unknown')}"
+
+
+def _latest_warning(events: Iterable[Manifest]) -> str:
+    warnings = [event for event in events if event.get("type") == "Warning"]
+    if not warnings:
+        return ""
+    return _joined(warnings[-1].get("reason", ""), warnings[-1].get("message", ""))
+
+
+def _joined(reason: str, message: str) -> str:
+    return f"{reason}: {message.strip()}" if message else reason

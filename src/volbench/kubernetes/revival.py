@@ -1,0 +1,187 @@
+"""Pods of an interrupted campaign, found again or recreated on their volume and node."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from volbench.engine.campaign.run_states import RunStates
+from volbench.errors import DeadlineError, TransportError
+from volbench.kubernetes.cluster import Cluster, Manifest
+from volbench.kubernetes.pod_executor import PodExecutor
+from volbench.kubernetes.pod_hosts import PODS, POLL_S, OnReason, ready_pods
+from volbench.kubernetes.pod_progress import node_trouble, why_ended
+from volbench.model.campaign.host import Host, Pod
+from volbench.model.campaign.planned_run import RunState
+from volbench.store.archive import hold_campaign, read_campaign
+from volbench.store.consent import seal_of
+from volbench.store.journal import Journal, read_history
+from volbench.store.layout import Layout
+
+_OPEN = {RunState.PLANNED, RunState.RUNNING, RunState.INTERRUPTED}
+
+
+def is_resumable(root: Path, owner: str) -> bool:
+    """Return whether runs of a campaign are left, or may still be going on."""
+    if not Layout(root).journal.exists():
+        return False
+    states = read_history(Layout(root).journal).states
+    plan = read_campaign(root)[1].campaign
+    if owner not in {host.pod.campaign for host in plan.hosts if host.pod}:
+        return False
+    return any(states.get(run.id, RunState.PLANNED) in _OPEN for run in plan.runs)
+
+
+@dataclass(frozen=True)
+class Revival:
+    """How the pods of an interrupted campaign are found again."""
+
+    root: Path  # the campaign folder
+    timeout_s: float  # longest wait for a pod that is recreated
+    on_reason: OnReason  # receives what has happened to a pod
+
+    def host(self, cluster: Cluster, host: Host, pod: Pod) -> Host:
+        """Return a host whose pod can run programs; what ran in a lost one is recorded as lost."""
+        found = cluster.read("Pod", pod.name)
+        reason = why_ended(found, "" if found is None else found["metadata"]["uid"])
+        if reason:
+            self.on_reason(host.name, f"{reason}; what ran in it is lost")
+            _record_loss(self.root, host.name, f"its pod has ended: {reason}")
+            self._recreate(cluster, host.name, pod, found, reason=reason)
+        wanted = {host.name: (pod.name, pod.claim)}
+        pods = ready_pods(cluster, wanted, timeout_s=self.timeout_s, on_reason=self.on_reason)
+        ready = pods[host.name]
+        node = ready["spec"]["nodeName"]
+        if node != pod.node:
+            raise TransportError(
+                f"the pod of {host.name} was on the node {pod.node}, and is now on {node}",
+                hint="results of two nodes are not comparable; let the cluster place it on "
+                f"{pod.node}, or {self._give_up(host.name)}",
+            )
+        now = pod.model_copy(update={"uid": ready["metadata"]["uid"]})
+        if now.uid != pod.uid and not reason:
+            self._find_losses(cluster, host.name, now)
+        return host.model_copy(update={"pod": now})
+
+    def _find_losses(self, cluster: Cluster, host: str, pod: Pod) -> None:
+        """Record as lost what ran in an earlier pod; what runs in this one goes on."""
+        executor = PodExecutor(host, pod, cluster)
+        try:
+            lost = [
+                run
+                for run, handle in _running(self.root, host).items()
+                if not (handle and executor.was_started(handle))
+            ]
+        finally:
+            executor.close()
+        if lost:
+            reason = why_ended(cluster.read("Pod", pod.name), "")
+            self.on_reason(host, f"{reason}; what ran in the earlier one is lost")
+            _record_loss(self.root, host, f"its pod has ended: {reason}", runs=lost)
+
+    def _recreate(
+        self, cluster: Cluster, host: str, pod: Pod, ended: Manifest | None, *, reason: str
+    ) -> None:
+        """Create a pod again, on the node where it was, once the node has ended the old one.
+
+        A StatefulSet recreates its pods itself.
+        """
+        owner = cluster.read("ConfigMap", pod.campaign)
+        if owner is None:
+            raise TransportError(
+                f"the pod of {host} has ended ({reason}), and its volume is removed",
+                hint="run the campaign again; what has finished is kept: volbench show DIR",
+            )
+        if ended is not None:
+            self._await_end(cluster, host, pod, ended["metadata"]["uid"])
+        if cluster.read_if_allowed("Node", pod.node) is None:
+            raise TransportError(
+                f"the node {pod.node} of {host} is gone: the cluster has deleted it",
+                hint=f"results of another node are not comparable; {self._give_up(host)}",
+            )
+        pods = json.loads(owner.get("data", {}).get(PODS, "[]"))
+        manifest = next((known for known in pods if known["metadata"]["name"] == pod.name), None)
+        if manifest is None:
+            return
+        reference = {"name": pod.campaign, "uid": owner["metadata"]["uid"]}
+        kind = {"apiVersion": "v1", "kind": "ConfigMap"}
+        manifest["metadata"]["ownerReferences"] = [kind | reference]
+        manifest["spec"]["affinity"] = _only_on(pod.node)
+        cluster.create(manifest)
+
+    def _give_up(self, host: str) -> str:
+        forget = f"volbench forget {self.root} --host {host} --reason ..."
+        return f"give the host up: {forget}; then volbench reap {self.root}"
+
+    def _await_end(self, cluster: Cluster, host: str, pod: Pod, uid: str) -> None:
+        """Wait until the node has confirmed the end of a pod: before, fio may still run in it."""
+        cluster.delete("Pod", pod.name, uid=uid)
+        end_s, shown = time.monotonic() + self.timeout_s, ""
+        while (found := cluster.read("Pod", pod.name)) and found["metadata"]["uid"] == uid:
+            words = node_trouble(cluster.read_if_allowed("Node", pod.node))
+            if words != shown:
+                self.on_reason(host, f"its node {pod.node} has not ended the old pod yet: {words}")
+                shown = words
+            if time.monotonic() > end_s:
+                raise DeadlineError(
+                    f"the node {pod.node} has not ended the old pod of {host}, where fio may "
+                    f"still run: {words}",
+                    hint=f"bring the node back; if it is lost: kubectl delete node {pod.node}; "
+                    f"then volbench resume {self.root}",
+                )
+            time.sleep(POLL_S)
+
+
+def record_losses(root: Path, cluster: Cluster, *, known: Mapping[str, str]) -> dict[str, str]:
+    """Record the active runs of all pods that have ended as interrupted.
+
+    Returns:
+        Host to the reason of its loss; none if the cluster cannot be reached now.
+    """
+    lost = {}
+    with suppress(TransportError):  # a resume looks again
+        for host in read_campaign(root)[1].campaign.hosts:
+            if not (host.pod and _running(root, host.name)):
+                continue
+            if words := why_ended(cluster.read("Pod", host.pod.name), host.pod.uid):
+                lost[host.name] = known.get(host.name) or words
+    for host_name, words in lost.items():
+        _record_loss(root, host_name, f"its pod has ended: {words}")
+    return lost
+
+
+def _running(root: Path, host: str) -> dict[str, str]:
+    """Return the active runs of a host whose results are not here: id to handle, if known."""
+    layout = Layout(root)
+    history = read_history(layout.journal)
+    return {
+        run.id: str(history.processes.get(run.id, {}).get("handle", ""))
+        for run in read_campaign(root)[1].campaign.runs
+        if run.host == host
+        and history.states.get(run.id) is RunState.RUNNING
+        and not layout.run(run.id).status.exists()
+    }
+
+
+def _record_loss(root: Path, host: str, reason: str, *, runs: Collection[str] = ()) -> None:
+    """Record active runs of a host as interrupted: those that are named, or all."""
+    wanted = set(runs or _running(root, host))
+    layout = Layout(root)
+    if not wanted:
+        return
+    plan = read_campaign(root)[1].campaign
+    with hold_campaign(layout), Journal(layout.journal, seal_of(layout)) as journal:
+        states = RunStates(journal, read_history(layout.journal), lambda _event: None)
+        lost = [run for run in plan.runs if run.id in wanted]
+        states.settle(lost, RunState.INTERRUPTED, reason=reason)
+
+
+def _only_on(node: str) -> Manifest:
+    """Return the affinity to one node: results of another one are not comparable."""
+    fields = [{"key": "metadata.name", "operator": "In", "values": [node]}]
+    terms = {"nodeSelectorTerms": [{"matchFields": fields}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}

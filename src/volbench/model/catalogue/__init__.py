@@ -1,1 +1,0 @@
-"""Prices and volume types."""

@@ -1,0 +1,1 @@
+"""Object storage: campaigns in buckets, and queries over many of them."""

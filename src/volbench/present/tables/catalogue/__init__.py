@@ -1,1 +1,0 @@
-"""Tables of catalogues: volume types, prices and scenarios."""

@@ -1,1 +1,0 @@
-"""Object storage: listing and reading, temporary copies of campaigns, files of datasets."""
