@@ -95,5 +95,5 @@ def connection_lost(host: str, reason: str, *, sent: bool) -> ConnectError:
         hint="check that the host is up; the command may have run there"
         if sent
         else "check the host and the network path to it",
-        context={"host": host, "sent": sent},
+        sent=sent,
     )
