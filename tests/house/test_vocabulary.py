@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from runpy import run_path
 
 import pytest
+
+from volbench.model.frames.columns import FRAMES
 
 IDENTIFIER_PARTS = {
     "alike": "comparability",
@@ -79,34 +82,28 @@ SENTENCE_CASE = re.compile(r"(?<=[a-z,;] )(?:Runs?|Findings?)\b(?![`(])")
 URI_NAMES = re.compile(r"--?uris?\b|\buri=|`uri`|\"uri\"|'uri'|uri:")
 """Where uri is fio's option, not prose."""
 
-APART = " .:. "
-"""Between texts that are searched at once: no phrase goes on behind it."""
-
 DOCUMENTS = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/**/*.md", "profiles/*.yaml")
 
 
-def identifiers(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Yield the line and the name of everything that a module names itself."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            yield node.lineno, node.name
-        elif isinstance(node, ast.arg):
-            yield node.lineno, node.arg
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.lineno, node.id
+def public_names(path: Path, tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield the line and the name of a module and its classes, which readers look things up by."""
+    yield 1, path.stem
+    yield from (
+        (node.lineno, node.name) for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
+    )
 
 
-def retired_identifiers(tree: ast.AST) -> list[str]:
-    """Return a line for each retired identifier of a module."""
-    found = []
-    for line, name in identifiers(tree):
+def retired_names(names: Iterable[tuple[int, str]]) -> list[str]:
+    """Return a line for each retired word in a name, with what to write."""
+    breaches = []
+    for line, name in names:
         words = re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower().strip("_")
         instead = IDENTIFIERS.get(words) or next(
             (IDENTIFIER_PARTS[part] for part in words.split("_") if part in IDENTIFIER_PARTS), None
         )
         if instead:
-            found.append(f"{line}: {name}: {instead}")
-    return found
+            breaches.append(f"{line}: {name}: {instead}")
+    return breaches
 
 
 def retired_phrases(text: str) -> list[str]:
@@ -120,26 +117,6 @@ def retired_phrases(text: str) -> list[str]:
     return found + [f"{match[0]!r}: lower case" for match in SENTENCE_CASE.finditer(prose)]
 
 
-def module_texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Yield the line and text of every string with a blank in it: messages, help, docstrings."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.JoinedStr):
-            parts = (v.value if isinstance(v, ast.Constant) else "x" for v in node.values)
-            yield node.lineno, "".join(str(part) for part in parts)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
-            yield node.lineno, node.value
-
-
-def breaches_in_module(path: Path) -> list[str]:
-    """Return every retired word of a Python module."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    texts = list(module_texts(tree))
-    if not retired_phrases(APART.join(text for _, text in texts)):
-        return retired_identifiers(tree)
-    phrases = [f"{line}: {found}" for line, text in texts for found in retired_phrases(text)]
-    return retired_identifiers(tree) + phrases
-
-
 def prose_of(path: Path) -> str:
     """Return the prose of a document, without its code blocks and code words."""
     text = path.read_text(encoding="utf-8")
@@ -148,12 +125,27 @@ def prose_of(path: Path) -> str:
     return re.sub(r"```.*?```|`[^`]*`", " ", text, flags=re.DOTALL)
 
 
-def test_modules_use_standard_terms(root: Path) -> None:
-    """No module of the package or its tests names or says a thing by a retired word."""
-    modules = sorted((root / "src").rglob("*.py")) + sorted((root / "tests").rglob("*.py"))
-    modules.remove(root / "tests" / "house" / "test_vocabulary.py")  # it has to name them
-    found = {str(path.relative_to(root)): breaches_in_module(path) for path in modules}
-    assert {path: lines for path, lines in found.items() if lines} == {}
+def test_sentences_use_standard_terms(root: Path) -> None:
+    """No sentence that a user can see has a retired phrase."""
+    listed = run_path(str(root / "scripts" / "list_sentences.py"))["sentences"]()
+    breaches = [
+        f"{each.path}:{each.line}: {phrase}"
+        for each in listed
+        for phrase in retired_phrases(each.text)
+    ]
+    assert breaches == []
+
+
+def test_names_use_standard_terms(sources: dict[str, ast.Module]) -> None:
+    """No module, class or column has a retired word in its name."""
+    breaches = [
+        f"{name}:{line}"
+        for name, tree in sources.items()
+        for line in retired_names(public_names(Path(name.rpartition(".")[2]), tree))
+    ]
+    columns = [(1, column.name) for frame in FRAMES.values() for column in frame]
+    assert len(columns) > 100
+    assert breaches + retired_names(columns) == []
 
 
 def test_documents_use_standard_terms(root: Path) -> None:
@@ -164,10 +156,10 @@ def test_documents_use_standard_terms(root: Path) -> None:
     assert {page: phrases for page, phrases in found.items() if phrases} == {}
 
 
-@pytest.mark.parametrize("source", ["told = 1", "class Meeting: ...", "def f(one): ..."])
-def test_a_retired_identifier_is_found(source: str) -> None:
-    """Variables, classes and arguments are looked at."""
-    assert retired_identifiers(ast.parse(source))
+@pytest.mark.parametrize("name", ["told", "Meeting", "one", "bound_by"])
+def test_a_retired_name_is_found(name: str) -> None:
+    """Names are taken apart at underscores and capitals."""
+    assert retired_names([(1, name)])
 
 
 @pytest.mark.parametrize(
@@ -188,11 +180,4 @@ def test_a_retired_phrase_is_found(text: str) -> None:
 def test_standard_terms_pass() -> None:
     """Plain English and fio's own option names are left alone."""
     assert not retired_phrases("Run two jobs in parallel; `--uri` and uri=nbd://x name the export.")
-    assert not retired_identifiers(ast.parse("run_states = {}\ndef barrier(numjobs): ..."))
-
-
-def test_a_module_is_searched_text_by_text(tmp_path: Path) -> None:
-    """A phrase is found in its line, and not across two texts."""
-    path = tmp_path / "module.py"
-    path.write_text('A = "it is fine"\nB = "two clones"\nC = "this is none"\nD = "of a kind"\n')
-    assert breaches_in_module(path) == ["2: 'clones': numjobs, or jobs in parallel"]
+    assert not retired_names([(1, "run_states"), (1, "Barrier"), (1, "numjobs")])
