@@ -107,4 +107,4 @@ def test_the_rules_of_bandit_are_on(project: dict[str, Any]) -> None:
         for place, rules in lint["per-file-ignores"].items()
         if any(re.match(r"S\d", rule) for rule in rules)
     }
-    assert lenient == {"scripts/*", "tests/**"}
+    assert lenient == {"scripts/*", "src/volbench/execute/agent/*.py", "tests/**"}

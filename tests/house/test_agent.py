@@ -1,0 +1,37 @@
+"""The agent runs on hosts: it needs the standard library of Python 3.6 and nothing else."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+AGENT = "volbench.execute.agent"
+
+
+def test_the_agent_runs_on_python_3_6(root: Path) -> None:
+    """No module of the agent uses syntax or a function that is newer than Python 3.6."""
+    folder = root / "src" / "volbench" / "execute" / "agent"
+    done = subprocess.run(
+        [Path(sys.executable).with_name("vermin"), "--target=3.6-", "--violations", str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert list(folder.glob("*.py"))
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_agent_imports_the_standard_library_only(sources: dict[str, ast.Module]) -> None:
+    """The program that is sent to a host finds every module that it imports there."""
+    outside = []
+    for name, tree in sources.items():
+        if not name.startswith(f"{AGENT}."):
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                outside += [each.name for each in node.names]
+            elif isinstance(node, ast.ImportFrom) and not (node.module or "").startswith(AGENT):
+                outside.append(str(node.module))
+    assert {each.partition(".")[0] for each in outside} - sys.stdlib_module_names == set()
