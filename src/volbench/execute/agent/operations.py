@@ -2,7 +2,24 @@
 
 from collections.abc import Callable
 
-OPERATIONS: "dict[str, Callable[..., object]]" = {}
+from volbench.execute.agent import files, programs, transfer
+
+OPERATIONS: "dict[str, Callable[..., object]]" = {
+    "stat": files.stat,
+    "real_path": files.real_path,
+    "read_text": files.read_text,
+    "list_directory": files.list_directory,
+    "free_bytes": files.free_bytes,
+    "which": files.which,
+    "write_files": files.write_files,
+    "remove": files.remove,
+    "remove_exactly": files.remove_exactly,
+    "make_private_folder": files.make_private_folder,
+    "remove_work_folder": files.remove_work_folder,
+    "run": programs.run,
+    "run_on_files": programs.run_on_files,
+    "fetch_folder": transfer.fetch_folder,
+}
 """Name of each operation and its function, which is called with keyword arguments."""
 
 AS_ROOT: "frozenset[str]" = frozenset()

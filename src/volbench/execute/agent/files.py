@@ -1,0 +1,253 @@
+"""Files and folders: identity, atomic writes, and removal of exactly what was examined."""
+
+import errno
+import os
+import shutil
+import stat as modes
+import struct
+import tempfile
+
+from volbench.execute.agent.agent_error import AgentError, of_os_error
+
+SYSTEM_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin")
+"""Folders of system tools such as blkid; not in every unprivileged user's PATH."""
+
+FILE_KINDS = {
+    modes.S_IFREG: "file",
+    modes.S_IFDIR: "directory",
+    modes.S_IFBLK: "block",
+    modes.S_IFCHR: "char",
+}
+
+_MAX_TEXT_BYTES = 64 * 1024 * 1024  # No file that volbench reads whole comes near; memory is finite.
+
+_AT_FDCWD = -100
+_AT_SYMLINK_NOFOLLOW = 0x100
+_STATX_BTIME = 0x800
+_STATX_BYTES = 256
+_BIRTH_OFFSET = 80  # Of stx_btime in struct statx (statx(2)): seconds as s64, nanoseconds as u32.
+
+_libc = []  # type: list[object]
+
+
+def stat(path: str, *, follow: bool = True) -> "dict[str, object] | None":
+    """Return the stat result of a path; None if it does not exist."""
+    try:
+        return stat_in(path, follow=follow)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            return None
+        raise of_os_error(error) from error
+
+
+def stat_in(
+    path: str, *, follow: bool = True, folder: "int | None" = None
+) -> "dict[str, object]":
+    """Return the stat result of a path, or of a name in an open folder; OSError if there is none."""
+    status = os.stat(path, dir_fd=folder, follow_symlinks=follow)
+    is_device = modes.S_ISBLK(status.st_mode) or modes.S_ISCHR(status.st_mode)
+    return {
+        "kind": FILE_KINDS.get(modes.S_IFMT(status.st_mode), "other"),
+        "device": [os.major(status.st_dev), os.minor(status.st_dev)],
+        "rdev": [os.major(status.st_rdev), os.minor(status.st_rdev)] if is_device else [0, 0],
+        "inode": status.st_ino,
+        "size_bytes": status.st_size,
+        "born_ns": _born_ns(path, follow=follow, folder=folder),
+        "owner": status.st_uid,
+        "mode": modes.S_IMODE(status.st_mode),
+    }
+
+
+def _born_ns(path: str, *, follow: bool, folder: "int | None") -> int:
+    """Return the birth time of a file; 0 if libc or the file system does not report it."""
+    if not _libc:
+        try:
+            import ctypes  # noqa: PLC0415 - a minimal Python lacks it
+
+            _libc.append(getattr(ctypes.CDLL(None), "statx", None))
+        except (ImportError, OSError):
+            _libc.append(None)
+    statx = _libc[0]
+    if not callable(statx):
+        return 0
+    buffer = bytearray(_STATX_BYTES)
+    import ctypes  # noqa: PLC0415 - loaded above
+
+    target = (ctypes.c_char * _STATX_BYTES).from_buffer(buffer)
+    flags = 0 if follow else _AT_SYMLINK_NOFOLLOW
+    directory = _AT_FDCWD if folder is None else folder
+    if statx(directory, os.fsencode(path), flags, _STATX_BTIME, target):
+        return 0
+    (mask,) = struct.unpack_from("=I", buffer, 0)
+    seconds, nanoseconds = struct.unpack_from("=qI", buffer, _BIRTH_OFFSET)
+    return seconds * 10**9 + nanoseconds if mask & _STATX_BTIME else 0
+
+
+def real_path(path: str) -> str:
+    """Return the path with all symlinks resolved; nonexistent components are kept."""
+    return os.path.realpath(path)
+
+
+def read_text(path: str) -> "str | None":
+    """Return the text of a regular file; None if there is none or it is unreadable."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            if not modes.S_ISREG(os.fstat(descriptor).st_mode):
+                return None
+            return file.read(_MAX_TEXT_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return None
+
+
+def list_directory(path: str) -> "list[str]":
+    """Return the sorted names in a directory; empty if it does not exist."""
+    try:
+        return sorted(os.listdir(path))
+    except OSError:
+        return []
+
+
+def free_bytes(path: str) -> int:
+    """Return the bytes available to unprivileged users on the file system of `path`."""
+    try:
+        status = os.statvfs(path)
+    except OSError as error:
+        raise of_os_error(error) from error
+    return status.f_bavail * status.f_frsize
+
+
+def search_path() -> str:
+    """Return PATH with the folders of system tools."""
+    return os.pathsep.join([os.environ.get("PATH") or os.defpath, *SYSTEM_PATH])
+
+
+def which(program: str) -> "str | None":
+    """Return the absolute path of a program, or None."""
+    path = shutil.which(program, path=search_path())
+    return None if path is None else os.path.abspath(path)
+
+
+def write_files(files: "dict[str, str]") -> None:
+    """Write small files atomically, creating their folders; a path that ends with / is a folder."""
+    for path, text in files.items():
+        try:
+            os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+            if not path.endswith("/"):
+                write_file(path, text)
+        except OSError as error:
+            failure = of_os_error(error)
+            raise AgentError(failure.kind, "{}: {}".format(path, failure.message)) from error
+
+
+def write_file(path: str, text: str) -> None:
+    """Write a file that appears whole or not at all; OSError if that fails."""
+    descriptor, temporary = tempfile.mkstemp(
+        prefix=".{}.".format(os.path.basename(path)), suffix=".tmp", dir=os.path.dirname(path) or "."
+    )
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(descriptor, 0o666 & ~_umask())
+            file.write(text.encode("utf-8", "surrogateescape"))
+            file.flush()
+            os.fsync(descriptor)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _umask() -> int:
+    """Return the umask without changing it: other threads create files."""
+    with open("/proc/self/status", "rb") as file:
+        for line in file:
+            if line.startswith(b"Umask:"):
+                return int(line.split()[1], 8)
+    return 0o22
+
+
+def remove(path: str) -> None:
+    """Remove a file, if it exists."""
+    try:
+        os.unlink(path)
+    except OSError as error:
+        if error.errno != errno.ENOENT:
+            raise of_os_error(error) from error
+
+
+def remove_exactly(files: "list[tuple[str, list[int]]]") -> "list[bool]":
+    """Remove files and empty directories in order, each if its identity matches.
+
+    The identity is (major, minor, inode, birth time in ns). Return for each whether the path no
+    longer exists.
+    """
+    try:
+        return [remove_exact(path, identity) for path, identity in files]
+    except OSError as error:
+        raise of_os_error(error) from error
+
+
+def remove_exact(path: str, identity: "list[int]") -> bool:
+    """Remove a file or an empty directory if its identity matches; OSError if that is refused.
+
+    It is checked and removed relative to the same open directory, so that no part of the path can
+    be replaced in between.
+    """
+    parent, _, name = path.rpartition("/")
+    try:
+        folder = os.open(parent or "/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return True
+    try:
+        status = stat_in(name, follow=False, folder=folder)
+        device = status["device"]
+        assert isinstance(device, list)  # noqa: S101 - for the type checker
+        if [*device, status["inode"], status["born_ns"]] != list(identity):
+            return False
+        if status["kind"] == "directory":
+            os.rmdir(name, dir_fd=folder)
+        else:
+            os.unlink(name, dir_fd=folder)
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+            return False
+        if error.errno != errno.ENOENT:
+            raise
+    finally:
+        os.close(folder)
+    return True
+
+
+def make_private_folder(path: str, owner: "int | None" = None) -> bool:
+    """Create a directory with mode 0700; return False if the path exists, even as a symlink.
+
+    As root, give it to the user with the id `owner`.
+    """
+    try:
+        os.mkdir(path, 0o700)
+        if owner is not None:
+            os.chown(path, owner, -1, follow_symlinks=False)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise of_os_error(error) from error
+    return True
+
+
+def remove_work_folder(base: str, path: str) -> None:
+    """Remove a folder below the folder of volbench, and that one if it is ``.volbench`` and empty."""
+    base = os.path.realpath(base)
+    parts = path.split("/")
+    if not path.startswith(base + "/") or ".." in parts or os.path.normpath(path) == base:
+        raise AgentError("refused", "it is not below {}".format(base))
+    try:
+        shutil.rmtree(path)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise of_os_error(error) from error
+    if os.path.basename(base) == ".volbench":
+        try:
+            os.rmdir(base)
+        except OSError:  # other work folders are in it
+            pass

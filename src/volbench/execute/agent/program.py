@@ -1,0 +1,129 @@
+"""The agent's own program: where its modules come from, and how further processes run them.
+
+On a remote host all modules are in the memory of the process that received them (`SOURCES`), and in
+a file of the user's cache, so that the next connection need not send them. On the controller's
+machine they are ordinary files.
+"""
+
+import hashlib
+import os
+import stat
+import sys
+import tempfile
+import time
+import zlib
+
+LOADER = (
+    "import hashlib,sys,zlib;p=open(sys.argv[1],'rb').read();"
+    "hashlib.sha256(p).hexdigest()==sys.argv[2]or sys.exit('the program was changed');"
+    "exec(zlib.decompress(p))"
+)
+"""Run a module of the program in a file: path, SHA-256, module, arguments."""
+
+_LOCAL_LOADER = (
+    "import sys;sys.path.insert(0,sys.argv[1]);import importlib as i;"
+    "i.import_module('volbench.execute.agent.'+sys.argv[3]).main(sys.argv[4:])"
+)
+_CACHE = ".cache/volbench"
+_UNUSED_S = 30 * 86400.0  # Longer than any run, whose start gate may still read the file.
+
+program = {"data": b"", "hash": "", "file": ""}  # type: dict[str, object]
+"""The compressed program, its SHA-256 and its file; empty where modules are ordinary files."""
+
+
+def command(module: str, *arguments: str) -> "list[str]":
+    """Return the command that calls `main` of a module of the agent with a list of arguments."""
+    if not program["data"]:
+        root = os.path.dirname(os.path.abspath(__file__))
+        for _ in "volbench", "execute", "agent":
+            root = os.path.dirname(root)
+        return [sys.executable, "-IS", "-c", _LOCAL_LOADER, root, "", module, *arguments]
+    if not os.path.exists(str(program["file"])):
+        program["file"] = _store_temporarily()
+    where = str(program["file"]), str(program["hash"])
+    return [sys.executable, "-IS", "-c", LOADER, *where, module, *arguments]
+
+
+def source(module: str) -> str:
+    """Return the source text of a module of the agent, which must import nothing of it."""
+    if program["data"]:
+        texts = sys.modules["volbench"].SOURCES  # type: ignore[attr-defined]  # set by the program
+        return str(texts["volbench.execute.agent." + module])
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), module + ".py")
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def install(data: bytes) -> None:
+    """Take note of the program of this process, and put it into the user's cache."""
+    program["data"], program["hash"] = data, hashlib.sha256(data).hexdigest()
+    try:
+        program["file"] = _store(data, str(program["hash"]))
+    except OSError:  # no home, or not writable: it is sent again next time
+        program["file"] = ""
+
+
+def _store(data: bytes, digest: str) -> str:
+    """Write the program to the cache, unless it is there, and remove old ones."""
+    folder = os.path.expanduser("~")
+    for part in _CACHE.split("/"):
+        folder = os.path.join(folder, part)
+        try:
+            os.mkdir(folder, 0o700)
+        except FileExistsError:
+            pass
+    name = "agent-" + digest
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        status = os.fstat(descriptor)
+        if status.st_uid != os.geteuid() or status.st_mode & 0o22:
+            raise PermissionError(folder)
+        if not _is_stored(name, len(data), descriptor):
+            _write(name, data, descriptor)
+        for other in os.listdir(folder):
+            if other.startswith("agent-") and other != name:
+                _remove_unused(other, descriptor)
+    finally:
+        os.close(descriptor)
+    return os.path.join(folder, name)
+
+
+def _is_stored(name: str, size: int, folder: int) -> bool:
+    try:
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    is_own = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
+    if is_own and status.st_size == size:
+        os.utime(name, dir_fd=folder, follow_symlinks=False)
+        return True
+    return False
+
+
+def _write(name: str, data: bytes, folder: int) -> None:
+    temporary = "new-{}-{}".format(os.getpid(), name)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(temporary, flags, 0o600, dir_fd=folder), "wb") as file:
+        file.write(data)
+    os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def _remove_unused(name: str, folder: int) -> None:
+    try:
+        if time.time() - os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime > _UNUSED_S:
+            os.unlink(name, dir_fd=folder)
+    except FileNotFoundError:  # another agent was first
+        pass
+
+
+def _store_temporarily() -> str:
+    """Write the program to a new folder of this user; it is read right after, or by a gate."""
+    path = os.path.join(tempfile.mkdtemp(prefix="volbench-agent-"), "program")
+    with open(path, "wb") as file:
+        file.write(bytes(program["data"]))  # type: ignore[arg-type]  # bytes of `install`
+    return path
+
+
+def compressed(text: str) -> bytes:
+    """Return a program as it is sent and stored."""
+    return zlib.compress(text.encode(), 9)

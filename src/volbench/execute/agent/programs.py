@@ -1,0 +1,148 @@
+"""Programs that run to their end, each in a session of its own with a time limit."""
+
+import os
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+
+from volbench.execute.agent.agent_error import AgentError, of_os_error
+from volbench.execute.agent.files import search_path
+
+MAX_OUTPUT_BYTES = 64 * 1024 * 1024  # fio prints at most a few MB; a reply has to fit in memory.
+_KILL_PATIENCE_S = 5.0  # In uninterruptible sleep (D state) a process cannot be killed.
+
+_running = set()  # type: set[subprocess.Popen[bytes]]
+_lock = threading.Lock()
+
+
+def run(argv: "list[str]", timeout_s: float = 60.0, stdin: str = "") -> "dict[str, object]":
+    """Run a program to completion with LC_ALL=C; return its status, stdout and stderr.
+
+    The status is negative after a signal. The group of the program is killed after `timeout_s`.
+    """
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        process = spawn(argv, stdout=output, stderr=errors, stdin=stdin)
+        with _lock:
+            _running.add(process)
+        try:
+            status = wait(process, timeout_s)
+        finally:
+            kill(process)
+            with _lock:
+                _running.discard(process)
+        if status is None:
+            raise AgentError(
+                "failed", "{} did not end in {:g} s and was killed".format(argv[0], timeout_s)
+            )
+        return {"status": status, "stdout": _text(output), "stderr": _text(errors)}
+
+
+def run_on_files(argv: "list[str]", texts: "list[str]", base: str = "") -> "dict[str, object]":
+    """Run a program on temporary files, whose paths follow its arguments and which are removed.
+
+    The files are made in a new folder below `base`, or below the system's folder for temporary
+    files.
+    """
+    is_new = bool(base) and not os.path.isdir(base)
+    try:
+        if base:
+            os.makedirs(base, exist_ok=True)
+        folder = os.path.realpath(tempfile.mkdtemp(prefix="check.", dir=base or None))
+    except OSError as error:
+        raise of_os_error(error) from error
+    try:
+        paths = [os.path.join(folder, str(number)) for number in range(len(texts))]
+        for path, text in zip(paths, texts):  # noqa: B905 - Python 3.6 knows no strict
+            with open(path, "wb") as file:
+                file.write(text.encode("utf-8", "surrogateescape"))
+        return run([*argv, *paths], stdin="")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        if is_new:
+            try:
+                os.rmdir(base)
+            except OSError:  # a work folder was made in it meanwhile
+                pass
+
+
+def spawn(
+    argv: "list[str]",
+    stdout: object,
+    stderr: object,
+    stdin: str = "",
+    cwd: "str | None" = None,
+    extra: "dict[str, str] | None" = None,
+) -> "subprocess.Popen[bytes]":
+    """Start a program in its own session; an error is `missing` if there is no such program."""
+    environment = dict(os.environ, LC_ALL="C", PATH=search_path(), **(extra or {}))
+    with tempfile.TemporaryFile() as given:
+        given.write(stdin.encode("utf-8", "surrogateescape"))
+        given.seek(0)
+        try:
+            return subprocess.Popen(
+                argv,
+                stdin=given if stdin else subprocess.DEVNULL,
+                stdout=stdout,  # type: ignore[call-overload]  # a file or a descriptor
+                stderr=stderr,
+                cwd=cwd,
+                env=environment,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise of_os_error(error) from error
+        except ValueError as error:  # such as a NUL byte
+            raise AgentError("failed", str(error)) from error
+
+
+def wait(process: "subprocess.Popen[bytes]", timeout_s: float) -> "int | None":
+    """Return the exit status as soon as a process ends, or None on timeout.
+
+    `Popen.wait` with a timeout sleeps up to 50 ms between polls. A pidfd becomes readable when its
+    process ends (pidfd_open(2), Linux 5.3, Python 3.9).
+    """
+    try:
+        descriptor = os.pidfd_open(process.pid)
+    except (AttributeError, OSError):  # older, or a sandbox that forbids it
+        try:
+            return process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
+    try:
+        poller = select.poll()
+        poller.register(descriptor, select.POLLIN)
+        poller.poll(max(0, int(timeout_s * 1000) + 1))
+    finally:
+        os.close(descriptor)
+    return process.poll()
+
+
+def kill(process: "subprocess.Popen[bytes]") -> None:
+    """Kill the group of a process that still runs, and wait briefly."""
+    if process.poll() is not None:
+        return
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(_KILL_PATIENCE_S)
+    except (ProcessLookupError, subprocess.TimeoutExpired):
+        return
+
+
+def kill_all() -> None:
+    """Kill all programs of `run`, at the end of the agent."""
+    with _lock:
+        processes = list(_running)
+    for process in processes:
+        kill(process)
+
+
+def _text(file: object) -> str:
+    file.seek(0)  # type: ignore[attr-defined]  # the type of a temporary file has no short name
+    content = file.read(MAX_OUTPUT_BYTES + 1)  # type: ignore[attr-defined]  # the same
+    if len(content) > MAX_OUTPUT_BYTES:
+        raise AgentError("failed", "it printed more than {} bytes".format(MAX_OUTPUT_BYTES))
+    text = content.decode("utf-8", "replace")
+    assert isinstance(text, str)  # noqa: S101 - for the type checker
+    return text
