@@ -19,7 +19,9 @@ FILE_KINDS = {
     modes.S_IFCHR: "char",
 }
 
-_MAX_TEXT_BYTES = 64 * 1024 * 1024  # No file that volbench reads whole comes near; memory is finite.
+_MAX_TEXT_BYTES = (
+    64 * 1024 * 1024
+)  # No file that volbench reads whole comes near; memory is finite.
 
 _AT_FDCWD = -100
 _AT_SYMLINK_NOFOLLOW = 0x100
@@ -40,10 +42,8 @@ def stat(path: str, *, follow: bool = True) -> "dict[str, object] | None":
         raise of_os_error(error) from error
 
 
-def stat_in(
-    path: str, *, follow: bool = True, folder: "int | None" = None
-) -> "dict[str, object]":
-    """Return the stat result of a path, or of a name in an open folder; OSError if there is none."""
+def stat_in(path: str, *, follow: bool = True, folder: "int | None" = None) -> "dict[str, object]":
+    """Return the stat result of a path, or of a name in a folder; OSError if there is none."""
     status = os.stat(path, dir_fd=folder, follow_symlinks=follow)
     is_device = modes.S_ISBLK(status.st_mode) or modes.S_ISCHR(status.st_mode)
     return {
@@ -143,7 +143,9 @@ def write_files(files: "dict[str, str]") -> None:
 def write_file(path: str, text: str) -> None:
     """Write a file that appears whole or not at all; OSError if that fails."""
     descriptor, temporary = tempfile.mkstemp(
-        prefix=".{}.".format(os.path.basename(path)), suffix=".tmp", dir=os.path.dirname(path) or "."
+        prefix=".{}.".format(os.path.basename(path)),
+        suffix=".tmp",
+        dir=os.path.dirname(path) or ".",
     )
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -235,7 +237,7 @@ def make_private_folder(path: str, owner: "int | None" = None) -> bool:
 
 
 def remove_work_folder(base: str, path: str) -> None:
-    """Remove a folder below the folder of volbench, and that one if it is ``.volbench`` and empty."""
+    """Remove a folder below `base`; that too if it is called ``.volbench`` and is empty then."""
     base = os.path.realpath(base)
     parts = path.split("/")
     if not path.startswith(base + "/") or ".." in parts or os.path.normpath(path) == base:

@@ -11,7 +11,6 @@ import stat
 import sys
 import tempfile
 import time
-import zlib
 
 LOADER = (
     "import hashlib,sys,zlib;p=open(sys.argv[1],'rb').read();"
@@ -27,40 +26,46 @@ _LOCAL_LOADER = (
 _CACHE = ".cache/volbench"
 _UNUSED_S = 30 * 86400.0  # Longer than any run, whose start gate may still read the file.
 
-program = {"data": b"", "hash": "", "file": ""}  # type: dict[str, object]
-"""The compressed program, its SHA-256 and its file; empty where modules are ordinary files."""
+
+class Program:
+    """The compressed program, its SHA-256 and its file; empty where modules are ordinary files."""
+
+    data = b""
+    digest = ""
+    file = ""
+    sources: "dict[str, str]" = {}  # noqa: RUF012 - text of each module, by its full name
 
 
 def command(module: str, *arguments: str) -> "list[str]":
     """Return the command that calls `main` of a module of the agent with a list of arguments."""
-    if not program["data"]:
+    if not Program.data:
         root = os.path.dirname(os.path.abspath(__file__))
         for _ in "volbench", "execute", "agent":
             root = os.path.dirname(root)
         return [sys.executable, "-IS", "-c", _LOCAL_LOADER, root, "", module, *arguments]
-    if not os.path.exists(str(program["file"])):
-        program["file"] = _store_temporarily()
-    where = str(program["file"]), str(program["hash"])
+    if not os.path.exists(Program.file):
+        Program.file = _store_temporarily()
+    where = Program.file, Program.digest
     return [sys.executable, "-IS", "-c", LOADER, *where, module, *arguments]
 
 
 def source(module: str) -> str:
     """Return the source text of a module of the agent, which must import nothing of it."""
-    if program["data"]:
-        texts = sys.modules["volbench"].SOURCES  # type: ignore[attr-defined]  # set by the program
-        return str(texts["volbench.execute.agent." + module])
+    if Program.data:
+        return Program.sources["volbench.execute.agent." + module]
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), module + ".py")
     with open(path, encoding="utf-8") as file:
         return file.read()
 
 
-def install(data: bytes) -> None:
+def install(data: bytes, sources: "dict[str, str]") -> None:
     """Take note of the program of this process, and put it into the user's cache."""
-    program["data"], program["hash"] = data, hashlib.sha256(data).hexdigest()
+    Program.data, Program.sources = data, sources
+    Program.digest = hashlib.sha256(data).hexdigest()
     try:
-        program["file"] = _store(data, str(program["hash"]))
+        Program.file = _store(data, Program.digest)
     except OSError:  # no home, or not writable: it is sent again next time
-        program["file"] = ""
+        Program.file = ""
 
 
 def _store(data: bytes, digest: str) -> str:
@@ -120,10 +125,5 @@ def _store_temporarily() -> str:
     """Write the program to a new folder of this user; it is read right after, or by a gate."""
     path = os.path.join(tempfile.mkdtemp(prefix="volbench-agent-"), "program")
     with open(path, "wb") as file:
-        file.write(bytes(program["data"]))  # type: ignore[arg-type]  # bytes of `install`
+        file.write(Program.data)
     return path
-
-
-def compressed(text: str) -> bytes:
-    """Return a program as it is sent and stored."""
-    return zlib.compress(text.encode(), 9)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import tempfile
 import threading
+import typing
 
 from volbench.execute.agent.agent_error import AgentError, of_os_error
 from volbench.execute.agent.files import search_path
@@ -70,8 +71,8 @@ def run_on_files(argv: "list[str]", texts: "list[str]", base: str = "") -> "dict
 
 def spawn(
     argv: "list[str]",
-    stdout: object,
-    stderr: object,
+    stdout: "typing.IO[bytes] | int",
+    stderr: "typing.IO[bytes] | int",
     stdin: str = "",
     cwd: "str | None" = None,
     extra: "dict[str, str] | None" = None,
@@ -85,7 +86,7 @@ def spawn(
             return subprocess.Popen(
                 argv,
                 stdin=given if stdin else subprocess.DEVNULL,
-                stdout=stdout,  # type: ignore[call-overload]  # a file or a descriptor
+                stdout=stdout,
                 stderr=stderr,
                 cwd=cwd,
                 env=environment,
@@ -104,7 +105,7 @@ def wait(process: "subprocess.Popen[bytes]", timeout_s: float) -> "int | None":
     process ends (pidfd_open(2), Linux 5.3, Python 3.9).
     """
     try:
-        descriptor = os.pidfd_open(process.pid)
+        descriptor = getattr(os, "pidfd_open")(process.pid)  # noqa: B009 - not in Python 3.6
     except (AttributeError, OSError):  # older, or a sandbox that forbids it
         try:
             return process.wait(timeout_s)
@@ -138,11 +139,9 @@ def kill_all() -> None:
         kill(process)
 
 
-def _text(file: object) -> str:
-    file.seek(0)  # type: ignore[attr-defined]  # the type of a temporary file has no short name
-    content = file.read(MAX_OUTPUT_BYTES + 1)  # type: ignore[attr-defined]  # the same
+def _text(file: "typing.IO[bytes]") -> str:
+    file.seek(0)
+    content = file.read(MAX_OUTPUT_BYTES + 1)
     if len(content) > MAX_OUTPUT_BYTES:
         raise AgentError("failed", "it printed more than {} bytes".format(MAX_OUTPUT_BYTES))
-    text = content.decode("utf-8", "replace")
-    assert isinstance(text, str)  # noqa: S101 - for the type checker
-    return text
+    return content.decode("utf-8", "replace")

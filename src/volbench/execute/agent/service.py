@@ -22,9 +22,10 @@ import time
 import zlib
 from collections import deque
 
-from volbench.execute.agent import program, programs
+from volbench.execute.agent import programs
 from volbench.execute.agent.agent_error import AgentError, of_os_error
 from volbench.execute.agent.operations import OPERATIONS
+from volbench.execute.agent.program import Program
 
 _MAX_THREADS = 64  # A hung volume holds a thread for each request about it; idle ones cost nothing.
 _STACK_BYTES = 512 * 1024  # 64 threads of 8 MiB each would count against limits of memory.
@@ -72,7 +73,9 @@ class Threads:
         self._count = 0
         self.cancelled = set()  # type: set[int]
 
-    def submit(self, output: Output, number: int, name: str, arguments: "dict[str, object]") -> None:
+    def submit(
+        self, output: Output, number: int, name: str, arguments: "dict[str, object]"
+    ) -> None:
         """Carry out an operation in a thread of its own."""
         with self._changed:
             self._work.append((number, name, arguments))
@@ -160,9 +163,7 @@ class RootAgent:
         self._process.stdin.flush()
 
     def _start(self) -> None:
-        data = program.program["data"]
-        assert isinstance(data, bytes)  # noqa: S101 - for the type checker
-        loader = _ROOT_LOADER.format(len(data))
+        loader = _ROOT_LOADER.format(len(Program.data))
         self._process = subprocess.Popen(
             ["sudo", "-n", "--", sys.executable, "-IS", "-c", loader],  # noqa: S607 - in PATH
             stdin=subprocess.PIPE,
@@ -171,7 +172,7 @@ class RootAgent:
             start_new_session=True,
         )
         threading.Thread(target=self._read, args=(self._process,), daemon=True).start()
-        self._write(data)
+        self._write(Program.data)
 
     def _read(self, process: "subprocess.Popen[bytes]") -> None:
         assert process.stdout is not None and process.stderr is not None  # noqa: S101, PT018 - for the type checker
