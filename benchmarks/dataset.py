@@ -18,8 +18,7 @@ import pyarrow as pa
 
 import volbench
 from volbench.model.campaign.host import Host
-from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
 from volbench.model.frames.columns import DERIVED, FRAMES
 from volbench.object_storage.dataset_parts import local_parts
 from volbench.present.export.frame_export import write_parts

@@ -12,8 +12,14 @@ from benchmarks.truth_cases import Case
 from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.run_view import RunView
 from volbench.lab.virtual_volume import Load, Sampled, VirtualSeries, VirtualVolume, sampled
-from volbench.model.campaign.planned_run import Campaign, Run, Section
-from volbench.model.campaign.target import DevicePin, Volume, VolumeKind
+from volbench.model.campaign.planned_run import (
+    Campaign,
+    DevicePin,
+    Run,
+    Section,
+    Volume,
+    VolumeKind,
+)
 from volbench.model.frames.columns import run_identity
 from volbench.model.results.provenance import HostFacts, VolumeFacts
 from volbench.store.parquet_tables import frame_of, table_of

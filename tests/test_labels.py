@@ -15,8 +15,7 @@ import volbench
 from volbench.cli.main import cli
 from volbench.errors import InputError
 from volbench.model.campaign.host import Host
-from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
 from volbench.model.frames.columns import SUMMARY
 from volbench.store.archive import Archive, Provenance, create_campaign
 from volbench.store.journal import Journal

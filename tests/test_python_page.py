@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 import volbench
-from volbench import run_profiles
+from volbench.api import run_profiles
 from volbench.errors import InputError, RefusedError
 from volbench.model.campaign.event import CampaignStarted, RunEnded
 

@@ -25,12 +25,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from volbench.api import CampaignData, open_campaign
-    from volbench.compare_campaigns import compare, trend
-    from volbench.dataset import Dataset, open_campaigns
+    from volbench.api.campaign_data import CampaignData, open_campaign
+    from volbench.api.compare_campaigns import compare, trend
+    from volbench.api.dataset import Dataset, open_campaigns
+    from volbench.api.notebook import Chart, Findings, Verdicts
+    from volbench.api.run_profiles import run
     from volbench.errors import VolbenchError
-    from volbench.present.notebook import Chart, Findings, Verdicts
-    from volbench.run_profiles import run
 
 __version__ = "0.1.0"
 __all__ = [
@@ -49,17 +49,17 @@ __all__ = [
 ]
 # Public name to its module, imported on first use so that ``import volbench`` stays light
 _HOMES = {
-    "CampaignData": "api",
-    "Chart": "present.notebook",
-    "Dataset": "dataset",
-    "Findings": "present.notebook",
-    "Verdicts": "present.notebook",
+    "CampaignData": "api.campaign_data",
+    "Chart": "api.notebook",
+    "Dataset": "api.dataset",
+    "Findings": "api.notebook",
+    "Verdicts": "api.notebook",
     "VolbenchError": "errors",
-    "compare": "compare_campaigns",
-    "open_campaign": "api",
-    "open_campaigns": "dataset",
-    "run": "run_profiles",
-    "trend": "compare_campaigns",
+    "compare": "api.compare_campaigns",
+    "open_campaign": "api.campaign_data",
+    "open_campaigns": "api.dataset",
+    "run": "api.run_profiles",
+    "trend": "api.compare_campaigns",
 }
 
 

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from volbench.model.campaign.host import Host
-from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
 from volbench.model.profile.profile_settings import Limits
 from volbench.store.archive import Archive, Provenance, create_campaign
 from volbench.store.journal import Journal

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser
 import volbench
 from tests.browser.test_page import PHONE, axe
 from tests.browser.watched import Watched
-from volbench.dataset import open_campaigns
+from volbench.api.dataset import open_campaigns
 from volbench.present.renderers.colour_themes import THEMES
 
 ROWS = "#results-table tbody tr"

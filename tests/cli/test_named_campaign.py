@@ -7,7 +7,7 @@ from unittest import mock
 
 from tests.command_line import call
 from tests.finished_campaign import half_finished
-from volbench.cli.named_campaign import with_paths
+from volbench.cli.verb_groups import with_paths
 from volbench.errors import RefusedError
 
 

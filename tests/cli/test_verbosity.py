@@ -11,7 +11,7 @@ import pytest
 from tests.cli.conftest import Volbench
 from tests.importer.sources import JSON, put
 from volbench.cli.output import progress_line
-from volbench.cli.verbosity import add_verbosity, questions_shown
+from volbench.cli.verb_groups import add_verbosity, questions_shown
 
 
 @pytest.fixture

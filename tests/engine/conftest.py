@@ -17,8 +17,7 @@ from volbench.engine.hosts.volume_probe import find_volume
 from volbench.errors import RefusedError
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Executor
-from volbench.model.campaign.planned_run import Extent, Run, Section
-from volbench.model.campaign.target import Volume
+from volbench.model.campaign.planned_run import Extent, Run, Section, Volume
 
 IMAGE_BYTES = 32 * 1024**2
 """Large enough for every filesystem and swap area the tests make."""

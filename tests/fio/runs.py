@@ -9,8 +9,7 @@ from pathlib import Path
 from tests.fio.plain import FIO
 from volbench.fio.jobs.render_job import render
 from volbench.fio.results.json_output import parse_output
-from volbench.model.campaign.planned_run import Run, Section
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Run, Section, Volume, VolumeKind
 from volbench.model.results.result import RunOutput
 
 Options = dict[str, str]

@@ -22,23 +22,12 @@ FLOORS = {
     "present": 4,
     "cli": 5,
     "api": 5,
-    "dataset": 5,
-    "opened_runs": 5,
-    "compare_campaigns": 5,
-    "run_profiles": 5,
     "__main__": 6,
 }
 SAME_FLOOR = {
     ("engine", "ingest"),  # the engine reads the output of a run through the one reader
+    ("cli", "api"),  # the command line reads and runs as any Python program does
     ("units", "errors"),  # bad units are reported with the one error tree
-    ("api", "opened_runs"),  # a campaign is judged run by run
-    ("dataset", "api"),  # several campaigns are made of single ones
-    ("compare_campaigns", "dataset"),  # a side of a comparison is a dataset
-    ("cli", "compare_campaigns"),  # the command line compares as any Python program does
-    ("run_profiles", "api"),  # what ran is opened for reading
-    ("cli", "run_profiles"),  # the command line runs profiles as any Python program does
-    ("cli", "api"),  # the command line reads a campaign as any Python program does
-    ("cli", "dataset"),  # the same
 }
 SLICES = {"kubernetes", "catalogue", "importer", "lab", "object_storage"}
 ANYWHERE = {"__version__"}  # a plain text that the package itself holds

@@ -6,7 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
-from volbench.api import CampaignData, open_campaign
+from volbench.api.campaign_data import CampaignData, open_campaign
 from volbench.importer.folder_labels import parse_labels
 from volbench.importer.import_campaign import ImportReport, ImportRequest, import_results
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.importer.sources import CASES, take
-from volbench.api import CampaignData
+from volbench.api.campaign_data import CampaignData
 from volbench.fio.results.json_output import parse_output
 from volbench.fio.results.merge_jobs import merge_jobs
 from volbench.fio.results.result_parts import split_result

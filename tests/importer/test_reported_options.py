@@ -11,7 +11,7 @@ from tests.importer.sources import CASES, copy_logs, put, result_of, take
 from volbench.analyse.frames.run_facts import fact_columns, stack, with_facts
 from volbench.fio.results.embedded_results import find_results
 from volbench.importer.reported_options import reported_options, unreported_flags, volume_of
-from volbench.model.campaign.target import VolumeKind
+from volbench.model.campaign.planned_run import VolumeKind
 
 
 @pytest.mark.parametrize(

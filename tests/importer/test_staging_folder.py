@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.importer.sources import JSON, put, take
-from volbench.dataset import open_campaigns
+from volbench.api.dataset import open_campaigns
 from volbench.errors import ArchiveError, InputError
 from volbench.store.archive import hold_campaign
 from volbench.store.layout import Layout

@@ -10,8 +10,7 @@ import pytest
 from tests.ingest.block_rows import block_rows
 from volbench.ingest.campaign_tables import read_tables
 from volbench.ingest.run_rows import RunRows, read_run
-from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
 from volbench.store.journal import History
 from volbench.store.layout import Layout
 

@@ -22,8 +22,7 @@ from volbench.fio.results.json_output import parse_output
 from volbench.ingest.run_files import read_run_output
 from volbench.ingest.run_rows import read_run
 from volbench.ingest.series_rows import SectionSeries, read_section_series
-from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
 from volbench.store.layout import Layout, RunFolder
 from volbench.store.log_files import compress, open_log
 

@@ -13,7 +13,7 @@ import yaml
 from tests.command_line import call
 from tests.kubernetes.conftest import IMAGE, Desk
 from tests.waiting import until
-from volbench.api import open_campaign
+from volbench.api.campaign_data import open_campaign
 from volbench.errors import AuthError
 from volbench.kubernetes.access import access_manifests
 from volbench.kubernetes.cluster import open_cluster

@@ -23,7 +23,7 @@ from tests.kubernetes.followed_controllers import (
 from tests.kubernetes.image import NAME
 from tests.kubernetes.local_cluster import ROOT, LocalCluster
 from tests.waiting import until
-from volbench.api import open_campaign
+from volbench.api.campaign_data import open_campaign
 from volbench.kubernetes import controllers
 from volbench.kubernetes.cluster import Manifest
 from volbench.kubernetes.controller_job import ControllerSpec, controller_objects

@@ -21,7 +21,7 @@ from tests.kubernetes.followed_controllers import (
 from tests.kubernetes.local_cluster import ROOT, LocalCluster
 from tests.kubernetes.test_access import credentials
 from tests.waiting import until
-from volbench.api import open_campaign
+from volbench.api.campaign_data import open_campaign
 from volbench.kubernetes import controllers
 from volbench.kubernetes.cluster import Manifest
 from volbench.kubernetes.controller_job import ControllerSpec, controller_objects

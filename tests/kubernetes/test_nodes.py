@@ -13,7 +13,7 @@ from tests.kubernetes.conftest import Desk, kill
 from tests.kubernetes.local_cluster import NODE, SECOND_NODE
 from tests.kubernetes.test_faults import wait_for_run
 from tests.waiting import until
-from volbench.api import open_campaign
+from volbench.api.campaign_data import open_campaign
 from volbench.model.campaign.planned_run import RunState
 from volbench.store.journal import read_history
 

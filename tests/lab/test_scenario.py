@@ -25,7 +25,7 @@ from volbench.lab.scenario import (
 from volbench.lab.scenario_fields import Expected
 from volbench.lab.simulated_disk import Disk
 from volbench.lab.truth import truth, warm_up
-from volbench.model.document.document_schema import document_schema
+from volbench.model.document.document_model import document_schema
 
 NEEDED = {
     "clean",

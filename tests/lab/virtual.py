@@ -13,8 +13,7 @@ from tests.lab.virtual_run import BEGIN_UTC_S, VirtualVolume
 from volbench.engine.run.tool_command import command_of
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.lab.scenario import Scenario, read_scenario
-from volbench.model.campaign.planned_run import Run
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Run, Volume, VolumeKind
 from volbench.model.results.provenance import HostFacts, VolumeFacts
 from volbench.plan.expansion.expand import Terms, expand
 from volbench.plan.profile.load_profile import load_profile

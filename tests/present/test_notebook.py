@@ -12,8 +12,8 @@ from PIL import Image
 import volbench
 from tests.analyse.compared_rows import candidates_of_three_jobs, findings_of, no_findings
 from tests.finished_campaign import half_finished
+from volbench.api.notebook import Findings, Verdicts, table_html
 from volbench.errors import InputError
-from volbench.present.notebook import Findings, Verdicts, table_html
 from volbench.present.tables.table import Column, Table
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>"

@@ -13,7 +13,7 @@ import pytest
 import volbench
 from tests.command_line import call
 from tests.finished_campaign import finish, half_finished
-from volbench import opened_runs
+from volbench.api import opened_runs
 from volbench.errors import ArchiveError
 from volbench.ingest import campaign_tables
 from volbench.ingest.run_files import parsed_results

@@ -11,8 +11,7 @@ from volbench.errors import ProfileError
 from volbench.fio.jobs.job_file import parse_jobfile
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.fio.jobs.render_job import render
-from volbench.model.campaign.planned_run import Run
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Run, Volume, VolumeKind
 from volbench.plan.expansion.expand import Terms, expand
 from volbench.plan.profile.load_profile import dump_profile, load_profile
 

@@ -13,7 +13,8 @@ from types import MappingProxyType
 from volbench.catalogue.evaluate import evaluate
 from volbench.catalogue.volume_type import VolumeType, Wanted
 from volbench.errors import InputError, Problems, nearest
-from volbench.model.document.located_errors import Model, read_document
+from volbench.model.document.located_errors import Model
+from volbench.model.document.yaml_text import read_document
 from volbench.model.profile.profile_settings import Limits
 from volbench.plan.bundled import bundled_folder, read_text
 

@@ -20,8 +20,8 @@ from volbench.cli.output import ChartFile, TableOutput, chart_options, table_opt
 from volbench.units import parse_size
 
 if TYPE_CHECKING:
+    from volbench.api.dataset import Dataset
     from volbench.catalogue.billing import Billing
-    from volbench.dataset import Dataset
 
 _FRAMES = ("summary", "verdicts", "series", "device")
 
@@ -66,12 +66,12 @@ def command(
     picture: ChartFile,
 ) -> None:
     """Rank the configurations in DIR by price-performance, at steady state."""
+    from volbench.api.dataset import open_campaigns
     from volbench.catalogue.billing import priced_runs
     from volbench.catalogue.bundled_prices import load_prices
     from volbench.catalogue.price_performance import market
     from volbench.catalogue.price_table import market_table
     from volbench.catalogue.steady_performance import performance
-    from volbench.dataset import open_campaigns
     from volbench.present.plots.compare.pareto import pareto_plot
 
     say_what_is_configured()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from volbench.cli.lazy_group import VerbGroup
 from volbench.cli.options import schema_command
 from volbench.cli.output import TableOutput, table_options
+from volbench.cli.verb_groups import VerbGroup
 
 _FILE = click.argument("file", metavar="FILE|NAME")
 
@@ -55,6 +55,6 @@ def check(file: str) -> None:
 def schema() -> object:
     """Return the JSON Schema of files of prices."""
     from volbench.catalogue.price_list import PricesFile
-    from volbench.model.document.document_schema import document_schema
+    from volbench.model.document.document_model import document_schema
 
     return document_schema(PricesFile, title="volbench prices")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from volbench.cli.lazy_group import VerbGroup
 from volbench.cli.options import PATH, VOLUME_TYPES, Quantity, schema_command
 from volbench.cli.output import TableOutput, table_options
+from volbench.cli.verb_groups import VerbGroup
 from volbench.units import parse_rate, parse_size
 
 
@@ -81,6 +81,6 @@ def check(files: tuple[Path, ...]) -> None:
 def schema() -> object:
     """Return the JSON Schema of files of volume types."""
     from volbench.catalogue.volume_type_file import TypesFile
-    from volbench.model.document.document_schema import document_schema
+    from volbench.model.document.document_model import document_schema
 
     return document_schema(TypesFile, title="volbench volume types")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
+from volbench.api.run_profiles import DEFAULT_RESULTS
 from volbench.errors import InputError, did_you_mean
-from volbench.run_profiles import DEFAULT_RESULTS
 
 LOCAL_FILE = Path("volbench.toml")
 # Key to what it stands for

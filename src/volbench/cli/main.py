@@ -14,41 +14,41 @@ from click.exceptions import NoArgsIsHelpError, NoSuchCommand
 
 from volbench import __version__
 from volbench.cli.configuration import default_map, read_configuration
-from volbench.cli.lazy_group import LazyGroup
+from volbench.cli.verb_groups import LazyGroup
 from volbench.errors import InputError, VolbenchError, did_you_mean
 
 # Verb to its module and its short help. A module is imported only when its verb is called.
 VERBS: dict[str, tuple[str, str]] = {
-    "measure": ("cli.make.measure", "Measure a workload on volumes, without a profile."),
-    "run": ("cli.make.run", "Run profiles on volumes; results go into a campaign folder."),
-    "warmup": ("cli.make.warmup", "Write or read every block of a volume once, and verify it."),
-    "resume": ("cli.campaign.resume", "Continue a campaign that was interrupted."),
+    "measure": ("cli.measure:measure", "Measure a workload on volumes, without a profile."),
+    "run": ("cli.run:run", "Run profiles on volumes; results go into a campaign folder."),
+    "warmup": ("cli.run:warmup", "Write or read every block of a volume once, and verify it."),
+    "resume": ("cli.campaigns:resume", "Continue a campaign that was interrupted."),
     "status": (
-        "cli.campaign.status",
+        "cli.campaigns:status",
         "Show the progress of a campaign and whether it runs.",
     ),
-    "attach": ("cli.campaign.attach", "Follow a campaign that runs in the background."),
-    "forget": ("cli.campaign.forget", "Give up a host of a campaign that is gone for good."),
-    "reap": ("cli.campaign.reap", "End and remove what a campaign left on its machines."),
+    "attach": ("cli.campaigns:attach", "Follow a campaign that runs in the background."),
+    "forget": ("cli.campaigns:forget", "Give up a host of a campaign that is gone for good."),
+    "reap": ("cli.campaigns:reap", "End and remove what a campaign left on its machines."),
     "upload": ("cli.campaign.upload", "Upload a campaign to object storage."),
-    "probe": ("cli.make.probe", "Show facts about this machine and its volumes."),
-    "profile": ("cli.catalogue.profile", "List, show, check, render and import profiles."),
-    "inventory": ("cli.catalogue.inventory", "Show and check inventories of hosts."),
+    "probe": ("cli.hosts:probe", "Show facts about this machine and its volumes."),
+    "profile": ("cli.profiles:profile", "List, show, check, render and import profiles."),
+    "inventory": ("cli.hosts:inventory", "Show and check inventories of hosts."),
     "import": ("cli.read.import_", "Import fio results from other sources as a campaign."),
-    "show": ("cli.read.show", "Show results of campaigns as a table."),
-    "check": ("cli.read.check", "List data-quality warnings of campaigns."),
-    "verify": ("cli.read.verify", "Verify that campaigns are as they were recorded."),
-    "compare": ("cli.read.compare", "Compare campaigns, with intervals and verdicts."),
-    "trend": ("cli.read.trend", "Follow workloads over campaigns, and find regressions."),
+    "show": ("cli.show:show", "Show results of campaigns as a table."),
+    "check": ("cli.show:check", "List data-quality warnings of campaigns."),
+    "verify": ("cli.show:verify", "Verify that campaigns are as they were recorded."),
+    "compare": ("cli.compare:compare", "Compare campaigns, with intervals and verdicts."),
+    "trend": ("cli.compare:trend", "Follow workloads over campaigns, and find regressions."),
     "price": ("catalogue.price", "Rank configurations by price-performance."),
     "prices": ("catalogue.prices", "List, show and check price lists."),
     "volume-types": ("catalogue.volume_types", "List and show the limits of volume types."),
-    "export": ("cli.read.export", "Write frames for spreadsheets, papers, Prometheus, Grafana."),
+    "export": ("cli.export:export", "Write frames for spreadsheets, papers, Prometheus, Grafana."),
     "sql": ("cli.read.sql", "Run SQL queries over many campaigns."),
-    "plot": ("cli.read.plot", "Draw a chart of campaigns."),
-    "report": ("cli.read.report", "Write the report of campaigns: one HTML file."),
+    "plot": ("cli.plot:plot", "Draw a chart of campaigns."),
+    "report": ("cli.report:report", "Write the report of campaigns: one HTML file."),
     "k8s": ("kubernetes.k8s", "Manifests, access rights and storage classes for Kubernetes."),
-    "config": ("cli.catalogue.config", "Show defaults from volbench.toml and config.toml."),
+    "config": ("cli.profiles:config", "Show defaults from volbench.toml and config.toml."),
     "lab": ("cli.make.lab", "Simulate volumes whose behaviour is known."),
 }
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from volbench.cli.named_campaign import remember
+from volbench.cli.verb_groups import remember
 from volbench.errors import InputError
 from volbench.store.layout import is_address
 from volbench.units import parse_duration

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
+from volbench.api.run_profiles import stamped
 from volbench.cli.configuration import results_folder
 from volbench.cli.options import Decorator, flag, names_option, option_group, output_option
 from volbench.errors import InputError
 from volbench.present.renderers import PICTURE_FORMATS
-from volbench.run_profiles import stamped
 from volbench.store.atomic_files import make_output_folder, write_output
 
 if TYPE_CHECKING:
-    from volbench.dataset import Dataset
+    from volbench.api.dataset import Dataset
     from volbench.present.plots.description import Plot
     from volbench.present.tables.table import Table
 

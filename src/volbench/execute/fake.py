@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from volbench.errors import RefusedError, TransportError
 from volbench.execute.local_base import LocalBase, LocalProcessBase
 from volbench.execute.protocol import FOREVER_S, Completed, FileStat
-from volbench.model.campaign.target import FileIdentity
+from volbench.model.campaign.planned_run import FileIdentity
 
 ROOT_FILESYSTEM = (8, 1)  # Device number of the filesystem of all scripted files
 

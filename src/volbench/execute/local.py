@@ -26,7 +26,7 @@ from volbench.errors import InputError, RefusedError, TransportError, VolbenchEr
 from volbench.execute.local_base import LocalBase, LocalProcessBase
 from volbench.execute.local_files import LocalHeldDevice, file_stat, remove_exact
 from volbench.execute.protocol import FOREVER_S, Completed, FileStat
-from volbench.model.campaign.target import FileIdentity
+from volbench.model.campaign.planned_run import FileIdentity
 
 # Directories of system tools such as blkid; not in every unprivileged user's PATH
 _SYSTEM_PATH = ("/usr/sbin", "/sbin")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from volbench.execute.protocol import ClockReading, Completed, SharedLocks
-from volbench.model.campaign.target import FileIdentity
+from volbench.model.campaign.planned_run import FileIdentity
 
 
 class _Host(Protocol):

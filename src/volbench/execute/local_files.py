@@ -13,7 +13,7 @@ from pathlib import Path
 
 from volbench.errors import RefusedError
 from volbench.execute.protocol import BLANK, EDGE_BYTES, FILE_KINDS, FileStat
-from volbench.model.campaign.target import FileIdentity
+from volbench.model.campaign.planned_run import FileIdentity
 
 _AT_FDCWD = -100
 _AT_SYMLINK_NOFOLLOW = 0x100

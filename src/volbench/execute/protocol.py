@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from volbench.model.campaign.target import FileIdentity
+    from volbench.model.campaign.planned_run import FileIdentity
 
 FOREVER_S = 30 * 86400.0  # 30 days: longer than any run
 

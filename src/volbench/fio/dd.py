@@ -6,9 +6,8 @@ import re
 
 from volbench.errors import InputError, OutputError
 from volbench.fio.jobs.output_files import dd_file, writes
-from volbench.model.campaign.planned_run import Run
-from volbench.model.campaign.target import VolumeKind
-from volbench.model.profile.canonical import check_dd_option
+from volbench.model.campaign.planned_run import Run, VolumeKind
+from volbench.model.profile.fio_options import check_dd_option
 from volbench.model.results.result import Direction, DirectionResult, JobResult, RunOutput
 
 _REPORT = re.compile(

@@ -16,8 +16,8 @@ from volbench.fio.jobs.fio_values import read_value
 from volbench.fio.jobs.job_targets import is_device
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.fio.version import parse_version
-from volbench.model.campaign.target import Volume, VolumeKind
-from volbench.model.profile.fio_option import OptionKind
+from volbench.model.campaign.planned_run import Volume, VolumeKind
+from volbench.model.profile.fio_options import OptionKind
 from volbench.model.results.result import JobResult, RunOutput
 
 ROLE = "data"

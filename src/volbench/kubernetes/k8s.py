@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from volbench.cli.lazy_group import LazyGroup
+from volbench.cli.verb_groups import LazyGroup
 
 VERBS: dict[str, tuple[str, str]] = {
     "submit": ("kubernetes.k8s_submit", "Run volbench itself in the cluster, as a Job."),

@@ -6,9 +6,9 @@ from hashlib import sha256
 
 import click
 
-from volbench.cli.catalogue.profile_sources import load_profiles
 from volbench.cli.options import ALLOW_EXEC, SETTINGS, VOLUME_TYPES, examples, output_option
 from volbench.cli.output import binary_output
+from volbench.cli.profiles import load_profiles
 from volbench.kubernetes.cluster_options import CLUSTER, ClusterOptions
 
 

@@ -147,7 +147,7 @@ def _checked(
     arguments: Sequence[str],
 ) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, object]]:
     """Return the profiles, the options of volbench run, which accepts them, and where it serves."""
-    from volbench.cli.make.run import command as run
+    from volbench.cli.run import run
     from volbench.model.profile.secret_values import mask_text
 
     profiles = tuple(takewhile(lambda text: not text.startswith("-"), arguments))
@@ -192,10 +192,10 @@ def _texts(profiles: Sequence[str], options: Sequence[str]) -> dict[str, str]:
     """Return the text of each profile, by the name of its file in the cluster."""
     import re
 
-    from volbench.cli.catalogue.profile_sources import texts_of
+    from volbench.api.run_profiles import load_texts
+    from volbench.cli.profiles import texts_of
     from volbench.execute.local import LocalExecutor
     from volbench.model.profile.secret_values import mask_text
-    from volbench.run_profiles import load_texts
 
     executor, allow_exec = LocalExecutor(), "--allow-exec" in options
     sources = texts_of(executor, profiles, allow_exec=allow_exec)

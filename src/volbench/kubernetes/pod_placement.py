@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.fleet_options import connect
+from volbench.cli.hosts import connect
 from volbench.cli.options import Verb, flag
 from volbench.errors import InputError, StoppedError, VolbenchError
 from volbench.kubernetes.cluster_connection import CONNECTION, POD_TIMEOUT, ClusterConnection
@@ -73,7 +73,7 @@ class PodPlacement:
 
     def show_plan(self, request: Request, shown: TableOutput) -> None:
         """Print the plan of a campaign, whose objects are checked by the cluster."""
-        from volbench.cli.make.execution import show_plan
+        from volbench.cli.execution import show_plan
         from volbench.kubernetes.pod_hosts import check_objects
         from volbench.kubernetes.rehearsed_plan import plan_without_pods
 

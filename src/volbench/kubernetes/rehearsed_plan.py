@@ -11,7 +11,7 @@ from volbench.kubernetes.cluster_spec import ClusterSpec
 from volbench.kubernetes.manifests import DATA_DEVICE, pod_names, role_paths
 from volbench.kubernetes.pod_hosts import host_names
 from volbench.model.campaign.host import Host
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Volume, VolumeKind
 from volbench.plan.expansion.estimate import estimate
 from volbench.plan.expansion.multi_client import Client, clients_of, expand_clients
 from volbench.store.archive import Archive, Provenance

@@ -39,7 +39,8 @@ from volbench.lab.scenario_fields import (
     VolumeLimits,
 )
 from volbench.model.document.document_model import Boolean, Document, Integer, Text
-from volbench.model.document.located_errors import Fault, faults_of, read_document, reject
+from volbench.model.document.located_errors import Fault, faults_of, reject
+from volbench.model.document.yaml_text import read_document
 
 MOST_BYTES = 16 * 1024**3  # Maximum size: the data of the volume is kept in memory
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from volbench.errors import InputError, Problems, did_you_mean
-from volbench.model.document.yaml_nodes import Node
+from volbench.model.document.located_errors import Node
 from volbench.model.document.yaml_text import parse_document
 from volbench.plan.bundled import bundled_folder, bundled_names
 

@@ -12,8 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from volbench.errors import ArchiveError
-from volbench.model.campaign.planned_run import RunState
-from volbench.model.campaign.target import DevicePin, FileIdentity
+from volbench.model.campaign.planned_run import DevicePin, FileIdentity, RunState
 from volbench.store.small_files import parse_json
 
 if TYPE_CHECKING:

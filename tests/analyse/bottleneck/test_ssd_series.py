@@ -16,7 +16,7 @@ from volbench.analyse.bottleneck.cause import Cause, Explanation
 from volbench.analyse.findings import find
 from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.run_view import RunView
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Volume, VolumeKind
 from volbench.model.results.finding import Severity
 
 FOLDER = Path(__file__).parents[2] / "cases" / "ssd-series"

@@ -11,8 +11,14 @@ import pandas as pd
 from volbench.analyse.findings import find
 from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.run_view import RunView
-from volbench.model.campaign.planned_run import Campaign, Run, Section
-from volbench.model.campaign.target import DevicePin, Volume, VolumeKind
+from volbench.model.campaign.planned_run import (
+    Campaign,
+    DevicePin,
+    Run,
+    Section,
+    Volume,
+    VolumeKind,
+)
 from volbench.model.profile.profile_model import Phase, Tool
 from volbench.model.profile.profile_settings import Limits, Until
 from volbench.model.results.finding import Finding

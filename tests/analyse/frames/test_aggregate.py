@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 from volbench.analyse.frames.aggregate import aggregate_rows
-from volbench.model.campaign.planned_run import Campaign, Run, Section
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Campaign, Run, Section, Volume, VolumeKind
 from volbench.model.frames.columns import AGGREGATE
 from volbench.model.profile.profile_model import Start
 

@@ -22,8 +22,7 @@ from volbench.execute.protocol import Executor
 from volbench.execute.session.kept_shell import KeptShell
 from volbench.execute.shell.channel import OnEnd, Sink, TimeLimit
 from volbench.execute.shell.remote_script import ScriptAnswer, ScriptCall
-from volbench.model.campaign.planned_run import Campaign, Run, Section
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Campaign, Run, Section, Volume, VolumeKind
 from volbench.store.archive import read_campaign
 
 MAX_OF_RUN = 8
@@ -247,11 +246,11 @@ def test_like_repeats_seeds_order_and_repeats(fleet: LoopbackFleet) -> None:
     profile = fleet.profile("order: shuffled\n" + jobs)
     start = ("run", profile, "--inventory", fleet.inventory, "--repeat", "2")
     old = fleet.folder / "old"
-    with mock.patch("volbench.cli.make.execution.execute"):
+    with mock.patch("volbench.cli.execution.execute"):
         done = call(*start, "--limit", "vm0", "-o", old)
     assert done.returncode == 0, done.stderr
     new = fleet.folder / "new"
-    with mock.patch("volbench.cli.make.execution.execute"):
+    with mock.patch("volbench.cli.execution.execute"):
         again = call(
             "run", "--like", old, "--inventory", fleet.inventory, "--limit", "vm1", "-o", new
         )

@@ -9,7 +9,7 @@ import pytest
 
 import volbench
 from tests.command_line import call
-from volbench.cli.make.measure import command
+from volbench.cli.measure import measure
 
 BRIEF = ("--size", "4m", "--runtime", "1s")
 
@@ -40,7 +40,7 @@ def test_one_volume_gets_a_conclusion(tmp_path: Path) -> None:
 
 def test_the_defaults_answer_quickly() -> None:
     """Runs, warm-up not counted, take a quarter of a minute, and enough of them for an interval."""
-    chosen = command.make_context("measure", ["--on", "."]).params
+    chosen = measure.make_context("measure", ["--on", "."]).params
     assert chosen["runtime_s"] * chosen["repeat"] <= 15
     assert chosen["repeat"] >= 3
 

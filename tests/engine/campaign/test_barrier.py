@@ -12,8 +12,7 @@ from volbench.engine.campaign.barrier import (
     StartSignal,
     WaitPolicy,
 )
-from volbench.model.campaign.planned_run import Run, Section
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Run, Section, Volume, VolumeKind
 from volbench.model.profile.profile_model import Start
 
 NOW_S = 1_000_000.0

@@ -6,8 +6,14 @@ import pytest
 
 from volbench.engine.guard.preflight import allowed_for
 from volbench.model.campaign.host import Host
-from volbench.model.campaign.planned_run import Campaign, Run, Section
-from volbench.model.campaign.target import DevicePin, Volume, VolumeKind
+from volbench.model.campaign.planned_run import (
+    Campaign,
+    DevicePin,
+    Run,
+    Section,
+    Volume,
+    VolumeKind,
+)
 
 BY_ID = "/dev/disk/by-id/scsi-1"
 

@@ -18,8 +18,7 @@ from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.sampling.clock_offset import Clock
 from volbench.errors import ConnectError
 from volbench.execute.local import LocalExecutor
-from volbench.model.campaign.planned_run import Run, Section
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Run, Section, Volume, VolumeKind
 from volbench.store.layout import RunFolder
 
 VOLUME = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")

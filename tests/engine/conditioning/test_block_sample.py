@@ -12,8 +12,7 @@ from tests.analyse.findings.conftest import a_run, a_view, found, summary_row
 from volbench.engine.conditioning import block_sample
 from volbench.engine.conditioning.block_sample import reads_blocks, sample_blocks
 from volbench.execute.local import LocalExecutor
-from volbench.model.campaign.planned_run import Run
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Run, Volume, VolumeKind
 from volbench.model.profile.profile_model import Phase
 from volbench.model.results.finding import Severity
 from volbench.model.results.provenance import BlockSample, VolumeFacts

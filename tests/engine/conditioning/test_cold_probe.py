@@ -29,7 +29,7 @@ from volbench.fio.jobs.option_table import shipped_table
 from volbench.lab.scenario import read_scenario
 from volbench.lab.server import serve
 from volbench.model.campaign.event import Event, Notice, RunStarted
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Volume, VolumeKind
 from volbench.plan.profile.load_profile import load_profile
 from volbench.store.consent import create_signed_campaign
 from volbench.store.layout import Layout, ProbeFolder

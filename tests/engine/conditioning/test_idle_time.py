@@ -16,7 +16,7 @@ from volbench.execute.fake import FakeExecutor
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Completed
 from volbench.execute.shell.shell_executor import ShellExecutor
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Volume, VolumeKind
 
 EXECUTOR = LocalExecutor()
 MIB = 1024**2

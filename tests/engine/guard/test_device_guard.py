@@ -12,7 +12,7 @@ from volbench.engine.hosts.block_devices import devices_of_path
 from volbench.engine.hosts.mounts import number_under
 from volbench.engine.hosts.volume_probe import find_volume
 from volbench.execute.local import LocalExecutor
-from volbench.model.campaign.target import DevicePin, VolumeKind
+from volbench.model.campaign.planned_run import DevicePin, VolumeKind
 
 pytestmark = pytest.mark.root
 

@@ -14,7 +14,7 @@ from volbench.engine.hosts.volume_probe import find_volume
 from volbench.errors import RefusedError
 from volbench.execute.fake import FakeExecutor
 from volbench.execute.local import LocalExecutor
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Volume, VolumeKind
 
 
 @pytest.fixture

@@ -18,8 +18,14 @@ from volbench.engine.hosts.device_lock import (
 )
 from volbench.errors import RefusedError
 from volbench.execute.local import LocalExecutor
-from volbench.model.campaign.planned_run import Campaign, Run, Section
-from volbench.model.campaign.target import DevicePin, Volume, VolumeKind
+from volbench.model.campaign.planned_run import (
+    Campaign,
+    DevicePin,
+    Run,
+    Section,
+    Volume,
+    VolumeKind,
+)
 
 EXECUTOR = LocalExecutor()
 MAJOR = 4094

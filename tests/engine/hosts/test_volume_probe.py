@@ -18,7 +18,7 @@ from volbench.errors import FioError, InputError, RefusedError
 from volbench.execute.fake import FakeExecutor
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Completed, FileStat
-from volbench.model.campaign.target import VolumeKind
+from volbench.model.campaign.planned_run import VolumeKind
 
 
 def _fio_that_says(text: str, *, status: int = 0, stderr: str = "") -> FakeExecutor:

@@ -15,7 +15,7 @@ from volbench.errors import InputError
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Executor
 from volbench.execute.shell.shell_executor import ShellExecutor
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Volume, VolumeKind
 from volbench.store.layout import RunFolder
 
 SECRET = "correct horse; $(echo no)"  # noqa: S105 - of no server

@@ -15,8 +15,7 @@ from volbench.engine.run.tool_command import command_of, expected_of
 from volbench.errors import OutputError
 from volbench.fio.results.json_output import parse_output
 from volbench.fio.results.validation import Expected, problems_of
-from volbench.model.campaign.planned_run import Run, Section
-from volbench.model.campaign.target import VolumeKind
+from volbench.model.campaign.planned_run import Run, Section, VolumeKind
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.result import Direction, RunOutput
 from volbench.store.layout import DD_COMMAND, DD_OUTPUT, FIO_OUTPUT, JOB_FILE, STDERR

@@ -16,8 +16,7 @@ from volbench.engine.sampling.writeback import MAX_WAIT_S, follow_tail, may_leav
 from volbench.execute.fake import FakeExecutor, FakeProcess
 from volbench.execute.waiting_work import finish
 from volbench.model.campaign.event import Event, Notice
-from volbench.model.campaign.planned_run import Run, Section
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Run, Section, Volume, VolumeKind
 from volbench.model.profile.profile_model import Tool
 from volbench.store.layout import RunFolder
 

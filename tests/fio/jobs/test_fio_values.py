@@ -10,7 +10,7 @@ from tests.fio.plain import amount, fio_jobs
 from volbench.errors import InputError
 from volbench.fio.jobs.fio_values import read_value
 from volbench.fio.jobs.option_table import shipped_table
-from volbench.model.profile.fio_option import Option
+from volbench.model.profile.fio_options import Option
 
 BLOCK_SPELLINGS = [
     "8k",

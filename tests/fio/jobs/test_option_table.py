@@ -16,7 +16,7 @@ from volbench.fio.jobs.option_table import (
     shipped_table,
     to_json,
 )
-from volbench.model.profile.fio_option import OptionKind
+from volbench.model.profile.fio_options import OptionKind
 
 
 def _ask(arguments: Sequence[str]) -> str:

@@ -6,8 +6,7 @@ import pytest
 
 from volbench.fio.dd import dd_argv
 from volbench.fio.jobs.output_files import writes
-from volbench.model.campaign.planned_run import Run, Section
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Run, Section, Volume, VolumeKind
 from volbench.model.profile.profile_model import Tool
 
 

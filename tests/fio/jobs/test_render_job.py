@@ -12,8 +12,7 @@ from volbench import __version__
 from volbench.errors import InputError
 from volbench.fio.jobs.output_files import planned_files
 from volbench.fio.jobs.render_job import escape_colons, render
-from volbench.model.campaign.planned_run import Run, Section
-from volbench.model.campaign.target import VolumeKind
+from volbench.model.campaign.planned_run import Run, Section, VolumeKind
 from volbench.model.results.result import Direction
 
 HEAD = f"""\

@@ -16,8 +16,7 @@ from volbench.fio.jobs.output_files import planned_files, writes
 from volbench.fio.jobs.render_job import render
 from volbench.fio.results.json_output import parse_output
 from volbench.fio.results.validation import problems_of
-from volbench.model.campaign.planned_run import Run
-from volbench.model.campaign.target import VolumeKind
+from volbench.model.campaign.planned_run import Run, VolumeKind
 
 MIB = 1 << 20
 

@@ -21,10 +21,10 @@ from volbench.model.document.document_model import (
     Rate,
     Size,
     Text,
+    document_schema,
 )
-from volbench.model.document.document_schema import document_schema
-from volbench.model.document.located_errors import Fault, read_document, reject
-from volbench.model.document.yaml_text import yaml_text
+from volbench.model.document.located_errors import Fault, reject
+from volbench.model.document.yaml_text import read_document, yaml_text
 
 
 class Colour(StrEnum):

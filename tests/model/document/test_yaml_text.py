@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from volbench.errors import Problem, Problems
-from volbench.model.document.yaml_nodes import Node
+from volbench.model.document.located_errors import Node
 from volbench.model.document.yaml_text import parse_document
 
 

@@ -6,8 +6,13 @@ import pytest
 
 from volbench.errors import InputError, nearest
 from volbench.fio.jobs.option_table import shipped_table
-from volbench.model.profile.canonical import canonical, check_dd_option, check_text, render_duration
-from volbench.model.profile.fio_option import Option
+from volbench.model.profile.fio_options import (
+    Option,
+    canonical,
+    check_dd_option,
+    check_text,
+    render_duration,
+)
 from volbench.model.profile.option_policy import check_option
 
 TABLE = shipped_table()

@@ -12,7 +12,7 @@ from tests.fio.runs import fio
 from volbench.errors import InputError, ProfileError
 from volbench.fio.jobs.job_file import parse_jobfile
 from volbench.fio.jobs.option_table import shipped_table
-from volbench.model.profile.fio_option import Option, OptionKind
+from volbench.model.profile.fio_options import Option, OptionKind
 from volbench.model.profile.option_policy import (
     BOUNDS,
     FOREIGN_ENGINES,

@@ -6,8 +6,14 @@ import math
 
 import pytest
 
-from volbench.model.campaign.planned_run import Campaign, Run, Section
-from volbench.model.campaign.target import DevicePin, Volume, VolumeKind
+from volbench.model.campaign.planned_run import (
+    Campaign,
+    DevicePin,
+    Run,
+    Section,
+    Volume,
+    VolumeKind,
+)
 from volbench.model.profile.profile_model import Tool
 from volbench.plan.expansion.estimate import deadline_s, estimate, expected_s
 

@@ -8,8 +8,7 @@ import pytest
 
 from volbench.errors import InputError
 from volbench.fio.jobs.option_table import shipped_table
-from volbench.model.campaign.planned_run import Campaign
-from volbench.model.campaign.target import DevicePin, Volume, VolumeKind
+from volbench.model.campaign.planned_run import Campaign, DevicePin, Volume, VolumeKind
 from volbench.plan.expansion.estimate import deadline_s, estimate, expected_s, layout_bytes
 from volbench.plan.expansion.expand import Terms, expand
 from volbench.plan.profile.load_profile import load_profile

@@ -11,8 +11,7 @@ from tests.fio.plain import FIO
 from volbench.errors import InputError
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.fio.jobs.render_job import render
-from volbench.model.campaign.planned_run import Campaign
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Campaign, Volume, VolumeKind
 from volbench.model.profile.profile_model import Profile
 from volbench.model.profile.profile_settings import Limits
 from volbench.plan.bundled import profile_names, read_profile

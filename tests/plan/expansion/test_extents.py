@@ -6,7 +6,7 @@ import pytest
 
 from volbench.errors import ProfileError
 from volbench.fio.jobs.option_table import shipped_table
-from volbench.model.campaign.target import VolumeKind
+from volbench.model.campaign.planned_run import VolumeKind
 from volbench.model.profile.profile_model import Job, Phase
 from volbench.model.profile.profile_settings import Warming, WarmingMode
 from volbench.plan.expansion.extents import LADDER, auto_numjobs, cut, touches, with_numjobs

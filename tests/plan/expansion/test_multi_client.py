@@ -12,8 +12,7 @@ from volbench.fio.jobs.option_table import shipped_table
 from volbench.fio.jobs.output_files import planned_files
 from volbench.fio.jobs.render_job import render
 from volbench.model.campaign.host import Host, Policy
-from volbench.model.campaign.planned_run import Campaign
-from volbench.model.campaign.target import DevicePin, Volume, VolumeKind
+from volbench.model.campaign.planned_run import Campaign, DevicePin, Volume, VolumeKind
 from volbench.model.profile.profile_model import Phase, Profile, Start
 from volbench.model.profile.profile_settings import Limits
 from volbench.plan.expansion.estimate import deadline_s, estimate

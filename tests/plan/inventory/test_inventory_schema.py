@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
 from tests.plan.inventory.reading import BAD, FILES
-from volbench.plan.inventory.host_entries import json_schema
+from volbench.plan.inventory.host_document import json_schema
 
 SEEN_BY_A_SCHEMA = [
     "address-in-defaults", "empty-hosts", "group-called-all", "host-as-text", "moving-device",

@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 from volbench.catalogue.bundled_prices import Rented, load_prices, money, parse_prices, price_names
 from volbench.catalogue.price_list import Price, PricesFile
 from volbench.errors import InputError
-from volbench.model.document.document_schema import document_schema
+from volbench.model.document.document_model import document_schema
 
 GIB = 1 << 30
 # The table of the article: a price an hour and a price a month.

@@ -7,7 +7,7 @@ import pytest
 from volbench.errors import InputError, ProfileError
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.fio.jobs.render_job import render
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Volume, VolumeKind
 from volbench.model.profile.profile_model import Profile
 from volbench.plan.expansion.expand import Terms, expand
 from volbench.plan.profile.load_profile import dump_profile, load_profile

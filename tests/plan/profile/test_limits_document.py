@@ -10,8 +10,7 @@ from volbench.catalogue.bundled_volume_types import limits_of
 from volbench.errors import InputError, InventoryError, ProfileError
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.host import LOCAL, Host
-from volbench.model.campaign.planned_run import Campaign
-from volbench.model.campaign.target import DevicePin, Volume, VolumeKind
+from volbench.model.campaign.planned_run import Campaign, DevicePin, Volume, VolumeKind
 from volbench.model.profile.profile_model import Profile
 from volbench.model.profile.profile_settings import Limits
 from volbench.plan.expansion.expand import Terms, expand

@@ -11,8 +11,7 @@ from ruamel.yaml import YAML
 from volbench.errors import InputError, ProfileError
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.host import Host
-from volbench.model.campaign.planned_run import Campaign, Run
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Campaign, Run, Volume, VolumeKind
 from volbench.model.profile.profile_model import Profile
 from volbench.model.profile.profile_settings import BurstRuntime, Metric, Rounds, Track
 from volbench.plan.expansion.expand import Terms, expand

@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 
 from volbench.errors import InputError
 from volbench.fio.jobs.option_table import shipped_table
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Volume, VolumeKind
 from volbench.model.profile.profile_model import Profile
 from volbench.model.profile.profile_settings import Limits, Until
 from volbench.plan.expansion.estimate import estimate

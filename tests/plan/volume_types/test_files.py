@@ -18,7 +18,7 @@ from volbench.catalogue.bundled_volume_types import (
 )
 from volbench.catalogue.volume_type_file import TypesFile
 from volbench.errors import InputError
-from volbench.model.document.document_schema import document_schema
+from volbench.model.document.document_model import document_schema
 
 GOOD = """\
 provider: lab

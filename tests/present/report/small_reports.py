@@ -9,8 +9,7 @@ from html.parser import HTMLParser
 
 import pandas as pd
 
-from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
 from volbench.model.frames.columns import SUMMARY
 from volbench.present.report import ReportContent, ReportFigure, RunNote
 

@@ -19,13 +19,12 @@ from volbench.catalogue.price_performance import Market, Offer
 from volbench.catalogue.price_table import market_table
 from volbench.catalogue.storage_class_table import classes_table
 from volbench.catalogue.volume_types_table import type_table, types_table
-from volbench.cli.catalogue.profile_sources import load_profiles
+from volbench.cli.profiles import load_profiles
 from volbench.execute.local import LocalExecutor
 from volbench.lab.scenario import read_scenario
 from volbench.lab.scenario_tables import scenario_tables, scenarios_table
 from volbench.model.campaign.host import Host, Inventory
-from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
 from volbench.model.frames.columns import SUMMARY
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.plan.bundled import profile_index, profile_names

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
 from volbench.model.frames.columns import SUMMARY
 from volbench.model.profile.profile_model import Job, Profile
 from volbench.present.formatting import Row

@@ -22,8 +22,15 @@ from volbench.model.campaign.event import (
     RunsNotNeeded,
     RunStarted,
 )
-from volbench.model.campaign.planned_run import Campaign, Extent, Run, RunState, Section
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import (
+    Campaign,
+    Extent,
+    Run,
+    RunState,
+    Section,
+    Volume,
+    VolumeKind,
+)
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.present.terminal.live_display import LiveProgress
 from volbench.present.terminal.progress_lines import PlainProgress, listener_for

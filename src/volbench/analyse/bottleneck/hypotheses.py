@@ -25,7 +25,7 @@ from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.change_points import Change
 from volbench.analyse.time.medians import median
 from volbench.analyse.time.run_rates import Rates
-from volbench.model.campaign.target import VolumeKind
+from volbench.model.campaign.planned_run import VolumeKind
 from volbench.units import format_count, format_duration, format_latency, format_rate
 
 FLAT = 0.03  # Spread of samples over a level that a throttle does not exceed

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from volbench.analyse.frames.observed import total
 from volbench.analyse.frames.run_view import RunView
-from volbench.model.campaign.target import VolumeKind
+from volbench.model.campaign.planned_run import VolumeKind
 from volbench.model.profile.profile_model import Phase
 
 

@@ -11,7 +11,7 @@ from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.observed import Result, results_of, runtime_s
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.frames.workload_spec import SYNCHRONOUS, WorkloadSpec
-from volbench.model.campaign.target import VolumeKind
+from volbench.model.campaign.planned_run import VolumeKind
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.finding import Severity
 from volbench.units import format_latency

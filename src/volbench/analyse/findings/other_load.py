@@ -38,7 +38,7 @@ from volbench.analyse.frames.observed import (
 )
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.resample import seconds
-from volbench.model.campaign.target import VolumeKind
+from volbench.model.campaign.planned_run import VolumeKind
 from volbench.model.results.finding import Severity
 from volbench.units import format_count, format_duration, format_rate
 

@@ -30,8 +30,7 @@ from volbench.analyse.time.steady_state import (
     judge_steady,
     steady_end,
 )
-from volbench.model.campaign.planned_run import Run
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Run, Volume, VolumeKind
 from volbench.model.profile.profile_model import Phase
 
 Shape = tuple[int, int]  # Queue depth and block size of a run

@@ -9,8 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from volbench.model.campaign.planned_run import Run, Section
-from volbench.model.campaign.target import VolumeKind
+from volbench.model.campaign.planned_run import Run, Section, VolumeKind
 from volbench.model.profile.profile_model import Tool
 
 # Engines that wait for each I/O (FIO_SYNCIO), so that their queue depth is 1

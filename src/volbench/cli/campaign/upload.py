@@ -22,7 +22,7 @@ def command(campaign: Path, address: str) -> None:
     Tables are brought up to date first, so that nothing else has to be fetched to read results. The
     plan is uploaded last: without it, a prefix is no campaign.
     """
-    from volbench.api import open_campaign
+    from volbench.api.campaign_data import open_campaign
     from volbench.object_storage.campaign_copy import PLAN
     from volbench.object_storage.object_storage import open_storage
 

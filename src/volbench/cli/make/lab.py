@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.lazy_group import VerbGroup
 from volbench.cli.options import AS_YAML, Quantity, flag, output_option, schema_command
 from volbench.cli.output import TableOutput, table_options
+from volbench.cli.verb_groups import VerbGroup
 from volbench.errors import VolbenchError
 from volbench.units import parse_size
 
@@ -63,7 +63,7 @@ def show(scenario: str, *, as_yaml: bool, shown: TableOutput) -> None:
 def schema() -> object:
     """Return the JSON Schema of scenarios."""
     from volbench.lab.scenario import Scenario
-    from volbench.model.document.document_schema import document_schema
+    from volbench.model.document.document_model import document_schema
 
     return document_schema(Scenario, title="volbench lab scenario")
 

@@ -78,7 +78,7 @@ def command(
     Accepts fio's JSON of any version, alone or inside reports of other tools, plain or compressed,
     with its logs beside it; each of fio's clients becomes a host. The sources are not changed.
     """
-    from volbench.api import open_campaign
+    from volbench.api.campaign_data import open_campaign
     from volbench.importer.folder_labels import parse_labels
     from volbench.importer.import_campaign import ImportRequest, import_results
     from volbench.ingest.run_files import parsed_results

@@ -17,7 +17,7 @@ from volbench.units import parse_size
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from volbench.api import CampaignData
+    from volbench.api.campaign_data import CampaignData
     from volbench.object_storage.dataset_parts import Parts
     from volbench.store.sql_query import QueryLimits
 
@@ -102,7 +102,7 @@ def _answer(query: str, places: Sequence[str], *, limits: QueryLimits) -> pa.Tab
         places: campaign folders, folders that hold some, exported datasets, or addresses of these
             in object storage, such as ``s3://bucket/prefix``.
     """
-    from volbench.dataset import Dataset, open_campaigns
+    from volbench.api.dataset import Dataset, open_campaigns
     from volbench.object_storage.dataset_parts import local_parts
     from volbench.store.sql_query import View, run_query
 
@@ -136,7 +136,7 @@ def _remote(addresses: Sequence[str]) -> tuple[list[Parts], list[CampaignData]]:
     """Return the dataset and the campaigns at addresses in object storage."""
     if not addresses:
         return [], []
-    from volbench.dataset import open_copies
+    from volbench.api.dataset import open_copies
     from volbench.object_storage.dataset_parts import remote_parts
     from volbench.object_storage.object_storage import open_storage
 

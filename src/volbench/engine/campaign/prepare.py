@@ -20,9 +20,8 @@ from volbench.errors import RefusedError, VolbenchError
 from volbench.execute.parallel import on_each
 from volbench.fio.jobs.output_files import planned_files
 from volbench.model.campaign.host import Host, HostKind, Policy
-from volbench.model.campaign.planned_run import Absent, Campaign, OnError
+from volbench.model.campaign.planned_run import Absent, Campaign, OnError, Volume
 from volbench.model.campaign.run_secrets import conceal
-from volbench.model.campaign.target import Volume
 from volbench.model.profile.profile_model import Profile, Tool
 from volbench.model.profile.secret_values import (
     mask_text,

@@ -21,10 +21,8 @@ from volbench.errors import ArchiveError, InputError, RefusedError, TransportErr
 from volbench.execute.parallel import on_each
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.host import LOCAL, Host, Inventory, Policy
-from volbench.model.campaign.planned_run import Campaign, Run, RunState
-from volbench.model.campaign.target import DevicePin
-from volbench.model.profile.canonical import check_dd_option
-from volbench.model.profile.fio_option import OptionTable
+from volbench.model.campaign.planned_run import Campaign, DevicePin, Run, RunState
+from volbench.model.profile.fio_options import OptionTable, check_dd_option
 from volbench.model.profile.option_policy import check_option
 from volbench.model.profile.profile_model import Tool
 from volbench.plan.inventory.host_names import select

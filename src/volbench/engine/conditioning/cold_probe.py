@@ -18,8 +18,7 @@ from volbench.errors import OutputError, RefusedError, StoppedError, VolbenchErr
 from volbench.execute.protocol import Executor
 from volbench.model.base import Frozen
 from volbench.model.campaign.event import Listener, Notice
-from volbench.model.campaign.planned_run import Campaign
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Campaign, Volume, VolumeKind
 from volbench.store.atomic_files import write_atomic
 from volbench.store.journal import utc_now
 from volbench.store.layout import Layout, ProbeFolder

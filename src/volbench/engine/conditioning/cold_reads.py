@@ -18,8 +18,7 @@ from volbench.execute.waiting_work import finish
 from volbench.fio.jobs.render_job import render
 from volbench.fio.results.json_output import parse_output
 from volbench.fio.results.validation import Expected, problems_of
-from volbench.model.campaign.planned_run import Run, Section
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Run, Section, Volume, VolumeKind
 from volbench.model.results.result import Direction, RunOutput
 from volbench.plan.expansion.estimate import PROBE_READ_S
 from volbench.store.atomic_files import write_atomic

@@ -12,8 +12,7 @@ from volbench.errors import TransportError
 from volbench.execute.protocol import Executor
 from volbench.execute.waiting_work import Wait, Work
 from volbench.model.campaign.event import Listener, Progress, RunProgress
-from volbench.model.campaign.planned_run import Run
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Run, Volume, VolumeKind
 
 FLUSH_S = 600.0  # Longest flush: a full cache of a provider can hold back writes for minutes
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from volbench.errors import CampaignError
 from volbench.fio.jobs.output_files import planned_files
 from volbench.ingest.run_files import read_run_output
-from volbench.model.campaign.planned_run import Campaign, Extent, Run, RunState
-from volbench.model.campaign.target import VolumeKind
+from volbench.model.campaign.planned_run import Campaign, Extent, Run, RunState, VolumeKind
 from volbench.store.layout import Layout
 from volbench.units import format_duration, format_rate
 

@@ -21,7 +21,7 @@ from volbench.engine.hosts.block_devices import (
 from volbench.engine.hosts.mounts import Number, stat_visible
 from volbench.errors import RefusedError
 from volbench.execute.protocol import BLANK, Executor, HeldDevice
-from volbench.model.campaign.target import DevicePin, Volume
+from volbench.model.campaign.planned_run import DevicePin, Volume
 
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _NAMES = 'for f in /dev/disk/by-id/*; do [ "$f" -ef "$1" ] && echo "${f##*/}"; done; exit 0'

@@ -14,8 +14,7 @@ from volbench.engine.hosts.mounts import is_inside, read_loop_files, read_swaps,
 from volbench.errors import RefusedError
 from volbench.execute.protocol import Executor, FileStat
 from volbench.fio.jobs.output_files import needed_file_bytes, removes_files
-from volbench.model.campaign.planned_run import Run
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Run, Volume, VolumeKind
 from volbench.units import format_size
 
 _KIND_NAMES = {"block": "a block device", "char": "a character device", "directory": "a folder"}

@@ -14,8 +14,7 @@ from volbench.execute.protocol import Executor
 from volbench.fio.jobs.output_files import planned_files
 from volbench.fio.jobs.render_job import render
 from volbench.model.campaign.host import HostKind
-from volbench.model.campaign.planned_run import Campaign, Run
-from volbench.model.campaign.target import VolumeKind
+from volbench.model.campaign.planned_run import Campaign, Run, VolumeKind
 from volbench.model.profile.profile_model import Tool
 from volbench.model.profile.secret_values import without_references
 from volbench.model.results.provenance import HostFacts

@@ -25,8 +25,7 @@ from volbench.execute.protocol import Executor
 from volbench.fio.dd import dd_argv
 from volbench.fio.jobs.output_files import lays_out, writes
 from volbench.model.campaign.host import LOCAL
-from volbench.model.campaign.planned_run import Run
-from volbench.model.campaign.target import VolumeKind
+from volbench.model.campaign.planned_run import Run, VolumeKind
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.provenance import VolumeFacts
 from volbench.units import format_capacity, format_size

@@ -17,8 +17,7 @@ from volbench.engine.guard.file_guard import is_allowed_file
 from volbench.errors import RefusedError
 from volbench.execute.protocol import Executor, FileStat
 from volbench.fio.jobs.output_files import planned_files
-from volbench.model.campaign.planned_run import Run
-from volbench.model.campaign.target import FileIdentity, VolumeKind
+from volbench.model.campaign.planned_run import FileIdentity, Run, VolumeKind
 
 _POLL_S = 0.1  # Poll interval for new files on this machine, in seconds
 _REMOTE_POLL_S = 2.0  # Poll interval on another machine, in seconds

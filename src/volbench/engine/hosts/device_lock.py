@@ -13,8 +13,7 @@ from importlib.resources import files
 
 from volbench.errors import RefusedError
 from volbench.execute.protocol import Executor
-from volbench.model.campaign.planned_run import Campaign
-from volbench.model.campaign.target import VolumeKind
+from volbench.model.campaign.planned_run import Campaign, VolumeKind
 
 
 def devices_of(campaign: Campaign, host: str) -> dict[str, str]:

@@ -17,8 +17,7 @@ from volbench.engine.hosts.volume_probe import find_volume, probe_volume
 from volbench.engine.sampling.clock_offset import Clock, read_clock
 from volbench.errors import RefusedError, VolbenchError
 from volbench.execute.parallel import on_each
-from volbench.model.campaign.planned_run import Campaign, Run, Section
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Campaign, Run, Section, Volume, VolumeKind
 from volbench.model.results.provenance import HostFacts, VolumeFacts
 
 _READ = {"rw": "read", "bs": "4096", "size": "4096"}

@@ -10,7 +10,7 @@ from volbench.errors import FioError, OutputError
 from volbench.execute.protocol import Executor
 from volbench.fio.jobs.option_table import installed_table, shipped_table
 from volbench.fio.version import parse_version
-from volbench.model.profile.fio_option import OptionTable
+from volbench.model.profile.fio_options import OptionTable
 
 OLDEST_FIO = (3, 18)  # Oldest fio supported for runs; results of older versions can be imported
 

@@ -22,8 +22,7 @@ from volbench.engine.run.stop_request import StopRequest
 from volbench.engine.sampling.clock_offset import Clock
 from volbench.errors import FioError
 from volbench.execute.waiting_work import finish
-from volbench.model.campaign.planned_run import Run, RunState, Section
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Run, RunState, Section, Volume, VolumeKind
 from volbench.model.profile.profile_model import Tool
 from volbench.store.layout import RunFolder
 

@@ -28,7 +28,7 @@ from volbench.engine.hosts.mounts import (
 )
 from volbench.errors import InputError, RefusedError
 from volbench.execute.protocol import Executor, FileStat
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Volume, VolumeKind
 from volbench.model.profile.secret_values import mask_text
 from volbench.model.results.provenance import MEMORY_FILESYSTEMS, VolumeFacts
 

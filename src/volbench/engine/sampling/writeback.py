@@ -17,8 +17,7 @@ from volbench.execute.protocol import Executor
 from volbench.execute.waiting_work import Work
 from volbench.fio.jobs.output_files import lays_out, section_writes
 from volbench.model.campaign.event import Listener, Notice
-from volbench.model.campaign.planned_run import Run
-from volbench.model.campaign.target import VolumeKind
+from volbench.model.campaign.planned_run import Run, VolumeKind
 from volbench.model.profile.profile_model import Tool
 from volbench.plan.expansion.estimate import layout_bytes
 

@@ -25,7 +25,7 @@ from volbench.execute.shell.incoming_folder import IncomingFolder
 from volbench.execute.shell.remote_script import ScriptCall
 from volbench.execute.shell.retry import Patience, retry
 from volbench.execute.shell.shell_host import ShellHost
-from volbench.model.campaign.target import FileIdentity
+from volbench.model.campaign.planned_run import FileIdentity
 
 _SILENCE_S = 60.0
 _DAMAGED = Patience(tries=3)

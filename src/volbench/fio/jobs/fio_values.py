@@ -12,8 +12,7 @@ import re
 from dataclasses import dataclass
 
 from volbench.errors import InputError
-from volbench.model.profile.canonical import TRIPLES, canonical
-from volbench.model.profile.fio_option import Option, OptionKind
+from volbench.model.profile.fio_options import TRIPLES, Option, OptionKind, canonical
 
 _DECIMAL = re.compile(r"\s*[+-]?\d+")
 _HEX = re.compile(r"\s*[+-]?(0x)?[0-9a-f]+", re.IGNORECASE)

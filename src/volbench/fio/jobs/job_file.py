@@ -11,10 +11,8 @@ from volbench.errors import InputError, Problems
 from volbench.fio.jobs.fio_values import read_value
 from volbench.fio.jobs.job_syntax import SectionText, Setting, split_sections
 from volbench.fio.jobs.job_targets import Place, find_place, is_device
-from volbench.model.profile.canonical import check_text
-from volbench.model.profile.fio_option import OptionTable
-from volbench.model.profile.option_conflicts import fio_conflicts
-from volbench.model.profile.option_policy import OWN, check_option
+from volbench.model.profile.fio_options import OptionTable, check_text
+from volbench.model.profile.option_policy import OWN, check_option, fio_conflicts
 from volbench.model.profile.profile_model import Job, Options, Profile
 from volbench.model.profile.profile_settings import Source
 

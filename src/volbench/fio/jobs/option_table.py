@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 
 from volbench.errors import OutputError
-from volbench.model.profile.fio_option import Option, OptionKind, OptionTable
+from volbench.model.profile.fio_options import Option, OptionKind, OptionTable
 
 # Runs one process of fio for each argument, side by side, and returns what each prints
 Ask = Callable[[Sequence[str]], Sequence[str]]

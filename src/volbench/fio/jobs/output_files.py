@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from volbench.model.campaign.planned_run import Run, Section
-from volbench.model.campaign.target import VolumeKind
+from volbench.model.campaign.planned_run import Run, Section, VolumeKind
 from volbench.model.profile.profile_model import Tool
 
 # Options with which even a read section trims, removes files, or replays any kind of I/O

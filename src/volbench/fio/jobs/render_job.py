@@ -10,9 +10,8 @@ from volbench.errors import InputError
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.fio.jobs.output_files import section_files
 from volbench.model.campaign.host import LOCAL
-from volbench.model.campaign.planned_run import Run, Section
+from volbench.model.campaign.planned_run import Run, Section, VolumeKind
 from volbench.model.campaign.run_secrets import variables_of
-from volbench.model.campaign.target import VolumeKind
 from volbench.model.profile.secret_values import option_variable, reference, target_variable
 
 LOG_PREFIX = "series"  # Prefix of the log files in a run's folder

@@ -1,4 +1,4 @@
-"""Validation of YAML nodes by a pydantic model, with line, column and key of every error."""
+"""YAML nodes with line and column, and their validation by a pydantic model with located errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,44 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from volbench.errors import InputError, Problems, did_you_mean, nearest
-from volbench.model.document.yaml_nodes import Entry, Node
+
+
+@dataclass(frozen=True)
+class Node:
+    """A value in a YAML file."""
+
+    line: int  # 1-based
+    column: int  # 1-based
+    key: str  # dotted path from the top, such as ``jobs.test1.bs``
+    raw: str | bool | None = None  # text, True, False or None (null) of a scalar
+    # keys and values of a mapping, in file order; None for anything else
+    entries: tuple[Entry, ...] | None = None
+    items: tuple[Node, ...] | None = None  # values of a list; None for anything else
+
+    @property
+    def kind(self) -> str:
+        """Kind of node, for messages."""
+        if self.entries is not None:
+            return "a mapping"
+        if self.items is not None:
+            return "a list"
+        return "nothing" if self.raw is None else "a value"
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether the node is a single value or null."""
+        return self.entries is None and self.items is None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A key of a mapping with its value; line and column are those of the key."""
+
+    name: str
+    line: int
+    column: int
+    value: Node
+
 
 Location = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
@@ -60,27 +97,6 @@ def reject(*faults: Fault) -> NoReturn:
         for fault in faults
     ]
     raise ValidationError.from_exception_data("document", lines)
-
-
-def read_document(
-    text: str,
-    model: type[Model],
-    problems: Problems,
-    *,
-    what: str,
-    needs: str,
-    context: object = None,
-) -> Model | None:
-    """Return the document in a YAML 1.2 text, or None if it has problems.
-
-    Args:
-        what: kind of document, for messages: "a profile".
-        needs: required content, for messages: "a name and jobs".
-    """
-    from volbench.model.document.yaml_text import parse_document  # noqa: PLC0415 - reading a campaign parses no YAML
-
-    node = parse_document(text, problems, what=what, needs=needs)
-    return None if node is None else validate(model, node, problems, context=context)
 
 
 def validate(

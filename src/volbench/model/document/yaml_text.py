@@ -14,7 +14,7 @@ from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.representer import SafeRepresenter
 
 from volbench.errors import Problems
-from volbench.model.document.yaml_nodes import Entry, Node
+from volbench.model.document.located_errors import Entry, Model, Node, validate
 
 # Maximum number of nodes after expanding aliases; more is a mistake or an attack
 _NODE_LIMIT = 20_000
@@ -206,6 +206,25 @@ def _scalar(node: ScalarNode) -> str | bool | None:
     if node.tag == f"{_CORE}bool":
         return str(node.value).lower() in {"true", "yes", "on"}
     return str(node.value)
+
+
+def read_document(
+    text: str,
+    model: type[Model],
+    problems: Problems,
+    *,
+    what: str,
+    needs: str,
+    context: object = None,
+) -> Model | None:
+    """Return the document in a YAML 1.2 text, or None if it has problems.
+
+    Args:
+        what: kind of document, for messages: "a profile".
+        needs: required content, for messages: "a name and jobs".
+    """
+    node = parse_document(text, problems, what=what, needs=needs)
+    return None if node is None else validate(model, node, problems, context=context)
 
 
 def yaml_text(content: Mapping[str, object]) -> str:

@@ -2,7 +2,7 @@
 
 Each field is one key of the file: the alias is the key, the description is the help text in the
 JSON Schema and docs/reference/profile.md, the type defines parsing and validation. Options are
-canonical (see `volbench.model.profile.fio_option`): fio's names, and values as written to a job
+canonical (see `volbench.model.profile.fio_options`): fio's names, and values as written to a job
 file. None removes an inherited option.
 """
 

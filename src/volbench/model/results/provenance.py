@@ -6,7 +6,7 @@ None or an empty text always means "not reported". Sizes are in bytes.
 from __future__ import annotations
 
 from volbench.model.base import Count, Frozen
-from volbench.model.campaign.target import VolumeKind
+from volbench.model.campaign.planned_run import VolumeKind
 
 MEMORY_FILESYSTEMS = frozenset({"tmpfs", "ramfs"})
 

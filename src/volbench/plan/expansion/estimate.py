@@ -7,8 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from volbench.model.campaign.planned_run import Campaign, Run, Section
-from volbench.model.campaign.target import VolumeKind
+from volbench.model.campaign.planned_run import Campaign, Run, Section, VolumeKind
 from volbench.model.profile.profile_model import Start, Tool
 from volbench.model.profile.profile_settings import LEAST_ROUNDS
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from volbench.catalogue.evaluate import with_burst_runtime, with_known_limits
 from volbench.errors import InputError
-from volbench.model.campaign.planned_run import Campaign, OnError, Run, Section
-from volbench.model.campaign.target import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Campaign, OnError, Run, Section, Volume, VolumeKind
 from volbench.model.profile.profile_model import Job, Order, Phase, Profile, Tool
 from volbench.model.profile.profile_settings import Limits
 from volbench.plan.expansion.extents import Touch, touches

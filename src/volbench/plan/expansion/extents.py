@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from volbench.errors import InputError
-from volbench.model.campaign.planned_run import Extent, Section
-from volbench.model.campaign.target import VolumeKind
+from volbench.model.campaign.planned_run import Extent, Section, VolumeKind
 from volbench.model.profile.profile_model import Job, Options
 from volbench.model.profile.profile_settings import MOST_EXTENTS, Warming, WarmingMode
 from volbench.plan.profile.job_conflicts import SECTOR_BYTES

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from volbench.errors import InputError, Problems
-from volbench.model.document.located_errors import suggestion
-from volbench.model.document.yaml_nodes import Entry, Node
+from volbench.model.document.located_errors import Entry, Node, suggestion
 from volbench.plan.inventory.host_names import ALL, MOST_HOSTS, NAME, Expansion, expand
 
 

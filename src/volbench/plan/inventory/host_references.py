@@ -14,7 +14,7 @@ from pathlib import Path
 
 from volbench.errors import InventoryError, did_you_mean
 from volbench.model.campaign.host import Host, HostKind
-from volbench.plan.inventory import host_values
+from volbench.plan.inventory.host_document import parse_hop
 from volbench.plan.inventory.host_drafts import Draft, GroupDraft, HostReader, Sheet
 from volbench.plan.inventory.host_names import ALL
 
@@ -114,7 +114,7 @@ def _without_itself(host: Host, draft: Draft) -> Host:
     """Return a host whose inherited route ends before the host itself."""
     if not host.jump or "jump" in draft.own:
         return host
-    places = [host_values.hop(text)[1] for text in host.jump]
+    places = [parse_hop(text)[1] for text in host.jump]
     itself = {host.name, host.address}
     end = next((number for number, place in enumerate(places) if place in itself), len(places))
     return host.model_copy(update={"jump": host.jump[:end]})
@@ -138,7 +138,7 @@ class _Ways:
             self._complain(way[0], f"the route to {way[0]} is circular: {circle}")
             return
         for number, text in enumerate(host.jump or ()):
-            hop = self.hosts.get(host_values.hop(text)[1])
+            hop = self.hosts.get(parse_hop(text)[1])
             if hop is None:
                 continue
             if hop.kind is HostKind.LOCAL:

@@ -11,11 +11,11 @@ from typing import Any
 
 from volbench.errors import InventoryError, Problems
 from volbench.model.campaign.host import Inventory
-from volbench.model.document.yaml_nodes import Node
+from volbench.model.document.located_errors import Node
 from volbench.model.document.yaml_text import parse_document
-from volbench.plan.inventory.ansible_listing import is_ansible, read_ansible
+from volbench.plan.inventory.ansible import is_ansible, read_ansible
+from volbench.plan.inventory.host_document import OWN_KEYS, read_host
 from volbench.plan.inventory.host_drafts import HostReader, Sheet
-from volbench.plan.inventory.host_entries import OWN_KEYS, read_host
 from volbench.plan.inventory.host_references import (
     Aliases,
     check_duplicates,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from volbench.model.document.yaml_nodes import Entry, Node
+from volbench.model.document.located_errors import Entry, Node
+from volbench.plan.inventory.host_document import HOST_KEYS, OWN_KEYS, HostDefaults, is_null
 from volbench.plan.inventory.host_drafts import Draft, GroupDraft, HostReader, Sheet, at, with_text
-from volbench.plan.inventory.host_entries import HOST_KEYS, OWN_KEYS, HostDefaults, is_null
 from volbench.plan.inventory.host_names import ALL, Expansion
 
 

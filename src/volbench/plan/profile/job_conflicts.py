@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from volbench.errors import nearest
 from volbench.model.document.located_errors import Fault
-from volbench.model.profile.option_conflicts import (
+from volbench.model.profile.option_policy import (
+    MOST_JOBS,
     Conflict,
     dd_conflicts,
     fio_conflicts,
     unintended,
 )
-from volbench.model.profile.option_policy import MOST_JOBS
 from volbench.model.profile.profile_model import Job, Options, Phase, Profile, Tool
 from volbench.model.profile.profile_settings import TRACK_HINT, Metric
 from volbench.units import parse_duration

@@ -20,7 +20,7 @@ from volbench.model.document.located_errors import (
     validate,
 )
 from volbench.model.document.yaml_text import parse_document, yaml_text
-from volbench.model.profile.fio_option import OptionTable
+from volbench.model.profile.fio_options import OptionTable
 from volbench.model.profile.profile_model import (
     LEAST_STAGGER_S,
     Job,

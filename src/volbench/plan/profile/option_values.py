@@ -21,8 +21,7 @@ from pydantic import (
 from volbench.errors import InputError
 from volbench.model.document.document_model import Document, Filled, Text
 from volbench.model.document.located_errors import NULL, Fault, fault_error, input_fault, reject
-from volbench.model.profile.canonical import check_dd_option
-from volbench.model.profile.fio_option import OptionTable
+from volbench.model.profile.fio_options import OptionTable, check_dd_option
 from volbench.model.profile.option_policy import check_option
 from volbench.model.profile.profile_model import JobSettings, Options, Tool
 from volbench.model.profile.profile_settings import Name

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from volbench.errors import InputError
 from volbench.model.document.document_model import Document
 from volbench.model.document.located_errors import Fault, Location, faults_of
-from volbench.model.profile.fio_option import OptionTable
+from volbench.model.profile.fio_options import OptionTable
 from volbench.model.profile.profile_model import Job, JobSettings, Profile, Start, Tool
 from volbench.plan.profile.limits_document import LimitsDocument
 from volbench.plan.profile.load_profile import ProfileDocument, with_conflicts

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from volbench.model.document.document_schema import document_schema
-from volbench.model.profile.canonical import DD_NAMES
-from volbench.model.profile.fio_option import Option, OptionKind, OptionTable
+from volbench.model.document.document_model import document_schema
+from volbench.model.profile.fio_options import DD_NAMES, Option, OptionKind, OptionTable
 from volbench.model.profile.option_policy import OWN
 from volbench.plan.profile.load_profile import ProfileDocument
 

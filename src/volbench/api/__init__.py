@@ -1,0 +1,1 @@
+"""Python interface: campaigns opened for reading, run, compared, and shown in notebooks."""

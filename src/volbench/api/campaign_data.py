@@ -1,0 +1,401 @@
+"""Python interface to one campaign folder: its frames, charts, findings and provenance.
+
+campaign = volbench.open_campaign("results/quick")
+campaign.summary()[["job", "iops", "lat_p99_s"]]
+campaign.plot("iops").save("iops.svg")
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from volbench.errors import ArchiveError, InputError
+from volbench.model.campaign.planned_run import Campaign, RunState
+from volbench.model.frames.column_names import listed_names
+from volbench.model.frames.columns import DERIVED, FRAMES, ON_DEMAND
+from volbench.present.formatting import printable
+from volbench.present.terminal.campaign_text import RunNote
+from volbench.store.archive import Archive, Provenance, is_held, read_campaign
+from volbench.store.journal import read_history
+from volbench.store.layout import DD_COMMAND, JOB_FILE, Layout
+from volbench.store.parquet_tables import frame_of, joined_tables, rows_of, same_rows
+from volbench.store.small_files import read_text
+from volbench.store.stored_tables import StoredTables, files_in, fingerprint_of
+from volbench.store.worker_processes import NOBODY, Tell
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from volbench.analyse.frames.campaign_context import Context
+    from volbench.api.notebook import Chart, Findings, Verdicts
+    from volbench.object_storage.campaign_copy import CampaignCopy
+
+
+_RAW = ("runs/*", "probe/*")
+_READ = tuple(name for name in FRAMES if name not in DERIVED)
+
+
+class CampaignData:
+    """A campaign folder opened for reading.
+
+    Every frame has the columns documented in docs/reference/frames.md, a row for each run that has
+    ended, in the order of the plan, and a plain integer index. Unknown values are NaN or missing.
+
+    Frames are made once and kept as Parquet. They are recomputed when the raw files, or the rules
+    that judge them, have changed. A notebook shows a campaign with its answer, charts and results.
+    """
+
+    def __init__(
+        self, layout: Layout, archive: Archive, *, copy: CampaignCopy | None = None
+    ) -> None:
+        self._layout = layout
+        self._archive = archive
+        self._copy = copy
+        self._journal_bytes = -1
+        self._processes, self._tell = 1, NOBODY
+        self._forget()
+        if copy is not None:
+            states = self._history.states
+            copy.check_complete(run for run, state in states.items() if state.has_ended)
+
+    def _fetch(self, *patterns: str) -> None:
+        """Fetch files of a campaign in object storage, by patterns of their names."""
+        if self._copy is not None:
+            self._copy.fetch(*patterns)
+
+    def _forget(self) -> None:
+        """Start from the journal as it is now: frames are all of one moment."""
+        self._journal_bytes = self._layout.journal_bytes
+        self._history = read_history(self._layout.journal)
+        self._stored: StoredTables | None = None
+        self._tables: dict[str, pa.Table] = {}
+        self._frames: dict[str, pd.DataFrame] = {}
+        self._context: Context | None = None
+
+    @property
+    def path(self) -> Path:
+        """The folder, or its temporary copy."""
+        return self._layout.root
+
+    @property
+    def address(self) -> str:
+        """Path of the folder, or its address in object storage."""
+        return str(self.path) if self._copy is None else self._copy.address
+
+    @property
+    def report_folder(self) -> Path:
+        """Where charts and the report go unless another place is named; may not exist yet."""
+        return self._layout.report if self._copy is None else Path(f"{self.path.name}-report")
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a controller on this machine is running the campaign."""
+        return is_held(self._layout)
+
+    @property
+    def campaign(self) -> Campaign:
+        """The plan."""
+        return self._archive.campaign
+
+    @property
+    def provenance(self) -> Provenance:
+        """Hosts, volumes and software that the numbers were measured with."""
+        return self._archive.provenance
+
+    @property
+    def runs(self) -> Mapping[str, RunNote]:
+        """Every run of the plan, in order, with its state."""
+        states, reasons = self._history.states, self._history.reasons
+        return {
+            run.id: RunNote(states.get(run.id, RunState.PLANNED), reasons.get(run.id, ""), run)
+            for run in self.campaign.runs
+        }
+
+    def job_text(self, run_id: str) -> str:
+        """Return the job file, or the dd command, exactly as it was used; "" before it started."""
+        self._fetch(f"runs/*/{JOB_FILE}", f"runs/*/{DD_COMMAND}")
+        folder = self._layout.run(run_id)
+        for path in (folder.job_file, folder.dd_command):
+            if path.exists():
+                return read_text(path)
+        return ""
+
+    def summary(self) -> pd.DataFrame:
+        """Return one row for each run, fio job section and direction."""
+        return self.frame("summary")
+
+    def series(self) -> pd.DataFrame:
+        """Return one row for each run, section, direction and interval; finished runs only."""
+        return self.frame("series")
+
+    def device(self) -> pd.DataFrame:
+        """Return one row for each run, block device and sample of the host's counters."""
+        return self.frame("device")
+
+    def verdicts(self) -> pd.DataFrame:
+        """Return one row for each run and direction: is it steady, and what is its bottleneck."""
+        return self.frame("verdicts")
+
+    @property
+    def findings(self) -> Findings:
+        """Data-quality warnings about its runs; ``findings.frame`` has a row for each."""
+        from volbench.api.notebook import Findings  # noqa: PLC0415 - slow to import
+
+        finished = sum(note.state is RunState.FINISHED for note in self.runs.values())
+        return Findings(self.frame("findings"), runs=finished)
+
+    def aggregate(self) -> pd.DataFrame:
+        """Return one row for each step of several clients, section and direction: their sums."""
+        return self.frame("aggregate")
+
+    def percentiles(self) -> pd.DataFrame:
+        """Return one row for each latency percentile that fio reported."""
+        return self.frame("percentiles")
+
+    def latency_map(self) -> pd.DataFrame:
+        """Return latencies over time, from logs of single I/Os or histograms; empty without."""
+        return self.frame("latency_map")
+
+    def histogram(self) -> pd.DataFrame:
+        """Return one row for each latency bin that is not empty."""
+        return self.frame("histogram")
+
+    def shares(self) -> pd.DataFrame:
+        """Return one row for each class of latency and of I/Os in flight, also without json+."""
+        return self.frame("shares")
+
+    def facts(self) -> pd.DataFrame:
+        """Return the summary with options, host, volume and steady rates of each run.
+
+        Columns beyond the summary's are those of `volbench.model.frames.metadata`, and every option
+        of fio that changes the I/O.
+        """
+        from volbench.analyse.frames.run_facts import with_facts  # noqa: PLC0415 - brings pandas
+        from volbench.catalogue.steady_performance import with_steady  # noqa: PLC0415 - same
+
+        summary = with_steady(self.frame("summary"), self.frame("verdicts"))
+        version = self.provenance.volbench_version
+        return with_facts(summary, self.context().views, volbench_version=version)
+
+    def plot(
+        self, kind: str, *, by: str | Sequence[str] = (), title: str = "", theme: str = "light"
+    ) -> Chart:
+        """Return a chart, as ``volbench plot KIND`` draws it.
+
+        Args:
+            kind: such as ``"iops"``; ``volbench plot --list`` has all.
+            by: one or two columns or labels whose values have a colour, or a panel.
+            title: over the chart; empty for its own.
+            theme: ``light``, ``dark`` or ``print``.
+
+        Raises:
+            InputError: there is no such kind or column, or the campaign has nothing for it.
+        """
+        from volbench.api.notebook import chart_of  # noqa: PLC0415 - slow to import
+
+        rounds = self.campaign.rounds
+        return chart_of(kind, self.frame, rounds=rounds, by=by, title=title, theme=theme)
+
+    def compare(
+        self,
+        other: CampaignData,
+        *,
+        metric: str | Sequence[str] = (),
+        by: str | Sequence[str] = (),
+        tolerance: float | None = None,
+        allow_different: str | Sequence[str] = (),
+        keep_invalid: bool = False,
+    ) -> Verdicts:
+        """Compare another campaign with this one, the base.
+
+        Args:
+            other: the candidate.
+            metric: as for `volbench.compare`, which takes folders, like the others.
+            by: same.
+            tolerance: same.
+            allow_different: same.
+            keep_invalid: same.
+
+        Raises:
+            InputError: there is no such column, metric or fact.
+            ComparisonError: relevant facts differ, or nothing is left to compare.
+        """
+        from volbench.analyse.compare.comparison import Question  # noqa: PLC0415 - slow
+        from volbench.api.notebook import verdicts_on  # noqa: PLC0415 - same
+
+        question = Question(
+            metrics=listed_names(metric),
+            by=listed_names(by),
+            tolerance=tolerance,
+            allowed=listed_names(allow_different),
+            keep_invalid=keep_invalid,
+        )
+        own, others = self.campaign.name, other.campaign.name
+        names = (own, others) if own != others else ("base", "candidate")
+        return verdicts_on(dict(zip(names, (self, other), strict=True)), question)
+
+    def frame(self, name: str) -> pd.DataFrame:
+        """Return a frame by name; a copy, so that callers may change it.
+
+        Raises:
+            InputError: no frame has that name.
+        """
+        return self._shared(name).copy()
+
+    def _shared(self, name: str) -> pd.DataFrame:
+        """Return a frame that nobody may change."""
+        table = self.table(name)
+        if name not in self._frames:
+            self._frames[name] = frame_of(table)
+        return self._frames[name]
+
+    def rows(self, name: str) -> list[dict[str, object]]:
+        """Return a frame by name as plain rows, None for what is unknown, without pandas.
+
+        Raises:
+            InputError: no frame has that name.
+        """
+        return rows_of(self.table(name))
+
+    def table(self, name: str) -> pa.Table:
+        """Return a frame by name as an Arrow table, with units and meanings as metadata.
+
+        Raises:
+            InputError: no frame has that name.
+        """
+        if name not in FRAMES and name not in ON_DEMAND:
+            raise InputError(
+                f"there is no frame {name!r}", hint=f"choose one of {', '.join(FRAMES)}"
+            )
+        if name not in self._tables:
+            self._load(name)
+        return self._tables[name]
+
+    def table_file(self, name: str) -> Path | None:
+        """Return the Parquet file of a frame, up to date; None where none can be kept."""
+        self.store_tables()
+        stored = self._storage()
+        self._fetch(f"tables/{name}.parquet")
+        if stored.is_current(name) and not stored.is_intact(name):
+            stored.keep([self._judged()] if name in DERIVED else self._read())
+        return stored.path(name) if stored.is_current(name) else None
+
+    def store_tables(self, *, processes: int = 1, tell: Tell = NOBODY) -> None:
+        """Make every frame that is not up to date, and keep it beside the raw files.
+
+        Args:
+            processes: to read and judge runs in; more than one only where no other thread runs.
+            tell: is called with the progress.
+        """
+        self._processes, self._tell = processes, tell
+        stored = self._storage()
+        for name in (_READ[0], DERIVED[0]):
+            if not stored.is_current(name):
+                self.table(name)
+
+    def changed_tables(self) -> list[str]:
+        """Return the stored frames that differ from what the raw files give again.
+
+        Frames that are not stored, or not up to date, are left out: they are rebuilt when read.
+        """
+        stored = self._storage()
+        current = [name for name in FRAMES if stored.is_current(name)]
+        kept: dict[str, pa.Table | None] = {}
+        for name in current:
+            kept[name] = None
+            with suppress(ArchiveError):  # a damaged file is a changed one
+                kept[name] = stored.read(name)
+        self._forget()
+        self._tables |= joined_tables(self._read()) if current else {}
+        self._tables |= self._judged() if {*current} & {*DERIVED} else {}
+        return [name for name, table in kept.items() if not same_rows(table, self._tables[name])]
+
+    def context(self) -> Context:
+        """Return the runs side by side, with judgements that verdicts and findings share."""
+        if self._context is None:
+            from volbench.analyse.frames.campaign_context import Context  # noqa: PLC0415 - slow
+            from volbench.api.opened_runs import opened_runs  # noqa: PLC0415 - the same
+
+            self._fetch("runs/*/facts.json", "probe/*/probe.json")
+            views = opened_runs(self._layout, self._archive, self._shared)
+            self._context = Context(tuple(views))
+        return self._context
+
+    def __repr__(self) -> str:
+        """Return name, folder and number of finished runs."""
+        finished = sum(note.state is RunState.FINISHED for note in self.runs.values())
+        count = f"{finished} of {len(self.runs)} runs finished"
+        return printable(f"<CampaignData {self.campaign.name}: {count}, in {self.path}>")
+
+    def _repr_html_(self) -> str:
+        from volbench.api.notebook import overview  # noqa: PLC0415 - slow to import
+
+        return str(overview(self).to_html())
+
+    def _storage(self) -> StoredTables:
+        if self._layout.journal_bytes != self._journal_bytes:
+            self._forget()
+        if self._stored is None:
+            listed = files_in if self._copy is None else self._copy.files_in
+            mark = fingerprint_of(self._layout, self.campaign, self._history, listed=listed)
+            self._stored = StoredTables(self._layout, mark)
+        return self._stored
+
+    def _load(self, name: str) -> None:
+        """Read a frame from its file where that is up to date, else make all of its kind."""
+        stored = self._storage()
+        if name in ON_DEMAND:
+            from volbench.ingest.campaign_tables import read_latency_maps  # noqa: PLC0415 - slow
+
+            self._fetch(*_RAW)
+            self._tables[name] = read_latency_maps(self._layout, self.campaign, self._history)
+        else:
+            if stored.is_current(name):
+                self._fetch(f"tables/{name}.parquet")
+                with suppress(ArchiveError):  # a damaged table is rebuilt
+                    self._tables[name] = stored.read(name)
+                    return
+            if name in DERIVED:
+                made = self._judged()
+                stored.keep([made])
+            elif stored.keep(self._read()):  # the others stay on disk until they are asked for
+                made = {name: stored.read(name)}
+            else:
+                made = joined_tables(self._read())
+            self._tables |= made
+
+    def _read(self) -> Iterator[dict[str, pa.Table]]:
+        from volbench.ingest.campaign_tables import read_tables  # noqa: PLC0415 - slow
+
+        self._fetch(*_RAW)
+        plan, history, tell = self.campaign, self._history, self._tell
+        return read_tables(self._layout, plan, history, processes=self._processes, tell=tell)
+
+    def _judged(self) -> dict[str, pa.Table]:
+        from volbench.api.opened_runs import judged_tables  # noqa: PLC0415 - slow to import
+
+        return judged_tables(
+            self.campaign,
+            self.context(),
+            self._shared,
+            processes=self._processes,
+            tell=self._tell,
+        )
+
+
+def open_campaign(path: str | os.PathLike[str]) -> CampaignData:
+    """Open a campaign folder.
+
+    Args:
+        path: the folder that ``volbench run`` wrote.
+
+    Raises:
+        ArchiveError: no campaign there, damaged, or written by a newer volbench.
+    """
+    layout, archive = read_campaign(Path(path))
+    return CampaignData(layout, archive)

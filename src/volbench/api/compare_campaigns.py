@@ -1,0 +1,200 @@
+"""Python interface to comparisons and trends: from folders of campaigns to verdicts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from volbench.analyse.compare.comparability import value_text
+from volbench.analyse.compare.comparison import Comparison, Question
+from volbench.analyse.compare.comparison import compare as compare_sides
+from volbench.analyse.compare.repeat_statistics import CONFIDENCE
+from volbench.analyse.compare.trend_result import Trends, record_of
+from volbench.analyse.compare.workload_trends import TOLERANCE, TrendQuestion, find_trends
+from volbench.analyse.frames.row_filter import select
+from volbench.api.dataset import Dataset, open_campaigns
+from volbench.errors import InputError
+from volbench.model.frames.column_names import listed_names
+from volbench.model.frames.metadata import FACTS, Source
+from volbench.store.archive import Provenance
+from volbench.store.layout import is_address
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from volbench.api.notebook import Verdicts
+
+
+def compare(  # noqa: PLR0913 - the keywords are the options of `volbench compare`, one by one
+    *paths: str | os.PathLike[str],
+    metric: str | Sequence[str] = (),
+    by: str | Sequence[str] = (),
+    between: str = "",
+    base: str = "",
+    where: str = "",
+    tolerance: float | None = None,
+    confidence: float = CONFIDENCE,
+    allow_different: str | Sequence[str] = (),
+    keep_invalid: bool = False,
+) -> Verdicts:
+    """Compare campaigns as ``volbench compare`` does.
+
+    Args:
+        paths: campaign folders, or folders of campaigns; the first is the base.
+        metric: one or several, such as ``"iops,p99"`` or ``["iops", "p99"]``; none for those two.
+        by: columns that are kept apart, beside the job.
+        between: a column whose values are compared, within all folders.
+        base: its value that the others are compared with; empty for the first.
+        where: keep only runs for which this holds.
+        tolerance: an acceptable relative change, such as 0.05; None to report any.
+        confidence: family-wise, of all verdicts.
+        allow_different: relevant facts that may differ, such as ``kernel``.
+        keep_invalid: keep runs that a rule marked invalid.
+
+    Returns:
+        ``frame`` has the columns of ``volbench compare --format csv``, a row for each verdict.
+
+    Raises:
+        InputError: a name, a share or a path is wrong, or there is nothing to compare with.
+        ComparisonError: relevant facts differ, or nothing is left to compare.
+    """
+    from volbench.api.notebook import Verdicts  # noqa: PLC0415 - the command line needs none
+
+    question = Question(
+        metrics=listed_names(metric),
+        by=listed_names(by),
+        between=between,
+        base=base,
+        confidence=confidence,
+        tolerance=tolerance,
+        allowed=listed_names(allow_different),
+        keep_invalid=keep_invalid,
+    )
+    return Verdicts(compare_folders([os.fspath(path) for path in paths], question, where=where))
+
+
+def compare_folders(
+    folders: Sequence[str | Path], question: Question, *, where: str = ""
+) -> Comparison:
+    """Read folders and compare them; the first is the base.
+
+    Args:
+        folders: campaigns, or folders of campaigns; also addresses in object storage.
+        question: what is compared, and how.
+        where: keep only runs for which this holds.
+
+    Raises:
+        InputError: there is one folder and nothing to compare within it, or a folder twice.
+        ComparisonError: they cannot be compared.
+    """
+    if not folders or (len(folders) < 2 and not question.between):
+        raise InputError(
+            "there is nothing to compare with",
+            hint="name a second folder, or the column to compare with --between COLUMN",
+        )
+    if question.base and not question.between:
+        raise InputError(
+            "--base names a value of --between", hint="without --between the first folder is it"
+        )
+    opened = dict(zip(_side_names(folders), map(open_campaigns, folders), strict=True))
+    return compare_sides(
+        {name: select(dataset.facts(), where) for name, dataset in opened.items()},
+        {name: dataset.frame("findings") for name, dataset in opened.items()},
+        question,
+        bins=lambda name: opened[name].frame("histogram"),
+    )
+
+
+def trend(
+    *paths: str | os.PathLike[str],
+    metric: str | Sequence[str] = (),
+    by: str | Sequence[str] = (),
+    where: str = "",
+    reference: int | None = None,
+    tolerance: float = TOLERANCE,
+    allow_different: str | Sequence[str] = (),
+) -> pd.DataFrame:
+    """Follow each workload over campaigns as ``volbench trend`` does.
+
+    Args:
+        paths: campaign folders, or folders of campaigns; they are put in the order of their starts.
+        metric: as for `compare`.
+        by: columns that are kept apart, beside the workload.
+        where: keep only runs for which this holds.
+        reference: number of campaigns of the reference period; None to choose.
+        tolerance: an acceptable relative change for the worse.
+        allow_different: options of the jobs that may differ, such as ``rate_iops``.
+
+    Returns:
+        A row for each workload and metric, with the columns of ``volbench trend --format csv``:
+        ``state`` is its verdict. ``attrs["remarks"]`` has the caveats, a sentence each.
+
+    Raises:
+        InputError: a name or a path is wrong.
+        ComparisonError: an option of the jobs changed, or nothing is left to look at.
+    """
+    import pandas as pd  # noqa: PLC0415 - the command line needs none
+
+    question = TrendQuestion(
+        metrics=listed_names(metric),
+        by=listed_names(by),
+        reference=reference,
+        tolerance=tolerance,
+        allowed=listed_names(allow_different),
+    )
+    found = trend_folders([os.fspath(path) for path in paths], question, where=where)
+    frame = pd.DataFrame([record_of(own) for own in found.rows]).drop(columns="changes")
+    frame.attrs["remarks"] = list(found.remarks)
+    return frame
+
+
+def trend_folders(
+    folders: Sequence[str | Path], question: TrendQuestion, *, where: str = ""
+) -> Trends:
+    """Read folders and follow each workload over their campaigns.
+
+    Args:
+        folders: campaigns, or folders of campaigns.
+        question: the trends to look for.
+        where: keep only runs for which this holds.
+
+    Raises:
+        InputError: there is no campaign, or no such column or metric.
+        ComparisonError: an option of the jobs changed, or nothing is left to look at.
+    """
+    return dataset_trends(open_campaigns(*folders, where=where), question)
+
+
+def dataset_trends(dataset: Dataset, question: TrendQuestion) -> Trends:
+    """Follow each workload over campaigns that were opened.
+
+    Raises:
+        ComparisonError: an option of the jobs changed, or nothing is left to look at.
+    """
+    summary = dataset.planned()
+    facts = {name: _facts(data.provenance) for name, data in dataset.names.items()}
+    for name, versions in summary.groupby("campaign")["fio_version"]:
+        facts[str(name)]["fio_version"] = " and ".join(sorted(versions.dropna().unique()))
+    return find_trends(summary, dataset.frame("findings"), question, facts=facts)
+
+
+def _facts(provenance: Provenance) -> dict[str, str]:
+    """Return what is known of the hosts of a campaign, by the name of the fact."""
+    names = [fact.name for fact in FACTS.values() if fact.source is Source.HOST]
+    known = {name: {getattr(host, name) for host in provenance.hosts} - {None} for name in names}
+    return {
+        name: " and ".join(sorted(value_text(name, value) for value in values))
+        for name, values in known.items()
+        if values
+    }
+
+
+def _side_names(folders: Sequence[str | Path]) -> list[str]:
+    whole = [str(own) if is_address(own) else str(Path(own).resolve()) for own in folders]
+    twice = next((path for place, path in enumerate(whole) if path in whole[:place]), None)
+    if twice is not None:
+        raise InputError(f"{twice} is named twice", hint="name different folders")
+    short = [path.rstrip("/").rpartition("/")[2] for path in whole]
+    return short if len(set(short)) == len(short) else [str(folder) for folder in folders]

@@ -1,0 +1,386 @@
+"""Python interface to several campaigns at once: joined frames, SQL, and comparisons.
+
+campaigns = volbench.open_campaigns("results")
+campaigns.summary().groupby("label_volume_type")["iops"].median()
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from volbench.api.campaign_data import CampaignData, open_campaign
+from volbench.errors import InputError
+from volbench.model.campaign.planned_run import RunState
+from volbench.model.frames.columns import FRAMES, LABEL_PREFIX
+from volbench.present.terminal.campaign_text import RunNote
+from volbench.store.archive import read_campaign
+from volbench.store.layout import Layout, is_address
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from volbench.api.notebook import Chart, Findings
+    from volbench.model.profile.profile_settings import Rounds
+    from volbench.object_storage.object_storage import ObjectStorage
+    from volbench.store.sql_query import View
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows of a frame that one campaign has."""
+
+    campaign: str  # its name in the dataset
+    made: str  # when the campaign was planned and with which seed; no two campaigns share it
+    frame: pd.DataFrame  # the rows; may be none
+
+
+class Dataset:
+    """Campaigns opened for reading together.
+
+    Frames have the columns of docs/reference/frames.md. Where there are several campaigns,
+    ``campaign`` distinguishes them although two may have the same name, and ``run`` has it as a
+    prefix (``aks/0001-test1``), so that ids stay unique.
+
+    Attributes:
+        names: name to campaign, in order.
+        where: condition that runs must meet; empty for all.
+    """
+
+    def __init__(self, campaigns: Sequence[CampaignData], *, where: str = "") -> None:
+        self.names = dict(zip(_names(campaigns), campaigns, strict=True))
+        self.where = where
+        self._frames: dict[str, pd.DataFrame] = {}
+
+    @property
+    def runs(self) -> dict[str, RunNote]:
+        """Every run of every plan with its state, by its id in the frames."""
+        return {
+            f"{self._prefix(own)}{run}": note
+            for own, data in self.names.items()
+            for run, note in data.runs.items()
+        }
+
+    def summary(self) -> pd.DataFrame:
+        """Return one row for each run, fio job section and direction."""
+        return self.frame("summary")
+
+    def frame(self, name: str) -> pd.DataFrame:
+        """Return a frame by name with the rows of all campaigns; a copy.
+
+        Rows of runs that the condition leaves out of the summary are left out of every frame.
+
+        Raises:
+            InputError: no frame has that name, the condition cannot be parsed, or no run meets it.
+        """
+        if name not in self._frames:
+            self._frames[name] = self._filtered(name)
+        return self._frames[name].copy()
+
+    def rows(self, name: str) -> list[dict[str, object]]:
+        """Return the rows of `frame` as plain values, None for what is unknown.
+
+        Without a condition they are read without pandas, which takes a fraction of the time.
+
+        Raises:
+            InputError: as for `frame`.
+        """
+        if self.where:
+            from volbench.analyse.frames.job_frames import plain_rows  # noqa: PLC0415 - brings pandas
+
+            return plain_rows(self.frame(name))
+        parts = {own: data.rows(name) for own, data in self.names.items()}
+        if len(parts) > 1:
+            filled = [rows[0] for rows in parts.values() if rows]
+            columns = dict.fromkeys(column for row in filled for column in row)
+            parts = {
+                own: [dict.fromkeys(columns) | _renamed(row, campaign=own) for row in rows]
+                for own, rows in parts.items()
+            }
+        return [row for rows in parts.values() for row in rows]
+
+    def parts(self, name: str) -> Iterator[Part]:
+        """Yield a frame campaign by campaign, to be kept apart from one another.
+
+        Ids of runs have the campaign's name as a prefix even where there is only one campaign.
+
+        Raises:
+            InputError: as for `frame`.
+        """
+        whole = self.frame(name)
+        if len(self.names) == 1 and "run" in whole:
+            whole = _named(whole, campaign=next(iter(self.names)))
+        own = dict(iter(whole.groupby("campaign", sort=False)))
+        for campaign, data in self.names.items():
+            rows = own.get(campaign, whole.head(0))
+            made = f"{data.campaign.created_utc} seed {data.campaign.seed}"
+            yield Part(campaign=campaign, made=made, frame=rows.reset_index(drop=True))
+
+    def facts(self) -> pd.DataFrame:
+        """Return the summary with options, host, volume and steady rates of each run.
+
+        Columns beyond the summary's are those of `volbench.model.frames.metadata`, and every option
+        of fio that changes the I/O. A condition may name them.
+        """
+        from volbench.analyse.frames.run_facts import stack  # noqa: PLC0415 - brings pandas
+
+        parts = [self._own(name, data.facts()) for name, data in self.names.items()]
+        return self._select(stack(parts))
+
+    def planned(self) -> pd.DataFrame:
+        """Return the summary with every option of fio that changes the I/O; quick."""
+        from volbench.analyse.frames.run_facts import stack, with_options  # noqa: PLC0415 - brings pandas
+
+        parts = [
+            self._own(name, with_options(data.summary(), data.campaign))
+            for name, data in self.names.items()
+        ]
+        return self._select(stack(parts))
+
+    def plot_frame(self, name: str) -> pd.DataFrame:
+        """Return a frame by name as charts read it; over several campaigns with every option.
+
+        With the options a trend refuses a job that changed, as `volbench trend` does.
+
+        Raises:
+            InputError: as for `frame`.
+        """
+        is_planned = name == "summary" and len(self.names) > 1
+        return self.planned() if is_planned else self.frame(name)
+
+    def view(self, name: str) -> View:
+        """Return where SQL finds the rows of a frame: files that are up to date, else memory."""
+        import pyarrow as pa  # noqa: PLC0415 - slow to import
+
+        from volbench.store.sql_query import View  # noqa: PLC0415 - brings pyarrow
+
+        files = {own: data.table_file(name) for own, data in self.names.items()}
+        if self.where or None in files.values():
+            table = pa.Table.from_pandas(self.frame(name), preserve_index=False)
+            return View(tables=[table])
+        paths = {str(file.absolute()): own for own, file in files.items() if file is not None}
+        return View(named_files=paths) if len(paths) > 1 else View(files=list(paths))
+
+    @property
+    def rounds(self) -> dict[str, Rounds]:
+        """Profile to its tracking variables, of profiles that have rounds."""
+        return {
+            profile: rounds
+            for data in self.names.values()
+            for profile, rounds in data.campaign.rounds.items()
+        }
+
+    @property
+    def findings(self) -> Findings:
+        """Data-quality warnings about the runs; ``findings.frame`` has a row for each."""
+        from volbench.api.notebook import Findings  # noqa: PLC0415 - slow to import
+
+        finished = sum(note.state is RunState.FINISHED for note in self.runs.values())
+        return Findings(self.frame("findings"), runs=finished)
+
+    def plot(
+        self, kind: str, *, by: str | Sequence[str] = (), title: str = "", theme: str = "light"
+    ) -> Chart:
+        """Return a chart of all campaigns; see `CampaignData.plot`.
+
+        Raises:
+            InputError: there is no such kind or column, or nothing for it.
+        """
+        from volbench.api.notebook import chart_of  # noqa: PLC0415 - slow to import
+
+        return chart_of(kind, self.plot_frame, rounds=self.rounds, by=by, title=title, theme=theme)
+
+    def store_tables(self) -> None:
+        """Make every frame that is not up to date, and keep it in its campaign's folder."""
+        for data in self.names.values():
+            data.store_tables()
+
+    def sql(self, query: str) -> pd.DataFrame:
+        """Answer a query over the frames, which are its tables.
+
+        Args:
+            query: such as ``select label_volume_type, median(iops) from summary group by all``.
+
+        Raises:
+            InputError: duckdb is missing, or the query is wrong or does more than read.
+        """
+        from volbench.store.sql_query import plain_answer, run_query  # noqa: PLC0415 - brings pyarrow
+
+        return plain_answer(run_query(query, self.view))
+
+    def _own(self, campaign: str, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return rows of a campaign as they are named here."""
+        return _named(frame, campaign=campaign) if len(self.names) > 1 else frame
+
+    def _prefix(self, campaign: str) -> str:
+        """Return what ids of runs of a campaign begin with."""
+        return f"{campaign}/" if len(self.names) > 1 else ""
+
+    def _filtered(self, name: str) -> pd.DataFrame:
+        whole = self._joined(name)
+        if not self.where or name not in FRAMES:
+            return whole
+        if name == "summary":
+            return self._select(whole)
+        if "run" not in whole:
+            return whole
+        runs = self.frame("summary")["run"].drop_duplicates()
+        return whole[whole["run"].isin(runs)].reset_index(drop=True)
+
+    def _select(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows of runs that meet the condition.
+
+        Raises:
+            InputError: the condition cannot be parsed, or no run meets it.
+        """
+        from volbench.analyse.frames.row_filter import select  # noqa: PLC0415 - brings pandas
+
+        found = select(rows, self.where)
+        if len(rows) and found.empty:
+            raise InputError(
+                f"no run meets the condition {self.where!r}",
+                hint="volbench export DIR shows the values of each column",
+            )
+        return found
+
+    def _joined(self, name: str) -> pd.DataFrame:
+        import pyarrow as pa  # noqa: PLC0415 - slow to import
+
+        from volbench.store.parquet_tables import frame_of  # noqa: PLC0415 - brings pyarrow
+
+        if len(self.names) == 1:
+            return next(iter(self.names.values())).frame(name)
+        parts = [_named_table(data.table(name), campaign=own) for own, data in self.names.items()]
+        joined = pa.concat_tables(parts, promote_options="default")
+        return frame_of(joined.select(_in_order(parts[0], joined.column_names)))
+
+
+def open_campaigns(*paths: str | os.PathLike[str], where: str = "") -> Dataset:
+    """Open campaign folders, and every campaign below folders that hold some.
+
+    Args:
+        paths: campaign folders, or folders with campaigns in them at any depth; also addresses in
+            object storage, such as ``s3://bucket/results``.
+        where: keep only runs for which this holds, such as ``bs==4k and volume_type~gp``.
+
+    Raises:
+        InputError: there is no campaign in one of them.
+        ArchiveError: one is damaged, or written by a newer volbench.
+        TransportError: object storage does not answer, or denies access.
+    """
+    found = {data.address: data for path in paths for data in _opened(path)}
+    return Dataset([*found.values()], where=where)
+
+
+def _opened(path: str | os.PathLike[str]) -> list[CampaignData]:
+    if is_address(path):
+        return open_address(str(path))
+    return [open_campaign(folder) for folder in campaign_folders(Path(path))]
+
+
+def open_address(address: str) -> list[CampaignData]:
+    """Open every campaign at or below an address in object storage.
+
+    Raises:
+        InputError: there is none.
+        ArchiveError: one is damaged, incomplete, or written by a newer volbench.
+        TransportError: the storage does not answer, or denies access.
+    """
+    from volbench.object_storage.object_storage import open_storage  # noqa: PLC0415 - brings pyarrow.fs
+
+    storage = open_storage(address)
+    found = open_copies(storage, storage.sizes())
+    if not found:
+        raise InputError(
+            f"there is no campaign at {address}",
+            hint="name a folder that was uploaded as a whole, with its campaign.json",
+        )
+    return found
+
+
+def open_copies(storage: ObjectStorage, sizes: Mapping[str, int]) -> list[CampaignData]:
+    """Open every campaign among listed objects; there may be none.
+
+    Raises:
+        ArchiveError: as for `open_address`.
+        TransportError: as for `open_address`.
+    """
+    from volbench.object_storage.campaign_copy import campaign_copies  # noqa: PLC0415 - brings pyarrow.fs
+
+    return [
+        CampaignData(*read_campaign(copy.root), copy=copy)
+        for copy in campaign_copies(storage, sizes)
+    ]
+
+
+def campaign_folders(path: Path) -> list[Path]:
+    """Return the campaigns at or below a path, in the order of their names.
+
+    Raises:
+        InputError: there is none.
+    """
+    if Layout(path).campaign.exists():
+        return [path]
+    found = []
+    for folder, below, files in os.walk(path):
+        if Layout(Path(folder)).campaign.name in files:
+            found.append(Path(folder))
+            below.clear()
+        # A hidden one may be an import that was killed half-way.
+        below[:] = sorted(name for name in below if not name.startswith("."))
+    if not found:
+        raise InputError(
+            f"there is no campaign in {path}",
+            hint="name a folder that volbench run or volbench import wrote",
+        )
+    return found
+
+
+def _names(campaigns: Sequence[CampaignData]) -> list[str]:
+    """Return a name for each campaign: its own, else its folder's, else numbered."""
+    own = [data.campaign.name for data in campaigns]
+    if len(set(own)) == len(own):
+        return own
+    folders = [data.path.resolve().name for data in campaigns]
+    if len(set(folders)) == len(folders):
+        return folders
+    return [f"{name} ({place})" for place, name in enumerate(own, start=1)]
+
+
+def _named(frame: pd.DataFrame, *, campaign: str) -> pd.DataFrame:
+    dtype = frame["campaign"].dtype
+    frame["campaign"] = campaign
+    frame["campaign"] = frame["campaign"].astype(dtype)
+    if "run" in frame:
+        frame["run"] = frame["campaign"] + "/" + frame["run"]
+    return frame
+
+
+def _named_table(table: pa.Table, *, campaign: str) -> pa.Table:
+    """Return a frame as Arrow has it, with the name of its campaign, and before ids of runs."""
+    import pyarrow.compute as pc  # noqa: PLC0415 - slow to import
+
+    for name in {"campaign", "run"} & {*table.column_names}:
+        place, field = table.schema.get_field_index(name), table.schema.field(name)
+        column = table[name]
+        if name == "run":
+            column = pc.binary_join_element_wise(campaign, column, "/")
+        else:
+            column = pc.if_else(True, campaign, column)
+        table = table.set_column(place, field, column.cast(field.type))
+    return table
+
+
+def _renamed(row: dict[str, object], *, campaign: str) -> dict[str, object]:
+    run = {"run": f"{campaign}/{row['run']}"} if "run" in row else {}
+    return row | {"campaign": campaign} | run
+
+
+def _in_order(table: pa.Table, columns: list[str]) -> list[str]:
+    """Return columns in the contract's order: labels, which differ by campaign, come last."""
+    first = [name for name in table.column_names if not name.startswith(LABEL_PREFIX)]
+    return [*first, *(name for name in columns if name not in first)]

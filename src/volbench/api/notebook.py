@@ -1,0 +1,391 @@
+"""Charts, findings and verdicts as objects that a notebook shows and a program reads.
+
+Every text that came from a campaign is escaped, and charts are pictures: notebooks show them even
+where they do not trust the output, and nothing that a file brought along can run.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import pandas as pd
+from markupsafe import Markup
+
+from volbench.analyse.compare.comparison import Comparison, Question, compare
+from volbench.analyse.compare.comparison_result import row_of
+from volbench.analyse.compare.comparison_summary import headlines
+from volbench.model.campaign.planned_run import Campaign
+from volbench.model.frames.column_names import listed_names
+from volbench.model.frames.columns import FRAMES
+from volbench.model.profile.profile_settings import Rounds
+from volbench.present.formatting import Row, printable, records
+from volbench.present.plots.chart import build_plot
+from volbench.present.plots.description import Plot, numbers
+from volbench.present.plots.kind import ALWAYS_READ, Options
+from volbench.present.plots.kinds import KINDS
+from volbench.present.renderers import format_of
+from volbench.present.renderers.colour_themes import theme_of
+from volbench.present.report.content import ReportContent
+from volbench.present.report.findings_section import (
+    RuleFindings,
+    findings_by_rule,
+    findings_count,
+    invalid_runs,
+)
+from volbench.present.report.first_screen import first_screen
+from volbench.present.report.lead_charts import lead_plots
+from volbench.present.report.outcomes import against_limits, job_outcomes, key_numbers
+from volbench.present.tables.compare_table import comparison_table
+from volbench.present.tables.findings_table import findings_text
+from volbench.present.tables.render_table import render_table, used_columns
+from volbench.present.tables.results_table import result_tables
+from volbench.present.tables.table import Item, Table
+from volbench.present.terminal.campaign_text import RunNote
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+_MOST_ROWS = 60  # Rows of a table that a notebook shows before the others are counted
+_PX_PER_IN = 96
+
+
+@dataclass(frozen=True, repr=False)
+class Chart:
+    """A chart of campaigns: a picture in a notebook, a file, or the numbers that it shows.
+
+    Attributes:
+        plot: its description: panels, axes, marks, title and caption.
+        theme: ``light``, ``dark`` or ``print``.
+    """
+
+    plot: Plot
+    theme: str = "light"
+
+    @property
+    def numbers(self) -> pd.DataFrame:
+        """A row for each mark, in base SI units, as ``volbench plot --csv`` writes them."""
+        return numbers(self.plot)
+
+    @property
+    def figure(self) -> Figure:
+        """A new matplotlib figure, which may be changed.
+
+        Raises:
+            InputError: there is no such theme.
+        """
+        from volbench.present.renderers.matplotlib import draw  # noqa: PLC0415 - slow to import
+
+        return draw(self.plot, theme=self.theme)
+
+    def html(self) -> str:
+        """Return a page that draws the chart with zoom and hover texts, and needs no network.
+
+        Raises:
+            InputError: the chart has towers, which only pictures show.
+        """
+        from volbench.present.renderers.interactive import chart_page  # noqa: PLC0415 - slow
+
+        return chart_page([self.plot], title=self.plot.title, theme=self.theme)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the chart to a file whose extension is svg, png, pdf or html; return its path.
+
+        Raises:
+            InputError: it has another extension.
+            VolbenchError: the file cannot be written.
+        """
+        file = Path(path)
+        ending = format_of(file)
+        content = self.html().encode() if ending == "html" else _picture(self.figure, ending)
+        file.write_bytes(content)
+        return file
+
+    def to_html(self) -> Markup:
+        """Return an ``img`` element that holds the picture, with its main numbers as its text."""
+        drawing = base64.b64encode(_picture(self.figure, "svg")).decode()
+        text = printable(self.plot.description or self.plot.title)
+        return Markup(
+            '<img alt="{}" src="data:image/svg+xml;base64,{}" style="max-width: 100%">'
+        ).format(text, drawing)
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        """Return the picture in print resolution, and its size in CSS pixels."""
+        figure = self.figure
+        width, height = (round(inches * _PX_PER_IN) for inches in figure.get_size_inches())
+        return _picture(figure, "png"), {"width": width, "height": height}
+
+    def __repr__(self) -> str:
+        """Return title and main numbers, for readers who cannot see the chart."""
+        return printable(f"<Chart {self.plot.name}: {self.plot.title}. {self.plot.description}>")
+
+
+def _picture(figure: Figure, ending: str) -> bytes:
+    from volbench.present.renderers.matplotlib import save  # noqa: PLC0415 - slow to import
+
+    sink = io.BytesIO()
+    save(figure, sink, format=ending)
+    return sink.getvalue()
+
+
+@dataclass(frozen=True, repr=False)
+class Findings:
+    """Data-quality warnings of campaigns: a row each, with evidence, reason and advice.
+
+    Attributes:
+        frame: with the columns of the frame ``findings``.
+        runs: number of finished runs that were checked.
+    """
+
+    frame: pd.DataFrame
+    runs: int
+
+    def __len__(self) -> int:
+        """Return the number of findings."""
+        return len(self.frame)
+
+    def __iter__(self) -> Iterator[Row]:
+        """Yield each finding as plain values."""
+        return iter(records(self.frame))
+
+    def __repr__(self) -> str:
+        """Return what ``volbench check`` prints."""
+        return findings_text(list(self), runs=self.runs).rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        rows = list(self)
+        if not rows:
+            return str(Markup("<p>{}</p>").format(repr(self)))
+        rules = Markup("").join(map(_rule_html, findings_by_rule(rows)))
+        return str(Markup("<p>{}</p>{}").format(findings_count(rows), rules))
+
+
+def _rule_html(rule: RuleFindings) -> Markup:
+    """Return the findings of a rule, open where a result is invalid."""
+    listed = Markup("").join(
+        Markup("<li><b>{}</b> {}: {}</li>").format(
+            *(printable(text) for text in (own.severity, own.where, _timed(own.when, own.message)))
+        )
+        for own in rule.findings
+    )
+    more = Markup("<li>and {} more</li>").format(rule.more) if rule.more else ""
+    is_open = Markup(" open") if rule.severity == "invalid" else ""
+    return Markup(
+        "<details{}><summary><b>{}</b>: {}</summary><ul>{}{}</ul><p>{}</p><p>{}</p></details>"
+    ).format(
+        is_open, rule.rule, rule.counts, listed, more, printable(rule.why), printable(rule.advice)
+    )
+
+
+def _timed(when: str, message: str) -> str:
+    return f"{when}: {message}" if when else message
+
+
+# Columns of verdicts that are None where nothing can be said: NaN in a frame
+_NUMBERS = (
+    *("ratio", "ratio_low", "ratio_high", "confidence"),
+    *("simultaneous_low", "simultaneous_high", "simultaneous_confidence"),
+    *("p_value", "detectable_percent"),
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Verdicts:
+    """Verdicts of a comparison: a row for each workload, metric and candidate.
+
+    Attributes:
+        comparison: with ratios, intervals and remarks.
+    """
+
+    comparison: Comparison
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The columns of ``volbench compare --format csv``, in base SI units.
+
+        ``ratio`` is candidate over base, and its ends at ``confidence`` are NaN where there are too
+        few repeats; ``words`` is the verdict.
+        """
+        frame = pd.DataFrame([row_of(verdict) for verdict in self.comparison.rows])
+        frame[list(_NUMBERS)] = frame[list(_NUMBERS)].astype("float64")
+        return frame
+
+    @property
+    def summary(self) -> list[str]:
+        """The answer in a sentence for each candidate."""
+        return headlines(self.comparison)
+
+    @property
+    def remarks(self) -> list[str]:
+        """Caveats, a sentence each: what was left out, and which facts differ."""
+        return list(self.comparison.remarks)
+
+    def plot(self, *, title: str = "", theme: str = "light") -> Chart:
+        """Return the ratios with their intervals as a chart.
+
+        Raises:
+            InputError: no ratio is known.
+        """
+        from volbench.present.plots.compare.forest import forest_plot  # noqa: PLC0415 - slow
+
+        return Chart(forest_plot(self.comparison, title=title), theme)
+
+    def __len__(self) -> int:
+        """Return the number of verdicts."""
+        return len(self.comparison.rows)
+
+    def __repr__(self) -> str:
+        """Return what ``volbench compare`` prints, at 100 columns."""
+        return render_table(comparison_table(self.comparison), "table", width=100).rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        known = not all(math.isnan(row.ratio) for row in self.comparison.rows)
+        picture = self.plot().to_html() if known else ""
+        return str(table_html(comparison_table(self.comparison)) + picture)
+
+
+class Side(Protocol):
+    """A campaign that is compared."""
+
+    def facts(self) -> pd.DataFrame:
+        """Return the summary with the facts of each run."""
+
+    def frame(self, name: str) -> pd.DataFrame:
+        """Return a frame by name."""
+
+
+def verdicts_on(sides: Mapping[str, Side], question: Question) -> Verdicts:
+    """Compare campaigns by name with the first of them.
+
+    Raises:
+        InputError: there is no such column, metric or fact.
+        ComparisonError: relevant facts differ, or nothing is left to compare.
+    """
+    facts = {name: side.facts() for name, side in sides.items()}
+    findings = {name: side.frame("findings") for name, side in sides.items()}
+    return Verdicts(compare(facts, findings, question))
+
+
+def chart_of(
+    kind: str,
+    read: Callable[[str], pd.DataFrame],
+    *,
+    rounds: Mapping[str, Rounds],
+    by: str | Sequence[str],
+    title: str,
+    theme: str,
+) -> Chart:
+    """Return a chart of the frames that its kind needs.
+
+    Args:
+        kind: name of a chart.
+        read: returns a frame by name.
+        rounds: profile to its tracking variables.
+        by: as for `CampaignData.plot`, like the others.
+        title: same.
+        theme: same.
+
+    Raises:
+        InputError: there is no such kind, column or theme, or nothing for it.
+    """
+    chosen = KINDS.get(kind.lower())
+    names = {*ALWAYS_READ, *(chosen.frame_names if chosen else ())}
+    plot = build_plot(
+        kind.lower(),
+        {name: read(name) for name in names},
+        title=title or None,
+        by=listed_names(by),
+        options=Options(rounds),
+    )
+    theme_of(theme)
+    return Chart(plot, theme)
+
+
+def table_html(table: Table[Item]) -> Markup:
+    """Return a table with its title and its notes; rows beyond 60 are counted."""
+    columns = used_columns(table)
+    heads = _cells("th", [(column.heading, column.is_right) for column in columns])
+    rows = Markup("").join(
+        Markup("<tr>{}</tr>").format(
+            _cells("td", [(column.cell(item), column.is_right) for column in columns])
+        )
+        for item in table.rows[:_MOST_ROWS]
+    )
+    rest = len(table.rows) - _MOST_ROWS
+    notes = [*([f"and {rest:,} more rows"] if rest > 0 else []), *table.notes]
+    return (
+        Markup("<p>{}</p>").format(printable(table.title))
+        + Markup("<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>").format(heads, rows)
+        + Markup("").join(Markup("<small>{}</small><br>").format(printable(note)) for note in notes)
+    )
+
+
+def _cells(tag: str, cells: Sequence[tuple[str, bool]]) -> Markup:
+    """Return cells, each with its text and whether it is aligned right."""
+    element = Markup('<{0} style="text-align: {1}">{2}</{0}>')
+    return Markup("").join(
+        element.format(tag, "right" if is_right else "left", text) for text, is_right in cells
+    )
+
+
+class Opened(Protocol):
+    """A campaign that was opened for reading."""
+
+    @property
+    def campaign(self) -> Campaign:
+        """The plan."""
+
+    @property
+    def runs(self) -> Mapping[str, RunNote]:
+        """Every run with its state."""
+
+    def frame(self, name: str) -> pd.DataFrame:
+        """Return a frame by name."""
+
+    def rows(self, name: str) -> list[dict[str, object]]:
+        """Return a frame as plain rows."""
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What a notebook shows of a campaign."""
+
+    title: str  # its name
+    place: str  # hosts, volume, number of runs and start
+    verdict: str  # the answer in a sentence
+    quality: str  # how many runs are affected
+    tables: Sequence[Table[Row]]  # of results
+    charts: Sequence[Chart]  # one or two that answer first
+
+    def to_html(self) -> Markup:
+        """Return heading, answer, charts and results."""
+        head = Markup("<h3>{}</h3><p>{}</p><p><b>{}</b> Data quality: {}.</p>")
+        parts = (self.title, self.place, self.verdict, self.quality)
+        charts = (chart.to_html() for chart in self.charts)
+        tables = map(table_html, self.tables)
+        return head.format(*map(printable, parts)) + Markup("").join([*charts, *tables])
+
+
+def overview(opened: Opened) -> Overview:
+    """Return the first screen of a campaign's report, and its results."""
+    frames = {name: opened.frame(name) for name in FRAMES}
+    content = ReportContent(opened.campaign.name, opened.campaign, opened.runs, frames)
+    rows = {name: records(frames[name]) for name in ("summary", "findings", "verdicts")}
+    outcomes = job_outcomes(rows["summary"])
+    invalid = invalid_runs(rows["findings"])
+    key = key_numbers(outcomes, invalid=invalid)
+    first = first_screen(content, rows, key, against_limits(outcomes))
+    return Overview(
+        title=content.title,
+        place=first.place,
+        verdict=first.verdict,
+        quality=first.badge.text,
+        tables=result_tables(opened, opened.runs, is_brief=True),
+        charts=[Chart(plot) for plot in lead_plots(frames)],
+    )

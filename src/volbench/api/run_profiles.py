@@ -1,0 +1,237 @@
+"""Python interface to running: profiles from files, names and mappings, and a campaign of them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from volbench.errors import InputError
+
+if TYPE_CHECKING:
+    from volbench.api.campaign_data import CampaignData
+    from volbench.engine.run.stop_request import StopRequest
+    from volbench.execute.protocol import Executor
+    from volbench.model.campaign.event import Listener
+    from volbench.model.profile.profile_model import Profile
+
+
+DEFAULT_RESULTS = "volbench-results"  # Folder in which new campaign folders are made
+JOB_FILES = (".fio", ".job", ".ini")  # File name extensions of fio job files
+
+
+def run(  # noqa: PLR0913 - the keywords are the options of `volbench run`, one by one
+    profile: str | os.PathLike[str] | Mapping[str, object],
+    *,
+    on: str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]],
+    output: str | os.PathLike[str] = "",
+    settings: Mapping[str, object] | None = None,
+    repeat: int | None = None,
+    seed: int | None = None,
+    allow_destroy: str | Sequence[str] = (),
+    wipe_signatures: bool = False,
+    allow_shared_folder: bool = False,
+    listener: Listener | None = None,
+) -> CampaignData:
+    """Run a profile on volumes of this machine, as ``volbench run`` does, and open the campaign.
+
+    Nothing is printed and nothing is asked: the guard refuses what would destroy data unless it is
+    allowed by name. Ctrl-C stops the campaign; ``volbench resume`` continues it.
+
+    >>> campaign = volbench.run(
+    ...     {"name": "small", "jobs": {"reads": {"rw": "randread", "bs": "4k", "size": "1m"}}},
+    ...     on="data",
+    ... )
+    >>> campaign.summary()[["job", "direction", "status"]].values.tolist()
+    [['reads', 'read', 'finished']]
+
+    Args:
+        profile: a bundled profile by name, the path of a profile or of a fio job file, or the
+            content of a profile.
+        on: device, file, directory or NBD URI of the role ``data``; or role to target.
+        output: the new campaign folder; ``volbench-results/NAME-TIME`` if it is empty.
+        settings: overrides, such as ``{"size": "64m", "test1.bs": "8k"}``.
+        repeat: how often measured jobs run; None for the profile's own.
+        seed: of order and random offsets; None for the profile's own, or a random one.
+        allow_destroy: devices and files that may be overwritten.
+        wipe_signatures: these devices may hold filesystems, partitions and similar.
+        allow_shared_folder: as root, measure in a folder that other users can write to.
+        listener: called with each event, such as `volbench.model.campaign.event.RunProgress`.
+
+    Raises:
+        InputError: the profile is wrong, or a target does not exist.
+        RefusedError: a run would destroy data.
+        CampaignError: runs failed; the results of the others are in the folder.
+        StoppedError: it was stopped.
+    """
+    from volbench.api.campaign_data import open_campaign  # noqa: PLC0415 - slow to import
+    from volbench.engine.campaign.campaign_engine import run_campaign  # noqa: PLC0415 - same
+    from volbench.engine.campaign.execution_settings import Settings  # noqa: PLC0415 - same
+    from volbench.engine.campaign.prepare import Request, prepare  # noqa: PLC0415 - same
+    from volbench.engine.hosts.connected_host import this_machine  # noqa: PLC0415 - same
+    from volbench.store.consent import create_signed_campaign  # noqa: PLC0415 - same
+
+    host = this_machine()
+    loaded = _loaded(host.executor, profile, settings or {})
+    request = Request(
+        profiles=(loaded,),
+        targets=_targets(on),
+        into=Path(output) if str(output) else _default_folder(loaded.name),
+        repeat=repeat,
+        seed=seed,
+        allow_destroy=(allow_destroy,) if isinstance(allow_destroy, str) else tuple(allow_destroy),
+        wipe_signatures=wipe_signatures,
+        allow_shared_folder=allow_shared_folder,
+        command=("volbench.run", loaded.name),
+    )
+    prepared = prepare([host], request)
+    layout = create_signed_campaign(request.into, prepared.archive)
+    with _stopping() as stop:
+        run_campaign(
+            layout,
+            prepared.campaign,
+            prepared.hosts,
+            settings=Settings(secrets=prepared.secrets),
+            listener=listener or _ignore,
+            stop=stop,
+        )
+    return open_campaign(layout.root)
+
+
+def _targets(on: str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]]) -> dict[str, str]:
+    named = on if isinstance(on, Mapping) else {"data": on}
+    return {role: os.fspath(target) for role, target in named.items()}
+
+
+def _default_folder(name: str) -> Path:
+    return Path(DEFAULT_RESULTS) / stamped(name)
+
+
+def stamped(name: str) -> str:
+    """Return the default name of a new campaign folder."""
+    return f"{name}-{datetime.now(UTC).strftime('%Y%m%d-%H%M%S')}"
+
+
+@contextmanager
+def _stopping() -> Iterator[StopRequest]:
+    """Yield a request to stop that signals set; only the main thread receives signals."""
+    from volbench.engine.run.stop_request import (  # noqa: PLC0415 - only where something runs
+        StopRequest,
+        stop_on_signals,
+    )
+
+    if threading.current_thread() is threading.main_thread():
+        with stop_on_signals() as stop:
+            yield stop
+    else:
+        yield StopRequest()
+
+
+def _loaded(
+    executor: Executor,
+    profile: str | os.PathLike[str] | Mapping[str, object],
+    settings: Mapping[str, object],
+) -> Profile:
+    from volbench.model.document.yaml_text import yaml_text  # noqa: PLC0415 - slow to import
+
+    if isinstance(profile, Mapping):
+        sources = [(yaml_text(profile), "profile")]
+    else:
+        sources = profile_texts(executor, [os.fspath(profile)], allow_exec=False)
+    changes = [f"{key}={value}" for key, value in settings.items()]
+    (loaded,) = load_texts(executor, sources, settings=changes, allow_exec=False)
+    return loaded
+
+
+def _ignore(event: object) -> None:
+    del event
+
+
+def profile_texts(
+    executor: Executor,
+    names: Sequence[str],
+    *,
+    allow_exec: bool,
+    note: Callable[[str], None] = _ignore,
+) -> list[tuple[str, str]]:
+    """Return the text of each profile, and where it is from.
+
+    Args:
+        executor: machine whose fio gives meaning to options of job files.
+        names: bundled names, or paths of profiles and of fio job files.
+        allow_exec: accept options that run programs or access files outside the run's folder.
+        note: called with what a profile cannot express of a job file.
+
+    Raises:
+        InputError: a profile is unknown, or cannot be read.
+    """
+    from volbench.plan.bundled import read_profile  # noqa: PLC0415 - only where profiles are read
+
+    return [
+        (imported_text(executor, Path(name), allow_exec=allow_exec, note=note), name)
+        if Path(name).suffix in JOB_FILES
+        else read_profile(name)
+        for name in names
+    ]
+
+
+def imported_text(
+    executor: Executor, job_file: Path, *, allow_exec: bool, note: Callable[[str], None]
+) -> str:
+    """Return the profile that means the same to fio as a job file.
+
+    Raises:
+        InputError: the file cannot be read, or a profile cannot express it.
+    """
+    from volbench.engine.hosts.installed_fio import options_on  # noqa: PLC0415 - slow to import
+    from volbench.fio.jobs.job_file import parse_jobfile  # noqa: PLC0415 - same
+    from volbench.plan.profile.load_profile import dump_profile  # noqa: PLC0415 - same
+
+    try:
+        text = job_file.read_text(encoding="utf-8")
+    except OSError as error:
+        reason = error.strerror
+        raise InputError(
+            f"{job_file}: {reason}",
+            hint="check its path; volbench profile list has the bundled profiles",
+        ) from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{job_file} is not UTF-8: {error}", hint="save it as UTF-8") from error
+    table = options_on(executor)
+    imported = parse_jobfile(text, path=str(job_file), table=table, allow_exec=allow_exec)
+    for notice in imported.notices:
+        note(notice)
+    return dump_profile(imported.profile)
+
+
+def load_texts(
+    executor: Executor,
+    sources: Sequence[tuple[str, str]],
+    *,
+    settings: Sequence[str],
+    allow_exec: bool,
+) -> tuple[Profile, ...]:
+    """Load profiles from texts, each with where it is from, and apply overrides.
+
+    Raises:
+        InputError: a profile is wrong in one or more places.
+    """
+    from volbench.engine.hosts.installed_fio import options_on  # noqa: PLC0415 - slow to import
+    from volbench.plan.profile.load_profile import load_profile  # noqa: PLC0415 - same
+    from volbench.plan.profile.override import (  # noqa: PLC0415 - same
+        apply_overrides,
+        settings_by_profile,
+    )
+
+    table = options_on(executor)
+    profiles = [
+        load_profile(text, path=path, table=table, allow_exec=allow_exec) for text, path in sources
+    ]
+    return tuple(
+        apply_overrides(profile, meant, table=table, allow_exec=allow_exec)
+        for profile, meant in zip(profiles, settings_by_profile(profiles, settings), strict=True)
+    )

@@ -1,0 +1,304 @@
+"""Verbs on a campaign that was started: status, attach, resume, forget, reap."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from volbench.cli.hosts import HOST_KEYS, LIMIT, OWN_POLICY, connect, named_limits, with_policy
+from volbench.cli.options import (
+    ALLOW_EXEC,
+    CAMPAIGN,
+    GRACE,
+    KEEP_FILES,
+    METRICS_ADDRESS,
+    METRICS_PORT,
+    READY_TIMEOUT,
+    WIPE_SIGNATURES,
+    examples,
+    flag,
+)
+from volbench.cli.output import TableOutput, table_options
+from volbench.errors import CampaignError, InputError
+from volbench.kubernetes.cluster_connection import KUBECONFIG, POD_TIMEOUT
+
+if TYPE_CHECKING:
+    from volbench.execute.connect import HostKeyPolicy
+    from volbench.model.campaign.planned_run import Campaign
+    from volbench.store.journal import History
+    from volbench.store.layout import Layout
+
+
+@click.command("status")
+@CAMPAIGN
+@table_options()
+def status(campaign: Path, *, shown: TableOutput) -> None:
+    """Show how far each client of the campaign in DIR is, and whether a controller runs it.
+
+    No host is connected to: a run is listed as running since the journal says so.
+    """
+    from volbench.present.tables.hosts_tables import ClientStatus, status_table
+    from volbench.store.archive import is_held, read_campaign
+    from volbench.store.journal import read_history
+
+    layout, archive = read_campaign(campaign)
+    history = read_history(layout.journal)
+    clients: dict[tuple[str, int], ClientStatus] = {}
+    for run in archive.campaign.runs:
+        status = clients.setdefault((run.host, run.client), ClientStatus(run.host, run.client))
+        status.add(run.id, history.states.get(run.id), history.processes.get(run.id, {}))
+    controller = "a controller runs it" if is_held(layout) else "no controller runs it"
+    shown.write(status_table(list(clients.values()), notes=[controller]))
+
+
+@click.command("attach")
+@CAMPAIGN
+def attach(campaign: Path) -> None:
+    """Show the progress of the campaign in DIR until its controller ends, then the results.
+
+    Ctrl-C leaves; the campaign goes on.
+    """
+    from volbench.cli.controller import follow_log
+    from volbench.cli.execution import show_results
+    from volbench.store.archive import is_held, read_campaign
+    from volbench.store.journal import read_history
+
+    layout, archive = read_campaign(campaign)
+    if not is_held(layout):
+        raise CampaignError(
+            f"no controller runs the campaign in {campaign}",
+            hint=f"continue it: volbench resume {campaign}; or see: volbench status {campaign}",
+        )
+    try:
+        follow_log(layout)
+    except KeyboardInterrupt:
+        click.echo(f"\nthe campaign in {campaign} goes on", err=True)
+        return
+    show_results(layout, TableOutput())
+    states = read_history(layout.journal).states
+    left = [run.id for run in archive.campaign.runs if run.id not in states]
+    left += [name for name, state in states.items() if not state.is_settled]
+    if left:
+        raise CampaignError(
+            f"{len(left)} of {len(archive.campaign.runs)} runs have not finished",
+            hint=f"look at them: volbench show {campaign}; continue: volbench resume {campaign}",
+        )
+
+
+@click.command("resume")
+@CAMPAIGN
+@flag("--retry-failed", "Repeat failed runs too.")
+@click.option(
+    "--redo-step",
+    "redo_steps",
+    multiple=True,
+    metavar="STEP|unfinished",
+    help="Repeat a whole step on all clients: its number, or every step that only some finished.",
+)
+@LIMIT
+@OWN_POLICY
+@KEEP_FILES
+@GRACE
+@READY_TIMEOUT
+@ALLOW_EXEC
+@click.option(
+    "--allow-destroy",
+    multiple=True,
+    metavar="DEVICE",
+    help="Allow this device of the plan to be overwritten although it, or what is on it, is not "
+    "what it was; repeatable. On another host: vm01:/dev/sdb.",
+)
+@WIPE_SIGNATURES
+@METRICS_PORT
+@METRICS_ADDRESS
+@HOST_KEYS
+@KUBECONFIG
+@POD_TIMEOUT
+@table_options(has_output=False, has_events=True)
+def resume(
+    campaign: Path,
+    *,
+    retry_failed: bool,
+    redo_steps: tuple[str, ...],
+    limits: tuple[str, ...],
+    policy: str,
+    keep_files: bool,
+    grace_s: float,
+    ready_timeout_s: float,
+    allow_exec: bool,
+    allow_destroy: tuple[str, ...],
+    wipe_signatures: bool,
+    metrics_port: int | None,
+    metrics_address: str,
+    host_keys: HostKeyPolicy,
+    pod_timeout_s: float,
+    shown: TableOutput,
+) -> None:
+    """Continue the campaign in DIR: finished runs are kept and never run again.
+
+    Runs that continued without a controller, on the hosts of an inventory, are found again. If the
+    policy does not allow to go on without hosts that are out of reach, nothing new is started; the
+    runs of the other hosts are still brought to their end, and their results fetched.
+    """
+    from volbench.cli.execution import ask_secrets, confirm_destruction, execute, reported_errors
+    from volbench.cli.make.metrics_server import serve_metrics
+    from volbench.engine.campaign.execution_settings import Settings, is_left
+    from volbench.engine.campaign.resume_plan import (
+        FreshConsent,
+        allow_anew,
+        hosts_to_reach,
+        resume_on,
+    )
+    from volbench.kubernetes.resumed_pods import pods_again
+    from volbench.model.campaign.planned_run import RunState
+    from volbench.store.consent import read_own_campaign
+    from volbench.store.journal import read_history
+
+    layout, archive, seal = read_own_campaign(campaign)
+    plan = with_policy(archive.campaign, policy)
+    history = read_history(layout.journal)
+    settings = Settings(
+        grace_s=grace_s,
+        keep_files=keep_files,
+        retry_failed=retry_failed,
+        ready_timeout_s=ready_timeout_s,
+        redo_steps=_parse_steps(redo_steps, plan),
+    )
+    hosts = hosts_to_reach(plan, history.states, named_limits(limits, campaign))
+    left = [
+        run
+        for run in plan.runs
+        if is_left(history.states.get(run.id, RunState.PLANNED), retry_failed=retry_failed)
+    ]
+    if not (left or redo_steps):
+        click.echo(f"nothing to resume: no run of {campaign} is left to do", err=True)
+        hosts = tuple(host for host in hosts if host.name in history.in_use)
+        if not hosts and (plan.hosts or not history.in_use):
+            _show_end(layout, plan, history, shown)
+            return
+    with (
+        reported_errors(shown),
+        serve_metrics(metrics_port, metrics_address) as metrics,
+        pods_again(hosts, campaign, timeout_s=pod_timeout_s) as found,
+        connect(found, host_keys) as connected,
+    ):
+        reached = resume_on(connected, archive, allow_exec=allow_exec)
+        may_go_on = reached.may_go_on(plan)
+        if reached.hosts:
+            for error in reached.absent.values():
+                click.echo(f"note: {error.message}", err=True)
+            consent = FreshConsent(allow_destroy, wipe_signatures=wipe_signatures)
+            plan = allow_anew(reached.hosts, layout, plan, consent=consent, seal=seal)
+            if allow_destroy:
+                confirm_destruction(reached.hosts, plan, only=allow_destroy)
+            needing = plan.runs if redo_steps else left
+            secrets = ask_secrets(needing, {}) if may_go_on else {}
+            settings = replace(settings, settle_only=not may_go_on, secrets=secrets)
+            execute(reached.hosts, layout, plan, settings=settings, shown=shown, metrics=metrics)
+        if not may_go_on:
+            reached.raise_absent(plan, read_history(layout.journal).states)
+
+
+def _show_end(layout: Layout, plan: Campaign, history: History, shown: TableOutput) -> None:
+    """Print the results of a campaign that holds nothing on its hosts; no host is contacted."""
+    from volbench.cli.execution import reported_errors, show_results
+    from volbench.engine.campaign.campaign_engine import check_finished, outcome_of
+
+    with reported_errors(shown):
+        show_results(layout, shown)
+        check_finished(outcome_of(plan, history.states), layout.root, total=len(plan.runs))
+
+
+def _parse_steps(texts: Sequence[str], campaign: Campaign) -> frozenset[int]:
+    """Return the numbers of steps, and `UNFINISHED` for the word."""
+    from volbench.engine.campaign.execution_settings import UNFINISHED
+
+    last = max((run.step for run in campaign.runs), default=0)
+    steps = set()
+    for text in texts:
+        number = int(text) if text.isdecimal() else 0
+        if text != "unfinished" and not 1 <= number <= last:
+            raise InputError(
+                f"--redo-step {text}: there is no such step",
+                hint=f"write a number from 1 to {last}, or the word unfinished",
+            )
+        steps.add(number or UNFINISHED)
+    return frozenset(steps)
+
+
+@click.command(
+    "forget",
+    epilog=examples('volbench forget OUT --host vm7 --reason "deleted by the provider"'),
+)
+@CAMPAIGN
+@click.option("--host", required=True, metavar="HOST", help="Name of the host.")
+@click.option("--reason", required=True, metavar="TEXT", help="Why it is given up; kept on record.")
+def forget(campaign: Path, *, host: str, reason: str) -> None:
+    """Record in DIR that a host is gone for good: its unfinished runs are lost.
+
+    The host is not connected to. Its finished runs stay; resume and reap leave the host out from
+    now on.
+    """
+    from volbench.engine.campaign.cleanup import forget_host
+    from volbench.present.terminal.progress_lines import listener_for
+    from volbench.store.consent import read_own_campaign
+
+    layout, archive, _ = read_own_campaign(campaign)
+    with listener_for(sys.stderr) as listener:
+        lost = forget_host(layout, archive.campaign, host, reason=reason, listener=listener)
+    click.echo(f"{host} is given up: {len(lost)} of its runs are lost", err=True)
+
+
+@click.command("reap")
+@CAMPAIGN
+@LIMIT
+@OWN_POLICY
+@HOST_KEYS
+@KUBECONFIG
+def reap(
+    campaign: Path,
+    *,
+    limits: tuple[str, ...],
+    policy: str,
+    host_keys: HostKeyPolicy,
+) -> None:
+    """End what the campaign in DIR still runs, and remove what it left on its machines.
+
+    Only processes that it started, scratch files that it made, its folders and its locks. Results
+    that were fetched stay; volbench resume repeats the runs that were ended. Hosts that are in
+    reach are cleaned also when others are not.
+    """
+    from volbench.engine.campaign.cleanup import reap
+    from volbench.engine.campaign.resume_plan import hosts_to_reach, resume_on
+    from volbench.kubernetes.resumed_pods import pods_to_remove
+    from volbench.present.terminal.progress_lines import listener_for
+    from volbench.store.consent import read_own_campaign
+    from volbench.store.journal import read_history
+
+    layout, archive, _ = read_own_campaign(campaign)
+    plan = with_policy(archive.campaign, policy)
+    limited = named_limits(limits, campaign)
+    hosts = hosts_to_reach(plan, read_history(layout.journal).states, limited)
+    with ExitStack() as stack:
+        there = stack.enter_context(pods_to_remove(hosts, planned=() if limits else plan.hosts))
+        if plan.hosts and not there:  # all of its pods are gone
+            click.echo(f"nothing of {campaign} runs any more", err=True)
+            return
+        connected = stack.enter_context(connect(there, host_keys))
+        reached = resume_on(connected, archive, allow_exec=True)
+        with listener_for(sys.stderr) as listener:
+            reap(layout, plan, reached.hosts, listener=listener)
+    if not reached.may_go_on(plan):
+        reached.raise_absent(plan, read_history(layout.journal).states)
+    for error in reached.absent.values():
+        click.echo(f"note: {error.message}", err=True)
+    where = (
+        f"{', '.join(host.name for host in reached.hosts)}" if reached.absent else "its machines"
+    )
+    click.echo(f"nothing of {campaign} is left on {where}", err=True)

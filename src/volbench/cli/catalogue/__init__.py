@@ -1,1 +1,0 @@
-"""Verbs on files: profiles, inventories, prices, volume types."""

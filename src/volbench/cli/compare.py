@@ -1,0 +1,279 @@
+"""Verbs compare and trend."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from volbench.cli.options import (
+    CAMPAIGNS,
+    WHERE,
+    Quantity,
+    campaigns_argument,
+    examples,
+    flag,
+    names_option,
+    option_group,
+    split_names,
+)
+from volbench.cli.output import ChartFile, TableOutput, chart_options, table_options
+from volbench.errors import ComparisonError, InputError, RegressionError
+
+if TYPE_CHECKING:
+    from volbench.analyse.compare.comparison import Comparison, Question
+    from volbench.analyse.compare.comparison_result import Compared
+    from volbench.analyse.compare.trend_result import Trends
+    from volbench.analyse.compare.workload_trends import TrendQuestion
+
+
+_TOLERANCE = 0.05
+
+
+def _question(
+    *,
+    allowed: tuple[str, ...],
+    **options: Any,  # noqa: ANN401 - the others are passed on by the names that they have there
+) -> Question:
+    from volbench.analyse.compare.comparison import Question
+
+    names = tuple(name for text in allowed for name in split_names(text))
+    return Question(allowed=names, **options)
+
+
+def parse_share(text: str, *, least: float) -> float:
+    """Return 0.05 of ``5``, ``5%`` or ``5 %``."""
+    try:
+        value = float(text.strip().removesuffix("%"))
+    except ValueError:
+        value = math.nan
+    if not least <= value < 100:
+        raise InputError(
+            f"{text!r} must be a percentage from {least:g} to below 100",
+            hint="write it like 95%" if least else "write it like 5%",
+        )
+    return value / 100
+
+
+@click.command("compare")
+@campaigns_argument("BASE [CANDIDATE]...")
+@option_group(
+    "question",
+    _question,
+    names_option(
+        "--metric",
+        "metrics",
+        metavar="NAME,...",
+        text="Metrics to compare: iops, steady_iops, bw, p99, lat_mean and similar."
+        "  [default: iops,p99]",
+    ),
+    names_option("--by", "by", text="Compare each value of these columns by itself."),
+    click.option(
+        "--between",
+        default="",
+        metavar="COLUMN",
+        help="Compare the values of a column, such as volume_type, within all folders.",
+    ),
+    click.option(
+        "--base", default="", metavar="VALUE", help="The value of --between that is the base."
+    ),
+    click.option(
+        "--tolerance",
+        type=Quantity("PERCENT", partial(parse_share, least=0)),
+        help="Largest change that is acceptable.  [default with --baseline: 5%]",
+    ),
+    click.option(
+        "--confidence",
+        type=Quantity("PERCENT", partial(parse_share, least=50)),
+        default="95",
+        show_default=True,
+        help="Family-wise confidence of all verdicts.",
+    ),
+    click.option(
+        "--allow-different",
+        "allowed",
+        multiple=True,
+        metavar="NAME,...",
+        help="Compare even if this differs, such as kernel; the output says so.",
+    ),
+    flag("--keep-invalid", "Include runs that are marked invalid."),
+)
+@WHERE
+@flag("--baseline", "Exit with 10 on a significant regression beyond --tolerance.")
+@table_options()
+@chart_options("the ratios with their intervals")
+def compare(
+    campaigns: tuple[str | Path, ...],
+    *,
+    question: Question,
+    where: str,
+    baseline: bool,
+    shown: TableOutput,
+    picture: ChartFile,
+) -> None:
+    """Compare each CANDIDATE with BASE: campaign folders, or folders of campaigns.
+
+    The unit of analysis is the repeat, or the volume where there are several; never the second.
+    Campaigns that are not comparable are refused with exit code 8. Methods:
+    docs/explanation/statistics.md.
+    """
+    from volbench.analyse.compare.comparability import IncomparableError
+    from volbench.api.compare_campaigns import compare_folders
+    from volbench.present.plots.compare.forest import forest_plot
+    from volbench.present.tables.compare_table import comparison_table, facts_table
+
+    if baseline and question.tolerance is None:
+        question = replace(question, tolerance=_TOLERANCE)
+    try:
+        comparison = compare_folders(campaigns, question, where=where)
+    except IncomparableError as error:
+        shown.write(facts_table(error.comparability))
+        names = ", ".join(error.comparability.refused)
+        raise ComparisonError(
+            f"refused: what differs matters ({names})", hint=error.hint
+        ) from error
+    found = comparison.comparability
+    table = comparison_table(comparison)
+    shown.write(table, *([facts_table(found)] if found.facts else []))
+    if shown.format == "csv":
+        for note in (*table.notes, *found.remarks):
+            click.echo(note, err=True)
+    if picture.chart:
+        picture.write(forest_plot(comparison, title=picture.title), table)
+    if baseline:
+        _fail_on_regression(comparison)
+
+
+def _fail_on_regression(comparison: Comparison) -> None:
+    """Print which regressions cannot be ruled out, and fail on significant ones."""
+    from volbench.analyse.compare.comparison_result import Regression, percent
+
+    tolerance = percent(next(row.tolerance or 0 for row in comparison.rows))
+    unsure = [row for row in comparison.rows if row.regression is Regression.UNDECIDED]
+    for row in unsure:
+        why = row.shortage or f"it may be worse by {percent(_worst(row))} %"
+        click.echo(
+            f"not ruled out: a regression beyond {tolerance} % of {_named(row)}: {why}", err=True
+        )
+    significant = [row for row in comparison.rows if row.regression is Regression.SHOWN]
+    if significant:
+        named = "; ".join(f"{_named(row)}: {row.words}" for row in significant)
+        raise RegressionError(
+            f"regression beyond {tolerance} %: {named}",
+            hint="measure again to be sure; --tolerance says what is acceptable",
+        )
+
+
+def _worst(row: Compared) -> float:
+    interval = row.interval
+    if interval is None:
+        return math.nan
+    return 1 - interval.low if row.measure.more_is_better else interval.high - 1
+
+
+def _named(row: Compared) -> str:
+    from volbench.present.tables.compare_table import measure_name
+
+    by = "".join(f", {value}" for value in row.by.values())
+    return f"{row.label} {row.direction}{by} {measure_name(row.measure)} in {row.candidate}"
+
+
+def _trend_question(**options: object) -> TrendQuestion:
+    from volbench.analyse.compare.workload_trends import TrendQuestion
+
+    return TrendQuestion(**options)  # type: ignore[arg-type]  # the options below, by name
+
+
+@click.command(
+    "trend",
+    epilog=examples(
+        "volbench trend nightly",
+        "volbench trend nightly --chart trend.png --where 'rw==randread'",
+        "volbench trend nightly --where 'started_utc>=2026-03-04'",
+    ),
+)
+@CAMPAIGNS
+@option_group(
+    "question",
+    _trend_question,
+    names_option(
+        "--metric",
+        "metrics",
+        metavar="NAME,...",
+        text="Metrics to follow: iops, bw, p99, lat_mean and similar.  [default: iops,p99]",
+    ),
+    names_option("--by", "by", text="Follow each value of these columns by itself."),
+    click.option(
+        "--reference",
+        type=click.IntRange(min=8),
+        metavar="N",
+        help="Campaigns of the reference period, from the first on.  [default: half of them, 8 to "
+        "50]",
+    ),
+    click.option(
+        "--tolerance",
+        type=Quantity("PERCENT", partial(parse_share, least=0)),
+        default="5%",
+        show_default=True,
+        help="Largest change for the worse that is acceptable.",
+    ),
+    names_option(
+        "--allow-different",
+        "allowed",
+        metavar="NAME,...",
+        text="Options of the jobs that may differ, such as rate_iops; the output says so.",
+    ),
+    click.option("--keep-invalid", is_flag=True, help="Include runs that are marked invalid."),
+)
+@WHERE
+@table_options()
+@chart_options("each workload over the campaigns")
+def trend(
+    campaigns: tuple[str | Path, ...],
+    *,
+    question: TrendQuestion,
+    where: str,
+    shown: TableOutput,
+    picture: ChartFile,
+) -> None:
+    """Follow each workload over the campaigns in DIR..., such as a folder of nightly ones.
+
+    Exits with 10 on a regression: the level dropped by more than the tolerance and stayed, or the
+    last campaign is beyond its control limits. An option of the jobs that changed is refused, as by
+    `volbench compare`. Methods: docs/explanation/statistics.md.
+    """
+    from volbench.api.compare_campaigns import trend_folders
+    from volbench.present.tables.compare_table import trends_table
+
+    trends = trend_folders(campaigns, question, where=where)
+    table = trends_table(trends)
+    shown.write(table)
+    if shown.format == "csv":
+        for note in table.notes:
+            click.echo(note, err=True)
+    if picture.chart:
+        from volbench.present.plots.compare.trend_lines import trend_plot
+
+        picture.write(trend_plot(trends, title=picture.title), table)
+    _fail_on_bad_trend(trends)
+
+
+def _fail_on_bad_trend(trends: Trends) -> None:
+    """Fail if a workload got worse."""
+    from volbench.present.tables.compare_table import measure_name, trend_words
+
+    bad = [trend for trend in trends.rows if trend.state.is_bad]
+    if bad:
+        named = "; ".join(
+            f"{trend.label} {trend.direction} {measure_name(trend.measure)}: {trend_words(trend)}"
+            for trend in bad
+        )
+        raise RegressionError(
+            named,
+            hint="measure again to be sure; where a change is meant, start behind it with --where"
+            " 'started_utc>=DATE'",
+        )

@@ -1,0 +1,241 @@
+"""Controller log in the campaign folder, and controllers in the background."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from io import TextIOBase
+from typing import TYPE_CHECKING
+
+import click
+
+from volbench.errors import ArchiveError, CampaignError
+from volbench.model.campaign.event import (
+    CampaignStarted,
+    Event,
+    HostBack,
+    HostSilent,
+    Notice,
+    RunEnded,
+    RunProgress,
+    RunStarted,
+)
+from volbench.model.campaign.host import LOCAL
+from volbench.present.formatting import printable
+from volbench.store.journal import utc_now
+from volbench.store.small_files import read_text
+from volbench.units import format_duration
+
+if TYPE_CHECKING:
+    from volbench.model.campaign.event import Listener
+    from volbench.present.terminal.event_records import EventStream
+    from volbench.store.layout import Layout
+
+
+_BEGIN_S = 60.0  # Time limit for a background controller to lock its campaign: hosts may be slow
+_POLL_S = 0.05
+_TAIL_BYTES = 2000
+
+
+class LoggedListener:
+    """Listener that writes each event to logs, and to the terminal while one is attached."""
+
+    def __init__(
+        self, log: int, to_logs: Sequence[Listener], to_terminal: Sequence[Listener]
+    ) -> None:
+        self._log = log
+        self._to_logs = to_logs
+        self._to_terminal = to_terminal
+
+    def __call__(self, event: Event, /) -> None:
+        """Handle one event."""
+        for listener in (*self._to_logs, *self._to_terminal):
+            listener(event)
+
+    def detach(self) -> None:
+        """Detach from the terminal and redirect all output to the log."""
+        self._to_terminal = ()
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        for source, number in ((nothing, 0), (self._log, 1), (self._log, 2)):
+            os.dup2(source, number)
+        os.close(nothing)
+
+
+class _LogStream(TextIOBase):
+    """Text stream to the log; on a full disk only log lines are lost."""
+
+    def __init__(self, log: int) -> None:
+        self._log = log
+
+    def write(self, text: str, /) -> int:
+        with suppress(OSError):
+            os.write(self._log, text.encode())
+        return len(text)
+
+
+@contextmanager
+def logged_listener(
+    layout: Layout, *, events: EventStream | None = None, more: Sequence[Listener] = ()
+) -> Iterator[LoggedListener]:
+    """Yield the listener of a controller.
+
+    Args:
+        more: also receive every event, with and without a terminal.
+    """
+    from volbench.present.terminal.progress_lines import PlainProgress, listener_for
+
+    log = _open_log(layout)
+    stream = _LogStream(log)
+    try:
+        with listener_for(sys.stderr) as to_terminal:
+            shown = [] if _is_same_file(log, sys.stderr) else [to_terminal]
+            shown += [] if events is None else [events]
+            yield LoggedListener(log, [PlainProgress(stream), HostLogs(layout), *more], shown)
+    finally:
+        os.close(log)
+
+
+def _open_log(layout: Layout) -> int:
+    try:
+        return os.open(layout.controller_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    except OSError as error:
+        raise ArchiveError(
+            f"{layout.controller_log} cannot be written: {error.strerror}",
+            hint="check permissions and free space",
+            path=str(layout.controller_log),
+        ) from error
+
+
+def _is_same_file(log: int, stream: object) -> bool:
+    """Return whether a stream already writes to the log, as in a background controller."""
+    try:
+        number = stream.fileno()  # type: ignore[attr-defined]  # streams of tests have none
+    except (AttributeError, OSError):
+        return False
+    return os.path.samestat(os.fstat(log), os.fstat(number))
+
+
+def resume_in_background(
+    layout: Layout, options: Sequence[str], *, secrets: Mapping[str, str]
+) -> None:
+    """Start a controller for a stored campaign in a new session."""
+    from volbench.store.archive import is_held
+
+    log = _open_log(layout)
+    argv = [sys.executable, "-m", "volbench", "resume", str(layout.root.resolve()), *options]
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_DUP2, log, 1),
+        (os.POSIX_SPAWN_DUP2, log, 2),
+    ]
+    try:
+        environment = {**os.environ, **secrets}
+        pid = os.posix_spawn(sys.executable, argv, environment, file_actions=actions, setsid=True)
+    finally:
+        os.close(log)
+    until_s = time.monotonic() + _BEGIN_S
+    while not is_held(layout) and time.monotonic() < until_s:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended and status:
+            raise CampaignError(
+                f"the controller of {layout.root} ended at once: {_last_line(layout)}",
+                hint=f"see {layout.controller_log}",
+            )
+        if ended:
+            break
+        time.sleep(_POLL_S)
+    click.echo(
+        f"process {pid} runs the campaign in the background\n"
+        f"its progress: volbench attach {layout.root} or volbench status {layout.root}",
+        err=True,
+    )
+
+
+def _last_line(layout: Layout) -> str:
+    lines = layout.controller_log.read_text(encoding="utf-8", errors="replace").splitlines()
+    return next((line for line in reversed(lines) if line.startswith("volbench: ")), "see its log")
+
+
+def follow_log(layout: Layout) -> None:
+    """Print the end of a controller's log, and follow it until the controller ends."""
+    from volbench.store.archive import is_held
+
+    with layout.controller_log.open("rb") as log:
+        log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL_BYTES))
+        if log.tell():
+            log.readline()
+        is_running = True
+        while is_running:
+            is_running = is_held(layout)
+            click.echo(log.read().decode("utf-8", "replace"), nl=False, err=True)
+            if is_running:
+                time.sleep(4 * _POLL_S)
+
+
+_MAX_STDERR_LINES = 50
+
+Line = tuple[str, str]  # A host and what concerns it
+
+
+class HostLogs:
+    """Listener that writes events to the log of the host they concern.
+
+    Campaigns without an inventory have none. On a full disk only log lines are lost.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._states: dict[str, str] = {}
+
+    def __call__(self, event: Event, /) -> None:
+        """Write the lines of one event."""
+        for host, text in self._lines(event):
+            if host not in {"", LOCAL}:
+                self._append(host, text)
+
+    def _append(self, host: str, text: str) -> None:
+        path = self._layout.host_log(host)
+        with suppress(OSError):
+            path.parent.mkdir(exist_ok=True)
+            with path.open("a", encoding="utf-8") as log:
+                log.write(f"{utc_now()} {printable(text)}\n")
+
+    def _lines(self, event: Event) -> Iterator[Line]:
+        match event:
+            case CampaignStarted():
+                yield from _begin_lines(event)
+            case RunStarted():
+                yield event.run.host, f"{event.run.id} begins"
+            case RunProgress():
+                state = event.progress.state
+                if self._states.get(event.run.id) != state:
+                    self._states[event.run.id] = state
+                    yield event.run.host, f"{event.run.id} is in state {state}"
+            case RunEnded():
+                yield from self._end_lines(event)
+            case Notice():
+                yield event.host, event.message
+            case HostSilent():
+                yield event.host, f"no answer for {format_duration(round(event.silent_s))}"
+            case HostBack():
+                silent = format_duration(round(event.silent_s))
+                yield event.host, f"answers again after {silent}"
+
+    def _end_lines(self, event: RunEnded) -> Iterator[Line]:
+        run = event.run
+        reason = f": {event.reason}" if event.reason else ""
+        yield run.host, f"{run.id} {event.state.value}{reason}"
+        stderr = read_text(self._layout.run(run.id).stderr).splitlines()
+        for line in stderr[:_MAX_STDERR_LINES]:
+            yield run.host, f"{run.id} stderr: {line}"
+
+
+def _begin_lines(event: CampaignStarted) -> Iterator[Line]:
+    for host in event.campaign.hosts:
+        count = sum(run.host == host.name for run in event.pending)
+        yield host.name, f"campaign {event.campaign.name}; runs to do here: {count}"
+    for absent in event.campaign.absent:
+        yield absent.host, f"left out: {absent.reason}"

@@ -1,0 +1,368 @@
+"""Cost of a campaign, and confirmation of long or destructive campaigns."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from volbench.cli.controller import logged_listener, resume_in_background
+from volbench.cli.make.metrics_server import MetricsServer, metrics_of, serve_metrics
+from volbench.cli.options import (
+    ALLOW_DESTROY,
+    ALLOW_SHARED_FOLDER,
+    DRY_RUN,
+    GRACE,
+    METRICS_ADDRESS,
+    METRICS_PORT,
+    NEW_CAMPAIGN,
+    WIPE_SIGNATURES,
+    YES,
+    Decorator,
+    option_group,
+)
+from volbench.cli.output import TableOutput
+from volbench.cli.verb_groups import complete_hint, name_campaign, questions_shown
+from volbench.errors import InputError, RefusedError, VolbenchError
+from volbench.model.campaign.host import LOCAL
+
+if TYPE_CHECKING:
+    from volbench.catalogue.bundled_prices import Bill, Rented
+    from volbench.engine.campaign.execution_settings import Settings
+    from volbench.engine.campaign.prepare import Prepared, Request
+    from volbench.engine.hosts.connected_host import ConnectedHost
+    from volbench.execute.protocol import Executor
+    from volbench.model.campaign.planned_run import Campaign, Run, Volume
+    from volbench.present.terminal.event_records import EventStream
+    from volbench.store.layout import Layout
+
+
+FLAVOR, VOLUME_TYPE = "flavor", "volume_type"  # Host labels that select prices
+
+
+def confirm_length(prepared: Prepared, *, bill: Bill | None, yes: bool) -> None:
+    """Print time, bytes and cost of a campaign, and ask for confirmation if it is long."""
+    from volbench.present.terminal.campaign_text import estimate_words, memory_words
+
+    if warning := memory_words(prepared.archive.provenance.volumes):
+        click.echo(warning, err=True)
+    click.echo(estimate_words(prepared.estimate, bill=bill), err=True)
+    if yes or not prepared.estimate.is_long or not sys.stdin.isatty():
+        return
+    with questions_shown():
+        is_confirmed = click.confirm("This takes long. Start?", err=True, default=False)
+    if not is_confirmed:
+        raise RefusedError(
+            "a long campaign was not confirmed; nothing was done",
+            hint="make it shorter with --set runtime=..., or leave out jobs with --set 'JOB='",
+        )
+
+
+def bill_of(prepared: Prepared, prices: str | None) -> Bill | None:
+    """Return the maximum cost of a campaign; None without a price list."""
+    if prices is None:
+        return None
+    from volbench.catalogue.bundled_prices import Bill, load_prices, money
+
+    read, hours = load_prices(prices), (prepared.estimate.total_s or 0.0) / 3600
+    bills = [
+        money(
+            read,
+            hours=hours,
+            flavor=host.labels.get(FLAVOR, ""),
+            volume_types=_rented(host.labels.get(VOLUME_TYPE, ""), host.name, prepared),
+        )
+        for host in prepared.campaign.hosts
+        if {FLAVOR, VOLUME_TYPE} & host.labels.keys()
+    ]
+    if not bills:
+        raise InputError(
+            "no host has a label that names its price",
+            hint=f"give hosts of an inventory the labels {FLAVOR} and {VOLUME_TYPE}",
+        )
+    return Bill(sum(bill.amount for bill in bills), sum(bill.once for bill in bills), read.currency)
+
+
+def _rented(volume_type: str, host: str, prepared: Prepared) -> list[Rented]:
+    """Return the billed volumes of a host: every volume that a run uses."""
+    from volbench.catalogue.bundled_prices import Rented
+
+    if not volume_type:
+        return []
+    used = {run.volume.target: run for run in prepared.campaign.runs if run.host == host}
+    sizes = [float(run.volume.pin.size_bytes) if run.volume.pin else 0.0 for run in used.values()]
+    return [Rented(volume_type, size_bytes=size) for size in sizes]
+
+
+def confirm_destruction(
+    hosts: Sequence[ConnectedHost], campaign: Campaign, *, only: Sequence[str] = ()
+) -> None:
+    """Ask the user to type the name of each device that a run may overwrite.
+
+    Without a terminal nothing is asked: scripts use ``--allow-destroy``.
+
+    Args:
+        only: devices as --allow-destroy names them; all where it is empty.
+    """
+    if not sys.stdin.isatty():
+        return
+    from volbench.engine.guard.run_guard import describe_device
+    from volbench.engine.hosts.volume_probe import probe_volume
+
+    executors = {host.name: host.executor for host in hosts}
+    for (host, target), volume in _written_devices(campaign).items():
+        name = target if host == LOCAL else f"{host}:{target}"
+        if only and name not in only:
+            continue
+        facts = probe_volume(executors[host], volume)
+        with questions_shown():
+            click.echo(describe_device(facts, host=_host_name(executors[host])), err=True)
+            typed = click.prompt(
+                f"All of it will be overwritten. Type {name} to go on", err=True, default=""
+            )
+        if typed.strip() != name:
+            raise RefusedError(
+                f"{name} was not confirmed; nothing was done",
+                hint=f"type exactly {name} when asked",
+            )
+
+
+def ask_secrets(runs: Iterable[Run], known: Mapping[str, str]) -> dict[str, str]:
+    """Return the secrets of runs: known ones, and others from the environment or the terminal."""
+    from volbench.model.campaign.run_secrets import missing_secrets
+
+    secrets = dict(known)
+    for variable, use in missing_secrets(runs, known).items():
+        given = os.environ.get(variable, "")
+        if not given and sys.stdin.isatty():
+            with questions_shown():
+                given = click.prompt(f"Password for {use}", hide_input=True, err=True, default="")
+        if not given or not given.isprintable():
+            raise InputError(
+                f"the password for {use} is not stored, and was not given",
+                hint=f"set the environment variable {variable}, or use a terminal to be asked",
+            )
+        secrets[variable] = given
+    return secrets
+
+
+def _host_name(executor: Executor) -> str:
+    """Return the name of a machine in the plan, and its own."""
+    own = (executor.read_text("/proc/sys/kernel/hostname") or "").strip()
+    return f"{'this machine' if executor.host == LOCAL else executor.host} ({own})"
+
+
+def _written_devices(campaign: Campaign) -> dict[tuple[str, str], Volume]:
+    """Return the devices that will be written, by host and path."""
+    from volbench.fio.jobs.output_files import writes
+    from volbench.model.campaign.planned_run import VolumeKind
+
+    return {
+        (run.host, run.volume.target): run.volume
+        for run in campaign.runs
+        if run.volume.kind is VolumeKind.DEVICE and writes(run)
+    }
+
+
+@dataclass(frozen=True)
+class StartOptions:
+    """Options that start a campaign."""
+
+    output: Path | None  # its folder; None for one with a default name
+    allow_destroy: tuple[str, ...]  # devices and files that may be overwritten
+    wipe_signatures: bool  # these devices may hold filesystems, partitions and similar
+    allow_shared_folder: bool  # as root, measure in a folder that other users can write to
+    grace_s: float  # how late a run may be before it is stopped
+    dry_run: bool  # show the plan instead
+    yes: bool  # skip the confirmation of a long one
+    metrics_port: int | None  # port to serve metrics on; None to serve none
+    metrics_address: str  # address of this machine to serve them on
+    keep_files: bool = False  # leave scratch files
+    ready_timeout_s: float = 120.0  # how long clients that are ready wait for another
+    prices: str | None = None  # to show what it costs; None for no cost
+    detach: bool = False  # run in the background
+
+    @property
+    def resume_options(self) -> tuple[str, ...]:
+        """The same for volbench resume."""
+        limits = ("--grace", f"{self.grace_s}s", "--ready-timeout", f"{self.ready_timeout_s}s")
+        metrics = ("--metrics-port", f"{self.metrics_port}", "--metrics-address")
+        return (
+            *limits,
+            *(["--keep-files"] if self.keep_files else []),
+            *([] if self.metrics_port is None else [*metrics, self.metrics_address]),
+        )
+
+
+def start_options(*more: Decorator) -> Decorator:
+    """Return the options of a verb that starts a campaign, as the keyword `start`."""
+    consent = (ALLOW_DESTROY, WIPE_SIGNATURES, ALLOW_SHARED_FOLDER)
+    usual = (NEW_CAMPAIGN, *consent, DRY_RUN, YES, GRACE, METRICS_PORT, METRICS_ADDRESS)
+    return option_group("start", StartOptions, *usual, *more)
+
+
+def carry_out(
+    hosts: Sequence[ConnectedHost],
+    request: Request,
+    *,
+    start: StartOptions,
+    shown: TableOutput,
+    resume_options: Sequence[str] = (),
+) -> Layout | None:
+    """Prepare a campaign; show its plan, or ask for confirmation, create its folder and run it.
+
+    Returns:
+        The campaign that has ended; None for a plan, and for one in the background.
+    """
+    with reported_errors(shown):
+        return _carry_out(hosts, request, start=start, shown=shown, resume_options=resume_options)
+
+
+def _carry_out(
+    hosts: Sequence[ConnectedHost],
+    request: Request,
+    *,
+    start: StartOptions,
+    shown: TableOutput,
+    resume_options: Sequence[str],
+) -> Layout | None:
+    from volbench.engine.campaign.execution_settings import Settings
+    from volbench.engine.campaign.prepare import prepare
+    from volbench.store.consent import create_signed_campaign
+
+    prepared = prepare(hosts, request)
+    bill = bill_of(prepared, start.prices)
+    if start.dry_run:
+        show_plan(prepared, bill=bill, shown=shown)
+        return None
+    confirm_length(prepared, bill=bill, yes=start.yes)
+    confirm_destruction(prepared.hosts, prepared.campaign)
+    secrets = ask_secrets(prepared.campaign.runs, prepared.secrets)
+    settings = Settings(
+        grace_s=start.grace_s,
+        keep_files=start.keep_files,
+        ready_timeout_s=start.ready_timeout_s,
+        secrets=secrets,
+    )
+    with serve_metrics(start.metrics_port, start.metrics_address) as metrics:
+        layout = create_signed_campaign(request.into, prepared.archive)
+        name_campaign(layout.root)
+        if not start.detach:
+            plan = prepared.campaign
+            execute(prepared.hosts, layout, plan, settings=settings, shown=shown, metrics=metrics)
+            return layout
+    resume_in_background(layout, [*start.resume_options, *resume_options], secrets=secrets)
+    return None
+
+
+def show_plan(prepared: Prepared, *, bill: Bill | None, shown: TableOutput) -> None:
+    """Print what would run, in order, with duration and bytes where known."""
+    from volbench.plan.expansion.estimate import expected_s
+    from volbench.present.tables.plan_tables import runs_table
+    from volbench.present.terminal.campaign_text import estimate_words, memory_words
+
+    runs = prepared.campaign.runs
+    expected = {run.id: seconds for run in runs if (seconds := expected_s(run)) is not None}
+    shown.write(runs_table(prepared.campaign, expected_s=expected))
+    for absent in prepared.campaign.absent:
+        click.echo(f"left out: {absent.host}: {absent.reason}", err=True)
+    if warning := memory_words(prepared.archive.provenance.volumes):
+        click.echo(warning, err=True)
+    shown.note(estimate_words(prepared.estimate, bill=bill))
+
+
+def execute(
+    hosts: Sequence[ConnectedHost],
+    layout: Layout,
+    campaign: Campaign,
+    *,
+    settings: Settings,
+    shown: TableOutput,
+    metrics: MetricsServer | None = None,
+) -> None:
+    """Run a campaign with progress on standard error and its results on standard output.
+
+    When the terminal is closed (SIGHUP) it goes on without one, and prints to its log. Its metrics
+    are added to those that are served.
+    """
+    from volbench.engine.campaign.campaign_engine import run_campaign
+    from volbench.engine.run.stop_request import stop_on_signals
+
+    try:
+        with (
+            logged_listener(
+                layout, events=_events(shown), more=metrics_of(layout, metrics)
+            ) as listener,
+            stop_on_signals(on_hangup=listener.detach) as stop,
+        ):
+            run_campaign(layout, campaign, hosts, settings=settings, listener=listener, stop=stop)
+    finally:
+        show_results(layout, shown)
+        click.echo(f"campaign folder: {layout.root}", err=True)
+    if any(run.extent for run in campaign.runs):
+        _show_warmup(layout, campaign, shown)
+
+
+@contextmanager
+def reported_errors(shown: TableOutput) -> Iterator[None]:
+    """Write the error that ends the block to the stream of events, if there is one."""
+    try:
+        yield
+    except VolbenchError as error:
+        complete_hint(error)
+        if (events := _events(shown)) is not None:
+            from volbench.present.terminal.event_records import error_record
+
+            events.write(error_record(error))
+        raise
+
+
+def _events(shown: TableOutput) -> EventStream | None:
+    """Return the stream of events of ``--json``; None without that option."""
+    if not shown.as_json:
+        return None
+    from volbench.present.terminal.event_records import EventStream
+
+    return EventStream(sys.stdout, clock=time.monotonic)
+
+
+def show_results(layout: Layout, shown: TableOutput) -> None:
+    """Print the results of finished runs; heavy libraries are imported only after the last run."""
+    from volbench.api.dataset import open_campaigns
+    from volbench.present.tables.results_table import result_tables
+
+    opened = open_campaigns(layout.root)
+    opened.store_tables()
+    tables = result_tables(opened, opened.runs, is_brief=shown.is_brief)
+    if (events := _events(shown)) is None:
+        shown.write(*tables)
+        return
+    from volbench.present.tables.render_table import render_table
+    from volbench.present.terminal.event_records import results_record
+
+    events.write(results_record(json.loads(render_table(tables[0], "json", width=None))))
+
+
+def _show_warmup(layout: Layout, campaign: Campaign, shown: TableOutput) -> None:
+    """Print whether each warm-up pass has covered the whole volume."""
+    from volbench.engine.conditioning.warmup_verification import (
+        Outcomes,
+        passes_of,
+        verification_text,
+    )
+    from volbench.model.campaign.planned_run import RunState
+    from volbench.store.journal import read_history
+
+    states = read_history(layout.journal).states
+    passes = passes_of(
+        Outcomes(layout), campaign, is_done=lambda run: states.get(run.id) is RunState.FINISHED
+    )
+    shown.note(verification_text(passes))

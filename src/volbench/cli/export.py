@@ -1,0 +1,179 @@
+"""volbench export: frames of campaigns for other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from volbench.cli.options import CAMPAIGNS, WHERE, flag, names_option, output_option
+from volbench.cli.output import RAW, binary_output
+from volbench.errors import InputError
+from volbench.model.frames.columns import DERIVED, FRAMES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from volbench.api.dataset import Dataset
+
+
+_FORMATS = ("csv", "json", "parquet", "xlsx", "markdown", "latex")
+# Formats of one file that is made of several frames, and that file's name in a folder
+WHOLE = {"openmetrics": "metrics.txt", "grafana": "dashboard.json"}
+
+_SHORT = {"summary", *DERIVED}  # Frames of a few rows for each run; the others are faster in pandas
+
+
+@click.command("export")
+@CAMPAIGNS
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice([*_FORMATS, *WHOLE, "dataset"]),
+    default="csv",
+    show_default=True,
+    help="Of the file; xlsx needs the extra volbench[xlsx]. openmetrics: time series for "
+    "Prometheus; grafana: a dashboard for these; dataset: a folder of Parquet files that grows "
+    "with every campaign exported into it.",
+)
+@flag("--json", "Short for --format json.", "as_json")
+@click.option(
+    "--frame",
+    "name",
+    type=click.Choice([*FRAMES, "all"]),
+    metavar="FRAME",
+    help=f"{', '.join(FRAMES)}, or all of them as files in a folder or sheets of a workbook. "
+    "Default: summary; openmetrics: device and series; dataset: all.",
+)
+@names_option(
+    "--columns",
+    "columns",
+    metavar="NAME,...",
+    text="Only these columns, such as job,bs,iops,p99. Markdown and LaTeX have a short choice of "
+    "their own; every other format has all.",
+)
+@click.option(
+    "--sort",
+    default="",
+    metavar="NAME",
+    help="Sort the rows by a column; -NAME for the largest first.",
+)
+@WHERE
+@RAW
+@output_option(metavar="PATH", default="-", help="File or folder; - is standard output.")
+def export(
+    campaigns: Sequence[str | Path],
+    kind: str,
+    name: str | None,
+    columns: tuple[str, ...],
+    where: str,
+    output: str,
+    sort: str,
+    *,
+    as_json: bool,
+    is_raw: bool,
+) -> None:
+    """Write a frame of the campaigns in DIR, every number in full precision, base SI units."""
+    from volbench.api.dataset import open_campaigns
+
+    opened = open_campaigns(*campaigns, where=where)
+    kind = "json" if as_json else kind
+    if kind == "dataset":
+        _write_dataset(opened, name=name, output=output)
+    elif kind in WHOLE:
+        with binary_output(output, default_name=WHOLE[kind]) as sink:
+            sink.write(_render_whole(opened, kind=kind, name=name).encode())
+    elif name == "all":
+        _write_all(opened, kind=kind, output=output, raw=is_raw)
+    else:
+        choice = _Choice(columns, sort)
+        _write_frame(opened, name or "summary", choice, kind=kind, output=output, raw=is_raw)
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """Columns and order of a frame; empty for its own."""
+
+    columns: Sequence[str]
+    sort: str
+
+
+def _write_frame(
+    opened: Dataset, name: str, choice: _Choice, *, kind: str, output: str, raw: bool
+) -> None:
+    """Write one frame; a short one as CSV without pandas, which takes longer to import than it."""
+    columns = choice.columns
+    is_plain = kind == "csv" and name in _SHORT and not opened.where and not choice.sort
+    rows = opened.rows(name) if is_plain else []
+    if rows:
+        from volbench.present.export.csv_rows import render_csv_rows
+
+        chosen = _named_columns(columns, list(rows[0])) if columns else list(rows[0])
+        with binary_output(output, default_name=f"{name}.csv") as sink:
+            sink.write(render_csv_rows(rows, columns=chosen, raw=raw))
+        return
+    from volbench.present.export.frame_export import export_frame, file_name
+
+    with binary_output(output, default_name=file_name(name, kind)) as sink:
+        ordered = _sorted(opened.frame(name), choice.sort)
+        frame = _chosen(ordered, name=name, columns=columns, kind=kind)
+        export_frame(frame, frame_name=name, format=kind, into=sink, raw=raw)
+
+
+def _sorted(frame: pd.DataFrame, sort: str) -> pd.DataFrame:
+    if not sort:
+        return frame
+    column = _named_columns([sort.removeprefix("-")], [str(name) for name in frame.columns])
+    is_falling = sort.startswith("-")
+    return frame.sort_values(column, ascending=not is_falling, kind="stable", ignore_index=True)
+
+
+def _chosen(frame: pd.DataFrame, *, name: str, columns: Sequence[str], kind: str) -> pd.DataFrame:
+    """Return the named columns, or the default ones of the format."""
+    from volbench.present.export.markup import TEXT_FORMATS, default_columns
+
+    if columns:
+        return frame[_named_columns(columns, [str(column) for column in frame.columns])]
+    return frame[default_columns(frame, frame_name=name)] if kind in TEXT_FORMATS else frame
+
+
+def _named_columns(columns: Sequence[str], names: Sequence[str]) -> list[str]:
+    from volbench.model.frames.column_names import find_column
+
+    return [find_column(column, names) for column in columns]
+
+
+def _write_all(opened: Dataset, *, kind: str, output: str, raw: bool) -> None:
+    from volbench.present.export.frame_export import export_frames
+
+    if output == "-":
+        raise InputError(
+            "--frame all needs --output", hint="name a folder, or a file for xlsx: --output frames"
+        )
+    frames = {frame_name: opened.frame(frame_name) for frame_name in FRAMES}
+    export_frames(frames, format=kind, into=Path(output), raw=raw)
+
+
+def _write_dataset(opened: Dataset, *, name: str | None, output: str) -> None:
+    from volbench.present.export.frame_export import write_parts
+
+    if output == "-":
+        raise InputError("--format dataset needs --output", hint="name a folder: --output dataset")
+    names = list(FRAMES) if name in {None, "all"} else [str(name)]
+    for frame_name in names:
+        write_parts(opened.parts(frame_name), frame_name=frame_name, into=Path(output))
+
+
+def _render_whole(opened: Dataset, *, kind: str, name: str | None) -> str:
+    from volbench.present.export.grafana import render_dashboard
+    from volbench.present.export.openmetrics import TIMED, render_openmetrics
+
+    wanted = [name] if name in TIMED else TIMED
+    frames = {frame_name: opened.frame(str(frame_name)) for frame_name in (*wanted, "summary")}
+    if kind == "openmetrics":
+        return render_openmetrics(frames)
+    running = [data.campaign.name for data in opened.names.values() if data.is_running]
+    return render_dashboard(frames, running=running)

@@ -1,0 +1,422 @@
+"""Options that select hosts, and the verbs inventory and probe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import click
+
+from volbench.cli.configuration import unless_targets_are_given
+from volbench.cli.options import (
+    PATH,
+    VOLUME_TYPES,
+    flag,
+    option_group,
+    parse_targets,
+    schema_command,
+)
+from volbench.cli.output import TableOutput, table_options
+from volbench.cli.verb_groups import VerbGroup
+from volbench.errors import CampaignError, InputError
+from volbench.units import format_capacity
+
+if TYPE_CHECKING:
+    from volbench.engine.conditioning.cold_probe import Probed
+    from volbench.engine.hosts.connected_host import ConnectedHost
+    from volbench.engine.hosts.host_survey import HostSurvey
+    from volbench.execute.connect import HostKeyPolicy
+    from volbench.execute.protocol import Executor
+    from volbench.model.campaign.host import Host, Inventory, Policy
+    from volbench.model.campaign.planned_run import Campaign, Volume
+    from volbench.model.results.provenance import VolumeFacts
+
+
+_FAILED = "@failed"
+
+INVENTORY = click.option(
+    "--inventory",
+    type=PATH,
+    metavar="FILE",
+    callback=unless_targets_are_given,
+    help="List of hosts: volbench's YAML, an Ansible inventory, or terraform output -json.",
+)
+
+LIMIT = click.option(
+    "--limit",
+    "limits",
+    multiple=True,
+    metavar="GROUP|HOST|@FILE",
+    help="Only these hosts: a group, a host, a range, a pattern such as vm*, the names in a file, "
+    "or @failed for those whose runs the campaign did not finish.",
+)
+
+MAPPING = click.option(
+    "--mapping",
+    type=PATH,
+    metavar="FILE",
+    help="File that says which of Terraform's outputs describe the hosts.",
+)
+
+POLICY = click.option(
+    "--policy",
+    default="all",
+    show_default=True,
+    metavar="all|quorum:N|best-effort",
+    help="How many clients must be ready for a step to start.",
+)
+
+OWN_POLICY = click.option(
+    "--policy",
+    default="",
+    metavar="all|quorum:N|best-effort",
+    help="How many clients must be in reach to go on. Default: the policy of the campaign.",
+)
+
+
+def _limit_parallel(context: click.Context, _option: click.Parameter, count: int | None) -> None:
+    from volbench.execute.parallel import parallel_limit
+
+    if count is not None:
+        context.with_resource(parallel_limit(count))
+
+
+_FORKS = click.option(
+    "--forks",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    expose_value=False,
+    callback=_limit_parallel,
+    help="Connect to, survey, prepare and clean at most N hosts at once; fio still starts on all "
+    "together. Default: 64.",
+)
+
+_HOST_KEYS = (
+    _FORKS,
+    click.option(
+        "--known-hosts",
+        type=PATH,
+        metavar="FILE",
+        help="volbench's own file of host keys, beside ~/.ssh/known_hosts.",
+    ),
+    flag(
+        "--accept-new-host-keys",
+        "Add the keys of unknown hosts to that file. A changed key is refused all the same.",
+        "accept_new",
+    ),
+)
+
+
+def _host_keys(known_hosts: Path | None, accept_new: bool) -> HostKeyPolicy:  # noqa: FBT001 - click passes options by name
+    from volbench.execute.connect import HostKeyPolicy
+
+    return HostKeyPolicy(known_hosts, accept_new)
+
+
+# Options for trusted host keys, as the keyword `host_keys`
+HOST_KEYS = option_group("host_keys", _host_keys, *_HOST_KEYS)
+
+
+@dataclass(frozen=True)
+class HostSelection:
+    """Hosts selected on the command line."""
+
+    inventory: Path | None  # inventory file; None for this machine only
+    limits: tuple[str, ...]  # selected groups and hosts of the inventory
+    mapping: Path | None  # mapping of Terraform's outputs
+    known_hosts: Path | None  # volbench's known_hosts file; None for the default
+    accept_new: bool  # add keys of unknown hosts to it
+
+    def after(self, campaign: Path | None) -> HostSelection:
+        """Return the selection in which ``@failed`` means the hosts of an earlier campaign."""
+        return replace(self, limits=named_limits(self.limits, campaign))
+
+    @property
+    def resume_options(self) -> tuple[str, ...]:
+        """Options of volbench resume to trust the same host keys."""
+        known = self.known_hosts
+        options = () if known is None else ("--known-hosts", str(known.resolve()))
+        return (*options, "--accept-new-host-keys") if self.accept_new else options
+
+    @contextmanager
+    def connected(self) -> Iterator[list[ConnectedHost]]:
+        """Yield the selected hosts with open connections, closed at the end of the block."""
+        if self.inventory is None and (self.limits or self.mapping):
+            raise InputError("--limit and --mapping need an inventory", hint="add --inventory FILE")
+        limits = named_limits(self.limits, None)
+        found = self.inventory and read_hosts(self.inventory, limits=limits, mapping=self.mapping)
+        host_keys = _host_keys(self.known_hosts, self.accept_new)
+        with connect(found.hosts if found else (), host_keys) as hosts:
+            yield hosts
+
+
+# Options that select hosts, as the keyword `where`
+on_hosts = option_group("where", HostSelection, INVENTORY, LIMIT, MAPPING, *_HOST_KEYS)
+
+
+@contextmanager
+def connect(hosts: Sequence[Host], host_keys: HostKeyPolicy) -> Iterator[list[ConnectedHost]]:
+    """Yield connected hosts; this machine if none are given."""
+    from volbench.engine.hosts.connected_host import ConnectedHost, this_machine
+    from volbench.execute.connect import connect_hosts
+
+    if not hosts:
+        yield [this_machine()]
+        return
+    with connect_hosts(hosts, host_keys=host_keys) as executors:
+        yield [ConnectedHost(*pair) for pair in zip(hosts, executors, strict=True)]
+
+
+def read_hosts(file: Path, *, limits: Sequence[str] = (), mapping: Path | None = None) -> Inventory:
+    """Return the selected hosts of an inventory; notes go to stderr."""
+    from volbench.plan.inventory import load_inventory, select
+
+    inventory = load_inventory(
+        file,
+        mapping=mapping,
+        ssh_config=Path.home() / ".ssh" / "config",
+        on_note=lambda note: click.echo(f"note: {note}", err=True),
+    )
+    return select(inventory, limits)
+
+
+def named_limits(limits: Sequence[str], campaign: Path | None) -> tuple[str, ...]:
+    """Return the hosts of ``--limit``, with the content of files in place of ``@FILE``.
+
+    Args:
+        campaign: the folder whose unfinished hosts are meant by ``@failed``; None without one.
+    """
+    found: list[str] = []
+    for limit in limits:
+        found += _names_in(limit, campaign) if limit.startswith("@") else [limit]
+    return tuple(found)
+
+
+def _names_in(limit: str, campaign: Path | None) -> list[str]:
+    from volbench.store.layout import Layout
+
+    path = Path(limit.removeprefix("@"))
+    if limit == _FAILED:
+        if campaign is None:
+            raise InputError(
+                f"--limit {_FAILED} needs a campaign whose hosts are meant",
+                hint="name the file that it left: --limit @DIR/failed-hosts.txt",
+            )
+        path = Layout(campaign).failed_hosts
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"--limit {limit}: {path} cannot be read: {getattr(error, 'strerror', error)}",
+            hint="a campaign writes failed-hosts.txt when it ends with unfinished runs",
+        ) from error
+    names = [name for line in lines if (name := line.partition("#")[0].strip())]
+    if not names:
+        raise InputError(f"--limit {limit}: {path} names no host", hint="write one name per line")
+    return names
+
+
+def with_policy(campaign: Campaign, text: str) -> Campaign:
+    """Return a campaign with the policy of ``--policy``; unchanged if that is empty."""
+    if not text:
+        return campaign
+    policy, quorum = parse_policy(text)
+    return campaign.model_copy(update={"policy": policy, "quorum": quorum})
+
+
+def parse_policy(text: str) -> tuple[Policy, int]:
+    """Return policy and quorum of ``--policy``."""
+    from volbench.model.campaign.host import Policy
+
+    name, _, number = text.partition(":")
+    if name == Policy.QUORUM.value and number.isdecimal() and int(number):
+        return Policy.QUORUM, int(number)
+    if not number and name in {Policy.ALL.value, Policy.BEST_EFFORT.value}:
+        return Policy(name), 0
+    raise InputError(
+        f"--policy {text} is unknown", hint="write all, best-effort, or quorum:N such as quorum:25"
+    )
+
+
+_FILE = click.argument("file", type=PATH, metavar="FILE")
+
+
+@click.group("inventory", cls=VerbGroup)
+def inventory() -> None:
+    """Show and check lists of hosts."""
+
+
+@inventory.command("show")
+@_FILE
+@LIMIT
+@MAPPING
+@table_options()
+@VOLUME_TYPES
+def show(file: Path, limits: tuple[str, ...], mapping: Path | None, *, shown: TableOutput) -> None:
+    """Show the hosts in FILE, defaults applied. No connection is made."""
+    from volbench.present.tables.hosts_tables import hosts_table
+
+    shown.write(hosts_table(read_hosts(file, limits=limits, mapping=mapping)))
+
+
+@inventory.command("check")
+@_FILE
+@MAPPING
+@VOLUME_TYPES
+def check(file: Path, mapping: Path | None) -> None:
+    """Check FILE.
+
+    Every problem is printed with file, line, column and key.
+    """
+    inventory = read_hosts(file, mapping=mapping)
+    hosts, groups = len(inventory.hosts), len(inventory.groups)
+    click.echo(f"{file}: inventory is good, hosts: {hosts}, groups: {groups}")
+
+
+@schema_command(inventory, "volbench's own inventories")
+def schema() -> object:
+    """Return the JSON Schema of inventories."""
+    from volbench.plan.inventory.host_document import json_schema
+
+    return json_schema()
+
+
+@click.command("probe")
+@click.argument("targets", nargs=-1, metavar="[[ROLE=]TARGET]...")
+@flag(
+    "--cold", "Read a sample of each TARGET twice to find out if it is cold or was never written."
+)
+@table_options()
+@on_hosts
+def probe(
+    targets: tuple[str, ...], *, cold: bool, shown: TableOutput, where: HostSelection
+) -> None:
+    """Show this machine and each TARGET: model, size, scheduler, filesystem, contents.
+
+    With an inventory, its hosts and their volumes instead: reachability, version of fio, clock
+    offset, contents of the disks. Each host rehearses a run without I/O; no volume is written to.
+    """
+    from volbench.engine.hosts.host_facts import probe_host
+    from volbench.execute.local import LocalExecutor
+    from volbench.present.tables.hosts_tables import facts_table
+
+    if where.inventory is not None:
+        if targets or cold:
+            raise InputError(
+                "--inventory surveys the volumes of its hosts; it takes no TARGET and no --cold",
+                hint="name volumes in the inventory; run probe --cold on the host itself",
+            )
+        _show_survey(where, shown)
+        return
+    executor = LocalExecutor()
+    if cold and not targets:
+        raise InputError("--cold probes volumes, but none is named", hint="add a TARGET")
+    host = probe_host(executor)
+    looks = _looks(executor, targets, with_cold=cold)
+    tables = [facts_table("this machine", host.model_dump())]
+    volumes = []
+    for facts, probed in looks:
+        volumes.append(_record(facts, probed))
+        table = facts_table(facts.target, facts.model_dump())
+        tables.append(replace(table, notes=[probed.words]) if probed else table)
+    document = {"host": host.model_dump(mode="json"), "volumes": volumes}
+    shown.write(replace(tables[0], document=document), *tables[1:])
+
+
+def _looks(
+    executor: Executor, targets: tuple[str, ...], *, with_cold: bool
+) -> Iterator[tuple[VolumeFacts, Probed | None]]:
+    """Yield the facts of each target, and the result of the cold probe."""
+    from volbench.engine.hosts.volume_probe import find_volume, probe_volume
+
+    for text in targets:
+        for role, place in parse_targets([text]).items():
+            volume = find_volume(executor, role=role, target=place)
+            # The probe first: looking for a signature reads blocks, which are warm then.
+            probed = _probe(executor, volume) if with_cold else None
+            yield probe_volume(executor, volume), probed
+
+
+def _probe(executor: Executor, volume: Volume) -> Probed:
+    from volbench.engine.conditioning.cold_probe import probe_cold
+    from volbench.engine.hosts.installed_fio import require_fio
+    from volbench.engine.run.stop_request import StopRequest
+    from volbench.store.layout import ProbeFolder
+
+    with TemporaryDirectory(prefix="volbench-probe-") as folder:
+        return probe_cold(
+            executor,
+            volume,
+            ProbeFolder(Path(folder)),
+            fio=require_fio(executor),
+            stop=StopRequest(),
+        )
+
+
+def _record(facts: VolumeFacts, probed: Probed | None) -> dict[str, object]:
+    record = facts.model_dump(mode="json")
+    if probed is not None:
+        record |= {
+            "cold": probed.model_dump(mode="json")["cold"],
+            "cold_reason": probed.reason,
+        }
+    return record
+
+
+def _show_survey(where: HostSelection, shown: TableOutput) -> None:
+    """Survey every host, print one table, and fail if a host cannot take part."""
+    from volbench.engine.hosts.host_survey import shared_machines, shared_volumes, survey
+    from volbench.present.tables.hosts_tables import survey_table
+
+    with where.connected() as hosts:
+        surveys = survey(hosts)
+    shown.write(survey_table([*map(_row, surveys)], [*map(_survey_record, surveys)]))
+    if shown.is_for_people:
+        for names in shared_machines(surveys):
+            click.echo(f"note: {', '.join(names)} are one machine", err=True)
+        for names in shared_volumes(surveys):
+            click.echo(f"note: {', '.join(names)} are one volume", err=True)
+    bad = [found for found in surveys if found.problem or found.volume_problems]
+    if bad:
+        hints = {found.hint for found in bad if found.hint}
+        raise CampaignError(
+            f"{len(bad)} of {len(surveys)} hosts cannot take part: "
+            f"{', '.join(found.name for found in bad)}",
+            hint=hints.pop() if len(hints) == 1 else "look at the table",
+        )
+
+
+def _survey_record(found: HostSurvey) -> dict[str, object]:
+    return {
+        "name": found.name,
+        "problem": found.problem,
+        "host": None if found.host is None else found.host.model_dump(mode="json"),
+        "clock": None if found.clock is None else asdict(found.clock),
+        "volumes": {role: facts.model_dump(mode="json") for role, facts in found.volumes.items()},
+        "volume_problems": found.volume_problems,
+    }
+
+
+def _row(found: HostSurvey) -> dict[str, str]:
+    """Return the cells of a surveyed host by heading."""
+    from volbench.present.tables.hosts_tables import clock_words, volume_words
+
+    problems = [found.problem] if found.problem else []
+    problems += [f"{role}: {words}" for role, words in found.volume_problems.items()]
+    cells = {}
+    if found.host is not None:
+        memory, clock = found.host.memory_bytes, found.clock
+        cells = {
+            "fio": found.host.fio_version,
+            "kernel": found.host.kernel,
+            "CPUs": str(found.host.cpus),
+            "memory": "" if memory is None else format_capacity(memory),
+            "clock": "unknown" if clock is None else clock_words(clock.offset_s, clock.bound_s),
+            "volumes": "\n".join(volume_words(*pair) for pair in found.volumes.items()),
+        }
+    unknown = dict.fromkeys(("fio", "kernel", "CPUs", "memory", "clock", "volumes"), "")
+    return {"host": found.name, **unknown, **cells, "problem": "; ".join(problems)}

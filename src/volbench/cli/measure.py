@@ -1,0 +1,269 @@
+"""volbench measure: a workload on one or more volumes, with a conclusion and a chart."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from volbench.api.run_profiles import load_texts
+from volbench.cli.configuration import say_what_is_configured
+from volbench.cli.execution import StartOptions, carry_out, start_options
+from volbench.cli.options import (
+    KEEP_FILES,
+    SETTINGS,
+    Quantity,
+    examples,
+    names_option,
+    option_group,
+)
+from volbench.cli.output import (
+    TableOutput,
+    default_campaign_folder,
+    recorded_command,
+    report_folder,
+    table_options,
+)
+from volbench.errors import InputError, ProfileError
+from volbench.units import format_duration, parse_duration
+
+if TYPE_CHECKING:
+    from volbench.api.dataset import Dataset
+    from volbench.model.profile.profile_model import Profile
+
+
+# Writes every block of the scratch file once, so that no read finds one never written
+_FILL = {"rw": "write", "bs": "1m", "iodepth": 8, "runtime": None, "time_based": None}
+
+
+# Where the loader found a problem, in the profile that stands for the options
+_PLACE = re.compile(r"^measure:\d+:\d+: (?:jobs\.[^.\n]+\.|defaults\.)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Workloads:
+    """What is measured: every combination of pattern, block size and queue depth."""
+
+    patterns: tuple[str, ...]  # values of fio's `rw`
+    block_sizes: tuple[str, ...]  # values of `bs`
+    iodepths: tuple[str, ...]  # values of `iodepth`
+    numjobs: int  # jobs in parallel
+    size: str  # of the scratch file; empty for 1 GiB, or the whole of a device
+    runtime_s: float  # of each run
+    ioengine: str  # I/O engine of fio
+    repeat: int  # runs of each combination
+
+
+def _parse_runtime(text: str) -> float:
+    """Return seconds of a runtime."""
+    seconds = parse_duration(text)
+    if seconds < 1:
+        raise InputError(f"{text} is shorter than a second", hint="write it like --runtime 10s")
+    return seconds
+
+
+_WORKLOADS = option_group(
+    "workloads",
+    Workloads,
+    names_option(
+        "--rw",
+        "patterns",
+        metavar="PATTERN,...",
+        text="Access patterns.  [default: randread]",
+    ),
+    names_option("--bs", "block_sizes", metavar="SIZE,...", text="Block sizes.  [default: 4k]"),
+    names_option(
+        "--iodepth", "iodepths", metavar="N,...", text="I/Os in flight for each job.  [default: 32]"
+    ),
+    click.option(
+        "--numjobs",
+        type=click.IntRange(1, 1024),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="Jobs in parallel.",
+    ),
+    click.option(
+        "--size",
+        default="",
+        metavar="SIZE",
+        help="Size of the scratch file, or of the part of a device.  [default: 1g, or the whole "
+        "device]",
+    ),
+    click.option(
+        "--runtime",
+        "runtime_s",
+        type=Quantity("TIME", _parse_runtime),
+        default="5s",
+        show_default=True,
+        help="Duration of each run; from 10s on the conclusion says whether it was steady.",
+    ),
+    click.option(
+        "--ioengine", default="libaio", show_default=True, metavar="NAME", help="Engine of fio."
+    ),
+    click.option(
+        "--repeat",
+        type=click.IntRange(1, 1000),
+        default=3,
+        show_default=True,
+        metavar="N",
+        help="Runs of each combination; from 3 there are intervals.",
+    ),
+)
+
+
+@click.command(
+    "measure",
+    epilog=examples(
+        "volbench measure --on /data",
+        "volbench measure --on /data --rw randread,randwrite --bs 4k --iodepth 1,32",
+        "volbench measure --on /mnt/a --on /mnt/b --repeat 5",
+        "volbench measure --on /dev/sdb --rw read --bs 1m --runtime 1m",
+    ),
+)
+@click.option(
+    "--on",
+    "targets",
+    multiple=True,
+    required=True,
+    metavar="TARGET",
+    help="Directory, device, file or NBD URI; several are compared with the first.",
+)
+@_WORKLOADS
+@start_options(KEEP_FILES)
+@SETTINGS
+@table_options(has_output=False, has_events=True)
+def measure(
+    targets: tuple[str, ...],
+    *,
+    workloads: Workloads,
+    start: StartOptions,
+    settings: tuple[str, ...],
+    shown: TableOutput,
+) -> None:
+    """Measure a workload on volumes, without a profile: a conclusion and a chart.
+
+    With several targets, their runs alternate in random order, and each is compared with the first.
+    In a directory, a scratch file is written once before it is read. The defaults take some 20 s.
+    """
+    from volbench.api.dataset import open_campaigns
+    from volbench.engine.campaign.prepare import Request
+    from volbench.engine.hosts.connected_host import this_machine
+    from volbench.present.terminal.conclusion import conclusion
+
+    say_what_is_configured()
+    roles = _roles(targets)
+    profile = _profile(roles, workloads, settings)
+    request = Request(
+        profiles=(profile,),
+        targets=roles,
+        into=start.output or default_campaign_folder("measure"),
+        allow_destroy=start.allow_destroy,
+        allow_shared_folder=start.allow_shared_folder,
+        command=recorded_command(targets, start.output),
+    )
+    layout = carry_out([this_machine()], request, start=start, shown=shown)
+    if layout is not None:
+        opened = open_campaigns(layout.root)
+        for line in conclusion(opened, folder=layout.root):
+            shown.note(line)
+        for picture in _pictures(opened):
+            shown.note(f"Chart: {picture}")
+
+
+def _pictures(opened: Dataset) -> Iterator[Path]:
+    """Draw the chart that answers first into the report folder; yield its path."""
+    from volbench.api.notebook import Chart
+    from volbench.model.frames.columns import FRAMES
+    from volbench.present.report.lead_charts import lead_plots
+
+    for plot in lead_plots({name: opened.frame(name) for name in FRAMES})[:1]:
+        yield Chart(plot).save(report_folder(opened) / f"{plot.name}.svg")
+
+
+def _roles(targets: tuple[str, ...]) -> dict[str, str]:
+    """Return role to target: ``data``, or ``a``, ``b``, ... for several."""
+    for target in targets:
+        role, sign, path = target.partition("=")
+        if sign and role.isidentifier() and not Path(target).exists():
+            raise InputError(
+                f"--on {target} names the role {role!r}, but without a profile there are no roles",
+                hint=f"write --on {path}",
+            )
+    twice = next((name for place, name in enumerate(targets) if name in targets[:place]), None)
+    if twice is not None:
+        raise InputError(f"--on {twice} is named twice", hint="--repeat measures it several times")
+    if len(targets) > len(_LETTERS):
+        raise InputError(
+            f"{len(targets)} targets are too many",
+            hint=f"measure up to {len(_LETTERS)}; for more write a profile and an inventory",
+        )
+    return dict(zip(_LETTERS if len(targets) > 1 else ("data",), targets, strict=False))
+
+
+_LETTERS = "abcdefghijkl"
+
+
+def _profile(roles: dict[str, str], workloads: Workloads, settings: tuple[str, ...]) -> Profile:
+    """Return the profile that the options stand for."""
+    from volbench.engine.hosts.volume_probe import find_volume
+    from volbench.execute.local import LocalExecutor
+    from volbench.model.campaign.planned_run import VolumeKind
+    from volbench.model.document.yaml_text import yaml_text
+
+    executor = LocalExecutor()
+    scratch = {
+        role: {"size": workloads.size or "1g", "filename": "volbench-scratch"}
+        for role, target in roles.items()
+        if find_volume(executor, role=role, target=target).kind is VolumeKind.DIRECTORY
+    }
+    document: dict[str, object] = {
+        "name": "measure",
+        "repeat": workloads.repeat,
+        "order": "shuffled",
+        "defaults": {
+            "ioengine": workloads.ioengine,
+            "direct": 1,
+            "refill_buffers": 1,
+            "runtime": format_duration(workloads.runtime_s).replace(" ", ""),
+            "time_based": 1,
+            **({"size": workloads.size} if workloads.size else {}),
+        },
+        "jobs": {
+            _named(job, role, roles): {"role": role, **options, **scratch.get(role, {})}
+            for job, options in _jobs(workloads)
+            for role in roles
+        },
+    }
+    if scratch:
+        fills = {
+            _named("fill", role, roles): {"role": role, **_FILL, **options}
+            for role, options in scratch.items()
+        }
+        document["phases"] = {"precondition": fills}
+    try:
+        sources = [(yaml_text(document), "measure")]
+        (profile,) = load_texts(executor, sources, settings=settings, allow_exec=False)
+    except ProfileError as error:
+        raise InputError(_PLACE.sub("--", error.message), hint=error.hint) from error
+    return profile
+
+
+def _named(job: str, role: str, roles: dict[str, str]) -> str:
+    return job if len(roles) == 1 else f"{job}-{role}"
+
+
+def _jobs(workloads: Workloads) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield name and options of each combination."""
+    patterns = workloads.patterns or ("randread",)
+    sizes, depths = workloads.block_sizes or ("4k",), workloads.iodepths or ("32",)
+    for pattern, size, depth in product(patterns, sizes, depths):
+        options = {"rw": pattern, "bs": size, "iodepth": depth}
+        if workloads.numjobs > 1:
+            options |= {"numjobs": str(workloads.numjobs), "group_reporting": "1"}
+        yield f"{pattern}-{size}-qd{depth}", options

@@ -1,0 +1,238 @@
+"""volbench plot: one chart of one or several campaigns, or all that apply."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from volbench.cli.options import (
+    CAMPAIGNS,
+    WHERE,
+    Quantity,
+    examples,
+    names_option,
+    option_group,
+    output_option,
+)
+from volbench.cli.output import RAW, binary_output, report_folder
+from volbench.errors import InputError
+from volbench.present.plots.kinds import KINDS
+from volbench.present.renderers import CHART_FORMATS, format_of
+from volbench.present.renderers.colour_themes import THEMES
+from volbench.units import parse_price, parse_size
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from volbench.present.plots.description import Plot
+    from volbench.present.plots.kind import Options
+
+
+@dataclass(frozen=True)
+class ChartOutput:
+    """Style and destination of charts."""
+
+    by: tuple[str, ...]  # columns whose values have a colour, or a panel
+    title: str | None  # over the chart; None for its own
+    theme: str | None  # of its colours; None for light, and for the reader's own in a page
+    image: str | None  # format; None to take it from the name of the file
+    # file or folder; ``-`` for standard output; None for the campaign's report folder
+    output: str | None
+    numbers: str | None  # file for its numbers; None for one beside it
+    is_raw: bool  # as in `TableOutput`
+
+    @property
+    def format(self) -> str:
+        """Format of the files; ``html`` is a page that holds all charts."""
+        file = Path(self.output or "")
+        if self.image or not file.suffix or file.is_dir():
+            return self.image or "svg"
+        return format_of(file)
+
+    def make_folders(self) -> None:
+        """Make the folders of all charts and their numbers, where they do not exist."""
+        for place in (self.numbers, None if self.format == "html" else self.output):
+            if not place or Path(place).is_dir():
+                continue
+            if place == "-" or Path(place).suffix:
+                raise InputError(
+                    f"{place} cannot hold all charts: it is not a folder",
+                    hint="name a folder with --output; it is made where it does not exist",
+                )
+            try:
+                Path(place).mkdir()
+            except OSError as error:
+                raise InputError(
+                    f"{place} cannot be made: {error.strerror or error}",
+                    hint="name a folder with --output",
+                ) from error
+
+    def write(self, plot: Plot, *, folder: Path) -> None:
+        """Write a chart as a picture, and its numbers."""
+        from volbench.present.renderers.matplotlib import draw, save
+
+        place = self.output or str(folder)
+        with binary_output(place, default_name=f"{plot.name}.{self.format}") as sink:
+            save(draw(plot, theme=self.theme or "light"), sink, format=self.format)
+        if self.numbers or place != "-":
+            is_folder = Path(place).is_dir()
+            beside = place if is_folder else str(Path(place).with_suffix(".csv"))
+            self._write_numbers(plot, self.numbers or beside)
+
+    def write_page(self, plots: Sequence[Plot], *, folder: Path, name: str) -> None:
+        """Write one page with interactive charts, and their numbers if they are wanted.
+
+        Args:
+            folder: where it goes if no other place is named.
+        """
+        from volbench.present.renderers.interactive import chart_page
+
+        first, stem = plots[0], plots[0].name if len(plots) == 1 else "charts"
+        title = first.title if len(plots) == 1 else self.title or name
+        page = chart_page(plots, title=title, theme=self.theme or "")
+        with binary_output(self.output or str(folder), default_name=f"{stem}.html") as sink:
+            sink.write(page.encode())
+        for plot in plots if self.numbers else ():
+            self._write_numbers(plot, str(self.numbers))
+
+    def _write_numbers(self, plot: Plot, place: str) -> None:
+        from volbench.present.export.frame_export import export_frame
+        from volbench.present.plots.description import numbers
+
+        frame = numbers(plot)
+        with binary_output(place, default_name=f"{plot.name}.csv") as sink:
+            export_frame(frame, frame_name=plot.name, format="csv", into=sink, raw=self.is_raw)
+
+
+def _list_kinds(context: click.Context, option: click.Parameter, value: object) -> None:
+    """Print every kind with its content and its requirements, and exit."""
+    del option
+    if value and not context.resilient_parsing:
+        width = shutil.get_terminal_size().columns
+        for name, kind in KINDS.items():
+            click.echo(name)
+            for sentence in (kind.help, f"Needs {kind.needs}."):
+                click.echo(click.wrap_text(sentence, width, "    ", "    "))
+        context.exit()
+
+
+@click.command(
+    "plot",
+    epilog=examples(
+        "volbench plot --list",
+        "volbench plot iops results/quick",
+        "volbench plot sets results/before results/after --by volume_type",
+        "volbench plot sweep results --by volume_type,zone --output sweep.png",
+    ),
+)
+@click.argument("kind", type=click.Choice([*KINDS, "all"], case_sensitive=False), metavar="KIND")
+@CAMPAIGNS
+@click.option(
+    "--list",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_list_kinds,
+    help="List the kinds with their content and requirements.",
+)
+@option_group(
+    "chart",
+    ChartOutput,
+    names_option(
+        "--by",
+        "by",
+        metavar="COLUMN[,COLUMN]",
+        text="Group by a column or label: each value of the first column has a colour and its "
+        "results are pooled; each value of the second has a panel.",
+    ),
+    click.option("--title", help="Title over the chart."),
+    click.option(
+        "--theme",
+        type=click.Choice([*THEMES]),
+        help="Colours; print is grey, with hatches. Default: light; for html, as the reader's "
+        "system.",
+    ),
+    click.option(
+        "--format",
+        "image",
+        type=click.Choice([*CHART_FORMATS]),
+        help="Of the chart; html is a page with zoom, hover texts and legend toggles. Default: as "
+        "--output ends, else svg.",
+    ),
+    output_option(
+        metavar="PATH",
+        help="File or folder; - is standard output. Default: a file in the campaign's report "
+        "folder; of several campaigns, in this folder.",
+    ),
+    click.option(
+        "--csv",
+        "numbers",
+        metavar="FILE",
+        help="File for the numbers that are drawn; - is standard output. Default: beside the "
+        "picture.",
+    ),
+    RAW,
+)
+@WHERE
+@click.option(
+    "--size",
+    "size_bytes",
+    type=Quantity("SIZE", parse_size),
+    default="1t",
+    show_default=True,
+    help="warmup: size of a volume for which time and cost of its warm-up are shown.",
+)
+@click.option(
+    "--hourly-price",
+    "price",
+    metavar="PRICE",
+    help='warmup: of volume and machine while it warms, such as "0.35 USD".',
+)
+def plot(
+    kind: str,
+    campaigns: tuple[str | Path, ...],
+    *,
+    chart: ChartOutput,
+    where: str,
+    size_bytes: int,
+    price: str | None,
+) -> None:
+    """Draw the chart KIND of the campaigns in DIR; all draws every chart that applies.
+
+    KIND is a name such as iops, bandwidth, latency or series; volbench plot --list has all.
+    """
+    from volbench.api.dataset import open_campaigns
+    from volbench.model.frames.columns import FRAMES, ON_DEMAND
+    from volbench.present.plots.kind import ALWAYS_READ, Options
+
+    amount, currency = parse_price(price)
+    dataset = open_campaigns(*campaigns, where=where)
+    names = (*FRAMES, *ON_DEMAND) if kind == "all" else KINDS[kind].frame_names
+    frames = {name: dataset.plot_frame(name) for name in {*ALWAYS_READ, *names}}
+    options = Options(dataset.rounds, size_bytes, amount, currency)
+    is_campaign = [own.address for own in dataset.names.values()] == [str(campaigns[0])]
+    folder = report_folder(dataset) if is_campaign and not chart.output else Path()
+    plots = _plots(kind, frames, chart=chart, options=options)
+    if chart.format == "html":
+        chart.write_page([*plots], folder=folder, name=", ".join([*dataset.names][:3]))
+        return
+    for plot in plots:
+        chart.write(plot, folder=folder)
+
+
+def _plots(
+    kind: str, frames: Mapping[str, pd.DataFrame], *, chart: ChartOutput, options: Options
+) -> Iterable[Plot]:
+    """Return the chart of a kind, or every chart that applies for ``all``."""
+    from volbench.present.plots.chart import build_plot, build_plots
+
+    if kind != "all":
+        return [build_plot(kind, frames, title=chart.title, by=chart.by, options=options)]
+    chart.make_folders()
+    plots = build_plots(frames, title=chart.title, by=chart.by, options=options)
+    return (plot for plot in plots if chart.format != "html" or not plot.has_towers)

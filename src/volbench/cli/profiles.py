@@ -1,0 +1,299 @@
+"""Verbs on files: profile and config."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from volbench.api.run_profiles import DEFAULT_RESULTS, imported_text, load_texts, profile_texts
+from volbench.cli.configuration import (
+    KEYS,
+    LOCAL_FILE,
+    Default,
+    read_configuration,
+    text_of,
+    user_file,
+)
+from volbench.cli.options import (
+    ALLOW_EXEC,
+    AS_YAML,
+    SETTINGS,
+    VOLUME_TYPES,
+    flag,
+    output_option,
+    parse_targets,
+    schema_command,
+)
+from volbench.cli.output import TableOutput, table_options
+from volbench.cli.verb_groups import VerbGroup
+from volbench.errors import InputError
+from volbench.store.atomic_files import make_output_folder, write_output
+
+if TYPE_CHECKING:
+    from volbench.execute.protocol import Executor
+    from volbench.model.campaign.planned_run import Campaign, Volume
+    from volbench.model.profile.profile_model import Profile
+
+
+def load_profiles(
+    executor: Executor,
+    names: Sequence[str],
+    *,
+    settings: Sequence[str] = (),
+    allow_exec: bool = False,
+) -> tuple[Profile, ...]:
+    """Load profiles and apply overrides."""
+    sources = texts_of(executor, names, allow_exec=allow_exec)
+    return load_texts(executor, sources, settings=settings, allow_exec=allow_exec)
+
+
+def texts_of(
+    executor: Executor, names: Sequence[str], *, allow_exec: bool, like: Path | None = None
+) -> list[tuple[str, str]]:
+    """Return the text of each profile, and where it is from; notices go to stderr."""
+    from volbench.store.archive import read_campaign
+
+    if bool(names) == (like is not None):
+        raise InputError(
+            "name the profiles to run, or a campaign whose profiles are taken",
+            hint="volbench run PROFILE..., or volbench run --like DIR",
+        )
+    if like is None:
+        return profile_texts(executor, names, allow_exec=allow_exec, note=say_note)
+    layout, archive = read_campaign(like)
+    if not archive.profiles:
+        raise InputError(
+            f"{like} has no profiles: its runs were imported, or are a warm-up",
+            hint="name a profile: volbench profile list",
+        )
+    return [(text, f"{layout.campaign} {name}") for name, text in archive.profiles.items()]
+
+
+def say_note(notice: str) -> None:
+    """Print what a profile cannot express of a job file."""
+    click.echo(f"note: {notice}", err=True)
+
+
+def plan_profile(profile: Profile, *, targets: Sequence[str] = ()) -> Campaign:
+    """Return the runs of one repeat of a profile; the default target is this folder.
+
+    Targets are not touched, and need not exist: a path under ``/dev`` is a device, an existing
+    file is one, and anything else is a directory.
+    """
+    from volbench.plan.expansion.expand import Terms, expand
+
+    roles = {job.role for job in profile.jobs}
+    named = {**profile.volumes, **parse_targets(targets)}
+    places = named or dict.fromkeys(roles, ".")
+    missing = sorted(roles - set(places))
+    if missing:
+        raise InputError(
+            f"no target for the role {missing[0]!r}", hint=f"add --on {missing[0]}=PATH"
+        )
+    volumes = {role: _volume(role, places[role]) for role in roles}
+    terms = Terms(name=profile.name, seed=profile.seed or 0, repeat=1)
+    return expand([profile.model_copy(update={"rounds": None})], volumes, terms)
+
+
+def render_profile(
+    profile: Profile, *, targets: Sequence[str], measuring: bool
+) -> Iterator[tuple[str, str]]:
+    """Yield file name and text of each job of a profile."""
+    from volbench.fio.dd import dd_argv
+    from volbench.fio.jobs.render_job import render
+    from volbench.model.profile.profile_model import Tool
+
+    for run in plan_profile(profile, targets=targets).runs:
+        if run.tool is Tool.DD:
+            yield f"{run.job}.txt", shlex.join(dd_argv(run)) + "\n"
+        else:
+            yield f"{run.job}.fio", render(run, measuring=measuring)
+
+
+def _volume(role: str, target: str) -> Volume:
+    from volbench.fio.jobs.job_targets import is_device
+    from volbench.model.campaign.planned_run import Volume, VolumeKind
+    from volbench.model.profile.secret_values import mask_text
+
+    if target.startswith("nbd"):
+        return Volume(role=role, kind=VolumeKind.NBD, target=mask_text(target))
+    path = Path(target)
+    if is_device(target):
+        kind = VolumeKind.DEVICE
+    elif path.is_file():
+        kind = VolumeKind.FILE
+    else:
+        kind = VolumeKind.DIRECTORY
+    return Volume(role=role, kind=kind, target=str(path.absolute()) if target != "." else ".")
+
+
+@click.group("profile", cls=VerbGroup)
+def profile() -> None:
+    """List, show, check, render and import profiles."""
+
+
+@profile.command("list")
+@table_options()
+def list_profiles(*, shown: TableOutput) -> None:
+    """List the bundled profiles."""
+    from volbench.plan.bundled import profile_index
+    from volbench.present.tables.plan_tables import profiles_table
+
+    shown.write(profiles_table(profile_index()))
+
+
+@profile.command("show")
+@click.argument("name", metavar="NAME")
+@AS_YAML
+@VOLUME_TYPES
+@table_options()
+def show(name: str, *, as_yaml: bool, shown: TableOutput) -> None:
+    """Show the jobs of a profile, defaults applied."""
+    from volbench.execute.local import LocalExecutor
+    from volbench.plan.bundled import read_profile
+    from volbench.present.tables.plan_tables import profile_table
+
+    if as_yaml:
+        click.echo(read_profile(name)[0], nl=False)
+        return
+    shown.write(profile_table(*load_profiles(LocalExecutor(), [name], allow_exec=True)))
+
+
+@profile.command("check")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@ALLOW_EXEC
+@VOLUME_TYPES
+def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
+    """Check profiles.
+
+    Every problem is printed with file, line, column and key. Where fio is installed, it parses
+    every job file too, without running it.
+    """
+    from volbench.engine.guard.preflight import check_job_files
+    from volbench.engine.hosts.connected_host import this_machine
+    from volbench.execute.local import LocalExecutor
+
+    executor = LocalExecutor()
+    fio = executor.which("fio")
+    for name in files:
+        (profile,) = load_profiles(executor, [name], allow_exec=allow_exec)
+        if fio:
+            # The targets of the profile may be missing here: every role is this folder.
+            plan = plan_profile(profile.model_copy(update={"volumes": {}}))
+            check_job_files(this_machine(fio=fio), plan.runs)
+        click.echo(f"{name}: profile {profile.name} is good, {len(profile.jobs)} jobs")
+
+
+@profile.command("render")
+@click.argument("name", metavar="FILE")
+@output_option(
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Folder for the job files; made when missing.",
+)
+@click.option(
+    "--on",
+    "targets",
+    multiple=True,
+    metavar="[ROLE=]TARGET",
+    help="Target of a role, as for volbench run.",
+)
+@flag("--measuring", "Include what volbench adds when it runs them: logs, percentiles, seeds.")
+@SETTINGS
+@ALLOW_EXEC
+@VOLUME_TYPES
+def render(
+    name: str,
+    output: Path,
+    targets: tuple[str, ...],
+    settings: tuple[str, ...],
+    *,
+    measuring: bool,
+    allow_exec: bool,
+) -> None:
+    """Write a profile as fio job files into DIR.
+
+    There is one for each job; plain fio runs them.
+    """
+    from volbench.execute.local import LocalExecutor
+
+    executor = LocalExecutor()
+    (profile,) = load_profiles(executor, [name], settings=settings, allow_exec=allow_exec)
+    make_output_folder(output)
+    for file_name, text in render_profile(profile, targets=targets, measuring=measuring):
+        write_output(output / file_name, text.encode())
+        click.echo(str(output / file_name))
+
+
+@profile.command("import")
+@click.argument("job_file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@output_option(
+    type=click.Path(allow_dash=True, path_type=Path),
+    metavar="FILE",
+    help="File; - is standard output, the default.",
+)
+@ALLOW_EXEC
+def import_job_file(job_file: Path, output: Path | None, *, allow_exec: bool) -> None:
+    """Turn a fio JOB_FILE into a profile that means the same to fio."""
+    from volbench.execute.local import LocalExecutor
+
+    executor = LocalExecutor()
+    dumped = imported_text(executor, job_file, allow_exec=allow_exec, note=say_note)
+    load_texts(executor, [(dumped, str(job_file))], settings=(), allow_exec=allow_exec)
+    if output is None or str(output) == "-":
+        click.echo(dumped, nl=False)
+    else:
+        write_output(output, dumped.encode())
+        click.echo(f"written: {output}", err=True)
+
+
+@schema_command(profile, "a profile")
+def schema() -> object:
+    """Return the JSON Schema of profiles, with the options of the installed fio."""
+    from volbench.engine.hosts.installed_fio import options_on
+    from volbench.execute.local import LocalExecutor
+    from volbench.plan.profile.profile_schema import json_schema
+
+    return json_schema(options_on(LocalExecutor()))
+
+
+@click.group("config", cls=VerbGroup)
+def config() -> None:
+    """Show the defaults from volbench.toml and the user's config.toml.
+
+    volbench.toml is read from the current folder, config.toml from ~/.config/volbench
+    ($XDG_CONFIG_HOME). Options on the command line go before both.
+    """
+
+
+@config.command("show")
+@table_options()
+def show_config(*, shown: TableOutput) -> None:
+    """Show every default with the file that it comes from."""
+    from volbench.present.tables.table import IDENTITY, Column, Table
+
+    found = {"results": Default(DEFAULT_RESULTS, None), **read_configuration()}
+    rows = [
+        {
+            "key": key,
+            "value": text_of(found[key].value) if key in found else None,
+            "from": str(found[key].file or "volbench") if key in found else None,
+            "meaning": meaning,
+        }
+        for key, meaning in KEYS.items()
+    ]
+    columns = [
+        Column[dict[str, str | None]]("key", priority=IDENTITY),
+        Column[dict[str, str | None]]("value", priority=IDENTITY, is_folded=True),
+        Column[dict[str, str | None]]("from", priority=1, is_folded=True),
+        Column[dict[str, str | None]]("meaning", priority=2, is_folded=True),
+    ]
+    shown.write(Table("config", columns, rows))
+    for file in (LOCAL_FILE, user_file()):
+        if not file.is_file():
+            click.echo(f"not there: {file}", err=True)

@@ -1,0 +1,245 @@
+"""Content of the report, gathered from opened campaigns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pandas as pd
+from pandas.api.types import union_categoricals
+
+from volbench import __version__
+from volbench.analyse.device.use_method import use_rows
+from volbench.analyse.frames.pooled_bins import BINS
+from volbench.api.campaign_data import CampaignData
+from volbench.api.dataset import Dataset
+from volbench.errors import ComparisonError
+from volbench.model.frames.columns import FRAMES
+from volbench.present.plots.chart import build_plot, build_plots
+from volbench.present.plots.description import Plot
+from volbench.present.plots.kind import Options
+from volbench.present.plots.kinds import KINDS
+from volbench.present.renderers.interactive import embed
+from volbench.present.report import (
+    MultiCampaignContent,
+    ReportContent,
+    ReportFigure,
+    finding_plots,
+    lead_plots,
+)
+from volbench.present.tables.hosts_tables import facts_text
+from volbench.store.journal import utc_now
+from volbench.store.parquet_tables import (
+    columns_of,
+    frame_of,
+    pieces_of,
+    read_pieces,
+    read_table,
+    row_count,
+)
+
+if TYPE_CHECKING:
+    from volbench.analyse.compare.comparison import Comparison
+
+
+# Results up to which a report has a bar and a series of each; of more, the reader picks them
+_MOST_RESULTS = 250
+_SINGLE = ("iops", "bandwidth", "latency", "series")
+# Charts over all campaigns of a report, behind the comparison or trend
+_COMPARED = ("iops", "bandwidth", "latency")
+_PAIR = 2
+_MOST_SENTENCES = 3
+
+Frames = Mapping[str, pd.DataFrame]
+
+
+class _CampaignFrames(Mapping[str, pd.DataFrame]):
+    """Frames of a campaign, read when they are needed.
+
+    Latency bins, most of the rows of a campaign, are let go after each use.
+    """
+
+    def __init__(self, opened: CampaignData) -> None:
+        self._opened = opened
+        self._kept: dict[str, pd.DataFrame] = {}
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        if name == "histogram":
+            return _read(self._opened, name, BINS)
+        if name not in self._kept:
+            self._kept[name] = self._use() if name == "use" else _read(self._opened, name)
+        return self._kept[name]
+
+    def __contains__(self, name: object) -> bool:  # that of a mapping would read the frame
+        return name in FRAMES or name == "use"
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*FRAMES, "use"))
+
+    def __len__(self) -> int:
+        return len(FRAMES) + 1
+
+    def _use(self) -> pd.DataFrame:
+        return use_rows(self["summary"], self["device"], self["verdicts"])
+
+
+def _read(opened: CampaignData, name: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """Return a frame that the campaign does not keep; texts are categories if columns are named."""
+    file = opened.table_file(name)
+    if file is None:
+        return frame_of(columns_of(opened.table(name), columns))
+    return frame_of(read_table(file, columns), is_done=True)
+
+
+def _pieces(opened: CampaignData, name: str, rows: int) -> Iterator[pd.DataFrame]:
+    """Yield a frame in pieces of at most so many rows; it is never in memory as a whole."""
+    file = opened.table_file(name)
+    whole = read_pieces(file, rows) if file else pieces_of(opened.table(name), rows)
+    return map(frame_of, whole)
+
+
+def _count_rows(opened: CampaignData, name: str) -> int:
+    file = opened.table_file(name)
+    return row_count(file) if file else len(opened.table(name))
+
+
+def report_content(
+    opened: CampaignData, *, title: str | None, charts: Sequence[str] = ()
+) -> ReportContent:
+    """Gather plan, states, frames, facts, job files and figures of a campaign.
+
+    Args:
+        title: of the page; None for the campaign's name.
+    """
+    frames = _CampaignFrames(opened)
+    return ReportContent(
+        title=title or opened.campaign.name,
+        campaign=opened.campaign,
+        states=opened.runs,
+        frames=frames,
+        hosts=[facts_text(host.model_dump()) for host in opened.provenance.hosts],
+        volumes=[facts_text(volume.model_dump()) for volume in opened.provenance.volumes],
+        jobs={run.id: opened.job_text(run.id) for run in opened.campaign.runs},
+        figures=[_figure(plot) for plot in _plots(frames, charts)],
+        lead=[_figure(plot) for plot in lead_plots(frames, Options(opened.campaign.rounds))],
+        evidence={rule: _figure(plot) for rule, plot in finding_plots(frames).items()},
+        generated_utc=utc_now(),
+        volbench_version=__version__,
+        read_pieces=partial(_pieces, opened),
+        count_rows=partial(_count_rows, opened),
+    )
+
+
+def multi_campaign_content(dataset: Dataset) -> MultiCampaignContent:
+    """Gather the content of several campaigns: a comparison of two, the trend of more.
+
+    The first is the base of all verdicts.
+    """
+    from volbench.analyse.compare.comparison_summary import headlines
+    from volbench.present.plots.compare.forest import forest_plot
+
+    frames = {name: dataset.frame(name) for name in ("summary", "findings")}
+    frames["histogram"] = _bins_of_all(dataset)
+    figures = [_figure(plot) for plot in build_plots(frames, _COMPARED)]
+    verdict, leading = _trend(dataset) if len(dataset.names) > _PAIR else ("", [])
+    try:
+        comparison = _compared(dataset)
+    except ComparisonError as error:
+        reason = f"No verdicts: {error.message}." + f" Hint: {error.hint}." * bool(error.hint)
+        return MultiCampaignContent(
+            frames, refusal=reason, figures=[*leading, *figures], verdict=verdict
+        )
+    if any(not math.isnan(row.ratio) for row in comparison.rows):
+        leading = [*leading, _figure(forest_plot(comparison))]
+    verdict = verdict or _first_of(headlines(comparison))
+    return MultiCampaignContent(frames, comparison, figures=[*leading, *figures], verdict=verdict)
+
+
+def _bins_of_all(dataset: Dataset) -> pd.DataFrame:
+    """Return the latency bins of all campaigns, with the columns that charts read."""
+    parts = []
+    for name, opened in dataset.names.items():
+        part = _read(opened, "histogram", BINS)
+        part["run"] = part["run"].astype("category").cat.rename_categories(f"{name}/{{}}".format)
+        parts.append(part)
+    texts = {
+        name: union_categoricals([part[name].astype("category") for part in parts])
+        for name in BINS
+        if not pd.api.types.is_numeric_dtype(parts[0][name])
+    }
+    return pd.concat(parts, ignore_index=True).assign(**texts)
+
+
+def _first_of(sentences: Sequence[str]) -> str:
+    """Return a few sentences, and the number of the others."""
+    others = len(sentences) - _MOST_SENTENCES
+    more = [f"Verdicts of {others} more campaigns stand below."] if others > 0 else []
+    return " ".join([*sentences[:_MOST_SENTENCES], *more])
+
+
+def _compared(dataset: Dataset) -> Comparison:
+    """Compare campaigns as `volbench compare` does."""
+    from volbench.analyse.compare.comparison import Question, compare
+
+    single = {name: Dataset([opened]) for name, opened in dataset.names.items()}
+    return compare(
+        {name: own.facts() for name, own in single.items()},
+        {name: own.frame("findings") for name, own in single.items()},
+        Question(),
+        bins=lambda name: single[name].frame("histogram"),
+    )
+
+
+def _trend(dataset: Dataset) -> tuple[str, list[ReportFigure]]:
+    """Return the sentence and the chart of a trend; what refuses one refuses the comparison too."""
+    from volbench.analyse.compare.trend_result import State
+    from volbench.analyse.compare.workload_trends import TrendQuestion
+    from volbench.api.compare_campaigns import dataset_trends
+    from volbench.present.plots.compare.trend_lines import trend_plot
+    from volbench.present.tables.compare_table import trend_headline
+
+    try:
+        trends = dataset_trends(dataset, TrendQuestion())
+    except ComparisonError:  # the comparison tells the reason
+        return "", []
+    is_known = any(trend.state is not State.TOO_FEW for trend in trends.rows)
+    return trend_headline(trends) * is_known, [_figure(trend_plot(trends))]
+
+
+def _plots(frames: Frames, charts: Sequence[str]) -> Iterator[Plot]:
+    """Yield the default charts that apply, and the requested ones."""
+    is_large = len(frames["summary"]) > _MOST_RESULTS
+    left_out = _SINGLE if is_large else ()
+    usual = [name for name, kind in KINDS.items() if kind.in_report and name not in left_out]
+    drawn = set()
+    for name in usual:
+        for plot in build_plots(KINDS[name].frames_of(frames), [name]):
+            drawn.add(name)
+            yield plot
+    for name in dict.fromkeys(charts):
+        if name not in drawn:
+            yield build_plot(name, {**frames})
+
+
+def _figure(plot: Plot) -> ReportFigure:
+    """Return a chart that the page draws, or a picture of one with towers.
+
+    The page shows the description before the caption, which need not repeat it.
+    """
+    plot = replace(plot, caption=tuple(own for own in plot.caption if own not in plot.description))
+    if plot.has_towers:
+        return ReportFigure(plot.name, plot.title, plot.description, picture=_picture(plot))
+    return ReportFigure(plot.name, plot.title, plot.description, embed(plot))
+
+
+def _picture(plot: Plot) -> str:
+    """Return a chart as a data URI."""
+    import base64
+
+    from volbench.present.renderers.matplotlib import draw, svg_text
+
+    drawing = svg_text(draw(plot))
+    return "data:image/svg+xml;base64," + base64.b64encode(drawing.encode()).decode()

@@ -1,0 +1,318 @@
+"""Verbs run and warmup."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from volbench.api.run_profiles import load_texts
+from volbench.cli.configuration import say_what_is_configured, targets_are_given
+from volbench.cli.execution import StartOptions, carry_out, start_options
+from volbench.cli.hosts import POLICY, HostSelection, on_hosts, parse_policy
+from volbench.cli.options import (
+    ALLOW_EXEC,
+    DETACH,
+    KEEP_FILES,
+    PRICES,
+    READY_TIMEOUT,
+    SETTINGS,
+    VOLUME_TYPES,
+    Quantity,
+    examples,
+    flag,
+    parse_targets,
+)
+from volbench.cli.output import (
+    TableOutput,
+    default_campaign_folder,
+    recorded_command,
+    table_options,
+)
+from volbench.cli.profiles import texts_of
+from volbench.errors import InputError
+from volbench.kubernetes.pod_placement import PodPlacement, in_pods
+from volbench.units import parse_size
+
+if TYPE_CHECKING:
+    from volbench.engine.campaign.prepare import Request
+    from volbench.execute.protocol import Executor
+    from volbench.model.profile.profile_model import Job
+
+
+@click.command(
+    "run",
+    epilog=examples(
+        "volbench run quick --on /data",
+        "volbench run aks-disk --on data=/data --on os=$HOME --set runtime=2s",
+        "volbench run iodepth-sweep --on /dev/sdb --allow-destroy /dev/sdb",
+        "volbench run database.fio --on /data",
+        "volbench run aks-disk --inventory fleet.yaml --limit fast",
+        "volbench run aks-disk --k8s --storage-class managed-csi-premium --size 250Gi",
+    ),
+)
+@click.argument("profiles", nargs=-1, metavar="PROFILE...")
+@click.option(
+    "--like",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Repeat the campaign in DIR: profiles, seed, order and repeats; its targets, hosts and "
+    "what it may overwrite are not taken.",
+)
+@click.option(
+    "--on",
+    "targets",
+    multiple=True,
+    metavar="[ROLE=]TARGET",
+    help="Device, file, directory or NBD URI of a role; without a role: data.",
+)
+@start_options(KEEP_FILES, READY_TIMEOUT, PRICES, DETACH)
+@SETTINGS
+@VOLUME_TYPES
+@click.option(
+    "--repeat",
+    type=click.IntRange(1, 10_000),
+    metavar="N",
+    help="Run the measured jobs N times.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**31 - 1),
+    metavar="N",
+    help="Seed of order and random offsets.",
+)
+@click.option(
+    "--on-error",
+    type=click.Choice(["continue", "stop"]),
+    default="continue",
+    show_default=True,
+    help="After a failed run: continue with the next, or stop.",
+)
+@ALLOW_EXEC
+@on_hosts
+@POLICY
+@in_pods
+@flag(
+    "--install-fio",
+    "Install fio where it is missing, by apt-get, dnf or apk, as root or by sudo -n.",
+)
+@table_options(has_output=False, has_events=True)
+def run(
+    profiles: tuple[str, ...],
+    like: Path | None,
+    targets: tuple[str, ...],
+    settings: tuple[str, ...],
+    repeat: int | None,
+    seed: int | None,
+    on_error: str,
+    *,
+    start: StartOptions,
+    allow_exec: bool,
+    where: HostSelection,
+    policy: str,
+    placement: PodPlacement | None,
+    install_fio: bool,
+    shown: TableOutput,
+) -> None:
+    """Run PROFILEs (bundled names, YAML files or fio job files) into a campaign folder."""
+    from volbench.engine.campaign.prepare import Request
+    from volbench.execute.local import LocalExecutor
+    from volbench.model.campaign.planned_run import OnError
+
+    say_what_is_configured()
+    executor = LocalExecutor()
+    sources = texts_of(executor, profiles, like=like, allow_exec=allow_exec)
+    loaded = load_texts(executor, sources, settings=settings, allow_exec=allow_exec)
+    chosen, quorum = parse_policy(policy)
+    names = "+".join(profile.name for profile in loaded)
+    request = Request(
+        profiles=loaded,
+        targets=parse_targets(targets),
+        into=start.output or default_campaign_folder(names),
+        repeat=repeat,
+        seed=seed,
+        on_error=OnError(on_error),
+        allow_destroy=start.allow_destroy,
+        wipe_signatures=start.wipe_signatures,
+        allow_shared_folder=start.allow_shared_folder,
+        command=recorded_command((*profiles, like or ""), start.output),
+        policy=chosen,
+        quorum=quorum,
+        install_fio=install_fio,
+    )
+    if targets_are_given(click.get_current_context()):
+        _check_roles(request)
+    if like is not None:
+        request = _as_before(request, like)
+    resume_options = [*where.resume_options, *(["--allow-exec"] if allow_exec else [])]
+    with ExitStack() as stack:
+        if placement is None:
+            hosts = stack.enter_context(where.after(like).connected())
+        elif start.dry_run:
+            placement.show_plan(request, shown)
+            return
+        else:
+            request, hosts = stack.enter_context(placement.hosts(request, stays=start.detach))
+        carry_out(hosts, request, start=start, shown=shown, resume_options=resume_options)
+    if like is not None and not (start.dry_run or start.detach):
+        click.echo(f"compare with: volbench compare {like} {request.into}", err=True)
+
+
+def _check_roles(request: Request) -> None:
+    """Refuse a target that no job would use: its role is misspelt, or of another profile."""
+    from volbench.errors import InputError
+    from volbench.model.document.located_errors import suggestion
+
+    used = sorted({job.role for profile in request.profiles for job in profile.jobs})
+    for role, target in request.targets.items():
+        if role not in used:
+            lacking = [wanted for wanted in used if wanted not in request.targets]
+            hint = f"did you mean --on {lacking[0]}={target}?" if len(lacking) == 1 else ""
+            raise InputError(
+                f"--on {role}={target}: no job uses the role {role!r}",
+                hint=hint or suggestion(role, used),
+            )
+
+
+def _as_before(request: Request, like: Path) -> Request:
+    """Return a request with seeds and repeats of another campaign, unless it has its own."""
+    from volbench.store.archive import read_campaign
+
+    plan = read_campaign(like)[1].campaign
+    before = {run.profile: 0 for run in plan.runs}
+    for run in plan.runs:
+        before[run.profile] = max(before[run.profile], run.repeat)
+    repeats = {
+        before[profile.name]
+        for profile in request.profiles
+        if profile.rounds is None and before.get(profile.name, profile.repeat) != profile.repeat
+    }
+    names = dict.fromkeys(run.id.partition(f"-r{run.repeat}-")[2] for run in plan.runs)
+    return replace(
+        request,
+        seed=plan.seed if request.seed is None else request.seed,
+        repeat=max(repeats, default=None) if request.repeat is None else request.repeat,
+        clients_before=tuple(name for name in names if name),
+    )
+
+
+_MOST_JOBS = 1024
+_JOB = "fill"
+
+
+@click.command(
+    "warmup",
+    epilog=examples(
+        "volbench warmup /dev/sdb --allow-destroy /dev/sdb",
+        "volbench warmup /dev/sdb --mode read",
+    ),
+)
+@click.argument("volume")
+@click.option(
+    "--mode",
+    type=click.Choice(["write", "read", "write-read"]),
+    default="write-read",
+    show_default=True,
+    help="Write all of it, read all of it (a volume restored from a snapshot), or both.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, _MOST_JOBS),
+    metavar="N",
+    default=32,
+    show_default=True,
+    help="numjobs: jobs that share each extent; --auto finds the number itself.",
+)
+@click.option(
+    "--iodepth",
+    type=click.IntRange(1, 65536),
+    metavar="N",
+    default=32,
+    show_default=True,
+    help="I/Os in flight for each job.",
+)
+@click.option(
+    "--bs",
+    "bs_bytes",
+    type=Quantity("SIZE", parse_size),
+    default="1m",
+    show_default=True,
+    help="Block size.",
+)
+@click.option(
+    "--extents",
+    type=click.IntRange(0, 1000),
+    metavar="N",
+    default=0,
+    help="Approximate number of parts that the volume is divided into. Default: by its size.",
+)
+@flag("--auto", "Raise numjobs step by step from 1 to 64, as long as bandwidth grows.")
+@click.option(
+    "--size",
+    "size_bytes",
+    type=Quantity("SIZE", parse_size),
+    help="Volume size, if it cannot be detected, or size of the part to warm up.",
+)
+@start_options()
+@table_options(has_output=False, has_events=True)
+def warmup(
+    volume: str,
+    mode: str,
+    jobs: int,
+    iodepth: int,
+    bs_bytes: int,
+    extents: int,
+    *,
+    auto: bool,
+    size_bytes: int | None,
+    start: StartOptions,
+    shown: TableOutput,
+) -> None:
+    """Touch every block of VOLUME (device, file or NBD URI) exactly once, and verify it."""
+    from volbench.engine.campaign.prepare import Request
+    from volbench.engine.hosts.connected_host import this_machine
+    from volbench.execute.local import LocalExecutor
+    from volbench.model.campaign.planned_run import OnError
+    from volbench.model.profile.profile_model import Job, Phase, Profile
+    from volbench.model.profile.profile_settings import Warming, WarmingMode
+
+    options = {"bs": str(bs_bytes), "iodepth": str(iodepth), "numjobs": str(jobs)}
+    job = Job(
+        name=_JOB,
+        phase=Phase.WARMUP,
+        options=options | ({"size": str(size_bytes)} if size_bytes is not None else {}),
+        warming=Warming(mode=WarmingMode(mode), extents=extents, auto_jobs=auto),
+    )
+    _check(LocalExecutor(), job, volume)
+    request = Request(
+        profiles=(Profile(name="warmup", jobs=(job,)),),
+        targets={job.role: volume},
+        into=start.output or default_campaign_folder("warmup"),
+        on_error=OnError.STOP,
+        allow_destroy=start.allow_destroy,
+        wipe_signatures=start.wipe_signatures,
+        allow_shared_folder=start.allow_shared_folder,
+        command=recorded_command((), start.output),
+    )
+    carry_out([this_machine()], request, start=start, shown=shown)
+
+
+def _check(executor: Executor, job: Job, target: str) -> None:
+    """Refuse invalid warm-up jobs, and files that volbench would create and then remove."""
+    from volbench.engine.hosts.volume_probe import find_volume
+    from volbench.model.campaign.planned_run import VolumeKind
+    from volbench.plan.profile.job_conflicts import warming_conflict
+
+    for conflict in warming_conflict(job):
+        raise InputError(conflict.message, hint=conflict.hint)
+    volume = find_volume(executor, role=job.role, target=target)
+    if volume.kind is VolumeKind.DIRECTORY or (
+        volume.kind is VolumeKind.FILE and executor.stat(volume.target) is None
+    ):
+        raise InputError(
+            f"{target} is not an existing device, file or NBD URI",
+            hint="name a device, or make the file first with truncate -s 10g",
+        )

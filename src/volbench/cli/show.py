@@ -1,0 +1,318 @@
+"""Verbs show, check and verify."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from volbench.cli.options import CAMPAIGNS, LOCAL_CAMPAIGNS, WHERE, examples, flag
+from volbench.cli.output import TableOutput, table_options
+from volbench.cli.verb_groups import with_paths
+from volbench.errors import ArchiveError, FindingsError, InputError, did_you_mean
+
+if TYPE_CHECKING:
+    from volbench.api.dataset import Dataset
+    from volbench.ingest.verify_campaign import Difference, Verification
+    from volbench.present.formatting import Row
+    from volbench.present.tables.table import Table
+    from volbench.present.terminal.campaign_text import RunNote
+
+
+@click.command("show")
+@CAMPAIGNS
+@flag("--each", "Every result; without it more than 60 are shown by group.")
+@flag("--runs", "Every run with its state and the reason.", "by_run")
+@flag("--use", "The USE table of devices: utilization, saturation, errors.")
+@flag("--rounds", "Determination of steady state, by round.")
+@flag("--all", "A row for each campaign, with its progress.", "by_campaign")
+@WHERE
+@table_options()
+def show(
+    campaigns: Sequence[str | Path],
+    *,
+    where: str,
+    each: bool,
+    by_run: bool,
+    use: bool,
+    rounds: bool,
+    by_campaign: bool,
+    shown: TableOutput,
+) -> None:
+    """Show the results of the campaigns in DIR, and the state of runs without a result."""
+    if where and (by_campaign or rounds):
+        raise InputError(
+            "--where selects runs, but --all and --rounds show whole campaigns",
+            hint="leave one of them out",
+        )
+    from volbench.api.dataset import open_campaigns
+
+    opened = open_campaigns(*campaigns, where=where)
+    if by_campaign:
+        _show_campaigns(opened, shown)
+    elif rounds:
+        _show_rounds(opened, shown)
+    elif use:
+        _show_use(opened, shown)
+    elif by_run:
+        _show_states(opened, shown)
+    else:
+        _show_results(opened, shown, each=each)
+
+
+def _show_results(opened: Dataset, shown: TableOutput, *, each: bool) -> None:
+    from volbench.present.tables.results_table import result_tables
+    from volbench.present.terminal.campaign_text import came_from
+
+    shown.write(*result_tables(opened, _selected(opened), is_brief=shown.is_brief and not each))
+    if shown.format in {"json", "csv"}:
+        return
+    for data in opened.names.values():
+        if notice := came_from(data.campaign):
+            click.echo(notice, err=True)
+
+
+def _selected(opened: Dataset) -> dict[str, RunNote]:
+    if not opened.where:
+        return opened.runs
+    runs = set(opened.summary()["run"])
+    return {run: note for run, note in opened.runs.items() if run in runs}
+
+
+def _show_states(opened: Dataset, shown: TableOutput) -> None:
+    from volbench.present.tables.results_table import states_table
+
+    shown.write(states_table(_selected(opened)))
+
+
+def _show_campaigns(opened: Dataset, shown: TableOutput) -> None:
+    from volbench.present.tables.campaigns_table import campaign_record, campaigns_table
+
+    records = [
+        campaign_record(name, data.address, data.campaign, data.runs)
+        for name, data in opened.names.items()
+    ]
+    shown.write(campaigns_table(records))
+
+
+def _show_rounds(opened: Dataset, shown: TableOutput) -> None:
+    """Print the determination of steady state, and the results over its window."""
+    from volbench.present.tables.rounds_table import rounds_tables
+
+    tables = rounds_tables(
+        {name: (data.campaign.rounds, data.summary()) for name, data in opened.names.items()}
+    )
+    if not tables:
+        raise InputError(
+            "no profile of this campaign has rounds",
+            hint="add rounds to the profile, or use a profile that has them, such as cloud-lite",
+        )
+    shown.write(*tables)
+
+
+def _show_use(opened: Dataset, shown: TableOutput) -> None:
+    """Print utilization, saturation and errors of the device beside each run."""
+    from volbench.analyse.device.use_method import use_rows
+    from volbench.present.formatting import records
+    from volbench.present.tables.use_table import use_table
+
+    summary, device, verdicts = (opened.frame(n) for n in ("summary", "device", "verdicts"))
+    rows = records(use_rows(summary, device, verdicts))
+    if not rows and shown.format not in {"json", "csv"}:
+        raise InputError(
+            "this campaign has no samples of device counters",
+            hint="volbench run samples them during each run; its first lines say why it did not",
+        )
+    shown.write(use_table(rows))
+
+
+@click.command("check")
+@CAMPAIGNS
+@click.option("--rule", "rules", multiple=True, metavar="ID", help="This rule only; repeatable.")
+@flag("--strict", "Exit with 10 on a warning or if a result is invalid.")
+@table_options()
+def check(
+    campaigns: tuple[str | Path, ...], rules: tuple[str, ...], *, strict: bool, shown: TableOutput
+) -> None:
+    """List data-quality warnings of the campaigns in DIR..., with reasons and advice.
+
+    Rules are described in docs/reference/findings.md. A result marked invalid does not measure
+    what it claims to; a warning means that it may be misleading; a note gives context.
+    """
+    from volbench.api.dataset import open_campaigns
+    from volbench.model.campaign.planned_run import RunState
+    from volbench.present.tables.findings_table import findings_table, findings_text
+
+    wanted = _known_rules(rules)
+    opened = list(open_campaigns(*campaigns).names.values())
+    rows = [
+        row
+        for campaign in opened
+        for row in campaign.rows("findings")
+        if not wanted or row["rule"] in wanted
+    ]
+    finished = sum(
+        note.state is RunState.FINISHED for campaign in opened for note in campaign.runs.values()
+    )
+    folder = campaigns if len(opened) == 1 else ()
+    shown.write(
+        findings_table(rows),
+        text=lambda width, colour: findings_text(
+            [row | {"advice": with_paths(str(row["advice"]), folder)} for row in rows],
+            runs=finished,
+            width=width,
+            colour=colour,
+            is_brief=not wanted,
+            paths=shlex.join(map(str, campaigns)),
+        ),
+    )
+    if strict:
+        _fail_on_warnings(rows)
+
+
+def _known_rules(names: Sequence[str]) -> Collection[str]:
+    """Return the names of rules if all of them exist."""
+    if not names:
+        return ()
+    from volbench.analyse.findings import RULES
+
+    known = [rule.id for rule in RULES]
+    for name in names:
+        if name not in known:
+            raise InputError(
+                f"there is no rule {name!r}",
+                hint=did_you_mean(name, known, f"rules are {', '.join(known)}"),
+            )
+    return names
+
+
+def _fail_on_warnings(rows: Sequence[Row]) -> None:
+    """Accept notes, and fail on anything more severe."""
+    from volbench.model.results.finding import Severity
+    from volbench.present.tables.findings_table import count_severities, counted
+
+    counts = count_severities(rows)
+    severe = {severity: counts[severity] for severity in (Severity.INVALID, Severity.WARNING)}
+    if any(severe.values()):
+        raise FindingsError(
+            f"data-quality warnings: {counted(severe)}",
+            hint="each finding says what to do; --rule ID looks at one rule only",
+        )
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """Verification of a campaign folder; None where the campaign itself cannot be read."""
+
+    path: Path
+    found: Verification | None
+    differences: Sequence[Difference]
+
+    def document(self) -> dict[str, object]:
+        """Return the result for JSON."""
+        found = self.found
+        return {
+            "path": str(self.path),
+            "is_intact": not self.differences,
+            "files": 0 if found is None else found.files,
+            "runs_without_checksums": [] if found is None else found.unrecorded,
+            "signature": "unreadable" if found is None else found.signature or "valid",
+            "differences": [
+                {"file": found.file, "change": found.change.value, "reason": found.reason}
+                for found in self.differences
+            ],
+        }
+
+    def note(self) -> str:
+        """Return what was verified, in a line."""
+        if self.found is None:
+            return f"{self.path}: cannot be read"
+        state = "not as recorded" if self.differences else "as recorded"
+        words = [f"{self.path}: {state}; files compared: {self.found.files}"]
+        if self.found.unrecorded:
+            words.append(f"runs without checksums: {len(self.found.unrecorded)}")
+        words.append(f"plan and journal: {self.found.signature or 'signature valid'}")
+        return "; ".join(words)
+
+
+@click.command(
+    "verify",
+    epilog=examples("volbench verify results/quick", "volbench verify results --json"),
+)
+@LOCAL_CAMPAIGNS
+@table_options()
+def verify(campaigns: Sequence[Path], *, shown: TableOutput) -> None:
+    """Verify that the campaigns in DIR... are as they were recorded.
+
+    Compares every raw file with its SHA-256 checksum, the plan and the journal with their
+    signatures, and the stored tables with what the raw files give again. Exits with 7 if a file was
+    changed, added, is missing or damaged.
+    """
+    from volbench.api.dataset import campaign_folders
+
+    checked = [_verify(folder) for path in campaigns for folder in campaign_folders(path)]
+    count = sum(len(campaign.differences) for campaign in checked)
+    notes = "".join(f"{campaign.note()}\n" for campaign in checked)
+    shown.write(_table(checked), text=None if count else lambda *_: notes)
+    if count:
+        raise ArchiveError(
+            f"{count} {'file is' if count == 1 else 'files are'} not as recorded",
+            hint="restore them from a backup; tables can be deleted, and are rebuilt",
+        )
+
+
+def _verify(folder: Path) -> _Checked:
+    from volbench.api.campaign_data import CampaignData
+    from volbench.errors import VolbenchError
+    from volbench.ingest.verify_campaign import Change, Difference, verify_files
+    from volbench.store.archive import read_campaign
+    from volbench.store.journal import read_history
+
+    layout, found = None, None
+    try:
+        layout, archive = read_campaign(folder)
+        history = read_history(layout.journal)
+        found = verify_files(layout, archive.campaign, history)
+        tables = [
+            Difference(f"tables/{name}.parquet", Change.CHANGED, "not what the raw files give")
+            for name in CampaignData(layout, archive).changed_tables()
+        ]
+    except VolbenchError as error:
+        place = "campaign.json" if layout is None else getattr(error, "path", "")
+        reason = error.message.replace(f"{folder}/", "")
+        damage = Difference(Path(place).name, Change.DAMAGED, reason)
+        return _Checked(folder, found, [*(found.differences if found else ()), damage])
+    return _Checked(folder, found, [*found.differences, *tables])
+
+
+def _table(checked: Sequence[_Checked]) -> Table[Row]:
+    from volbench.present.tables.table import IDENTITY, Column, Table
+
+    columns: list[Column[Row]] = [
+        Column("campaign", priority=2),
+        Column("file", priority=IDENTITY),
+        Column("change", priority=1),
+        Column("reason", priority=1, is_folded=True, is_optional=True),
+    ]
+    return Table(
+        "verify",
+        columns,
+        list(_rows(checked)),
+        notes=[campaign.note() for campaign in checked],
+        document=[campaign.document() for campaign in checked],
+    )
+
+
+def _rows(checked: Sequence[_Checked]) -> Iterator[Row]:
+    for campaign in checked:
+        for difference in campaign.differences:
+            yield {
+                "campaign": campaign.path.name,
+                "file": difference.file,
+                "change": difference.change.value,
+                "reason": difference.reason,
+            }

@@ -1,0 +1,186 @@
+"""Groups of verbs: lazy import, -v and -q on every verb, and hints that name the campaign."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, redirect_stderr
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+from click.shell_completion import CompletionItem
+
+from volbench.errors import VolbenchError
+
+_KEY = "volbench.campaign"
+_PLACEHOLDER = re.compile(r"\b(volbench (?:check|forget|reap|resume|show)) DIR\b")
+
+
+def name_campaign(folder: Path) -> None:
+    """Remember the campaign folder of the verb that is running."""
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        context.meta[_KEY] = folder
+
+
+def remember(context: click.Context, argument: click.Parameter, folder: Path) -> Path:
+    """Remember the campaign folder given on the command line; callback of its argument."""
+    del argument
+    context.meta[_KEY] = folder
+    return folder
+
+
+def complete_hint(error: VolbenchError) -> None:
+    """Put the campaign folder in place of ``DIR`` in the commands of an error's hint."""
+    context = click.get_current_context(silent=True)
+    if context is not None and (folder := context.meta.get(_KEY)) is not None:
+        error.hint = with_paths(error.hint, [folder])
+
+
+def with_paths(text: str, paths: Sequence[str | Path]) -> str:
+    """Return a text whose commands have paths, quoted for a shell, where there are some."""
+    quoted = shlex.join(map(str, paths)) or "DIR"
+    return _PLACEHOLDER.sub(lambda match: f"{match[1]} {quoted}", text)
+
+
+_stderr: list[TextIO] = []  # Standard error as it was before a quiet verb; empty for any other
+
+
+def add_verbosity(command: click.Command) -> click.Command:
+    """Return a command whose verbs, at any depth, all have ``-v`` and ``-q``."""
+    if isinstance(command, click.Group):
+        for below in command.commands.values():
+            add_verbosity(below)
+    elif not any(option.name == "is_quiet" for option in command.params):
+        command.params += [_option("-v", "--verbose", _VERBOSE), _option("-q", "--quiet", _QUIET)]
+    return command
+
+
+_VERBOSE = "Also say on standard error what libraries report, where an error arose, and the cost."
+_QUIET = "Say nothing on standard error but errors and questions."
+
+
+def _option(short: str, name: str, text: str) -> click.Option:
+    keyword = f"is_{name.removeprefix('--')}"
+    return click.Option(
+        [short, name, keyword], is_flag=True, expose_value=False, callback=_apply, help=text
+    )
+
+
+def _apply(context: click.Context, option: click.Parameter, value: object) -> None:
+    if not value or context.resilient_parsing:
+        return
+    if option.name == "is_quiet":
+        context.with_resource(_quiet())
+    else:
+        context.with_resource(_cost_shown())
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Send notes and progress to nowhere; errors are printed after the verb has ended."""
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+        _stderr.append(sys.stderr)
+        try:
+            with redirect_stderr(nowhere):
+                yield
+        finally:
+            _stderr.clear()
+
+
+@contextmanager
+def _cost_shown() -> Iterator[None]:
+    """Show what libraries log, and in the end the cost of the verb."""
+    import logging
+    import resource
+
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(name)s: %(message)s")
+    began_s = time.perf_counter()
+    try:
+        yield
+    finally:
+        own = resource.getrusage(resource.RUSAGE_SELF)
+        workers = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu_s = sum(used.ru_utime + used.ru_stime for used in (own, workers))
+        click.echo(
+            f"took {time.perf_counter() - began_s:.2f} s, {cpu_s:.2f} s of CPU,"
+            f" {own.ru_maxrss / 1000:.0f} MB",
+            err=True,
+        )
+
+
+@contextmanager
+def questions_shown() -> Iterator[None]:
+    """Say on standard error what a question needs, even in a quiet verb."""
+    with redirect_stderr(_stderr[0]) if _stderr else nullcontext():
+        yield
+
+
+class VerbGroup(click.Group):
+    """A group whose verbs may be written in capitals too."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a verb's command."""
+        return super().get_command(ctx, cmd_name.lower())
+
+
+class LazyGroup(click.Group):
+    """A group that imports a verb's module only when that verb is used.
+
+    Args:
+        verbs: verb to its module below `volbench` and its short help, in the order in which a
+            user needs them. After a colon stands the name of the command, if it is not ``command``.
+    """
+
+    def __init__(
+        self,
+        *arguments: Any,  # noqa: ANN401 - passed on to click as they are
+        verbs: Mapping[str, tuple[str, str]],
+        **attributes: Any,  # noqa: ANN401 - the same
+    ) -> None:
+        super().__init__(*arguments, **attributes)
+        self._verbs = verbs
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the verbs in the order in which a user needs them."""
+        del ctx
+        return list(self._verbs)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module of a verb and return its command."""
+        del ctx
+        if cmd_name.lower() not in self._verbs:
+            return None
+        place, _ = self._verbs[cmd_name.lower()]
+        module, _, name = place.partition(":")
+        command: click.Command = getattr(import_module(f"volbench.{module}"), name or "command")
+        return add_verbosity(command)
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as click declares it
+        """Run a verb; commands in the hint of its error name the campaign."""
+        try:
+            return super().invoke(ctx)
+        except VolbenchError as error:
+            complete_hint(error)
+            raise
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the verbs that begin with what was typed, without importing them."""
+        verbs = [
+            CompletionItem(verb, help=text)
+            for verb, (_, text) in self._verbs.items()
+            if verb.startswith(incomplete)
+        ]
+        return [*verbs, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of verbs without importing them."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(verb, text) for verb, (_, text) in self._verbs.items()])

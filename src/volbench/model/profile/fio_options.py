@@ -1,0 +1,319 @@
+"""fio options with their kinds, and canonical values of fio and dd options.
+
+fio parses values laxly: ``1.5g`` is 1 byte, ``1min`` a microsecond, ``4KiB`` 4000 bytes (fio 3.33,
+and the same code in 3.42). Here they have their usual meaning and become plain integers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from volbench.errors import InputError, did_you_mean
+from volbench.units import parse_duration, parse_size
+
+
+class OptionKind(StrEnum):
+    """Type of the value of an option."""
+
+    SIZE = "size"  # bytes, or a percentage; up to three, separated by commas
+    SIZE_RANGE = "size-range"  # bytes low-high, up to three
+    BLOCK_SPLIT = "block-split"  # bytes/percent pairs separated by colons
+    DURATION = "duration"  # a bare number is seconds
+    MICROSECONDS = "microseconds"  # a bare number is microseconds, as in fio
+    INTEGER = "integer"  # up to three, separated by commas
+    BOOLEAN = "boolean"
+    FLAG = "flag"  # may be written without a value in a job file
+    FLOATS = "floats"  # numbers separated by colons
+    CHOICE = "choice"  # one of `choices`, optionally with a parameter after a colon
+    TEXT = "text"
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of fio."""
+
+    name: str  # fio's canonical name
+    kind: OptionKind  # type of its value
+    help: str = ""  # fio's own one-line description
+    aliases: tuple[str, ...] = ()  # other names that fio accepts
+    choices: tuple[str, ...] = ()  # the values of a CHOICE; empty otherwise
+    minimum: int | None = None  # minimum integer value; None when unlimited
+    maximum: int | None = None  # maximum integer value; None when unlimited
+    engines: tuple[str, ...] = ()  # ioengines that provide it; empty for a general option
+
+
+@dataclass(frozen=True)
+class OptionTable:
+    """All options of a fio version."""
+
+    fio_version: str  # such as ``3.33``
+    options: Mapping[str, Option]  # canonical name to Option
+    engines: tuple[str, ...]  # ioengines of this fio
+    source: str  # ``shipped`` or ``installed``
+
+    def find(self, name: str) -> Option | None:
+        """Return an option by its name or an alias, or None."""
+        found = self.options.get(name)
+        if found is not None:
+            return found
+        return next((option for option in self.options.values() if name in option.aliases), None)
+
+    def names(self) -> list[str]:
+        """Return all names and aliases."""
+        return [*self.options, *(a for option in self.options.values() for a in option.aliases)]
+
+
+_FORBIDDEN = re.compile(r"[#;\x00-\x1f\x7f\u0085\u2028\u2029]")
+_SUBSTITUTED = re.compile(r"\$\{|\$(ncpus|mb_memory|pagesize)")
+_TRUE = {"1", "true", "yes", "on"}
+_FALSE = {"0", "false", "no", "off"}
+_PERCENT = re.compile(r"\d+%")
+_ZONES = re.compile(r"\d+z")
+
+# Options that also accept a percentage of the file (``50%``) or zones (``4z``)
+_SHARES = frozenset({"size", "io_size", "offset", "offset_increment", "zoneskip"})
+
+# Options with separate values for reads, writes and trims (fio HOWTO, "comma-separated")
+TRIPLES = frozenset(
+    {
+        *("bs", "ba", "bsrange", "bssplit", "rate", "rate_min", "rate_iops", "rate_iops_min"),
+        *("percentage_random", "cmdprio", "cmdprio_class", "cmdprio_percentage"),
+    }
+)
+
+_MOST_INT = 2**31 - 1
+_MOST_WIDE = 2**63 - 1
+_MOST_DIGITS = 25
+# 64-bit integers; fio silently truncates all others to 32 bits (nrfiles=4294967297 is 1)
+_WIDE = frozenset({"number_ios", "randseed", "cpumask", "verify_backlog"})
+
+
+def check_text(value: str) -> str:
+    """Return a text unchanged if fio interprets it literally."""
+    if found := _FORBIDDEN.search(value):
+        raise InputError(
+            f"{value!r} contains {found.group()!r}, which would truncate the line in a job file",
+            hint="leave out #, ;, line ends and control characters",
+        )
+    if found := _SUBSTITUTED.search(value):
+        raise InputError(
+            f"{value!r} contains {found.group()}, which fio would replace",
+            hint="write the value itself",
+        )
+    if value != value.strip():
+        raise InputError(f"{value!r} begins or ends with a blank", hint="remove it")
+    return value
+
+
+def canonical(option: Option, raw: object) -> str:
+    """Return the value of an option as written to a job file."""
+    if raw is None or isinstance(raw, list | dict | tuple | set):
+        raise InputError(f"{option.name} takes one value", hint="write a number or a text")
+    text = ("1" if raw else "0") if isinstance(raw, bool) else str(raw).strip()
+    if not text:
+        raise InputError(f"{option.name} has no value", hint="write one, or null to remove it")
+    check_text(text)
+    if option.kind is not OptionKind.TEXT and not text.isascii():
+        raise InputError(
+            f"{option.name}: {text!r} contains letters or digits that fio cannot parse",
+            hint="write it with the digits 0 to 9 and plain letters",
+        )
+    try:
+        return _READERS[option.kind](option, text)
+    except InputError as error:
+        raise InputError(f"{option.name}: {error.message}", hint=error.hint) from error
+
+
+def _text(_option: Option, text: str) -> str:
+    return text
+
+
+def _sizes(option: Option, text: str) -> str:
+    return ",".join(_size(option, part) if part else "" for part in _up_to_three(option, text))
+
+
+def _size(option: Option, text: str) -> str:
+    if text.endswith(("%", "z")) and option.name not in _SHARES:
+        raise InputError(f"{text!r} is not a size", hint="write it like 4k or 4096")
+    if text.endswith("%") and not _PERCENT.fullmatch(text):
+        raise InputError(f"{text!r} is not a whole percentage", hint="fio would drop the fraction")
+    if _PERCENT.fullmatch(text):
+        return _share(option, text)
+    return text if _ZONES.fullmatch(text) else str(parse_size(text))
+
+
+def _share(option: Option, text: str) -> str:
+    """Check a percentage: fio interprets values above 100 as a size near 2**64."""
+    least = 1 if option.name in {"size", "io_size"} else 0
+    if not least <= float(text[:-1]) <= 100:
+        raise InputError(f"{text!r} is out of range", hint=f"it goes from {least}% to 100%")
+    return text
+
+
+def _up_to_three(option: Option, text: str) -> list[str]:
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) > 1 and option.name not in TRIPLES:
+        raise InputError(f"{text!r} has {len(parts)} values", hint=f"{option.name} takes one")
+    if len(parts) > 3:
+        raise InputError(
+            f"{text!r} has {len(parts)} values", hint=f"{option.name} takes read,write,trim"
+        )
+    return parts
+
+
+def _size_ranges(option: Option, text: str) -> str:
+    ranges = []
+    for part in _up_to_three(option, text):
+        low, dash, high = part.partition("-")
+        if not dash:
+            raise InputError(f"{part!r} is not a range", hint="write it like 4k-64k")
+        ranges.append(f"{parse_size(low)}-{parse_size(high)}")
+    return ",".join(ranges)
+
+
+def _block_split(option: Option, text: str) -> str:
+    return ",".join(_one_split(part) for part in _up_to_three(option, text))
+
+
+def _one_split(text: str) -> str:
+    entries, total, open_shares = [], 0, 0
+    for entry in text.split(":"):
+        size, slash, share = entry.partition("/")
+        if share and not share.isdecimal():
+            raise InputError(f"{entry!r} needs a whole percentage", hint="write it like 4k/60")
+        entries.append(f"{parse_size(size)}{slash}{share}")
+        total += int(share or 0)
+        open_shares += not share
+    if total > 100 or (total < 100 and not open_shares):
+        raise InputError(f"{text!r} adds up to {total} %", hint="the shares must add up to 100")
+    return ":".join(entries)
+
+
+def _duration(_option: Option, text: str) -> str:
+    return render_duration(parse_duration(text))
+
+
+def render_duration(seconds: float) -> str:
+    """Return a duration in an unambiguous form for fio: whole seconds, else whole ms or us."""
+    microseconds = round(seconds * 1_000_000)
+    # Floats of six decimals are exact enough for durations of years.
+    if abs(seconds * 1_000_000 - microseconds) > 1e-2:
+        raise InputError(f"{seconds} s is not a whole number of microseconds", hint="round it")
+    for factor, unit in ((1_000_000, "s"), (1_000, "ms")):
+        if microseconds % factor == 0:
+            return f"{microseconds // factor}{unit}"
+    return f"{microseconds}us"
+
+
+def _microseconds(_option: Option, text: str) -> str:
+    if text.isdecimal():
+        return text
+    if text[-1].isdecimal():
+        raise InputError(
+            f"{text!r} is not an integer number of microseconds", hint="write it like 100us"
+        )
+    value = parse_duration(text) * 1_000_000
+    if abs(value - round(value)) > 1e-3:
+        raise InputError(f"{text!r} is not an integer number of microseconds", hint="round it")
+    return str(round(value))
+
+
+def _integers(option: Option, text: str) -> str:
+    if option.name == "cpus_allowed":
+        return text
+    return ",".join(_integer(option, part) if part else "" for part in _up_to_three(option, text))
+
+
+def _integer(option: Option, text: str) -> str:
+    if not re.fullmatch(r"-?\d+|0x[0-9a-fA-F]+", text):
+        raise InputError(f"must be an integer, not {text!r}", hint="write digits only, such as 16")
+    high = _MOST_WIDE if option.name in _WIDE else _MOST_INT
+    high = high if option.maximum is None else option.maximum
+    low = -high - 1 if option.minimum is None else option.minimum
+    # Python refuses to parse integers of thousands of digits.
+    number = high + 1 if len(text) > _MOST_DIGITS else int(text, 16 if "x" in text else 10)
+    if not low <= number <= high:
+        shown = text if len(text) <= _MOST_DIGITS else f"{text[:_MOST_DIGITS]}..."
+        raise InputError(f"{shown} is out of range", hint=f"it goes from {low} to {high}")
+    return str(number)
+
+
+def _boolean(_option: Option, text: str) -> str:
+    if text.lower() in _TRUE:
+        return "1"
+    if text.lower() in _FALSE:
+        return "0"
+    raise InputError(f"{text!r} is not true or false", hint="write 1 or 0")
+
+
+def _floats(option: Option, text: str) -> str:
+    parts = text.split(":")
+    for part in parts:
+        if not re.fullmatch(r"\d+(\.\d+)?", part):
+            raise InputError(f"{part!r} is not a number", hint="write numbers like 50:99:99.9")
+    if option.name == "percentile_list":
+        if len(parts) > 20:
+            raise InputError(f"{len(parts)} percentiles; fio keeps 20", hint="leave some out")
+        if any(not 0 < float(part) <= 100 for part in parts):
+            raise InputError("percentiles go above 0 and up to 100", hint="a 0 ends fio's list")
+    return text
+
+
+def _choice(option: Option, text: str) -> str:
+    if text.partition(":")[0] in option.choices:
+        return text
+    raise InputError(
+        f"must be one of {', '.join(option.choices)}, not {text!r}",
+        hint=did_you_mean(text.partition(":")[0], option.choices, "choose one of them"),
+    )
+
+
+_READERS: dict[OptionKind, Callable[[Option, str], str]] = {
+    OptionKind.SIZE: _sizes,
+    OptionKind.SIZE_RANGE: _size_ranges,
+    OptionKind.BLOCK_SPLIT: _block_split,
+    OptionKind.DURATION: _duration,
+    OptionKind.MICROSECONDS: _microseconds,
+    OptionKind.INTEGER: _integers,
+    OptionKind.BOOLEAN: _boolean,
+    OptionKind.FLAG: _boolean,
+    OptionKind.FLOATS: _floats,
+    OptionKind.CHOICE: _choice,
+    OptionKind.TEXT: _text,
+}
+
+
+_DD_SOURCES = ("/dev/zero", "/dev/urandom")
+_DD_FLAGS = ("direct", "dsync", "sync", "nonblock", "noatime", "fullblock")
+_DD_CONVERSIONS = ("fsync", "fdatasync", "notrunc")
+DD_NAMES = ("if", "bs", "size", "oflag", "iflag", "conv", "rw")
+
+
+def check_dd_option(name: str, raw: object) -> tuple[str, str]:
+    """Return name and canonical value of an option of a dd job."""
+    if name not in DD_NAMES:
+        raise InputError(
+            f"a dd job has no option {name!r}",
+            hint=did_you_mean(name, DD_NAMES, f"it has {', '.join(DD_NAMES)}"),
+        )
+    if raw is None or isinstance(raw, list | dict | tuple | set | bool):
+        raise InputError(f"{name} takes one value", hint="write a number or a text")
+    text = check_text(str(raw).strip())
+    if name in {"bs", "size"}:
+        size = parse_size(text)
+        if not size:
+            raise InputError(f"{name} must be at least 1 byte", hint="write it like 1m")
+        return name, str(size)
+    choices = {"if": _DD_SOURCES, "conv": _DD_CONVERSIONS, "rw": ("read", "write")}.get(
+        name, _DD_FLAGS
+    )
+    for part in text.split(","):
+        if part not in choices:
+            raise InputError(
+                f"must be one of {', '.join(choices)}, not {part!r}",
+                hint=did_you_mean(part, choices, "choose one of them"),
+            )
+    return name, text
