@@ -222,16 +222,17 @@ def load_texts(
     """
     from volbench.engine.hosts.installed_fio import options_on  # noqa: PLC0415 - slow to import
     from volbench.plan.profile.load_profile import load_profile  # noqa: PLC0415 - same
-    from volbench.plan.profile.override import (  # noqa: PLC0415 - same
-        apply_overrides,
-        settings_by_profile,
-    )
+    from volbench.plan.profile.profile_edits import settings_by_profile  # noqa: PLC0415 - same
 
     table = options_on(executor)
     profiles = [
         load_profile(text, path=path, table=table, allow_exec=allow_exec) for text, path in sources
     ]
+    if not settings:
+        return tuple(profiles)
     return tuple(
-        apply_overrides(profile, meant, table=table, allow_exec=allow_exec)
-        for profile, meant in zip(profiles, settings_by_profile(profiles, settings), strict=True)
+        load_profile(text, path=path, table=table, settings=chosen, allow_exec=allow_exec)
+        for (text, path), chosen in zip(
+            sources, settings_by_profile(profiles, settings), strict=True
+        )
     )

@@ -257,7 +257,7 @@ def schema() -> object:
     """Return the JSON Schema of profiles, with the options of the installed fio."""
     from volbench.engine.hosts.installed_fio import options_on
     from volbench.execute.local import LocalExecutor
-    from volbench.plan.profile.profile_schema import json_schema
+    from volbench.plan.profile.load_profile import json_schema
 
     return json_schema(options_on(LocalExecutor()))
 

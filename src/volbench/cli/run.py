@@ -304,7 +304,7 @@ def _check(executor: Executor, job: Job, target: str) -> None:
     """Refuse invalid warm-up jobs, and files that volbench would create and then remove."""
     from volbench.engine.hosts.volume_probe import find_volume
     from volbench.model.campaign.planned_run import VolumeKind
-    from volbench.plan.profile.job_conflicts import warming_conflict
+    from volbench.plan.profile.profile_document import warming_conflict
 
     for conflict in warming_conflict(job):
         raise InputError(conflict.message, hint=conflict.hint)

@@ -25,7 +25,6 @@ from volbench.model.profile.option_policy import (
     check_option,
 )
 from volbench.plan.profile.load_profile import load_profile
-from volbench.plan.profile.override import apply_overrides
 
 TABLE = shipped_table()
 
@@ -227,9 +226,8 @@ PROFILE = "name: x\njobs: {a: {rw: read, size: 4k}, b: {rw: write, size: 4k, num
 )
 def test_huge_numbers_are_refused_before_anything_is_expanded(settings: list[str]) -> None:
     """An override that would take gigabytes to plan ends at once, with the limit."""
-    profile = load_profile(PROFILE, path="p.yaml", table=TABLE)
     with pytest.raises(InputError) as caught:
-        apply_overrides(profile, settings, table=TABLE)
+        load_profile(PROFILE, path="p.yaml", table=TABLE, settings=settings)
     assert any(str(most) in caught.value.message for most in (MOST_FILES, MOST_JOBS, 65_536))
 
 

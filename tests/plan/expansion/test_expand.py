@@ -18,14 +18,13 @@ from volbench.plan.bundled import profile_names, read_profile
 from volbench.plan.expansion.estimate import deadline_s, estimate, expected_s, layout_bytes
 from volbench.plan.expansion.expand import Terms, expand
 from volbench.plan.profile.load_profile import dump_profile, load_profile
-from volbench.plan.profile.override import apply_overrides
 
 TABLE = shipped_table()
 
 
-def load(text: str) -> Profile:
+def load(text: str, *settings: str) -> Profile:
     """Load a profile against the shipped table."""
-    return load_profile(text, path="p.yaml", table=TABLE)
+    return load_profile(text, path="p.yaml", table=TABLE, settings=settings)
 
 
 def bundled(name: str) -> Profile:
@@ -181,7 +180,7 @@ jobs:
 
 def overridden(*settings: str) -> dict[str, dict[str, str]]:
     """Return the options of each section after overrides."""
-    runs = planned(apply_overrides(load(OVERRIDDEN), settings, table=TABLE)).runs
+    runs = planned(load(OVERRIDDEN, *settings)).runs
     return {s.name: run.effective(s) for run in runs for s in run.sections}
 
 
@@ -210,17 +209,14 @@ def test_an_empty_override_takes_away() -> None:
 
 def test_overrides_of_the_profile_itself() -> None:
     """repeat, order, seed, sample and limits are not fio options."""
-    profile = apply_overrides(
-        load(OVERRIDDEN),
-        [
-            "repeat=2",
-            "order=shuffled",
-            "seed=9",
-            "sample=0",
-            "limits.iops=10",
-            "limits.data.bandwidth=1MB/s",
-        ],
-        table=TABLE,
+    profile = load(
+        OVERRIDDEN,
+        "repeat=2",
+        "order=shuffled",
+        "seed=9",
+        "sample=0",
+        "limits.iops=10",
+        "limits.data.bandwidth=1MB/s",
     )
     assert (profile.repeat, profile.order, profile.seed, profile.sample_s) == (2, "shuffled", 9, 0)
     assert profile.limits["*"].iops == 10
@@ -252,7 +248,7 @@ def test_overrides_of_the_profile_itself() -> None:
 def test_bad_overrides_are_named(setting: str) -> None:
     """The message holds the setting as it was given, and a way out."""
     with pytest.raises(InputError) as caught:
-        apply_overrides(load(OVERRIDDEN), [setting], table=TABLE)
+        load(OVERRIDDEN, setting)
     assert setting in caught.value.message
     assert caught.value.hint
 

@@ -9,21 +9,20 @@ from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.profile.profile_model import Options, Profile
 from volbench.plan.bundled import profile_names, read_profile
 from volbench.plan.profile.load_profile import load_profile
-from volbench.plan.profile.override import apply_overrides
 
 TABLE = shipped_table()
 ONLY_DD = "name: x\njobs: {d: {tool: dd, bs: 1m, size: 64m, oflag: direct}}\n"
 BOTH = "name: x\njobs: {a: {rw: write, bs: 1m, size: 64m}, d: {tool: dd, bs: 1m, size: 64m}}\n"
 
 
-def load(text: str) -> Profile:
+def load(text: str, *settings: str) -> Profile:
     """Load a profile against the shipped table."""
-    return load_profile(text, path="p.yaml", table=TABLE)
+    return load_profile(text, path="p.yaml", table=TABLE, settings=settings)
 
 
 def options_after(text: str, *settings: str) -> Options:
     """Return the options of the last job after settings."""
-    return apply_overrides(load(text), settings, table=TABLE).jobs[-1].options
+    return load(text, *settings).jobs[-1].options
 
 
 @pytest.mark.parametrize("setting", ["iodepth=4", "d.iodepth=4", "if=/etc/passwd", "odd="])
@@ -66,7 +65,7 @@ def test_programs_need_leave_in_settings_too() -> None:
     with pytest.raises(InputError) as caught:
         options_after(BOTH, setting)
     assert "--allow-exec" in caught.value.hint
-    allowed = apply_overrides(load(BOTH), [setting], table=TABLE, allow_exec=True)
+    allowed = load_profile(BOTH, path="p.yaml", table=TABLE, settings=[setting], allow_exec=True)
     assert allowed.defaults["exec_prerun"] == "/bin/true"
 
 
@@ -76,7 +75,8 @@ def test_every_bundled_profile_shrinks(name: str) -> None:
     text, path = read_profile(name)
     profile = load_profile(text, path=path, table=TABLE)
     endless = [f"{job.name}.until=" for job in profile.jobs if job.until]
-    small = apply_overrides(profile, [*endless, "size=16m", "runtime=1s"], table=TABLE)
+    settings = [*endless, "size=16m", "runtime=1s"]
+    small = load_profile(text, path=path, table=TABLE, settings=settings)
     every = [own for job in small.jobs for own in (job.options, *job.sections.values())]
     assert {own["size"] for own in [*every, small.defaults] if "size" in own} == {str(2**24)}
     runtimes = {own["runtime"] for own in [*every, small.defaults] if own.get("runtime")}

@@ -11,15 +11,14 @@ from volbench.model.campaign.planned_run import Volume, VolumeKind
 from volbench.model.profile.profile_model import Profile
 from volbench.plan.expansion.expand import Terms, expand
 from volbench.plan.profile.load_profile import dump_profile, load_profile
-from volbench.plan.profile.override import apply_overrides
 
 PLAIN = "name: p\nsample: 500ms\njobs:\n  a: {rw: read, size: 1m}\n"
 LOGGED = PLAIN.replace("sample", "latency_log: true\nsample")
 
 
-def load(text: str) -> Profile:
+def load(text: str, *settings: str) -> Profile:
     """Read a profile."""
-    return load_profile(text, path="p.yaml", table=shipped_table())
+    return load_profile(text, path="p.yaml", table=shipped_table(), settings=settings)
 
 
 def job_file(profile: Profile) -> list[str]:
@@ -39,7 +38,7 @@ def test_dump_and_settings_keep_it() -> None:
     """What a campaign keeps of its profile is the profile; --set changes it."""
     assert load(dump_profile(load(LOGGED))) == load(LOGGED)
     for setting, wanted in (("latency_log=true", True), ("latency_log=no", False)):
-        changed = apply_overrides(load(PLAIN), [setting], table=shipped_table())
+        changed = load(PLAIN, setting)
         assert changed.latency_log is wanted
 
 
@@ -48,4 +47,4 @@ def test_without_samples_there_is_nothing_to_log() -> None:
     with pytest.raises(ProfileError, match="sample is 0"):
         load(LOGGED.replace("500ms", "0"))
     with pytest.raises(InputError, match="sample is 0"):
-        apply_overrides(load(LOGGED), ["sample=0"], table=shipped_table())
+        load(LOGGED, "sample=0")

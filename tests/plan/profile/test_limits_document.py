@@ -17,16 +17,15 @@ from volbench.plan.expansion.expand import Terms, expand
 from volbench.plan.expansion.multi_client import Client, expand_clients
 from volbench.plan.inventory.load_inventory import load_inventory
 from volbench.plan.profile.load_profile import dump_profile, load_profile
-from volbench.plan.profile.override import apply_overrides
 
 TABLE = shipped_table()
 GIB = 1 << 30
 
 
-def profile(limits: str) -> Profile:
+def profile(limits: str, *settings: str) -> Profile:
     """Return a profile that reads and writes, with some declared limits."""
     text = f"name: p\nlimits: {limits}\njobs:\n  r: {{rw: randread}}\n  w: {{rw: randwrite}}\n"
-    return load_profile(text, path="p.yaml", table=TABLE)
+    return load_profile(text, path="p.yaml", table=TABLE, settings=settings)
 
 
 def planned(wanted: Profile, *, size_bytes: int | None, host: Host | None = None) -> Campaign:
@@ -120,7 +119,7 @@ def test_the_inventory_names_a_type(tmp_path: Path) -> None:
 
 def changed(limits: str, *settings: str) -> Profile:
     """Return a profile with overrides."""
-    return apply_overrides(profile(limits), settings, table=TABLE)
+    return profile(limits, *settings)
 
 
 def test_set_names_a_type() -> None:

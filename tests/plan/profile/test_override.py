@@ -10,7 +10,6 @@ from volbench.model.profile.profile_model import Profile
 from volbench.model.profile.profile_settings import Limits
 from volbench.plan.bundled import profile_names, read_profile
 from volbench.plan.profile.load_profile import load_profile
-from volbench.plan.profile.override import apply_overrides
 
 TABLE = shipped_table()
 
@@ -24,14 +23,14 @@ jobs: {o: {role: os, rw: read}}
 PASTED = "name: x\njobs:\n  d: {tool: dd, bs: 1m, size: 64m, conv: fsync}\n"
 
 
-def load(text: str) -> Profile:
+def load(text: str, *settings: str) -> Profile:
     """Load a profile against the shipped table."""
-    return load_profile(text, path="p.yaml", table=TABLE)
+    return load_profile(text, path="p.yaml", table=TABLE, settings=settings)
 
 
 def changed(text: str, *settings: str) -> Profile:
     """Load a profile and apply overrides."""
-    return apply_overrides(load(text), settings, table=TABLE)
+    return load(text, *settings)
 
 
 @pytest.mark.parametrize("name", profile_names())

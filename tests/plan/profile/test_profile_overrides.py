@@ -7,7 +7,7 @@ import pytest
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.profile.profile_model import Profile
 from volbench.plan.profile.load_profile import load_profile
-from volbench.plan.profile.override import settings_by_profile
+from volbench.plan.profile.profile_edits import settings_by_profile
 
 ROUNDS = """
 name: in-rounds

@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.plan.bundled import profile_names, read_profile
-from volbench.plan.profile.profile_schema import json_schema
+from volbench.plan.profile.load_profile import json_schema
 
 BAD = Path(__file__).parents[2] / "profiles"
 

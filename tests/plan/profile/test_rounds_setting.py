@@ -16,9 +16,7 @@ from volbench.model.profile.profile_model import Profile
 from volbench.model.profile.profile_settings import BurstRuntime, Metric, Rounds, Track
 from volbench.plan.expansion.expand import Terms, expand
 from volbench.plan.expansion.multi_client import Client, expand_clients
-from volbench.plan.profile.load_profile import dump_profile, load_profile
-from volbench.plan.profile.override import apply_overrides
-from volbench.plan.profile.profile_schema import json_schema
+from volbench.plan.profile.load_profile import dump_profile, json_schema, load_profile
 
 TABLE = shipped_table()
 VOLUME = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/there")
@@ -42,14 +40,14 @@ jobs:
 SMALL = "limits.burst_bytes=1m"
 
 
-def load(text: str = FULL) -> Profile:
+def load(text: str = FULL, *settings: str) -> Profile:
     """Load a profile against the shipped table."""
-    return load_profile(text, path="p.yaml", table=TABLE)
+    return load_profile(text, path="p.yaml", table=TABLE, settings=settings)
 
 
 def changed(*settings: str, text: str = FULL) -> Profile:
     """Load a profile and override it."""
-    return apply_overrides(load(text), settings, table=TABLE)
+    return load(text, *settings)
 
 
 def planned(profile: Profile, **terms: int) -> Campaign:

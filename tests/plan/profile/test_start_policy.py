@@ -7,9 +7,7 @@ import pytest
 from volbench.errors import InputError
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.profile.profile_model import Profile, Start
-from volbench.plan.profile.load_profile import dump_profile, load_profile
-from volbench.plan.profile.override import apply_overrides
-from volbench.plan.profile.profile_schema import json_schema
+from volbench.plan.profile.load_profile import dump_profile, json_schema, load_profile
 
 TABLE = shipped_table()
 PLAIN = "name: x\njobs: {a: {rw: read, size: 1m}}\n"
@@ -22,14 +20,14 @@ jobs:
 """
 
 
-def load(text: str) -> Profile:
+def load(text: str, *settings: str) -> Profile:
     """Load a profile against the shipped table."""
-    return load_profile(text, path="p.yaml", table=TABLE)
+    return load_profile(text, path="p.yaml", table=TABLE, settings=settings)
 
 
 def changed(text: str, *settings: str) -> Profile:
     """Load a profile and apply overrides."""
-    return apply_overrides(load(text), settings, table=TABLE)
+    return load(text, *settings)
 
 
 def test_keys_are_read_and_left_out_keys_mean_one_process() -> None:

@@ -16,9 +16,7 @@ from volbench.model.profile.profile_model import Profile
 from volbench.model.profile.profile_settings import Limits, Until
 from volbench.plan.expansion.estimate import estimate
 from volbench.plan.expansion.expand import Terms, expand
-from volbench.plan.profile.load_profile import dump_profile, load_profile
-from volbench.plan.profile.override import apply_overrides
-from volbench.plan.profile.profile_schema import json_schema
+from volbench.plan.profile.load_profile import dump_profile, json_schema, load_profile
 
 TABLE = shipped_table()
 FULL = """
@@ -36,14 +34,14 @@ jobs:
 """
 
 
-def load(text: str) -> Profile:
+def load(text: str, *settings: str) -> Profile:
     """Load a profile against the shipped table."""
-    return load_profile(text, path="p.yaml", table=TABLE)
+    return load_profile(text, path="p.yaml", table=TABLE, settings=settings)
 
 
 def changed(*settings: str) -> Profile:
     """Load the full profile and apply overrides."""
-    return apply_overrides(load(FULL), settings, table=TABLE)
+    return load(FULL, *settings)
 
 
 def untils(profile: Profile) -> dict[str, Until | None]:

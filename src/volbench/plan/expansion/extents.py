@@ -14,7 +14,7 @@ from volbench.errors import InputError
 from volbench.model.campaign.planned_run import Extent, Section, VolumeKind
 from volbench.model.profile.profile_model import Job, Options
 from volbench.model.profile.profile_settings import MOST_EXTENTS, Warming, WarmingMode
-from volbench.plan.profile.job_conflicts import SECTOR_BYTES
+from volbench.plan.profile.profile_document import SECTOR_BYTES
 
 # Maximum work lost by an interruption: an extent is repeated from its start
 EXTENT_BYTES = 16 << 30

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -122,7 +122,7 @@ class LimitsDocument(LimitNumbers):
         return Limits(name=kind.name, wanted=wanted)
 
 
-def _by_role(value: object) -> object:
+def by_role(value: Any) -> Any:  # noqa: ANN401 - a part of a file
     """Return limits by role; ``*`` means all roles where none is named."""
     names_roles = isinstance(value, Mapping) and any(
         isinstance(item, Mapping)
@@ -135,5 +135,5 @@ def _by_role(value: object) -> object:
 # Limits of all roles, or by role
 RoleLimits = Annotated[
     dict[Text, LimitsDocument],
-    BeforeValidator(_by_role, json_schema_input_type=LimitsDocument | dict[str, LimitsDocument]),
+    BeforeValidator(by_role, json_schema_input_type=LimitsDocument | dict[str, LimitsDocument]),
 ]

@@ -1,0 +1,396 @@
+"""Models of a profile file, and the conflicts among its settings and options."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Annotated, ClassVar, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from volbench.errors import nearest
+from volbench.model.document.located_errors import Fault, Location, reject, suggestion
+from volbench.model.profile.option_policy import (
+    MOST_JOBS,
+    Conflict,
+    dd_conflicts,
+    fio_conflicts,
+    unintended,
+)
+from volbench.model.profile.profile_model import (
+    LEAST_STAGGER_S,
+    Job,
+    JobSettings,
+    Options,
+    Phase,
+    Profile,
+    ProfileSettings,
+    Start,
+    Tool,
+)
+from volbench.model.profile.profile_settings import NAME_PATTERN, TRACK_HINT, Metric, Name
+from volbench.plan.profile.limits_document import LimitsDocument, RoleLimits
+from volbench.plan.profile.option_values import (
+    Combination,
+    MatrixDocument,
+    WrittenOption,
+    WrittenOptions,
+    canonical,
+    canonical_options,
+    may_be_empty,
+)
+from volbench.units import parse_duration
+
+SECTOR_BYTES = 512
+_SET_BY_WARMING = (
+    "rw",
+    "offset",
+    "offset_increment",
+    "runtime",
+    "time_based",
+    "io_size",
+    "loops",
+    "verify",
+    "number_ios",
+    "fill_device",
+    "nrfiles",
+    "bssplit",
+    "bsrange",
+    "steadystate",
+    "thinktime",
+)
+
+
+def job_conflicts(job: Job, defaults: Options) -> Iterator[Conflict]:
+    """Yield the conflicts of a job."""
+    yield from _until_conflict(job, defaults)
+    yield from warming_conflict(job)
+    yield from _burst_runtime_conflict(job, defaults)
+    if job.pause_before_s and job.warming is not None:
+        yield Conflict("a warm-up does not pause", "remove pause_before", "pause_before")
+    if job.tool is Tool.DD:
+        yield from dd_conflicts(job.options)
+        return
+    sections = effective_options(job, defaults)
+    jobs = sum(int(options.get("numjobs", "1")) for options in sections.values())
+    if jobs > MOST_JOBS:
+        message = f"its sections have {jobs} jobs together, and fio runs at most {MOST_JOBS}"
+        yield Conflict(message, "decrease numjobs", "sections")
+    for section, options in sections.items():
+        for conflict in (*fio_conflicts(options), *unintended(options)):
+            yield replace(conflict, section=section)
+
+
+def effective_options(job: Job, defaults: Options) -> dict[str, dict[str, str]]:
+    """Return the effective options of each section; the usual single one is named ``""``."""
+    return {
+        section: {
+            name: value
+            for name, value in {**defaults, **job.options, **own}.items()
+            if value is not None
+        }
+        for section, own in (job.sections or {"": {}}).items()
+    }
+
+
+def _is_timed(options: Mapping[str, str]) -> bool:
+    return parse_duration(options.get("runtime", "0")) > 0 and options.get("time_based", "0") != "0"
+
+
+def _until_conflict(job: Job, defaults: Options) -> Iterator[Conflict]:
+    if job.until is None:
+        return
+    if job.tool is not Tool.FIO:
+        yield Conflict("only fio can run until it is steady", "use tool: fio", "until")
+        return
+    if job.warming is not None:
+        yield Conflict("a warm-up ends when every block was touched", "remove until", "until")
+        return
+    for options in effective_options(job, defaults).values():
+        runtime_s, window_s = parse_duration(options.get("runtime", "0")), job.until.window_s
+        if not _is_timed(options):
+            message = "until: steady needs a runtime, which is its deadline, and time_based"
+            yield Conflict(message, "add runtime: 30m and time_based: 1", "until")
+        elif runtime_s < window_s:
+            message = f"a window of {window_s:g} s does not fit a runtime of {runtime_s:g} s"
+            yield Conflict(message, "increase runtime, or decrease until.window", "until")
+        else:
+            continue
+        return
+
+
+def _burst_runtime_conflict(job: Job, defaults: Options) -> Iterator[Conflict]:
+    if job.burst_runtime is None:
+        return
+    usual = effective_options(job, defaults).get("", {})
+    if job.tool is not Tool.FIO or job.warming is not None or not _is_timed(usual):
+        yield Conflict(
+            "burst_runtime extends the runtime of a time_based fio job without sections",
+            "add runtime: 45m and time_based: 1, and remove sections",
+            "burst_runtime",
+        )
+
+
+def warming_conflict(job: Job) -> Iterator[Conflict]:
+    """Yield the first reason why a job cannot warm a volume, if any."""
+    if job.warming is None:
+        return
+    if job.tool is not Tool.FIO or job.sections:
+        message = "only an fio job without sections can warm a volume"
+        yield Conflict(message, "remove warming", "warming")
+    elif job.phase is Phase.MEASURED:
+        message = "warming is preparation, not measurement"
+        yield Conflict(message, "move the job to phases: precondition: or warmup:", "warming")
+    else:
+        wrong = [name for name in _SET_BY_WARMING if job.options.get(name) is not None]
+        if wrong:
+            message = f"a warm-up sets {wrong[0]} itself"
+            yield Conflict(message, f"remove {wrong[0]}", "warming")
+        else:
+            yield from _warming_values(job.options)
+
+
+def _warming_values(options: Options) -> Iterator[Conflict]:
+    for name in ("bs", "numjobs", "size"):
+        value = options.get(name)
+        if value is not None and not value.isdecimal():
+            message = f"{name} of a warm-up must be a single number"
+            yield Conflict(message, f"write it like {name}: 1m", "warming")
+            return
+    block = options.get("bs")
+    if block is not None and (int(block) <= 0 or int(block) % SECTOR_BYTES):
+        message = f"bs of a warm-up must be a multiple of {SECTOR_BYTES} bytes"
+        yield Conflict(message, "write it like bs: 1m", "warming")
+
+
+def rounds_fault(profile: Profile) -> Fault | None:
+    """Return the fault of a profile's rounds, or None."""
+    if profile.rounds is None:
+        return None
+    if profile.repeat > 1:
+        return Fault("rounds repeat the jobs already", "remove repeat, or rounds")
+    measured = {job.name: job for job in profile.jobs if job.phase is Phase.MEASURED}
+    for track in profile.rounds.track:
+        job = measured.get(track.job)
+        if job is None:
+            near = nearest(track.job, list(measured))
+            hint = f"did you mean `{near}.{track.metric}`?" if near else TRACK_HINT
+            return Fault(f"track {track.name}: there is no measured job {track.job}", hint)
+        if job.tool is Tool.DD and track.metric is not Metric.BW:
+            return Fault(
+                f"track {track.name}: dd reports its bandwidth only", f"track {track.job}.bw"
+            )
+    if len(set(profile.rounds.track)) < len(profile.rounds.track):
+        return Fault("a variable is tracked twice", "name each once")
+    return None
+
+
+def with_conflicts(document: ProfileDocument) -> tuple[Profile, list[tuple[Fault, Job | None]]]:
+    """Return the profile of a document, and its conflicts.
+
+    Returns:
+        The profile; and each conflict once, with the first job that has it, or None for a conflict
+        outside jobs.
+    """
+    profile = document.profile()
+    found: dict[tuple[Location, str], tuple[Fault, Job | None]] = {}
+    for fault, job in _conflicts(document, profile):
+        found.setdefault((fault.at, fault.message), (fault, job))
+    return profile, list(found.values())
+
+
+def _conflicts(document: ProfileDocument, profile: Profile) -> Iterator[tuple[Fault, Job | None]]:
+    for origin in document.origins:
+        for conflict in job_conflicts(origin.job, profile.defaults):
+            place, on_key = (*origin.place, conflict.key), False
+            if conflict.option:
+                place, on_key = origin.option_place(conflict.option, conflict.section)
+            yield Fault(conflict.message, conflict.hint, place, on_key), origin.job
+    if fault := rounds_fault(profile):
+        yield Fault(fault.message, fault.hint, ("rounds",), True), None
+
+
+class JobDocument(JobSettings):
+    """A job: one fio process. All other keys are fio options, or options of dd."""
+
+    gathered: ClassVar[str] = "options"
+
+    limits: LimitsDocument | None = Field(
+        default=None, description="[Declared limits](#limits) of this job instead of its role's."
+    )
+    options: WrittenOptions = Field(default_factory=dict)
+    sections: dict[Name, Annotated[WrittenOptions, BeforeValidator(may_be_empty)]] = Field(
+        default_factory=dict,
+        min_length=1,
+        description="fio sections that run in parallel in one process, with their own options; "
+        "with `wait_for: NAME` after the section NAME above.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _inherits_all(cls, value: object) -> object:
+        return may_be_empty(value)
+
+    @model_validator(mode="after")
+    def _only_fio_has_sections(self) -> Self:
+        if self.tool is Tool.DD and self.sections:
+            reject(Fault("is not possible with tool: dd", at=("sections",), on_key=True))
+        return self
+
+    def job(self, name: str, phase: Phase) -> Job:
+        """Return the job in canonical form."""
+        settings = {field: getattr(self, field) for field in JobSettings.model_fields}
+        return Job(
+            name=name,
+            phase=phase,
+            options=canonical_options(self.options),
+            sections={key: canonical_options(own) for key, own in self.sections.items()},
+            limits=None if self.limits is None else self.limits.limits(),
+            **settings,
+        )
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A job with its location in the file."""
+
+    job: Job  # job in canonical form
+    place: Location  # location of the job
+    on_key: bool  # whether errors refer to its key instead of its value
+    # locations of its options with the options there, most specific first
+    options: tuple[tuple[Location, Mapping[str, WrittenOption]], ...]
+
+    def option_place(self, name: str, section: str) -> tuple[Location, bool]:
+        """Return the location of an option, or else of the job, and whether to report the key."""
+        for place, options in self.options:
+            is_other_section = "sections" in place and place[-1] != section
+            if name in options and not is_other_section:
+                return (*place, options[name].key), True
+        return self.place, self.on_key
+
+
+Jobs = Annotated[dict[Name, JobDocument], Field(min_length=1)]
+
+
+class ProfileDocument(ProfileSettings):
+    """Complete content of a profile file."""
+
+    limits: RoleLimits = Field(
+        default_factory=dict,
+        description="[Declared limits](#limits) of the volumes, of all roles or by role: numbers, "
+        "or a [volume type](volume-types.md).",
+    )
+    defaults: WrittenOptions = Field(
+        default_factory=dict, description="fio options that every fio job inherits."
+    )
+    jobs: Jobs | None = Field(default=None, description="Measured [jobs](#jobs) by name.")
+    matrix: MatrixDocument | None = Field(
+        default=None, description="A measured job for each [combination](#matrix) of values."
+    )
+    phases: dict[Phase, Jobs] = Field(
+        default_factory=dict,
+        description="Jobs by [phase](#phases): `precondition`, `warmup` and `measured`.",
+    )
+
+    @model_validator(mode="after")
+    def _can_work(self) -> Self:
+        faults = [*_start_faults(self), *_job_faults(self), *_limit_faults(self)]
+        if self.latency_log and not self.sample_s:
+            faults.append(
+                Fault("needs samples, but sample is 0", "write sample: 1s", ("latency_log",), True)
+            )
+        if faults:
+            reject(*faults)
+        return self
+
+    @cached_property
+    def origins(self) -> list[Origin]:
+        """Return all jobs with their locations, ordered by phase."""
+        found: list[Origin] = []
+        for phase, jobs in self.phases.items():
+            found += self._listed(jobs, phase, ("phases", phase.value))
+        found += self._listed(self.jobs or {}, Phase.MEASURED, ("jobs",))
+        if self.matrix is not None:
+            found += self._of_matrix(self.matrix)
+        order = list(Phase)
+        return sorted(found, key=lambda origin: order.index(origin.job.phase))
+
+    def _listed(
+        self, jobs: Mapping[str, JobDocument], phase: Phase, place: Location
+    ) -> Iterator[Origin]:
+        for name, document in jobs.items():
+            own = (*place, name)
+            sections = (
+                ((*own, "sections", key), options) for key, options in document.sections.items()
+            )
+            places = (*sections, (own, document.options), (("defaults",), self.defaults))
+            yield Origin(document.job(name, phase), own, True, places)
+
+    def _of_matrix(self, matrix: MatrixDocument) -> Iterator[Origin]:
+        for cell in matrix.cells():
+            yield self._cell(matrix, cell, ("matrix",))
+        for index, entry in enumerate(matrix.include):
+            yield self._cell(matrix, entry.options, ("matrix", "include", index))
+
+    def _cell(self, matrix: MatrixDocument, cell: Combination, place: Location) -> Origin:
+        job = Job(
+            name=matrix.job_name(cell),
+            role=matrix.role,
+            note=matrix.note,
+            options=canonical(cell),
+        )
+        return Origin(job, place, False, ((place, cell), (("defaults",), self.defaults)))
+
+    def profile(self) -> Profile:
+        """Return the profile in canonical form."""
+        settings = {field: getattr(self, field) for field in ProfileSettings.model_fields}
+        return Profile(
+            defaults=canonical_options(self.defaults),
+            limits={role: limits.limits() for role, limits in self.limits.items()},
+            jobs=tuple(origin.job for origin in self.origins),
+            **settings,
+        )
+
+
+def _start_faults(document: ProfileDocument) -> Iterator[Fault]:
+    stagger_s, start = document.stagger_s, document.start
+    if "stagger_s" in document.model_fields_set and stagger_s < LEAST_STAGGER_S:
+        yield Fault("is too short to separate the starts", "write at least 100ms", ("stagger",))
+    elif start is Start.STAGGERED and not stagger_s:
+        yield Fault("needs the time between two starts", "add stagger: 20s", ("start",), True)
+    elif stagger_s and start is not Start.STAGGERED:
+        hint = "add start: staggered, or remove stagger"
+        yield Fault(f"has no effect with start: {start.value}", hint, ("stagger",), True)
+
+
+def _job_faults(document: ProfileDocument) -> Iterator[Fault]:
+    """Yield the faults of the set of jobs: none, none measured, invalid or duplicate names."""
+    if not (document.jobs or document.matrix or document.phases):
+        yield Fault("a profile needs jobs, a matrix or phases", at=("jobs",))
+        return
+    origins = document.origins
+    if not any(origin.job.phase is Phase.MEASURED for origin in origins):
+        yield Fault("no job is measured", "add jobs", at=("jobs",))
+    places: dict[str, Origin] = {}
+    for origin in origins:
+        name = origin.job.name
+        if not re.fullmatch(NAME_PATTERN, name):
+            hint = "write a template of names that uses letters, digits, - and _"
+            yield Fault(f"{name!r} is not a valid name of a job", hint, origin.place)
+        if name in places:
+            other = ".".join(map(str, places[name].place))
+            hint = "rename one"
+            yield Fault(f"a job {name} exists already: {other}", hint, origin.place, origin.on_key)
+        places.setdefault(name, origin)
+
+
+def _limit_faults(document: ProfileDocument) -> Iterator[Fault]:
+    """Yield limits of roles that no job uses."""
+    roles = sorted({origin.job.role for origin in document.origins})
+    for role in document.limits:
+        if roles and role not in {"*", *roles}:
+            yield Fault(
+                f"no job uses the role {role!r}", suggestion(role, roles), ("limits", role), True
+            )
