@@ -16,6 +16,7 @@ from tests.browser.watched import Watched
 from tests.present.frames_by_kind import FOR_KIND
 from volbench.errors import InputError
 from volbench.present.plots import chart
+from volbench.present.plots.colour_themes import THEMES
 from volbench.present.plots.description import FORMATS, Axis, Panel, Plot, Series, data_marks
 from volbench.present.plots.kinds import KINDS
 from volbench.present.plots.marks import (
@@ -33,7 +34,6 @@ from volbench.present.plots.marks import (
     Whiskers,
     text_at,
 )
-from volbench.present.renderers.colour_themes import THEMES
 from volbench.present.renderers.interactive import chart_page
 
 EVIL = "<img src=x onerror=\"document.title='evil'\"> $$x^2$$"
@@ -179,7 +179,7 @@ def _drawn(watched: Watched) -> Drawn:
 
 def test_all_kinds_but_towers_are_drawn(plots: Mapping[str, Plot]) -> None:
     """The made-up frames have something for every kind."""
-    assert set(KINDS) - set(plots) == {"bars3d", "mixes3d"}
+    assert set(KINDS) - set(plots) == {"bars3d"}
 
 
 def test_numbers_are_written_as_elsewhere(watched: Watched) -> None:

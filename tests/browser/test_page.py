@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page
 import volbench
 from tests.browser.conftest import EVIL
 from tests.browser.watched import Watched
-from volbench.present.renderers.colour_themes import THEMES
+from volbench.present.plots.colour_themes import THEMES
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
 RESULTS = "#results-table"

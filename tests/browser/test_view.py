@@ -13,7 +13,7 @@ import volbench
 from tests.browser.test_page import PHONE, axe
 from tests.browser.watched import Watched
 from volbench.api.dataset import open_campaigns
-from volbench.present.renderers.colour_themes import THEMES
+from volbench.present.plots.colour_themes import THEMES
 
 ROWS = "#results-table tbody tr"
 BARS = """place => document.querySelector(place).chart.drawn.get(0).drawing.renderers

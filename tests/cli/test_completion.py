@@ -35,7 +35,7 @@ def documented(shell: str) -> str:
     ("typed", "candidate", "other"),
     [
         ("meas", "measure", "run"),
-        ("plot ridge", "ridgeline", "iops"),
+        ("plot hist", "histogram", "iops"),
         ("run --wip", "--wipe", "--on"),
     ],
 )

@@ -26,11 +26,10 @@ from volbench.model.frames.columns import FRAMES
 from volbench.model.profile.profile_settings import Rounds
 from volbench.present.formatting import Row, printable, records
 from volbench.present.plots.chart import build_plot
+from volbench.present.plots.colour_themes import theme_of
 from volbench.present.plots.description import Plot, numbers
-from volbench.present.plots.kind import ALWAYS_READ, Options
-from volbench.present.plots.kinds import KINDS
+from volbench.present.plots.kinds import ALWAYS_READ, KINDS, Options
 from volbench.present.renderers import format_of
-from volbench.present.renderers.colour_themes import theme_of
 from volbench.present.report.content import ReportContent
 from volbench.present.report.findings_section import (
     RuleFindings,
@@ -232,7 +231,7 @@ class Verdicts:
         Raises:
             InputError: no ratio is known.
         """
-        from volbench.present.plots.compare.forest import forest_plot  # noqa: PLC0415 - slow
+        from volbench.present.plots.charts.comparison_charts import forest_plot  # noqa: PLC0415 - slow
 
         return Chart(forest_plot(self.comparison, title=title), theme)
 

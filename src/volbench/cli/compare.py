@@ -123,7 +123,7 @@ def compare(
     """
     from volbench.analyse.compare.comparability import IncomparableError
     from volbench.api.compare_campaigns import compare_folders
-    from volbench.present.plots.compare.forest import forest_plot
+    from volbench.present.plots.charts.comparison_charts import forest_plot
     from volbench.present.tables.compare_table import comparison_table, facts_table
 
     if baseline and question.tolerance is None:
@@ -256,7 +256,7 @@ def trend(
         for note in table.notes:
             click.echo(note, err=True)
     if picture.chart:
-        from volbench.present.plots.compare.trend_lines import trend_plot
+        from volbench.present.plots.charts.comparison_charts import trend_plot
 
         picture.write(trend_plot(trends, title=picture.title), table)
     _fail_on_bad_trend(trends)

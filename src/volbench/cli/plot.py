@@ -21,16 +21,16 @@ from volbench.cli.options import (
 )
 from volbench.cli.output import RAW, binary_output, report_folder
 from volbench.errors import InputError
+from volbench.present.plots.colour_themes import THEMES
 from volbench.present.plots.kinds import KINDS
 from volbench.present.renderers import CHART_FORMATS, format_of
-from volbench.present.renderers.colour_themes import THEMES
 from volbench.units import parse_price, parse_size
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from volbench.present.plots.description import Plot
-    from volbench.present.plots.kind import Options
+    from volbench.present.plots.kinds import Options
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ def plot(
     """
     from volbench.api.dataset import open_campaigns
     from volbench.model.frames.columns import FRAMES, ON_DEMAND
-    from volbench.present.plots.kind import ALWAYS_READ, Options
+    from volbench.present.plots.kinds import ALWAYS_READ, Options
 
     amount, currency = parse_price(price)
     dataset = open_campaigns(*campaigns, where=where)

@@ -20,8 +20,7 @@ from volbench.errors import ComparisonError
 from volbench.model.frames.columns import FRAMES
 from volbench.present.plots.chart import build_plot, build_plots
 from volbench.present.plots.description import Plot
-from volbench.present.plots.kind import Options
-from volbench.present.plots.kinds import KINDS
+from volbench.present.plots.kinds import KINDS, Options
 from volbench.present.renderers.interactive import embed
 from volbench.present.report import (
     MultiCampaignContent,
@@ -139,7 +138,7 @@ def multi_campaign_content(dataset: Dataset) -> MultiCampaignContent:
     The first is the base of all verdicts.
     """
     from volbench.analyse.compare.comparison_summary import headlines
-    from volbench.present.plots.compare.forest import forest_plot
+    from volbench.present.plots.charts.comparison_charts import forest_plot
 
     frames = {name: dataset.frame(name) for name in ("summary", "findings")}
     frames["histogram"] = _bins_of_all(dataset)
@@ -198,7 +197,7 @@ def _trend(dataset: Dataset) -> tuple[str, list[ReportFigure]]:
     from volbench.analyse.compare.trend_result import State
     from volbench.analyse.compare.workload_trends import TrendQuestion
     from volbench.api.compare_campaigns import dataset_trends
-    from volbench.present.plots.compare.trend_lines import trend_plot
+    from volbench.present.plots.charts.comparison_charts import trend_plot
     from volbench.present.tables.compare_table import trend_headline
 
     try:

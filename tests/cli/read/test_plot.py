@@ -104,7 +104,6 @@ def test_all_charts_of_real_runs(results: Path, tmp_path: Path) -> None:
         "knee",
         "hdr",
         "lines",
-        "violin",
         "cpu",
     } <= drawn
     assert {path.stem for path in charts.glob("*.csv")} == drawn

@@ -15,7 +15,7 @@ from volbench.analyse.compare.comparison import Comparison, Question, compare
 from volbench.analyse.compare.repeat_statistics import Interval
 from volbench.catalogue.price_performance import Market, Offer
 from volbench.errors import InputError
-from volbench.present.plots.compare.forest import forest_plot
+from volbench.present.plots.charts.comparison_charts import forest_plot
 from volbench.present.plots.compare.pareto import pareto_plot
 from volbench.present.plots.marks import Lines, Points, ReferenceLine, Span, Texts, Whiskers
 from volbench.present.renderers.matplotlib import draw, save

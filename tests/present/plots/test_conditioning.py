@@ -14,7 +14,7 @@ from volbench.errors import InputError
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.description import numbers
-from volbench.present.plots.kind import Options
+from volbench.present.plots.kinds import Options
 from volbench.present.plots.marks import Areas, Cells, Lines, Table
 
 Frames = dict[str, pd.DataFrame]

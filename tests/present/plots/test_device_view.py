@@ -10,9 +10,9 @@ from tests.present.frames_for_plots import frames, intervals, result, samples
 from tests.present.plots.plot_parts import all_marks, caption_of
 from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot
+from volbench.present.plots.charts.device_layout import QUANTITIES
 from volbench.present.plots.description import Panel, Plot, numbers
 from volbench.present.plots.marks import Lines, ReferenceLine, Span, Texts
-from volbench.present.plots.time.device_quantities import QUANTITIES
 
 Frames = dict[str, pd.DataFrame]
 

@@ -14,9 +14,7 @@ from volbench.present.plots.marks import (
     Bars,
     Cells,
     Lines,
-    Points,
     ReferenceLine,
-    Whiskers,
     series_of,
 )
 
@@ -87,33 +85,6 @@ def test_curves_keep_the_bins_as_their_numbers(kind: str) -> None:
     rows = numbers(build_plot(kind, repeats()))
     assert rows.groupby("job")["count"].sum().tolist() == [300, 300]
     assert rows.groupby("job")["share"].max().tolist() == [1.0, 1.0]
-
-
-def test_violins_have_the_median_of_each_run() -> None:
-    """The bar in a violin is the median of the run's intervals."""
-    plot = build_plot("violin", repeats())
-    bars = the_mark(plot.panels[0], Whiskers)
-    assert column(bars, bars.at) == [110.5] * 3
-    assert set(numbers(plot)["median_iops"]) == {110.5}
-
-
-def test_a_constant_run_is_dots_not_an_error() -> None:
-    """A run whose intervals are all equal has no density: its dots are drawn."""
-    given = repeats()
-    given["series"]["iops"] = 70.0
-    panel = build_plot("violin", given).panels[0]
-    assert not all_marks(panel, Areas)
-    assert len(all_marks(panel, Points)) == 3
-
-
-def test_ridges_stand_in_the_order_of_repeats() -> None:
-    """There is a ridge for each repeat, the first on top."""
-    plot = build_plot("ridgeline", repeats())
-    axis = plot.panels[0].y
-    places = dict(zip(axis.categories, axis.ticks, strict=True))
-    assert places["repeat 1"] > places["repeat 2"] > places["repeat 3"]
-    assert len(all_marks(plot.panels[0], Areas)) == 3
-    assert numbers(plot).groupby("run")["share"].sum().round(9).eq(1).all()
 
 
 def test_latency_map_keeps_gaps() -> None:

@@ -22,14 +22,14 @@ from tests.present.frames_for_plots import (
 from tests.present.storm_frames import both, storm
 from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot, build_plots
+from volbench.present.plots.colour_themes import THEMES
 from volbench.present.plots.description import FORMATS, Plot, data_marks, numbers
-from volbench.present.plots.json_form import json_form
 from volbench.present.plots.kinds import KINDS
 from volbench.present.plots.marks import ReferenceLine, Span, series_of
-from volbench.present.renderers.colour_themes import THEMES
+from volbench.present.renderers.interactive.plot_json import json_form
 from volbench.present.renderers.matplotlib import draw
 
-SINGLE = ("convergence", "window", "mixes", "mixes3d")
+SINGLE = ("convergence", "window", "mixes")
 """Kinds whose frames hold one profile, which can't be split by campaign."""
 
 
@@ -210,9 +210,7 @@ def test_a_report_has_its_charts_where_there_is_something() -> None:
         ("device", "not sampled"),
         ("distribution", "no histogram"),
         ("histogram", "no histogram"),
-        ("ridgeline", "no histogram"),
         ("lines", "no series"),
-        ("violin", "no series"),
         ("latency-map", "no latencies over time"),
         ("sweep", "nothing is swept"),
         ("heatmap", "no grid"),

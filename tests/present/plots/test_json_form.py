@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from volbench.present.plots.description import Axis, Panel, Plot, Series
-from volbench.present.plots.json_form import json_form
 from volbench.present.plots.marks import Lines, Points
+from volbench.present.renderers.interactive.plot_json import json_form
 
 
 def plot_of(data: pd.DataFrame) -> Plot:

@@ -13,9 +13,9 @@ from volbench.errors import InputError
 from volbench.present.plots import kinds
 from volbench.present.plots.chart import build_plot, build_plots
 from volbench.present.plots.description import Axis, Panel, Plot, numbers
-from volbench.present.plots.json_form import json_form
-from volbench.present.plots.kind import Frames, Kind, Options
+from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.marks import Points
+from volbench.present.renderers.interactive.plot_json import json_form
 from volbench.present.renderers.matplotlib import draw, save
 
 

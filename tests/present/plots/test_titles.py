@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from tests.present.frames_for_plots import frames, result
-from volbench.present.plots.chart import build_plot
-from volbench.present.plots.titles import MAX_LENGTH
+from volbench.present.plots.chart import MAX_LENGTH, build_plot
 
 
 def title(kind: str, *changes: Mapping[str, object]) -> str:

@@ -15,7 +15,7 @@ from volbench.model.frames.columns import FRAMES
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.present.formatting import records
 from volbench.present.plots.description import numbers
-from volbench.present.plots.kind import Options
+from volbench.present.plots.kinds import Options
 from volbench.present.plots.marks import Span
 from volbench.present.report import ReportContent, finding_plots, lead_plots, render_report
 from volbench.present.report.findings_section import findings_by_rule

@@ -18,7 +18,7 @@ from volbench.errors import InputError
 from volbench.model.frames.columns import SUMMARY, described
 from volbench.model.frames.frame_column import Column
 from volbench.present.formatting import records
-from volbench.present.renderers.colour_themes import THEMES
+from volbench.present.plots.colour_themes import THEMES
 
 if TYPE_CHECKING:
     from openpyxl.chart import BarChart

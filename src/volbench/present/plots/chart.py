@@ -1,4 +1,8 @@
-"""Charts of campaigns: a kind and frames become a plot description with title and caption."""
+"""Charts of campaigns: a kind and frames become a plot description with title and caption.
+
+A title such as ``randwrite 4k: IOPS by queue depth and numjobs, /dev/nvme0n1`` is of the measured
+runs; it never says more than all of them have in common, so that it holds for any part of them.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +13,16 @@ from typing import Any
 
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import left_out, measured
+from volbench.analyse.frames.job_frames import OPTIONS, left_out, measured
 from volbench.analyse.frames.repeats import KEY, key_of
 from volbench.errors import InputError
 from volbench.model.frames.columns import FRAMES, ON_DEMAND
 from volbench.model.results.finding import Severity
 from volbench.present.formatting import counted_noun, printable
 from volbench.present.plots.description import Plot
-from volbench.present.plots.kind import ALWAYS_READ, Frames, Kind, Options, missing_results
-from volbench.present.plots.kinds import KINDS
-from volbench.present.plots.labels import short_target
+from volbench.present.plots.kinds import ALWAYS_READ, KINDS, PER_JOB, Frames, Kind, Options
+from volbench.present.plots.labels import OPTION_WORDS, option_named, short_target
 from volbench.present.plots.panels import by_columns, compose, split
-from volbench.present.plots.titles import chart_title
 from volbench.units import format_duration, format_size
 
 _DEFAULTS = Options()
@@ -45,7 +47,7 @@ def build_plot(
     plot = _built(chosen, split(complete, by_columns(complete["summary"], by)), title, options)
     if isinstance(plot, Plot):
         return plot
-    is_measured = not missing_results(complete)
+    is_measured = not _missing_results(complete)
     raise InputError(
         f"the chart {chosen.name} cannot be drawn: {plot}",
         hint="volbench plot all draws those that there are results for" if is_measured else "",
@@ -105,8 +107,19 @@ def _built(
 
 
 def _read(kind: Kind[Any], frames: Frames, options: Options) -> object:
-    reason = missing_results(frames) if kind.needs_results else ""
+    reason = _missing_results(frames) if kind.needs_results else ""
     return reason or kind.read(frames, options)
+
+
+def _missing_results(frames: Frames) -> str:
+    """Return the reason why nothing can be drawn; empty if a measured run finished."""
+    summary = frames["summary"]
+    if len(measured(summary)):
+        return ""
+    states = left_out(summary)
+    if not states:
+        return "no measured run has a result"
+    return "no measured run finished: " + ", ".join(f"{n} {state}" for state, n in states.items())
 
 
 def _kind(name: str) -> Kind[Any]:
@@ -248,3 +261,72 @@ def _runtimes(rows: pd.DataFrame) -> str:
     if high - low <= max(0.05 * high, 0.5):
         return f"{format_duration(float(runtimes.median()))} per run"
     return f"{format_duration(low)} to {format_duration(high)} per run"
+
+
+# Characters from which on a title loses its least important parts. volbench's own choice.
+MAX_LENGTH = 96
+_MOST_OPTIONS = 2
+
+
+def chart_title(kind: Kind[Any], summary: pd.DataFrame) -> str:
+    """Return the title of a chart."""
+    rows = measured(summary) if kind.needs_results else summary.iloc[:0]
+    rows = rows[rows["direction"] != "sync"]
+    quantity = _quantity(kind, rows)
+    workload = _workload(rows)
+    place = _common_place(rows)
+    shorter = ((workload, place), (workload[:1], place), (workload[:1], ""), ((), place))
+    titles = [_joined_title(words, quantity, where) for words, where in shorter]
+    return next((title for title in titles if len(title) <= MAX_LENGTH), quantity)
+
+
+def _joined_title(workload: tuple[str, ...], quantity: str, place: str) -> str:
+    ending = f"{quantity}, {place}" if place else quantity
+    if not workload:
+        return ending
+    is_word = ending[1:2].islower()
+    return f"{', '.join(workload)}: {ending[0].lower() if is_word else ending[0]}{ending[1:]}"
+
+
+def _quantity(kind: Kind[Any], rows: pd.DataFrame) -> str:
+    """Return the quantity, and of a chart of jobs the options that they differ in."""
+    if not kind.by_options:
+        return kind.title
+    options = ("rw", *OPTIONS) if kind.by_options == PER_JOB else OPTIONS
+    differing = [OPTION_WORDS[name] for name in options if len(rows[name].unique()) > 1]
+    if not 0 < len(differing) <= _MOST_OPTIONS:
+        return f"{kind.title} {kind.by_options}"
+    return f"{kind.title} by {' and '.join(differing)}"
+
+
+def _workload(rows: pd.DataFrame) -> tuple[str, ...]:
+    """Return the workload that all rows have: pattern and block size, queue depth, jobs."""
+    words, block = _common_text(rows, "rw"), _common_number(rows, "block_bytes")
+    if block:
+        words = f"{words} {format_size(block)}" if words else f"{format_size(block)} blocks"
+    if not words:
+        return ()
+    depth, jobs = _common_number(rows, "iodepth"), _common_number(rows, "numjobs")
+    options = [option_named("iodepth", depth)] if depth else []
+    options += [option_named("numjobs", jobs)] if jobs > 1 else []
+    return (words, *options)
+
+
+def _common_place(rows: pd.DataFrame) -> str:
+    """Return the volume that all rows have, and the host if it is another machine."""
+    volume, host = _common_text(rows, "volume"), _common_text(rows, "host")
+    named = "" if volume == "unknown" else short_target(volume)
+    away = "" if host in {"local", "unknown"} else host
+    return f"{named} on {away}" if named and away else named or away
+
+
+def _common_text(rows: pd.DataFrame, column: str) -> str:
+    """Return the text that all rows have; empty if they differ or it is unknown."""
+    values = rows[column].unique()
+    return printable(str(values[0])) if len(values) == 1 and pd.notna(values[0]) else ""
+
+
+def _common_number(rows: pd.DataFrame, column: str) -> float:
+    """Return the number that all rows have; 0 if they differ or it is unknown."""
+    values = rows[column].unique()
+    return float(values[0]) if len(values) == 1 and pd.notna(values[0]) else 0.0

@@ -1,56 +1,112 @@
-"""Registry of the kinds of charts: a new kind is a file beside the others and a line here."""
+"""Kinds of charts: what each needs, its steps from frames to plot description, and their registry.
+
+The names of the kinds cost no import: a kind is imported when it is first needed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from volbench.present.plots.kind import Kind
+    import pandas as pd
 
-# Name to module and constant below this package, in the order of lists
+    from volbench.model.profile.profile_settings import Rounds
+    from volbench.present.plots.description import Plot
+
+Frames = Mapping[str, "pd.DataFrame"]
+Data = TypeVar("Data")
+PER_JOB = "per job"
+# Frames that title and caption need, whatever the kind reads
+ALWAYS_READ = ("summary", "findings")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Inputs of some kinds beside the frames."""
+
+    # profile to its tracking variables, for the kinds that show rounds
+    rounds: Mapping[str, Rounds] = field(default_factory=dict)
+    volume_bytes: float = 1 << 40  # size of the volume whose warm-up is estimated
+    # of volume and machine while it warms up; NaN to estimate hours alone
+    price_per_hour: float = math.nan
+    currency: str = ""  # such as ``USD``
+
+
+@dataclass(frozen=True)
+class Kind(Generic[Data]):
+    """One kind of chart."""
+
+    name: str  # on the command line
+    title: str  # the quantity, in the title over the chart unless another is given
+    help: str  # content of the chart in one sentence
+    needs: str  # what a campaign must contain, in a few words
+    # frames to the data to draw, or to the reason why there is none
+    read: Callable[[Frames, Options], Data | str]
+    build: Callable[[Data], Plot]  # data to plot description
+    # its main numbers in one sentence, for readers who cannot see it
+    describe: Callable[[Data], str]
+    frame_names: tuple[str, ...] = ("summary",)  # the frames it reads
+    is_pooled: bool = False  # a mark represents all repeats of a job; the caption counts them
+    needs_results: bool = True  # `read` is only called when a measured run has finished
+    in_report: bool = False  # shown in every report
+    # end of the title where jobs do not differ in one or two options, such as ``per job``; where
+    # they do, the title says ``by`` these. Empty for titles without either.
+    by_options: str = ""
+
+    def frames_of(self, frames: Frames) -> dict[str, pd.DataFrame]:
+        """Return the frames that the kind reads, of those there are."""
+        names = (
+            *ALWAYS_READ,
+            *self.frame_names,
+            *(("use",) if "device" in self.frame_names else ()),
+        )
+        return {name: frames[name] for name in names if name in frames}
+
+
+# Name to module and constant below volbench, in the order of lists. A slice adds its own kinds here
+# by name alone: no module is imported before its chart is drawn.
 _PLACES = {
-    "iops": "results.job_rows.IOPS_BARS",
-    "bandwidth": "results.job_rows.BANDWIDTH_BARS",
-    "latency": "results.job_rows.LATENCY",
-    "sweep": "results.sweep_lines.SWEEP",
-    "heatmap": "results.option_grids.HEATMAP",
-    "series": "time.run_series.SERIES",
-    "depth": "results.option_bars.DEPTH",
-    "numjobs": "results.option_bars.NUMJOBS",
-    "sets": "results.result_sets.SETS",
-    "knee": "results.sweep_lines.KNEE",
-    "ceiling": "results.ceiling.CEILING",
-    "bars3d": "results.option_grids.BARS3D",
-    "cpu": "results.job_rows.CPU",
-    "inflight": "results.in_flight.IN_FLIGHT",
-    "mixes": "results.option_grids.MIXES",
-    "mixes3d": "results.option_grids.MIXES3D",
-    "distribution": "distribution.latency_curves.DISTRIBUTION",
-    "histogram": "distribution.latency_steps.HISTOGRAM",
-    "hdr": "distribution.latency_curves.HDR",
-    "ecdf": "distribution.latency_curves.ECDF",
-    "ridgeline": "distribution.latency_steps.RIDGELINE",
-    "violin": "distribution.rate_violins.VIOLIN",
-    "latency-map": "distribution.latency_maps.LATENCY_MAP",
-    "lines": "time.run_series.LINES",
-    "device": "time.device_view.DEVICE",
-    "warmup": "time.warmup_curves.WARMUP",
-    "convergence": "time.steady_rounds.CONVERGENCE",
-    "window": "time.steady_rounds.WINDOW",
-    "fleet": "fleet.fleet_strips.FLEET",
-    "storm": "fleet.storm_columns.STORM",
-    "trend": "compare.trend_lines.TREND",
+    "iops": "present.plots.charts.job_rows.IOPS_BARS",
+    "bandwidth": "present.plots.charts.job_rows.BANDWIDTH_BARS",
+    "latency": "present.plots.charts.job_rows.LATENCY",
+    "sweep": "present.plots.charts.sweeps.SWEEP",
+    "heatmap": "present.plots.charts.option_grids.HEATMAP",
+    "series": "present.plots.charts.run_series.SERIES",
+    "depth": "present.plots.charts.sweeps.DEPTH",
+    "numjobs": "present.plots.charts.sweeps.NUMJOBS",
+    "sets": "present.plots.charts.result_sets.SETS",
+    "knee": "present.plots.charts.sweeps.KNEE",
+    "ceiling": "present.plots.charts.ceiling.CEILING",
+    "bars3d": "present.plots.charts.option_grids.BARS3D",
+    "cpu": "present.plots.charts.job_rows.CPU",
+    "inflight": "present.plots.charts.job_rows.IN_FLIGHT",
+    "mixes": "present.plots.charts.steady_rounds.MIXES",
+    "distribution": "present.plots.charts.latency_distribution.DISTRIBUTION",
+    "histogram": "present.plots.charts.latency_distribution.HISTOGRAM",
+    "hdr": "present.plots.charts.latency_distribution.HDR",
+    "ecdf": "present.plots.charts.latency_distribution.ECDF",
+    "latency-map": "present.plots.charts.latency_maps.LATENCY_MAP",
+    "lines": "present.plots.charts.run_series.LINES",
+    "device": "present.plots.charts.device_view.DEVICE",
+    "warmup": "present.plots.charts.warmup_curves.WARMUP",
+    "convergence": "present.plots.charts.steady_rounds.CONVERGENCE",
+    "window": "present.plots.charts.steady_rounds.WINDOW",
+    "fleet": "present.plots.charts.fleet_strips.FLEET",
+    "storm": "present.plots.charts.storm_columns.STORM",
+    "trend": "present.plots.charts.comparison_charts.TREND",
 }
 
 
-class _Registry(Mapping[str, "Kind[Any]"]):
+class _Registry(Mapping[str, Kind[Any]]):
     """Kinds by their name, each imported when it is first needed."""
 
     def __getitem__(self, name: str) -> Kind[Any]:
         module, _, constant = _PLACES[name].rpartition(".")
-        kind: Kind[Any] = getattr(import_module(f"volbench.present.plots.{module}"), constant)
+        kind: Kind[Any] = getattr(import_module(f"volbench.{module}"), constant)
         return kind
 
     def __iter__(self) -> Iterator[str]:
@@ -60,5 +116,4 @@ class _Registry(Mapping[str, "Kind[Any]"]):
         return len(_PLACES)
 
 
-# Every kind by its name. The names alone cost no import.
 KINDS: Mapping[str, Kind[Any]] = _Registry()

@@ -1,9 +1,8 @@
-"""Names and looks on charts: of jobs, options and lines; panels that are named after jobs."""
+"""Names and looks of jobs, options and lines on charts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pandas as pd
 
@@ -11,7 +10,7 @@ from volbench.analyse.frames.job_frames import COLOUR, of_measured
 from volbench.analyse.frames.job_frames import labels as job_labels
 from volbench.analyse.frames.repeats import KEY, key_of
 from volbench.present.formatting import Row, flag, number, pattern, printable, size, text
-from volbench.present.plots.description import IDENTITY, Panel, Plot, Series, grid
+from volbench.present.plots.description import IDENTITY, Series
 from volbench.present.plots.marks import Dash
 from volbench.present.plots.selection import workloads
 from volbench.units import format_size
@@ -97,12 +96,6 @@ def labelled(frame: pd.DataFrame, summary: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(label=job_labels(rows), line=line)
 
 
-def direction_role(rows: pd.DataFrame) -> str:
-    """Return the role of the direction that all rows have."""
-    direction = str(rows["direction"].iloc[0])
-    return direction if direction in DIRECTIONS else "muted"
-
-
 def identified(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """Return some columns of a frame after those that identify its rows."""
     return frame[[name for name in dict.fromkeys((*IDENTITY, *columns)) if name in frame]]
@@ -158,29 +151,6 @@ def marker(place: int) -> str:
 def palette(place: int) -> str:
     """Return the role of the colour at a place of the palette, which repeats."""
     return f"palette-{place % PALETTE_SIZE}"
-
-
-def job_grid(panels: Sequence[tuple[pd.DataFrame, Panel]], *, fewer: str, height_in: float) -> Plot:
-    """Return panels of one job and direction each, two abreast, with their names as titles.
-
-    Args:
-        panels: rows with ``label`` and ``direction``, and the panel that shows them.
-        fewer: sentence about the jobs that are not shown; empty for none.
-    """
-    heads = [(job.iloc[0], panel) for job, panel in panels]
-    named = [
-        replace(
-            panel,
-            title=wrap_name(printable(f"{head['label']}, {head['direction']}"), columns=48),
-        )
-        for head, panel in heads
-    ]
-    return replace(
-        grid(named, height_in=height_in, abreast=2),
-        width_in=11,
-        legend="",
-        caption=(fewer,),
-    )
 
 
 def short_target(target: str) -> str:

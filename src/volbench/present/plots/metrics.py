@@ -72,6 +72,12 @@ def only_last_named(panels: Sequence[Panel], *, abreast: int = 1) -> list[Panel]
     ]
 
 
+def category_axis(label: str, names: Sequence[str]) -> Axis:
+    """Return an axis of cells with these names."""
+    ends = (-0.5, len(names) - 0.5)
+    return Axis(label, scale="category", limits=ends, categories=tuple(names))
+
+
 def rows_axis(names: Sequence[str]) -> Axis:
     """Return an upright axis with a name for each row, the first at the top."""
     return Axis("", scale="category", categories=tuple(names), inverted=True)

@@ -15,8 +15,7 @@ from volbench.model.results.finding import Severity
 from volbench.present.formatting import number, records, text
 from volbench.present.plots.chart import build_plots
 from volbench.present.plots.description import Plot, numbers
-from volbench.present.plots.kind import Options
-from volbench.present.plots.kinds import KINDS
+from volbench.present.plots.kinds import KINDS, Options
 from volbench.present.plots.marks import Span
 from volbench.present.report.findings_section import invalid_runs
 from volbench.present.tables.findings_table import STYLES

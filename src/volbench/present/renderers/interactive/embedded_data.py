@@ -20,10 +20,10 @@ from typing import get_args
 
 from volbench.errors import VolbenchError
 from volbench.present.formatting import printable
+from volbench.present.plots.colour_themes import RAMPS, THEMES
 from volbench.present.plots.description import COLUMN_FORMATS, IDENTITY, Axis, Panel, Plot, Series
-from volbench.present.plots.json_form import Json, json_form, plain
 from volbench.present.plots.marks import AnyMark, Mark
-from volbench.present.renderers.colour_themes import RAMPS, THEMES
+from volbench.present.renderers.interactive.plot_json import Json, json_form, plain
 
 # In the order in which they use each other
 _SCRIPTS = (

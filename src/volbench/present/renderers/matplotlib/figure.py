@@ -14,14 +14,13 @@ from matplotlib.figure import Figure
 
 from volbench.errors import InputError, VolbenchError
 from volbench.present.formatting import printable
+from volbench.present.plots.colour_themes import theme_of
 from volbench.present.plots.description import Panel, Plot
 from volbench.present.plots.marks import ReferenceLine
 from volbench.present.renderers import PICTURE_FORMATS
-from volbench.present.renderers.colour_themes import theme_of
 from volbench.present.renderers.matplotlib.draw_marks import draw_mark
-from volbench.present.renderers.matplotlib.look import Looks, looks_of, styled
+from volbench.present.renderers.matplotlib.look import Looks, looks_of, set_scales, styled
 from volbench.present.renderers.matplotlib.placement import legend_inside, place
-from volbench.present.renderers.matplotlib.scales import set_scales
 
 _MARGINS_IN = 1.6  # Estimated width of labels in a column, before they are measured
 _CROWDED = 0.2  # Share of the axis below which the names of two lines would touch

@@ -11,8 +11,8 @@ import pandas as pd
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.model.results.finding import Severity
 from volbench.present.formatting import Row, latency, number, records, text
-from volbench.present.plots.json_form import columns_form
 from volbench.present.renderers.interactive import pack
+from volbench.present.renderers.interactive.plot_json import columns_form
 from volbench.present.report.content import ReportContent
 from volbench.present.report.data_tables import Cell, DataTable, Source
 from volbench.present.report.findings_section import badges_of, by_run

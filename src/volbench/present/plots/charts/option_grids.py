@@ -1,4 +1,4 @@
-"""Grids over two options as heat maps and towers: swept options, and mixes by block size (SNIA)."""
+"""Grids over two swept options, as heat maps and as towers."""
 
 from __future__ import annotations
 
@@ -19,21 +19,13 @@ from volbench.analyse.frames.repeats import FOLDER, key_of
 from volbench.present.formatting import number, pattern, printable, records
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot
-from volbench.present.plots.kind import Frames, Kind, Options
-from volbench.present.plots.metrics import IOPS, LATENCY_KINDS
+from volbench.present.plots.kinds import Frames, Kind, Options
+from volbench.present.plots.metrics import LATENCY_KINDS, category_axis
 from volbench.present.plots.selection import largest
-from volbench.present.plots.time.steady_rounds import judge_rounds
-from volbench.units import format_count, format_latency, format_size
+from volbench.units import format_count, format_latency
 
 _ROW_IN, _TOWERS_IN = 0.36, 3.3
 _MOST_GRIDS, _MOST_TOWERS = 6, 4  # Access patterns in one chart of cells, and of towers
-_STATISTICS = ("mean", "min", "max")
-
-
-def _category_axis(label: str, names: Sequence[str]) -> Axis:
-    """Return an axis of cells with these names."""
-    ends = (-0.5, len(names) - 0.5)
-    return Axis(label, scale="category", limits=ends, categories=tuple(names))
 
 
 @dataclass(frozen=True)
@@ -52,7 +44,7 @@ class Grid:
         """Return the axis of one of the options."""
         values = sorted(self.points[option].unique())
         names = [labels.option_text(option, float(value)) for value in values]
-        return _category_axis(labels.OPTION_NAMES[option], names)
+        return category_axis(labels.OPTION_NAMES[option], names)
 
     def panels(self, row: int) -> tuple[Panel, Panel]:
         """Return the panel of IOPS and that of latency, without marks."""
@@ -204,98 +196,4 @@ BARS3D = replace(
     "numjobs.",
     build=build_towers,
     in_report=False,
-)
-
-
-@dataclass(frozen=True)
-class _Mixes:
-    """Means over mixes and block sizes."""
-
-    cells: pd.DataFrame  # a row for each with its place ``_x`` and ``_y``
-    x: Axis  # mixes with most reads first
-    y: Axis  # small blocks below
-    outcome: str  # of the rounds, a sentence
-
-    @property
-    def caption(self) -> tuple[str, ...]:
-        """Sentences below the chart."""
-        means = f"Means of {int(self.cells['rounds'].max())} rounds, with min and max"
-        return means, self.outcome, "Mixes are reads/writes"
-
-
-def read_mixes(frames: Frames, options: Options) -> _Mixes | str:
-    """Return the cells that have one mix and one block size."""
-    judged = judge_rounds(frames, options)
-    if isinstance(judged, str):
-        return judged
-    matrix = judged.matrix
-    cells = matrix[(matrix["mix"] != "") & matrix["block_bytes"].notna()].reset_index(drop=True)
-    mixes = sorted({int(percent) for percent in cells["read_percent"]}, reverse=True)
-    blocks = sorted(set(cells["block_bytes"]))
-    if len(mixes) * len(blocks) < 2:
-        return "no table: it takes jobs of several read/write mixes (rwmixread) or block sizes"
-    placed = cells.rename(columns={name: f"iops_{name}" for name in _STATISTICS}).assign(
-        _x=[mixes.index(int(percent)) for percent in cells["read_percent"]],
-        _y=[blocks.index(block) for block in cells["block_bytes"]],
-    )
-    if placed.duplicated(["_x", "_y"]).any():
-        return "no table: several jobs have the same mix and block size (choose with --where)"
-    names = [f"{percent}/{100 - percent}" for percent in mixes]
-    sizes = [format_size(float(block)) for block in blocks]
-    x = _category_axis("Read/write mix (percent)", names)
-    return _Mixes(placed, x, _category_axis("Block size", sizes), judged.outcome)
-
-
-def build_mixes(mixes: _Mixes) -> Plot:
-    """Draw the means as a heat map, each cell with its range."""
-    columns = [f"iops_{name}" for name in _STATISTICS]
-    texts = [_cell_text(*values) for values in mixes.cells[columns].to_numpy(dtype=float)]
-    cells = marks.Cells(mixes.cells.assign(_text=texts), value="iops_mean", text="_text")
-    return Plot(
-        panels=(Panel(x=mixes.x, y=mixes.y, marks=(cells,), background="quiet"),),
-        heights=(0.5 * len(mixes.y.categories),),
-        width_in=max(9.0, 2.0 + 1.3 * len(mixes.x.categories)),
-        caption=mixes.caption,
-    )
-
-
-def _cell_text(mean: float, low: float, high: float) -> str:
-    text = format_count(mean)
-    return f"{text}\n{format_count(low)} to {format_count(high)}" if high > low else text
-
-
-def build_mix_towers(mixes: _Mixes) -> Plot:
-    """Draw a tower for each mix and block size, from zero."""
-    data = mixes.cells.assign(_series=[labels.palette(place) for place in mixes.cells["_y"]])
-    towers = marks.Bars3D(data, by="_series", value="iops_mean")
-    z = IOPS.axis(1.02 * float(data["iops_mean"].max()))
-    panel = Panel(x=mixes.x, y=mixes.y, z=z, marks=(towers,))
-    return Plot(panels=(panel,), heights=(5.4,), caption=mixes.caption)
-
-
-def describe_mixes(mixes: _Mixes) -> str:
-    """Return the outcome of the rounds and the best cell in one sentence."""
-    best = mixes.cells.nlargest(1, "iops_mean").iloc[0]
-    return (
-        f"Mean IOPS over {len(mixes.x.categories)} mixes and {len(mixes.y.categories)} block "
-        f"sizes: max {format_count(float(best['iops_mean']))} at {best['mix']} and "
-        f"{format_size(float(best['block_bytes']))}; {mixes.outcome[:1].lower()}"
-        f"{mixes.outcome[1:]}."
-    )
-
-
-MIXES = Kind(
-    name="mixes",
-    title="IOPS by read/write mix and block size",
-    help="A heat map of mean IOPS over read/write mixes and block sizes.",
-    needs="repeats of jobs with several read/write mixes or block sizes",
-    read=read_mixes,
-    build=build_mixes,
-    describe=describe_mixes,
-)
-MIXES3D = replace(
-    MIXES,
-    name="mixes3d",
-    help="Mean IOPS over read/write mixes and block sizes as towers.",
-    build=build_mix_towers,
 )

@@ -14,7 +14,7 @@ from volbench.analyse.frames.job_frames import per_job
 from volbench.present.formatting import counted_noun, number, records, text
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series
-from volbench.present.plots.kind import Frames, Kind, Options
+from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.metrics import BANDWIDTH, IOPS, Limit, Metric, declared
 from volbench.units import format_size
 

@@ -11,7 +11,7 @@ from volbench.analyse.frames.job_frames import of_measured
 from volbench.present.formatting import printable
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
-from volbench.present.plots.kind import Frames, Kind, Options
+from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.metrics import log_limits, only_last_named, time_axis
 from volbench.present.plots.selection import largest
 from volbench.units import format_count, format_latency

@@ -14,7 +14,7 @@ from volbench.analyse.time.warmup_curve import Curve, Fill, cost_of, curves, fil
 from volbench.present.formatting import printable
 from volbench.present.plots import marks
 from volbench.present.plots.description import Axis, Panel, Plot, grid
-from volbench.present.plots.kind import Frames, Kind, Options
+from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.labels import DIRECTIONS, short_target, wrap_name
 from volbench.present.plots.metrics import BANDWIDTH, MEAN_LATENCY, Limit, limits_along, time_axis
 from volbench.present.plots.selection import largest

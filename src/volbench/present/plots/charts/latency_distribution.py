@@ -1,4 +1,4 @@
-"""Share of I/Os by latency as curves: distribution, percentiles (HDR), cumulative (ECDF).
+"""Distribution of latency: as nines, percentiles (HDR) and cumulative (ECDF), and histograms.
 
 The percentile plot is that of HdrHistogram (Gil Tene): the axis counts nines, so that the slowest
 thousandth has as much room as the slowest tenth.
@@ -12,10 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from volbench.analyse.frames.pooled_bins import distribution
+from volbench.analyse.frames.job_frames import COLOUR
+from volbench.analyse.frames.pooled_bins import distribution, in_classes, in_steps
+from volbench.analyse.frames.repeats import KEY, key_of
+from volbench.present.formatting import counted_noun, printable
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
-from volbench.present.plots.kind import Frames, Kind, Options
+from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.metrics import LATENCY_KINDS, log_limits
 from volbench.present.plots.selection import MOST_LINES, REST, largest, rest_series
 from volbench.units import format_count, format_latency
@@ -23,8 +26,9 @@ from volbench.units import format_count, format_latency
 _LINES_PER_PANEL, _MOST_PANELS = 6, 2
 _P99 = 0.99
 _MOST_NINES = 8
+_SLOWEST_P99 = "those with the slowest p99"
 _FASTER = "I/Os that were faster"
-NEEDS_BINS = "latency bins (fio's json+)"
+_FROM_BINS = "From fio's bins, exact to 0.8 %; repeats are added up"
 MISSING_BINS = "no histogram: no run reported its latency bins (fio's json+ does)"
 
 
@@ -76,8 +80,7 @@ def _slowest(rows: pd.DataFrame, *, most: int) -> _Shown:
     """Return the curves with the slowest p99, and the range over the others."""
     columns = [name for name in ("_line", "job", "group", "direction") if name in rows]
     ends = rows[rows["share"] >= _P99 - 1e-12].drop_duplicates("_line")[[*columns, "bin_high_s"]]
-    criterion = "those with the slowest p99"
-    kept, note = largest(ends, "bin_high_s", most=most, what="jobs", criterion=criterion)
+    kept, note = largest(ends, "bin_high_s", most=most, what="jobs", criterion=_SLOWEST_P99)
     is_shown = rows["_line"].isin(kept["_line"])
     shown = rows[is_shown]
     shown = shown.astype(dict.fromkeys(shown.select_dtypes("category").columns, str))
@@ -134,7 +137,7 @@ def build_distribution(rows: pd.DataFrame) -> Plot:
         grid(panels, height_in=2.9),
         series=shown.series,
         legend="",
-        caption=("From fio's bins, exact to 0.8 %; repeats are added up", shown.note),
+        caption=(_FROM_BINS, shown.note),
         rows=rows,
         shared_x=True,
     )
@@ -202,7 +205,7 @@ def _plot(rows: pd.DataFrame, shown: _Shown, panel: Panel, *sentences: str) -> P
         width_in=10,
         series=shown.series,
         legend="right",
-        caption=("From fio's bins, exact to 0.8 %; repeats are added up", *sentences, shown.note),
+        caption=(_FROM_BINS, *sentences, shown.note),
         rows=rows,
     )
 
@@ -229,7 +232,7 @@ DISTRIBUTION = Kind(
     title="Latency distribution",
     frame_names=("summary", "histogram"),
     help="Which share of the I/Os was faster than each latency, from fio's bins.",
-    needs=NEEDS_BINS,
+    needs="latency bins (fio's json+)",
     read=read,
     build=build_distribution,
     describe=describe,
@@ -250,4 +253,113 @@ ECDF = replace(
     title="Cumulative latency",
     help="Which share of the I/Os was faster than each latency, on an even axis of shares.",
     build=build_ecdf,
+)
+
+
+# Steps for each tenfold latency: fio's own bins, some 150, are finer than an eye can use
+_STEPS_PER_DECADE = 20
+_MAX_HISTOGRAMS = 14
+_PANEL_IN = 1.4
+_CLASSES = "No run has latency bins (json+): these are fio's few classes, of unequal width"
+
+
+def read_histogram(frames: Frames, _: Options) -> pd.DataFrame | str:
+    """Return the steps of each job and direction; fio's own classes where no run has bins.
+
+    Returns:
+        A row for each step that holds an I/O: identity of the job, ``order`` (number of the job),
+        ``step``, ``low_s`` and ``high_s`` (its ends), ``count``, ``share`` (of the I/Os of the job,
+        0 to 1) and ``latency``, the name of the kind.
+    """
+    rows, kind = in_steps(frames["histogram"], frames["summary"], per_decade=_STEPS_PER_DECADE)
+    if len(rows):
+        low_s, high_s = (10.0 ** ((rows["step"] + end) / _STEPS_PER_DECADE) for end in (0, 1))
+        return _shares(rows.assign(low_s=low_s, high_s=high_s), kind)
+    classes = in_classes(frames["shares"], frames["summary"], "clat")
+    if classes.empty:
+        return MISSING_BINS
+    low_s = classes["low"].where(classes["low"] > 0, classes["high"] / 2)
+    ends = {"low_s": low_s, "high_s": classes["high"].fillna(2 * low_s), "step": low_s.rank()}
+    return _shares(classes.assign(**ends), "clat").assign(is_class=True)
+
+
+def _shares(rows: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """Add up the I/Os in each step of a job's repeats."""
+    key = [*key_of(rows, KEY), "label", *([COLOUR] if COLOUR in rows else [])]
+    order = rows.groupby(key, sort=False, dropna=False).ngroup()
+    by = ["order", *key, "step", "low_s", "high_s"]
+    steps = rows.assign(order=order).groupby(by, dropna=False)["count"].sum().reset_index()
+    whole = steps.groupby("order")["count"].transform("sum")
+    return steps.assign(share=steps["count"] / whole, latency=LATENCY_KINDS[kind])
+
+
+def build_histogram(rows: pd.DataFrame) -> Plot:
+    """Draw a panel of bars for each job and direction, all on one scale of latency."""
+    limits = log_limits([float(rows["low_s"].min()), float(rows["high_s"].max())], room=(0.9, 1.1))
+    label = f"{rows['latency'].iloc[0].capitalize()} (logarithmic)"
+    x = Axis(label, "latency", "log", limits)
+    running = rows.groupby("order")["share"].cumsum()
+    tails = rows[running >= _P99 - 1e-12].drop_duplicates("order")
+    kept, fewer = largest(
+        tails, "high_s", most=_MAX_HISTOGRAMS, what="jobs", criterion=_SLOWEST_P99
+    )
+    jobs = rows[rows["order"].isin(kept["order"])].groupby("order", sort=True)
+    return replace(
+        grid([_bars(job, x) for _, job in jobs], height_in=_PANEL_IN, abreast=2),
+        width_in=11,
+        legend="",
+        caption=(
+            "Share of I/Os in each step, repeats added up",
+            "Dashed: ends of the steps of median and p99",
+            _CLASSES if "is_class" in rows else "",
+            fewer,
+        ),
+        shared_x=True,
+    )
+
+
+def _bars(job: pd.DataFrame, x: Axis) -> Panel:
+    """Draw the bars of one job, with its median and p99 to the step."""
+    head = job.iloc[0]
+    data = labels.identified(job, ["low_s", "high_s", "count", "share", "latency"])
+    running = job["share"].cumsum()
+    reached = [float(job.loc[running >= share - 1e-12, "high_s"].iloc[0]) for share in (0.5, 0.99)]
+    lines = [
+        marks.ReferenceLine(value, "x", series="muted", dash="dashed", width=0.9)
+        for value in reached
+    ]
+    bars = marks.Bars(
+        data,
+        at="low_s",
+        at_end="high_s",
+        value="share",
+        is_horizontal=False,
+        series=head["direction"] if head["direction"] in labels.DIRECTIONS else "muted",
+    )
+    y = Axis("I/Os", "share", limits=(0.0, float(job["share"].max()) * 1.1))
+    name = printable(f"{head['label']}, {head['direction']}")
+    return Panel(x=x, y=y, marks=(bars, *lines), title=labels.wrap_name(name, columns=48))
+
+
+def describe_histogram(rows: pd.DataFrame) -> str:
+    """Return the most common step of the fastest job in one sentence."""
+    tops = rows.loc[rows.groupby("order")["share"].idxmax()].sort_values("low_s")
+    first = tops.iloc[0]
+    return (
+        f"Histograms of {first['latency']} for {counted_noun(len(tops), 'job')}: the fastest job "
+        f"({first['label']}) has most I/Os between {format_latency(float(first['low_s']))} and "
+        f"{format_latency(float(first['high_s']))}."
+    )
+
+
+HISTOGRAM = Kind(
+    name="histogram",
+    title="Latency histogram",
+    frame_names=("summary", "histogram", "shares"),
+    help="How many I/Os of each job took how long, on a logarithmic scale.",
+    needs="a finished run of fio; with latency bins (json+) it is finer",
+    read=read_histogram,
+    build=build_histogram,
+    describe=describe_histogram,
+    is_pooled=True,
 )

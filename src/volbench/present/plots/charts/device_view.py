@@ -17,19 +17,20 @@ import pandas as pd
 
 from volbench.present.formatting import Row, number, printable, text
 from volbench.present.plots import marks
-from volbench.present.plots.description import FORMATS, Axis, Panel, Plot, Series, grid
-from volbench.present.plots.kind import Frames, Kind, Options
-from volbench.present.plots.labels import wrap_name
-from volbench.present.plots.selection import largest
-from volbench.present.plots.time.device_layout import (
+from volbench.present.plots.charts.device_layout import (
+    QUANTITIES,
     Place,
+    Quantity,
     Span,
     lay_out,
     samples_of,
     spans_of,
     uses_of,
 )
-from volbench.present.plots.time.device_quantities import QUANTITIES, Quantity
+from volbench.present.plots.description import FORMATS, Axis, Panel, Plot, Series, grid
+from volbench.present.plots.kinds import Frames, Kind, Options
+from volbench.present.plots.labels import wrap_name
+from volbench.present.plots.selection import largest
 from volbench.units import format_count, format_duration, format_rate
 
 _WIDTH_IN, _NARROW_IN = 13.0, 10.0

@@ -11,7 +11,7 @@ from volbench.analyse.frames.job_frames import COLOUR, per_job, with_latencies
 from volbench.present.formatting import records, text
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, grid
-from volbench.present.plots.kind import Frames, Kind, Options
+from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.metrics import (
     BANDWIDTH,
     IOPS,

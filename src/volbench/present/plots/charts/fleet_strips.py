@@ -18,7 +18,7 @@ from volbench.analyse.frames.repeats import BY, pool
 from volbench.present.formatting import printable
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, grid
-from volbench.present.plots.kind import Frames, Kind, Options
+from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.metrics import (
     IOPS,
     LATENCY_KINDS,

@@ -13,7 +13,7 @@ from volbench.analyse.frames.observed import is_partial
 from volbench.present.formatting import Row, counted_noun, printable, records, text
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Panel, Plot, Series, grid
-from volbench.present.plots.kind import Frames, Kind, Options
+from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.metrics import (
     BANDWIDTH,
     IOPS,

@@ -1,0 +1,1 @@
+"""Kinds of charts, a module for those that share data or form."""

@@ -1,0 +1,366 @@
+"""Charts of comparisons: ratios with intervals (forest plot), and workloads over campaigns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from volbench.analyse.compare.comparison import Comparison
+from volbench.analyse.compare.comparison_result import Compared, Verdict
+from volbench.analyse.compare.trend_result import State, Trend, Trends
+from volbench.analyse.compare.workload_trends import FALSE_ALARMS, TrendQuestion, find_trends
+from volbench.analyse.frames.job_frames import COLOUR
+from volbench.analyse.frames.repeats import BY
+from volbench.errors import ComparisonError
+from volbench.present.formatting import printable
+from volbench.present.plots import labels, marks
+from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
+from volbench.present.plots.kinds import Frames, Kind, Options
+from volbench.present.plots.labels import rows_height_in, wrap_name
+from volbench.present.plots.metrics import only_last_named, rows_axis
+from volbench.present.plots.selection import not_shown
+from volbench.present.tables.compare_table import measure_name, notes, trend_headline, trend_words
+
+_VERDICTS = (
+    Series(Verdict.FASTER, "faster", "palette-0"),
+    Series(Verdict.SLOWER, "slower", "palette-1"),
+    Series(Verdict.SAME, "same within the tolerance", "palette-2", "square"),
+    Series(Verdict.NOT_SHOWN, Verdict.NOT_SHOWN.value, "muted", "circle"),
+    Series(Verdict.TOO_FEW, "no interval: too few repeats", "muted", "diamond"),
+)
+# Markers of faster and slower point towards the estimate, so that greyscale prints show it
+_SIDES = (Series("above", "", "ink", "right"), Series("below", "", "ink", "left"))
+_MOST_ABREAST = 3
+_ROW_IN = 0.46  # Minimum height of a row: its ratio stands above its point
+# Minimum span of a panel, so that noise does not look like a difference
+_NARROWEST = math.log(1.05)
+_WIDE = math.log(3)  # Span above which even steps would crowd at one end of a logarithmic axis
+
+
+def forest_plot(comparison: Comparison, *, title: str = "") -> Plot:
+    """Return the ratio of each comparison with its interval; 1 is the base.
+
+    Args:
+        comparison: at least one row.
+
+    Returns:
+        A panel for each metric, side by side up to three; a row for each cell and candidate.
+    """
+    rows = comparison.rows
+    metrics = list(dict.fromkeys(measure_name(row.measure) for row in rows))
+    names = list(dict.fromkeys(_name(row, rows) for row in rows))
+    data = _data(rows, names)
+    wrapped = [wrap_name(printable(name)) for name in names]
+    panels = []
+    for metric in metrics:
+        first = next(row for row in rows if measure_name(row.measure) == metric)
+        own = data[data["_metric"] == metric]
+        panels.append(replace(_panel(own, first), y=rows_axis(wrapped), title=metric))
+    height_in = max(rows_height_in(wrapped), _ROW_IN * len(wrapped))
+    remarks = (*notes(comparison)[1:3], *comparison.remarks[:3])
+    return replace(
+        grid(panels, height_in=height_in + 0.2, abreast=_MOST_ABREAST),
+        series=(*(s for s in _VERDICTS if s.key in set(data["_verdict"])), *_SIDES),
+        caption=tuple(text.rstrip(".") for text in remarks),
+        shared_y=True,
+        name="compare",
+        title=title or _title(rows),
+    )
+
+
+def _data(rows: Sequence[Compared], names: Sequence[str]) -> pd.DataFrame:
+    """Return a row per comparison: estimate and ends of the ratio, or why there is none."""
+    intervals = [row.interval for row in rows]
+    return pd.DataFrame(
+        {
+            "label": [row.label for row in rows],
+            "direction": [row.direction for row in rows],
+            "candidate": [row.candidate for row in rows],
+            "ratio": [row.ratio for row in rows],
+            "ratio_low": [own.low if own else math.nan for own in intervals],
+            "ratio_high": [own.high if own else math.nan for own in intervals],
+            "verdict": [row.verdict.value for row in rows],
+            "_metric": [measure_name(row.measure) for row in rows],
+            "_verdict": ["" if math.isnan(row.ratio) else row.verdict for row in rows],
+            "_shape": [_shape(row) for row in rows],
+            "_row": [names.index(_name(row, rows)) for row in rows],
+            "_x": [1.0 if math.isnan(row.ratio) else row.ratio for row in rows],
+            "_text": [_text(row) for row in rows],
+        }
+    )
+
+
+def _shape(row: Compared) -> str:
+    if row.verdict not in {Verdict.FASTER, Verdict.SLOWER}:
+        return str(row.verdict)
+    return "above" if row.ratio > 1 else "below"
+
+
+def _text(row: Compared) -> str:
+    """Return the ratio, or why there is none; nothing for a difference that may be chance."""
+    if math.isnan(row.ratio):
+        return row.shortage
+    return "" if row.verdict is Verdict.NOT_SHOWN else f"{row.ratio:.3g}x"
+
+
+def _panel(data: pd.DataFrame, first: Compared) -> Panel:
+    """Draw the rows of one metric, of which `first` has direction and tolerance."""
+    tolerance = first.tolerance
+    known, unknown = data[data["ratio"].notna()], data[data["ratio"].isna()]
+    judged = data[data["ratio_low"].notna()]
+    better = "right" if first.measure.more_is_better else "left"
+    ends = _limits(known, tolerance or 0)
+    tolerated = (
+        () if tolerance is None else (marks.Span(1 - tolerance, 1 + tolerance, series="pale"),)
+    )
+    return Panel(
+        x=Axis(
+            f"times the base; better is to the {better}",
+            scale="log",
+            limits=(math.exp(ends[0]), math.exp(ends[1])),
+            ticks=tuple(_ticks(*ends)),
+        ),
+        y=Axis(),
+        marks=(
+            *tolerated,
+            marks.ReferenceLine(1.0, "x", dash="solid", width=0.9),
+            marks.Whiskers(
+                judged,
+                by="_verdict",
+                low="ratio_low",
+                high="ratio_high",
+                width=2.2,
+                has_caps=False,
+            ),
+            marks.Points(known, by="_verdict", marker_of="_shape", x="ratio", y="_row", size=7),
+            marks.Texts(
+                known, by="_verdict", y="_row", offset_pt=(0, 6), align="center", valign="bottom"
+            ),
+            marks.Texts(
+                unknown, series="muted", y="_row", align="center", is_italic=True, is_boxed=True
+            ),
+        ),
+    )
+
+
+def _limits(known: pd.DataFrame, tolerance: float) -> tuple[float, float]:
+    """Return the logarithms of the ends of an axis that shows every interval and 1."""
+    names = ("ratio", "ratio_low", "ratio_high")
+    ends = [math.log(end) for name in names for end in known[name].dropna()]
+    low = min([*ends, -_NARROWEST, math.log(1 - tolerance)])
+    high = max([*ends, _NARROWEST, math.log(1 + tolerance)])
+    margin = 0.08 * (high - low)
+    return low - margin, high + margin
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Return up to seven round ratios between two logarithms, 1 among them."""
+    for step in (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5) if high - low < _WIDE else ():
+        ticks = [1 + step * place for place in range(-199, 2000)]
+        shown = [tick for tick in ticks if tick > 0 and low <= math.log(tick) <= high]
+        if len(shown) <= 6:
+            return shown
+    powers = [m * 10.0**exponent for exponent in range(-6, 7) for m in (1, 2, 5)]
+    shown = [tick for tick in powers if low <= math.log(tick) <= high]
+    return shown if len(shown) <= 7 else [tick for tick in shown if f"{tick:e}"[0] == "1"]
+
+
+def _name(row: Compared, rows: Sequence[Compared]) -> str:
+    parts = [row.label, row.direction, *row.by.values()]
+    if len({other.candidate for other in rows}) > 1:
+        parts.append(f"({row.candidate})")
+    return " ".join(parts)
+
+
+def _title(rows: Sequence[Compared]) -> str:
+    candidates = list(dict.fromkeys(row.candidate for row in rows))
+    names = candidates[0] if len(candidates) == 1 else f"{len(candidates)} candidates"
+    return f"{names} against {rows[0].base}"
+
+
+_LEAST_CAMPAIGNS = 3
+_MOST_PANELS = 16
+_PANEL_IN = 1.5
+_DAY_S = 86400.0
+_TICKS = 5
+_FEW = 40  # Up to how many campaigns each has a marker
+
+
+def read_trends(frames: Frames, _: Options) -> Trends | str:
+    """Return the trends of all workloads, or why there are none."""
+    summary = frames["summary"].drop(columns=COLOUR, errors="ignore")
+    if summary["campaign"].nunique() < _LEAST_CAMPAIGNS:
+        return "fewer than three campaigns: name several folders, or a folder of campaigns"
+    question = TrendQuestion(by=(BY,) if BY in summary else ())
+    try:
+        return find_trends(summary, frames["findings"], question)
+    except ComparisonError as error:
+        return error.message
+
+
+def build_trends(trends: Trends) -> Plot:
+    """Draw a panel for each workload and metric, the worse ones first."""
+    rows = _worst_first(trends.rows)
+    starts = sorted({pair for t in rows for pair in zip(t.started_utc, t.campaigns, strict=True)})
+    places = _places_of(starts)
+    axis = _dates_axis(starts, places)
+    shown = rows[:_MOST_PANELS]
+    every = pd.concat([_trend_numbers(trend, places) for trend in rows], ignore_index=True)
+    alarms = f"{100 * FALSE_ALARMS:g} %, over all panels together"
+    panels = [replace(_trend_panel(trend, places), x=axis) for trend in shown]
+    abreast = min(2, len(panels))
+    return replace(
+        grid(only_last_named(panels, abreast=abreast), height_in=_PANEL_IN, abreast=abreast),
+        width_in=11.0,
+        series=(
+            Series("value", "median of a campaign", "muted", "circle"),
+            Series("level", "level", "palette-0"),
+            Series("limits", "control limits", "palette-5"),
+            Series("outside", "beyond a limit", "palette-1", "diamond"),
+        ),
+        caption=(
+            trend_headline(trends).rstrip("."),
+            "Grey: reference period",
+            f"An unchanged campaign is beyond a limit on the worse side with at most {alarms}",
+            not_shown(len(shown), len(rows), "panels", "those with the worst state"),
+        ),
+        rows=every,
+        shared_x=True,
+        name="trend",
+    )
+
+
+def trend_plot(trends: Trends, *, title: str = "") -> Plot:
+    """Return the chart of trends under a title of its own."""
+    return replace(
+        build_trends(trends), title=title or TREND.title, description=describe_trends(trends)
+    )
+
+
+def _worst_first(trends: Sequence[Trend]) -> list[Trend]:
+    """Return trends by the worst state of their workload, its metrics beside each other."""
+    order = list(State)
+    worst: dict[tuple[str, ...], int] = {}
+    for trend in trends:
+        key = (trend.label, trend.direction, *trend.by.values())
+        worst[key] = min(worst.get(key, len(order)), order.index(trend.state))
+    return sorted(trends, key=lambda t: worst[t.label, t.direction, *t.by.values()])
+
+
+def _places_of(starts: Sequence[tuple[str, str]]) -> dict[str, float]:
+    """Return campaign to its place: days since the first, or its number where dates lack."""
+    if not all(start for start, _ in starts):
+        return {name: float(place) for place, (_, name) in enumerate(starts)}
+    times = [datetime.fromisoformat(start).timestamp() / _DAY_S for start, _ in starts]
+    return {name: time - times[0] for time, (_, name) in zip(times, starts, strict=True)}
+
+
+def _dates_axis(starts: Sequence[tuple[str, str]], places: dict[str, float]) -> Axis:
+    """Return an axis with a few dates, or names of campaigns where these are not known."""
+    last = max(places.values())
+    wanted = np.linspace(0, last, min(_TICKS, len(starts)))
+    near = [min(starts, key=lambda own: abs(places[own[1]] - at)) for at in wanted]
+    chosen = list(dict.fromkeys(near))
+    margin = 0.02 * (last or 1.0)
+    return Axis(
+        "Start of the campaign" if starts[0][0] else "Campaign",
+        scale="category",
+        limits=(-margin, last + margin),
+        ticks=tuple(places[name] for _, name in chosen),
+        categories=tuple(printable(start[:10] or name[-12:]) for start, name in chosen),
+    )
+
+
+def _trend_numbers(trend: Trend, places: dict[str, float]) -> pd.DataFrame:
+    """Return a row for each campaign: value, level and limits."""
+    first = [0, *(change.place for change in trend.changes), len(trend.results)]
+    levels = np.concatenate(
+        [
+            np.full(end - start, np.median(trend.results[start:end]))
+            for start, end in pairwise(first)
+        ]
+    )
+    behind = np.arange(len(trend.results)) >= trend.reference
+    low, high = (trend.limits.low, trend.limits.high) if trend.limits else (np.nan, np.nan)
+    outside = np.isin(np.arange(len(trend.results)), trend.outside)
+    return pd.DataFrame(
+        {
+            "label": trend.label,
+            "direction": trend.direction,
+            **trend.by,
+            "metric": trend.measure.column,
+            "campaign": trend.campaigns,
+            "started_utc": trend.started_utc,
+            "value": trend.results,
+            "level": levels,
+            "limit_low": np.where(behind, low, np.nan),
+            "limit_high": np.where(behind, high, np.nan),
+            "is_outside": outside,
+            "_x": [places[name] for name in trend.campaigns],
+            "_level": np.searchsorted(first[1:-1], np.arange(len(trend.results)), side="right"),
+        }
+    )
+
+
+def _trend_panel(trend: Trend, places: dict[str, float]) -> Panel:
+    data = _trend_numbers(trend, places)
+    band, outside = data[data["limit_low"].notna()], data[data["is_outside"]]
+    known = np.concatenate([trend.results, band["limit_low"], band["limit_high"]])
+    low, high = float(known.min()), float(known.max())
+    margin = 0.08 * (high - low or high or 1.0)
+    x = data["_x"]
+    reference = marks.Span(float(x.iloc[0]), float(x.iloc[trend.reference - 1]), series="shade")
+    size = 5.0 if len(data) <= _FEW else 2.5
+    where = ", ".join(filter(None, [trend.direction, *trend.by.values()]))
+    name = f"{trend.label} {where}, {measure_name(trend.measure)}"
+    return Panel(
+        x=Axis(),
+        y=Axis(
+            format=_format_of(trend),
+            limits=(max(0.0, low - margin), high + margin),
+        ),
+        marks=(
+            reference,
+            marks.Areas(band, low="limit_low", high="limit_high", series="limits", alpha=0.25),
+            *(
+                marks.ReferenceLine(float(x.iloc[change.place]), "x", series="palette-1", width=0.9)
+                for change in trend.changes
+            ),
+            marks.Lines(data, y="value", series="muted", width=0.5),
+            marks.Points(data, y="value", series="value", size=size),
+            marks.Lines(data, y="level", group="_level", series="level", width=1.6),
+            marks.Points(outside, y="value", series="outside", size=6),
+        ),
+        title=labels.wrap_name(printable(f"{name}: {trend_words(trend)}"), columns=76),
+    )
+
+
+def _format_of(trend: Trend) -> str:
+    if trend.measure.is_latency:
+        return "latency"
+    return "rate" if trend.measure.column.endswith("bytes_per_s") else "count"
+
+
+def describe_trends(trends: Trends) -> str:
+    """Return how many workloads have which state, and the first of the worse ones."""
+    bad = [trend for trend in trends.rows if trend.state.is_bad]
+    worst = f" {bad[0].label} {bad[0].direction}: {trend_words(bad[0])}." if bad else ""
+    return trend_headline(trends) + worst
+
+
+TREND = Kind(
+    name="trend",
+    title="Workloads over campaigns",
+    help="Each workload over the dates of campaigns, with control limits and changes of its level.",
+    needs="several campaigns, at best nine or more",
+    read=read_trends,
+    build=build_trends,
+    describe=describe_trends,
+    frame_names=("summary", "findings"),
+)

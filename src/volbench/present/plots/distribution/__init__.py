@@ -1,1 +1,0 @@
-"""Kinds of charts that show how latency or IOPS is distributed."""

@@ -1,1 +1,0 @@
-"""Kinds of charts that show many hosts or clients together."""

@@ -1,1 +1,0 @@
-"""Kinds of charts that show one value for each job: rates, latencies, sweeps, CPU."""
