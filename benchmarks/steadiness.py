@@ -16,7 +16,7 @@ import numpy as np
 from scipy.signal import lfilter
 
 from volbench.analyse.bottleneck.sustained_level import around
-from volbench.analyse.time.medians import Floats
+from volbench.analyse.frames.resample import Floats
 from volbench.analyse.time.steady_state import State, Steadiness, judge_steady
 
 LEVEL = 1000.0

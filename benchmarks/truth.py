@@ -27,9 +27,8 @@ from benchmarks.truth_oracle import instant_of, oracle_instant, oracle_level
 from benchmarks.truth_rivals import levels
 from benchmarks.truth_views import Simulated, simulate
 
-from volbench.analyse.bottleneck.cause import WORDS, Cause, Explanation
 from volbench.analyse.findings import find
-from volbench.model.results.finding import Severity
+from volbench.model.results.finding import WORDS, Cause, Explanation, Severity
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "explanation" / "truth.md"

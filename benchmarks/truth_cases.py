@@ -12,11 +12,11 @@ from math import exp, log
 from random import Random
 from typing import Any
 
-from volbench.analyse.bottleneck.cause import Cause
 from volbench.lab.scenario import Scenario
 from volbench.lab.truth import Direction, truth
 from volbench.lab.virtual_volume import Load
 from volbench.model.profile.profile_settings import Limits
+from volbench.model.results.finding import Cause
 
 NOISES = (0, 5, 20)
 """Percent: size of jitter, of stolen CPU time and of other clients' I/O."""

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from benchmarks.truth_views import Simulated
 
-from volbench.analyse.frames.observed import rate_per_s
-from volbench.analyse.time.medians import Floats
+from volbench.analyse.frames.resample import Floats
+from volbench.analyse.frames.run_view import rate_per_s
 from volbench.analyse.time.round_convergence import ROUNDS, snia_rounds
 
 _FIO_SLOPE = 0.003

@@ -6,7 +6,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from volbench.analyse.time.medians import Floats
+from volbench.analyse.frames.resample import Floats
 
 
 def times(samples: int, interval_s: float = 1.0) -> Floats:

@@ -142,3 +142,55 @@ def test_a_circle_is_found() -> None:
         TopologicalSorter(
             import_graph({name: ast.parse(text) for name, text in made_up.items()})
         ).prepare()
+
+
+def folder_graph(sources: Mapping[str, ast.Module]) -> dict[str, set[str]]:
+    """Return the folders that the modules of each folder import; a module in a package is itself.
+
+    A slice is one folder, whatever it holds.
+    """
+    graph: dict[str, set[str]] = {}
+
+    def folder_of(module: str) -> str:
+        if part_of(module) in SLICES:
+            return part_of(module)
+        is_folder = any(name.startswith(f"{module}.") for name in sources)
+        return module if is_folder else module.rpartition(".")[0]
+
+    for module, targets in import_graph(sources).items():
+        here = folder_of(module)
+        if here == "volbench":
+            continue
+        found = {folder_of(target) for target in targets}
+        graph.setdefault(here, set()).update(found - {here, "volbench"})
+    return graph
+
+
+def test_folders_of_reading_import_downwards(sources: dict[str, ast.Module]) -> None:
+    """No two folders of the packages that read results import each other."""
+    reading = ("volbench.analyse", "volbench.fio", "volbench.ingest", "volbench.store")
+    graph = {
+        folder: {target for target in targets if target.startswith(reading)}
+        for folder, targets in folder_graph(sources).items()
+        if folder.startswith(reading)
+    }
+    order = list(TopologicalSorter(graph).static_order())
+    levels = ("frames", "time", "bottleneck", "findings")
+    places = [order.index(f"volbench.analyse.{name}") for name in levels]
+    assert places == sorted(places)
+
+
+def test_a_circle_of_folders_is_found() -> None:
+    """Two folders whose different modules import each other have no order."""
+    made_up = {
+        "volbench.fio.jobs": "",
+        "volbench.fio.jobs.render_job": "from volbench.fio.logs.log_rows import read_rows",
+        "volbench.fio.jobs.option_table": "",
+        "volbench.fio.logs": "",
+        "volbench.fio.logs.log_rows": "",
+        "volbench.fio.logs.time_grid": "from volbench.fio.jobs.option_table import table",
+    }
+    with pytest.raises(CycleError):
+        TopologicalSorter(
+            folder_graph({name: ast.parse(text) for name, text in made_up.items()})
+        ).prepare()

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from volbench.analyse.frames.campaign_context import Context
+    from volbench.analyse.bottleneck.campaign_context import Context
     from volbench.api.notebook import Chart, Findings, Verdicts
     from volbench.object_storage.campaign_copy import CampaignCopy
 
@@ -175,8 +175,10 @@ class CampaignData:
         Columns beyond the summary's are those of `volbench.model.frames.metadata`, and every option
         of fio that changes the I/O.
         """
-        from volbench.analyse.frames.run_facts import with_facts  # noqa: PLC0415 - brings pandas
-        from volbench.catalogue.steady_performance import with_steady  # noqa: PLC0415 - same
+        from volbench.analyse.frames.run_facts import (  # noqa: PLC0415 - brings pandas
+            with_facts,
+            with_steady,
+        )
 
         summary = with_steady(self.frame("summary"), self.frame("verdicts"))
         version = self.provenance.volbench_version
@@ -318,7 +320,7 @@ class CampaignData:
     def context(self) -> Context:
         """Return the runs side by side, with judgements that verdicts and findings share."""
         if self._context is None:
-            from volbench.analyse.frames.campaign_context import Context  # noqa: PLC0415 - slow
+            from volbench.analyse.bottleneck.campaign_context import Context  # noqa: PLC0415 - slow
             from volbench.api.opened_runs import opened_runs  # noqa: PLC0415 - the same
 
             self._fetch("runs/*/facts.json", "probe/*/probe.json")

@@ -8,17 +8,16 @@ from contextlib import suppress
 import pandas as pd
 import pyarrow as pa
 
+from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.bottleneck.run_verdicts import Row, verdict_rows
 from volbench.analyse.findings import finding_rows
 from volbench.analyse.frames.aggregate import aggregate_rows
-from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.run_view import RunView, run_views
-from volbench.analyse.time.cold_volume import ColdProbe
 from volbench.engine.conditioning.cold_probe import read_probe
 from volbench.errors import OutputError
 from volbench.ingest.run_files import read_facts
 from volbench.model.campaign.planned_run import Campaign
-from volbench.model.results.provenance import VolumeFacts
+from volbench.model.results.provenance import ColdProbe, VolumeFacts
 from volbench.store.archive import Archive
 from volbench.store.layout import Layout
 from volbench.store.parquet_tables import table_of

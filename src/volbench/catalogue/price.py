@@ -66,12 +66,12 @@ def command(
     picture: ChartFile,
 ) -> None:
     """Rank the configurations in DIR by price-performance, at steady state."""
+    from volbench.analyse.frames.run_facts import performance
     from volbench.api.dataset import open_campaigns
     from volbench.catalogue.billing import priced_runs
     from volbench.catalogue.bundled_prices import load_prices
     from volbench.catalogue.price_performance import market
     from volbench.catalogue.price_table import market_table
-    from volbench.catalogue.steady_performance import performance
     from volbench.present.plots.compare.pareto import pareto_plot
 
     say_what_is_configured()

@@ -12,7 +12,7 @@ import pandas as pd
 from pandas.api.types import union_categoricals
 
 from volbench import __version__
-from volbench.analyse.device.use_method import use_rows
+from volbench.analyse.bottleneck.use_method import use_rows
 from volbench.analyse.frames.pooled_bins import BINS
 from volbench.api.campaign_data import CampaignData
 from volbench.api.dataset import Dataset

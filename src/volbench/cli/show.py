@@ -116,7 +116,7 @@ def _show_rounds(opened: Dataset, shown: TableOutput) -> None:
 
 def _show_use(opened: Dataset, shown: TableOutput) -> None:
     """Print utilization, saturation and errors of the device beside each run."""
-    from volbench.analyse.device.use_method import use_rows
+    from volbench.analyse.bottleneck.use_method import use_rows
     from volbench.present.formatting import records
     from volbench.present.tables.use_table import use_table
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
-from volbench.analyse.device.kernel_counters import Sample, SampleReader, disk_rates, host_rates
+from volbench.analyse.frames.kernel_counters import Sample, SampleReader, disk_rates, host_rates
 from volbench.model.results.provenance import VolumeFacts
 from volbench.model.results.result import RunOutput
 from volbench.store.layout import COMPRESSED, RunFolder

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from tests.analyse.findings.conftest import BLOCK, IOPS, a_run, a_view, device_samples
-from volbench.analyse.bottleneck.cause import Cause
-from volbench.analyse.frames.campaign_context import Context
+from volbench.analyse.bottleneck.campaign_context import Context
+from volbench.model.results.finding import Cause
 
 
 @pytest.mark.parametrize(

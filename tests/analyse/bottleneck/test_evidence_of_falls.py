@@ -6,7 +6,7 @@ import pytest
 
 from tests.analyse.bottleneck.test_explain import ran
 from volbench.analyse.bottleneck.bottleneck import explain
-from volbench.analyse.bottleneck.cause import Cause, Explanation
+from volbench.model.results.finding import Cause, Explanation
 
 
 def test_a_stall_between_two_seconds_is_found() -> None:

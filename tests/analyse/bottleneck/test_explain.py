@@ -21,8 +21,8 @@ from tests.analyse.findings.conftest import (
 )
 from tests.analyse.noise import noisy
 from volbench.analyse.bottleneck.bottleneck import Cause, explain
+from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.bottleneck.run_verdicts import verdict_rows
-from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.run_view import RunView
 
 P15 = Limits(iops=1100, bandwidth_bytes_per_s=125e6)

@@ -12,12 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.analyse.findings.conftest import a_run, a_view, series_rows, summary_row
-from volbench.analyse.bottleneck.cause import Cause, Explanation
+from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings import find
-from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.run_view import RunView
 from volbench.model.campaign.planned_run import Volume, VolumeKind
-from volbench.model.results.finding import Severity
+from volbench.model.results.finding import Cause, Explanation, Severity
 
 FOLDER = Path(__file__).parents[2] / "cases" / "ssd-series"
 NEVER = {Cause.CREDITS, Cause.WARMING, Cause.CACHE_FULL, Cause.NEIGHBOUR}

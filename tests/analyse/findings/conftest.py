@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import pandas as pd
 
+from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings import find
-from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.run_view import RunView
 from volbench.model.campaign.planned_run import (
     Campaign,

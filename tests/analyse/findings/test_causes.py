@@ -18,8 +18,8 @@ from tests.analyse.findings.conftest import (
 )
 from tests.analyse.findings.test_steady import restless
 from tests.analyse.noise import noisy
-from volbench.analyse.time.cold_volume import ColdProbe
 from volbench.model.results.finding import Severity
+from volbench.model.results.provenance import ColdProbe
 
 
 def level(iops: float, *, seconds: int = 120) -> list[float]:

@@ -19,12 +19,11 @@ from tests.analyse.findings.conftest import (
     series_rows,
     summary_row,
 )
-from volbench.analyse.bottleneck.cause import Cause
+from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings import find
-from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.disturbed import disturbed
 from volbench.analyse.frames.run_view import RunView
-from volbench.model.results.finding import Severity
+from volbench.model.results.finding import Cause, Severity
 
 NOISY = range(20, 32)
 """Seconds that the host disturbed, in which a steady volume of 1,000 IOPS gave 700."""

@@ -19,9 +19,9 @@ from tests.analyse.findings.conftest import (
     percentile_rows,
     summary_row,
 )
+from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings import find
 from volbench.analyse.findings.run_length import needed_samples
-from volbench.analyse.frames.campaign_context import Context
 from volbench.model.results.finding import Severity
 
 WARNING, NOTE = Severity.WARNING, Severity.NOTE

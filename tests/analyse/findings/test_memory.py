@@ -23,8 +23,8 @@ from tests.analyse.findings.conftest import (
     series_rows,
     summary_row,
 )
+from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings import find
-from volbench.analyse.frames.campaign_context import Context
 from volbench.engine.hosts import volume_probe
 from volbench.engine.hosts.block_devices import BlockDevice
 from volbench.execute.fake import FakeExecutor

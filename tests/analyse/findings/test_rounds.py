@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from tests.analyse.findings.conftest import a_run, a_view, found, summary_row
+from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings import find
-from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.run_view import RunView
 from volbench.model.campaign.planned_run import Campaign
 from volbench.model.profile.profile_settings import Metric, Rounds, Track

@@ -13,8 +13,8 @@ import pytest
 
 from tests.analyse.findings.conftest import Section, a_run, a_view, summary_row
 from volbench.analyse import findings
+from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings import RULES, Rule, find, finding_rows
-from volbench.analyse.frames.campaign_context import Context
 from volbench.model.frames.columns import FINDINGS
 from volbench.model.results.finding import Severity
 

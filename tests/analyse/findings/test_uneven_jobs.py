@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.analyse.findings.conftest import a_run, a_view, found, series_rows, summary_row
+from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings import find
-from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.run_view import RunView
 from volbench.fio.logs.direction_series import DirectionSeries
 from volbench.ingest.series_rows import while_all_ran

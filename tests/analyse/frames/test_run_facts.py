@@ -9,8 +9,7 @@ import pandas as pd
 
 import volbench
 from tests.test_labels import HOSTS, make
-from volbench.analyse.frames.run_facts import STEP, VOLUME_KEY, fact_columns, stack
-from volbench.catalogue.steady_performance import with_steady
+from volbench.analyse.frames.run_facts import STEP, VOLUME_KEY, fact_columns, stack, with_steady
 
 
 def test_facts_of_a_campaign(tmp_path: Path) -> None:

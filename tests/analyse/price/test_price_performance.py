@@ -7,10 +7,10 @@ import math
 import pandas as pd
 import pytest
 
+from volbench.analyse.frames.run_facts import performance
 from volbench.catalogue.billing import Billing, priced_runs
 from volbench.catalogue.price_list import Burst, Initialisation, Metered, Price, Prices
 from volbench.catalogue.price_performance import Market, market, on_frontier
-from volbench.catalogue.steady_performance import performance
 from volbench.errors import InputError
 from volbench.model.profile.profile_settings import Limits
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.present.frames_for_plots import Row, frames, result
 from tests.present.storm_frames import START_S, both, client, samples, series, storm
+from volbench.analyse.frames.resample import covered, spread
 from volbench.analyse.time.boot_storm import Storm, storms
-from volbench.analyse.time.resample import covered, spread
 
 EDGES = np.linspace(0.0, 20.0, 5)
 

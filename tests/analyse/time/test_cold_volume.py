@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from volbench.analyse.time.cold_volume import ColdProbe, describe, judge_cold, pair_by_offset
+from volbench.analyse.time.cold_volume import describe, judge_cold, pair_by_offset
+from volbench.model.results.provenance import ColdProbe
 
 Floats = np.ndarray[tuple[int], np.dtype[np.float64]]
 

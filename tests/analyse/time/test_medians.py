@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from volbench.analyse.time.medians import interval_of, median, median_step, row_medians
+from volbench.analyse.frames.resample import interval_of, median, median_step, row_medians
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 8, 59, 60])

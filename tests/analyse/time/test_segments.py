@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy.stats import theilslopes
 
+from volbench.analyse.frames.resample import Floats
 from volbench.analyse.time.change_points import segment
-from volbench.analyse.time.medians import Floats
 from volbench.analyse.time.steady_state import theil_sen
 
 RECORDED = Path(__file__).parent / "cases" / "ruptures-1.1.10.json"

@@ -19,7 +19,7 @@ import pytest
 from tests.command_line import call
 from tests.real import prometheus_program
 from tests.waiting import until
-from volbench.analyse.device.kernel_counters import SampleReader
+from volbench.analyse.frames.kernel_counters import SampleReader
 from volbench.present.export.grafana import PANELS, WINDOW
 from volbench.store.log_files import open_log
 

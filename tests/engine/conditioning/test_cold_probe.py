@@ -13,7 +13,6 @@ import pytest
 
 from tests.engine.conftest import IMAGE_BYTES, Disks
 from volbench import open_campaign
-from volbench.analyse.time.cold_volume import ColdProbe
 from volbench.engine.campaign.campaign_engine import run_campaign
 from volbench.engine.campaign.execution_settings import Settings
 from volbench.engine.campaign.prepare import Prepared, Request, prepare
@@ -30,6 +29,7 @@ from volbench.lab.scenario import read_scenario
 from volbench.lab.server import serve
 from volbench.model.campaign.event import Event, Notice, RunStarted
 from volbench.model.campaign.planned_run import Volume, VolumeKind
+from volbench.model.results.provenance import ColdProbe
 from volbench.plan.profile.load_profile import load_profile
 from volbench.store.consent import create_signed_campaign
 from volbench.store.layout import Layout, ProbeFolder

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import has_ended, until
-from volbench.analyse.device.kernel_counters import SampleReader
+from volbench.analyse.frames.kernel_counters import SampleReader
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.sampling import proc_sampler
 from volbench.engine.sampling.sampler import Sampler, sampler_commands, sampling

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from volbench.analyse.device.kernel_counters import STARTED, SampleReader
+from volbench.analyse.frames.kernel_counters import STARTED, SampleReader
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.stop_request import StopRequest
 from volbench.engine.sampling.sampler import sampling

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from volbench.catalogue.steady_performance import STEADY
+from volbench.analyse.frames.run_facts import STEADY
 from volbench.errors import InputError
 from volbench.model.frames.column_names import ALIASES, find_column
 from volbench.model.frames.columns import SUMMARY

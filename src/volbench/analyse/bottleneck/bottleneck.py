@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from volbench.analyse.bottleneck.cause import WORDS, Cause, Explanation
 from volbench.analyse.bottleneck.cpu_use import cpu_evidence
 from volbench.analyse.bottleneck.data_reduction import reduction
 from volbench.analyse.bottleneck.inferred_limit import SAME, reached_more, which_limit
@@ -19,6 +18,7 @@ from volbench.analyse.bottleneck.sustained_level import at_upper_edge
 from volbench.analyse.bottleneck.volume_context import FLASH, LOCAL, Earlier, device_kind
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.run_rates import Rates, rates_of
+from volbench.model.results.finding import WORDS, Cause, Explanation
 from volbench.units import format_count, format_latency, format_rate
 
 AT_LIMIT = 0.05  # Relative distance within which a level counts as a declared limit

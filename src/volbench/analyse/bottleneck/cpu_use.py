@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from volbench.analyse.frames.disturbed import FULL_DEMAND_PERCENT, cpu_demand
-from volbench.analyse.frames.observed import host_rows_in_run, results_of
-from volbench.analyse.frames.run_view import RunView
+from volbench.analyse.frames.run_view import RunView, host_rows_in_run, results_of
 from volbench.analyse.time.run_rates import Rates
 
 _FULL = 95.0  # Percent of a CPU from which it is held to be saturated

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from volbench.analyse.device.device_bytes import bytes_until_end
-from volbench.analyse.frames.observed import device_rows, total
-from volbench.analyse.frames.run_view import RunView
+from volbench.analyse.frames.run_view import RunView, bytes_until_end, device_rows, total
 from volbench.analyse.frames.workload_spec import WorkloadSpec
 
 _REDUCED = 0.8  # Share of the bytes written below which a device did not store all of them

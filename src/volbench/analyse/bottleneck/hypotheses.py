@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from volbench.analyse.bottleneck.burst_credits import likeliest, predicted_s
-from volbench.analyse.bottleneck.cause import Cause
 from volbench.analyse.bottleneck.volume_context import (
     FLASH,
     LOCAL,
@@ -20,12 +19,12 @@ from volbench.analyse.bottleneck.volume_context import (
     device_kind,
 )
 from volbench.analyse.frames.disturbed import disturbed
-from volbench.analyse.frames.observed import host_rows_in_run
-from volbench.analyse.frames.run_view import RunView
+from volbench.analyse.frames.resample import median
+from volbench.analyse.frames.run_view import RunView, host_rows_in_run
 from volbench.analyse.time.change_points import Change
-from volbench.analyse.time.medians import median
 from volbench.analyse.time.run_rates import Rates
 from volbench.model.campaign.planned_run import VolumeKind
+from volbench.model.results.finding import Cause
 from volbench.units import format_count, format_duration, format_latency, format_rate
 
 FLAT = 0.03  # Spread of samples over a level that a throttle does not exceed

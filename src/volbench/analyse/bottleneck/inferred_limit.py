@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from volbench.analyse.bottleneck.cause import Cause
 from volbench.analyse.time.run_rates import Rates
+from volbench.model.results.finding import Cause
 from volbench.units import format_count, format_rate
 
 SAME = 0.05  # Relative distance of two levels that count as equal: doubling the depth gains more

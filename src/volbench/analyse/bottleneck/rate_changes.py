@@ -7,16 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from volbench.analyse.bottleneck.cause import WORDS, Cause, Explanation
 from volbench.analyse.bottleneck.hypotheses import FLAT, Fall, explain_fall
 from volbench.analyse.bottleneck.volume_context import FLASH, LOCAL, REMOTE, Earlier, device_kind
 from volbench.analyse.frames.disturbed import disturbed
-from volbench.analyse.frames.observed import host_rows_in_run, stall_spans
-from volbench.analyse.frames.run_view import RunView
+from volbench.analyse.frames.resample import median
+from volbench.analyse.frames.run_view import RunView, host_rows_in_run
 from volbench.analyse.time.change_points import Change, inflation_of
-from volbench.analyse.time.medians import median
-from volbench.analyse.time.run_rates import Rates, rates_of
+from volbench.analyse.time.run_rates import Rates, rates_of, stall_spans
 from volbench.analyse.time.warmup_curve import cold_level, plateau_of, time_to_level
+from volbench.model.results.finding import WORDS, Cause, Explanation
 from volbench.units import format_capacity, format_count, format_duration
 
 LEAST_STEP = 0.15  # Smallest fall that is explained; smaller steps are only reported

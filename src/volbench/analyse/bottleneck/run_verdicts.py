@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from volbench.analyse.bottleneck.cause import Explanation
+from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.bottleneck.sustained_level import Level
-from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.disturbed import disturbed
-from volbench.analyse.frames.observed import directions, rate_per_s
-from volbench.analyse.frames.run_view import RunView
+from volbench.analyse.frames.run_view import RunView, directions, rate_per_s
 from volbench.analyse.time.round_convergence import Snia, snia_rounds
 from volbench.analyse.time.steady_state import Steadiness
 from volbench.model.frames.columns import run_identity
+from volbench.model.results.finding import Explanation
 
 Row = dict[str, object]
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from volbench.analyse.bottleneck.cause import WORDS, Cause, Explanation
+from volbench.analyse.frames.resample import Floats, median
 from volbench.analyse.time.change_points import inflation_of
-from volbench.analyse.time.medians import Floats, median
 from volbench.analyse.time.run_rates import Rates
+from volbench.model.results.finding import WORDS, Cause, Explanation
 
 _LIMITS = frozenset({Cause.IOPS_LIMIT, Cause.BANDWIDTH_LIMIT, Cause.CREDITS})
 # Causes that a limit is part of, or that often end at one

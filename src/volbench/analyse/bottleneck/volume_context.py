@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import PurePosixPath
 
-from volbench.analyse.frames.observed import total
-from volbench.analyse.frames.run_view import RunView
+from volbench.analyse.frames.run_view import RunView, total
 from volbench.model.campaign.planned_run import VolumeKind
 from volbench.model.profile.profile_model import Phase
 

@@ -28,8 +28,7 @@ from volbench.analyse.compare.comparison_groups import (
 from volbench.analyse.compare.comparison_result import Compared
 from volbench.analyse.compare.repeat_statistics import CONFIDENCE, Group, contrast, holm, shortage
 from volbench.analyse.frames.job_frames import latency_column, left_out, measured
-from volbench.analyse.frames.run_facts import fact_columns, stack
-from volbench.catalogue.steady_performance import STEADY, steadiness_remarks
+from volbench.analyse.frames.run_facts import STEADY, fact_columns, stack, steadiness_remarks
 from volbench.errors import ComparisonError, InputError
 from volbench.model.frames.column_names import Measure, find_column, find_measure
 from volbench.model.frames.columns import LABEL_PREFIX, SUMMARY

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
+from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings import (
     block_contents,
     burst_credit_rules,
@@ -18,7 +19,6 @@ from volbench.analyse.findings import (
     volume_limits,
 )
 from volbench.analyse.findings.rule import Rule
-from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.run_view import RunView
 from volbench.model.frames.columns import run_identity
 from volbench.model.results.finding import Finding, Severity

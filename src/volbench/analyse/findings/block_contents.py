@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from volbench.analyse.bottleneck.cause import Cause
-from volbench.analyse.device.device_bytes import bytes_until_end
+from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings.rule import (
     Evidence,
     Observation,
@@ -16,17 +15,17 @@ from volbench.analyse.findings.rule import (
     rule,
     tool_name,
 )
-from volbench.analyse.frames.campaign_context import Context
-from volbench.analyse.frames.observed import (
+from volbench.analyse.frames.run_view import (
+    RunView,
+    bytes_until_end,
     declared,
     device_rows,
     results_of,
     total,
 )
-from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.frames.workload_spec import WorkloadSpec
 from volbench.model.profile.profile_model import Tool
-from volbench.model.results.finding import Severity
+from volbench.model.results.finding import Cause, Severity
 from volbench.units import (
     format_capacity,
     format_count,

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from volbench.analyse.bottleneck.cause import Cause
+from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings.rule import Evidence, Observation, explained, observed, rule
-from volbench.analyse.frames.campaign_context import Context
-from volbench.analyse.frames.observed import directions, runtime_s
-from volbench.analyse.frames.run_view import RunView
+from volbench.analyse.frames.run_view import RunView, directions, runtime_s
 from volbench.analyse.time.run_rates import rates_of
-from volbench.model.results.finding import Severity
+from volbench.model.results.finding import Cause, Severity
 from volbench.units import format_count, format_duration, format_rate
 
 _LEAST_BURST = 1.2  # A burst is at least this much above the level at which the run before it ended

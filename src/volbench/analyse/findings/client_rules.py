@@ -7,10 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings.rule import Observation, rule, several
-from volbench.analyse.frames.campaign_context import Context
-from volbench.analyse.frames.observed import clock_bounds_s, host_rows
-from volbench.analyse.frames.run_view import RunView
+from volbench.analyse.frames.run_view import RunView, clock_bounds_s, host_rows
 from volbench.model.campaign.planned_run import Run
 from volbench.model.profile.profile_model import Start
 from volbench.units import format_latency

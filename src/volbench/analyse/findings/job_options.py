@@ -6,10 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
+from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings.rule import Evidence, Observation, rule
-from volbench.analyse.frames.campaign_context import Context
-from volbench.analyse.frames.observed import Result, results_of, runtime_s
-from volbench.analyse.frames.run_view import RunView
+from volbench.analyse.frames.run_view import Result, RunView, results_of, runtime_s
 from volbench.analyse.frames.workload_spec import SYNCHRONOUS, WorkloadSpec
 from volbench.model.campaign.planned_run import VolumeKind
 from volbench.model.profile.profile_model import Tool

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.bottleneck.volume_context import DeviceKind, device_kind
-from volbench.analyse.device.device_bytes import bytes_until_end
 from volbench.analyse.findings.rule import Evidence, Observation, percent, rule, tool_name
-from volbench.analyse.frames.campaign_context import Context
-from volbench.analyse.frames.observed import (
+from volbench.analyse.frames.run_view import (
+    RunView,
+    bytes_until_end,
     device_rows,
     host_rows,
     host_rows_in_run,
@@ -17,7 +18,6 @@ from volbench.analyse.frames.observed import (
     runtime_s,
     total,
 )
-from volbench.analyse.frames.run_view import RunView
 from volbench.model.results.finding import Severity
 from volbench.units import format_capacity, format_duration, format_latency, format_rate
 

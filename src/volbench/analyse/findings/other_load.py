@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from volbench.analyse.bottleneck.cause import Cause
+from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings.rule import (
     Observation,
     explained,
@@ -18,7 +18,6 @@ from volbench.analyse.findings.rule import (
     several,
     tool_name,
 )
-from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.disturbed import (
     FULL_DEMAND_PERCENT,
     WAIT_PERCENT,
@@ -26,7 +25,9 @@ from volbench.analyse.frames.disturbed import (
     disturbed,
     waits_for_cpu,
 )
-from volbench.analyse.frames.observed import (
+from volbench.analyse.frames.resample import seconds
+from volbench.analyse.frames.run_view import (
+    RunView,
     device_rows,
     directions,
     host_rows_in_run,
@@ -36,10 +37,8 @@ from volbench.analyse.frames.observed import (
     total,
     within_run,
 )
-from volbench.analyse.frames.run_view import RunView
-from volbench.analyse.time.resample import seconds
 from volbench.model.campaign.planned_run import VolumeKind
-from volbench.model.results.finding import Severity
+from volbench.model.results.finding import Cause, Severity
 from volbench.units import format_count, format_duration, format_rate
 
 _LEAST_SAMPLES = 3

@@ -6,17 +6,17 @@ import math
 import os
 from collections.abc import Iterator
 
+from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings.rule import Observation, rule, tool_name
-from volbench.analyse.frames.campaign_context import Context
-from volbench.analyse.frames.observed import (
+from volbench.analyse.frames.run_view import (
     Result,
+    RunView,
     device_rows,
     is_partial,
     rate_per_s,
     results_of,
     total,
 )
-from volbench.analyse.frames.run_view import RunView
 from volbench.model.results.finding import Severity
 
 # fio counts its runtime in milliseconds: rates of shorter runs are not comparable

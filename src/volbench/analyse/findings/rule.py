@@ -6,12 +6,11 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from volbench.analyse.bottleneck.cause import Cause, Explanation
-from volbench.analyse.frames.campaign_context import Context
+from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.frames.run_view import RunView
 from volbench.model.campaign.planned_run import Run
 from volbench.model.profile.profile_model import Phase, Tool
-from volbench.model.results.finding import Finding, Severity
+from volbench.model.results.finding import Cause, Explanation, Finding, Severity
 from volbench.units import format_count, format_rate
 
 Evidence = dict[str, float | str]

@@ -7,10 +7,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings.rule import Evidence, Observation, percent, rule, several
-from volbench.analyse.frames.campaign_context import Context
-from volbench.analyse.frames.observed import Result, percentiles_of, results_of, runtime_s, total
-from volbench.analyse.frames.run_view import RunView
+from volbench.analyse.frames.run_view import (
+    Result,
+    RunView,
+    percentiles_of,
+    results_of,
+    runtime_s,
+    total,
+)
 from volbench.analyse.frames.workload_spec import WorkloadSpec
 from volbench.model.profile.profile_model import Phase
 from volbench.model.results.finding import Severity

@@ -7,19 +7,17 @@ from collections.abc import Iterable, Iterator
 
 import pandas as pd
 
-from volbench.analyse.bottleneck.cause import Cause
+from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings.rule import Observation, percent, rule, several
-from volbench.analyse.frames.campaign_context import Context
 from volbench.analyse.frames.disturbed import clean_rate_per_s, disturbed
-from volbench.analyse.frames.observed import (
+from volbench.analyse.frames.run_view import (
+    RunView,
     directions,
     rate_per_s,
     results_of,
     runtime_s,
-    stall_spans,
     total,
 )
-from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.round_convergence import (
     MOST_RANGE,
     MOST_SLOPE,
@@ -28,9 +26,10 @@ from volbench.analyse.time.round_convergence import (
     Variable,
     determination,
 )
+from volbench.analyse.time.run_rates import stall_spans
 from volbench.analyse.time.steady_state import MOST_DRIFT, State, Steadiness, judge_last
 from volbench.model.profile.profile_settings import Until
-from volbench.model.results.finding import Severity
+from volbench.model.results.finding import Cause, Severity
 from volbench.units import format_count, format_duration, format_latency
 
 _LEAST_S = 20.0

@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from volbench.analyse.bottleneck.cause import Cause, Explanation
-from volbench.analyse.device.device_bytes import bytes_until_end
+from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings.rule import (
     Evidence,
     Observation,
@@ -20,8 +19,9 @@ from volbench.analyse.findings.rule import (
     rule,
     several,
 )
-from volbench.analyse.frames.campaign_context import Context
-from volbench.analyse.frames.observed import (
+from volbench.analyse.frames.run_view import (
+    RunView,
+    bytes_until_end,
     declared,
     device_rows,
     directions,
@@ -29,8 +29,7 @@ from volbench.analyse.frames.observed import (
     runtime_s,
     total,
 )
-from volbench.analyse.frames.run_view import RunView
-from volbench.model.results.finding import Severity
+from volbench.model.results.finding import Cause, Explanation, Severity
 from volbench.units import format_duration
 
 _NEAR = 0.05

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from volbench.analyse.frames.observed import clock_bounds_s
-from volbench.analyse.time.resample import on_clock, spread_rows
+from volbench.analyse.frames.resample import on_clock, spread_rows
+from volbench.analyse.frames.run_view import clock_bounds_s
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.profile.profile_model import Phase, Start
 

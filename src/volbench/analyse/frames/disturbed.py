@@ -14,10 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from volbench.analyse.frames.observed import rate_per_s, results_of
-from volbench.analyse.frames.run_view import RunView, once
-from volbench.analyse.time.medians import interval_of
-from volbench.analyse.time.resample import covered, spread
+from volbench.analyse.frames.resample import covered, interval_of, spread
+from volbench.analyse.frames.run_view import RunView, once, rate_per_s, results_of
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

@@ -1,23 +1,26 @@
-"""View of one run: its plan, its rows of every frame, and the facts of its host and volume."""
+"""View of one run: its rows of every frame, its facts, and the numbers that its rows give.
+
+NaN always means "unknown".
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial, wraps
 from itertools import pairwise
 from typing import Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import plain_rows
 from volbench.analyse.frames.workload_spec import WorkloadSpec, workloads_of
-from volbench.analyse.time.cold_volume import ColdProbe
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.frames.columns import DAMAGED
-from volbench.model.results.provenance import HostFacts, VolumeFacts
+from volbench.model.results.provenance import ColdProbe, HostFacts, VolumeFacts
 
 _Args = ParamSpec("_Args")
 _Answer = TypeVar("_Answer")
@@ -170,3 +173,249 @@ def _by_run(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
     for part in parts.values():
         part.index = pd.RangeIndex(len(part))  # unlike reset_index() this copies nothing
     return parts
+
+
+Floats = npt.NDArray[np.float64]
+
+_MOVING = ("read", "write", "trim")
+
+
+@dataclass(frozen=True)
+class Result:
+    """Result of fio or dd for one direction of one section."""
+
+    section: str
+    direction: str
+    row: Mapping[str, object]
+
+    def __getitem__(self, column: str) -> float:
+        """Return a number of the summary; NaN when it is unknown."""
+        value = self.row[column]
+        return float(value) if isinstance(value, int | float) else math.nan
+
+
+def results_of(view: RunView) -> Iterator[Result]:
+    """Yield the rows of the summary that moved data; rows of fsync are left out."""
+    for row in view.results:
+        if row["direction"] in _MOVING:
+            yield Result(str(row["group"]), str(row["direction"]), row)
+
+
+def total(view: RunView, column: str, *, direction: str | None = None) -> float:
+    """Return the sum of a column of the summary over sections; NaN when nothing was reported."""
+    values = [
+        result[column]
+        for result in results_of(view)
+        if direction in (None, result.direction) and not math.isnan(result[column])
+    ]
+    return math.fsum(values) if values else math.nan
+
+
+def declared(run: Run, column: str) -> tuple[float, float]:
+    """Return the declared limit of a rate, sustained and in a burst; 0 for none.
+
+    Args:
+        column: ``iops`` or ``bw_bytes_per_s``.
+    """
+    limits = run.limits
+    if column == "iops":
+        return limits.iops or 0.0, limits.burst_iops or 0.0
+    return limits.bandwidth_bytes_per_s or 0.0, limits.burst_bandwidth_bytes_per_s or 0.0
+
+
+def directions(view: RunView) -> list[str]:
+    """Return the directions in which data moved, in the order of the summary."""
+    return list(dict.fromkeys(result.direction for result in results_of(view)))
+
+
+def runtime_s(view: RunView) -> float:
+    """Return the runtime of the I/O; NaN if the tool reported none."""
+    return max((result["runtime_s"] for result in results_of(view)), default=math.nan)
+
+
+@once
+def rate_per_s(
+    view: RunView, column: str, *, direction: str | None = None
+) -> tuple[Floats, Floats]:
+    """Return time (end of each interval) and a rate, all sections added.
+
+    Only times at which every direction and section has a row are kept: fio may lose the last one.
+    Nor are those kept in which not all parallel jobs of a section ran.
+
+    Args:
+        column: of the series, such as ``iops``.
+        direction: all of them added when None.
+    """
+    values = view.series[column].to_numpy(dtype=float)
+    intervals = _intervals(view)
+    wanted = intervals.is_whole & ~np.isnan(values)
+    if direction is not None:
+        wanted &= intervals.direction == direction
+    lines = len(np.unique(intervals.line[wanted])) if intervals.line.any() else 1
+    at_s, values = intervals.t_s[wanted], values[wanted]
+    if lines == 1 and (at_s[:-1] < at_s[1:]).all() and not np.isnan(at_s[-1:]).any():
+        return at_s, values + 0.0
+    order = np.argsort(at_s, kind="stable")
+    times, firsts, counts = np.unique(at_s[order], return_index=True, return_counts=True)
+    whole = (counts == lines) & ~np.isnan(times)
+    places = firsts[whole, np.newaxis] + np.arange(lines)
+    return times[whole], _added(values[order][places])
+
+
+def is_partial(series: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """Return whether fewer jobs ran through each interval than at other times of its section."""
+    jobs = series["jobs_running"].to_numpy(dtype=float, na_value=math.nan)
+    known = jobs[~np.isnan(jobs)]
+    if not len(known) or known.min() == known.max():
+        return np.zeros(len(series), dtype=np.bool_)  # so for nearly all runs, without the groups
+    running = pd.Series(jobs, index=series.index)
+    most = running.groupby([series["run"], series["group"]], dropna=False).transform("max")
+    found: npt.NDArray[np.bool_] = (running < most).to_numpy(dtype=bool)
+    return found
+
+
+@dataclass(frozen=True)
+class _Intervals:
+    """Rows of a run's series, as arrays of one length."""
+
+    t_s: Floats  # end of each interval
+    direction: npt.NDArray[np.object_]  # of its I/O
+    line: npt.NDArray[np.int64]  # number of its section and direction
+    is_whole: npt.NDArray[np.bool_]  # whether all jobs of its section ran through it
+
+
+@once
+def _intervals(view: RunView) -> _Intervals:
+    direction = view.series["direction"].to_numpy(dtype=object)
+    sections, _ = _numbered(view.series["group"].to_numpy(dtype=object))
+    ways, names = _numbered(direction)
+    return _Intervals(
+        t_s=view.series["t_s"].to_numpy(dtype=float),
+        direction=direction,
+        line=sections * max(1, names) + ways,
+        is_whole=~is_partial(view.series),
+    )
+
+
+def _numbered(texts: npt.NDArray[np.object_]) -> tuple[npt.NDArray[np.int64], int]:
+    """Return a number from 0 for each text, in order of appearance, and the number of texts."""
+    if len(texts) and (texts == texts[0]).all():
+        return np.zeros(len(texts), dtype=np.int64), 1
+    codes, names = pd.factorize(texts, use_na_sentinel=False)
+    return codes.astype(np.int64), len(names)
+
+
+def _added(table: Floats) -> Floats:
+    """Return the sum of each row, compensated (Kahan), so that the order hardly matters."""
+    total = np.zeros(len(table))
+    lost = np.zeros(len(table))
+    for column in table.T:
+        part = column - lost
+        grown = total + part
+        lost = grown - total - part
+        total = grown
+    return total
+
+
+@dataclass(frozen=True)
+class Percentiles:
+    """Latency percentiles of one direction of a run, as arrays of one length."""
+
+    group: npt.NDArray[np.object_]  # section of the job file
+    latency: npt.NDArray[np.object_]  # ``lat``, ``clat`` or ``slat``
+    percentile: Floats  # from 0 to 100
+    value_s: Floats  # latency at that percentile
+
+
+@once
+def percentiles_of(view: RunView, direction: str) -> Percentiles:
+    """Return the latency percentiles that were reported for one direction."""
+    rows = view.percentiles
+    mine = rows["direction"].to_numpy(dtype=object) == direction
+    return Percentiles(
+        group=rows["group"].to_numpy(dtype=object)[mine],
+        latency=rows["latency"].to_numpy(dtype=object)[mine],
+        percentile=rows["percentile"].to_numpy(dtype=float)[mine],
+        value_s=rows["value_s"].to_numpy(dtype=float)[mine],
+    )
+
+
+@once
+def device_rows(view: RunView, *, level: str = "volume") -> pd.DataFrame:
+    """Return the samples of the volume's device, or of its backing disks, in order of time.
+
+    There are none for a volume without a device, such as an NBD export or a network filesystem.
+    """
+    if view.device.empty:
+        return view.device
+    rows = view.device[(view.device["level"] == level) & view.device["device"].notna()]
+    return rows.sort_values("t_s", ignore_index=True)
+
+
+@once
+def host_rows(view: RunView) -> pd.DataFrame:
+    """Return one sample of the host's own numbers (CPU, memory) for each time, in order."""
+    if view.device.empty:
+        return view.device
+    rows = view.device.drop_duplicates("t_s")
+    return rows.sort_values("t_s", ignore_index=True)
+
+
+@once
+def host_rows_in_run(view: RunView) -> pd.DataFrame:
+    """Return the host's samples whose whole interval is within the run's I/O."""
+    return within_run(host_rows(view), runtime=runtime_s(view))
+
+
+def within_run(rows: pd.DataFrame, *, runtime: float) -> pd.DataFrame:
+    """Return the samples whose whole interval is within the run's I/O."""
+    if rows.empty:
+        return rows
+    inside = (rows["t_s"] - rows["interval_s"] >= -0.05) & (rows["t_s"] <= runtime + 0.05)
+    return rows[inside & ~rows["after_fio"].fillna(value=False).astype(bool)]
+
+
+def clock_bounds_s(summaries: Iterable[pd.DataFrame]) -> float:
+    """Return how far the distance of two instants on different hosts may be wrong, in seconds.
+
+    Each instant may be wrong by the bound of its host's clock offset; the two largest add up.
+
+    Args:
+        summaries: rows of the summary frame; the first of a run counts.
+    """
+    bounds = pd.concat(
+        [
+            rows.drop_duplicates("run").get("clock_bound_s", pd.Series(dtype=float))
+            for rows in summaries
+        ]
+    )
+    return float(bounds.fillna(0.0).nlargest(2).sum())
+
+
+def bytes_until_end(rows: pd.DataFrame, column: str, *, runtime: float) -> float:
+    """Return the bytes a device moved from the begin of the I/O until the tool ended.
+
+    Args:
+        column: a column of rates, such as ``write_bw_bytes_per_s``.
+        runtime: when the tool's I/O ended; infinity for all that was sampled.
+    """
+    return float(np.nansum(bytes_before(rows, column, end_s=runtime)))
+
+
+def bytes_before(rows: pd.DataFrame, column: str, *, end_s: float) -> Floats:
+    """Return the bytes of each interval from the begin of the I/O until an instant.
+
+    An interval that reaches past the instant counts by its share before it; one that began before
+    the I/O did is taken to be idle until then.
+
+    Args:
+        column: a column of rates, such as ``write_bw_bytes_per_s``.
+        end_s: seconds since the I/O began.
+    """
+    interval = rows["interval_s"].to_numpy(dtype=float)
+    end = rows["t_s"].to_numpy(dtype=float)
+    begin = np.maximum(end - interval, 0.0)
+    share = np.clip((end_s - begin) / np.maximum(end - begin, 1e-9), 0.0, 1.0)
+    share[end <= 0] = 0.0
+    moved: Floats = rows[column].to_numpy(dtype=float) * interval * share
+    return moved

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import measured
-from volbench.analyse.time.resample import Floats, covered_rows, on_clock, seconds, spread_rows
+from volbench.analyse.frames.resample import Floats, covered_rows, on_clock, seconds, spread_rows
 
 # Of the axis, as ``iostat 5`` in "IOPS in a Windows boot storm" (Curtis Collicutt)
 INTERVAL_S = 5.0

@@ -16,7 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from volbench.analyse.time.medians import Floats, interval_of, median, row_medians
+from volbench.analyse.frames.resample import Floats, interval_of, median, row_medians
 
 MOST_BLOCK_S = 30.0  # Long enough to average most autocorrelation of a volume's noise out
 WANTED_BLOCKS = 40

@@ -7,9 +7,9 @@ are paired by their offset, so that slow and fast places cancel out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from volbench.model.results.provenance import ColdProbe
 from volbench.units import format_latency
 
 if TYPE_CHECKING:
@@ -25,27 +25,6 @@ LEAST_DELAY_S = 200e-6
 SIGNIFICANT = 0.01
 LEAST_PAIRS = 20  # With fewer, one hiccup decides
 LEAST_PAIRS_P99 = 100  # With fewer, the 99th percentile is the slowest read or the one before it
-ZERO_SHARE = 0.01  # From this share of all-zero blocks on, a volume was not filled
-
-
-@dataclass(frozen=True)
-class ColdProbe:
-    """Result of reading a sample of blocks twice."""
-
-    pairs: int  # blocks that were read both times
-    median_ratio: float  # median latency of first reads over that of second reads
-    p99_ratio: float  # the same for the 99th percentile
-    p_value: float  # how likely first reads are that much slower by chance alone
-    cold: bool  # whether first reads were clearly slower
-    first_median_s: float  # median latency of first reads
-    second_median_s: float  # median latency of second reads
-    # share of sampled blocks that hold only zeros; None if it was not recorded
-    zero_share: float | None = None
-
-    @property
-    def never_written(self) -> bool:
-        """Whether a part of the volume holds nothing, or was filled with zeros."""
-        return self.zero_share is not None and self.zero_share > ZERO_SHARE
 
 
 def pair_by_offset(

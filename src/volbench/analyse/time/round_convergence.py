@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import measured
-from volbench.analyse.time.medians import Floats, interval_of
+from volbench.analyse.frames.resample import Floats, interval_of
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
 
 # Added to every determination

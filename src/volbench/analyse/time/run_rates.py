@@ -1,4 +1,4 @@
-"""Rates of one direction of a run over time.
+"""Rates of one direction of a run over time, and the times in which nothing completed.
 
 A buffered run is judged by the device's rates, where there are any: fio's own are those of memory.
 """
@@ -14,8 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from volbench.analyse.frames.disturbed import clean_rate_per_s
-from volbench.analyse.frames.observed import (
+from volbench.analyse.frames.resample import Floats, median, median_step
+from volbench.analyse.frames.run_view import (
+    RunView,
     device_rows,
+    once,
     percentiles_of,
     rate_per_s,
     results_of,
@@ -23,7 +26,6 @@ from volbench.analyse.frames.observed import (
     total,
     within_run,
 )
-from volbench.analyse.frames.run_view import RunView, once
 from volbench.analyse.frames.workload_spec import WorkloadSpec
 from volbench.analyse.time.change_points import (
     Change,
@@ -32,9 +34,8 @@ from volbench.analyse.time.change_points import (
     place_in_gaps,
     plateaus,
 )
-from volbench.analyse.time.medians import Floats, median, median_step
 
-_LEAST = 5
+_MIN_INTERVALS = 5
 _BUSY_PERCENT = 90.0  # Active time from which a device is held to have work all the time
 _LEAST_BUSY = 0.5  # Share of busy intervals below which a run did not keep its device busy
 # How much of a jump of the device's IOPS its bandwidth has to show, as logarithms
@@ -150,9 +151,9 @@ def _of_fio(view: RunView, direction: str) -> tuple[Floats, Floats, Floats] | No
         moved, ios = (total(view, name, direction=direction) for name in ("io_bytes", "total_ios"))
         at_s, bandwidth = t_s, iops * (moved / ios if ios > 0 else math.nan)
     if np.array_equal(t_s, at_s):  # as of nearly all runs
-        return (t_s, iops, bandwidth) if len(t_s) >= _LEAST else None
+        return (t_s, iops, bandwidth) if len(t_s) >= _MIN_INTERVALS else None
     common = np.intersect1d(t_s, at_s)
-    if len(common) < _LEAST:
+    if len(common) < _MIN_INTERVALS:
         return None
     return common, iops[np.isin(t_s, common)], bandwidth[np.isin(at_s, common)]
 
@@ -163,7 +164,7 @@ def _of_device(view: RunView, direction: str) -> tuple[Floats, Floats, Floats] |
         return None
     rows = within_run(device_rows(view), runtime=runtime_s(view))
     rows = rows.dropna(subset=[f"{direction}_iops"])
-    if len(rows) < _LEAST:
+    if len(rows) < _MIN_INTERVALS:
         return None
     columns = ("t_s", f"{direction}_iops", f"{direction}_bw_bytes_per_s", "active_percent")
     t_s, iops, bandwidth, active = (rows[name].to_numpy(dtype=float) for name in columns)
@@ -206,3 +207,128 @@ def _latencies(view: RunView, direction: str) -> dict[str, float]:
 
     reported = {f"lat_{name}_s": percentile(number) for name, number in _PERCENTILES.items()}
     return {"lat_mean_s": main["lat_mean_s"], "lat_min_s": main["lat_min_s"], **reported}
+
+
+_BESIDE = 3  # Intervals on either side of two that lack completions
+_LEAST_INTERVALS = 8
+# Share of the longest latency that two intervals have to lack for it to be a stall of all I/Os
+_LACKING = 0.75
+# Share of its completions that an interval beside a stall lacks before noise explains it
+_CLEARLY = 0.25
+
+Span = tuple[float, float]  # Begin and end in seconds since the I/O began
+
+
+def stall_spans(view: RunView, t_s: Floats, iops: Floats, *, direction: str | None) -> list[Span]:
+    """Return begin and end of each time in which nothing completed.
+
+    A series shows whole empty intervals only. The slowest I/O gives the rest: it was submitted
+    right before the last completion, and is itself the next one. So the longest span is as long as
+    the maximum latency, where that adds at most one interval at either end. The completions that
+    these two intervals lack say where the span begins, and how long another one is. A span of less
+    than two intervals may leave none empty: it is in two that lack as many completions.
+
+    Args:
+        direction: of the rates; None for all of them together.
+    """
+    interval_s = median_step(t_s) if len(t_s) > 1 else view.run.sample_s
+    spans = _empty_spans(t_s, iops, interval_s=interval_s)
+    if not (iops > 0).any():
+        return spans
+    slowest_s = max(
+        (
+            result["lat_max_s"]
+            for result in results_of(view)
+            if direction in (None, result.direction) and not math.isnan(result["lat_max_s"])
+        ),
+        default=math.nan,
+    )
+    lacks = np.clip(1 - iops / median(iops[iops > 0]), 0, 1)
+    beside = [_lacks_beside(span, t_s, lacks, interval_s=interval_s) for span in spans]
+    lengths = [end - begin + sum(sides) for (begin, end), sides in zip(spans, beside, strict=True)]
+    spans = [
+        _widened(
+            span,
+            sides,
+            slowest_s,
+            interval_s=interval_s,
+            is_longest=place == lengths.index(max(lengths)),
+        )
+        for place, (span, sides) in enumerate(zip(spans, beside, strict=True))
+    ]
+    return sorted([*spans, *_hidden_spans(t_s, iops, lacks, slowest_s, known=spans)])
+
+
+def _lacks_beside(span: Span, t_s: Floats, lacks: Floats, *, interval_s: float) -> Span:
+    """Return for how long the intervals before and after an empty span lack completions."""
+    before, after = (np.isclose(t_s, end) for end in (span[0], span[1] + interval_s))
+    return float(lacks[before].sum()) * interval_s, float(lacks[after].sum()) * interval_s
+
+
+def _widened(
+    span: Span, sides: Span, slowest_s: float, *, interval_s: float, is_longest: bool
+) -> Span:
+    """Return an empty span with what belongs to it of the intervals beside it."""
+    begin, end = span
+    missing_s = slowest_s - (end - begin)
+    if not is_longest:
+        sides = _only_clear(sides, interval_s)
+        missing_s = min(missing_s, sum(sides))
+    if not 0 < missing_s <= 2 * interval_s:
+        return span
+    share = sides[0] / sum(sides) if sum(sides) else 0.5
+    ahead_s = min(max(share * missing_s, missing_s - interval_s), interval_s)
+    return begin - ahead_s, end + missing_s - ahead_s
+
+
+def _only_clear(sides: Span, interval_s: float) -> Span:
+    before, after = (side if side >= _CLEARLY * interval_s else 0.0 for side in sides)
+    return before, after
+
+
+def _hidden_spans(
+    t_s: Floats, iops: Floats, lacks: Floats, slowest_s: float, *, known: Sequence[Span]
+) -> list[Span]:
+    """Return the times of slow I/Os in two intervals that lack as many completions.
+
+    They lack them beside the intervals on both sides: a rate that climbs has low intervals too.
+    """
+    if len(t_s) < _LEAST_INTERVALS:
+        return []
+    interval_s = median_step(t_s)
+    if not interval_s <= slowest_s <= 2 * interval_s:
+        return []
+    pairs_s = (lacks[:-1] + lacks[1:]) * interval_s
+    found: list[Span] = []
+    for place in np.argsort(-pairs_s, kind="stable"):
+        if pairs_s[place] < _LACKING * slowest_s:
+            break
+        begin = float(t_s[place]) - float(lacks[place]) * interval_s
+        end = begin + (min(slowest_s, float(pairs_s[place])) if found else slowest_s)
+        is_apart = all(end <= other[0] or begin >= other[1] for other in (*known, *found))
+        is_next = t_s[place + 1] - t_s[place] <= 1.5 * interval_s
+        lacking = _lacking_beside(iops, int(place)) * interval_s >= _LACKING * slowest_s
+        if is_apart and is_next and lacking:
+            found.append((begin, end))
+    return found
+
+
+def _lacking_beside(iops: Floats, place: int) -> float:
+    """Return what two intervals lack of the rate beside them, in intervals."""
+    sides = (iops[max(0, place - _BESIDE) : place], iops[place + 2 : place + 2 + _BESIDE])
+    usual = min(median(side) for side in sides if len(side))
+    if not usual > 0:
+        return 0.0
+    return float(np.clip(1 - iops[place : place + 2] / usual, 0, 1).sum())
+
+
+def _empty_spans(t_s: Floats, iops: Floats, *, interval_s: float) -> list[Span]:
+    """Return begin and end of each unbroken row of empty intervals."""
+    spans: list[Span] = []
+    for end in t_s[~(iops > 0)]:
+        start = float(end) - interval_s
+        if spans and abs(spans[-1][1] - start) < interval_s / 2:
+            spans[-1] = (spans[-1][0], float(end))
+        else:
+            spans.append((start, float(end)))
+    return spans

@@ -12,6 +12,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from volbench.analyse.frames.resample import Floats, interval_of, median
 from volbench.analyse.time.change_points import (
     Change,
     block_length_s,
@@ -19,7 +20,6 @@ from volbench.analyse.time.change_points import (
     find_changes,
     inflation_of,
 )
-from volbench.analyse.time.medians import Floats, interval_of, median
 
 MOST_DRIFT = 0.10
 LEAST_BLOCKS = 8

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from volbench.analyse.bottleneck.cause import Cause
-from volbench.analyse.frames.observed import is_partial
-from volbench.analyse.time.medians import median
+from volbench.analyse.frames.resample import median
+from volbench.analyse.frames.run_view import is_partial
+from volbench.model.results.finding import Cause
 
 Floats = npt.NDArray[np.float64]
 

@@ -10,7 +10,7 @@ import secrets
 
 from pydantic import Field
 
-from volbench.analyse.time.cold_volume import ColdProbe, describe, judge_cold, pair_by_offset
+from volbench.analyse.time.cold_volume import describe, judge_cold, pair_by_offset
 from volbench.engine.conditioning.cold_reads import READ_BYTES, SPREAD_BYTES, Reader, make_folder
 from volbench.engine.guard.device_identity import check_identity
 from volbench.engine.run.stop_request import StopRequest
@@ -19,6 +19,7 @@ from volbench.execute.protocol import Executor
 from volbench.model.base import Frozen
 from volbench.model.campaign.event import Listener, Notice
 from volbench.model.campaign.planned_run import Campaign, Volume, VolumeKind
+from volbench.model.results.provenance import ColdProbe
 from volbench.store.atomic_files import write_atomic
 from volbench.store.journal import utc_now
 from volbench.store.layout import Layout, ProbeFolder

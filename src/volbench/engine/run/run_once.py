@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from volbench.analyse.device.kernel_counters import STARTED
+from volbench.analyse.frames.kernel_counters import STARTED
 from volbench.engine.campaign.start_gate import Gate
 from volbench.engine.guard.device_identity import Attachment
 from volbench.engine.hosts.connected_host import ConnectedHost

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 
-from volbench.analyse.device.kernel_counters import Sample, SampleReader
+from volbench.analyse.frames.kernel_counters import Sample, SampleReader
 from volbench.engine.run.process_watch import continues_after
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.errors import ArchiveError, TransportError

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from volbench.analyse.device.kernel_counters import ENDED, Sample, SampleReader
+from volbench.analyse.frames.kernel_counters import ENDED, Sample, SampleReader
 from volbench.engine.run.stop_request import StopRequest
 from volbench.engine.sampling.sampler import Sampler
 from volbench.execute.protocol import Executor

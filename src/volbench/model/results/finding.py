@@ -1,4 +1,4 @@
-"""Findings: data-quality warnings about a run, with severity and evidence."""
+"""Findings and explanations: data-quality warnings about a run, and causes of its rate."""
 
 from __future__ import annotations
 
@@ -34,3 +34,80 @@ class Finding:
     direction: str | None = None  # ``read``, ``write`` or ``trim``; None for the whole run
     from_s: float | None = None  # start of the affected interval; None for the whole run
     to_s: float | None = None  # end of the affected interval; None for the whole run
+
+
+class Cause(StrEnum):
+    """Cause of a level of the rate, or of a change."""
+
+    IOPS_LIMIT = "iops-limit"
+    BANDWIDTH_LIMIT = "bandwidth-limit"
+    CREDITS = "credits"
+    CACHE_FULL = "cache-full"
+    WRITE_CLIFF = "write-cliff"
+    SLC_CACHE = "slc-cache"
+    THERMAL = "thermal"
+    RECOVERY = "recovery"
+    RAMP_UP = "ramp-up"
+    NEIGHBOUR = "neighbour"
+    HOST_NOISE = "host-noise"
+    WARMING = "warming"
+    STALL = "stall"
+    REDUCTION = "data-reduction"
+    CPU = "cpu"
+    LATENCY = "latency"
+    UNKNOWN = "unknown"
+
+
+WORDS: Mapping[Cause, str] = {
+    Cause.IOPS_LIMIT: "throttled in IOPS",
+    Cause.BANDWIDTH_LIMIT: "throttled in bandwidth",
+    Cause.CREDITS: "burst credits ran out",
+    Cause.CACHE_FULL: "a write-back cache filled up",
+    Cause.WRITE_CLIFF: "write cliff: garbage collection of the drive",
+    Cause.SLC_CACHE: "the SLC cache of the drive was exhausted",
+    Cause.THERMAL: "thermal or power-state throttling of the drive",
+    Cause.RECOVERY: "recovery from the run before",
+    Cause.RAMP_UP: "ramp-up of the first seconds",
+    Cause.NEIGHBOUR: "load of another client",
+    Cause.HOST_NOISE: "the host was busy with something else",
+    Cause.WARMING: "blocks got warm",
+    Cause.STALL: "no I/O completed for a while",
+    Cause.REDUCTION: "compression or deduplication of the data written",
+    Cause.CPU: "limited by the CPU",
+    Cause.LATENCY: "limited by latency, not saturated",
+    Cause.UNKNOWN: "cause unknown",
+}
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A cause with the evidence for it and against it."""
+
+    cause: Cause  # the cause; UNKNOWN if none is likely enough
+    direction: str  # ``read``, ``write`` or ``trim``
+    from_s: float  # begin of the explained time, in seconds since I/O began
+    to_s: float  # end of the explained time
+    level: float  # rate that it explains: bytes/s for a bandwidth limit, else IOPS
+    speaks_for: tuple[str, ...] = ()  # evidence for it, with numbers
+    speaks_against: tuple[str, ...] = ()  # evidence against it; also what is not known
+    evidence: Mapping[str, float] = field(default_factory=dict)  # numbers by name and unit
+    is_certain: bool = True  # whether no other cause has evidence in its favour
+    candidates: tuple[str, ...] = ()  # the best hypotheses, where the cause is unknown
+
+    @property
+    def words(self) -> str:
+        """The cause, with as much confidence as there is."""
+        if self.candidates:
+            return f"{WORDS[self.cause]} (most likely: {' or '.join(self.candidates)})"
+        is_sure = self.is_certain or self.cause is Cause.UNKNOWN
+        return WORDS[self.cause] if is_sure else f"consistent with: {WORDS[self.cause]}"
+
+    @property
+    def text(self) -> str:
+        """The explanation in one line."""
+        parts = [f"{self.direction}s: {self.words}"]
+        if self.speaks_for:
+            parts[0] += f" ({'; '.join(self.speaks_for)})"
+        if self.speaks_against:
+            parts.append("counter-evidence: " + "; ".join(self.speaks_against))
+        return "; ".join(parts)

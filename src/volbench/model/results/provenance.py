@@ -5,6 +5,8 @@ None or an empty text always means "not reported". Sizes are in bytes.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from volbench.model.base import Count, Frozen
 from volbench.model.campaign.planned_run import VolumeKind
 
@@ -77,3 +79,26 @@ class VolumeFacts(Frozen):
             return self.filesystem
         names = (name for name in (self.device, *self.backing) if name.startswith(("ram", "zram")))
         return next(names, self.memory_below)
+
+
+ZERO_SHARE = 0.01  # From this share of all-zero blocks on, a volume was not filled
+
+
+@dataclass(frozen=True)
+class ColdProbe:
+    """Result of reading a sample of blocks twice."""
+
+    pairs: int  # blocks that were read both times
+    median_ratio: float  # median latency of first reads over that of second reads
+    p99_ratio: float  # the same for the 99th percentile
+    p_value: float  # how likely first reads are that much slower by chance alone
+    cold: bool  # whether first reads were clearly slower
+    first_median_s: float  # median latency of first reads
+    second_median_s: float  # median latency of second reads
+    # share of sampled blocks that hold only zeros; None if it was not recorded
+    zero_share: float | None = None
+
+    @property
+    def never_written(self) -> bool:
+        """Whether a part of the volume holds nothing, or was filled with zeros."""
+        return self.zero_share is not None and self.zero_share > ZERO_SHARE

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from volbench.analyse.time.resample import seconds
+from volbench.analyse.frames.resample import seconds
 from volbench.errors import InputError
 from volbench.present.export.openmetrics import TIMED
 

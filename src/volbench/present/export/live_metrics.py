@@ -16,7 +16,7 @@ from threading import Lock
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from volbench.analyse.device.kernel_counters import Sample, SampleReader
+from volbench.analyse.frames.kernel_counters import Sample, SampleReader
 from volbench.model.campaign.event import CampaignStarted, Event, HostBack, HostSilent, Progress
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.frames.columns import LABEL_PREFIX

@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from volbench.analyse.device.kernel_counters import SECTOR_BYTES, Disk, Sample
+from volbench.analyse.frames.kernel_counters import SECTOR_BYTES, Disk, Sample
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,7 +13,7 @@ from functools import partial
 
 import pandas as pd
 
-from volbench.analyse.time.resample import once_each, running_sum, seconds
+from volbench.analyse.frames.resample import once_each, running_sum, seconds
 from volbench.errors import InputError
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.present.export.node_metrics import (

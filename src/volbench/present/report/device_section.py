@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from volbench.analyse.device.use_method import use_rows
+from volbench.analyse.bottleneck.use_method import use_rows
 from volbench.present.formatting import Row, number, records, text
 from volbench.present.report.data_tables import Cell, DataTable, Heading, Source
 from volbench.present.tables.table import Column

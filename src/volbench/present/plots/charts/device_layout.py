@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from volbench.analyse.device.use_method import fio_end_s, run_labels, use_rows
+from volbench.analyse.bottleneck.use_method import fio_end_s, run_labels, use_rows
 from volbench.analyse.frames.job_frames import measured, of_measured
 from volbench.present.formatting import Row, number, records, text
 from volbench.present.plots.description import Axis, Scale, short_time

@@ -9,7 +9,7 @@ import pandas as pd
 
 from volbench.analyse.frames.disturbed import grey_rows
 from volbench.analyse.frames.job_frames import measured, with_latencies
-from volbench.analyse.frames.observed import is_partial
+from volbench.analyse.frames.run_view import is_partial
 from volbench.present.formatting import Row, counted_noun, printable, records, text
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Panel, Plot, Series, grid

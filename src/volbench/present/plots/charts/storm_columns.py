@@ -16,6 +16,7 @@ from textwrap import fill
 import numpy as np
 import pandas as pd
 
+from volbench.analyse.frames.resample import Floats
 from volbench.analyse.time.boot_storm import (
     INTERVAL_S,
     SETTLED,
@@ -24,7 +25,6 @@ from volbench.analyse.time.boot_storm import (
     storm_steps,
     storms,
 )
-from volbench.analyse.time.resample import Floats
 from volbench.present.formatting import printable
 from volbench.present.plots import marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from volbench.analyse.device.kernel_counters import Disk, Sample, disk_rates, host_rates
+from volbench.analyse.frames.kernel_counters import Disk, Sample, disk_rates, host_rates
 
 BEFORE = Disk(
     reads=100,

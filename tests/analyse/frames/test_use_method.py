@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 import pytest
 
-from volbench.analyse.device.use_method import fio_end_s, use_rows
+from volbench.analyse.bottleneck.use_method import fio_end_s, use_rows
 from volbench.model.frames.computed_columns import USE
 from volbench.store.parquet_tables import frame_of, table_of
 

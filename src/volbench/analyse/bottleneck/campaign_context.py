@@ -18,10 +18,9 @@ from volbench.analyse.bottleneck.bottleneck import Explanation, explain
 from volbench.analyse.bottleneck.sustained_level import Level, sustained_level
 from volbench.analyse.bottleneck.volume_context import Earlier
 from volbench.analyse.frames.disturbed import clean_rate_per_s
-from volbench.analyse.frames.observed import directions, rate_per_s
-from volbench.analyse.frames.run_view import RunView
+from volbench.analyse.frames.resample import Floats, on_clock, spread_rows
+from volbench.analyse.frames.run_view import RunView, directions, rate_per_s
 from volbench.analyse.time.change_points import place_in_gaps
-from volbench.analyse.time.resample import Floats, on_clock, spread_rows
 from volbench.analyse.time.run_rates import rates_of
 from volbench.analyse.time.steady_state import (
     State,

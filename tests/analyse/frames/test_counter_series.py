@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from volbench.analyse.time.resample import once_each, running_sum, seconds
+from volbench.analyse.frames.resample import once_each, running_sum, seconds
 
 START = "2026-01-01T00:00:"
 

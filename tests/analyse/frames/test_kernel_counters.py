@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from volbench.analyse.device.kernel_counters import Disk, Sample, SampleReader, host_rates
+from volbench.analyse.frames.kernel_counters import Disk, Sample, SampleReader, host_rates
 
 LOG = """\
 volbench-samples 1 page 16384

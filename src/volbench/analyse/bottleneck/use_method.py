@@ -12,9 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from volbench.analyse.device.device_bytes import bytes_before, bytes_until_end
 from volbench.analyse.frames.job_frames import labels
-from volbench.analyse.frames.observed import within_run
+from volbench.analyse.frames.run_view import bytes_before, bytes_until_end, within_run
 from volbench.model.frames.computed_columns import USE
 from volbench.model.frames.frame_column import IDENTITY
 

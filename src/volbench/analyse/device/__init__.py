@@ -1,1 +1,0 @@
-"""Devices: kernel counters, rates, utilization, saturation and errors."""
