@@ -14,7 +14,7 @@ from tests.kubernetes.local_cluster import LocalCluster, missing_cluster, runnin
 from tests.schedule import ModuleScheduling, sort_slowest_first
 
 _PYTEST_OWN = {"PYTEST_CURRENT_TEST"}
-_MARKED_FOLDERS = {"browser", "fleet", "kubernetes"}
+_MARKED_FOLDERS = {"browser", "fleet"}
 """Folders below tests/ whose tests have the marker of the same name."""
 
 
@@ -54,10 +54,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark the tests of the folders that `scripts/test` leaves out, before ``-m`` selects."""
+    """Mark the tests that `scripts/test` leaves out, before ``-m`` selects."""
     folder = item.path.relative_to(Path(__file__).parent).parts[0]
     if folder in _MARKED_FOLDERS:
         item.add_marker(folder)
+    if "cluster" in getattr(item, "fixturenames", ()):
+        item.add_marker("kubernetes")
 
 
 @pytest.hookimpl(trylast=True)  # after pytest-randomly has shuffled them

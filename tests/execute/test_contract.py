@@ -23,10 +23,10 @@ from volbench.execute.shell.shell_executor import ShellExecutor
 from volbench.execute.ssh.connection_pool import open_pool
 from volbench.execute.ssh.ssh_channel import ssh_executor
 from volbench.kubernetes.cluster import Cluster, open_cluster
-from volbench.kubernetes.cluster_spec import ClusterSpec, VolumeSource
+from volbench.kubernetes.cluster_spec import ClusterSpec
 from volbench.kubernetes.manifests import WORK_MOUNT
+from volbench.kubernetes.placement import create_objects, wait_for_hosts
 from volbench.kubernetes.pod_executor import PodExecutor
-from volbench.kubernetes.pod_hosts import create_objects, wait_for_hosts
 from volbench.kubernetes.removal import remove_campaign
 from volbench.model.campaign.host import Host
 
@@ -120,10 +120,11 @@ def pod_host(cluster: LocalCluster) -> Iterator[tuple[Host, Cluster]]:
         campaign="volbench-contract",
         image=NAME,
         image_pull_policy="Never",
-        source=VolumeSource.NODE,
+        namespace=api.namespace,
+        os_disk=True,
     )
     create_objects(api, spec)
-    (host,) = wait_for_hosts(api, spec, timeout_s=60, on_reason=lambda *_: None)
+    (host,) = wait_for_hosts(api, spec, timeout_s=60)
     yield host, api
     remove_campaign(api, spec.campaign)
     api.close()

@@ -11,6 +11,7 @@ import pytest
 FLOORS = {
     "errors": 1,
     "units": 1,
+    "seams": 1,
     "model": 2,
     "plan": 3,
     "fio": 3,
@@ -27,6 +28,7 @@ FLOORS = {
 SAME_FLOOR = {
     ("engine", "ingest"),  # the engine reads the output of a run through the one reader
     ("cli", "api"),  # the command line reads and runs as any Python program does
+    ("seams", "errors"),  # an absent slice is reported with the one error tree
     ("units", "errors"),  # bad units are reported with the one error tree
 }
 SLICES = {"kubernetes", "catalogue", "importer", "lab", "object_storage"}

@@ -19,8 +19,8 @@ from tests.command_line import call
 from tests.kubernetes.image import NAME
 from tests.kubernetes.local_cluster import LocalCluster
 from tests.waiting import until
-from volbench.kubernetes.access import access_manifests
 from volbench.kubernetes.cluster import Cluster, Manifest, open_cluster
+from volbench.kubernetes.manifests import access_manifests
 
 IMAGE = ("--image", NAME, "--image-pull-policy", "Never", "--run-as-user", "0")
 SHORT = ("--set", "runtime=1s", "--set", "time_based=1", "--set", "size=8m", "--yes")

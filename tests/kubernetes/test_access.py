@@ -15,8 +15,8 @@ from tests.kubernetes.conftest import IMAGE, Desk
 from tests.waiting import until
 from volbench.api.campaign_data import open_campaign
 from volbench.errors import AuthError
-from volbench.kubernetes.access import access_manifests
 from volbench.kubernetes.cluster import open_cluster
+from volbench.kubernetes.manifests import access_manifests
 
 RESTRICTED = "restricted-pods"
 UNPRIVILEGED = IMAGE[: IMAGE.index("--run-as-user")]

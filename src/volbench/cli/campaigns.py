@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from volbench.cli.hosts import HOST_KEYS, LIMIT, OWN_POLICY, connect, named_limits, with_policy
+from volbench.cli.made_hosts import MadeHosts, with_removed_hosts, with_revived_hosts
 from volbench.cli.options import (
     ALLOW_EXEC,
     CAMPAIGN,
@@ -26,7 +27,6 @@ from volbench.cli.options import (
 )
 from volbench.cli.output import TableOutput, table_options
 from volbench.errors import CampaignError, InputError
-from volbench.kubernetes.cluster_connection import KUBECONFIG, POD_TIMEOUT
 
 if TYPE_CHECKING:
     from volbench.execute.connect import HostKeyPolicy
@@ -118,8 +118,7 @@ def attach(campaign: Path) -> None:
 @METRICS_PORT
 @METRICS_ADDRESS
 @HOST_KEYS
-@KUBECONFIG
-@POD_TIMEOUT
+@with_revived_hosts
 @table_options(has_output=False, has_events=True)
 def resume(
     campaign: Path,
@@ -137,7 +136,7 @@ def resume(
     metrics_port: int | None,
     metrics_address: str,
     host_keys: HostKeyPolicy,
-    pod_timeout_s: float,
+    made: MadeHosts,
     shown: TableOutput,
 ) -> None:
     """Continue the campaign in DIR: finished runs are kept and never run again.
@@ -155,7 +154,6 @@ def resume(
         hosts_to_reach,
         resume_on,
     )
-    from volbench.kubernetes.resumed_pods import pods_again
     from volbench.model.campaign.planned_run import RunState
     from volbench.store.consent import read_own_campaign
     from volbench.store.journal import read_history
@@ -185,7 +183,7 @@ def resume(
     with (
         reported_errors(shown),
         serve_metrics(metrics_port, metrics_address) as metrics,
-        pods_again(hosts, campaign, timeout_s=pod_timeout_s) as found,
+        made.revived(hosts, campaign) as found,
         connect(found, host_keys) as connected,
     ):
         reached = resume_on(connected, archive, allow_exec=allow_exec)
@@ -260,13 +258,14 @@ def forget(campaign: Path, *, host: str, reason: str) -> None:
 @LIMIT
 @OWN_POLICY
 @HOST_KEYS
-@KUBECONFIG
+@with_removed_hosts
 def reap(
     campaign: Path,
     *,
     limits: tuple[str, ...],
     policy: str,
     host_keys: HostKeyPolicy,
+    made: MadeHosts,
 ) -> None:
     """End what the campaign in DIR still runs, and remove what it left on its machines.
 
@@ -276,7 +275,6 @@ def reap(
     """
     from volbench.engine.campaign.cleanup import reap
     from volbench.engine.campaign.resume_plan import hosts_to_reach, resume_on
-    from volbench.kubernetes.resumed_pods import pods_to_remove
     from volbench.present.terminal.progress_lines import listener_for
     from volbench.store.consent import read_own_campaign
     from volbench.store.journal import read_history
@@ -286,7 +284,7 @@ def reap(
     limited = named_limits(limits, campaign)
     hosts = hosts_to_reach(plan, read_history(layout.journal).states, limited)
     with ExitStack() as stack:
-        there = stack.enter_context(pods_to_remove(hosts, planned=() if limits else plan.hosts))
+        there = stack.enter_context(made.removed(hosts, planned=() if limits else plan.hosts))
         if plan.hosts and not there:  # all of its pods are gone
             click.echo(f"nothing of {campaign} runs any more", err=True)
             return

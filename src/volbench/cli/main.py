@@ -47,7 +47,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "sql": ("cli.read.sql", "Run SQL queries over many campaigns."),
     "plot": ("cli.plot:plot", "Draw a chart of campaigns."),
     "report": ("cli.report:report", "Write the report of campaigns: one HTML file."),
-    "k8s": ("kubernetes.k8s", "Manifests, access rights and storage classes for Kubernetes."),
+    "k8s": ("kubernetes.k8s_verbs", "Manifests, access rights and storage classes for Kubernetes."),
     "config": ("cli.profiles:config", "Show defaults from volbench.toml and config.toml."),
     "lab": ("cli.make.lab", "Simulate volumes whose behaviour is known."),
 }

@@ -13,6 +13,7 @@ from volbench.api.run_profiles import load_texts
 from volbench.cli.configuration import say_what_is_configured, targets_are_given
 from volbench.cli.execution import StartOptions, carry_out, start_options
 from volbench.cli.hosts import POLICY, HostSelection, on_hosts, parse_policy
+from volbench.cli.made_hosts import Placement, with_placement
 from volbench.cli.options import (
     ALLOW_EXEC,
     DETACH,
@@ -34,7 +35,6 @@ from volbench.cli.output import (
 )
 from volbench.cli.profiles import texts_of
 from volbench.errors import InputError
-from volbench.kubernetes.pod_placement import PodPlacement, in_pods
 from volbench.units import parse_size
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ if TYPE_CHECKING:
 @ALLOW_EXEC
 @on_hosts
 @POLICY
-@in_pods
+@with_placement
 @flag(
     "--install-fio",
     "Install fio where it is missing, by apt-get, dnf or apk, as root or by sudo -n.",
@@ -113,7 +113,7 @@ def run(
     allow_exec: bool,
     where: HostSelection,
     policy: str,
-    placement: PodPlacement | None,
+    placement: Placement | None,
     install_fio: bool,
     shown: TableOutput,
 ) -> None:

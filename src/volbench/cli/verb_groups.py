@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stderr
-from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -17,6 +16,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from volbench.errors import VolbenchError
+from volbench.seams import load
 
 _KEY = "volbench.campaign"
 _PLACEHOLDER = re.compile(r"\b(volbench (?:check|forget|reap|resume|show)) DIR\b")
@@ -134,8 +134,9 @@ class LazyGroup(click.Group):
     """A group that imports a verb's module only when that verb is used.
 
     Args:
-        verbs: verb to its module below `volbench` and its short help, in the order in which a
-            user needs them. After a colon stands the name of the command, if it is not ``command``.
+        verbs: verb to its reference and its short help, in the order in which a user needs them.
+            A reference is ``module:name``, or a module whose command is named ``command``; see
+            `seams.load`.
     """
 
     def __init__(
@@ -157,9 +158,8 @@ class LazyGroup(click.Group):
         del ctx
         if cmd_name.lower() not in self._verbs:
             return None
-        place, _ = self._verbs[cmd_name.lower()]
-        module, _, name = place.partition(":")
-        command: click.Command = getattr(import_module(f"volbench.{module}"), name or "command")
+        reference, _ = self._verbs[cmd_name.lower()]
+        command: click.Command = load(reference, default="command")
         return add_verbosity(command)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as click declares it

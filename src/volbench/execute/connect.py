@@ -1,4 +1,4 @@
-"""Executors for hosts and pods; a transport is imported only when used."""
+"""Executors for hosts of every kind; a transport is imported only when used."""
 
 from __future__ import annotations
 
@@ -10,8 +10,17 @@ from pathlib import Path
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Executor
 from volbench.model.campaign.host import Host, HostKind
+from volbench.seams import load
 
 Connect = Callable[[Host], Executor]
+
+# Kind of host to a context manager that yields how to connect to such hosts, given those of the
+# campaign and the policy for their keys; see `seams.load`
+TRANSPORTS = {
+    HostKind.LOCAL: "execute.connect:open_local",
+    HostKind.SSH: "execute.connect:open_ssh",
+    HostKind.POD: "kubernetes.pod_executor:open_pods",
+}
 
 
 @dataclass(frozen=True)
@@ -26,16 +35,22 @@ class HostKeyPolicy:
 def connect_hosts(hosts: Sequence[Host], *, host_keys: HostKeyPolicy) -> Iterator[list[Executor]]:
     """Yield one executor per host, in order; connections are opened on first use."""
     with ExitStack() as stack:
-        connect: dict[HostKind, Connect] = {HostKind.LOCAL: lambda host: LocalExecutor(host.name)}
-        if any(host.kind is HostKind.SSH for host in hosts):
-            connect[HostKind.SSH] = stack.enter_context(_ssh(hosts, host_keys))
-        if any(host.kind is HostKind.POD for host in hosts):
-            connect[HostKind.POD] = stack.enter_context(_pods())
+        connect: dict[HostKind, Connect] = {
+            kind: stack.enter_context(load(TRANSPORTS[kind])(hosts, host_keys))
+            for kind in dict.fromkeys(host.kind for host in hosts)
+        }
         yield [connect[host.kind](host) for host in hosts]
 
 
 @contextmanager
-def _ssh(hosts: Sequence[Host], host_keys: HostKeyPolicy) -> Iterator[Connect]:
+def open_local(_hosts: Sequence[Host], _host_keys: HostKeyPolicy) -> Iterator[Connect]:
+    """Yield the executor of this machine."""
+    yield lambda host: LocalExecutor(host.name)
+
+
+@contextmanager
+def open_ssh(hosts: Sequence[Host], host_keys: HostKeyPolicy) -> Iterator[Connect]:
+    """Yield the executors of hosts with sshd, whose connections are closed at the end."""
     from volbench.execute.ssh.connection_pool import open_pool  # noqa: PLC0415 - paramiko imports slowly
     from volbench.execute.ssh.ssh_channel import ssh_executor  # noqa: PLC0415 - the same
 
@@ -44,11 +59,3 @@ def _ssh(hosts: Sequence[Host], host_keys: HostKeyPolicy) -> Iterator[Connect]:
         yield lambda host: ssh_executor(host, pool)
     finally:
         pool.close()
-
-
-@contextmanager
-def _pods() -> Iterator[Connect]:
-    from volbench.kubernetes.pod_executor import PodConnections  # noqa: PLC0415 - optional client
-
-    with PodConnections() as connections:
-        yield connections.executor

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import os
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -155,13 +156,10 @@ class Cluster:
             body["gracePeriodSeconds"] = grace_s
         try:
             self.request("DELETE", self._path(kind, name), body=body)
-        except InputError as error:
-            if isinstance(error, RequestError) and error.status in {
-                404,
-                409,
-            }:  # gone, or another one of that name
-                return False
-            raise
+        except RequestError as error:
+            if error.status not in {404, 409}:  # gone, or another one of that name
+                raise
+            return False
         return True
 
     def logs(self, pod: str, container: str = "") -> str:
@@ -341,3 +339,20 @@ def open_cluster(*, context: str = "", namespace: str = "") -> Cluster:
     return Cluster(
         client.ApiClient(settings), namespace=namespace or found or "default", context=context
     )
+
+
+@dataclass(frozen=True)
+class ClusterAddress:
+    """Cluster and namespace, as named on the command line."""
+
+    context: str = ""  # context of the kubeconfig file; empty for the current one
+    namespace: str = ""  # empty for that of the context
+
+    @contextmanager
+    def opened(self) -> Iterator[Cluster]:
+        """Yield the connection to the cluster, closed at the end of the block."""
+        cluster = open_cluster(context=self.context, namespace=self.namespace)
+        try:
+            yield cluster
+        finally:
+            cluster.close()

@@ -1,66 +1,73 @@
-"""Specification of a campaign's objects on a Kubernetes cluster, checked when it is made."""
+"""Specification of a campaign's objects on a Kubernetes cluster: its options, checked when made."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
+from typing import Any
 
+import click
+
+from volbench.cli.configuration import container_image
+from volbench.cli.options import Decorator, Quantity
 from volbench.errors import InputError
+from volbench.units import parse_duration
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _DNS_LABEL = re.compile(_LABEL)
 _SUBDOMAIN = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 _LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
-_QUANTITY = re.compile(r"[0-9]{1,15}(\.[0-9]{1,9})?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?")
+_QUANTITY = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)(m|k|Ki|[MGTPE]i?|)")
 _ZERO = re.compile(r"[0.]+\D*")
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]*")
-_MAX_LABEL = 63
-_MAX_SUBDOMAIN = 253
-# Leaves room for the numbers of a pod, and the hash that a StatefulSet adds to labels: 63
-_MAX_CAMPAIGN = 40
-_MAX_REPLICAS = 1000
-_MAX_ID = 2**31 - 1
-_MAX_DEADLINE_S = 2**31 - 1
-_EFFECTS = ("", "NoSchedule", "PreferNoSchedule", "NoExecute")
-_PULL_POLICIES = ("", "Always", "IfNotPresent", "Never")
 
-# User and group id of the container where the volume allows; the number that distroless uses
-UNPRIVILEGED_USER = 65532
+# Lengths and ranges of the Kubernetes API. Noticed by:
+# tests/kubernetes/test_cluster_spec.py::test_values_that_the_cluster_would_refuse_are_refused
+MAX_LABEL = 63
+MAX_SUBDOMAIN = 253
+MAX_INT32 = 2**31 - 1
+MAX_CAMPAIGN = 40  # Leaves room for a pod's number and the hash that a StatefulSet adds: 63.
+MAX_REPLICAS = 1000  # Twice the 500 clients for which volbench is measured. Noticed by: the same.
+
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+PULL_POLICIES = ("Always", "IfNotPresent", "Never")
+_TOPOLOGY = {
+    "node": "kubernetes.io/hostname",
+    "zone": "topology.kubernetes.io/zone",
+    "none": "",
+}
+_ROLES = {"data", "os"}
+_EXAMPLE = "write it like dedicated=disktest:NoSchedule"
+
+UNPRIVILEGED_USER = 65532  # The user and group of distroless images.
 
 
 class VolumeSource(StrEnum):
     """Origin of the volume under test."""
 
-    CLAIM = "claim"  # PersistentVolumeClaim; may outlive its pod
-    # Generic ephemeral volume: a claim that Kubernetes deletes with its pod
-    EPHEMERAL = "ephemeral"
-    NODE = "node"  # The node's own disk, through an emptyDir
+    CLAIM = "claim"  # a PersistentVolumeClaim; may outlive its pod
+    EPHEMERAL = "ephemeral"  # a generic ephemeral volume: a claim that is deleted with its pod
+    NODE = "node"  # the node's own disk, through an emptyDir
 
 
 @dataclass(frozen=True, kw_only=True)
 class Toleration:
     """A taint that the pods accept."""
 
-    key: str = ""  # of the taint; empty for every taint
-    value: str | None = None  # of the taint; None for every value
-    effect: str = ""  # of the taint; empty for every effect
+    key: str
+    value: str | None = None  # None accepts every value
+    effect: str = ""  # empty accepts every effect
 
     def __post_init__(self) -> None:
-        """Refuse what is not a taint."""
-        if self.key:
-            _require_key(self.key, what="toleration")
-        _require_value(self.value or "", what="toleration")
-        if self.value is not None and not self.key:
+        """Refuse an invalid key, value or effect."""
+        require_key(self.key, what="toleration")
+        require_value(self.value or "", what="toleration")
+        if self.effect and self.effect not in _EFFECTS:
             raise InputError(
-                f"a toleration of the value {self.value!r} needs a key",
-                hint="write it like dedicated=disktest:NoSchedule",
-            )
-        if self.effect not in _EFFECTS:
-            raise InputError(
-                f"toleration: effect {self.effect!r} is unknown",
-                hint=f"must be one of {', '.join(_EFFECTS[1:])}",
+                f"toleration: unknown effect {self.effect!r}",
+                hint=f"must be one of {', '.join(_EFFECTS)}",
             )
 
 
@@ -69,133 +76,8 @@ def parse_toleration(text: str) -> Toleration:
     taint, colon, effect = text.rpartition(":") if ":" in text else (text, "", "")
     key, equals, value = taint.partition("=")
     if not key or (colon and not effect):
-        raise InputError(
-            f"toleration {text!r} names no taint",
-            hint="write it like dedicated=disktest:NoSchedule",
-        )
+        raise InputError(f"toleration {text!r} names no taint", hint=_EXAMPLE)
     return Toleration(key=key, value=value if equals else None, effect=effect)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ClusterSpec:
-    """Objects that a campaign needs on a cluster; see `manifests.objects`."""
-
-    campaign: str  # unique key of the campaign and name of its owner object: a DNS label
-    image: str  # container image with fio, a POSIX shell and its usual tools
-    namespace: str = "default"  # of all objects
-    # one pod and volume each, in order; a class may occur several times. Empty for the cluster's
-    # default class.
-    storage_classes: tuple[str, ...] = ()
-    # quantity, such as ``250Gi``, requested for each volume; for the node's own disk the limit of
-    # what is written, or empty
-    size: str = ""
-    source: VolumeSource = VolumeSource.CLAIM  # origin of the volume of the role ``data``
-    block: bool = False  # the volume is a raw block device, not a filesystem
-    os_disk: bool = False  # add an emptyDir on the node's disk, the role ``os``
-    replicas: int = 1  # pods for each storage class; a StatefulSet if there are several
-    # volumes of several storage classes are measured at the same time, each on a node (or zone, see
-    # `topology_key`) without any other
-    is_parallel: bool = False
-    # node label over whose values replicas are spread evenly; empty for no rule
-    topology_key: str = "kubernetes.io/hostname"
-    node_selector: Mapping[str, str] = field(default_factory=dict)  # labels of the nodes to run on
-    tolerations: tuple[Toleration, ...] = ()  # taints that the pods accept
-    # ``Always``, ``IfNotPresent`` or ``Never``; empty for the cluster's rule
-    image_pull_policy: str = ""
-    image_pull_secrets: tuple[str, ...] = ()  # names of secrets with registry credentials
-    # resource to quantity, such as ``cpu: 500m``
-    requests: Mapping[str, str] = field(default_factory=dict)
-    # the same for limits. A CPU limit throttles fio, a memory limit its page cache.
-    limits: Mapping[str, str] = field(default_factory=dict)
-    # user and group id of the container; None for an unprivileged one, and root for a block device,
-    # whose node belongs to root
-    run_as_user: int | None = None
-    # of the pods; empty for that of the namespace. Its token is not mounted.
-    service_account: str = ""
-    # seconds after which the cluster ends a pod; not supported by StatefulSets
-    deadline_s: int = 86400
-    keep: bool = False  # volumes stay when the campaign's owner object is deleted
-
-    def __post_init__(self) -> None:
-        """Refuse what the cluster would refuse, or what contradicts itself."""
-        require_name(self.campaign, what="campaign", longest=_MAX_CAMPAIGN)
-        require_name(self.namespace, what="namespace")
-        if not _IMAGE.fullmatch(self.image):
-            raise InputError(
-                f"{self.image!r} is not the name of an image" if self.image else "no image given",
-                hint="build the Containerfile, push it to your registry, and name it: --image "
-                "registry.example.com/volbench-fio:1, or image = ... in volbench.toml",
-            )
-        for name in self.storage_classes:
-            _require(_SUBDOMAIN, name, what="storage class", longest=_MAX_SUBDOMAIN)
-        self._require_volume()
-        self._require_placement()
-        self._require_container()
-
-    def _require_volume(self) -> None:
-        if not self.size and self.source is not VolumeSource.NODE:
-            raise InputError(
-                "no size of the volumes given",
-                hint="the size decides the limits of most cloud volumes: --size 250Gi",
-            )
-        if self.size:
-            require_quantity(self.size, what="size")
-        if self.source is VolumeSource.NODE and self.block:
-            raise InputError(
-                "the node's own disk has no raw block volume",
-                hint="measure it as a filesystem, or a storage class with volume mode Block",
-            )
-        if self.source is VolumeSource.NODE and self.storage_classes:
-            raise InputError(
-                f"the node's own disk has no storage class, not {self.storage_classes[0]}",
-                hint="leave out one of --os-disk and --storage-class",
-            )
-        if self.keep and self.source is not VolumeSource.CLAIM:
-            raise InputError(
-                f"volumes of the kind {self.source.value} cannot be kept",
-                hint="they are deleted with their pods; use claims",
-            )
-
-    def _require_placement(self) -> None:
-        for key, value in self.node_selector.items():
-            _require_key(key, what="node selector")
-            _require_value(value, what=f"node selector {key}")
-        if self.topology_key:
-            _require_key(self.topology_key, what="topology key")
-        _require_range(self.replicas, 1, _MAX_REPLICAS, what="replicas")
-        if self.is_parallel and self.replicas > 1:
-            raise InputError(
-                "replicas of several storage classes cannot be measured at the same time",
-                hint="leave out one of --parallel-classes and --replicas",
-            )
-
-    def _require_container(self) -> None:
-        if self.image_pull_policy not in _PULL_POLICIES:
-            raise InputError(
-                f"image pull policy {self.image_pull_policy!r} is unknown",
-                hint=f"must be one of {', '.join(_PULL_POLICIES[1:])}",
-            )
-        for name in (*self.image_pull_secrets, *filter(None, [self.service_account])):
-            _require(_SUBDOMAIN, name, what="secret or service account", longest=_MAX_SUBDOMAIN)
-        for kind, amounts in (("request", self.requests), ("limit", self.limits)):
-            for resource, amount in amounts.items():
-                _require_key(resource, what=kind)
-                require_quantity(amount, what=f"{kind} of {resource}")
-        if self.run_as_user is not None:
-            _require_range(self.run_as_user, 0, _MAX_ID, what="user id")
-        _require_range(self.deadline_s, 1, _MAX_DEADLINE_S, what="deadline in seconds")
-
-    @property
-    def user(self) -> int:
-        """User and group id of the container."""
-        if self.run_as_user is not None:
-            return self.run_as_user
-        return 0 if self.block else UNPRIVILEGED_USER
-
-    @property
-    def volumes(self) -> tuple[str, ...]:
-        """Storage class of each volume, in order; empty text for the default or no class."""
-        return self.storage_classes or ("",)
 
 
 def parse_pairs(texts: Iterable[str], *, option: str) -> dict[str, str]:
@@ -211,8 +93,289 @@ def parse_pairs(texts: Iterable[str], *, option: str) -> dict[str, str]:
     return pairs
 
 
-def require_name(text: str, *, what: str, longest: int = _MAX_LABEL) -> None:
-    """Refuse what is not a DNS label, such as the name of a namespace."""
+def option(name: str, *, default: Any, **attributes: Any) -> Any:  # noqa: ANN401 - a field of any type
+    """Return a field of a specification that is an option of the command line.
+
+    Args:
+        name: of the option.
+        default: value of the field, and of the option unless `attributes` have a ``text``.
+        attributes: of click's option.
+    """
+    attributes.setdefault("default", attributes.pop("text", default))
+    metadata = {"name": name, "attributes": attributes}
+    if isinstance(default, dict):
+        attributes.pop("default")
+        return field(default_factory=dict, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def repeatable(name: str, metavar: str, text: str, parse: Callable[[str], object] = str) -> Any:  # noqa: ANN401 - the same
+    """Return a field with the values of an option that may be given several times."""
+    kind = None if parse is str else Quantity(metavar, parse)
+    return option(
+        name, default=(), type=kind, multiple=True, metavar=metavar, help=f"{text}; repeatable."
+    )
+
+
+def _pairs(name: str, metavar: str, text: str) -> Any:  # noqa: ANN401 - the same
+    def parse(_context: click.Context, _option: click.Parameter, texts: Iterable[str]) -> object:
+        return parse_pairs(texts, option=name)
+
+    text = f"{text}; repeatable."
+    return option(name, default={}, multiple=True, metavar=metavar, callback=parse, help=text)
+
+
+def _flag(name: str, text: str) -> Any:  # noqa: ANN401 - the same
+    return option(name, default=False, is_flag=True, help=text)
+
+
+def spec_options(spec: Any) -> list[Decorator]:  # noqa: ANN401 - a class with fields by `option`
+    """Return the options of the command line that describe a specification, by its fields."""
+    return [
+        click.option(described.metadata["name"], described.name, **described.metadata["attributes"])
+        for described in fields(spec)
+        if described.metadata
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterSpec:
+    """Objects that a campaign needs on a cluster; see `manifests.objects`.
+
+    Each field with an option is declared here and nowhere else: `options` makes the command line.
+    """
+
+    campaign: str  # unique name of the campaign, and of the object that owns its others
+    needs_os: bool = False  # a job measures the role `os`: add an emptyDir on the node's disk
+
+    # One pod and volume each, in order; a class may occur several times. Empty: the default class.
+    storage_classes: tuple[str, ...] = repeatable(
+        "--storage-class",
+        "NAME",
+        "StorageClass of the volume; several are compared with each other",
+    )
+    size: str = option(
+        "--size", default="", metavar="SIZE", help="Size of each volume, like 250Gi."
+    )
+    volume_mode: str = option(
+        "--volume-mode",
+        default="Filesystem",
+        type=click.Choice(["Filesystem", "Block"], case_sensitive=False),
+        metavar="Filesystem|Block",
+        show_default=True,
+        help="Measure through a filesystem, or the raw block device.",
+    )
+    os_disk: bool = _flag("--os-disk", "Measure the node's own disk, through an emptyDir.")
+    ephemeral: bool = _flag(
+        "--ephemeral", "Use generic ephemeral volumes, which are deleted with their pods."
+    )
+    replicas: int = option(  # pods for each storage class; a StatefulSet if there are several
+        "--replicas",
+        default=1,
+        type=click.IntRange(1, MAX_REPLICAS),
+        show_default=True,
+        metavar="N",
+        help="Measure N volumes of each class at the same time, each in its own pod.",
+    )
+    spread: str = option(
+        "--spread",
+        default="node",
+        show_default=True,
+        metavar="node|zone|none|LABEL",
+        help="Spread replicas evenly over nodes, zones, or values of a node label.",
+    )
+    is_parallel: bool = _flag(
+        "--parallel-classes",
+        "Measure several storage classes at the same time, each on a node of its own (see "
+        "--spread), instead of one after another.",
+    )
+    node_selector: Mapping[str, str] = _pairs(
+        "--node-selector", "LABEL=VALUE", "Run only on nodes with this label"
+    )
+    tolerations: tuple[Toleration, ...] = repeatable(
+        "--toleration",
+        "KEY[=VALUE][:EFFECT]",
+        "Also run on nodes with this taint",
+        parse_toleration,
+    )
+    image: str = option(
+        "--image",
+        default="",
+        callback=lambda _context, _option, image: image or container_image(),
+        metavar="IMAGE",
+        help="Container image with fio and python3. Default: `image` in volbench.toml.",
+    )
+    image_pull_policy: str | None = option(
+        "--image-pull-policy",
+        default=None,
+        type=click.Choice(PULL_POLICIES, case_sensitive=False),
+        metavar="|".join(PULL_POLICIES),
+        help="When to pull the image. Default: the cluster's rule.",
+    )
+    image_pull_secrets: tuple[str, ...] = repeatable(
+        "--image-pull-secret", "NAME", "Secret with credentials of the image's registry"
+    )
+    pod_requests: Mapping[str, str] = _pairs(
+        "--pod-request",
+        "RESOURCE=QUANTITY",
+        "Resource that a node must have free for a pod, such as cpu=2",
+    )
+    pod_limits: Mapping[str, str] = _pairs(
+        "--pod-limit",
+        "RESOURCE=QUANTITY",
+        "Limit of a pod. None by default: a CPU limit throttles fio, a memory limit its page cache",
+    )
+    run_as_user: int | None = option(
+        "--run-as-user",
+        default=None,
+        type=click.IntRange(0, MAX_INT32),
+        metavar="UID",
+        help="User and group of the container. Default: 65532; 0 for --volume-mode Block.",
+    )
+    service_account: str = option(  # its token is not mounted
+        "--service-account", default="", metavar="NAME", help="Service account of the pods."
+    )
+    namespace: str = option(
+        "--namespace", default="", metavar="NAME", help="Namespace. Default: that of the context."
+    )
+    deadline_s: int = option(
+        "--deadline",
+        default=86400,
+        text="1d",
+        type=Quantity("TIME", lambda text: max(1, round(parse_duration(text)))),
+        show_default=True,
+        help="Time after which the cluster ends a pod; not with --replicas.",
+    )
+    keep: bool = _flag("--keep", "Keep the volumes when the campaign has ended.")
+
+    def __post_init__(self) -> None:
+        """Refuse values that the cluster would refuse, and contradictions."""
+        require_name(self.campaign, what="campaign", longest=MAX_CAMPAIGN)
+        if self.namespace:
+            require_name(self.namespace, what="namespace")
+        if not _IMAGE.fullmatch(self.image):
+            raise InputError(
+                f"{self.image!r} is not the name of an image" if self.image else "no image given",
+                hint="build the Containerfile, push it to your registry, and name it: --image "
+                "registry.example.com/volbench-fio:1, or image = ... in volbench.toml",
+            )
+        for name in self.storage_classes:
+            _require(_SUBDOMAIN, name, what="storage class", longest=MAX_SUBDOMAIN)
+        self._require_volume()
+        self._require_placement()
+        self._require_container()
+
+    def _require_volume(self) -> None:
+        if self.os_disk and self.ephemeral:
+            raise InputError(
+                "--os-disk and --ephemeral exclude each other",
+                hint="the node's own disk is an emptyDir, which is ephemeral anyway",
+            )
+        if not self.size and not self.os_disk:
+            raise InputError(
+                "no size of the volumes given",
+                hint="the size decides the limits of most cloud volumes: --size 250Gi",
+            )
+        if self.size:
+            require_quantity(self.size, what="size")
+        if self.os_disk and self.is_block:
+            raise InputError(
+                "the node's own disk has no raw block volume",
+                hint="measure it as a filesystem, or a storage class with --volume-mode Block",
+            )
+        if self.os_disk and self.storage_classes:
+            raise InputError(
+                f"--os-disk measures the node's own disk, not storage class "
+                f"{self.storage_classes[0]}",
+                hint="leave out one of --os-disk and --storage-class",
+            )
+        if self.keep and self.source is not VolumeSource.CLAIM:
+            option = "--os-disk" if self.os_disk else "--ephemeral"
+            raise InputError(
+                f"--keep and {option} exclude each other: such volumes end with their pods",
+                hint=f"leave out {option} to use a claim, which can be kept",
+            )
+
+    def _require_placement(self) -> None:
+        for key, value in self.node_selector.items():
+            require_key(key, what="node selector")
+            require_value(value, what=f"node selector {key}")
+        if self.topology_key:
+            require_key(self.topology_key, what="--spread")
+        _require_range(self.replicas, 1, MAX_REPLICAS, what="replicas")
+        if self.is_parallel and self.replicas > 1:
+            raise InputError(
+                "replicas of several storage classes cannot be measured at the same time",
+                hint="leave out one of --parallel-classes and --replicas",
+            )
+
+    def _require_container(self) -> None:
+        if self.image_pull_policy not in (None, *PULL_POLICIES):
+            raise InputError(
+                f"unknown image pull policy {self.image_pull_policy!r}",
+                hint=f"must be one of {', '.join(PULL_POLICIES)}",
+            )
+        for name in (*self.image_pull_secrets, *filter(None, [self.service_account])):
+            _require(_SUBDOMAIN, name, what="secret or service account", longest=MAX_SUBDOMAIN)
+        for kind, quantities in (("request", self.pod_requests), ("limit", self.pod_limits)):
+            for resource, quantity in quantities.items():
+                require_key(resource, what=kind)
+                require_quantity(quantity, what=f"{kind} of {resource}")
+        if self.run_as_user is not None:
+            _require_range(self.run_as_user, 0, MAX_INT32, what="user id")
+        _require_range(self.deadline_s, 1, MAX_INT32, what="deadline in seconds")
+
+    def for_roles(self, roles: Collection[str]) -> ClusterSpec:
+        """Return the specification of a campaign whose jobs measure volumes of these roles."""
+        if unknown := sorted({*roles} - _ROLES):
+            raise InputError(
+                f"pods have no volume for the role {unknown[0]}",
+                hint="they have data (the volume under test) and os (the node's own disk)",
+            )
+        return replace(self, needs_os="os" in roles and not self.os_disk)
+
+    @property
+    def source(self) -> VolumeSource:
+        """Origin of the volume of the role ``data``."""
+        if self.os_disk:
+            return VolumeSource.NODE
+        return VolumeSource.EPHEMERAL if self.ephemeral else VolumeSource.CLAIM
+
+    @property
+    def is_block(self) -> bool:
+        """Whether the volume is a raw block device."""
+        return self.volume_mode == "Block"
+
+    @property
+    def topology_key(self) -> str:
+        """Node label over whose values pods are spread; empty for no rule."""
+        return _TOPOLOGY.get(self.spread, self.spread)
+
+    @property
+    def user(self) -> int:
+        """User and group id of the container; a block device in it belongs to root."""
+        if self.run_as_user is not None:
+            return self.run_as_user
+        return 0 if self.is_block else UNPRIVILEGED_USER
+
+    @property
+    def volumes(self) -> tuple[str, ...]:
+        """Storage class of each volume, in order; empty text for the default or no class."""
+        return self.storage_classes or ("",)
+
+
+def quantity_bytes(text: str) -> int:
+    """Return the bytes of a Kubernetes quantity, such as ``250Gi`` or ``1.5G``; 0 if invalid."""
+    match = _QUANTITY.fullmatch(text)
+    if match is None:
+        return 0
+    number, unit = match.groups()
+    power = " kMGTPE".find(unit[:1].lower() if unit == "Ki" else unit[:1] or " ")
+    return int(float(number) * (1024 if unit.endswith("i") else 1000) ** power) if power >= 0 else 0
+
+
+def require_name(text: str, *, what: str, longest: int = MAX_LABEL) -> None:
+    """Refuse a text that is not a DNS label, such as the name of a namespace."""
     _require(_DNS_LABEL, text, what=what, longest=longest)
 
 
@@ -224,10 +387,10 @@ def _require(pattern: re.Pattern[str], text: str, *, what: str, longest: int) ->
         )
 
 
-def _require_key(text: str, *, what: str) -> None:
-    """Refuse what is not the key of a label: ``[PREFIX/]NAME``."""
+def require_key(text: str, *, what: str) -> None:
+    """Refuse a text that is not the key of a label: ``[PREFIX/]NAME``."""
     prefix, slash, name = text.rpartition("/")
-    fits = len(prefix) <= _MAX_SUBDOMAIN and len(name) <= _MAX_LABEL and bool(name)
+    fits = len(prefix) <= MAX_SUBDOMAIN and len(name) <= MAX_LABEL and bool(name)
     if not fits or not _LABEL_VALUE.fullmatch(name) or (slash and not _SUBDOMAIN.fullmatch(prefix)):
         raise InputError(
             f"{what}: {text!r} is not the key of a label",
@@ -235,16 +398,17 @@ def _require_key(text: str, *, what: str) -> None:
         )
 
 
-def _require_value(text: str, *, what: str) -> None:
+def require_value(text: str, *, what: str) -> None:
+    """Refuse a text that is not the value of a label."""
     if not is_label_value(text):
         raise InputError(
             f"{what}: {text!r} is not the value of a label",
-            hint=f"use letters, digits, -, _ and ., at most {_MAX_LABEL} characters",
+            hint=f"use letters, digits, -, _ and ., at most {MAX_LABEL} characters",
         )
 
 
 def require_quantity(text: str, *, what: str) -> None:
-    """Refuse what is not a quantity, such as the size of a volume."""
+    """Refuse a text that is not a quantity above zero, such as the size of a volume."""
     if not _QUANTITY.fullmatch(text) or _ZERO.fullmatch(text):
         raise InputError(
             f"{what}: {text!r} is not a quantity above zero",
@@ -252,11 +416,11 @@ def require_quantity(text: str, *, what: str) -> None:
         )
 
 
-def _require_range(number: int, least: int, most: int, *, what: str) -> None:
-    if not least <= number <= most:
-        raise InputError(f"{what} must be between {least} and {most}, not {number}")
+def _require_range(number: int, lowest: int, highest: int, *, what: str) -> None:
+    if not lowest <= number <= highest:
+        raise InputError(f"{what} must be between {lowest} and {highest}, not {number}")
 
 
 def is_label_value(text: str) -> bool:
     """Return whether a text is valid as the value of a label."""
-    return len(text) <= _MAX_LABEL and _LABEL_VALUE.fullmatch(text) is not None
+    return len(text) <= MAX_LABEL and _LABEL_VALUE.fullmatch(text) is not None

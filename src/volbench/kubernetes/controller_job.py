@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+import click
 
 from volbench.errors import InputError
 from volbench.kubernetes.cluster import Manifest
 from volbench.kubernetes.cluster_spec import (
+    MAX_INT32,
+    PULL_POLICIES,
     UNPRIVILEGED_USER,
+    option,
+    repeatable,
     require_name,
     require_quantity,
 )
@@ -70,17 +76,56 @@ class ControllerSpec:
     image: str  # with Python and volbench
     arguments: tuple[str, ...]  # of volbench run, beside the profiles
     profiles: Mapping[str, str]  # texts of the profiles, by file name, in their order
-    service_account: str = "volbench"  # with the rights of ``volbench k8s role``
-    claim_size: str = "1Gi"  # size of the volume for the campaign folder
-    claim_class: str = ""  # its storage class; empty for the default one
-    upload: str = ""  # address in object storage to which the campaign is uploaded; empty for none
-    secret: str = ""  # Secret whose entries become environment variables; empty for none
-    image_pull_policy: str = ""  # empty for the cluster's choice
-    image_pull_secrets: tuple[str, ...] = field(default=())  # names of Secrets
-    run_as_user: int = UNPRIVILEGED_USER  # user and group id; 0 for root
-    # port of the pod on which Prometheus finds metrics; None for none
-    metrics_port: int | None = None
-    # address of the pod to serve them on
+    service_account: str = option(
+        "--service-account",
+        default="volbench",
+        show_default=True,
+        metavar="NAME",
+        help="Account with the rights of volbench k8s role.",
+    )
+    claim_size: str = option(
+        "--claim-size",
+        default="1Gi",
+        show_default=True,
+        metavar="SIZE",
+        help="Size of the volume for the campaign folder.",
+    )
+    claim_class: str = option(
+        "--claim-class",
+        default="",
+        metavar="NAME",
+        help="StorageClass of that volume. Default: the cluster's.",
+    )
+    upload: str = option(
+        "--upload",
+        default="",
+        metavar="s3://BUCKET/PREFIX",
+        help="Upload the campaign folder there when the campaign ends.",
+    )
+    secret: str = option(
+        "--secret",
+        default="",
+        metavar="NAME",
+        help="Secret whose entries become environment variables, such as AWS_ACCESS_KEY_ID.",
+    )
+    image_pull_policy: str | None = option(
+        "--image-pull-policy",
+        default=None,
+        type=click.Choice(PULL_POLICIES),
+        help="When to pull the controller's image. Default: the cluster's rule.",
+    )
+    image_pull_secrets: tuple[str, ...] = repeatable(
+        "--image-pull-secret", "NAME", "Secret with registry credentials"
+    )
+    run_as_user: int = option(
+        "--run-as-user",
+        default=UNPRIVILEGED_USER,
+        type=click.IntRange(0, MAX_INT32),
+        show_default=True,
+        metavar="UID",
+        help="User and group of the controller.",
+    )
+    metrics_port: int | None = None  # of the pod, on which Prometheus finds metrics
     metrics_address: str = "0.0.0.0"  # noqa: S104 - of the pod, for Prometheus
 
     def __post_init__(self) -> None:

@@ -6,7 +6,6 @@ import json
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,8 +23,7 @@ from volbench.kubernetes.controller_job import (
     reader_pod,
 )
 from volbench.kubernetes.pod_channel import PodChannel
-from volbench.kubernetes.pod_hosts import ready_pods
-from volbench.kubernetes.pod_progress import why_pending
+from volbench.kubernetes.pod_status import ready_pods, why_pending
 from volbench.model.campaign.host import Pod
 from volbench.store.archive import refuse_used
 from volbench.store.atomic_files import unwritable
@@ -49,7 +47,7 @@ class ControllerState:
     pod: str  # its last pod; empty before the first
 
 
-def submit(cluster: Cluster, spec: ControllerSpec) -> None:
+def submit_controller(cluster: Cluster, spec: ControllerSpec) -> None:
     """Create the objects of a controller; if one is refused, those before it are removed."""
     for manifest in controller_objects(spec):
         cluster.create(manifest, dry_run=True)
@@ -65,8 +63,8 @@ def submit(cluster: Cluster, spec: ControllerSpec) -> None:
 def controllers_on(cluster: Cluster) -> list[ControllerState]:
     """Return the state of each controller in the namespace, by name."""
     owners = cluster.list("ConfigMap", CONTROLLER_LABEL)
-    found = [_state_of(cluster, owner) for owner in owners if _is_controller(owner)]
-    return sorted(found, key=lambda own: own.name)
+    states = [_state_of(cluster, owner) for owner in owners if _is_controller(owner)]
+    return sorted(states, key=lambda state: state.name)
 
 
 def find_controller(cluster: Cluster, name: str) -> ControllerState:
@@ -79,8 +77,8 @@ def _state_of(cluster: Cluster, owner: Manifest) -> ControllerState:
     job = cluster.read("Job", name)
     pods = cluster.list("Pod", f"{CONTROLLER_LABEL}={name},job-name")
     pods.sort(key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
-    state, reason = _judged(cluster, job, pods[-1] if pods else None)
-    ends = [own["lastTransitionTime"] for own in _conditions(job) if own["type"] in _ENDED]
+    state, reason = _judge(cluster, job, pods[-1] if pods else None)
+    ends = [item["lastTransitionTime"] for item in _conditions(job) if item["type"] in _ENDED]
     return ControllerState(
         name,
         state,
@@ -93,11 +91,11 @@ def _state_of(cluster: Cluster, owner: Manifest) -> ControllerState:
 
 
 def _conditions(job: Manifest | None) -> list[Manifest]:
-    listed: list[Manifest] = (job or {}).get("status", {}).get("conditions", [])
-    return [own for own in listed if own.get("status") == "True"]
+    conditions: list[Manifest] = (job or {}).get("status", {}).get("conditions", [])
+    return [item for item in conditions if item.get("status") == "True"]
 
 
-def _judged(cluster: Cluster, job: Manifest | None, pod: Manifest | None) -> tuple[str, str]:
+def _judge(cluster: Cluster, job: Manifest | None, pod: Manifest | None) -> tuple[str, str]:
     """Return the state of a controller and its reason."""
     if job is None:
         return "failed", "its Job was deleted"
@@ -111,7 +109,7 @@ def _judged(cluster: Cluster, job: Manifest | None, pod: Manifest | None) -> tup
     if pod is not None and pod.get("status", {}).get("phase") in {"Failed", "Succeeded"}:
         return "waiting", "its pod has ended, and another one takes over"
     pending = why_pending(pod, events)
-    return ("running", "") if pending is None else ("waiting", pending.words)
+    return ("running", "") if pending is None else ("waiting", pending.reason)
 
 
 def _why_failed(condition: Manifest, pod: Manifest | None) -> str:
@@ -122,18 +120,16 @@ def _why_failed(condition: Manifest, pod: Manifest | None) -> str:
     return f"{condition.get('reason', '')}: {condition.get('message', '')}".strip(": ")
 
 
-def last_lines(cluster: Cluster, state: ControllerState, *, most: int) -> list[str]:
+def last_lines(cluster: Cluster, state: ControllerState, *, count: int) -> list[str]:
     """Return the last lines that a controller has printed; none before it runs."""
     if not state.pod or state.state == "waiting":
         return []
-    return cluster.logs(state.pod, CONTAINER).splitlines()[-most:]
+    return cluster.logs(state.pod, CONTAINER).splitlines()[-count:]
 
 
-def fetch_campaign(
-    cluster: Cluster, name: str, into: Path, *, on_reason: Callable[[str, str], None]
-) -> None:
-    """Copy the campaign folder of a controller that has ended to this machine."""
-    refuse_used(into)
+def fetch_campaign(cluster: Cluster, name: str, folder: Path) -> None:
+    """Copy the campaign folder of a controller that has ended to a new folder of this machine."""
+    refuse_used(folder)
     owner = _owner(cluster, name)
     state, job = _state_of(cluster, owner), cluster.read("Job", name)
     if state.state not in _ENDED.values() or job is None:
@@ -144,9 +140,8 @@ def fetch_campaign(
     reader = reader_name(name)
     cluster.create(reader_pod(job, owner["metadata"]["uid"]))
     try:
-        wanted = {name: (reader, name)}
-        pods = ready_pods(cluster, wanted, timeout_s=_READY_S, on_reason=on_reason)
-        _copy(_channel(cluster, name, pods[name]), into)
+        pods = ready_pods(cluster, {name: (reader, name)}, timeout_s=_READY_S)
+        _copy(_channel(cluster, name, pods[name]), folder)
     finally:
         cluster.delete("Pod", reader, grace_s=0)
 
@@ -174,7 +169,7 @@ def _is_controller(owner: Manifest) -> bool:
 
 
 def _channel(cluster: Cluster, name: str, pod: Manifest) -> PodChannel:
-    found = Pod(
+    reader = Pod(
         name=pod["metadata"]["name"],
         namespace=cluster.namespace,
         uid=pod["metadata"]["uid"],
@@ -182,25 +177,25 @@ def _channel(cluster: Cluster, name: str, pod: Manifest) -> PodChannel:
         node=pod["spec"].get("nodeName", ""),
         context=cluster.context,
     )
-    return PodChannel(name, found, cluster)
+    return PodChannel(name, reader, cluster)
 
 
-def _copy(channel: PodChannel, into: Path) -> None:
+def _copy(channel: PodChannel, folder: Path) -> None:
     """Copy the campaign folder into a new folder, which appears whole or not at all."""
-    part = into.absolute().with_name(f".{into.name}.part")
+    part = folder.absolute().with_name(f".{folder.name}.part")
     try:
         part.mkdir(parents=True)
         _unpack(channel, part)
         (part / channel.host).chmod(0o700)
-        if into.exists():
-            into.rmdir()
-        (part / channel.host).rename(into)
+        if folder.exists():
+            folder.rmdir()
+        (part / channel.host).rename(folder)
     except tarfile.TarError as error:
         raise TransferError(
             f"the campaign folder of {channel.host} arrived damaged: {error}", hint="try again"
         ) from error
     except OSError as error:
-        raise unwritable(into, error) from error
+        raise unwritable(folder, error) from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
 
@@ -216,9 +211,9 @@ def _unpack(channel: PodChannel, part: Path) -> None:
 
         ended = channel.execute(argv, b"", keep, limit=limit)
         if ended.status:
-            words = ended.stderr.decode("utf-8", "replace").strip() or f"status {ended.status}"
+            reason = ended.stderr.decode("utf-8", "replace").strip() or f"status {ended.status}"
             raise ArchiveError(
-                f"the controller {channel.host} left no campaign folder: {words}",
+                f"the controller {channel.host} left no campaign folder: {reason}",
                 hint=f"see what it printed: volbench k8s status {channel.host}",
             )
         archive.seek(0)

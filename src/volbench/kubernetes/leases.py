@@ -1,4 +1,4 @@
-"""Leases as locks on the devices of a node.
+"""Leases of a campaign: locks on the devices of a node, and the heartbeat of its controller.
 
 Pods of one node share its devices, and see no files of each other: their locks are objects of the
 cluster. A lock is void once the object that owns its campaign is gone.
@@ -6,12 +6,32 @@ cluster. A lock is void once the object that owns its campaign is gone.
 
 from __future__ import annotations
 
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from hashlib import sha256
+from os import getpid
+from socket import gethostname
 
+from volbench.engine.hosts.orphans import identify, is_alive
+from volbench.errors import VolbenchError
+from volbench.execute.local import LocalExecutor
 from volbench.kubernetes.cluster import Cluster, Manifest, RequestError
 from volbench.kubernetes.manifests import CAMPAIGN_LABEL, campaign_labels
 
 _SHARED_LABEL = "volbench.io/filesystem"
+
+# Three renewals in a row may fail before another machine takes the campaign for abandoned.
+# Noticed by: tests/kubernetes/test_leases.py::test_a_controller_is_running_while_it_renews
+LEASE_S = 120
+_RENEW_S = LEASE_S / 4
+
+_NAMESPACE = "pid_namespace"
+# Annotation with the identity of the controller's process, which its own machine can verify
+_PROCESS = "volbench.io/process"
 
 
 class LeaseLocks:
@@ -91,3 +111,73 @@ def lease_manifest(name: str, campaign: str, *, holder: str, labels: Manifest) -
 def lease_holder(lease: Manifest | None) -> str:
     """Return who holds a lease; empty if nobody does."""
     return str((lease or {}).get("spec", {}).get("holderIdentity", ""))
+
+
+@dataclass(frozen=True)
+class Heartbeat:
+    """Last heartbeat of a controller."""
+
+    machine: str  # host name of its machine
+    age_s: float  # time since then
+    is_dead: bool  # whether its process has ended, which only its own machine knows
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the controller counts as running."""
+        return not self.is_dead and self.age_s < LEASE_S
+
+
+def last_heartbeat(cluster: Cluster, campaign: str) -> Heartbeat | None:
+    """Return the last heartbeat of the controller of a campaign; None if there was none."""
+    lease = cluster.read("Lease", campaign)
+    renewed = (lease or {}).get("spec", {}).get("renewTime")
+    if lease is None or not renewed:
+        return None
+    age = datetime.now(UTC) - datetime.fromisoformat(renewed)
+    process = lease["metadata"].get("annotations", {}).get(_PROCESS, "{}")
+    return Heartbeat(lease_holder(lease), age.total_seconds(), _has_ended(json.loads(process)))
+
+
+def _has_ended(process: Manifest) -> bool:
+    """Return whether a process of this machine has ended; False for those of other machines."""
+    own = _own_process()
+    if not own["boot_id"] or any(process.get(key) != own[key] for key in ("boot_id", _NAMESPACE)):
+        return False
+    return not is_alive(LocalExecutor(), {k: v for k, v in process.items() if k != _NAMESPACE})
+
+
+def _own_process() -> Manifest:
+    here = LocalExecutor()
+    namespace = here.real_path("/proc/self/ns/pid").rpartition("/")[2]
+    return identify(here, getpid()) | {_NAMESPACE: namespace}
+
+
+@contextmanager
+def heartbeat(cluster: Cluster, campaign: str) -> Iterator[None]:
+    """Renew the lease of a campaign inside the block.
+
+    A cluster that cannot be reached is tried again: the runs there do not depend on it.
+    """
+    manifest = lease_manifest(campaign, campaign, holder=gethostname(), labels={})
+    manifest["metadata"]["annotations"] = {_PROCESS: json.dumps(_own_process())}
+    cluster.delete("Lease", campaign)
+    cluster.create(manifest | {"spec": manifest["spec"] | _renewed()})
+    ended = threading.Event()
+
+    def renew() -> None:
+        while not ended.wait(_RENEW_S):
+            with suppress(VolbenchError):  # the next renewal may succeed; the runs go on
+                cluster.patch("Lease", campaign, {"spec": _renewed()})
+
+    thread = threading.Thread(target=renew, name="lease", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _renewed() -> Manifest:
+    now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return {"renewTime": now, "leaseDurationSeconds": LEASE_S}

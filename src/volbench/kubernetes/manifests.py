@@ -1,4 +1,4 @@
-"""Manifests of a campaign's objects on a cluster: plain mappings, made from its specification.
+"""Manifests of a campaign's objects on a cluster and of its access rights: plain mappings.
 
 Field names and rules: Kubernetes API reference, versions 1.35 to 1.37.
 """
@@ -8,9 +8,14 @@ from __future__ import annotations
 import re
 from hashlib import sha256
 
-from volbench.kubernetes.cluster_spec import ClusterSpec, VolumeSource, is_label_value
-
-Manifest = dict[str, object]  # One object, or a part of one, as JSON would hold it
+from volbench.kubernetes.cluster import Manifest
+from volbench.kubernetes.cluster_spec import (
+    ClusterSpec,
+    Toleration,
+    VolumeSource,
+    is_label_value,
+    require_name,
+)
 
 DATA_MOUNT = "/volumes/data"
 DATA_DEVICE = "/dev/volbench-data"
@@ -23,6 +28,10 @@ CAMPAIGN_LABEL = "volbench.io/campaign"
 WORKLOAD_LABEL = "volbench.io/workload"
 # Label with the storage class, shortened if it is long; the annotation has all of it
 CLASS_LABEL = "volbench.io/storage-class"
+
+# Entries of the object that owns a campaign
+KEEP = "keep"  # whether its volumes stay
+PODS = "pods"  # the manifests of its pods, to make one again
 
 _DATA, _OS, _SCRATCH, _TMP = "data", "os", "scratch", "tmp"
 # Annotations that stop autoscalers from draining a node in the middle of a run
@@ -46,15 +55,15 @@ def objects(spec: ClusterSpec, *, owner_uid: str = "") -> list[Manifest]:
     Args:
         owner_uid: UID of the created owner, to which the others then refer; empty before.
     """
-    found = [campaign_object(spec)]
+    manifests = [campaign_object(spec)]
     for index in range(len(spec.volumes)):
         if spec.replicas > 1:
-            found.append(stateful_set(spec, index, owner_uid=owner_uid))
+            manifests.append(stateful_set(spec, index, owner_uid=owner_uid))
             continue
         if spec.source is VolumeSource.CLAIM:
-            found.append(claim(spec, index, owner_uid=owner_uid))
-        found.append(pod(spec, index, owner_uid=owner_uid))
-    return found
+            manifests.append(claim(spec, index, owner_uid=owner_uid))
+        manifests.append(pod(spec, index, owner_uid=owner_uid))
+    return manifests
 
 
 def campaign_object(spec: ClusterSpec) -> Manifest:
@@ -86,21 +95,17 @@ def pod(spec: ClusterSpec, index: int, *, owner_uid: str = "") -> Manifest:
     metadata = _metadata(spec, index, owner_uid=owner_uid)
     metadata["annotations"] = {**_annotations(spec, index), **_NO_EVICTION}
     content: Manifest = {"restartPolicy": "Never", "activeDeadlineSeconds": spec.deadline_s}
-    if spec.is_parallel and spec.topology_key:
-        content["affinity"] = {"podAntiAffinity": _apart(spec)}
+    if spec.is_parallel and spec.topology_key:  # no two pods of the campaign share a node
+        others = {"matchLabels": {CAMPAIGN_LABEL: spec.campaign}}
+        terms = [{"topologyKey": spec.topology_key, "labelSelector": others}]
+        apart = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
+        content["affinity"] = {"podAntiAffinity": apart}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": metadata,
         "spec": {**content, **_pod_spec(spec, index)},
     }
-
-
-def _apart(spec: ClusterSpec) -> Manifest:
-    """Return the rule that no two pods of a campaign share a node, and its limits."""
-    campaign = {"matchLabels": {CAMPAIGN_LABEL: spec.campaign}}
-    terms = [{"topologyKey": spec.topology_key, "labelSelector": campaign}]
-    return {"requiredDuringSchedulingIgnoredDuringExecution": terms}
 
 
 def stateful_set(spec: ClusterSpec, index: int, *, owner_uid: str = "") -> Manifest:
@@ -154,12 +159,12 @@ def pod_names(spec: ClusterSpec) -> list[tuple[str, str, str]]:
 
     The storage class is empty for the default one, the claim for a volume without.
     """
-    found = []
+    names = []
     for index, storage_class in enumerate(spec.volumes):
         name = workload_name(spec, index)
         pods = [f"{name}-{n}" for n in range(spec.replicas)] if spec.replicas > 1 else [name]
-        found += [(each, storage_class, _claim_name(spec, each)) for each in pods]
-    return found
+        names += [(each, storage_class, _claim_name(spec, each)) for each in pods]
+    return names
 
 
 def _claim_name(spec: ClusterSpec, pod_name: str) -> str:
@@ -174,8 +179,8 @@ def role_paths(spec: ClusterSpec) -> dict[str, str]:
     """Return role to folder or device in the pods."""
     if spec.source is VolumeSource.NODE:
         return {_DATA: OS_MOUNT, _OS: OS_MOUNT}
-    data = {_DATA: DATA_DEVICE if spec.block else DATA_MOUNT}
-    return {**data, _OS: OS_MOUNT} if spec.os_disk else data
+    data = {_DATA: DATA_DEVICE if spec.is_block else DATA_MOUNT}
+    return {**data, _OS: OS_MOUNT} if spec.needs_os else data
 
 
 def campaign_labels(campaign: str) -> dict[str, str]:
@@ -230,7 +235,7 @@ def _metadata(spec: ClusterSpec, index: int, *, owner_uid: str) -> Manifest:
 def _claim_spec(spec: ClusterSpec, index: int) -> Manifest:
     content: Manifest = {
         "accessModes": ["ReadWriteOnce"],
-        "volumeMode": "Block" if spec.block else "Filesystem",
+        "volumeMode": "Block" if spec.is_block else "Filesystem",
         "resources": {"requests": {"storage": spec.size}},
     }
     if spec.volumes[index]:
@@ -256,7 +261,7 @@ def _pod_spec(spec: ClusterSpec, index: int) -> Manifest:
     if spec.node_selector:
         content["nodeSelector"] = dict(spec.node_selector)
     if spec.tolerations:
-        content["tolerations"] = [_toleration(spec, n) for n in range(len(spec.tolerations))]
+        content["tolerations"] = [_toleration(taint) for taint in spec.tolerations]
     if spec.image_pull_secrets:
         content["imagePullSecrets"] = [{"name": name} for name in spec.image_pull_secrets]
     if spec.service_account:
@@ -264,8 +269,7 @@ def _pod_spec(spec: ClusterSpec, index: int) -> Manifest:
     return content
 
 
-def _toleration(spec: ClusterSpec, index: int) -> Manifest:
-    taint = spec.tolerations[index]
+def _toleration(taint: Toleration) -> Manifest:
     content: Manifest = {"operator": "Exists" if taint.value is None else "Equal"}
     named = {"key": taint.key, "value": taint.value or "", "effect": taint.effect}
     return {**content, **{name: text for name, text in named.items() if text}}
@@ -299,9 +303,9 @@ def _container(spec: ClusterSpec) -> Manifest:
     }
     if spec.image_pull_policy:
         content["imagePullPolicy"] = spec.image_pull_policy
-    if spec.block:
+    if spec.is_block:
         content["volumeDevices"] = [{"name": _DATA, "devicePath": DATA_DEVICE}]
-    amounts = {"requests": dict(spec.requests), "limits": dict(spec.limits)}
+    amounts = {"requests": dict(spec.pod_requests), "limits": dict(spec.pod_limits)}
     if resources := {kind: given for kind, given in amounts.items() if given}:
         content["resources"] = resources
     return content
@@ -312,7 +316,7 @@ def _mounts(spec: ClusterSpec) -> list[Manifest]:
         {"name": _SCRATCH, "mountPath": WORK_MOUNT},
         {"name": _TMP, "mountPath": "/tmp"},  # noqa: S108 - a volume of the pod
     ]
-    if spec.source is not VolumeSource.NODE and not spec.block:
+    if spec.source is not VolumeSource.NODE and not spec.is_block:
         mounts.append({"name": _DATA, "mountPath": DATA_MOUNT})
     if _has_os_disk(spec):
         mounts.append({"name": _OS, "mountPath": OS_MOUNT})
@@ -320,7 +324,7 @@ def _mounts(spec: ClusterSpec) -> list[Manifest]:
 
 
 def _has_os_disk(spec: ClusterSpec) -> bool:
-    return spec.os_disk or spec.source is VolumeSource.NODE
+    return spec.needs_os or spec.os_disk
 
 
 def _volumes(spec: ClusterSpec, index: int) -> list[Manifest]:
@@ -336,3 +340,65 @@ def _volumes(spec: ClusterSpec, index: int) -> list[Manifest]:
         limit = {"sizeLimit": spec.size} if is_limited else {}
         volumes.append({"name": _OS, "emptyDir": limit})
     return volumes
+
+
+_API = "rbac.authorization.k8s.io"
+
+_MADE = ("get", "list", "create", "delete")
+# API group, resources and verbs within the namespace
+_NAMESPACED: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
+    ("", ("configmaps", "persistentvolumeclaims", "pods"), _MADE),
+    # An exec over a WebSocket is a GET; from Kubernetes 1.35 on it needs create, too.
+    ("", ("pods/exec",), ("get", "create")),
+    ("", ("pods/log",), ("get",)),
+    ("", ("events",), ("list",)),
+    ("apps", ("statefulsets",), ("list", "create", "delete")),
+    ("batch", ("jobs",), ("get", "create")),
+    ("coordination.k8s.io", ("leases",), (*_MADE, "patch")),
+)
+
+# The same for the whole cluster: lost nodes, reclaim policies, volumes that stay behind
+_CLUSTER: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
+    ("", ("nodes", "persistentvolumes"), ("get",)),
+    ("storage.k8s.io", ("storageclasses",), ("get",)),
+)
+
+
+def access_manifests(*, namespace: str, name: str = "volbench") -> list[Manifest]:
+    """Return a service account, and the roles and bindings that let it run campaigns."""
+    require_name(namespace, what="namespace")
+    require_name(name, what="name")
+    wide = f"{name}-volumes"
+    account = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+    inside = {"name": name, "namespace": namespace}
+    return [
+        _object("v1", "ServiceAccount", inside),
+        _object(f"{_API}/v1", "Role", inside, rules=_rules(_NAMESPACED)),
+        _object(f"{_API}/v1", "RoleBinding", inside, **_bound("Role", name, account)),
+        _object(f"{_API}/v1", "ClusterRole", {"name": wide}, rules=_rules(_CLUSTER)),
+        _object(
+            f"{_API}/v1",
+            "ClusterRoleBinding",
+            {"name": f"{wide}-{namespace}"},
+            **_bound("ClusterRole", wide, account),
+        ),
+    ]
+
+
+def _object(version: str, kind: str, metadata: dict[str, str], **content: object) -> Manifest:
+    labelled = {**metadata, "labels": {MANAGED_BY: "volbench"}}
+    return {"apiVersion": version, "kind": kind, "metadata": labelled, **content}
+
+
+def _rules(
+    table: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...],
+) -> list[dict[str, list[str]]]:
+    return [
+        {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
+        for group, resources, verbs in table
+    ]
+
+
+def _bound(kind: str, name: str, account: dict[str, str]) -> Manifest:
+    reference = {"apiGroup": _API, "kind": kind, "name": name}
+    return {"roleRef": reference, "subjects": [account]}

@@ -21,7 +21,7 @@ from volbench.execute.shell.channel import (
 )
 from volbench.kubernetes.cluster import Cluster
 from volbench.kubernetes.exec_socket import CHUNK_BYTES, ExecSocket, not_started
-from volbench.kubernetes.pod_progress import why_ended
+from volbench.kubernetes.pod_status import why_ended
 from volbench.model.campaign.host import Pod
 
 # Run a command on the first bytes of standard input: their number, command

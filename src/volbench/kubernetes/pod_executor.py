@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Self
 
 from volbench.errors import InputError
 from volbench.execute.shell.shell_executor import ShellExecutor
@@ -11,6 +13,9 @@ from volbench.kubernetes.leases import LeaseLocks
 from volbench.kubernetes.manifests import WORK_MOUNT
 from volbench.kubernetes.pod_channel import PodChannel, PodEndedError
 from volbench.model.campaign.host import Host, Pod
+
+if TYPE_CHECKING:
+    from volbench.execute.connect import Connect, HostKeyPolicy
 
 
 class PodExecutor(ShellExecutor):
@@ -66,3 +71,10 @@ class PodConnections:
         if host.pod is None:
             raise InputError(f"{host.name} is not a pod")
         return PodExecutor(host.name, host.pod, self.cluster(host.pod))
+
+
+@contextmanager
+def open_pods(_hosts: Sequence[Host], _host_keys: HostKeyPolicy) -> Iterator[Connect]:
+    """Yield the executors of hosts with pods; see `connect.TRANSPORTS`."""
+    with PodConnections() as connections:
+        yield connections.executor

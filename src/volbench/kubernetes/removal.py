@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+
+import click
 
 from volbench.errors import DeadlineError
 from volbench.kubernetes.cluster import Cluster, Manifest
-from volbench.kubernetes.manifests import CAMPAIGN_LABEL, MANAGED_BY
-from volbench.kubernetes.pod_progress import node_trouble
+from volbench.kubernetes.manifests import CAMPAIGN_LABEL, KEEP, MANAGED_BY
+from volbench.kubernetes.pod_executor import PodConnections
+from volbench.kubernetes.pod_status import POLL_S, node_trouble, why_ended
+from volbench.model.campaign.host import Host
 
-KEEP = "keep"  # Entry of the campaign's object: whether its volumes stay
-
+# A node ends a pod within the grace period of 5 s, and a provisioner deletes a disk within a
+# minute. Noticed by: tests/kubernetes/test_removal.py::test_objects_that_stay_are_named
 _REMOVE_S = 120.0
-_POLL_S = 0.5
 # Kinds of a campaign's objects, in the order of their removal: the owner last
 _KINDS = ("StatefulSet", "Pod", "PersistentVolumeClaim", "Lease", "ConfigMap")
 
@@ -40,8 +45,8 @@ class RetainedVolume:
 
 def campaigns_on(cluster: Cluster) -> list[str]:
     """Return the names of all campaigns that have objects in the namespace."""
-    found = [item for kind in _KINDS for item in cluster.list(kind, f"{MANAGED_BY}=volbench")]
-    names = {item["metadata"].get("labels", {}).get(CAMPAIGN_LABEL, "") for item in found}
+    items = [item for kind in _KINDS for item in cluster.list(kind, f"{MANAGED_BY}=volbench")]
+    names = {item["metadata"].get("labels", {}).get(CAMPAIGN_LABEL, "") for item in items}
     return sorted(names - {""})
 
 
@@ -51,14 +56,45 @@ def has_volumes_only(cluster: Cluster, campaign: str) -> bool:
     return bool(claims) and cluster.read("ConfigMap", campaign) is None
 
 
-def keeps_volumes(cluster: Cluster, campaign: str) -> bool:
-    """Return whether the volumes of a campaign shall stay, as its object says."""
-    found = cluster.read("ConfigMap", campaign) or {}
-    return str(found.get("data", {}).get(KEEP)) == "true"
+def remove_campaign(cluster: Cluster, campaign: str, *, volumes: bool = False) -> None:
+    """Remove what a campaign made on a cluster, and print which volumes it leaves.
+
+    Args:
+        volumes: remove also volumes that were to be kept.
+    """
+    owner = cluster.read("ConfigMap", campaign) or {}
+    keep = str(owner.get("data", {}).get(KEEP)) == "true" and not volumes
+    count, left = _remove_objects(cluster, campaign, keep_volumes=keep)
+    action = f"removed {campaign} from" if count else f"nothing of {campaign} is in"
+    click.echo(f"{action} the namespace {cluster.namespace}", err=True)
+    if left:
+        click.echo("these volumes are left, and may cost money; to remove them:", err=True)
+    for volume in left:
+        disk = f", disk {volume.handle}" if volume.handle else ""
+        click.echo(f"  # {volume.size} of {volume.storage_class}{disk}", err=True)
+        click.echo(f"  {volume.command(cluster.namespace)}", err=True)
 
 
-def remove_campaign(
-    cluster: Cluster, campaign: str, *, keep_volumes: bool = False
+@contextmanager
+def removed_pods(hosts: Sequence[Host], *, planned: Sequence[Host]) -> Iterator[Sequence[Host]]:
+    """Yield machines and the hosts whose pods are there; then remove these campaigns.
+
+    Args:
+        planned: all hosts of the campaign; none to leave the pods there.
+    """
+    with PodConnections() as connections:
+        yield [
+            host
+            for host in hosts
+            if host.pod is None
+            or not why_ended(connections.cluster(host.pod).read("Pod", host.pod.name), host.pod.uid)
+        ]
+        for campaign, pod in {host.pod.campaign: host.pod for host in planned if host.pod}.items():
+            remove_campaign(connections.cluster(pod), campaign)
+
+
+def _remove_objects(
+    cluster: Cluster, campaign: str, *, keep_volumes: bool
 ) -> tuple[int, list[RetainedVolume]]:
     """Remove all objects of a campaign, and wait until they are gone.
 
@@ -72,14 +108,14 @@ def remove_campaign(
     kinds = [kind for kind in _KINDS if not (keep_volumes and kind == "PersistentVolumeClaim")]
     removed = 0
     for kind in kinds:
-        for own in cluster.list(kind, selector):
-            removed += cluster.delete(kind, own["metadata"]["name"], uid=own["metadata"]["uid"])
+        for item in cluster.list(kind, selector):
+            removed += cluster.delete(kind, item["metadata"]["name"], uid=item["metadata"]["uid"])
     end_s = time.monotonic() + _REMOVE_S
     for kind in kinds:
-        while found := cluster.list(kind, selector):
+        while remaining := cluster.list(kind, selector):
             if time.monotonic() > end_s:
-                raise _not_removed(cluster, kind, found, campaign)
-            time.sleep(_POLL_S)
+                raise _not_removed(cluster, kind, remaining, campaign)
+            time.sleep(POLL_S / 2)
     return removed, left
 
 
@@ -97,7 +133,7 @@ def _not_removed(cluster: Cluster, kind: str, left: list[Manifest], campaign: st
 
 def _retained(cluster: Cluster, claims: list[Manifest], *, is_kept: bool) -> list[RetainedVolume]:
     """Return the volumes of claims that outlive the claims, or all if these are kept."""
-    found = []
+    retained = []
     for claim in claims:
         name = claim["spec"].get("volumeName", "")
         volume = cluster.read_if_allowed("PersistentVolume", name) if name else None
@@ -105,7 +141,7 @@ def _retained(cluster: Cluster, claims: list[Manifest], *, is_kept: bool) -> lis
         if not name or not (is_kept or spec.get("persistentVolumeReclaimPolicy") == "Retain"):
             continue
         requested = claim["spec"]["resources"]["requests"]["storage"]
-        found.append(
+        retained.append(
             RetainedVolume(
                 name,
                 claim["spec"].get("storageClassName", ""),
@@ -114,4 +150,4 @@ def _retained(cluster: Cluster, claims: list[Manifest], *, is_kept: bool) -> lis
                 handle=spec.get("csi", {}).get("volumeHandle", ""),
             )
         )
-    return found
+    return retained

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
+
 from volbench.engine.campaign.run_states import RunStates
-from volbench.errors import DeadlineError, TransportError
+from volbench.errors import DeadlineError, TransportError, VolbenchError
 from volbench.kubernetes.cluster import Cluster, Manifest
-from volbench.kubernetes.pod_executor import PodExecutor
-from volbench.kubernetes.pod_hosts import PODS, POLL_S, OnReason, ready_pods
-from volbench.kubernetes.pod_progress import node_trouble, why_ended
+from volbench.kubernetes.leases import heartbeat
+from volbench.kubernetes.manifests import PODS
+from volbench.kubernetes.pod_channel import PodEndedError
+from volbench.kubernetes.pod_executor import PodConnections, PodExecutor
+from volbench.kubernetes.pod_status import POLL_S, node_trouble, ready_pods, why_ended
+from volbench.kubernetes.removal import remove_campaign
 from volbench.model.campaign.host import Host, Pod
 from volbench.model.campaign.planned_run import RunState
 from volbench.store.archive import hold_campaign, read_campaign
@@ -25,7 +30,63 @@ from volbench.store.layout import Layout
 _OPEN = {RunState.PLANNED, RunState.RUNNING, RunState.INTERRUPTED}
 
 
-def is_resumable(root: Path, owner: str) -> bool:
+@contextmanager
+def revived_pods(
+    hosts: Sequence[Host], root: Path, *, timeout_s: float
+) -> Iterator[Sequence[Host]]:
+    """Yield hosts of a campaign with pods that can run programs, removed at the end of the block.
+
+    Args:
+        hosts: hosts as planned; machines are left as they are.
+        root: the campaign folder.
+        timeout_s: longest wait for a pod that is made again.
+    """
+    with PodConnections() as connections, ExitStack() as stack:
+        for campaign, pod in {host.pod.campaign: host.pod for host in hosts if host.pod}.items():
+            cluster = connections.cluster(pod)
+            stack.enter_context(removed_at_end(cluster, campaign, root))
+            stack.enter_context(heartbeat(cluster, campaign))
+        revival = _Revival(root, timeout_s)
+        yield [
+            revival.host(connections.cluster(host.pod), host, host.pod) if host.pod else host
+            for host in hosts
+        ]
+
+
+@contextmanager
+def removed_at_end(
+    cluster: Cluster, campaign: str, root: Path, *, stays: bool = False
+) -> Iterator[None]:
+    """Remove what a campaign made on a cluster, unless runs of it are left to do.
+
+    Args:
+        campaign: name of the object that owns the campaign's others.
+        root: the campaign folder.
+        stays: whether it stays also without an error.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if _is_resumable(root, campaign):
+            known = {error.host: error.reason} if isinstance(error, PodEndedError) else {}
+            for host, reason in _record_losses(root, cluster, known=known).items():
+                click.echo(f"{host}: what ran in its pod is lost: {reason}", err=True)
+            click.echo(
+                f"{campaign} stays on the cluster; continue: volbench resume {root}; "
+                f"or remove it: volbench k8s reap {campaign}",
+                err=True,
+            )
+            raise
+        try:
+            remove_campaign(cluster, campaign)
+        except VolbenchError as problem:  # the first error is what the user must see
+            click.echo(f"{problem.message}; try: volbench k8s reap {campaign}", err=True)
+        raise
+    if not (stays or _is_resumable(root, campaign)):
+        remove_campaign(cluster, campaign)
+
+
+def _is_resumable(root: Path, owner: str) -> bool:
     """Return whether runs of a campaign are left, or may still be going on."""
     if not Layout(root).journal.exists():
         return False
@@ -37,24 +98,22 @@ def is_resumable(root: Path, owner: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Revival:
+class _Revival:
     """How the pods of an interrupted campaign are found again."""
 
     root: Path  # the campaign folder
     timeout_s: float  # longest wait for a pod that is recreated
-    on_reason: OnReason  # receives what has happened to a pod
 
     def host(self, cluster: Cluster, host: Host, pod: Pod) -> Host:
         """Return a host whose pod can run programs; what ran in a lost one is recorded as lost."""
-        found = cluster.read("Pod", pod.name)
-        reason = why_ended(found, "" if found is None else found["metadata"]["uid"])
+        known = cluster.read("Pod", pod.name)
+        reason = why_ended(known, "" if known is None else known["metadata"]["uid"])
         if reason:
-            self.on_reason(host.name, f"{reason}; what ran in it is lost")
+            _print(host.name, f"{reason}; what ran in it is lost")
             _record_loss(self.root, host.name, f"its pod has ended: {reason}")
-            self._recreate(cluster, host.name, pod, found, reason=reason)
+            self._recreate(cluster, host.name, pod, known, reason=reason)
         wanted = {host.name: (pod.name, pod.claim)}
-        pods = ready_pods(cluster, wanted, timeout_s=self.timeout_s, on_reason=self.on_reason)
-        ready = pods[host.name]
+        ready = ready_pods(cluster, wanted, timeout_s=self.timeout_s)[host.name]
         node = ready["spec"]["nodeName"]
         if node != pod.node:
             raise TransportError(
@@ -80,7 +139,7 @@ class Revival:
             executor.close()
         if lost:
             reason = why_ended(cluster.read("Pod", pod.name), "")
-            self.on_reason(host, f"{reason}; what ran in the earlier one is lost")
+            _print(host, f"{reason}; what ran in the earlier one is lost")
             _record_loss(self.root, host, f"its pod has ended: {reason}", runs=lost)
 
     def _recreate(
@@ -120,23 +179,23 @@ class Revival:
     def _await_end(self, cluster: Cluster, host: str, pod: Pod, uid: str) -> None:
         """Wait until the node has confirmed the end of a pod: before, fio may still run in it."""
         cluster.delete("Pod", pod.name, uid=uid)
-        end_s, shown = time.monotonic() + self.timeout_s, ""
-        while (found := cluster.read("Pod", pod.name)) and found["metadata"]["uid"] == uid:
-            words = node_trouble(cluster.read_if_allowed("Node", pod.node))
-            if words != shown:
-                self.on_reason(host, f"its node {pod.node} has not ended the old pod yet: {words}")
-                shown = words
+        end_s, printed = time.monotonic() + self.timeout_s, ""
+        while (old := cluster.read("Pod", pod.name)) and old["metadata"]["uid"] == uid:
+            trouble = node_trouble(cluster.read_if_allowed("Node", pod.node))
+            if trouble != printed:
+                _print(host, f"its node {pod.node} has not ended the old pod yet: {trouble}")
+                printed = trouble
             if time.monotonic() > end_s:
                 raise DeadlineError(
                     f"the node {pod.node} has not ended the old pod of {host}, where fio may "
-                    f"still run: {words}",
+                    f"still run: {trouble}",
                     hint=f"bring the node back; if it is lost: kubectl delete node {pod.node}; "
                     f"then volbench resume {self.root}",
                 )
             time.sleep(POLL_S)
 
 
-def record_losses(root: Path, cluster: Cluster, *, known: Mapping[str, str]) -> dict[str, str]:
+def _record_losses(root: Path, cluster: Cluster, *, known: Mapping[str, str]) -> dict[str, str]:
     """Record the active runs of all pods that have ended as interrupted.
 
     Returns:
@@ -147,11 +206,15 @@ def record_losses(root: Path, cluster: Cluster, *, known: Mapping[str, str]) -> 
         for host in read_campaign(root)[1].campaign.hosts:
             if not (host.pod and _running(root, host.name)):
                 continue
-            if words := why_ended(cluster.read("Pod", host.pod.name), host.pod.uid):
-                lost[host.name] = known.get(host.name) or words
-    for host_name, words in lost.items():
-        _record_loss(root, host_name, f"its pod has ended: {words}")
+            if reason := why_ended(cluster.read("Pod", host.pod.name), host.pod.uid):
+                lost[host.name] = known.get(host.name) or reason
+    for host_name, reason in lost.items():
+        _record_loss(root, host_name, f"its pod has ended: {reason}")
     return lost
+
+
+def _print(host: str, event: str) -> None:
+    click.echo(f"{host}: {event}", err=True)
 
 
 def _running(root: Path, host: str) -> dict[str, str]:

@@ -1,11 +1,19 @@
-"""Why a pod is not ready yet, or has ended, in the words of the cluster."""
+"""State of pods: waiting for them, and why one is not ready or has ended."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from volbench.kubernetes.cluster import Manifest
+import click
+
+from volbench.errors import DeadlineError, TransportError
+from volbench.kubernetes.cluster import Cluster, Manifest
+
+# A request for each pending pod: a reason appears at once, and an API server takes hundreds of
+# requests a second. Noticed by: tests/kubernetes/test_runs.py (waiting would dominate each run).
+POLL_S = 1.0
 
 # Reasons of a waiting container that do not pass by themselves, or were retried already
 _HOPELESS = frozenset(
@@ -27,7 +35,7 @@ _PROGRESS = frozenset({"ContainerCreating", "PodInitializing"})
 class Pending:
     """Why a pod is not ready."""
 
-    words: str  # the cluster's words, such as ``FailedScheduling: 0/3 nodes are available``
+    reason: str  # the cluster's words, such as ``FailedScheduling: 0/3 nodes are available``
     is_final: bool = False  # whether waiting does not help
 
 
@@ -53,10 +61,57 @@ def why_pending(pod: Manifest | None, events: Sequence[Manifest]) -> Pending | N
         return None
     scheduled = conditions.get("PodScheduled", {})
     if scheduled.get("status") == "False":
-        words = _joined("FailedScheduling", scheduled.get("message", ""))
+        delay = _joined("FailedScheduling", scheduled.get("message", ""))
         claims = [event for event in events if event["reason"] == "ProvisioningFailed"]
-        return Pending(_latest_warning(claims) or words)
+        return Pending(_latest_warning(claims) or delay)
     return Pending(latest or "the container is being created")
+
+
+def ready_pods(
+    cluster: Cluster, wanted: Mapping[str, tuple[str, str]], *, timeout_s: float
+) -> dict[str, Manifest]:
+    """Wait until pods are ready, and return them by host; reasons of the delay are printed.
+
+    Args:
+        wanted: host to the names of its pod and its claim.
+    """
+    end_s = time.monotonic() + timeout_s
+    ready: dict[str, Manifest] = {}
+    printed: dict[str, str] = {}
+    while len(ready) < len(wanted):
+        for host, (name, claim) in wanted.items():
+            if host in ready:
+                continue
+            pod = cluster.read("Pod", name)
+            pending = why_pending(pod, _warnings(cluster, name, claim))
+            if pending is None and pod is not None:
+                ready[host] = pod
+            elif pending is not None:
+                if printed.get(host) != pending.reason:
+                    click.echo(f"{host}: Pending: {pending.reason}", err=True)
+                printed[host] = pending.reason
+                _raise_if_over(host, name, pending, is_late=time.monotonic() > end_s)
+        time.sleep(POLL_S if len(ready) < len(wanted) else 0)
+    return ready
+
+
+def _raise_if_over(host: str, pod: str, pending: Pending, *, is_late: bool) -> None:
+    hint = f"see: kubectl describe pod {pod}"
+    if pending.is_final:
+        raise TransportError(f"the pod of {host} cannot start: {pending.reason}", hint=hint)
+    if is_late:
+        raise DeadlineError(
+            f"the pod of {host} is not ready: {pending.reason}",
+            hint=f"{hint}; or wait longer: --pod-timeout",
+        )
+
+
+def _warnings(cluster: Cluster, pod: str, claim: str) -> list[Manifest]:
+    """Return the warnings about a pod, its claim and the set that creates it, oldest first."""
+    events: list[Manifest] = []
+    for name in dict.fromkeys(filter(None, (pod, claim, pod.rpartition("-")[0]))):
+        events += cluster.list("Event", fields=f"involvedObject.name={name},type=Warning")
+    return sorted(events, key=lambda event: str(event.get("lastTimestamp") or ""))
 
 
 def why_ended(pod: Manifest | None, uid: str) -> str:
@@ -72,8 +127,8 @@ def why_ended(pod: Manifest | None, uid: str) -> str:
     if pod.get("status", {}).get("phase") in {"Failed", "Succeeded"}:
         return _ended(pod)
     if "deletionTimestamp" in pod["metadata"]:
-        words = _disruption(pod)
-        return f"it is being deleted ({words})" if words else "it is being deleted"
+        reason = _disruption(pod)
+        return f"it is being deleted ({reason})" if reason else "it is being deleted"
     return ""
 
 
@@ -107,12 +162,12 @@ def _ended(pod: Manifest) -> str:
     status = pod.get("status", {})
     if status.get("reason"):
         return _joined(status["reason"], status.get("message", ""))
-    if words := _disruption(pod):
-        return words
+    if reason := _disruption(pod):
+        return reason
     for container in status.get("containerStatuses", ()):
         if end := container.get("state", {}).get("terminated"):
-            words = _joined(end.get("reason", "ended"), end.get("message", ""))
-            return f"its container ended with status {end.get('exitCode')}: {words}"
+            reason = _joined(end.get("reason", "ended"), end.get("message", ""))
+            return f"its container ended with status {end.get('exitCode')}: {reason}"
     return f"it has ended: {status.get('phase', 'unknown')}"
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
+import click
 import pytest
 
 from volbench.errors import InputError
 from volbench.kubernetes.cluster_spec import (
     ClusterSpec,
     Toleration,
-    VolumeSource,
     parse_pairs,
     parse_toleration,
+    quantity_bytes,
+    spec_options,
 )
 
 
@@ -47,7 +49,7 @@ def spec(**more: Any) -> ClusterSpec:  # noqa: ANN401 - any field of the specifi
         ("size", "1e9"),
         ("replicas", 0),
         ("replicas", 1001),
-        ("topology_key", "a b"),
+        ("spread", "a b"),
         ("node_selector", {"$(x)": "y"}),
         ("node_selector", {"x": "a b"}),
         ("node_selector", {"x": "y" * 64}),
@@ -56,8 +58,8 @@ def spec(**more: Any) -> ClusterSpec:  # noqa: ANN401 - any field of the specifi
         ("image_pull_policy", "never"),
         ("image_pull_secrets", ("a_b",)),
         ("service_account", "me!"),
-        ("requests", {"cpu": "two"}),
-        ("limits", {"c p u": "2"}),
+        ("pod_requests", {"cpu": "two"}),
+        ("pod_limits", {"c p u": "2"}),
         ("run_as_user", -1),
         ("deadline_s", 0),
     ],
@@ -71,10 +73,12 @@ def test_what_the_cluster_would_refuse_is_refused(field: str, value: object) -> 
 @pytest.mark.parametrize(
     "more",
     [
-        {"source": VolumeSource.NODE, "block": True},
-        {"source": VolumeSource.NODE, "storage_classes": ("fast",)},
-        {"source": VolumeSource.NODE, "keep": True},
-        {"source": VolumeSource.EPHEMERAL, "keep": True},
+        {"os_disk": True, "volume_mode": "Block"},
+        {"os_disk": True, "storage_classes": ("fast",)},
+        {"os_disk": True, "keep": True},
+        {"os_disk": True, "ephemeral": True},
+        {"ephemeral": True, "keep": True},
+        {"is_parallel": True, "replicas": 2},
     ],
 )
 def test_contradictions_are_refused(more: dict[str, object]) -> None:
@@ -86,13 +90,13 @@ def test_contradictions_are_refused(more: dict[str, object]) -> None:
 def test_a_block_volume_is_opened_by_root() -> None:
     """Device nodes in a container belong to root; folders are opened without privileges."""
     assert spec().user > 0
-    assert spec(block=True).user == 0
-    assert spec(block=True, run_as_user=1000).user == 1000
+    assert spec(volume_mode="Block").user == 0
+    assert spec(volume_mode="Block", run_as_user=1000).user == 1000
 
 
 def test_the_node_disk_needs_no_size() -> None:
     """A limit of an emptyDir is optional."""
-    assert spec(source=VolumeSource.NODE, size="").size == ""
+    assert spec(os_disk=True, size="").size == ""
 
 
 @pytest.mark.parametrize(
@@ -123,7 +127,27 @@ def test_odd_pairs_are_refused(texts: list[str]) -> None:
         parse_pairs(texts, option="--node-selector")
 
 
-def test_every_field_has_a_description() -> None:
-    """The docstring names each field."""
-    names = [field.name for field in fields(ClusterSpec)]
-    assert [name for name in names if f"        {name}: " not in str(ClusterSpec.__doc__)] == []
+def test_every_option_is_a_field_with_help() -> None:
+    """The command line is made from the fields: none is forgotten, none lacks a help text."""
+    verb = click.Command("verb")
+    for option in spec_options(ClusterSpec):
+        option(verb)
+    names = {parameter.name for parameter in verb.params}
+    assert names == {field.name for field in fields(ClusterSpec)} - {"campaign", "needs_os"}
+    assert all(parameter.help for parameter in verb.params if isinstance(parameter, click.Option))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("250Gi", 250 * 1024**3),
+        ("1.5G", 1_500_000_000),
+        ("64Ki", 65536),
+        ("2k", 2000),
+        ("7", 7),
+        ("500m", 0),
+    ],
+)
+def test_quantities_become_bytes(text: str, expected: int) -> None:
+    """With i the base is 1024, without it 1000; less than a byte is nothing."""
+    assert quantity_bytes(text) == expected

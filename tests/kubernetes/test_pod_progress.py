@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from volbench.kubernetes.cluster import Manifest
-from volbench.kubernetes.pod_progress import Pending, why_ended, why_pending
+from volbench.kubernetes.pod_status import Pending, why_ended, why_pending
 
 
 def pod(status: Manifest | None = None, **metadata: str) -> Manifest:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from kubernetes_validate.utils import all_versions, major_minor, schema_contents
 from referencing import Registry, Resource
 
-from volbench.kubernetes.access import access_manifests
+from volbench.kubernetes.cluster import Manifest
 from volbench.kubernetes.cluster_spec import (
     ClusterSpec,
     VolumeSource,
@@ -27,7 +27,7 @@ from volbench.kubernetes.cluster_spec import (
 from volbench.kubernetes.manifests import (
     CAMPAIGN_LABEL,
     MANAGED_BY,
-    Manifest,
+    access_manifests,
     label_value,
     objects,
     pod_names,
@@ -68,7 +68,7 @@ def spec(**more: Any) -> ClusterSpec:  # noqa: ANN401 - any field of the specifi
         "node_selector": {"tag": "disktest", "numbered": "007"},
         "tolerations": (parse_toleration("dedicated=yes:NoSchedule"), parse_toleration("gpu")),
         "image_pull_secrets": ("registry",),
-        "requests": {"cpu": "2", "memory": "1Gi"},
+        "pod_requests": {"cpu": "2", "memory": "1Gi"},
     }
     return ClusterSpec(**{**usual, **more})
 
@@ -76,13 +76,14 @@ def spec(**more: Any) -> ClusterSpec:  # noqa: ANN401 - any field of the specifi
 def every_kind() -> Iterator[ClusterSpec]:
     """Yield a specification for every combination of volume, replicas and owner."""
     classes = ("fast", "slow.example.com")
-    for replicas, block, os_disk in product((1, 3), (False, True), (False, True)):
-        more: dict[str, Any] = {"replicas": replicas, "os_disk": os_disk}
-        yield spec(storage_classes=classes, block=block, **more)
-        yield spec(storage_classes=(), block=block, keep=True, **more)
-        yield spec(source=VolumeSource.EPHEMERAL, block=block, **more)
-        if not block:
-            yield spec(source=VolumeSource.NODE, storage_classes=(), **more)
+    modes = ("Filesystem", "Block")
+    for replicas, volume_mode, needs_os in product((1, 3), modes, (False, True)):
+        more: dict[str, Any] = {"replicas": replicas, "needs_os": needs_os}
+        yield spec(storage_classes=classes, volume_mode=volume_mode, **more)
+        yield spec(storage_classes=(), volume_mode=volume_mode, keep=True, **more)
+        yield spec(ephemeral=True, volume_mode=volume_mode, **more)
+        if volume_mode == "Filesystem":
+            yield spec(os_disk=True, storage_classes=(), **more)
 
 
 def within(value: object) -> Iterator[dict[str, Any]]:
@@ -121,8 +122,8 @@ def test_a_misspelt_field_is_found() -> None:
 
 def test_the_manifests_of_the_article_are_as_reviewed() -> None:
     """One class on a labelled node, and three pods of another on raw block volumes."""
-    article = objects(spec(os_disk=True))
-    several = objects(spec(replicas=3, block=True, tolerations=()))
+    article = objects(spec(needs_os=True))
+    several = objects(spec(replicas=3, volume_mode="Block", tolerations=()))
     text = yaml_documents([*article, *several])
     assert text == SNAPSHOT.read_text(encoding="utf-8")
 
@@ -136,9 +137,9 @@ def test_everything_is_found_by_label_and_has_an_owner(each: ClusterSpec) -> Non
     ]
     wanted = {MANAGED_BY: "volbench", CAMPAIGN_LABEL: each.campaign}
     assert all(wanted.items() <= metadata["labels"].items() for metadata in described)
-    kept = [item["kind"] for item in others if "ownerReferences" not in item["metadata"]]  # type: ignore[operator]  # a mapping
+    kept = [item["kind"] for item in others if "ownerReferences" not in item["metadata"]]
     assert kept == (["PersistentVolumeClaim"] if each.keep and each.replicas == 1 else [])
-    names = [(item["kind"], item["metadata"]["name"]) for item in [owner, *others]]  # type: ignore[index]  # a mapping
+    names = [(item["kind"], item["metadata"]["name"]) for item in [owner, *others]]
     assert len({*names}) == len(names)
 
 
@@ -151,8 +152,8 @@ def test_pods_have_no_privileges(each: ClusterSpec) -> None:
         assert own["allowPrivilegeEscalation"] is False
         assert own["capabilities"] == {"drop": ["ALL"]}
         assert security["seccompProfile"] == {"type": "RuntimeDefault"}
-        assert security["runAsNonRoot"] is (not each.block)
-        assert (security["runAsUser"] == 0) is each.block
+        assert security["runAsNonRoot"] is (not each.is_block)
+        assert (security["runAsUser"] == 0) is each.is_block
         assert pod["automountServiceAccountToken"] is False
         assert "limits" not in container["resources"]
 
@@ -183,8 +184,8 @@ def test_roles_lead_to_mounts(each: ClusterSpec) -> None:
     ("more", "names"),
     [
         ({}, [("c-0", "a", "c-0"), ("c-1", "b", "c-1")]),
-        ({"storage_classes": (), "source": VolumeSource.EPHEMERAL}, [("c-0", "", "c-0-data")]),
-        ({"storage_classes": (), "source": VolumeSource.NODE}, [("c-0", "", "")]),
+        ({"storage_classes": (), "ephemeral": True}, [("c-0", "", "c-0-data")]),
+        ({"storage_classes": (), "os_disk": True}, [("c-0", "", "")]),
         (
             {"storage_classes": ("a",), "replicas": 2},
             [("c-0-0", "a", "data-c-0-0"), ("c-0-1", "a", "data-c-0-1")],

@@ -43,7 +43,7 @@ def test_an_answer_becomes_an_error_in_its_words(
     """The class of the error gives the exit code, and its message what the server said."""
     with pytest.raises(error) as caught:
         cluster_that_answers(status, message).list("Pod")
-    assert type(caught.value) is error
+    assert (caught.value.exit_code, caught.value.transient) == (error.exit_code, error.transient)
     assert message in caught.value.message
     assert hint in caught.value.hint
 

@@ -1,0 +1,348 @@
+"""volbench k8s: controllers in a cluster, manifests, access rights, and removal."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from hashlib import sha256
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from volbench.cli.verb_groups import LazyGroup
+from volbench.cli.options import (
+    ALLOW_EXEC,
+    PATH,
+    SETTINGS,
+    VOLUME_TYPES,
+    examples,
+    flag,
+    option_group,
+    output_option,
+)
+from volbench.cli.output import TableOutput, binary_output, table_options
+from volbench.errors import InputError
+from volbench.kubernetes.cluster_spec import ClusterSpec, spec_options
+from volbench.kubernetes.controller_job import ControllerSpec
+from volbench.kubernetes.pod_options import ADDRESS, DESCRIPTION
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from volbench.kubernetes.cluster import Cluster, ClusterAddress
+
+_LINES = 10  # Last lines of a controller's output: a screen with the table above them.
+
+# Parameters of volbench run that mean nothing to a controller in the cluster, or are its own
+_NOT_IN_CLUSTER = {
+    "output": "-o/--output",
+    "like": "--like",
+    "inventory": "--inventory",
+    "targets": "--on",
+    "detach": "--detach",
+    "dry_run": "--dry-run",
+    "k8s": "--k8s",
+    "context": "--context",
+    "namespace": "--namespace",
+}
+_FILES = ("--volume-types", "--prices", "--kubeconfig")
+
+
+@click.group(
+    "k8s",
+    cls=LazyGroup,
+    verbs={
+        "submit": ("kubernetes.k8s_verbs:submit", "Run volbench itself in the cluster, as a Job."),
+        "status": ("kubernetes.k8s_verbs:status", "Show submitted controllers and their output."),
+        "fetch": ("kubernetes.k8s_verbs:fetch", "Copy the campaign folder of a controller."),
+        "reap": (
+            "kubernetes.k8s_verbs:reap",
+            "Remove what interrupted campaigns left on a cluster.",
+        ),
+        "render": (
+            "kubernetes.k8s_verbs:render",
+            "Print the manifests that run --k8s would apply.",
+        ),
+        "role": (
+            "kubernetes.k8s_verbs:role",
+            "Print the minimum access rights that campaigns need.",
+        ),
+        "storageclass": (
+            "catalogue.k8s_storageclass",
+            "Print storage classes of Azure, AWS and GCP.",
+        ),
+    },
+)
+def command() -> None:
+    """Kubernetes: controllers in the cluster, manifests, access rights, and removal."""
+
+
+@click.command(
+    "submit",
+    context_settings={"allow_interspersed_args": False},
+    epilog=examples(
+        "volbench k8s submit --controller-image C quick --size 9Gi --image FIO",
+        "volbench k8s submit --controller-image C --upload s3://bucket/n quick",
+    ),
+)
+@click.option(
+    "--name", default="", metavar="NAME", help="Name of the controller. Default: by the profile."
+)
+@click.option(
+    "--controller-image", required=True, metavar="IMAGE", help="Image with Python and volbench."
+)
+@option_group("described", dict, *spec_options(ControllerSpec))
+@ADDRESS
+@click.argument("arguments", nargs=-1, required=True, metavar="PROFILE... [OPTIONS OF RUN]")
+def submit(
+    name: str,
+    controller_image: str,
+    described: dict[str, Any],
+    address: ClusterAddress,
+    arguments: tuple[str, ...],
+) -> None:
+    """Run volbench itself in the cluster: the campaign goes on when this machine is switched off.
+
+    A Job runs volbench run --k8s with everything from the first PROFILE on, into a volume of its
+    own. If its pod is evicted or its node is lost, another one resumes the campaign. Profiles are
+    stored in a ConfigMap.
+    """
+    from volbench.kubernetes.controllers import submit_controller
+
+    profiles, options, metrics = _checked_arguments(arguments)
+    texts = _profile_texts(profiles, options)
+    with address.opened() as cluster:
+        spec = ControllerSpec(
+            name=name or f"{next(iter(texts)).removesuffix('.yaml')[:30]}-{secrets.token_hex(3)}",
+            namespace=cluster.namespace,
+            image=controller_image,
+            arguments=options,
+            profiles=texts,
+            **described,
+            **metrics,
+        )
+        submit_controller(cluster, spec)
+    click.echo(spec.name)
+    click.echo(
+        f"follow it: volbench k8s status {spec.name}; when it has ended: "
+        f"volbench k8s fetch {spec.name} -o DIR",
+        err=True,
+    )
+
+
+def _checked_arguments(
+    arguments: Sequence[str],
+) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, Any]]:
+    """Return the profiles, the options of volbench run, and the ports among them as attributes.
+
+    The options are parsed as volbench run would: otherwise it would fail in the cluster.
+    """
+    from volbench.cli.run import run
+    from volbench.model.profile.secret_values import mask_text
+
+    profiles = tuple(takewhile(lambda text: not text.startswith("-"), arguments))
+    options = tuple(arguments[len(profiles) :])
+    with run.make_context("volbench run", [*options]) as context:
+        given = dict(context.params)
+        metrics = _metrics(context)
+    if not profiles or given["profiles"]:
+        raise InputError(
+            "name the profiles first, then the options of volbench run",
+            hint="volbench k8s submit --controller-image IMAGE aks-disk --size 250Gi",
+        )
+    refused = [option for key, option in _NOT_IN_CLUSTER.items() if given.get(key)]
+    refused += [file for file in _FILES for text in options if text.partition("=")[0] == file]
+    if refused:
+        raise InputError(
+            f"{refused[0]} cannot be used by a controller in the cluster",
+            hint="options of volbench k8s submit itself go before the first profile",
+        )
+    if any(mask_text(text) != text for text in options):
+        raise InputError(
+            "an option contains a password, which would be stored in the cluster",
+            hint="put it into a Secret, and name that with --secret",
+        )
+    return profiles, options, metrics
+
+
+def _metrics(context: click.Context) -> dict[str, Any]:
+    """Return the port and address of metrics of volbench run, as attributes of the controller."""
+    port = context.params["metrics_port"]
+    if port == 0:
+        raise InputError(
+            "--metrics-port 0 cannot be used by a controller in the cluster",
+            hint="Prometheus needs a port that it can know, such as 9400",
+        )
+    is_given = context.get_parameter_source("metrics_address") is ParameterSource.COMMANDLINE
+    address = {"metrics_address": context.params["metrics_address"]} if is_given else {}
+    return {"metrics_port": port, **address}
+
+
+def _profile_texts(profiles: Sequence[str], options: Sequence[str]) -> dict[str, str]:
+    """Return the text of each profile, by the name of its file in the cluster."""
+    from volbench.cli.profiles import texts_of
+    from volbench.execute.local import LocalExecutor
+    from volbench.model.profile.secret_values import mask_text
+    from volbench.api.run_profiles import load_texts
+
+    executor, allow_exec = LocalExecutor(), "--allow-exec" in options
+    sources = texts_of(executor, profiles, allow_exec=allow_exec)
+    loaded = load_texts(executor, sources, settings=(), allow_exec=allow_exec)
+    texts: dict[str, str] = {}
+    for profile, (text, _) in zip(loaded, sources, strict=True):
+        if mask_text(text) != text:
+            raise InputError(
+                f"the profile {profile.name} contains a password, which would be stored in the "
+                "cluster",
+                hint="put *** in its place, and the password into a Secret: --secret",
+            )
+        plain = re.sub(r"[^a-z0-9]+", "-", profile.name.lower()).strip("-") or "profile"
+        number = f"-{len(texts)}" if f"{plain}.yaml" in texts else ""
+        texts[f"{plain}{number}.yaml"] = text
+    return texts
+
+
+@click.command("status")
+@click.argument("name", default="", metavar="[NAME]")
+@ADDRESS
+@table_options()
+def status(name: str, *, address: ClusterAddress, shown: TableOutput) -> None:
+    """Show the controllers that were submitted, or the controller NAME and its last lines."""
+    from volbench.kubernetes.controllers import controllers_on, find_controller, last_lines
+    from volbench.present.tables.hosts_tables import controllers_table
+
+    with address.opened() as cluster:
+        controllers = [find_controller(cluster, name)] if name else controllers_on(cluster)
+        lines = last_lines(cluster, controllers[0], count=_LINES) if name else []
+    shown.write(controllers_table([vars(controller) for controller in controllers]))
+    for line in lines:
+        shown.note(line)
+
+
+@click.command("fetch")
+@click.argument("name", metavar="NAME")
+@output_option(type=PATH, metavar="DIR", help="New folder. Default: NAME.")
+@flag("--remove", "Then remove the controller with its volume from the cluster.")
+@ADDRESS
+def fetch(name: str, output: Path | None, *, remove: bool, address: ClusterAddress) -> None:
+    """Copy the campaign folder of the controller NAME to this machine."""
+    from volbench.kubernetes.controllers import fetch_campaign, remove_controller
+
+    folder = output or Path(name)
+    with address.opened() as cluster:
+        fetch_campaign(cluster, name, folder)
+        click.echo(f"campaign folder: {folder}", err=True)
+        if remove:
+            remove_controller(cluster, name)
+            click.echo(f"removed {name} from the namespace {cluster.namespace}", err=True)
+
+
+@click.command("reap")
+@click.argument("campaigns", nargs=-1, metavar="[NAME...]")
+@flag("--volumes", "Also remove volumes that --keep left.")
+@flag("--dry-run", "List what would be removed.")
+@ADDRESS
+def reap(
+    campaigns: tuple[str, ...], *, volumes: bool, dry_run: bool, address: ClusterAddress
+) -> None:
+    """Remove the pods, volumes and locks of interrupted campaigns: of NAMEs, or of all.
+
+    Only objects that carry volbench's labels are removed. Without NAMEs, two kinds are skipped:
+    campaigns with a controller heartbeat in the last two minutes, unless that controller ran on
+    this machine and was killed; and volumes that --keep left. Named campaigns are removed at once.
+    """
+    from volbench.kubernetes.removal import campaigns_on, has_volumes_only, remove_campaign
+
+    with address.opened() as cluster:
+        for name in campaigns or campaigns_on(cluster):
+            if not campaigns and _is_in_use(cluster, name):
+                continue
+            if has_volumes_only(cluster, name) and not volumes:
+                click.echo(f"{name}: its volumes were kept; remove them: --volumes", err=True)
+            elif dry_run:
+                click.echo(name)
+            else:
+                remove_campaign(cluster, name, volumes=volumes)
+
+
+def _is_in_use(cluster: Cluster, name: str) -> bool:
+    """Return whether a campaign has a running controller, and print it."""
+    from volbench.kubernetes.leases import LEASE_S, last_heartbeat
+
+    heartbeat = last_heartbeat(cluster, name)
+    if heartbeat is None or not heartbeat.is_running:
+        return False
+    click.echo(
+        f"{name}: skipped: its controller on {heartbeat.machine} was alive "
+        f"{heartbeat.age_s:.0f} s ago\n"
+        f"  if it was killed: wait {LEASE_S - heartbeat.age_s:.0f} s, or name the campaign: "
+        f"volbench k8s reap {name}",
+        err=True,
+    )
+    return True
+
+
+@click.command(
+    "render",
+    epilog=examples(
+        "volbench k8s render aks-disk --size 250Gi --image IMAGE",
+        "volbench k8s render quick --os-disk --image IMAGE | kubectl apply -f -",
+    ),
+)
+@click.argument("profiles", nargs=-1, required=True, metavar="PROFILE...")
+@DESCRIPTION
+@SETTINGS
+@VOLUME_TYPES
+@ALLOW_EXEC
+@output_option(metavar="FILE", default="-", help="File; - is standard output, the default.")
+def render(
+    profiles: tuple[str, ...],
+    *,
+    described: dict[str, Any],
+    settings: tuple[str, ...],
+    allow_exec: bool,
+    output: str,
+) -> None:
+    """Print the manifests that volbench run --k8s would apply for PROFILEs.
+
+    The campaign name is derived from the options; that of a run is unique. Owner references are
+    missing, because they name an object that exists.
+    """
+    from volbench.cli.profiles import load_profiles
+    from volbench.execute.local import LocalExecutor
+    from volbench.kubernetes.manifests import objects
+    from volbench.model.document.yaml_text import yaml_documents
+
+    loaded = load_profiles(LocalExecutor(), profiles, settings=settings, allow_exec=allow_exec)
+    names = " ".join(profile.name for profile in loaded)
+    key = sha256(f"{names} {described}".encode()).hexdigest()[:10]
+    described["namespace"] = described["namespace"] or "default"
+    spec = ClusterSpec(campaign=f"volbench-{key}", **described)
+    spec = spec.for_roles({job.role for profile in loaded for job in profile.jobs})
+    with binary_output(output, default_name="manifests.yaml") as sink:
+        sink.write(yaml_documents(objects(spec)).encode())
+
+
+@click.command(
+    "role", epilog=examples("volbench k8s role --namespace disktest | kubectl apply -f -")
+)
+@click.option("--namespace", default="default", show_default=True, help="Namespace of campaigns.")
+@click.option(
+    "--name", default="volbench", show_default=True, help="Name of account, roles and bindings."
+)
+@output_option(metavar="FILE", default="-", help="File; - is standard output, the default.")
+def role(namespace: str, name: str, output: str) -> None:
+    """Print a service account with the minimum access rights that campaigns need.
+
+    All rights are limited to the namespace, except reading nodes, persistent volumes and storage
+    classes: without these, volbench cannot list the volumes that remain.
+    """
+    from volbench.kubernetes.manifests import access_manifests
+    from volbench.model.document.yaml_text import yaml_documents
+
+    manifests = access_manifests(namespace=namespace, name=name)
+    with binary_output(output, default_name="role.yaml") as sink:
+        sink.write(yaml_documents(manifests).encode())

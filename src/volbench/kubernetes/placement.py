@@ -1,0 +1,247 @@
+"""Placement of a campaign in pods of a cluster: made before it as its hosts, removed after it."""
+
+from __future__ import annotations
+
+import json
+import platform
+import random
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import click
+
+from volbench import __version__
+from volbench.cli.hosts import connect
+from volbench.cli.execution import show_plan
+from volbench.engine.campaign.prepare import Prepared, Request
+from volbench.engine.hosts.mounts import read_mounts
+from volbench.errors import InputError, StoppedError
+from volbench.execute.connect import HostKeyPolicy
+from volbench.kubernetes.cluster_spec import ClusterSpec, VolumeSource, quantity_bytes
+from volbench.kubernetes.leases import heartbeat
+from volbench.kubernetes.manifests import (
+    CONTAINER,
+    DATA_DEVICE,
+    KEEP,
+    PODS,
+    objects,
+    pod_names,
+    role_paths,
+)
+from volbench.kubernetes.pod_status import ready_pods
+from volbench.kubernetes.revival import removed_at_end
+from volbench.model.campaign.host import Host, Pod
+from volbench.model.campaign.planned_run import Volume, VolumeKind
+from volbench.model.profile.profile_model import Start
+from volbench.plan.expansion.estimate import estimate
+from volbench.plan.expansion.multi_client import Client, clients_of, expand_clients
+from volbench.store.archive import Archive, Provenance
+
+if TYPE_CHECKING:
+    from volbench.cli.output import TableOutput
+    from volbench.engine.hosts.connected_host import ConnectedHost
+    from volbench.execute.protocol import Executor
+    from volbench.kubernetes.cluster import Cluster, ClusterAddress, Manifest
+
+
+@dataclass(frozen=True)
+class PodPlacement:
+    """Pods of a cluster as the hosts of a campaign; see `cli.made_hosts.Placement`."""
+
+    spec: ClusterSpec  # as described on the command line
+    address: ClusterAddress
+    timeout_s: float  # longest wait until they are ready
+
+    @contextmanager
+    def hosts(
+        self, request: Request, *, stays: bool
+    ) -> Iterator[tuple[Request, list[ConnectedHost]]]:
+        """Yield a campaign and its hosts; what is made for it is removed at the end of the block.
+
+        Args:
+            stays: whether the pods stay, as the campaign goes on in the background.
+        """
+        with ExitStack() as stack:
+            cluster = stack.enter_context(self.address.opened())
+            spec = self._checked_spec(request, cluster)
+            stack.enter_context(removed_at_end(cluster, spec.campaign, request.into, stays=stays))
+            stack.enter_context(_ended_by_sigterm())
+            create_objects(cluster, spec)
+            click.echo(f"created {spec.campaign} in the namespace {cluster.namespace}", err=True)
+            with heartbeat(cluster, spec.campaign):
+                hosts = wait_for_hosts(cluster, spec, timeout_s=self.timeout_s)
+                with connect(hosts, HostKeyPolicy()) as connected:
+                    for host in connected:
+                        check_mounts(host.executor, host.host)
+                    yield _on_pods(request, spec), connected
+
+    def show_plan(self, request: Request, shown: TableOutput) -> None:
+        """Print the plan of a campaign, whose objects are checked by the cluster."""
+        with self.address.opened() as cluster:
+            spec = self._checked_spec(request, cluster)
+            prepared = _plan_without_pods(spec, _on_pods(request, spec))
+        show_plan(prepared, bill=None, shown=shown)
+
+    def _checked_spec(self, request: Request, cluster: Cluster) -> ClusterSpec:
+        """Return the specification in this cluster, with its storage classes in random order."""
+        if request.targets:
+            raise InputError(
+                "--on names volumes of machines, and --k8s makes its own",
+                hint="leave out one of them",
+            )
+        classes = list(self.spec.storage_classes)
+        random.Random(request.seed).shuffle(classes)  # noqa: S311 - an order, not a secret
+        spec = replace(
+            self.spec.for_roles({job.role for profile in request.profiles for job in profile.jobs}),
+            namespace=cluster.namespace,
+            storage_classes=tuple(classes),
+        )
+        for name in dict.fromkeys(classes):
+            if cluster.read_if_allowed("StorageClass", name) is None:
+                raise InputError(
+                    f"the cluster has no storage class {name}",
+                    hint="list them: kubectl get storageclass; print some: "
+                    "volbench k8s storageclass",
+                )
+        for manifest in objects(spec):
+            cluster.create(manifest, dry_run=True)
+        return spec
+
+
+def _on_pods(request: Request, spec: ClusterSpec) -> Request:
+    """Return a request whose consent holds on every pod.
+
+    Volumes of several storage classes are measured one after another, in each step, where their
+    pods may share a node, and its limits.
+    """
+    consent = (
+        entry if ":" in entry else f"{name}:{entry}"
+        for entry in request.allow_destroy
+        for name in host_names(spec)
+    )
+    profiles = request.profiles
+    if len(spec.volumes) > 1 and spec.replicas == 1 and not spec.is_parallel:
+        profiles = tuple(
+            profile.model_copy(update={"start": Start.SEQUENTIAL}) for profile in profiles
+        )
+    return replace(
+        request,
+        allow_destroy=tuple(dict.fromkeys(consent)),
+        allow_shared_folder=True,  # the volumes of a pod are its own, whatever their modes
+        profiles=profiles,
+    )
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM end the block by an error, so that what was made is removed.
+
+    Once the campaign runs, it has a handler of its own.
+    """
+
+    def stop(_number: int, _frame: object) -> None:
+        raise StoppedError("stopped before the campaign began")
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def create_objects(cluster: Cluster, spec: ClusterSpec) -> None:
+    """Create all objects of a campaign; see `removal.remove_campaign`."""
+    owner, *_ = objects(spec)
+    pods = [manifest for manifest in objects(spec) if manifest["kind"] == "Pod"]
+    owner["data"] = {KEEP: json.dumps(spec.keep), PODS: json.dumps(pods)}
+    created = cluster.create(owner)
+    for manifest in objects(spec, owner_uid=created["metadata"]["uid"])[1:]:
+        cluster.create(manifest)
+
+
+def host_names(spec: ClusterSpec) -> list[str]:
+    """Return the name of the host of each pod: its storage class, numbered if it has several."""
+    classes = [storage_class or _unnamed(spec) for _, storage_class, _ in pod_names(spec)]
+    totals, seen = Counter(classes), Counter[str]()
+    names = []
+    for name in classes:
+        names.append(f"{name}-{seen[name]}" if totals[name] > 1 else name)
+        seen[name] += 1
+    return names
+
+
+def _unnamed(spec: ClusterSpec) -> str:
+    return "node-disk" if spec.source is VolumeSource.NODE else "default"
+
+
+def wait_for_hosts(cluster: Cluster, spec: ClusterSpec, *, timeout_s: float) -> list[Host]:
+    """Wait until all pods of a campaign are ready, and return them as hosts."""
+    planned = dict(zip(host_names(spec), pod_names(spec), strict=True))
+    wanted = {name: (pod, claim) for name, (pod, _, claim) in planned.items()}
+    pods = ready_pods(cluster, wanted, timeout_s=timeout_s)
+    return [
+        _host(cluster, spec, name, pods[name], storage_class, claim)
+        for name, (_, storage_class, claim) in planned.items()
+    ]
+
+
+def _host(
+    cluster: Cluster, spec: ClusterSpec, name: str, pod: Manifest, storage_class: str, claim: str
+) -> Host:
+    if not storage_class and claim:  # the cluster has chosen its default class
+        made = cluster.read("PersistentVolumeClaim", claim) or {}
+        storage_class = str(made.get("spec", {}).get("storageClassName", ""))
+    node = pod["spec"]["nodeName"]
+    return Host(
+        name=name,
+        volumes=role_paths(spec),
+        labels={"storage_class": storage_class or _unnamed(spec), "node": node},
+        pod=Pod(
+            name=pod["metadata"]["name"],
+            namespace=cluster.namespace,
+            uid=pod["metadata"]["uid"],
+            container=CONTAINER,
+            node=node,
+            claim=claim,
+            campaign=spec.campaign,
+            context=cluster.context,
+        ),
+    )
+
+
+def check_mounts(executor: Executor, host: Host) -> None:
+    """Check that the volumes of a pod are there: fio makes missing folders, on another disk."""
+    mounted = {mount.mount_point for mount in read_mounts(executor)}
+    for role, path in host.volumes.items():
+        file = executor.stat(path)
+        if path not in mounted and (file is None or file.kind != "block"):
+            raise InputError(
+                f"the volume {role} of {host.name} is not mounted at {path}",
+                hint=f"see: kubectl describe pod {host.pod.name if host.pod else ''}",
+            )
+
+
+def _plan_without_pods(spec: ClusterSpec, request: Request) -> Prepared:
+    """Return the plan of a campaign, whose volumes are taken as they are asked for."""
+    kinds = {DATA_DEVICE: VolumeKind.DEVICE}
+    volumes = {
+        role: Volume(role=role, kind=kinds.get(path, VolumeKind.DIRECTORY), target=path)
+        for role, path in role_paths(spec).items()
+    }
+    sizes = dict.fromkeys(volumes, quantity_bytes(spec.size)) if spec.size else {}
+    hosts = [
+        Host(name=name, volumes=role_paths(spec), labels={"storage_class": storage_class})
+        for name, (_, storage_class, _) in zip(host_names(spec), pod_names(spec), strict=True)
+    ]
+    clients = clients_of([Client(host, 0, volumes, sizes) for host in hosts], request.clients)
+    campaign = expand_clients(
+        request.profiles, clients, request.terms, policy=request.policy, quorum=request.quorum
+    )
+    provenance = Provenance(
+        volbench_version=__version__, python_version=platform.python_version(), hosts=(), volumes=()
+    )
+    return Prepared(Archive(campaign=campaign, provenance=provenance), (), estimate(campaign))
