@@ -25,8 +25,8 @@ from volbench.execute.ssh.ssh_channel import ssh_executor
 from volbench.kubernetes.cluster import Cluster, open_cluster
 from volbench.kubernetes.cluster_spec import ClusterSpec
 from volbench.kubernetes.manifests import WORK_MOUNT
-from volbench.kubernetes.placement import create_objects, wait_for_hosts
 from volbench.kubernetes.pod_executor import PodExecutor
+from volbench.kubernetes.pod_placement import create_objects, wait_for_hosts
 from volbench.kubernetes.removal import remove_campaign
 from volbench.model.campaign.host import Host
 

@@ -93,7 +93,7 @@ def in_pods(verb: Verb) -> Verb:
     ) -> None:
         placement = None
         if k8s:
-            from volbench.kubernetes.placement import PodPlacement
+            from volbench.kubernetes.pod_placement import PodPlacement
 
             spec = ClusterSpec(campaign=f"volbench-{secrets.token_hex(5)}", **described)
             address = ClusterAddress(context, spec.namespace)
