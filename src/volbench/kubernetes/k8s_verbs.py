@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from volbench.cli.verb_groups import LazyGroup
 from volbench.cli.options import (
     ALLOW_EXEC,
     PATH,
@@ -24,6 +23,7 @@ from volbench.cli.options import (
     output_option,
 )
 from volbench.cli.output import TableOutput, binary_output, table_options
+from volbench.cli.verb_groups import LazyGroup
 from volbench.errors import InputError
 from volbench.kubernetes.cluster_spec import ClusterSpec, spec_options
 from volbench.kubernetes.controller_job import ControllerSpec
@@ -183,10 +183,10 @@ def _metrics(context: click.Context) -> dict[str, Any]:
 
 def _profile_texts(profiles: Sequence[str], options: Sequence[str]) -> dict[str, str]:
     """Return the text of each profile, by the name of its file in the cluster."""
+    from volbench.api.run_profiles import load_texts
     from volbench.cli.profiles import texts_of
     from volbench.execute.local import LocalExecutor
     from volbench.model.profile.secret_values import mask_text
-    from volbench.api.run_profiles import load_texts
 
     executor, allow_exec = LocalExecutor(), "--allow-exec" in options
     sources = texts_of(executor, profiles, allow_exec=allow_exec)

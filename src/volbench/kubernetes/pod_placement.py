@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import click
 
 from volbench import __version__
-from volbench.cli.hosts import connect
 from volbench.cli.execution import show_plan
+from volbench.cli.hosts import connect
 from volbench.engine.campaign.prepare import Prepared, Request
 from volbench.engine.hosts.mounts import read_mounts
 from volbench.errors import InputError, StoppedError
