@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from volbench.execute.agent import files, programs, transfer
+from volbench.execute.agent import files, locks, programs, supervisor, transfer, watch
 
 OPERATIONS: "dict[str, Callable[..., object]]" = {
     "stat": files.stat,
@@ -18,6 +18,16 @@ OPERATIONS: "dict[str, Callable[..., object]]" = {
     "remove_work_folder": files.remove_work_folder,
     "run": programs.run,
     "run_on_files": programs.run_on_files,
+    "launch": supervisor.launch,
+    "was_launched": supervisor.was_launched,
+    "send_signal": supervisor.send_signal,
+    "stop_sampling": supervisor.stop_sampling,
+    "watch": watch.watch,
+    "take_lock": locks.take_lock,
+    "free_lock": locks.free_lock,
+    "lock_holder": locks.lock_holder,
+    "join_filesystem": locks.join_filesystem,
+    "leave_filesystems": locks.leave_filesystems,
     "fetch_folder": transfer.fetch_folder,
 }
 """Name of each operation and its function, which is called with keyword arguments."""

@@ -1,0 +1,122 @@
+"""Start gate: a benchmark waits in it until the common start.
+
+fio runs it as ``exec_prerun`` once its files are laid out and its jobs are set up, right before its
+clock starts; any other program is started by it. In the folder ``gate`` of the run it writes
+``ready``, waits for ``go`` with the start time in this machine's clock, sleeps until then, and
+records in ``woke`` when it woke up. A start that was postponed or revoked meanwhile is followed.
+A start time in the past counts as ``missed`` unless the word "late" follows it.
+"""
+
+import _signal as signal  # type: ignore[import-not-found]  # loads faster than signal and its enums
+import os
+import sys
+import time
+
+VARIABLE = "VOLBENCH_GATE"
+PRERUN = 'eval "${}"'.format(VARIABLE)
+"""Shell command that waits at the gate; the supervisor of the run sets the variable."""
+
+FOLDER = "gate"
+READY, GO, WOKE, MISSED = ("gate/ready", "gate/go", "gate/woke", "gate/missed")
+NEVER, LATE = "never", "late"
+
+POLL_S = 0.2  # A start is announced at least 1 s ahead. Noticed by: tests/fleet/test_skew.py
+MISSED_S = 25.0  # A missed start may be postponed for 20 s. Noticed by: .../test_gate.py
+DISK_FULL_S = 5.0  # A disk that stays full fails the run, as nobody would end the wait.
+MAX_JOBS = 4096  # fio starts no more (REAL_MAX_JOBS), and 24 KB fit into a pipe.
+
+
+def main(arguments: "list[str]") -> None:
+    """Wait at the gate, let the other jobs pass, and start a program if one is given.
+
+    Args:
+        arguments: seconds to wait without a start, path of the pipe where other jobs wait, and the
+            program with its arguments.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    may_start = _write("ready", time.time(), tries_s=DISK_FULL_S)
+    may_start = may_start and wait_for_start(float(arguments[0]))
+    woke_s = time.time()
+    _open_door(arguments[1], "\n" if may_start else NEVER + "\n")
+    if not may_start:
+        os._exit(1)
+    _write("woke", woke_s, tries_s=0.0)
+    if arguments[2:]:
+        try:
+            os.execvp(arguments[2], arguments[2:])  # noqa: S606 - never through a shell
+        except OSError as error:
+            sys.stderr.write("{}: {}\n".format(arguments[2], error.strerror))
+            os._exit(127)
+    os._exit(0)
+
+
+def _write(name: str, time_s: float, tries_s: float) -> bool:
+    """Write a time to a file of the gate, and wake those who watch the run."""
+    path = "{}/{}".format(FOLDER, name)
+    end_s = time.monotonic() + tries_s
+    while True:
+        try:
+            with open(path + ".new", "w") as file:
+                file.write("{:.6f}\n".format(time_s))
+            os.rename(path + ".new", path)
+            break
+        except OSError:
+            if time.monotonic() >= end_s:
+                return False
+            time.sleep(POLL_S)
+    wake(os.environ.get("VOLBENCH_CONTROL", "") + "/news")
+    return True
+
+
+def wait_for_start(patience_s: float) -> bool:
+    """Wait for the start; return whether it came."""
+    end_s = time.monotonic() + patience_s
+    missed_until_s = 0.0
+    slept_to = ""
+    while True:
+        words = _words()
+        start = words[0] if words else ""
+        if start == NEVER:
+            return False
+        if start and start == slept_to:
+            return True
+        left_s = float(start) - time.time() if start else 0.0
+        if left_s > 0:
+            time.sleep(left_s)
+            slept_to = start
+        elif start and (words[1:] == [LATE] or os.path.exists(WOKE)):
+            return True
+        else:
+            if start and not missed_until_s:
+                open(MISSED, "w").close()
+                missed_until_s = time.monotonic() + MISSED_S
+            if time.monotonic() > (missed_until_s if start else end_s):
+                return False
+            time.sleep(POLL_S)
+
+
+def _words() -> "list[str]":
+    try:
+        with open(GO) as file:
+            return file.readline().split()
+    except FileNotFoundError:
+        return []
+
+
+def _open_door(path: str, line: str) -> None:
+    """Tell all other jobs, present and future ones, whether to start."""
+    wake(path, line * MAX_JOBS)
+
+
+def wake(path: str, text: str = "\n") -> None:
+    """Write to a named pipe, unless nobody has it open or it is full."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        os.write(descriptor, text.encode())
+    except OSError:  # full: those who read it are awake
+        pass
+    finally:
+        os.close(descriptor)

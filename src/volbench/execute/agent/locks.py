@@ -1,0 +1,235 @@
+"""Locks on the block devices of a machine, and records of the campaigns on its file systems.
+
+Both are files in a folder that every user of the machine can write to. Nothing there is trusted: a
+file that another user planted is never followed, overwritten or removed, and its content counts
+only in the form of a lock. A lock is void after a restart, and where the number of its device has
+gone to another disk, which the kernel's number of the attachment tells.
+"""
+
+import os
+import re
+import secrets
+import stat
+import typing
+
+from volbench.execute.agent.agent_error import AgentError, of_os_error
+
+_FOLDERS = ("/run/lock", "/tmp")  # noqa: S108 - only guarded folders, and no file is followed
+_NAME = re.compile(r"(?:fs-)?[0-9]{1,8}:[0-9]{1,8}\Z")
+_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}\Z")
+_MAX_BYTES = 512  # Twice the longest lock: boot id, attachment and key.
+_TRIES = 3  # Of taking a void lock that other campaigns want too.
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def take_lock(name: str, key: str) -> str:
+    """Lock a device for a campaign.
+
+    Args:
+        name: major and minor of the device, such as ``8:0``.
+        key: of the campaign.
+
+    Returns:
+        Key of the other campaign that holds it; empty if this one holds it now.
+    """
+    file, wanted = "volbench-" + _checked(_NAME, name), _boot(name) + " " + _checked(_KEY, key)
+    with _Folder(_base()) as folder:
+        for _ in range(_TRIES):
+            if folder.create(file, wanted):
+                return ""
+            held = folder.read(file)
+            if held == wanted:
+                return ""
+            boot, _space, holder = held.rpartition(" ")
+            if boot == _boot(name) and _KEY.match(holder):
+                return holder
+            folder.remove_void(file, held)
+    raise AgentError("refused", "{} in {} is not a lock".format(file, _base()))
+
+
+def free_lock(name: str, key: str) -> None:
+    """Release a device, if the campaign holds it."""
+    file = "volbench-" + _checked(_NAME, name)
+    with _Folder(_base()) as folder:
+        if folder.read(file) == _boot(name) + " " + key:
+            folder.remove(file)
+
+
+def lock_holder(name: str) -> str:
+    """Return the key of the campaign that holds a device; empty if none does."""
+    with _Folder(_base()) as folder:
+        boot, _, holder = folder.read("volbench-" + _checked(_NAME, name)).rpartition(" ")
+    return holder if boot == _boot(name) and _KEY.match(holder) else ""
+
+
+def join_filesystem(name: str, key: str) -> "list[str]":
+    """Record that a campaign uses a file system, and return the keys of all others that do.
+
+    Args:
+        name: ``fs-`` with major and minor of the file system.
+        key: of the campaign.
+    """
+    boot = _boot(_checked(_NAME, name))
+    with _Folder(_base()) as base, base.make_shared("volbench-" + name) as folder:
+        folder.replace(_checked(_KEY, key), boot)
+        others = [other for other in folder.names() if other != key and _KEY.match(other)]
+        return sorted(other for other in others if folder.read(other) == boot)
+
+
+def leave_filesystems(key: str) -> None:
+    """Remove the records of a campaign on all file systems."""
+    _checked(_KEY, key)
+    with _Folder(_base()) as base:
+        for name in base.names():
+            if not name.startswith("volbench-fs-"):
+                continue
+            try:
+                with _Folder(name, base.descriptor) as folder:
+                    folder.remove(key)
+                os.rmdir(name, dir_fd=base.descriptor)
+            except (AgentError, OSError):  # another campaign's, or no folder of records
+                pass
+
+
+def _checked(pattern: "typing.Pattern[str]", text: str) -> str:
+    if not pattern.match(text):
+        raise AgentError("refused", "{!r} is not a valid name of a lock".format(text[:200]))
+    return text
+
+
+def _base() -> str:
+    """Return the folder of the locks, where other users can neither remove nor rename ours."""
+    for path in _FOLDERS:
+        try:
+            status = os.lstat(path)
+        except OSError:
+            continue
+        is_guarded = bool(status.st_mode & stat.S_ISVTX) or not status.st_mode & 0o22
+        if stat.S_ISDIR(status.st_mode) and is_guarded and os.access(path, os.W_OK | os.X_OK):
+            return path
+    raise AgentError("refused", "no folder for locks: {}".format(" or ".join(_FOLDERS)))
+
+
+def _boot(name: str) -> str:
+    """Return the boot of the machine and the attachment of a device."""
+    disk = "/sys/dev/block/" + name
+    if not os.path.exists(disk + "/diskseq"):
+        disk += "/.."  # of a partition
+    return "{}:{}".format(_line("/proc/sys/kernel/random/boot_id"), _line(disk + "/diskseq"))
+
+
+def _line(path: str) -> str:
+    try:
+        with open(path) as file:
+            return file.readline().strip()
+    except OSError:
+        return ""
+
+
+class _Folder:
+    """An open folder, in which no name is ever followed to another place."""
+
+    def __init__(self, path: str, within: "int | None" = None) -> None:
+        try:
+            flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+            self.descriptor = os.open(path, flags, dir_fd=within)
+        except OSError as error:
+            raise of_os_error(error) from error
+
+    def __enter__(self) -> "_Folder":  # noqa: PYI034 - Python 3.6 knows no Self
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        os.close(self.descriptor)
+
+    def names(self) -> "list[str]":
+        """Return all names in the folder."""
+        return os.listdir(self.descriptor)
+
+    def make_shared(self, name: str) -> "_Folder":
+        """Make a folder, if it is missing, where every user can write but only remove their own."""
+        try:
+            os.mkdir(name, 0o755, dir_fd=self.descriptor)
+        except FileExistsError:
+            return _Folder(name, self.descriptor)
+        except OSError as error:
+            raise of_os_error(error) from error
+        folder = _Folder(name, self.descriptor)
+        os.fchmod(folder.descriptor, 0o1777)
+        return folder
+
+    def create(self, name: str, text: str) -> bool:
+        """Write a file that appears whole; return False if the name is taken."""
+        temporary = self._write(text)
+        try:
+            flow = {"src_dir_fd": self.descriptor, "dst_dir_fd": self.descriptor}
+            os.link(temporary, name, follow_symlinks=False, **flow)
+        except FileExistsError:
+            return False
+        except OSError as error:
+            raise of_os_error(error) from error
+        finally:
+            os.unlink(temporary, dir_fd=self.descriptor)
+        return True
+
+    def replace(self, name: str, text: str) -> None:
+        """Write a file that appears whole, in place of one of the same name."""
+        temporary = self._write(text)
+        try:
+            os.rename(temporary, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+        except OSError as error:
+            os.unlink(temporary, dir_fd=self.descriptor)
+            raise of_os_error(error) from error
+
+    def _write(self, text: str) -> str:
+        """Write a new file, and return its name."""
+        name = ".volbench-" + secrets.token_hex(12)
+        try:
+            with os.fdopen(os.open(name, _CREATE, 0o644, dir_fd=self.descriptor), "w") as file:
+                os.fchmod(file.fileno(), 0o644)
+                file.write(text + "\n")
+        except OSError as error:
+            raise of_os_error(error) from error
+        return name
+
+    def read(self, name: str) -> str:
+        """Return the first line of a regular file; empty if there is none."""
+        try:
+            descriptor = os.open(name, _READ, dir_fd=self.descriptor)
+        except OSError:
+            return ""
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return ""
+            return os.read(descriptor, _MAX_BYTES).decode("ascii", "replace").partition("\n")[0]
+        except OSError:
+            return ""
+        finally:
+            os.close(descriptor)
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if it exists."""
+        try:
+            os.unlink(name, dir_fd=self.descriptor)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise of_os_error(error) from error
+
+    def remove_void(self, name: str, text: str) -> None:
+        """Remove a file with a known content; a lock that another campaign took meanwhile stays."""
+        moved = ".volbench-" + secrets.token_hex(12)
+        flow = {"src_dir_fd": self.descriptor, "dst_dir_fd": self.descriptor}
+        try:
+            os.rename(name, moved, **flow)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise of_os_error(error) from error
+        if self.read(moved) != text:
+            try:
+                os.link(moved, name, follow_symlinks=False, **flow)
+            except FileExistsError:  # a third campaign was faster
+                pass
+        self.remove(moved)

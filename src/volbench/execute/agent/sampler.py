@@ -1,0 +1,248 @@
+"""Sampler of the kernel's counters beside a program, and of the write-back after it.
+
+A sample is ``T <UTC> <uptime>``, raw lines of /proc, and a line ``.``; lines with ``!`` are marks.
+A program that writes through the page cache leaves dirty pages. The kernel writes them back within
+about 35 s (vm.dirty_expire_centisecs and vm.dirty_writeback_centisecs, by default 30 s and 5 s;
+Documentation/admin-guide/sysctl/vm.rst of Linux), or sooner when many pages are dirty.
+"""
+
+import os
+import time
+
+_FILES = ("/proc/stat", "/proc/diskstats", "/proc/meminfo", "/proc/vmstat", "/proc/pressure/io")
+_TOOLS = (b"fio", b"dd")
+_LINES = (b"cpu ", b"Dirty:", b"Writeback:", b"pswpin ", b"pswpout ", b"some ", b"full ")
+_CLOCK_BOOTTIME = 7  # time.CLOCK_BOOTTIME is missing before Python 3.7.
+
+MAX_WAIT_S = 120.0  # Three times the kernel's 35 s. Noticed by: .../agent/test_sampler.py
+QUIET_S = 40.0  # The kernel's 35 s and a sample or two. Noticed by: .../agent/test_sampler.py
+MIN_QUIET_S = 5.0  # The same for a run shorter than `LONG_RUN_S`, or its own length if longer.
+LONG_RUN_S = 10.0  # Worth following to its end. Noticed by: .../agent/test_sampler.py
+SLACK_BYTES = 8 * 1024 * 1024  # Dirty pages of an idle host vary that much.
+SLACK_SHARE = 0.05  # Of the pages left dirty: the rest hardly changes the time of write-back.
+_NOTICEABLE_BYTES = 1024 * 1024  # A smaller decrease is background variation, not write-back.
+
+
+class Sampler:
+    """Samples of one program, written to an open file.
+
+    Args:
+        devices: kernel names of block devices.
+        interval_s: seconds between samples.
+        is_tail_followed: whether the program may leave dirty pages, whose write-back is followed.
+    """
+
+    def __init__(
+        self, descriptor: int, devices: "list[str]", interval_s: float, *, is_tail_followed: bool
+    ) -> None:
+        self._descriptor = descriptor
+        self._interval_s = interval_s
+        self._lines = _LINES + tuple(
+            " {} ".format(name.replace("!", "/")).encode() for name in devices
+        )
+        paths = {name: "/sys/class/block/{}/device/ioerr_cnt".format(name) for name in devices}
+        self._errors = {name: path for name, path in paths.items() if os.access(path, os.R_OK)}
+        self._limited = _limited()
+        self._tool = _Tool()
+        self._tail = _Tail(is_followed=is_tail_followed)
+        self.is_over = False
+        self.due_s = time.monotonic() + interval_s
+        self._write(b"volbench-samples 1 page %d\n" % os.sysconf("SC_PAGESIZE"))
+        self.take()
+
+    def started(self, pid: int) -> None:
+        """Mark the start of the program."""
+        self._tool.pid = pid
+        self._write(b"\n! started\n")
+
+    def ended(self) -> None:
+        """Mark the end of the program, and follow its write-back if there is any."""
+        if self.is_over:
+            return
+        self._write(b"\n! ended\n")
+        self._tail.begin()
+        self.take()
+
+    def stop(self, reason: str) -> None:
+        """Take the last sample, unless the tail is over."""
+        if not self.is_over:
+            self._tail.reason = reason
+            self.take()
+
+    def take_due(self) -> None:
+        """Take a sample if one is due."""
+        now_s = time.monotonic()
+        if self.is_over or now_s < self.due_s:
+            return
+        self.due_s += self._interval_s
+        if self.due_s <= now_s:
+            self.due_s = now_s + self._interval_s
+        self.take()
+
+    def take(self) -> None:
+        """Write one sample with a single write."""
+        uptime_s = time.clock_gettime(_CLOCK_BOOTTIME)
+        lines = [b"T %.3f %.3f" % (time.time(), uptime_s)]
+        for path in _FILES:
+            kernel_lines = read(path).splitlines()
+            lines += [line for line in kernel_lines if any(text in line for text in self._lines)]
+        for name, path in self._errors.items():
+            count = read(path).strip()
+            if count:
+                lines.append(b"ioerr %s %s" % (name.encode(), count))
+        lines += [b"cpu-" + line for line in read("/proc/pressure/cpu").splitlines()[:1]]
+        lines += self._tool.waits()
+        for path in self._limited:
+            lines += _throttling(path)
+        self._write(b"\n".join([*lines, b".", b""]))
+        self._tail.add(uptime_s, lines)
+        if self._tail.reason and not self.is_over:
+            self._write(b"\n! tail %s\n" % self._tail.reason.encode())
+            self.is_over = True
+
+    def _write(self, text: bytes) -> None:
+        if self.is_over:
+            return
+        try:
+            os.write(self._descriptor, text)
+        except OSError:  # the disk is full: the run goes on without samples
+            self.is_over = True
+
+
+class _Tail:
+    """Write-back after the end of a program: dirty bytes by time, and the reason to end."""
+
+    def __init__(self, *, is_followed: bool) -> None:
+        self._is_followed = is_followed
+        self._samples = []  # type: list[tuple[float, float]]
+        self._before = None  # type: tuple[float, float] | None
+        self._peak_bytes = 0.0
+        self._is_begun = False
+        self.reason = ""
+
+    def begin(self) -> None:
+        """Begin with the next sample."""
+        self._is_begun = True
+
+    def add(self, uptime_s: float, lines: "list[bytes]") -> None:
+        """Judge a sample."""
+        dirty_bytes = _dirty_bytes(lines)
+        if self._before is None:
+            self._before = uptime_s, dirty_bytes
+        self._peak_bytes = max(self._peak_bytes, dirty_bytes - self._before[1])
+        if not self._is_begun or self.reason:
+            return
+        self._samples.append((uptime_s, dirty_bytes))
+        left_bytes = dirty_bytes - self._before[1]
+        is_first = len(self._samples) == 1
+        if is_first and not (self._is_followed and left_bytes > SLACK_BYTES):
+            self.reason = "none: no dirty pages left"
+        elif left_bytes <= max(SLACK_BYTES, SLACK_SHARE * self._peak_bytes):
+            self.reason = "settled"
+        elif self._is_quiet(uptime_s):
+            self.reason = "unchanged for {:.0f} s".format(self._quiet_s())
+        elif uptime_s - self._samples[0][0] >= MAX_WAIT_S:
+            self.reason = "cut off after {:.0f} s".format(MAX_WAIT_S)
+
+    def _quiet_s(self) -> float:
+        """Return the longest pause of write-back before it counts as ended."""
+        assert self._before is not None  # noqa: S101 - for the type checker
+        ran_s = self._samples[0][0] - self._before[0]
+        return QUIET_S if ran_s >= LONG_RUN_S else max(MIN_QUIET_S, ran_s)
+
+    def _is_quiet(self, now_s: float) -> bool:
+        since_s = now_s - self._quiet_s()
+        if self._samples[0][0] > since_s:
+            return False
+        recent = [dirty_bytes for uptime_s, dirty_bytes in self._samples if uptime_s >= since_s]
+        return recent[-1] > recent[0] - _NOTICEABLE_BYTES
+
+
+class _Tool:
+    """Tasks of the program, and those of the children that fio forks without ``thread=1``."""
+
+    def __init__(self) -> None:
+        self.pid = 0
+        self._pids = []  # type: list[str]
+
+    def waits(self) -> "list[bytes]":
+        """Return a line with the number of tasks, and their time on a CPU and waiting for one."""
+        if not self._pids and self.pid:
+            if read("/proc/{}/comm".format(self.pid)).strip() not in _TOOLS:
+                return []  # it still waits at the start gate
+            self._pids = [str(self.pid)]
+        for pid in list(self._pids):
+            children = read("/proc/{0}/task/{0}/children".format(pid)).decode().split()
+            self._pids += [child for child in children if child not in self._pids]
+        count = cpu_ns = delay_ns = 0
+        for pid in self._pids:
+            for task in _tasks("/proc/{}/task".format(pid)):
+                numbers = read("/proc/{}/task/{}/schedstat".format(pid, task)).split()
+                if len(numbers) > 1:
+                    count += 1
+                    cpu_ns += int(numbers[0])
+                    delay_ns += int(numbers[1])
+        return [b"wait %d %d %d" % (count, cpu_ns, delay_ns)] if count else []
+
+
+def read(path: str) -> bytes:
+    """Return the content of a kernel file; empty if the kernel does not provide it."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        parts = []  # type: list[bytes]
+        while True:
+            part = os.read(descriptor, 65536)
+            if not part:
+                return b"".join(parts)
+            parts.append(part)
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
+
+
+def _tasks(path: str) -> "list[str]":
+    try:
+        return os.listdir(path)
+    except OSError:  # it ended
+        return []
+
+
+def _dirty_bytes(lines: "list[bytes]") -> float:
+    """Return the bytes that are in memory only; 0 if the host does not report them."""
+    kilobytes = [
+        int(line.split()[1]) for line in lines if line.startswith((b"Dirty:", b"Writeback:"))
+    ]
+    return 1024.0 * sum(kilobytes) if len(kilobytes) == 2 else 0.0
+
+
+def _limited() -> "list[str]":
+    """Return cpu.stat of each cgroup of this process, up to the root, that has a CPU limit."""
+    paths = []
+    for line in read("/proc/self/cgroup").decode().splitlines():
+        _, names, path = line.split(":", 2)
+        if names and "cpu" not in names.split(","):
+            continue
+        roots = ["cpu" if names else ".", names or "unified"]
+        root = "/sys/fs/cgroup/" + roots[os.access("/sys/fs/cgroup/" + roots[1], os.F_OK)]
+        path = path.rstrip("/")
+        while True:
+            quota = read(root + path + "/cpu.max") or read(root + path + "/cpu.cfs_quota_us")
+            if quota and quota[:1] not in b"m-":
+                paths.append(root + path + "/cpu.stat")
+            if not path:
+                break
+            path = path.rpartition("/")[0]
+    return paths
+
+
+def _throttling(path: str) -> "list[bytes]":
+    """Return a line with the periods of a limit, those in which it throttled, and for how long."""
+    counts = dict(line.split() for line in read(path).splitlines())
+    if not {b"nr_periods", b"nr_throttled"} <= counts.keys():
+        return []
+    us = counts.get(b"throttled_usec") or int(counts.get(b"throttled_time", 0)) // 1000
+    return [b"throttle %s %s %d" % (counts[b"nr_periods"], counts[b"nr_throttled"], int(us))]

@@ -1,0 +1,522 @@
+"""Supervisor of one program, in a session of its own: it outlives the agent that launched it.
+
+It holds the program's block device, starts the program once its state is recorded, samples the
+kernel's counters beside it, ends it at its deadline, and records its end. All state is in the
+control folder of the program, where each file appears whole or not at all:
+
+    start/    made by the first launch, so that nothing starts twice
+    state     boot, pid and start time of the program, and of its supervisor
+    out       standard output of the program
+    samples   output of the sampler
+    end       exit status, negative after a signal
+    news      named pipe that tells of changes to those who watch the run
+    door      named pipe where all jobs but the first wait for the start
+"""
+
+import _signal as signal  # type: ignore[import-not-found]  # loads faster than signal and its enums
+import json
+import os
+import shlex
+import stat
+import subprocess
+import sys
+import time
+
+from volbench.execute.agent import gate
+from volbench.execute.agent.agent_error import AgentError, of_os_error
+from volbench.execute.agent.files import search_path, which, write_files
+from volbench.execute.agent.program import command
+from volbench.execute.agent.sampler import Sampler
+
+NOT_STARTED = 93
+"""Exit status of a program that was not started because its device had been replaced."""
+
+CONTROL = "VOLBENCH_CONTROL"
+"""Variable that names the control folder in the environment of the program and its children."""
+
+KILL_AFTER_S = (
+    30.0  # fio ends after SIGINT once its I/O is completed. Noticed by: .../test_supervisor.py
+)
+_LAUNCH_S = 30.0  # A busy host starts Python in seconds. Noticed by: tests/fleet/test_start.py
+_TICK_S = 1.0  # Between two looks at the deadline and at the controller of an attached program.
+_SECTOR_BYTES = 512  # Unit of /sys/dev/block/*/size, whatever the device's own sector size.
+_MAX_SAMPLING_S = 600.0  # After the deadline of the program; longer than the longest write-back.
+
+
+def launch(  # noqa: PLR0913 - arguments of an operation, each by its name
+    *,
+    argv: "list[str]",
+    cwd: str,
+    stderr: str,
+    control: str,
+    longest_s: float,
+    files: "dict[str, str] | None" = None,
+    environment: "dict[str, str] | None" = None,
+    hold: "dict[str, object] | None" = None,
+    gate_s: "float | None" = None,
+    sampling: "dict[str, object] | None" = None,
+    attached: bool = False,
+) -> "dict[str, object]":
+    """Start a program under a supervisor, unless an earlier call whose reply was lost has done so.
+
+    Args:
+        argv: program and arguments.
+        cwd: its working directory, and TMPDIR.
+        stderr: path of the file for standard error.
+        control: path of the control folder, which is created.
+        longest_s: seconds after which it is ended.
+        files: small files to write before.
+        environment: secrets; they are in no file and in no argument list.
+        hold: ``node``, ``number``, ``size_bytes``, ``boot_id`` and ``diskseq`` of a block device to
+            hold open, and whether that is ``exclusive``.
+        gate_s: seconds that it may wait at its start gate; None for no gate. fio reaches the gate
+            by ``exec_prerun``, any other program is started by it.
+        sampling: ``devices``, ``interval_s``, and ``is_tail_followed``: see `Sampler`.
+        attached: whether sampling ends with this process.
+
+    Returns:
+        ``pid`` of the program (0 if it ended at once), and whether it was started by an ``earlier``
+        call.
+    """
+    if was_launched(control):
+        return {"pid": pid_of(control), "earlier": True}
+    write_files(files or {})
+    program = which(argv[0]) if "/" not in argv[0] else argv[0]
+    if program is None or not os.path.exists(os.path.join(cwd, program)):
+        raise AgentError("missing", "no such program")
+    try:
+        os.makedirs(control, mode=0o755, exist_ok=True)
+        os.mkdir(control + "/start", 0o755)
+    except FileExistsError:
+        return {"pid": pid_of(control), "earlier": True}
+    except OSError as error:
+        raise of_os_error(error) from error
+    order = {
+        "argv": [program, *argv[1:]],
+        "cwd": cwd,
+        "stderr": stderr,
+        "control": control,
+        "longest_s": longest_s,
+        "environment": environment or {},
+        "hold": hold,
+        "gate_s": gate_s,
+        "sampling": sampling,
+        "attached": [os.getpid(), ticks_of(os.getpid())] if attached else None,
+    }
+    try:
+        reply = _start_supervisor(order)
+    except AgentError:
+        if not os.path.exists(control + "/state"):
+            os.rmdir(control + "/start")
+        raise
+    return {"pid": reply, "earlier": False}
+
+
+def _start_supervisor(order: "dict[str, object]") -> int:
+    """Start the supervisor, and return the pid of the program once that is recorded."""
+    process = subprocess.Popen(
+        command("supervisor"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd="/",
+        env=dict(os.environ, LC_ALL="C", PATH=search_path()),
+        start_new_session=True,
+    )
+    try:
+        output, errors = process.communicate(json.dumps(order).encode(), timeout=_LAUNCH_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise AgentError("failed", "it did not start in {:.0f} s".format(_LAUNCH_S)) from None
+    text = output.decode("utf-8", "replace").strip()
+    if text.isdigit():
+        return int(text)
+    reason = text or errors.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    raise AgentError("failed", reason or "its supervisor ended")
+
+
+def was_launched(control: str) -> bool:
+    """Return whether a program was started, or is being started."""
+    return os.path.isdir(control + "/start")
+
+
+def pid_of(control: str) -> int:
+    """Return the pid of a program; 0 if it is unknown."""
+    return number_in(read_json(control + "/state"), "pid")
+
+
+def read_json(path: str) -> "dict[str, object]":
+    """Return the content of a file of the control folder; empty if it does not exist."""
+    try:
+        with open(path, "rb") as file:
+            content = json.loads(file.read().decode())
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def number_in(content: "dict[str, object]", name: str) -> int:
+    """Return a number of the content of a file; 0 if it is missing."""
+    value = content.get(name)
+    return value if isinstance(value, int) else 0
+
+
+def ticks_of(pid: int) -> int:
+    """Return the start time of a live process in clock ticks since boot; 0 if it has ended."""
+    try:
+        with open("/proc/{}/stat".format(pid), "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return 0
+    return 0 if len(fields) < 20 or fields[0] in b"ZX" else int(fields[19])
+
+
+def is_running(control: str, process: str = "") -> bool:
+    """Return whether a program still runs; with "supervisor_", whether its supervisor does."""
+    state = read_json(control + "/state")
+    pid, ticks = number_in(state, process + "pid"), number_in(state, process + "ticks")
+    return state.get("boot") == boot_id() and bool(ticks) and ticks_of(pid) == ticks
+
+
+def boot_id() -> str:
+    """Return the id of this boot of the machine; empty if it is unknown."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def send_signal(control: str, number: int) -> None:
+    """Send a signal to the process group of a program; SIGKILL also to all its descendants."""
+    if is_running(control):
+        try:
+            os.killpg(pid_of(control), number)
+        except ProcessLookupError:
+            pass
+        except PermissionError as error:
+            raise of_os_error(error) from error
+    if number == signal.SIGKILL:
+        _kill_descendants(control)
+
+
+def _kill_descendants(control: str) -> None:
+    """Kill all processes of a program, whatever group they are in."""
+    entry = "{}={}".format(CONTROL, control).encode()
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            with open("/proc/{}/environ".format(name), "rb") as file:
+                if entry in file.read().split(b"\0"):
+                    os.kill(int(name), signal.SIGKILL)
+        except OSError:  # it ended, or is of another user
+            pass
+
+
+def stop_sampling(control: str) -> None:
+    """End the sampler of a program that has ended, after one last sample."""
+    if is_running(control, "supervisor_"):
+        try:
+            os.kill(number_in(read_json(control + "/state"), "supervisor_pid"), signal.SIGTERM)
+        except ProcessLookupError:
+            pass
+
+
+def main(_arguments: "list[str]") -> None:
+    """Supervise the program of an order, which is read from standard input."""
+    order = json.loads(sys.stdin.buffer.read().decode())
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+    os.umask(0o22)  # files written by root must be readable by the login user, who fetches them
+    for number in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGCHLD])
+    try:
+        _Supervisor(order).run()
+    except AgentError as error:
+        _reply(error.message)
+        os._exit(1)
+    except OSError as error:
+        _reply(error.strerror or str(error))
+        os._exit(1)
+    os._exit(0)
+
+
+def _reply(text: str) -> None:
+    """Answer the launch, and detach from it."""
+    null = os.open(os.devnull, os.O_RDWR)
+    try:
+        os.write(1, text.encode("utf-8", "replace"))
+    except OSError:  # the launch has ended
+        pass
+    for descriptor in range(3):
+        os.dup2(null, descriptor)
+    os.close(null)
+
+
+class _Supervisor:
+    """Supervision of one program."""
+
+    def __init__(self, order: "dict[str, object]") -> None:
+        self._order = order
+        self._control = str(order["control"])
+        self._longest_s = float(str(order["longest_s"]))
+        attached = order["attached"]
+        self._controller = attached if isinstance(attached, list) else []
+        self._sampler = None  # type: Sampler | None
+        self._pid = 0
+        self._has_ended = False
+        self._started_s = 0.0
+        self._is_killing = False
+
+    def run(self) -> None:
+        """Start the program, and go on until it and its sampler have ended."""
+        for name in ("news", "door"):
+            os.mkfifo(self._path(name), 0o600)
+        # Open for reading too, it never blocks, and its end wakes all who watch.
+        news = os.open(self._path("news"), os.O_RDWR | os.O_CLOEXEC)
+        door = os.open(self._path("door"), os.O_RDWR | os.O_CLOEXEC)
+        own = os.getpid()
+        state = {"boot": boot_id(), "supervisor_pid": own, "supervisor_ticks": ticks_of(own)}
+        self._write("state", state)
+        errors = self._open(str(self._order["stderr"]))
+        device, refusal = _hold(self._order["hold"])
+        if refusal:
+            os.write(errors, "volbench-hold: {}\n".format(refusal).encode())
+            self._end(NOT_STARTED)
+            _reply("0")
+            return
+        self._start_sampler()
+        self._start(state, errors, device)
+        os.close(errors)
+        if device is not None:
+            os.close(device)
+        _reply(str(self._pid))
+        self._supervise()
+        os.close(door)
+        os.close(news)
+
+    def _path(self, name: str) -> str:
+        return "{}/{}".format(self._control, name)
+
+    def _open(self, path: str) -> int:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+        return os.open(path, flags, 0o644)
+
+    def _write(self, name: str, content: "dict[str, object]") -> None:
+        with open(self._path(name + ".new"), "w") as file:
+            json.dump(content, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(self._path(name + ".new"), self._path(name))
+
+    def _start_sampler(self) -> None:
+        sampling = self._order["sampling"]
+        if not isinstance(sampling, dict):
+            return
+        self._sampler = Sampler(
+            self._open(self._path("samples")),
+            sampling["devices"],
+            sampling["interval_s"],
+            is_tail_followed=sampling["is_tail_followed"],
+        )
+
+    def _start(self, state: "dict[str, object]", errors: int, device: "int | None") -> None:
+        """Start the program, which waits until its state is recorded."""
+        output = self._open(self._path("out"))
+        hold_read, hold_write = os.pipe()
+        error_read, error_write = os.pipe()
+        pid = os.fork()
+        if not pid:
+            os.close(hold_write)
+            self._become_program(hold_read, error_write, output, errors, device)
+        for descriptor in (hold_read, error_write, output):
+            os.close(descriptor)
+        self._pid, self._started_s = pid, time.monotonic()
+        state.update({"pid": pid, "ticks": ticks_of(pid)})
+        try:
+            self._write("state", state)
+        except OSError:
+            os.close(hold_write)  # it ends without starting
+            os.unlink(self._path("state"))
+            raise
+        if self._sampler is not None:
+            self._sampler.started(pid)
+        os.write(hold_write, b"1")
+        os.close(hold_write)
+        problem = os.read(error_read, 4096)
+        os.close(error_read)
+        if problem:
+            self._end(_status(os.waitpid(pid, 0)[1]))
+            raise AgentError("failed", problem.decode("utf-8", "replace"))
+
+    def _become_program(
+        self, hold: int, errors_to: int, output: int, errors: int, device: "int | None"
+    ) -> None:
+        """Turn this child process into the program, once it may start."""
+        try:
+            os.setsid()
+            if os.read(hold, 1) != b"1":
+                os._exit(NOT_STARTED)
+            for number in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE):
+                signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_SETMASK, [])
+            null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+            for number, descriptor in enumerate((null, output, errors)):
+                os.dup2(descriptor, number)
+            if device is not None:
+                os.set_inheritable(device, True)
+            cwd = str(self._order["cwd"])
+            os.chdir(cwd)
+            argv = self._argv()
+            os.execve(argv[0], argv, self._environment(cwd))  # noqa: S606 - never through a shell
+        except OSError as error:
+            os.write(errors_to, (error.strerror or str(error)).encode())
+        finally:
+            os._exit(126)
+
+    def _argv(self) -> "list[str]":
+        argv, gate_s = self._order["argv"], self._order["gate_s"]
+        assert isinstance(argv, list)  # noqa: S101 - for the type checker
+        if gate_s is None or os.path.basename(argv[0]) == "fio":
+            return argv
+        return _gate_command(float(str(gate_s)), self._path("door")) + argv
+
+    def _environment(self, cwd: str) -> "dict[str, str]":
+        secrets, gate_s = self._order["environment"], self._order["gate_s"]
+        assert isinstance(secrets, dict)  # noqa: S101 - for the type checker
+        environment = dict(os.environ, TMPDIR=cwd, **secrets)
+        environment[CONTROL] = self._control
+        if gate_s is not None:
+            environment[gate.VARIABLE] = _gate_script(float(str(gate_s)), self._path("door"))
+        return environment
+
+    def _supervise(self) -> None:
+        """Wait for the end of the program and of its sampler."""
+        while not self._has_ended or (self._sampler is not None and not self._sampler.is_over):
+            due_s = time.monotonic() + _TICK_S
+            if self._sampler is not None and not self._sampler.is_over:
+                due_s = min(due_s, self._sampler.due_s)
+            left_s = max(0.0, due_s - time.monotonic())
+            received = signal.sigtimedwait([signal.SIGTERM, signal.SIGCHLD], left_s)
+            self._reap()
+            self._check_deadline()
+            if self._sampler is None:
+                continue
+            if received is not None and received.si_signo == signal.SIGTERM and self._has_ended:
+                self._sampler.stop("cut off: stopped by the user")
+            if self._controller and ticks_of(self._controller[0]) != self._controller[1]:
+                self._sampler.is_over = True
+                if not self._has_ended:
+                    os._exit(0)  # a resume ends the program
+            self._sampler.take_due()
+
+    def _reap(self) -> None:
+        """Record the end of the program, if it has ended."""
+        if self._has_ended:
+            return
+        pid, status = os.waitpid(self._pid, os.WNOHANG)
+        if pid:
+            if self._sampler is not None:
+                self._sampler.ended()
+            self._end(_status(status))
+
+    def _end(self, status: int) -> None:
+        """Record the exit status, even where the disk stays full for a while."""
+        self._has_ended = True
+        while True:
+            try:
+                self._write("end", {"status": status})
+                break
+            except OSError:
+                if not os.path.isdir(self._control):
+                    break  # the run was removed
+                time.sleep(_TICK_S)
+        gate.wake(self._path("news"))
+
+    def _check_deadline(self) -> None:
+        """End the program at its deadline, and its sampler some time later."""
+        over_s = time.monotonic() - self._started_s - self._longest_s
+        if over_s < 0:
+            return
+        if self._has_ended:
+            if self._sampler is not None and over_s > _MAX_SAMPLING_S:
+                self._sampler.is_over = True
+        elif not self._is_killing:
+            self._is_killing = True
+            os.killpg(self._pid, signal.SIGINT)
+        elif over_s > KILL_AFTER_S:
+            os.killpg(self._pid, signal.SIGKILL)
+            _kill_descendants(self._control)
+
+
+def _status(status: int) -> int:
+    """Return the exit status of a process, negative after a signal."""
+    return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+
+def _gate_script(patience_s: float, door: str) -> str:
+    """Return the value of `gate.VARIABLE`.
+
+    The first job waits in Python: one process that only reads the clock before it ends, since each
+    further one costs tens of milliseconds where cores are busy. The others wait for it at a named
+    pipe in their shell, which takes a tenth of the memory.
+    """
+    argv = " ".join(shlex.quote(word) for word in _gate_command(patience_s, door))
+    return (
+        "mkdir -p {folder} && if mkdir {folder}/waiting 2>/dev/null; then exec {argv}; "
+        'else read -r word <{door} && [ -z "$word" ]; fi'
+    ).format(folder=gate.FOLDER, argv=argv, door=shlex.quote(door))
+
+
+def _gate_command(patience_s: float, door: str) -> "list[str]":
+    """Return the command that waits at the gate; a program to start then may follow it."""
+    return command("gate", str(round(patience_s)), door)
+
+
+def _hold(order: object) -> "tuple[int | None, str]":  # noqa: PLR0911 - one for each check
+    """Open the block device that a program works on, and check that it is the planned one.
+
+    fio opens devices without O_EXCL, so that it can work while this process holds it.
+
+    Returns:
+        Its descriptor, which the program inherits so that nothing else gets the device's number
+        before it ends, and "" or what differs.
+    """
+    if not isinstance(order, dict):
+        return None, ""
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (os.O_EXCL if order["exclusive"] else 0)
+    try:
+        if not stat.S_ISBLK(os.stat(order["node"]).st_mode):
+            return None, "node "
+        descriptor = os.open(order["node"], flags)
+    except OSError:
+        return None, "node "
+    mode = os.fstat(descriptor)
+    if not stat.S_ISBLK(mode.st_mode):
+        return None, "node "
+    number = "{}:{}".format(os.major(mode.st_rdev), os.minor(mode.st_rdev))
+    if number != order["number"]:
+        return None, "number " + number
+    facts = "/sys/dev/block/" + number
+    sectors = _first_line(facts + "/size")
+    if sectors != str(order["size_bytes"] // _SECTOR_BYTES):
+        return None, "size " + sectors
+    if boot_id() != order["boot_id"]:
+        return None, "boot "
+    disk = facts + "/.." if os.path.exists(facts + "/partition") else facts
+    diskseq = _first_line(disk + "/diskseq")
+    if diskseq != order["diskseq"]:
+        return None, "diskseq " + diskseq
+    return descriptor, ""
+
+
+def _first_line(path: str) -> str:
+    try:
+        with open(path) as file:
+            return file.readline().strip()
+    except OSError:
+        return ""

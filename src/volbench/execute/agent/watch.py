@@ -1,0 +1,184 @@
+"""Watch of a supervised program: pushes what happens to it until it and its sampler have ended."""
+
+import codecs
+import os
+import select
+import time
+import typing
+
+from volbench.execute.agent.supervisor import boot_id, is_running, read_json
+
+_TICK_S = 0.5  # fio prints a status line that often. Noticed by: benchmarks/fleet.py
+_SOON_S = 0.05  # A supervisor is started within a second.
+_ALIVE_S = 1.0  # A machine that pushed nothing for 20 s counts as lost. Noticed by: test_start.py
+_CHUNK_BYTES = 32 * 1024  # Small enough for a slow link to carry other replies between.
+_MAX_LINE = 1000  # Of a followed file, whose first line is a time or the counters of a device.
+
+
+def watch(
+    control: str,
+    output_bytes: int = 0,
+    sample_bytes: int = 0,
+    followed: "list[str] | None" = None,
+    patience_s: float = 0.0,
+) -> "typing.Iterator[dict[str, object] | None]":
+    """Yield what happens to a program, and at last its end.
+
+        {"state": "running"}                         once
+        {"output": text, "bytes": n}                 more of its standard output, n bytes in all
+        {"samples": text, "bytes": n}                more of its samples
+        {"file": number, "line": text}               the first line of a followed file has changed
+        {"status": n}                                it has ended (negative: by a signal)
+        {"lost": "reboot" | "died" | "none"}         it has ended, how is unknown
+        {}                                           nothing has changed for a second
+
+    Args:
+        control: its control folder.
+        output_bytes: bytes of its standard output that are known already.
+        sample_bytes: the same of its samples.
+        followed: paths of files.
+        patience_s: time to wait for a start that is under way.
+    """
+    return _Watch(control, output_bytes, sample_bytes, followed or [], patience_s).events()
+
+
+class _Watch:
+    """What is known of a program."""
+
+    def __init__(
+        self, control: str, output: int, samples: int, followed: "list[str]", patience_s: float
+    ) -> None:
+        self._control = control
+        self._files = [
+            _Follower(control + "/out", output),
+            _Follower(control + "/samples", samples),
+        ]
+        self._followed = [_FirstLine(path) for path in followed]
+        self._until_s = time.monotonic() + patience_s
+        self._news = -1
+        self._is_running = False
+        self._has_ended = False
+
+    def events(self) -> "typing.Iterator[dict[str, object] | None]":
+        """Yield events until the program and its sampler have ended."""
+        pushed_s = time.monotonic()
+        try:
+            while True:
+                end = self._end()
+                is_over = bool(end) and not is_running(self._control, "supervisor_")
+                is_quiet = True
+                for event in self._changes(end):
+                    is_quiet = False
+                    yield event
+                if is_over:
+                    return
+                if not is_quiet:
+                    pushed_s = time.monotonic()
+                elif time.monotonic() - pushed_s >= _ALIVE_S:
+                    pushed_s = time.monotonic()
+                    yield {}
+                else:
+                    yield None
+                self._sleep()
+        finally:
+            if self._news >= 0:
+                os.close(self._news)
+
+    def _changes(self, end: "dict[str, object]") -> "typing.Iterator[dict[str, object] | None]":
+        """Yield all that has changed since the last call."""
+        if not self._is_running and not end and is_running(self._control):
+            self._is_running = True
+            yield {"state": "running"}
+        for name, file in zip(("output", "samples"), self._files):  # noqa: B905 - not in Python 3.6
+            while True:
+                text = file.read(is_last=bool(end))
+                if not text:
+                    break
+                yield {name: text, "bytes": file.offset}
+        for number, line in enumerate(self._followed):
+            if line.has_changed():
+                yield {"file": number, "line": line.text}
+        if end and not self._has_ended:
+            self._has_ended = True
+            yield end
+
+    def _end(self) -> "dict[str, object]":
+        """Return the end of the program; empty while it runs."""
+        status = read_json(self._control + "/end").get("status")
+        if isinstance(status, int):
+            return {"status": status}
+        state = read_json(self._control + "/state")
+        is_due = time.monotonic() >= self._until_s
+        if state.get("boot", "") not in ("", boot_id()):
+            return {"lost": "reboot"}
+        if not state.get("pid"):
+            if not is_due or is_running(self._control, "supervisor_"):
+                return {}
+            return {"lost": "died" if os.path.isdir(self._control + "/start") else "none"}
+        if is_running(self._control) or is_running(self._control, "supervisor_"):
+            return {}
+        status = read_json(self._control + "/end").get("status")
+        return {"status": status} if isinstance(status, int) else {"lost": "died"}
+
+    def _sleep(self) -> None:
+        """Wait for news, or for the next look."""
+        if self._news < 0:
+            try:
+                path = self._control + "/news"
+                self._news = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            except OSError:
+                time.sleep(_TICK_S if self._is_running or self._has_ended else _SOON_S)
+                return
+        poller = select.poll()
+        poller.register(self._news, select.POLLIN)
+        if not poller.poll(_TICK_S * 1000):
+            return
+        try:
+            content = os.read(self._news, 65536)
+        except BlockingIOError:  # another watch was faster
+            return
+        if not content:  # the supervisor has ended
+            os.close(self._news)
+            self._news = -1
+            time.sleep(_SOON_S)
+
+
+class _Follower:
+    """Reads a growing file of text."""
+
+    def __init__(self, path: str, offset: int) -> None:
+        self._path = path
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._read_bytes = offset
+        self.offset = offset
+
+    def read(self, *, is_last: bool) -> str:
+        """Return the next part, without the bytes of a character that is not complete yet."""
+        try:
+            with open(self._path, "rb") as file:
+                file.seek(self._read_bytes)
+                content = file.read(_CHUNK_BYTES)
+        except OSError:
+            return ""
+        text = self._decoder.decode(content, is_last and not content)
+        self._read_bytes += len(content)
+        self.offset = self._read_bytes - len(self._decoder.getstate()[0])
+        return text
+
+
+class _FirstLine:
+    """First line of a small file."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self.text = ""
+
+    def has_changed(self) -> bool:
+        """Read it; return whether it differs from before."""
+        try:
+            with open(self._path, "rb") as file:
+                line = file.readline(_MAX_LINE).decode("utf-8", "replace").strip()
+        except OSError:
+            return False
+        before, self.text = self.text, line or self.text
+        return self.text != before

@@ -1,0 +1,109 @@
+"""Locks in a folder that other users can write to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from volbench.execute.agent import locks
+from volbench.execute.agent.agent_error import AgentError
+
+DEVICE = "4094:7"
+"""No device has this number."""
+
+
+@pytest.fixture(name="folder", autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    tmp_path.chmod(0o1777)
+    monkeypatch.setattr(locks, "_FOLDERS", ("/nowhere", str(tmp_path)))
+    return tmp_path
+
+
+def test_only_one_campaign_holds_a_device(folder: Path) -> None:
+    """The holder may take its lock again; another campaign neither takes nor frees it."""
+    assert locks.take_lock(DEVICE, "a") == ""
+    assert locks.take_lock(DEVICE, "a") == ""
+    assert locks.take_lock(DEVICE, "b") == "a"
+    locks.free_lock(DEVICE, "b")
+    assert locks.lock_holder(DEVICE) == "a"
+    locks.free_lock(DEVICE, "a")
+    assert locks.lock_holder(DEVICE) == ""
+    assert list(folder.iterdir()) == []
+
+
+def test_lock_from_before_a_restart_is_void(folder: Path) -> None:
+    """Nothing of that campaign can still run."""
+    (folder / f"volbench-{DEVICE}").write_text("0000-another-boot: a\n")
+    assert locks.lock_holder(DEVICE) == ""
+    assert locks.take_lock(DEVICE, "b") == ""
+    assert locks.lock_holder(DEVICE) == "b"
+
+
+def test_lock_that_another_campaign_took_meanwhile_stays(folder: Path) -> None:
+    """Between the look at a void lock and its removal it may have been replaced."""
+    (folder / "volbench-1:1").write_text("new\n")
+    with locks._Folder(str(folder)) as opened:  # noqa: SLF001 - the race cannot be provoked
+        opened.remove_void("volbench-1:1", "old")
+    assert [path.read_text() for path in folder.iterdir()] == ["new\n"]
+
+
+@pytest.mark.parametrize("name", ["volbench-4094:7", "volbench-fs-8:1"])
+@pytest.mark.parametrize("kind", ["symlink", "pipe", "folder of symlinks"])
+def test_planted_names_lead_nowhere(folder: Path, name: str, kind: str) -> None:
+    """A file outside is neither shown nor overwritten, and nothing waits for a pipe."""
+    secret = folder / "outside" / "secret"
+    secret.parent.mkdir()
+    secret.write_text("precious\n")
+    planted = folder / name
+    if kind == "symlink":
+        planted.symlink_to(secret)
+    elif kind == "pipe":
+        os.mkfifo(planted)
+    else:
+        planted.mkdir()
+        for entry in ("holder", "new", "key", "b"):
+            (planted / entry).symlink_to(secret)
+    asked: list[Callable[[], object]] = [
+        lambda: locks.lock_holder(DEVICE),
+        lambda: locks.take_lock(DEVICE, "key"),
+        lambda: locks.join_filesystem("fs-8:1", "key"),
+        lambda: locks.leave_filesystems("key"),
+    ]
+    answers: list[object] = []
+    for ask in asked:
+        try:
+            answers.append(ask())
+        except AgentError as error:
+            answers.append(error.message)
+    assert secret.read_text() == "precious\n"
+    assert "precious" not in str(answers)
+
+
+@pytest.mark.parametrize("name", ["../etc:1", "8:0/../x", "", "8:0\n", "8"])
+def test_names_that_leave_the_folder_are_refused(name: str) -> None:
+    """A lock is named after a device number, a record after a campaign's key."""
+    with pytest.raises(AgentError, match="not a valid name"):
+        locks.take_lock(name, "a")
+    with pytest.raises(AgentError, match="not a valid name"):
+        locks.take_lock(DEVICE, "../" + name)
+
+
+def test_folder_that_others_can_reorder_is_not_used(folder: Path) -> None:
+    """Without the sticky bit another user could remove the lock of a running campaign."""
+    folder.chmod(0o777)
+    with pytest.raises(AgentError, match="no folder for locks"):
+        locks.take_lock(DEVICE, "a")
+
+
+def test_campaigns_on_a_file_system_hear_of_each_other(folder: Path) -> None:
+    """Each hears of those that are there, and of none that has left or is from before a restart."""
+    assert locks.join_filesystem("fs-8:1", "a") == []
+    assert locks.join_filesystem("fs-8:1", "b") == ["a"]
+    (folder / "volbench-fs-8:1" / "old").write_text("0000-another-boot:\n")
+    assert locks.join_filesystem("fs-8:1", "a") == ["b"]
+    assert (folder / "volbench-fs-8:1").stat().st_mode & 0o7777 == 0o1777
+    locks.leave_filesystems("b")
+    assert locks.join_filesystem("fs-8:1", "a") == []

@@ -1,0 +1,280 @@
+"""Supervised programs: started once, seen through to their end, and never mistaken for another."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.engine.conftest import Disks
+from tests.waiting import until
+from volbench.execute.agent import supervisor, watch
+from volbench.execute.agent.agent_error import AgentError
+
+Event = dict[str, object]
+
+
+@pytest.fixture(name="disks")
+def _disks(tmp_path: Path) -> Iterator[Disks]:
+    disks = Disks(tmp_path.resolve())
+    yield disks
+    disks.close()
+
+
+@pytest.fixture(name="folder")
+def _folder(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path
+    supervisor.send_signal(str(tmp_path / ".c"), signal.SIGKILL)
+
+
+def launch(folder: Path, *argv: str, **order: object) -> dict[str, object]:
+    """Start a program in a folder."""
+    order = {"longest_s": 30.0, **order}
+    paths = {"cwd": str(folder), "stderr": str(folder / "err"), "control": str(folder / ".c")}
+    return supervisor.launch(argv=list(argv), **paths, **order)  # type: ignore[arg-type]
+
+
+def events(folder: Path, **known: object) -> list[Event]:
+    """Return all that happens to a program until its end."""
+    pushed = watch.watch(str(folder / ".c"), **known)  # type: ignore[arg-type]
+    return [event for event in pushed if event]
+
+
+def merged(pushed: list[Event], name: str) -> str:
+    """Return all text of one kind."""
+    return "".join(str(event.get(name, "")) for event in pushed)
+
+
+def test_program_runs_in_its_folder_with_its_environment(folder: Path) -> None:
+    """Output, standard error, exit status and secrets are those of the program itself."""
+    script = 'pwd; echo "${#KEY} $LC_ALL $TMPDIR"; echo bad >&2; exit 3'
+    reply = launch(folder, "sh", "-c", script, environment={"KEY": "a-secret"})
+    assert reply["earlier"] is False
+    pushed = events(folder)
+    assert merged(pushed, "output") == f"{folder}\n8 C {folder}\n"
+    assert (folder / "err").read_text() == "bad\n"
+    assert pushed[-1] == {"status": 3}
+    assert "a-secret" not in "".join(
+        path.read_text() for path in folder.rglob("*") if path.is_file()
+    )
+
+
+def test_second_launch_starts_nothing(folder: Path) -> None:
+    """A request whose reply was lost is repeated."""
+    first = launch(folder, "sh", "-c", "echo x >>hits; sleep 60")
+    assert launch(folder, "sh", "-c", "echo x >>hits") == {**first, "earlier": True}
+    until((folder / "hits").exists)
+    assert (folder / "hits").read_text() == "x\n"
+
+
+@pytest.mark.parametrize("program", ["volbench-no-such", "/no/such"])
+def test_missing_program_can_be_installed_meanwhile(folder: Path, program: str) -> None:
+    """Nothing counts as started."""
+    with pytest.raises(AgentError, match="no such program"):
+        launch(folder, program)
+    assert not supervisor.was_launched(str(folder / ".c"))
+    launch(folder, "true")
+    assert events(folder)[-1] == {"status": 0}
+
+
+def test_program_that_cannot_be_executed_fails(folder: Path) -> None:
+    """The reason is that of the kernel."""
+    (folder / "text").write_text("no program")
+    with pytest.raises(AgentError, match="Permission denied"):
+        launch(folder, str(folder / "text"))
+
+
+def test_program_survives_who_launched_it(folder: Path) -> None:
+    """Neither SIGHUP nor SIGKILL of the whole session of the launch reaches it."""
+    code = (
+        "import sys, os, signal; from volbench.execute.agent import supervisor as s; "
+        "s.launch(argv=['sh', '-c', 'sleep 1; echo done; exit 4'], cwd=sys.argv[1], "
+        "stderr=sys.argv[1] + '/err', control=sys.argv[1] + '/.c', longest_s=30.0); "
+        "signal.signal(signal.SIGHUP, signal.SIG_IGN); "
+        "os.killpg(0, signal.SIGHUP); os.killpg(0, signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(folder)], start_new_session=True, check=False)
+    pushed = events(folder)
+    assert (merged(pushed, "output"), pushed[-1]) == ("done\n", {"status": 4})
+
+
+def test_deadline_is_enforced_without_a_controller(folder: Path) -> None:
+    """SIGINT comes first, so that fio can write its results."""
+    script = "trap 'echo interrupted; exit 5' INT; sleep 60 & wait"
+    launch(folder, "bash", "-c", script, longest_s=0.5)
+    pushed = events(folder)
+    assert (merged(pushed, "output"), pushed[-1]) == ("interrupted\n", {"status": 5})
+
+
+def test_program_that_ignores_its_deadline_is_killed(folder: Path) -> None:
+    """The time that it has for it is passed on, so that this test need not wait for 30 s."""
+    launch(folder, "bash", "-c", "trap '' INT; sleep 62", longest_s=-supervisor.KILL_AFTER_S)
+    assert events(folder)[-1] == {"status": -9}
+
+
+def test_kill_reaches_children_in_other_groups(folder: Path) -> None:
+    """They are found by their environment, as the jobs that fio forks are."""
+    launch(folder, "bash", "-c", "setsid sleep 61 & echo $!; wait")
+    until(lambda: (folder / ".c/out").read_text() != "")
+    child = int((folder / ".c/out").read_text())
+    supervisor.send_signal(str(folder / ".c"), signal.SIGKILL)
+    assert events(folder)[-1] == {"status": -9}
+    until(lambda: supervisor.ticks_of(child) == 0)
+
+
+def test_signalled_program_has_a_negative_status(folder: Path) -> None:
+    """As of a process of Python; a signal to a program that has ended does nothing."""
+    launch(folder, "sleep", "60")
+    supervisor.send_signal(str(folder / ".c"), signal.SIGTERM)
+    assert events(folder)[-1] == {"status": -15}
+    supervisor.send_signal(str(folder / ".c"), signal.SIGTERM)
+
+
+def change_state(folder: Path, **values: object) -> None:
+    """Edit what is recorded of a program."""
+    path = folder / ".c/state"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+
+def test_reused_pid_is_not_taken_for_the_program(folder: Path) -> None:
+    """A process with the same number that started at another time gets no signal."""
+    launch(folder, "true")
+    events(folder)
+    with subprocess.Popen(["sleep", "60"], start_new_session=True) as other:
+        try:
+            change_state(folder, pid=other.pid)
+            supervisor.send_signal(str(folder / ".c"), signal.SIGTERM)
+            time.sleep(0.1)
+            assert other.poll() is None
+        finally:
+            other.kill()
+
+
+def test_lost_programs_are_told_apart(folder: Path) -> None:
+    """A restart of the machine, a kill together with the supervisor, and no start at all."""
+    assert events(folder) == [{"lost": "none"}]
+    launch(folder, "sleep", "60")
+    state = supervisor.read_json(str(folder / ".c/state"))
+    os.kill(supervisor.number_in(state, "supervisor_pid"), signal.SIGKILL)
+    assert supervisor.is_running(str(folder / ".c"))
+    supervisor.send_signal(str(folder / ".c"), signal.SIGKILL)
+    until(lambda: not supervisor.is_running(str(folder / ".c")))
+    assert events(folder)[-1] == {"lost": "died"}
+    change_state(folder, boot="another")
+    assert events(folder) == [{"lost": "reboot"}]
+
+
+def test_watch_continues_where_an_earlier_one_ended(folder: Path) -> None:
+    """No byte is missing or doubled, not even of a character that was cut."""
+    launch(folder, "printf", "a\\303\\244b\\377c")
+    pushed = events(folder)
+    assert merged(pushed, "output") == "a\u00e4b\ufffdc"
+    assert [event["bytes"] for event in pushed if "output" in event] == [6]
+    assert merged(events(folder, output_bytes=3), "output") == "b\ufffdc"
+
+
+def test_first_lines_of_files_are_followed(folder: Path) -> None:
+    """Each change is pushed, under the number of the file."""
+    launch(folder, "sh", "-c", "echo 1 >a; sleep 1.2; echo 2 >a; echo x >b")
+    pushed = events(folder, followed=[str(folder / name) for name in "ab"])
+    lines = [(event["file"], event["line"]) for event in pushed if "file" in event]
+    assert lines == [(0, "1"), (0, "2"), (1, "x")]
+
+
+def test_samples_surround_the_program(folder: Path) -> None:
+    """The first one is of the host at rest, the last one is taken when the program has ended."""
+    device = Path("/proc/diskstats").read_text(encoding="ascii").split()[2].replace("/", "!")
+    sampling = {"devices": [device], "interval_s": 0.1, "is_tail_followed": False}
+    launch(folder, "sleep", "0.8", sampling=sampling)
+    samples = merged(events(folder), "samples")
+    marks = [line for line in samples.splitlines() if line.startswith("!")]
+    assert marks == ["! started", "! ended", "! tail none: no dirty pages left"]
+    before, after = samples.split("\n! started\n")
+    assert before.count("\nT ") == 1
+    assert f" {device.replace('!', '/')} " in before
+    during, after = after.split("\n! ended\n")
+    assert 3 <= during.count("\n.\n") <= 10
+    assert after.startswith("T ")
+
+
+def test_sampling_is_stopped_on_request(folder: Path) -> None:
+    """A user need not wait for a write-back that never ends."""
+    sampling = {"devices": [], "interval_s": 0.1, "is_tail_followed": True}
+    launch(folder, "true", sampling=sampling)
+    supervisor.stop_sampling(str(folder / ".c"))
+    assert "\n! tail " in merged(events(folder), "samples")
+
+
+def test_attached_sampling_ends_with_its_controller(folder: Path) -> None:
+    """The program itself goes on, and a resume ends it."""
+    code = (
+        "import sys; from volbench.execute.agent import supervisor as s; "
+        "s.launch(argv=['sleep', '60'], cwd=sys.argv[1], stderr=sys.argv[1] + '/err', "
+        "control=sys.argv[1] + '/.c', longest_s=90.0, attached=True, sampling="
+        "{'devices': [], 'interval_s': 0.1, 'is_tail_followed': False})"
+    )
+    subprocess.run([sys.executable, "-c", code, str(folder)], check=True)
+    until(lambda: not supervisor.is_running(str(folder / ".c"), "supervisor_"))
+    assert supervisor.is_running(str(folder / ".c"))
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({}, ""),
+        ({"number": "7:9999"}, "number "),
+        ({"size_bytes": 512}, "size "),
+        ({"boot_id": "x"}, "boot"),
+        ({"diskseq": "0"}, "diskseq "),
+        ({"node": "/dev/null"}, "node"),
+    ],
+)
+def test_device_is_held_unless_it_was_replaced(
+    folder: Path, disks: Disks, change: dict[str, object], reason: str
+) -> None:
+    """The program inherits the descriptor; it is not started on another device."""
+    hold = {**held(disks.attach()), **change}
+    launch(folder, "sh", "-c", "ls -l /proc/$$/fd", hold=hold)
+    pushed = events(folder)
+    if reason:
+        assert pushed[-1] == {"status": supervisor.NOT_STARTED}
+        assert (folder / "err").read_text().startswith(f"volbench-hold: {reason}")
+    else:
+        assert f"-> {hold['node']}" in merged(pushed, "output")
+
+
+@pytest.mark.root
+def test_exclusive_hold_keeps_others_out(folder: Path, disks: Disks) -> None:
+    """The device can be opened exclusively again once the program has ended."""
+    device = disks.attach()
+    launch(folder, "sleep", "60", hold={**held(device), "exclusive": True})
+    with pytest.raises(OSError, match="busy"):
+        os.open(device, os.O_RDONLY | os.O_EXCL)
+    supervisor.send_signal(str(folder / ".c"), signal.SIGKILL)
+    events(folder)
+    os.close(os.open(device, os.O_RDONLY | os.O_EXCL))
+
+
+def held(device: str) -> dict[str, object]:
+    """Return what is to be held of a device."""
+    status = Path(device).stat()
+    assert stat.S_ISBLK(status.st_mode)
+    number = f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
+    facts = Path("/sys/dev/block") / number
+    return {
+        "node": device,
+        "number": number,
+        "size_bytes": int((facts / "size").read_text()) * 512,
+        "boot_id": supervisor.boot_id(),
+        "diskseq": (facts / "diskseq").read_text().strip(),
+        "exclusive": False,
+    }
