@@ -39,12 +39,12 @@ def launch(folder: Path, *argv: str, **order: object) -> dict[str, object]:
     """Start a program in a folder."""
     order = {"longest_s": 30.0, **order}
     paths = {"cwd": str(folder), "stderr": str(folder / "err"), "control": str(folder / ".c")}
-    return supervisor.launch(argv=list(argv), **paths, **order)  # type: ignore[arg-type]
+    return supervisor.launch(argv=list(argv), **paths, **order)  # type: ignore[arg-type]  # orders of many types
 
 
 def events(folder: Path, **known: object) -> list[Event]:
     """Return all that happens to a program until its end."""
-    pushed = watch.watch(str(folder / ".c"), **known)  # type: ignore[arg-type]
+    pushed = watch.watch(str(folder / ".c"), **known)  # type: ignore[arg-type]  # orders of many types
     return [event for event in pushed if event]
 
 
