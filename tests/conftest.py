@@ -5,11 +5,14 @@ from __future__ import annotations
 import gc
 import os
 import signal
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
+from tests.command_line import call
 from tests.kubernetes.local_cluster import LocalCluster, missing_cluster, running_cluster
 from tests.schedule import ModuleScheduling, sort_slowest_first
 
@@ -51,6 +54,20 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
         pytest.skip(reason)
     with running_cluster(tmp_path_factory.mktemp("cluster")) as found:
         yield found
+
+
+@pytest.fixture
+def volbench(tmp_path: Path) -> Callable[..., CompletedProcess[str]]:
+    """Return a function that calls volbench in a temporary folder and captures what it prints."""
+    return partial(call, cwd=tmp_path)
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Path:
+    """Return a folder to measure."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    return folder
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

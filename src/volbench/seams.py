@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from volbench.errors import InputError
@@ -18,14 +19,14 @@ def load(reference: str, *, default: str = "") -> Any:  # noqa: ANN401 - whateve
         InputError: the folder of a slice is absent.
     """
     module, _, name = reference.partition(":")
-    try:
-        imported = import_module(f"volbench.{module}")
-    except ModuleNotFoundError as error:
-        folder = f"volbench.{module.partition('.')[0]}"
-        if error.name != folder:
-            raise
+    if not is_present(reference):
         raise InputError(
-            f"this installation lacks the package {folder}",
+            f"this installation lacks the package volbench.{module.partition('.')[0]}",
             hint="install volbench again, with all of its packages",
-        ) from error
-    return getattr(imported, name or default)
+        )
+    return getattr(import_module(f"volbench.{module}"), name or default)
+
+
+def is_present(reference: str) -> bool:
+    """Return whether the folder that a reference names is installed."""
+    return find_spec(f"volbench.{reference.partition('.')[0]}") is not None

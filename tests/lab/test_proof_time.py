@@ -17,7 +17,7 @@ from tests.lab.proof import SAMPLE_S, Proof, Workload, made, measure
 from tests.lab.virtual import measure_virtually
 from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings import find
-from volbench.analyse.frames.run_facts import performance
+from volbench.catalogue.priced_runs import performance
 from volbench.model.profile.profile_settings import Limits
 
 VIRTUAL = pytest.param(measure_virtually, id="virtual")

@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, given, seed, settings
 from tests.fio.runs import run_on
 from tests.torture.damaged_texts import damaged_texts
 from tests.torture.stored_files import finished_campaign
-from volbench.catalogue.bundled_prices import parse_prices
-from volbench.catalogue.bundled_volume_types import parse_types
+from volbench.catalogue.price_list import parse_prices
+from volbench.catalogue.volume_types import parse_types
 from volbench.engine.guard.partition_tables import read_table
 from volbench.engine.hosts.mounts import read_mounts, read_swaps
 from volbench.errors import VolbenchError

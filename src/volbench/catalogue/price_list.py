@@ -12,9 +12,9 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from volbench.catalogue.volume_type import TypeSource
+from volbench.catalogue.volume_type import GIB, TypeSource
 from volbench.catalogue.volume_type_file import Count, Day
-from volbench.errors import InputError
+from volbench.errors import InputError, did_you_mean
 from volbench.model.base import Frozen
 from volbench.model.document.document_model import (
     Document,
@@ -25,10 +25,12 @@ from volbench.model.document.document_model import (
     value_schema,
 )
 from volbench.model.document.located_errors import Fault, reject
+from volbench.model.document.yaml_text import read_document
+from volbench.plan.bundled import bundled_names, read_named
 
 HOURS_PER_MONTH = 730.0  # 365 x 24 / 12, as providers count
 
-GIB = 1 << 30
+FOLDER = "prices"  # Name of the folder with the bundled price lists
 
 _CURRENCY = re.compile(r"[A-Z]{3}")
 _DIGITS = re.compile(r"\d+(\.\d+)?")
@@ -269,3 +271,37 @@ class Prices(Frozen):
     flavors: dict[str, Price] = Field(default_factory=dict)  # prices of machines by name
     # prices of volumes by name, such as ``aws/gp3``
     volume_types: dict[str, Price] = Field(default_factory=dict)
+
+
+def price_names() -> tuple[str, ...]:
+    """Return the names of the bundled price lists, sorted."""
+    return bundled_names(FOLDER)
+
+
+def load_prices(name_or_path: str) -> Prices:
+    """Return a price list: a bundled one by name, or a file."""
+    text, path = read_named(name_or_path, folder=FOLDER, what="file of prices")
+    return parse_prices(text, path=path)
+
+
+def parse_prices(text: str, *, path: str) -> Prices:
+    """Return the price list in a text."""
+    what, needs = "a file of prices", "a currency and prices"
+    file = read_document(text, PricesFile, path=path, what=what, needs=needs)
+    return Prices(
+        path=path,
+        currency=file.currency,
+        hours_per_month=file.hours_per_month,
+        flavors=file.named(file.flavors),
+        volume_types=file.named(file.volume_types),
+    )
+
+
+def find_price(name: str, prices: Mapping[str, Price], *, what: str, path: str = "") -> Price:
+    """Return the price of a flavor or volume type."""
+    if name in prices:
+        return prices[name]
+    raise InputError(
+        f"{path or 'the file'} has no price of the {what} {name!r}",
+        hint=did_you_mean(name, prices, f"it has {', '.join(prices) or 'none'}"),
+    )

@@ -1,11 +1,9 @@
-"""Volume types: limits as functions of size and provisioned performance.
-
-`volbench.catalogue.evaluate` computes the `Limits` of a volume.
-"""
+"""Volume types: limits as functions of size and provisioned performance."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, model_validator
@@ -13,10 +11,15 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 from pydantic_core.core_schema import no_info_before_validator_function
 
+from volbench.errors import InputError
 from volbench.model.base import Frozen
 from volbench.model.document.document_model import Document, Filled, Size
 from volbench.model.document.located_errors import NULL
+from volbench.model.profile.profile_settings import Limits, VolumeOfType
+from volbench.units import format_capacity, format_rate
 
+GIB = 1 << 30
+_MIB = 1 << 20
 _GIB_PER_TIB = 1024
 Value = TypeVar("Value", bound=float)
 _ZERO: Any = 0  # of any kind of number
@@ -148,11 +151,142 @@ class VolumeType(Frozen):
         yield from (*self.burst_iops, *self.burst_ios, *self.burst_bandwidth, *self.burst_bytes)
 
 
-class Wanted(Frozen):
-    """A volume of a type whose limits depend on its size or access pattern, not yet known."""
+def evaluate(kind: VolumeType, volume: VolumeOfType, *, writes: bool | None = None) -> Limits:
+    """Return the limits of a volume of a type.
 
-    type: VolumeType  # complete definition, so that no file is needed later
-    size_bytes: int | None = None  # size of the volume; None to detect it
-    iops: float | None = None  # provisioned IOPS; None for the included amount
-    # provisioned bandwidth; None for the included amount
-    bandwidth_bytes_per_s: float | None = None
+    Args:
+        writes: only writes (True) or only reads (False); None for both or unknown, where the
+            lower limit applies.
+    """
+    tier = _tier(kind, volume.size_bytes)
+    size_bytes = volume.size_bytes or tier.size_bytes
+    _check_size(kind, tier, size_bytes)
+    sized = _SizedVolume(tier, size_bytes)
+    sized.iops = _provisioned(sized, "iops", volume.iops)
+    sized.bandwidth = _provisioned(sized, "bandwidth", volume.bandwidth_bytes_per_s)
+    iops = _sustained(sized, "iops", provisioned=sized.iops, writes=writes)
+    bandwidth = _sustained(sized, "bandwidth", provisioned=sized.bandwidth, writes=writes)
+    return Limits(
+        name=kind.name,
+        iops=iops,
+        bandwidth_bytes_per_s=bandwidth,
+        **_burst(sized, "iops", "ios", base=iops),
+        **_burst(sized, "bandwidth_bytes_per_s", "bytes", base=bandwidth),
+    )
+
+
+@dataclass
+class _SizedVolume:
+    """Input of the rules of a type."""
+
+    kind: VolumeType
+    size_bytes: int
+    iops: float | None = None
+    bandwidth: float | None = None
+
+    def lowest(self, rules: Rules) -> float | None:
+        """Return the lowest value of the rules; None when none applies."""
+        values = (self._value(rule) for rule in rules)
+        return min((value for value in values if value is not None), default=None)
+
+    def _value(self, rule: Rule[float]) -> float | None:
+        if rule.above_bytes and self.size_bytes <= rule.above_bytes:
+            return None
+        if rule.below_bytes and self.size_bytes >= rule.below_bytes:
+            return None
+        value = rule.base + rule.per_gib * self.size_bytes / GIB
+        value += rule.per_iops * (self.iops or 0.0)
+        value += rule.per_mib_s * (self.bandwidth or 0.0) / _MIB
+        value = value if rule.min is None else max(value, rule.min)
+        return value if rule.max is None else min(value, rule.max)
+
+
+def _tier(kind: VolumeType, size_bytes: int | None) -> VolumeType:
+    """Return the type itself, or the smallest tier of sufficient size."""
+    if not kind.tiers:
+        return kind
+    if size_bytes is None:
+        raise _unknown_size(kind)
+    return next((tier for tier in kind.tiers if size_bytes <= tier.size_bytes), kind.tiers[-1])
+
+
+def _check_size(kind: VolumeType, tier: VolumeType, size_bytes: int) -> None:
+    if not size_bytes:
+        if tier.needs_size:
+            raise _unknown_size(tier)
+    elif not tier.min_bytes <= size_bytes <= tier.max_bytes:
+        low, high = format_capacity(tier.min_bytes), format_capacity(tier.max_bytes)
+        raise InputError(
+            f"a volume of {format_capacity(size_bytes)} cannot be of type {kind.name}: "
+            + (f"the maximum is {high}" if tier.size_bytes else f"sizes are {low} to {high}"),
+            hint="see: volbench volume-types list",
+        )
+
+
+def _unknown_size(kind: VolumeType) -> InputError:
+    return InputError(
+        f"the limits of {kind.name} depend on the size, which is unknown",
+        hint=f'declare it: "{kind.name} size=100g"',
+    )
+
+
+# Provisioned quantity: its name and text in messages, and how one is written
+_PROVISIONED: dict[str, tuple[str, Callable[[float], str], str]] = {
+    "iops": ("IOPS", lambda value: f"{value:,.10g} IOPS", "size=500g iops=6000"),
+    "bandwidth": ("bandwidth", format_rate, "size=2t bandwidth=100MiB/s"),
+}
+
+
+def _provisioned(sized: _SizedVolume, key: str, chosen: float | None) -> float | None:
+    """Return the provisioned amount; None where the type has no provisioning."""
+    provision: Provision[float] | None = getattr(sized.kind, f"buys_{key}")
+    quantity, text, example = _PROVISIONED[key]
+    name = sized.kind.name
+    if provision is None:
+        if chosen is None:
+            return None
+        raise InputError(
+            f"{name} has no provisioned {quantity}",
+            hint=f"leave out {key}: it follows from the type",
+        )
+    low, high = sized.lowest(provision.min), sized.lowest(provision.max)
+    if chosen is None:
+        if provision.included is None:
+            raise InputError(
+                f"{name} has no default {quantity}: an amount must be provisioned",
+                hint=f'write it like "{name} {example}"',
+            )
+        return provision.included if high is None else min(provision.included, high)
+    if (low is not None and chosen < low) or (high is not None and chosen > high):
+        size = f" of {format_capacity(sized.size_bytes)}" if sized.size_bytes else ""
+        bounds = [f"at least {text(low)}"] if low is not None else []
+        bounds += [f"at most {text(high)}"] if high is not None else []
+        raise InputError(
+            f"{name}{size} supports {' and '.join(bounds)}, not {text(chosen)}",
+            hint=f"see: volbench volume-types show {name}",
+        )
+    return chosen
+
+
+def _sustained(
+    sized: _SizedVolume, key: str, *, provisioned: float | None, writes: bool | None
+) -> float | None:
+    reads = provisioned if provisioned is not None else sized.lowest(getattr(sized.kind, key))
+    limit_of_writes = sized.lowest(getattr(sized.kind, f"write_{key}"))
+    if limit_of_writes is None or writes is False:
+        return reads
+    return limit_of_writes if writes or reads is None else min(reads, limit_of_writes)
+
+
+def _burst(
+    sized: _SizedVolume, rate: str, credits_: str, *, base: float | None
+) -> dict[str, float]:
+    kind = sized.kind
+    burst = sized.lowest(getattr(kind, f"burst_{rate.removesuffix('_bytes_per_s')}"))
+    if burst is None or base is None or burst <= base:
+        return {}
+    full = sized.lowest(getattr(kind, f"burst_{credits_}"))
+    if full is None and kind.burst_s is not None:
+        # Credits refill while they are spent, so only the difference drains the bucket.
+        full = (burst - base) * kind.burst_s
+    return {f"burst_{rate}": burst, **({} if full is None else {f"burst_{credits_}": full})}

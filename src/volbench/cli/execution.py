@@ -33,9 +33,9 @@ from volbench.cli.output import TableOutput
 from volbench.cli.verb_groups import complete_hint, name_campaign, questions_shown
 from volbench.errors import InputError, RefusedError, VolbenchError
 from volbench.model.campaign.host import LOCAL
+from volbench.seams import load
 
 if TYPE_CHECKING:
-    from volbench.catalogue.bundled_prices import Bill, Rented
     from volbench.engine.campaign.execution_settings import Settings
     from volbench.engine.campaign.prepare import Prepared, Request
     from volbench.engine.hosts.connected_host import ConnectedHost
@@ -44,11 +44,11 @@ if TYPE_CHECKING:
     from volbench.present.terminal.event_records import EventStream
     from volbench.store.layout import Layout
 
+# Returns the cost of prepared campaigns by a price list; see `volbench.seams.load`
+BILL = "catalogue.campaign_cost:bill_of"
 
-FLAVOR, VOLUME_TYPE = "flavor", "volume_type"  # Host labels that select prices
 
-
-def confirm_length(prepared: Prepared, *, bill: Bill | None, yes: bool) -> None:
+def confirm_length(prepared: Prepared, *, bill: object | None, yes: bool) -> None:
     """Print time, bytes and cost of a campaign, and ask for confirmation if it is long."""
     from volbench.present.terminal.campaign_text import estimate_words, memory_words
 
@@ -64,42 +64,6 @@ def confirm_length(prepared: Prepared, *, bill: Bill | None, yes: bool) -> None:
             "a long campaign was not confirmed; nothing was done",
             hint="make it shorter with --set runtime=..., or leave out jobs with --set 'JOB='",
         )
-
-
-def bill_of(prepared: Prepared, prices: str | None) -> Bill | None:
-    """Return the maximum cost of a campaign; None without a price list."""
-    if prices is None:
-        return None
-    from volbench.catalogue.bundled_prices import Bill, load_prices, money
-
-    read, hours = load_prices(prices), (prepared.estimate.total_s or 0.0) / 3600
-    bills = [
-        money(
-            read,
-            hours=hours,
-            flavor=host.labels.get(FLAVOR, ""),
-            volume_types=_rented(host.labels.get(VOLUME_TYPE, ""), host.name, prepared),
-        )
-        for host in prepared.campaign.hosts
-        if {FLAVOR, VOLUME_TYPE} & host.labels.keys()
-    ]
-    if not bills:
-        raise InputError(
-            "no host has a label that names its price",
-            hint=f"give hosts of an inventory the labels {FLAVOR} and {VOLUME_TYPE}",
-        )
-    return Bill(sum(bill.amount for bill in bills), sum(bill.once for bill in bills), read.currency)
-
-
-def _rented(volume_type: str, host: str, prepared: Prepared) -> list[Rented]:
-    """Return the billed volumes of a host: every volume that a run uses."""
-    from volbench.catalogue.bundled_prices import Rented
-
-    if not volume_type:
-        return []
-    used = {run.volume.target: run for run in prepared.campaign.runs if run.host == host}
-    sizes = [float(run.volume.pin.size_bytes) if run.volume.pin else 0.0 for run in used.values()]
-    return [Rented(volume_type, size_bytes=size) for size in sizes]
 
 
 def confirm_destruction(
@@ -239,7 +203,7 @@ def _carry_out(
     from volbench.store.consent import create_signed_campaign
 
     prepared = prepare(hosts, request)
-    bill = bill_of(prepared, start.prices)
+    bill = None if start.prices is None else load(BILL)(prepared, start.prices)
     if start.dry_run:
         show_plan(prepared, bill=bill, shown=shown)
         return None
@@ -263,7 +227,7 @@ def _carry_out(
     return None
 
 
-def show_plan(prepared: Prepared, *, bill: Bill | None, shown: TableOutput) -> None:
+def show_plan(prepared: Prepared, *, bill: object | None, shown: TableOutput) -> None:
     """Print what would run, in order, with duration and bytes where known."""
     from volbench.plan.expansion.estimate import expected_s
     from volbench.present.tables.plan_tables import runs_table

@@ -17,7 +17,8 @@ from volbench.cli.configuration import default_map, read_configuration
 from volbench.cli.verb_groups import LazyGroup
 from volbench.errors import InputError, VolbenchError, did_you_mean
 
-# Verb to its module and its short help. A module is imported only when its verb is called.
+# Seam: verb to its reference (see `volbench.seams.load`) and its short help. A module is imported
+# only when its verb is called; a verb whose slice is absent is not listed.
 VERBS: dict[str, tuple[str, str]] = {
     "measure": ("cli.measure:measure", "Measure a workload on volumes, without a profile."),
     "run": ("cli.run:run", "Run profiles on volumes; results go into a campaign folder."),
@@ -40,9 +41,12 @@ VERBS: dict[str, tuple[str, str]] = {
     "verify": ("cli.show:verify", "Verify that campaigns are as they were recorded."),
     "compare": ("cli.compare:compare", "Compare campaigns, with intervals and verdicts."),
     "trend": ("cli.compare:trend", "Follow workloads over campaigns, and find regressions."),
-    "price": ("catalogue.price", "Rank configurations by price-performance."),
-    "prices": ("catalogue.prices", "List, show and check price lists."),
-    "volume-types": ("catalogue.volume_types", "List and show the limits of volume types."),
+    "price": ("catalogue.catalogue_verbs:price", "Rank configurations by price-performance."),
+    "prices": ("catalogue.catalogue_verbs:prices", "List, show and check price lists."),
+    "volume-types": (
+        "catalogue.catalogue_verbs:volume_types",
+        "List and show the limits of volume types.",
+    ),
     "export": ("cli.export:export", "Write frames for spreadsheets, papers, Prometheus, Grafana."),
     "sql": ("cli.read.sql", "Run SQL queries over many campaigns."),
     "plot": ("cli.plot:plot", "Draw a chart of campaigns."),

@@ -13,6 +13,7 @@ import click
 
 from volbench.cli.verb_groups import remember
 from volbench.errors import InputError
+from volbench.seams import load
 from volbench.store.layout import is_address
 from volbench.units import parse_duration
 
@@ -239,9 +240,7 @@ def _add_volume_types(
     """Make the volume types of some files known to everything that the verb reads."""
     del option
     if files and not context.resilient_parsing:
-        from volbench.catalogue.bundled_volume_types import also_types
-
-        context.with_resource(also_types(files))
+        context.with_resource(load("catalogue.volume_types:also_types")(files))
 
 
 # Profiles and inventories read by a verb with this option may name these types

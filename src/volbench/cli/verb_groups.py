@@ -16,7 +16,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from volbench.errors import VolbenchError
-from volbench.seams import load
+from volbench.seams import is_present, load
 
 _KEY = "volbench.campaign"
 _PLACEHOLDER = re.compile(r"\b(volbench (?:check|forget|reap|resume|show)) DIR\b")
@@ -134,9 +134,9 @@ class LazyGroup(click.Group):
     """A group that imports a verb's module only when that verb is used.
 
     Args:
-        verbs: verb to its reference and its short help, in the order in which a user needs them.
-            A reference is ``module:name``, or a module whose command is named ``command``; see
-            `seams.load`.
+        verbs: verb to its reference (see `volbench.seams.load`; the name is ``command`` unless
+            it has another) and its short help, in the order in which a user needs them. Verbs of
+            absent slices are left out.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class LazyGroup(click.Group):
         **attributes: Any,  # noqa: ANN401 - the same
     ) -> None:
         super().__init__(*arguments, **attributes)
-        self._verbs = verbs
+        self._verbs = {verb: entry for verb, entry in verbs.items() if is_present(entry[0])}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the verbs in the order in which a user needs them."""

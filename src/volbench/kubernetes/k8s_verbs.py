@@ -71,7 +71,7 @@ _FILES = ("--volume-types", "--prices", "--kubeconfig")
             "Print the minimum access rights that campaigns need.",
         ),
         "storageclass": (
-            "catalogue.k8s_storageclass",
+            "catalogue.catalogue_verbs:storageclass",
             "Print storage classes of Azure, AWS and GCP.",
         ),
     },

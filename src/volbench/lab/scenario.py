@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from importlib.resources import files
 from itertools import pairwise
-from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
-from volbench.errors import InputError, Problems, did_you_mean
+from volbench.errors import InputError
 from volbench.lab.disk_parameters import (
     BucketParameters,
     BurstNoise,
@@ -41,10 +39,11 @@ from volbench.lab.scenario_fields import (
 from volbench.model.document.document_model import Boolean, Document, Integer, Text
 from volbench.model.document.located_errors import Fault, faults_of, reject
 from volbench.model.document.yaml_text import read_document
+from volbench.plan.bundled import bundled_names, read_named
 
 MOST_BYTES = 16 * 1024**3  # Maximum size: the data of the volume is kept in memory
 
-_FILE_LIMIT = 1 << 20
+_FOLDER = "lab/scenarios"  # Of the bundled scenarios, below the package
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,60}")
 
 
@@ -221,40 +220,18 @@ def load_scenario(text: str, *, path: str) -> Scenario:
     Args:
         text: YAML 1.2.
     """
-    problems = Problems(path)
     needs = "a name, a size and a service"
-    found = read_document(text, Scenario, problems, what="a scenario", needs=needs)
-    problems.raise_if_any()
-    if found is None:
-        raise AssertionError("a scenario that is not valid has a problem")
-    return found
+    return read_document(text, Scenario, path=path, what="a scenario", needs=needs)
 
 
 def scenario_names() -> tuple[str, ...]:
     """Return the names of the bundled scenarios, sorted."""
-    entries = (entry.name for entry in (files("volbench.lab") / "scenarios").iterdir())
-    return tuple(sorted(name.removesuffix(".yaml") for name in entries if name.endswith(".yaml")))
+    return bundled_names(_FOLDER)
 
 
 def scenario_text(name_or_path: str) -> tuple[str, str]:
     """Return text and displayed path of a scenario: a bundled one by name, or a file."""
-    names = scenario_names()
-    if name_or_path in names:
-        bundled = files("volbench.lab") / "scenarios" / f"{name_or_path}.yaml"
-        return bundled.read_text("utf-8"), f"{name_or_path}.yaml"
-    path = Path(name_or_path)
-    if not path.is_file():
-        raise InputError(
-            f"there is no scenario {name_or_path!r}, neither bundled nor a file",
-            hint=did_you_mean(name_or_path, names, f"bundled are {', '.join(names)}"),
-        )
-    try:
-        with path.open(encoding="utf-8") as stream:
-            return stream.read(_FILE_LIMIT), str(path)
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"{path} cannot be read: {error}", hint="a scenario is a YAML file in UTF-8"
-        ) from error
+    return read_named(name_or_path, folder=_FOLDER, what="scenario")
 
 
 def read_scenario(name_or_path: str) -> Scenario:

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from pydantic import AfterValidator, Field, model_validator
 from ruamel.yaml import YAML
 
-from volbench.errors import InputError, Problem, Problems
+from volbench.errors import InputError, Problem, Problems, ProfileError
 from volbench.model.document.document_model import (
     Boolean,
     Document,
@@ -75,18 +75,14 @@ class Crate(Document):
 
 def problems_of(text: str) -> list[Problem]:
     """Return what is wrong with a text."""
-    problems = Problems("f.yaml")
-    assert read_document(text, Crate, problems, what="a crate", needs="a name") is None
-    return problems.in_order()
+    with pytest.raises(ProfileError) as caught:
+        load(text)
+    return list(caught.value.problems)
 
 
 def load(text: str) -> Crate:
     """Return a good document."""
-    problems = Problems("f.yaml")
-    crate = read_document(text, Crate, problems, what="a crate", needs="a name")
-    assert not problems.found
-    assert crate is not None
-    return crate
+    return read_document(text, Crate, path="f.yaml", what="a crate", needs="a name")
 
 
 FULL = """
@@ -194,9 +190,9 @@ class _Needy(Document):
 
 def test_a_missing_key_says_what_to_write() -> None:
     """The hint is the example of the key, or else its meaning; at any depth."""
-    problems = Problems("x.yaml")
-    read_document("parts: {a: {}}\n", _Needy, problems, what="a file", needs="keys")
-    found = {(problem.key, problem.hint) for problem in problems.in_order()}
+    with pytest.raises(ProfileError) as caught:
+        read_document("parts: {a: {}}\n", _Needy, path="x.yaml", what="a file", needs="keys")
+    found = {(problem.key, problem.hint) for problem in caught.value.problems}
     size, title = "write it like size: 64m", "add title: title of the page"
     assert found == {
         ("size", size), ("title", title), ("parts.a.size", size), ("parts.a.title", title)

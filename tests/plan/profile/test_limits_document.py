@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from volbench.catalogue.bundled_volume_types import limits_of
+from volbench.catalogue.volume_types import limits_of
 from volbench.errors import InputError, InventoryError, ProfileError
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.host import LOCAL, Host
@@ -71,10 +71,10 @@ def test_gp2_of_100_gib_has_its_credits() -> None:
 def test_the_device_tells_its_size() -> None:
     """A type that depends on the size waits for the volume."""
     wanted = profile("aws/gp2")
-    assert wanted.limits["*"].wanted is not None
+    assert wanted.limits["*"].volume is not None
     limits = planned(wanted, size_bytes=100 * GIB).runs[0].limits
     assert limits == limits_of("aws/gp2", size_bytes=100 * GIB)
-    assert limits.wanted is None
+    assert limits.volume is None
 
 
 def test_reads_and_writes_get_their_own_limits() -> None:
@@ -96,7 +96,9 @@ def test_a_directory_tells_no_size() -> None:
 
 def test_a_device_that_is_too_large_for_its_type() -> None:
     """A type is refused on a volume that can't be one."""
-    with pytest.raises(InputError, match="there is no aws/gp2 volume of 20t"):
+    with pytest.raises(
+        InputError, match="a volume of 20 TiB cannot be of type aws/gp2: sizes are 1 GiB to 16 TiB"
+    ):
         planned(profile("aws/gp2"), size_bytes=20 << 40)
 
 

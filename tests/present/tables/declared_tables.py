@@ -12,12 +12,11 @@ from tests.present.tables.test_use_table import ROW
 from volbench.analyse.compare.comparison import Question, compare
 from volbench.analyse.compare.repeat_statistics import Interval
 from volbench.analyse.compare.workload_trends import TrendQuestion, find_trends
-from volbench.catalogue.bundled_prices import load_prices, price_names
-from volbench.catalogue.bundled_volume_types import catalogue, find_type, limits_of
-from volbench.catalogue.price_list_table import price_lists_table, prices_table
+from volbench.catalogue.price_list import load_prices, price_names
 from volbench.catalogue.price_performance import Market, Offer
-from volbench.catalogue.price_table import market_table
-from volbench.catalogue.storage_class_table import classes_table
+from volbench.catalogue.price_tables import market_table, price_lists_table, prices_table
+from volbench.catalogue.storage_classes import classes_table, storage_classes
+from volbench.catalogue.volume_types import catalogue, find_type, limits_of
 from volbench.catalogue.volume_types_table import type_table, types_table
 from volbench.cli.profiles import load_profiles
 from volbench.execute.local import LocalExecutor
@@ -28,7 +27,6 @@ from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
 from volbench.model.frames.columns import SUMMARY
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.plan.bundled import profile_index, profile_names
-from volbench.plan.storage_classes import storage_classes
 from volbench.present.formatting import Row
 from volbench.present.tables.campaigns_table import campaigns_table
 from volbench.present.tables.compare_table import comparison_table, trends_table

@@ -5,13 +5,11 @@ The mean of a run with `until: steady` includes its climb and is not a speed of 
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import measured
 from volbench.analyse.frames.run_view import RunView
 from volbench.model.campaign.planned_run import Campaign, Run, Section
 from volbench.model.frames.columns import LABEL_PREFIX, SUMMARY
@@ -194,88 +192,6 @@ _OF_VOLUME = {
 
 # Columns that `with_steady` adds to rows of the summary
 STEADY = STEADY_IOPS, STEADY_BW = "steady_iops", "steady_bw_bytes_per_s"
-BURST = 1.2  # A burst is at least this much above the steady rate; less is noise
-
-_PERFORMANCE = (
-    "run",
-    "job",
-    "host",
-    "volume",
-    "steady",
-    "iops",
-    "bw_bytes_per_s",
-    "burst_iops",
-    "steal_percent",
-)
-
-
-def performance(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return the steady rates of each finished measured run.
-
-    Directions are added up. Where a run was steady, or became so, ``iops`` is the median of the
-    steady stretch at its end and ``bw_bytes_per_s`` the same times the mean size of its I/Os;
-    elsewhere they are the means of the whole run, and ``steady`` is False.
-
-    Args:
-        frames: ``summary``, ``verdicts``, ``series`` and ``device``.
-
-    Returns:
-        `COLUMNS`: ``burst_iops`` is the median before the steady stretch, where that is a fifth
-        above it (NaN for no burst); ``steal_percent`` the mean of the run (NaN when not sampled).
-    """
-    summary = measured(frames["summary"])
-    summary = summary[summary["direction"] != "sync"]
-    verdicts = frames["verdicts"].drop_duplicates(["run", "direction"])
-    verdicts = verdicts.set_index(["run", "direction"])
-    series = dict(iter(frames["series"].groupby("run", sort=False)))
-    steal = frames["device"].groupby("run")["steal_percent"].mean()
-    rows = [
-        _steady_row(str(run), own, verdicts, series.get(run), float(steal.get(run, math.nan)))
-        for run, own in summary.groupby("run", sort=False)
-    ]
-    return pd.DataFrame(rows, columns=list(_PERFORMANCE))
-
-
-def _steady_row(
-    run: str,
-    own: pd.DataFrame,
-    verdicts: pd.DataFrame,
-    series: pd.DataFrame | None,
-    steal_percent: float,
-) -> dict[str, object]:
-    by_direction = own.groupby("direction")[["iops", "bw_bytes_per_s"]].sum()
-    keys = [(run, direction) for direction in by_direction.index]
-    judged = verdicts.reindex(pd.MultiIndex.from_tuples(keys))
-    levels = judged["steady_iops"].astype("float64")
-    steady = bool(levels.notna().all())
-    iops = levels if steady else by_direction["iops"].astype("float64")
-    means = by_direction["bw_bytes_per_s"].astype("float64") / by_direction["iops"]
-    first = own.iloc[0]
-    total = float(iops.sum())
-    return {
-        "run": run,
-        "job": first["job"],
-        "host": first["host"],
-        "volume": first["volume"],
-        "steady": steady,
-        "iops": total,
-        "bw_bytes_per_s": float((iops.to_numpy() * means.fillna(0.0).to_numpy()).sum()),
-        "burst_iops": _burst(series, judged, total) if steady else math.nan,
-        "steal_percent": steal_percent,
-    }
-
-
-def _burst(series: pd.DataFrame | None, judged: pd.DataFrame, steady: float) -> float:
-    """Return the rate before the steady stretch, where it was a burst."""
-    if series is None:
-        return math.nan
-    from_s = float(judged["steady_from_s"].astype("float64").max())
-    block_s = float(judged["block_s"].astype("float64").max())
-    before = series[series["t_s"] < from_s].groupby("t_s")["iops"].sum()
-    if before.empty or from_s < block_s:
-        return math.nan
-    rate = float(before.median())
-    return rate if rate >= BURST * steady else math.nan
 
 
 def with_steady(rows: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:

@@ -208,23 +208,20 @@ def _scalar(node: ScalarNode) -> str | bool | None:
     return str(node.value)
 
 
-def read_document(
-    text: str,
-    model: type[Model],
-    problems: Problems,
-    *,
-    what: str,
-    needs: str,
-    context: object = None,
-) -> Model | None:
-    """Return the document in a YAML 1.2 text, or None if it has problems.
+def read_document(text: str, model: type[Model], *, path: str, what: str, needs: str) -> Model:
+    """Return the document in a YAML 1.2 text; every problem is reported with its location.
 
     Args:
         what: kind of document, for messages: "a profile".
         needs: required content, for messages: "a name and jobs".
     """
+    problems = Problems(path)
     node = parse_document(text, problems, what=what, needs=needs)
-    return None if node is None else validate(model, node, problems, context=context)
+    document = None if node is None else validate(model, node, problems)
+    problems.raise_if_any()
+    if document is None:
+        raise AssertionError("a document that is not valid has a problem")
+    return document
 
 
 def yaml_text(content: Mapping[str, object]) -> str:

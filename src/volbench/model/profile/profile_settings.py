@@ -18,7 +18,6 @@ from pydantic import (
     model_validator,
 )
 
-from volbench.catalogue.volume_type import Wanted
 from volbench.model.base import Frozen
 from volbench.model.document.document_model import (
     Boolean,
@@ -106,28 +105,35 @@ class LimitNumbers(Document):
     )
 
 
+class VolumeOfType(Frozen):
+    """A volume of a volume type, whose limits depend on its size or on the access pattern."""
+
+    type: str  # name of the volume type, such as ``aws/gp3``
+    size_bytes: int | None = None  # None to detect it
+    iops: float | None = None  # provisioned IOPS; None for the included amount
+    # provisioned bandwidth; None for the included amount
+    bandwidth_bytes_per_s: float | None = None
+
+
 class Limits(LimitNumbers):
     """Limits that the provider declares for a volume."""
 
     name: str = ""  # volume type of the limits, such as ``aws/gp2``; may be empty
-    wanted: Wanted | None = None  # volume type, until the size of the volume is known
+    volume: VolumeOfType | None = None  # what the limits follow from, until its size is known
 
     def document(self) -> dict[str, object]:
         """Return the content of the limits in a profile."""
-        if self.wanted is None:
+        if self.volume is None:
             return super().document()
-        provisioned = provisioned_values(self.wanted)
-        return {"type": self.name, **{key: shortest(value) for key, value in provisioned.items()}}
-
-
-def provisioned_values(wanted: Wanted) -> dict[str, float]:
-    """Return the properties of a volume in a profile other than its type, by key."""
-    values = {
-        "size": wanted.size_bytes,
-        "iops": wanted.iops,
-        "bandwidth": wanted.bandwidth_bytes_per_s,
-    }
-    return {key: float(value) for key, value in values.items() if value is not None}
+        provisioned = {
+            "size": self.volume.size_bytes,
+            "iops": self.volume.iops,
+            "bandwidth": self.volume.bandwidth_bytes_per_s,
+        }
+        known = {
+            key: shortest(float(value)) for key, value in provisioned.items() if value is not None
+        }
+        return {"type": self.name, **known}
 
 
 class Until(Document):

@@ -8,12 +8,12 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from volbench.catalogue.evaluate import with_burst_runtime, with_known_limits
 from volbench.errors import InputError
 from volbench.model.campaign.planned_run import Campaign, OnError, Run, Section, Volume, VolumeKind
 from volbench.model.profile.profile_model import Job, Order, Phase, Profile, Tool
 from volbench.model.profile.profile_settings import Limits
 from volbench.plan.expansion.extents import Touch, touches
+from volbench.plan.expansion.run_limits import with_burst_runtime, with_known_limits
 
 _SEED_LIMIT = 2**31
 

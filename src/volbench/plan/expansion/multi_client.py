@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from volbench.catalogue.evaluate import check_known_limits
 from volbench.errors import InputError
 from volbench.model.campaign.host import LOCAL, Host, HostKind, Policy
 from volbench.model.campaign.planned_run import Campaign, Run, Section, Volume, VolumeKind
@@ -24,6 +23,7 @@ from volbench.plan.expansion.expand import (
     run_of,
     steps_of,
 )
+from volbench.plan.expansion.run_limits import check_known_limits
 
 # Slices of a device begin at whole MiB, as partitions do (parted's optimal alignment)
 ALIGNMENT_BYTES = 1 << 20

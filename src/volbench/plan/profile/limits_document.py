@@ -12,12 +12,15 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from volbench.catalogue.bundled_volume_types import catalogue, evaluate, find_type
-from volbench.catalogue.volume_type import Wanted
 from volbench.errors import InputError
 from volbench.model.document.document_model import Filled, Text, value_schema
 from volbench.model.document.located_errors import Fault, input_fault, reject
-from volbench.model.profile.profile_settings import Bytes, LimitNumbers, Limits
+from volbench.model.profile.profile_settings import Bytes, LimitNumbers, Limits, VolumeOfType
+from volbench.seams import load
+
+# Returns the `Limits` of a `VolumeOfType`, as far as they are known before its run; see
+# `volbench.seams.load`
+DECLARED_LIMITS = "catalogue.volume_types:declared_limits"
 
 # A type with its provider; a rate such as 125MB/s begins with a digit
 _TYPE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*/[A-Za-z][A-Za-z0-9._-]*")
@@ -108,18 +111,14 @@ class LimitsDocument(LimitNumbers):
         """Return the limits; evaluation is deferred where they depend on an unknown size."""
         if not self.type:
             return Limits.model_validate(self.model_dump(exclude={"type", "size_bytes"}))
-        kind = find_type(self.type, catalogue())
-        wanted = Wanted(
-            type=kind,
+        volume = VolumeOfType(
+            type=self.type,
             size_bytes=None if self.size_bytes is None else int(self.size_bytes),
             iops=self.iops,
             bandwidth_bytes_per_s=self.bandwidth_bytes_per_s,
         )
-        if not kind.needs_size or wanted.size_bytes is not None:
-            limits = evaluate(wanted)
-            if kind.is_one_for_all:
-                return limits
-        return Limits(name=kind.name, wanted=wanted)
+        limits: Limits = load(DECLARED_LIMITS)(volume)
+        return limits
 
 
 def by_role(value: Any) -> Any:  # noqa: ANN401 - a part of a file

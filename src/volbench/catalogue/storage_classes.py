@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 
 from volbench.errors import InputError, Problems, did_you_mean
 from volbench.model.document.located_errors import Node
 from volbench.model.document.yaml_text import parse_document
 from volbench.plan.bundled import bundled_folder, bundled_names
+from volbench.present.tables.table import IDENTITY, Column, Table
 
 FOLDER = "storage-classes"
 
@@ -51,3 +53,21 @@ def _parsed(name: str, text: str) -> StorageClass:
 
 def _values(node: Node | None) -> dict[str, Node]:
     return {entry.name: entry.value for entry in (node.entries or ())} if node else {}
+
+
+CLASS_COLUMNS: tuple[Column[StorageClass], ...] = (
+    Column("name", lambda each: each.name, priority=IDENTITY),
+    Column("title", lambda each: each.title, priority=2, is_folded=True),
+    Column("provisioner", lambda each: each.provisioner, priority=4),
+    Column(
+        "parameters",
+        lambda each: ", ".join(f"{key}: {value}" for key, value in each.parameters.items()),
+        priority=3,
+        is_folded=True,
+    ),
+)
+
+
+def classes_table(classes: Sequence[StorageClass]) -> Table[StorageClass]:
+    """Return a row for each storage class."""
+    return Table("storage-classes", CLASS_COLUMNS, classes, record=asdict)

@@ -1,52 +1,17 @@
-"""Price lists by name or path, and the cost of a campaign."""
+"""Cost of a campaign: its machines and volumes for the time that it takes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from volbench.catalogue.bundled_volume_types import parse_file
-from volbench.catalogue.price_list import Price, Prices, PricesFile
-from volbench.errors import InputError, did_you_mean
-from volbench.plan.bundled import bundled_names, read_named
+from volbench.catalogue.price_list import Prices, find_price, load_prices
+from volbench.catalogue.priced_runs import FLAVOR, VOLUME_TYPE
+from volbench.errors import InputError
 
-__all__ = ["Bill", "Rented", "find_price", "load_prices", "money", "parse_prices", "price_names"]
-
-FOLDER = "prices"
-
-
-def price_names() -> tuple[str, ...]:
-    """Return the names of the bundled price lists, sorted."""
-    return bundled_names(FOLDER)
-
-
-def load_prices(name_or_path: str) -> Prices:
-    """Return a price list: a bundled one by name, or a file."""
-    text, path = read_named(name_or_path, folder=FOLDER, what="file of prices")
-    return parse_prices(text, path=path)
-
-
-def parse_prices(text: str, *, path: str) -> Prices:
-    """Return the price list in a text."""
-    needs = "a currency and prices"
-    file = parse_file(text, PricesFile, path=path, what="a file of prices", needs=needs)
-    return Prices(
-        path=path,
-        currency=file.currency,
-        hours_per_month=file.hours_per_month,
-        flavors=file.named(file.flavors),
-        volume_types=file.named(file.volume_types),
-    )
-
-
-def find_price(name: str, prices: Mapping[str, Price], *, what: str, path: str = "") -> Price:
-    """Return the price of a flavor or volume type."""
-    if name in prices:
-        return prices[name]
-    raise InputError(
-        f"{path or 'the file'} has no price of the {what} {name!r}",
-        hint=did_you_mean(name, prices, f"it has {', '.join(prices) or 'none'}"),
-    )
+if TYPE_CHECKING:
+    from volbench.engine.campaign.prepare import Prepared
 
 
 @dataclass(frozen=True)
@@ -115,3 +80,33 @@ def money(
         )
         once += price.once(size_bytes=volume.size_bytes)
     return Bill(machines * (total + once), machines * once, prices.currency)
+
+
+def bill_of(prepared: Prepared, prices: str) -> Bill:
+    """Return the maximum cost of a campaign, by the labels of its hosts."""
+    read, hours = load_prices(prices), (prepared.estimate.total_s or 0.0) / 3600
+    bills = [
+        money(
+            read,
+            hours=hours,
+            flavor=host.labels.get(FLAVOR, ""),
+            volume_types=_rented(host.labels.get(VOLUME_TYPE, ""), host.name, prepared),
+        )
+        for host in prepared.campaign.hosts
+        if {FLAVOR, VOLUME_TYPE} & host.labels.keys()
+    ]
+    if not bills:
+        raise InputError(
+            "no host has a label that names its price",
+            hint=f"give hosts of an inventory the labels {FLAVOR} and {VOLUME_TYPE}",
+        )
+    return Bill(sum(bill.amount for bill in bills), sum(bill.once for bill in bills), read.currency)
+
+
+def _rented(volume_type: str, host: str, prepared: Prepared) -> list[Rented]:
+    """Return the billed volumes of a host: every volume that a run uses."""
+    if not volume_type:
+        return []
+    used = {run.volume.target: run for run in prepared.campaign.runs if run.host == host}
+    sizes = [float(run.volume.pin.size_bytes) if run.volume.pin else 0.0 for run in used.values()]
+    return [Rented(volume_type, size_bytes=size) for size in sizes]

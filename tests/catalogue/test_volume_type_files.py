@@ -9,14 +9,14 @@ import pytest
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
-from volbench.catalogue.bundled_volume_types import (
+from volbench.catalogue.volume_type_file import TypesFile
+from volbench.catalogue.volume_types import (
     also_types,
     catalogue,
     limits_of,
     parse_types,
     read_types,
 )
-from volbench.catalogue.volume_type_file import TypesFile
 from volbench.errors import InputError
 from volbench.model.document.document_model import document_schema
 
@@ -122,7 +122,7 @@ def test_what_is_wrong_is_reported_with_its_place(
 
 def test_the_shown_file_is_good() -> None:
     """What the reference page shows of a file of types can be read."""
-    page = Path(__file__).parents[3] / "docs/reference/volume-types.md"
+    page = Path(__file__).parents[2] / "docs/reference/volume-types.md"
     (shown,) = re.findall(r"```yaml\n(provider:.*?)```", page.read_text("utf-8"), re.DOTALL)
     assert list(parse_types(shown, path="shown.yaml")) == ["lab/fast"]
 
@@ -150,7 +150,7 @@ def test_the_schema_takes_what_the_loader_takes() -> None:
     """Editors accept every bundled file, and mark what the loader refuses."""
     schema = document_schema(TypesFile)
     validator = Draft202012Validator(schema)
-    for path in sorted((Path(__file__).parents[3] / "volume-types").glob("*.yaml")):
+    for path in sorted((Path(__file__).parents[2] / "volume-types").glob("*.yaml")):
         content = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
         content["checked"] = str(content["checked"])
         assert [error.message for error in validator.iter_errors(content)] == []

@@ -61,7 +61,7 @@ def test_costs_of_a_campaign(results: Path) -> None:
     assert b2s["runs"] == 2
     assert offers["unknown"]["rank"] is None
     assert offers["unknown"]["monthly"] == [None, None]
-    assert "no price of the flavor unknown" in reported["notes"]
+    assert "the price list has no flavor unknown" in reported["notes"]
 
 
 def test_the_table_for_people(results: Path) -> None:

@@ -7,10 +7,9 @@ import math
 import pandas as pd
 import pytest
 
-from volbench.analyse.frames.run_facts import performance
-from volbench.catalogue.billing import Billing, priced_runs
 from volbench.catalogue.price_list import Burst, Initialisation, Metered, Price, Prices
 from volbench.catalogue.price_performance import Market, market, on_frontier
+from volbench.catalogue.priced_runs import Billing, performance, priced_runs
 from volbench.errors import InputError
 from volbench.model.profile.profile_settings import Limits
 
@@ -170,7 +169,7 @@ def test_what_has_no_price_is_kept_and_reported() -> None:
     assert (last.name, last.rank) == ("z", None)
     assert math.isnan(last.monthly[0])
     assert last.iops.estimate == pytest.approx(1000, rel=1e-2)
-    assert "no price of the flavor z" in found.notes
+    assert "the price list has no flavor z" in found.notes
     assert not last.is_on_front
 
 
@@ -231,7 +230,7 @@ def test_what_is_paid_once_needs_a_size() -> None:
     priced, notes = priced_runs(rows, pd.DataFrame({"run": ["0"]}), reported, prices)
     assert priced["monthly"].tolist() == [5]
     assert math.isnan(priced["once"][0])
-    assert notes == ("t/x is paid once by the GiB, and its size is unknown: --size",)
+    assert notes == ("t/x has a one-off price per GiB, and its size is unknown: set --size",)
 
 
 def test_only_steady_runs_count() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from volbench.catalogue.bundled_volume_types import bundled_types, limits_of
+from volbench.catalogue.volume_types import bundled_types, limits_of
 from volbench.errors import InputError
 from volbench.model.profile.profile_settings import Limits
 from volbench.units import parse_rate, parse_size
@@ -120,7 +120,7 @@ def test_sizes_end_where_the_table_does(name: str) -> None:
     iops = billed if kind.buys_iops else None
     rate = parse_rate("500MiB/s") if kind.buys_bandwidth else None
     assert limits_of(name, size_bytes=most, iops=iops, bandwidth_bytes_per_s=rate).name == name
-    with pytest.raises(InputError, match=f"there is no {name} volume of"):
+    with pytest.raises(InputError, match=f" cannot be of type {name}: "):
         limits_of(name, size_bytes=most + (1 << 30), iops=iops, bandwidth_bytes_per_s=rate)
 
 
@@ -163,10 +163,14 @@ def test_p15_needs_no_size() -> None:
     [
         ("aws/gp2", {}, "depend on the size, which is unknown"),
         ("azure/premium-ssd", {}, "depend on the size, which is unknown"),
-        ("aws/io1", {"size_bytes": 1 << 40}, "as many IOPS as are bought"),
-        ("gcp/hyperdisk-throughput", {"size_bytes": 4 << 40}, "as much bandwidth as is bought"),
+        ("aws/io1", {"size_bytes": 1 << 40}, "has no default IOPS"),
+        ("gcp/hyperdisk-throughput", {"size_bytes": 4 << 40}, "has no default bandwidth"),
         ("aws/gp2", {"size_bytes": 1 << 40, "iops": 6000.0}, "has no provisioned IOPS"),
-        ("aws/gp3", {"size_bytes": 10 << 30, "iops": 6000.0}, "from 3,000 IOPS to 5,000 IOPS"),
+        (
+            "aws/gp3",
+            {"size_bytes": 10 << 30, "iops": 6000.0},
+            "at least 3,000 IOPS and at most 5,000 IOPS",
+        ),
         ("aws/gp3", {"size_bytes": 10 << 30, "iops": 2999.0}, "not 2,999 IOPS"),
         ("aws/gp9", {}, "there is no volume type 'aws/gp9'"),
     ],

@@ -1,0 +1,261 @@
+"""volbench price, prices, volume-types and k8s storageclass."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from volbench.cli.configuration import say_what_is_configured
+from volbench.cli.options import (
+    CAMPAIGNS,
+    PATH,
+    VOLUME_TYPES,
+    WHERE,
+    Quantity,
+    examples,
+    flag,
+    names_option,
+    schema_command,
+)
+from volbench.cli.output import (
+    ChartFile,
+    TableOutput,
+    binary_output,
+    chart_options,
+    table_options,
+)
+from volbench.cli.verb_groups import VerbGroup
+from volbench.errors import InputError
+from volbench.units import parse_rate, parse_size
+
+if TYPE_CHECKING:
+    from volbench.api.dataset import Dataset
+    from volbench.catalogue.priced_runs import Billing
+
+_FRAMES = ("summary", "verdicts", "series", "device")
+_FILE = click.argument("file", metavar="FILE|NAME")
+
+
+@click.command(
+    "price",
+    epilog=examples(
+        "volbench price results --prices prices.yaml",
+        "volbench price results --prices prices.yaml --by family --where 'bs==4k'",
+        "volbench price results --prices prices.yaml --chart pareto.svg",
+    ),
+)
+@CAMPAIGNS
+@click.option(
+    "--prices", "file", required=True, metavar="FILE|NAME", help="Prices; a file or a bundled one."
+)
+@names_option(
+    "--by",
+    "by",
+    text="Columns or labels that define a configuration, such as family.  "
+    "[default: flavor,volume_type]",
+)
+@WHERE
+@click.option(
+    "--size",
+    "size_bytes",
+    type=Quantity("SIZE", parse_size),
+    help="Size of volumes for which none is recorded.",
+)
+@flag("--unsteady", "Include runs that did not reach steady state, by their means.")
+@table_options()
+@chart_options("cost against IOPS, with the Pareto frontier,")
+def price(
+    campaigns: tuple[str | Path, ...],
+    file: str,
+    by: tuple[str, ...],
+    where: str,
+    size_bytes: int | None,
+    *,
+    unsteady: bool,
+    shown: TableOutput,
+    picture: ChartFile,
+) -> None:
+    """Rank the configurations in DIR by price-performance, at steady state."""
+    from volbench.api.dataset import open_campaigns
+    from volbench.catalogue.pareto import pareto_plot
+    from volbench.catalogue.price_list import load_prices
+    from volbench.catalogue.price_performance import market
+    from volbench.catalogue.price_tables import market_table
+    from volbench.catalogue.priced_runs import performance, priced_runs
+
+    say_what_is_configured()
+    prices = load_prices(file)
+    dataset = open_campaigns(*campaigns, where=where)
+    frames = {name: dataset.frame(name) for name in _FRAMES}
+    rows, notes = priced_runs(
+        performance(frames), frames["summary"], _billing(dataset), prices, size_bytes=size_bytes
+    )
+    offers = market(rows, currency=prices.currency, by=by, keep_unsteady=unsteady, notes=notes)
+    table = market_table(offers)
+    if picture.chart:
+        picture.write(pareto_plot(offers, title=picture.title), table)
+    shown.write(table)
+
+
+def _billing(dataset: Dataset) -> dict[str, Billing]:
+    """Return the billed resources of each run of all campaigns."""
+    from volbench.catalogue.priced_runs import billing_of
+
+    billing: dict[str, Billing] = {}
+    for name, data in dataset.names.items():
+        provenance = data.provenance
+        prefix = f"{name}/" if len(dataset.names) > 1 else ""
+        billing |= billing_of(data.campaign, provenance.hosts, provenance.volumes, prefix=prefix)
+    return billing
+
+
+@click.group("prices", cls=VerbGroup)
+def prices() -> None:
+    """List, show and check files of prices."""
+
+
+@prices.command("list")
+@table_options()
+def list_prices(*, shown: TableOutput) -> None:
+    """List the bundled files of prices."""
+    from volbench.catalogue.price_list import load_prices, price_names
+    from volbench.catalogue.price_tables import price_lists_table
+
+    shown.write(price_lists_table({name: load_prices(name) for name in price_names()}))
+
+
+@prices.command("show")
+@_FILE
+@table_options()
+def show_prices(file: str, *, shown: TableOutput) -> None:
+    """Show the prices in FILE, or in a bundled one."""
+    from volbench.catalogue.price_list import load_prices
+    from volbench.catalogue.price_tables import prices_table
+
+    shown.write(prices_table(load_prices(file)))
+
+
+@prices.command("check")
+@_FILE
+def check_prices(file: str) -> None:
+    """Check FILE, or a bundled one.
+
+    Every problem is printed with file, line, column and key.
+    """
+    from volbench.catalogue.price_list import load_prices
+
+    price_list = load_prices(file)
+    flavors, types = len(price_list.flavors), len(price_list.volume_types)
+    click.echo(f"{file}: prices are good, flavors: {flavors}, volume types: {types}")
+
+
+@schema_command(prices, "files of prices")
+def prices_schema() -> object:
+    """Return the JSON Schema of files of prices."""
+    from volbench.catalogue.price_list import PricesFile
+    from volbench.model.document.document_model import document_schema
+
+    return document_schema(PricesFile, title="volbench prices")
+
+
+@click.group("volume-types", cls=VerbGroup)
+def volume_types() -> None:
+    """List and show the limits of volume types, and check files of them."""
+
+
+@volume_types.command("list")
+@VOLUME_TYPES
+@table_options()
+def list_types(*, shown: TableOutput) -> None:
+    """List the volume types: bundled ones and your own."""
+    from volbench.catalogue.volume_types import catalogue
+    from volbench.catalogue.volume_types_table import types_table
+
+    shown.write(types_table(catalogue()))
+
+
+@volume_types.command("show")
+@click.argument("name", metavar="TYPE")
+@click.option(
+    "--size", "size_bytes", type=Quantity("SIZE", parse_size), help="Volume size, such as 100g."
+)
+@click.option("--iops", type=float, metavar="NUMBER", help="Provisioned IOPS.")
+@click.option(
+    "--bandwidth",
+    "bandwidth_bytes_per_s",
+    type=Quantity("RATE", parse_rate),
+    help="Provisioned bandwidth, such as 250MiB/s.",
+)
+@VOLUME_TYPES
+@table_options()
+def show_type(
+    name: str,
+    size_bytes: int | None,
+    iops: float | None,
+    bandwidth_bytes_per_s: float | None,
+    *,
+    shown: TableOutput,
+) -> None:
+    """Show the limits of a volume of TYPE, and how long bursts last."""
+    from volbench.catalogue.volume_types import catalogue, find_type, limits_of
+    from volbench.catalogue.volume_types_table import type_table
+
+    kind = find_type(name, catalogue())
+    if size_bytes is None and kind.needs_size:
+        shown.write(type_table(kind, None))
+        return
+    limits = limits_of(
+        name, size_bytes=size_bytes, iops=iops, bandwidth_bytes_per_s=bandwidth_bytes_per_s
+    )
+    shown.write(type_table(kind, limits))
+
+
+@volume_types.command("check")
+@click.argument("files", nargs=-1, required=True, type=PATH, metavar="FILE...")
+def check_types(files: tuple[Path, ...]) -> None:
+    """Check files of volume types.
+
+    Every problem is printed with file, line, column and key.
+    """
+    from volbench.catalogue.volume_types import read_types
+
+    for file in files:
+        click.echo(f"{file}: volume types are good: {', '.join(read_types(file))}")
+
+
+@schema_command(volume_types, "files of volume types")
+def types_schema() -> object:
+    """Return the JSON Schema of files of volume types."""
+    from volbench.catalogue.volume_type_file import TypesFile
+    from volbench.model.document.document_model import document_schema
+
+    return document_schema(TypesFile, title="volbench volume types")
+
+
+@click.command(
+    "storageclass",
+    epilog=examples(
+        "volbench k8s storageclass --list",
+        "volbench k8s storageclass ebs-gp3-retain | kubectl apply -f -",
+    ),
+)
+@click.argument("names", nargs=-1, metavar="NAME...")
+@flag("--list", "List the storage classes instead.", "is_list")
+@table_options()
+def storageclass(names: tuple[str, ...], *, is_list: bool, shown: TableOutput) -> None:
+    """Print the storage classes NAME as manifests.
+
+    All have the reclaim policy Retain: a volume, and what it costs, stays after its claim.
+    """
+    from volbench.catalogue.storage_classes import classes_table, read_class, storage_classes
+
+    if bool(names) == is_list:
+        raise InputError("name storage classes, or --list", hint="volbench k8s storageclass --list")
+    if is_list:
+        shown.write(classes_table(storage_classes()))
+        return
+    text = "---\n".join(read_class(name) for name in names)
+    with binary_output(shown.output, default_name="storageclasses.yaml") as sink:
+        sink.write(text.encode())

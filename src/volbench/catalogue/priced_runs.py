@@ -1,0 +1,254 @@
+"""Runs with their steady rates, billable resources and cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from volbench.analyse.frames.job_frames import measured
+from volbench.catalogue.price_list import Burst, Price, Prices
+from volbench.catalogue.volume_type import GIB
+from volbench.model.campaign.planned_run import Campaign
+from volbench.model.frames.columns import LABEL_PREFIX
+from volbench.model.profile.profile_settings import Limits
+from volbench.model.results.provenance import HostFacts, VolumeFacts
+
+FLAVOR, VOLUME_TYPE = "flavor", "volume_type"  # Labels of hosts that prices are found by
+
+PER_IOPS = 1000
+PER_BYTES_PER_S = 100e6
+UNITS = ("cost_per_1000_iops", "cost_per_100_mb_per_s", "cost_per_gib")
+# Costs beside the monthly one: for bursts, and once for a new volume
+BESIDE = ("burst_monthly", "burst_per_million_ios", "once")
+
+MIN_BURST_FACTOR = 1.2  # A burst is at least this much above the steady rate; less is noise
+PERFORMANCE_COLUMNS = (
+    "run",
+    "job",
+    "host",
+    "volume",
+    "steady",
+    "iops",
+    "bw_bytes_per_s",
+    "burst_iops",
+    "steal_percent",
+)
+
+
+def performance(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return the steady rates of each finished measured run.
+
+    The mean of a run with `until: steady` includes its climb and is not a speed of the volume.
+    Directions are added up. Where a run was steady, or became so, ``iops`` is the median of the
+    steady stretch at its end and ``bw_bytes_per_s`` the same times the mean size of its I/Os;
+    elsewhere they are the means of the whole run, and ``steady`` is False.
+
+    Args:
+        frames: ``summary``, ``verdicts``, ``series`` and ``device``.
+
+    Returns:
+        `PERFORMANCE_COLUMNS`: ``burst_iops`` is the median before the steady stretch, where that
+        is a fifth above it (NaN for no burst); ``steal_percent`` the mean of the run (NaN when
+        not sampled).
+    """
+    summary = measured(frames["summary"])
+    summary = summary[summary["direction"] != "sync"]
+    verdicts = frames["verdicts"].drop_duplicates(["run", "direction"])
+    verdicts = verdicts.set_index(["run", "direction"])
+    series = dict(iter(frames["series"].groupby("run", sort=False)))
+    steal = frames["device"].groupby("run")["steal_percent"].mean()
+    rows = [
+        _performance(str(run), jobs, verdicts, series.get(run), float(steal.get(run, math.nan)))
+        for run, jobs in summary.groupby("run", sort=False)
+    ]
+    return pd.DataFrame(rows, columns=list(PERFORMANCE_COLUMNS))
+
+
+def _performance(
+    run: str,
+    jobs: pd.DataFrame,
+    verdicts: pd.DataFrame,
+    series: pd.DataFrame | None,
+    steal_percent: float,
+) -> dict[str, object]:
+    by_direction = jobs.groupby("direction")[["iops", "bw_bytes_per_s"]].sum()
+    keys = [(run, direction) for direction in by_direction.index]
+    judged = verdicts.reindex(pd.MultiIndex.from_tuples(keys))
+    levels = judged["steady_iops"].astype("float64")
+    steady = bool(levels.notna().all())
+    iops = levels if steady else by_direction["iops"].astype("float64")
+    means = by_direction["bw_bytes_per_s"].astype("float64") / by_direction["iops"]
+    first = jobs.iloc[0]
+    total = float(iops.sum())
+    return {
+        "run": run,
+        "job": first["job"],
+        "host": first["host"],
+        "volume": first["volume"],
+        "steady": steady,
+        "iops": total,
+        "bw_bytes_per_s": float((iops.to_numpy() * means.fillna(0.0).to_numpy()).sum()),
+        "burst_iops": _burst(series, judged, total) if steady else math.nan,
+        "steal_percent": steal_percent,
+    }
+
+
+def _burst(series: pd.DataFrame | None, judged: pd.DataFrame, steady: float) -> float:
+    """Return the rate before the steady stretch, where it was a burst."""
+    if series is None:
+        return math.nan
+    from_s = float(judged["steady_from_s"].astype("float64").max())
+    block_s = float(judged["block_s"].astype("float64").max())
+    before = series[series["t_s"] < from_s].groupby("t_s")["iops"].sum()
+    if before.empty or from_s < block_s:
+        return math.nan
+    rate = float(before.median())
+    return rate if rate >= MIN_BURST_FACTOR * steady else math.nan
+
+
+@dataclass(frozen=True)
+class Billing:
+    """Billable resources of a run."""
+
+    flavor: str  # of the machine; empty without a label
+    volume_type: str  # of the volume, by the host's label or by the declared limits; may be empty
+    size_bytes: int | None  # of the volume; None if it is unknown
+    limits: Limits  # declared ones: what is provisioned of types that are paid by it
+    cpu_model: str  # of the machine; may be empty
+
+
+def billing_of(
+    campaign: Campaign,
+    hosts: Sequence[HostFacts],
+    volumes: Sequence[VolumeFacts] = (),
+    *,
+    prefix: str = "",
+) -> dict[str, Billing]:
+    """Return the billable resources of each run of a campaign."""
+    models = {host.host: host.cpu_model for host in hosts}
+    sizes = {volume.target: volume.size_bytes for volume in volumes}
+    billing = {}
+    for run in campaign.runs:
+        labels = campaign.labels_of(run)
+        pinned = run.volume.pin.size_bytes if run.volume.pin else None
+        billing[prefix + run.id] = Billing(
+            flavor=labels.get(FLAVOR, ""),
+            volume_type=labels.get(VOLUME_TYPE, "") or run.limits.name,
+            size_bytes=pinned or sizes.get(run.volume.target),
+            limits=run.limits,
+            cpu_model=models.get(run.host, ""),
+        )
+    return billing
+
+
+def priced_runs(
+    rows: pd.DataFrame,
+    summary: pd.DataFrame,
+    billing: Mapping[str, Billing],
+    prices: Prices,
+    *,
+    size_bytes: int | None = None,
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Add its billable resources and their cost to each run.
+
+    Returns:
+        The rows with ``flavor``, ``volume_type``, ``family``, ``provider``, ``cpu_model``,
+        ``monthly``, `UNITS` (money a month, NaN where there is no price), `BESIDE` (money that is
+        not part of it) and the labels; and sentences about what has no price.
+    """
+    bill = _Bill(prices, size_bytes)
+    added = [bill.row(billing[str(run)]) for run in rows["run"]]
+    priced = pd.concat([rows, pd.DataFrame(added, index=rows.index)], axis=1)
+    monthly = priced["monthly"]
+    priced["cost_per_1000_iops"] = monthly / priced["iops"] * PER_IOPS
+    priced["cost_per_100_mb_per_s"] = monthly / priced["bw_bytes_per_s"] * PER_BYTES_PER_S
+    priced["cost_per_gib"] = monthly / (priced["size_bytes"] / GIB)
+    labels = [name for name in summary.columns if name.startswith(LABEL_PREFIX)]
+    values = summary.drop_duplicates("run").set_index("run")[labels]
+    return priced.join(values, on="run"), tuple(bill.notes)
+
+
+class _Bill:
+    """Sums up the cost of runs, and notes what has no price."""
+
+    def __init__(self, prices: Prices, size_bytes: int | None) -> None:
+        self._prices = prices
+        self._size_bytes = size_bytes
+        self.notes: dict[str, None] = {}
+
+    def row(self, billing: Billing) -> dict[str, object]:
+        size_bytes = billing.size_bytes or self._size_bytes
+        machine, machine_cost = self._flavor(billing)
+        volume, volume_cost = self._volume(billing, size_bytes)
+        prices = [price for price in (machine, volume) if price is not None]
+        costs = [cost for cost in (machine_cost, volume_cost) if cost is not None]
+        return {
+            "flavor": billing.flavor or None,
+            "volume_type": billing.volume_type or None,
+            "family": ", ".join(dict.fromkeys(p.family for p in prices if p.family)) or None,
+            "provider": ", ".join(dict.fromkeys(p.provider for p in prices if p.provider)) or None,
+            "cpu_model": billing.cpu_model or None,
+            "size_bytes": float(size_bytes) if size_bytes else math.nan,
+            "monthly": sum(costs) if costs else math.nan,
+            **self._beside(billing, size_bytes),
+        }
+
+    def _beside(self, billing: Billing, size_bytes: int | None) -> dict[str, float]:
+        """Return the costs of bursts and of a new volume; 0 where no volumes are priced."""
+        types = self._prices.volume_types
+        if not types:
+            return dict.fromkeys(BESIDE, 0.0)
+        price = types.get(billing.volume_type)
+        if price is None:
+            return dict.fromkeys(BESIDE, math.nan)
+        burst = price.burst or Burst()
+        if price.initialisation is not None and price.initialisation.per_gib and not size_bytes:
+            self._note(
+                f"{price.name} has a one-off price per GiB, and its size is unknown: set --size"
+            )
+            once = math.nan
+        else:
+            once = price.once(size_bytes=size_bytes or 0.0)
+        return dict(zip(BESIDE, (burst.monthly, burst.per_million_ios, once), strict=True))
+
+    def _flavor(self, billing: Billing) -> tuple[Price | None, float | None]:
+        if not self._prices.flavors:
+            return None, None
+        price = self._find(billing.flavor, self._prices.flavors, "flavor")
+        if price is None:
+            return None, math.nan
+        return price, price.month(hours_per_month=self._prices.hours_per_month)
+
+    def _volume(
+        self, billing: Billing, size_bytes: int | None
+    ) -> tuple[Price | None, float | None]:
+        if not self._prices.volume_types:
+            self._note("the price list has no volumes: only machines are counted")
+            return None, None
+        price = self._find(billing.volume_type, self._prices.volume_types, "volume type")
+        if price is None:
+            return None, math.nan
+        if price.needs_size and not size_bytes:
+            self._note(f"{price.name} is priced per GiB, and its size is unknown: set --size")
+            return price, math.nan
+        return price, price.month(
+            hours_per_month=self._prices.hours_per_month,
+            size_bytes=size_bytes or 0.0,
+            iops=billing.limits.iops or 0.0,
+            bandwidth_bytes_per_s=billing.limits.bandwidth_bytes_per_s or 0.0,
+        )
+
+    def _find(self, name: str, prices: Mapping[str, Price], what: str) -> Price | None:
+        if name not in prices:
+            self._note(
+                f"the price list has no {what} {name}"
+                if name
+                else f"some runs have no {what} label"
+            )
+        return prices.get(name)
+
+    def _note(self, sentence: str) -> None:
+        self.notes[sentence] = None

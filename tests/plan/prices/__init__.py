@@ -1,1 +1,0 @@
-"""Tests of `volbench.catalogue.bundled_prices`."""
