@@ -14,20 +14,14 @@ if TYPE_CHECKING:
     import pytest
 
 SECONDS = {
-    "tests/kubernetes/test_nodes.py": 250,
     "tests/browser/test_page.py": 160,
-    "tests/kubernetes/test_controller.py": 120,
-    "tests/kubernetes/test_replicas.py": 110,
     "tests/house/test_tutorial.py": 100,
-    "tests/kubernetes/test_access.py": 90,
     "tests/browser/test_charts.py": 75,
     "tests/fleet/test_campaigns.py": 75,
     "tests/fleet/test_lost_hosts.py": 75,
     "tests/fleet/test_start.py": 75,
     "tests/cli/make/test_replaced_targets.py": 55,
     "tests/cli/make/test_run.py": 55,
-    "tests/kubernetes/test_runs.py": 54,
-    "tests/kubernetes/test_faults.py": 53,
     "tests/cli/test_rounds.py": 55,
     "tests/engine/campaign/test_clients.py": 52,
     "tests/torture/test_torture.py": 52,
@@ -65,14 +59,8 @@ _APART = {
     "tests/fleet/test_campaigns.py",
     "tests/fleet/test_lost_hosts.py",
     "tests/fleet/test_start.py",
-    "tests/kubernetes/test_controller.py",
-    "tests/kubernetes/test_faults.py",
-    "tests/kubernetes/test_replicas.py",
-    "tests/kubernetes/test_runs.py",
 }
-"""Modules of long tests that share nothing, and may therefore run on several workers.
-
-Each worker has a cluster of its own, of which only `test_nodes` needs the second node."""
+"""Modules of long tests that share nothing, and may therefore run on several workers."""
 
 
 def _module(nodeid: str) -> str:

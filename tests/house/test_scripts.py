@@ -31,8 +31,8 @@ SCRIPTS = (
 CALLS_OF_ALL = (
     "alone",
     "kubernetes",
-    "(fleet or slow) and not alone and not kubernetes",
-    "not alone and not fleet and not kubernetes and not slow",
+    "(fleet or slow or (real_time and not smoke)) and not alone and not kubernetes",
+    "not alone and not fleet and not kubernetes and not slow and (smoke or not real_time)",
 )
 """Markers of the calls of pytest that scripts/test --all makes."""
 
