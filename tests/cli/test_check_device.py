@@ -12,7 +12,7 @@ import pytest
 from tests.command_line import call
 from tests.engine.conftest import Disks
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.real_time]
 
 MIB = 1024**2
 MACHINE = {"cpu-bound", "stall", "swapping", "neighbour", "host-noise"}
@@ -102,6 +102,7 @@ def test_a_size_larger_than_the_device_is_noticed(found: Records) -> None:
     assert "6.2 %" in str(entry["message"])
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize(("filled", "severity"), [(False, {"invalid"}), (True, set())])
 def test_reads_of_a_file_that_was_never_written(
     disks: Disks, tmp_path: Path, *, filled: bool, severity: set[str]

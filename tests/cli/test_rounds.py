@@ -22,6 +22,8 @@ from volbench.lab.server import serve
 from volbench.model.campaign.planned_run import RunState
 from volbench.store.journal import read_history
 
+pytestmark = pytest.mark.real_time
+
 SERVICE = "service: {read: 20ms, write: 20ms, slots: 4}\nrestored: true\n"
 FAST = "service: {read: 2ms, write: 2ms, slots: 8}\nrestored: true\n"
 # A cap is kept on a busy machine too, where a latency alone is not.
@@ -163,6 +165,7 @@ def test_scripts_get_the_determination(ended: dict[str, Path], volbench: Volbenc
     assert [row["mix"] for row in record["matrices"]["lat_mean"]] == ["65/35", "0/100"]
 
 
+@pytest.mark.smoke
 def test_a_campaign_without_rounds_says_so(
     tmp_path: Path, scratch: Path, volbench: Volbench
 ) -> None:

@@ -13,6 +13,8 @@ from tests.cli.conftest import Volbench, settings
 from tests.engine.conftest import Disks
 from volbench.model.campaign.planned_run import RunState
 
+pytestmark = pytest.mark.real_time
+
 BUFFERED = ("ioengine=psync", "direct=0", "iodepth=1", "sample=0", "device_sample=0")
 
 
@@ -75,6 +77,7 @@ def disks(tmp_path: Path) -> Iterator[Disks]:
         made.close()
 
 
+@pytest.mark.smoke
 @pytest.mark.root
 def test_small_blocks_on_a_device_that_has_none_are_reported(
     tmp_path: Path, disks: Disks, volbench: Volbench

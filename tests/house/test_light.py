@@ -161,12 +161,14 @@ def test_import_is_light() -> None:
     assert heavy_after("import volbench") == [set()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ALLOWED)
 def test_a_command_imports_what_it_may(command: str, held: dict[str, set[str]]) -> None:
     """A real process of the command holds no heavy library beyond those in the table."""
     assert held[command] <= ALLOWED[command]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS)
 def test_completion_is_light(verb: str, held_by_completion: dict[str, set[str]]) -> None:
     """Completing the options of a verb imports no heavy library."""

@@ -14,6 +14,8 @@ from volbench.lab import server
 from volbench.lab.scenario import Scenario, load_scenario, read_scenario
 from volbench.lab.server import check_tools, serve
 
+pytestmark = pytest.mark.real_time
+
 COLD = """
 name: cold
 size: 4m
@@ -87,6 +89,7 @@ def test_a_cap_is_never_exceeded(tmp_path: Path) -> None:
         assert fio(volume.uri, *options)["iops"] < 1100 * 1.01
 
 
+@pytest.mark.smoke
 def test_each_serving_begins_anew(cold: Scenario, tmp_path: Path) -> None:
     """The same folder serves a cold volume again, and nothing of the first is left running."""
     write = ("--rw=write", "--bs=64k", "--size=512k", "--iodepth=1")

@@ -25,6 +25,8 @@ from volbench.execute.shell.remote_script import ScriptAnswer, ScriptCall
 from volbench.model.campaign.planned_run import Campaign, Run, Section, Volume, VolumeKind
 from volbench.store.archive import read_campaign
 
+pytestmark = pytest.mark.real_time
+
 MAX_OF_RUN = 8
 """Requests of a run that are waited for: looks, start of sampler and fio, end, results."""
 MAX_OF_CAMPAIGN = 9
@@ -45,6 +47,7 @@ def other_campaign(folder: Path) -> Campaign:
     return Campaign(name="c", created_utc="2026-01-01T00:00:00Z", runs=(run,), seed=7)
 
 
+@pytest.mark.smoke
 def test_campaign_on_two_hosts(fleet: LoopbackFleet) -> None:
     """Results are plain JSON, events and logs name their host, and the hosts are as before."""
     other = other_campaign(fleet.data("vm0"))

@@ -17,6 +17,8 @@ import volbench as volbench_package
 from tests.cli.conftest import COMMAND, Volbench
 from tests.engine.conftest import IMAGE_BYTES, Disks, call
 
+pytestmark = pytest.mark.real_time
+
 MIB = 1024**2
 DEVICE_PROFILE = """\
 name: p
@@ -101,6 +103,7 @@ def formatted(disks: Disks) -> Path:
     return image
 
 
+@pytest.mark.smoke
 @pytest.mark.root
 def test_a_device_replaced_during_a_pause_is_not_overwritten(tmp_path: Path, disks: Disks) -> None:
     """Number, size and name of the loop device stay the same; its sequence number does not."""

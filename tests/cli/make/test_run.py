@@ -21,6 +21,8 @@ from tests.cli.conftest import COMMAND, Volbench, settings
 from tests.command_line import call
 from tests.waiting import until
 
+pytestmark = pytest.mark.real_time
+
 SHRUNK = settings("size=4m", "runtime=500ms", "sample=250ms")
 """Less than what volbench follows to the device after a run: see writeback.SLACK_BYTES."""
 CALM = settings("size=4m", "runtime=1s", "rate_iops=20")
@@ -243,6 +245,7 @@ def test_other_bundled_profiles_run(
         assert "sync" in set(summary["direction"])
 
 
+@pytest.mark.smoke
 def test_ctrl_c_stops_fio_keeps_what_is_finished_and_resumes(
     scratch: Path, tmp_path: Path, volbench: Volbench
 ) -> None:

@@ -15,6 +15,8 @@ from tests.engine.conftest import attach_loop
 from volbench.lab.scenario import load_scenario
 from volbench.lab.server import serve
 
+pytestmark = pytest.mark.real_time
+
 MIB = 1 << 20
 SIZES = [300, 4097, 10_000_001]
 """Bytes, none of them whole blocks; test_every_sector_of_a_device_is_written_once has those."""
@@ -59,6 +61,7 @@ def test_a_file_is_not_overwritten_without_leave(tmp_path: Path, volbench: Volbe
     assert file.stat().st_blocks == 0
 
 
+@pytest.mark.smoke
 def test_reading_needs_no_leave_and_never_writes(tmp_path: Path, volbench: Volbench) -> None:
     """The mode read changes nothing; a file that is too short is refused, not laid out."""
     file = tmp_path / "f"

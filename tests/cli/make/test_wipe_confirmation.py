@@ -13,6 +13,8 @@ from tests.cli.conftest import settings
 from tests.command_line import call as call_volbench
 from tests.engine.conftest import Disks, call
 
+pytestmark = pytest.mark.real_time
+
 SMALL = settings("size=4m", "runtime=100ms", "sample=0", "rand*=", "mixed*=", "read*=")
 """The fill and one job that writes."""
 
@@ -56,6 +58,7 @@ def test_only_the_exact_name_goes_on(
     assert bool(written) is (code == 0)
 
 
+@pytest.mark.smoke
 @pytest.mark.root
 def test_a_filesystem_is_shown_and_needs_two_consents(tmp_path: Path, loop_device: str) -> None:
     """Naming the device is not enough; the question names the host and what would be lost."""

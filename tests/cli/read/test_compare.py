@@ -19,6 +19,8 @@ from volbench.cli.main import cli
 from volbench.errors import ComparisonError, InputError, RegressionError
 from volbench.lab.scenario import load_scenario
 
+pytestmark = pytest.mark.real_time
+
 PROFILE = """\
 name: paced
 repeat: {repeat}
@@ -69,6 +71,7 @@ def compare(folder: Path, *arguments: str) -> Result:
 ALLOW = ("--allow-different", "rate_iops")
 
 
+@pytest.mark.smoke
 def test_the_true_ratio_is_found(folder: Path) -> None:
     """20 % more I/Os a second are called 20 % faster, within a percent."""
     result = compare(folder, "slow", "fast", *ALLOW, "--metric", "iops")

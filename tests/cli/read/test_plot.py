@@ -16,6 +16,8 @@ from volbench.cli.main import cli
 from volbench.errors import InputError
 from volbench.present.plots.kinds import KINDS
 
+pytestmark = pytest.mark.real_time
+
 QUICK = settings("size=2m", "direct=0", "sample=250ms")
 
 
@@ -48,6 +50,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
 
 
+@pytest.mark.smoke
 def test_numbers_stand_beside_the_picture(results: Path, tmp_path: Path) -> None:
     """A folder gets picture and CSV, whose numbers are those of the summary."""
     assert invoke("plot", "iops", results / "one", "--output", tmp_path).exit_code == 0

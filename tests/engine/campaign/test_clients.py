@@ -25,6 +25,8 @@ from volbench.store.journal import Journal, read_history
 from volbench.store.layout import Layout
 from volbench.store.log_files import open_log
 
+pytestmark = pytest.mark.real_time
+
 OPTIONS = {
     "rw": "randwrite",
     "bs": "4096",
@@ -135,6 +137,7 @@ def _data(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.smoke
 def test_clients_start_together(tmp_path: Path, data: Path) -> None:
     """Six processes wait for one instant, twice; how late each was is written down."""
     campaign = a_campaign(data, 6, steps=2)

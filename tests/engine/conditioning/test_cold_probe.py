@@ -34,6 +34,8 @@ from volbench.plan.profile.load_profile import load_profile
 from volbench.store.consent import create_signed_campaign
 from volbench.store.layout import Layout, ProbeFolder
 
+pytestmark = pytest.mark.real_time
+
 KIB = 1024
 MIB = 1024**2
 READ = 4 * KIB
@@ -80,6 +82,7 @@ def test_fresh_volume_holds_only_zeros(tmp_path: Path) -> None:
     assert not found.cold
 
 
+@pytest.mark.smoke
 def test_good_volume_is_neither(tmp_path: Path) -> None:
     """A volume that is warm and full raises no doubt."""
     with serve(read_scenario("clean"), tmp_path / "lab") as lab:
