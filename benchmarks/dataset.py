@@ -24,9 +24,8 @@ from volbench.object_storage.dataset_parts import local_parts
 from volbench.present.export.frame_export import write_parts
 from volbench.store.archive import Archive, Provenance, create_campaign
 from volbench.store.journal import Journal, read_history
-from volbench.store.parquet_tables import schema_of
+from volbench.store.parquet_tables import StoredTables, fingerprint_of, schema_of
 from volbench.store.sql_query import View, run_query
-from volbench.store.stored_tables import StoredTables, fingerprint_of
 
 TYPES = ("gp2", "gp3", "P15", "pd-ssd")
 QUERY = """

@@ -67,9 +67,8 @@ def write_averaged(folder: Path) -> None:
 
 def read_volbench(path: Path, runtime_s: float | None = None) -> int:
     """Read a log, or all logs of a folder, as the ingest does."""
-    from volbench.fio.logs.log_rows import Log  # noqa: PLC0415 - see above
+    from volbench.fio.logs.log_rows import Log, Recording  # noqa: PLC0415 - see above
     from volbench.fio.logs.section_logs import parse_log_name, read_series  # noqa: PLC0415 - see above
-    from volbench.fio.logs.time_grid import Recording  # noqa: PLC0415 - see above
     from volbench.store.log_files import open_log, plain_name  # noqa: PLC0415 - see above
 
     logs = []

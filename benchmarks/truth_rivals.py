@@ -12,7 +12,7 @@ from benchmarks.truth_views import Simulated
 
 from volbench.analyse.frames.resample import Floats
 from volbench.analyse.frames.run_view import rate_per_s
-from volbench.analyse.time.round_convergence import ROUNDS, snia_rounds
+from volbench.analyse.time.steady_state import ROUNDS, snia_rounds
 
 _FIO_SLOPE = 0.003
 """``steadystate=iops_slope:0.3%``, as in the examples of its HOWTO."""

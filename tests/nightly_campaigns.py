@@ -14,8 +14,7 @@ from volbench.model.frames.columns import DERIVED, FRAMES
 from volbench.model.results.provenance import HostFacts
 from volbench.store.archive import Archive, Provenance, create_campaign
 from volbench.store.journal import Journal, read_history
-from volbench.store.parquet_tables import frame_of, table_of
-from volbench.store.stored_tables import StoredTables, fingerprint_of
+from volbench.store.parquet_tables import StoredTables, fingerprint_of, frame_of, table_of
 
 FIRST = datetime(2026, 1, 1, 2, tzinfo=UTC)
 WORKLOADS: tuple[tuple[str, int], ...] = tuple(

@@ -16,7 +16,7 @@ import volbench as api
 from tests.cli.conftest import COMMAND, Volbench
 from tests.command_line import call
 from tests.waiting import until_written
-from volbench.analyse.time.round_convergence import determination
+from volbench.analyse.time.steady_state import determination
 from volbench.lab.scenario import load_scenario
 from volbench.lab.server import serve
 from volbench.model.campaign.planned_run import RunState

@@ -11,7 +11,7 @@ import pytest
 from tests.fio.runs import run_on, section
 from volbench.errors import InputError, OutputError
 from volbench.fio.dd import dd_argv, dd_problems, parse_dd, parse_dd_version
-from volbench.fio.jobs.output_files import DD_FILE_NAME, planned_files
+from volbench.fio.jobs.render_job import DD_FILE_NAME, planned_files
 from volbench.model.campaign.planned_run import Run, VolumeKind
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.result import Direction, DirectionResult

@@ -190,7 +190,7 @@ def test_a_circle_of_folders_is_found() -> None:
         "volbench.fio.jobs.option_table": "",
         "volbench.fio.logs": "",
         "volbench.fio.logs.log_rows": "",
-        "volbench.fio.logs.time_grid": "from volbench.fio.jobs.option_table import table",
+        "volbench.fio.logs.section_logs": "from volbench.fio.jobs.option_table import table",
     }
     with pytest.raises(CycleError):
         TopologicalSorter(

@@ -12,8 +12,7 @@ import pytest
 from tests.importer.sources import CASES, take
 from volbench.api.campaign_data import CampaignData
 from volbench.fio.results.json_output import parse_output
-from volbench.fio.results.merge_jobs import merge_jobs
-from volbench.fio.results.result_parts import split_result
+from volbench.fio.results.merge_jobs import merge_jobs, split_result
 from volbench.importer.import_campaign import ImportReport
 
 FILES = sorted(CASES.glob("fio-*/*/stdout"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.ingest.test_run_rows import ingest, make
-from volbench.ingest.run_rows import clock_offset_s, shifted_utc
+from volbench.ingest.campaign_tables import clock_offset_s, shifted_utc
 from volbench.model.campaign.planned_run import Section
 
 EPOCH_MS = 1_767_225_600_000

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.ingest.block_rows import block_rows
-from volbench.ingest.campaign_tables import read_tables
-from volbench.ingest.run_rows import RunRows, read_run
+from volbench.ingest.campaign_tables import RunRows, read_run, read_tables
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
 from volbench.store.journal import History
 from volbench.store.layout import Layout

@@ -19,8 +19,8 @@ from volbench.errors import ArchiveError, OutputError
 from volbench.execute.local import LocalExecutor
 from volbench.execute.waiting_work import finish
 from volbench.fio.results.json_output import parse_output
+from volbench.ingest.campaign_tables import read_run
 from volbench.ingest.run_files import read_run_output
-from volbench.ingest.run_rows import read_run
 from volbench.ingest.series_rows import SectionSeries, read_section_series
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
 from volbench.store.layout import Layout, RunFolder

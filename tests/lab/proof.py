@@ -12,8 +12,7 @@ from typing import Any
 import pandas as pd
 
 import volbench
-from volbench.analyse.bottleneck.campaign_context import Context
-from volbench.analyse.bottleneck.run_verdicts import verdict_rows
+from volbench.analyse.bottleneck.campaign_context import Context, verdict_rows
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.warmup_curve import Curve, curves
 from volbench.lab.scenario import Scenario, load_scenario, read_scenario

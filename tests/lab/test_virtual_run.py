@@ -14,7 +14,7 @@ from tests.lab.virtual_client import MOST_IOPS, workload_of
 from tests.lab.virtual_run import VirtualVolume, simulate
 from volbench.errors import InputError
 from volbench.fio.results.json_output import parse_output
-from volbench.fio.results.latency_bins import bin_mid_ns, bin_range_ns
+from volbench.fio.results.merge_jobs import bin_mid_ns, bin_range_ns
 from volbench.lab.scenario import read_scenario
 from volbench.lab.truth import truth
 from volbench.model.results.result import Direction

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from volbench.errors import OutputError
-from volbench.store import compressed_text
-from volbench.store.compressed_text import decode, is_binary, unpack
+from volbench.store import log_files
+from volbench.store.log_files import decode, is_binary, unpack
 
 TEXT = b'{"fio version": "fio-3.33"}\n' * 500
 PACKED = {
@@ -40,7 +40,7 @@ def test_damage_is_reported(form: str) -> None:
 
 def test_what_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A small file that unpacks to more than a result can have is no result."""
-    monkeypatch.setattr(compressed_text, "MAX_BYTES", 1000)
+    monkeypatch.setattr(log_files, "MAX_BYTES", 1000)
     with pytest.raises(OutputError, match="more than 1000,"):
         unpack(PACKED["gzip"])
 

@@ -19,7 +19,7 @@ from volbench.ingest import campaign_tables
 from volbench.ingest.run_files import parsed_results
 from volbench.model.frames.columns import DERIVED
 from volbench.model.results.result import RunOutput
-from volbench.store import stored_tables
+from volbench.store import parquet_tables
 from volbench.store.layout import Layout
 from volbench.store.parquet_tables import write_tables
 
@@ -91,7 +91,7 @@ def test_new_rules_recompute_without_reading_raw_files(
 ) -> None:
     """A new version of the rules recomputes findings and verdicts, and reads no raw file."""
     before = rows(layout)
-    monkeypatch.setattr(stored_tables, "RULES_VERSION", "next")
+    monkeypatch.setattr(parquet_tables, "RULES_VERSION", "next")
     assert rows(layout) == before
     rows(layout)
     assert calls == {"read_tables": 1, "finding_rows": 2, "verdict_rows": 2}
@@ -102,7 +102,7 @@ def test_new_reader_recomputes_everything(
 ) -> None:
     """Findings rest on rows, so that a new reader recomputes them too."""
     rows(layout)
-    monkeypatch.setattr(stored_tables, "TABLES_VERSION", "next")
+    monkeypatch.setattr(parquet_tables, "TABLES_VERSION", "next")
     rows(layout)
     rows(layout)
     assert calls == {"read_tables": 2, "finding_rows": 2, "verdict_rows": 2}
@@ -174,7 +174,7 @@ def test_interrupted_write_is_not_taken_for_complete(
                 write_tables(folder, [{name: table}])
 
     with monkeypatch.context() as patched:
-        patched.setattr(stored_tables, "write_tables", write_some)
+        patched.setattr(parquet_tables, "write_tables", write_some)
         rows(layout)
     assert len(written) == failing
     assert not (layout.tables / "rules-stamp").exists()

@@ -26,11 +26,10 @@ from volbench.execute.fake import FakeExecutor
 from volbench.fio.dd import parse_dd
 from volbench.fio.jobs.job_file import parse_jobfile
 from volbench.fio.jobs.option_table import shipped_table
-from volbench.fio.logs.log_rows import Log
+from volbench.fio.logs.log_rows import Log, Recording
 from volbench.fio.logs.section_logs import read_series
-from volbench.fio.logs.time_grid import Recording
 from volbench.fio.results.json_output import parse_output
-from volbench.fio.results.status_lines import ProgressReader
+from volbench.fio.results.validation import ProgressReader
 from volbench.ingest.run_files import read_facts, read_status
 from volbench.lab.scenario import load_scenario
 from volbench.plan.inventory.load_inventory import load_inventory

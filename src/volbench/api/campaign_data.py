@@ -20,11 +20,18 @@ from volbench.model.frames.columns import DERIVED, FRAMES, ON_DEMAND
 from volbench.present.formatting import printable
 from volbench.present.terminal.campaign_text import RunNote
 from volbench.store.archive import Archive, Provenance, is_held, read_campaign
+from volbench.store.atomic_files import read_text
 from volbench.store.journal import read_history
 from volbench.store.layout import DD_COMMAND, JOB_FILE, Layout
-from volbench.store.parquet_tables import frame_of, joined_tables, rows_of, same_rows
-from volbench.store.small_files import read_text
-from volbench.store.stored_tables import StoredTables, files_in, fingerprint_of
+from volbench.store.parquet_tables import (
+    StoredTables,
+    files_in,
+    fingerprint_of,
+    frame_of,
+    joined_tables,
+    rows_of,
+    same_rows,
+)
 from volbench.store.worker_processes import NOBODY, Tell
 
 if TYPE_CHECKING:

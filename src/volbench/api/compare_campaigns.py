@@ -11,8 +11,13 @@ from volbench.analyse.compare.comparability import value_text
 from volbench.analyse.compare.comparison import Comparison, Question
 from volbench.analyse.compare.comparison import compare as compare_sides
 from volbench.analyse.compare.repeat_statistics import CONFIDENCE
-from volbench.analyse.compare.trend_result import Trends, record_of
-from volbench.analyse.compare.workload_trends import TOLERANCE, TrendQuestion, find_trends
+from volbench.analyse.compare.workload_trends import (
+    TOLERANCE,
+    TrendQuestion,
+    Trends,
+    find_trends,
+    record_of,
+)
 from volbench.analyse.frames.row_filter import select
 from volbench.api.dataset import Dataset, open_campaigns
 from volbench.errors import InputError

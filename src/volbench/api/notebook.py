@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Protocol
 import pandas as pd
 from markupsafe import Markup
 
-from volbench.analyse.compare.comparison import Comparison, Question, compare
+from volbench.analyse.compare.comparison import Comparison, Question, compare, headlines
 from volbench.analyse.compare.comparison_result import row_of
-from volbench.analyse.compare.comparison_summary import headlines
 from volbench.model.campaign.planned_run import Campaign
 from volbench.model.frames.column_names import listed_names
 from volbench.model.frames.columns import FRAMES

@@ -8,8 +8,7 @@ from contextlib import suppress
 import pandas as pd
 import pyarrow as pa
 
-from volbench.analyse.bottleneck.campaign_context import Context
-from volbench.analyse.bottleneck.run_verdicts import Row, verdict_rows
+from volbench.analyse.bottleneck.campaign_context import Context, Row, verdict_rows
 from volbench.analyse.findings import finding_rows
 from volbench.analyse.frames.aggregate import aggregate_rows
 from volbench.analyse.frames.run_view import RunView, run_views

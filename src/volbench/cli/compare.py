@@ -27,8 +27,7 @@ from volbench.errors import ComparisonError, InputError, RegressionError
 if TYPE_CHECKING:
     from volbench.analyse.compare.comparison import Comparison, Question
     from volbench.analyse.compare.comparison_result import Compared
-    from volbench.analyse.compare.trend_result import Trends
-    from volbench.analyse.compare.workload_trends import TrendQuestion
+    from volbench.analyse.compare.workload_trends import TrendQuestion, Trends
 
 
 _TOLERANCE = 0.05

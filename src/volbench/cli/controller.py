@@ -25,8 +25,8 @@ from volbench.model.campaign.event import (
 )
 from volbench.model.campaign.host import LOCAL
 from volbench.present.formatting import printable
+from volbench.store.atomic_files import read_text
 from volbench.store.journal import utc_now
-from volbench.store.small_files import read_text
 from volbench.units import format_duration
 
 if TYPE_CHECKING:

@@ -126,7 +126,7 @@ def _host_name(executor: Executor) -> str:
 
 def _written_devices(campaign: Campaign) -> dict[tuple[str, str], Volume]:
     """Return the devices that will be written, by host and path."""
-    from volbench.fio.jobs.output_files import writes
+    from volbench.fio.jobs.render_job import writes
     from volbench.model.campaign.planned_run import VolumeKind
 
     return {

@@ -115,7 +115,7 @@ def render_profile(
 
 
 def _volume(role: str, target: str) -> Volume:
-    from volbench.fio.jobs.job_targets import is_device
+    from volbench.fio.jobs.job_syntax import is_device
     from volbench.model.campaign.planned_run import Volume, VolumeKind
     from volbench.model.profile.secret_values import mask_text
 

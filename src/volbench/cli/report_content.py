@@ -13,7 +13,7 @@ from pandas.api.types import union_categoricals
 
 from volbench import __version__
 from volbench.analyse.bottleneck.use_method import use_rows
-from volbench.analyse.frames.pooled_bins import BINS
+from volbench.analyse.frames.aggregate import BINS
 from volbench.api.campaign_data import CampaignData
 from volbench.api.dataset import Dataset
 from volbench.errors import ComparisonError
@@ -137,7 +137,7 @@ def multi_campaign_content(dataset: Dataset) -> MultiCampaignContent:
 
     The first is the base of all verdicts.
     """
-    from volbench.analyse.compare.comparison_summary import headlines
+    from volbench.analyse.compare.comparison import headlines
     from volbench.present.plots.charts.comparison_charts import forest_plot
 
     frames = {name: dataset.frame(name) for name in ("summary", "findings")}
@@ -194,8 +194,7 @@ def _compared(dataset: Dataset) -> Comparison:
 
 def _trend(dataset: Dataset) -> tuple[str, list[ReportFigure]]:
     """Return the sentence and the chart of a trend; what refuses one refuses the comparison too."""
-    from volbench.analyse.compare.trend_result import State
-    from volbench.analyse.compare.workload_trends import TrendQuestion
+    from volbench.analyse.compare.workload_trends import State, TrendQuestion
     from volbench.api.compare_campaigns import dataset_trends
     from volbench.present.plots.charts.comparison_charts import trend_plot
     from volbench.present.tables.compare_table import trend_headline

@@ -17,7 +17,7 @@ from volbench.errors import ArchiveError, FindingsError, InputError, did_you_mea
 
 if TYPE_CHECKING:
     from volbench.api.dataset import Dataset
-    from volbench.ingest.verify_campaign import Difference, Verification
+    from volbench.ingest.run_files import Difference, Verification
     from volbench.present.formatting import Row
     from volbench.present.tables.table import Table
     from volbench.present.terminal.campaign_text import RunNote
@@ -268,7 +268,7 @@ def verify(campaigns: Sequence[Path], *, shown: TableOutput) -> None:
 def _verify(folder: Path) -> _Checked:
     from volbench.api.campaign_data import CampaignData
     from volbench.errors import VolbenchError
-    from volbench.ingest.verify_campaign import Change, Difference, verify_files
+    from volbench.ingest.run_files import Change, Difference, verify_files
     from volbench.store.archive import read_campaign
     from volbench.store.journal import read_history
 

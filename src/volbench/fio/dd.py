@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from volbench.errors import InputError, OutputError
-from volbench.fio.jobs.output_files import dd_file, writes
+from volbench.fio.jobs.render_job import dd_file, writes
 from volbench.model.campaign.planned_run import Run, VolumeKind
 from volbench.model.profile.fio_options import check_dd_option
 from volbench.model.results.result import Direction, DirectionResult, JobResult, RunOutput

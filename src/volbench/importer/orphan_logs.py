@@ -16,8 +16,8 @@ from pathlib import PurePosixPath
 
 from volbench.errors import InputError, OutputError, Problem, VolbenchError
 from volbench.fio.logs.log_rows import read_head
-from volbench.fio.logs.per_io_logs import histogram_columns
-from volbench.fio.results.result_parts import Part
+from volbench.fio.logs.log_windows import histogram_columns
+from volbench.fio.results.merge_jobs import Part
 from volbench.fio.version import parse_version
 from volbench.importer.log_matching import UNCLAIMED, FioProcess, opened_log
 from volbench.importer.reported_options import ReportedOptions

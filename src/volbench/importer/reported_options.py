@@ -12,8 +12,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 from volbench.errors import InputError, OutputError
-from volbench.fio.jobs.fio_values import read_value
-from volbench.fio.jobs.job_targets import is_device
+from volbench.fio.jobs.job_syntax import is_device, read_value
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.fio.version import parse_version
 from volbench.model.campaign.planned_run import Volume, VolumeKind

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from volbench.fio.results.result_parts import plain_name
+from volbench.fio.results.merge_jobs import plain_name
 from volbench.fio.results.validation import problems_of
 from volbench.importer.log_matching import interval_s
 from volbench.importer.reported_options import unreported_flags, volume_of

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from volbench.fio.results.embedded_results import started_utc_s
-from volbench.fio.results.result_parts import Part, plain_name, sections_of, split_result
+from volbench.fio.results.merge_jobs import Part, plain_name, sections_of, split_result
 from volbench.importer.log_matching import FioProcess, prefixes_of
 from volbench.importer.reported_options import ReportedOptions, reported_options
 from volbench.importer.run_names import Naming

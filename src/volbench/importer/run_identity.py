@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from volbench.fio.results.result_parts import plain_name, split_result
+from volbench.fio.results.merge_jobs import plain_name, split_result
 from volbench.importer.folder_labels import HOST, JOB, REPEAT, RESERVED, LabelPattern
 from volbench.importer.run_drafts import Draft
 from volbench.importer.run_names import Naming, assign_host_names, assign_job_names, split_repeat

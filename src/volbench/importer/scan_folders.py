@@ -14,7 +14,8 @@ from volbench.errors import InputError, OutputError, Problem
 from volbench.fio.results.embedded_results import find_results
 from volbench.model.profile.secret_values import mask_text
 from volbench.model.results.result import RunOutput
-from volbench.store.compressed_text import (
+from volbench.store.layout import Layout
+from volbench.store.log_files import (
     EXTENSIONS,
     MAX_BYTES,
     decode,
@@ -22,7 +23,6 @@ from volbench.store.compressed_text import (
     is_packed,
     unpack,
 )
-from volbench.store.layout import Layout
 from volbench.store.worker_processes import NOBODY, Tell
 
 _LOG = re.compile(

@@ -1,23 +1,241 @@
-"""Tables of every frame that is read from the raw files of a campaign."""
+"""Rows of every frame for one run, from the raw files in its folder."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime, timedelta
+from numbers import Real
+from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
 
-from volbench.fio.logs.latency_histogram import read_latency_map
-from volbench.ingest.run_files import forget_parsed, read_run_output
-from volbench.ingest.run_rows import BLOCK_FRAMES, RunRows, read_run
-from volbench.ingest.series_rows import section_logs
+from volbench.errors import ArchiveError, OutputError
+from volbench.fio.logs.section_logs import read_latency_map
+from volbench.fio.results.merge_jobs import merge_jobs
+from volbench.ingest.run_files import forget_parsed, read_facts, read_run_output, read_status
+from volbench.ingest.run_summary import (
+    Outcome,
+    Row,
+    histogram_block,
+    latencies,
+    measured_columns,
+    percentile_rows,
+    planned_columns,
+    share_rows,
+)
+from volbench.ingest.series_rows import (
+    begun_utc_s,
+    device_rows,
+    read_samples,
+    read_section_series,
+    section_logs,
+    series_block,
+    utc_text,
+    while_all_ran,
+)
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
-from volbench.model.frames.columns import run_identity
+from volbench.model.frames.columns import DAMAGED, run_identity
+from volbench.model.results.result import RunOutput
 from volbench.store.journal import History
 from volbench.store.layout import Layout, RunFolder
-from volbench.store.parquet_tables import table_of, table_of_blocks
+from volbench.store.parquet_tables import Block, table_of, table_of_blocks
 from volbench.store.worker_processes import NOBODY, Tell, in_processes
+
+# Frames whose rows are made in blocks, because a run has hundreds of them
+BLOCK_FRAMES = frozenset({"series", "histogram"})
+
+
+@dataclass
+class RunRows:
+    """Rows of runs in every frame that is read from raw files."""
+
+    summary: list[Row] = field(default_factory=list)
+    series: list[Block] = field(default_factory=list)
+    device: list[Row] = field(default_factory=list)
+    percentiles: list[Row] = field(default_factory=list)
+    histogram: list[Block] = field(default_factory=list)
+    shares: list[Row] = field(default_factory=list)
+
+    def extend(self, other: RunRows) -> None:
+        """Add the rows of another run."""
+        for frame in fields(self):
+            getattr(self, frame.name).extend(getattr(other, frame.name))
+
+    def count(self, frame_name: str) -> int:
+        """Return the number of rows of one frame."""
+        found = getattr(self, frame_name)
+        return sum(map(len, found)) if frame_name in BLOCK_FRAMES else len(found)
+
+
+@dataclass
+class Damage:
+    """Files of a run that cannot be read, with the message of each error."""
+
+    folder: RunFolder
+    found: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Note a file that cannot be used and go on: the others still count."""
+        try:
+            yield
+        except (ArchiveError, OutputError) as error:
+            name = Path(error.path).name
+            words = error.message.replace(f"{self.folder.path}/", "")
+            self.found.append(words if name in words else f"{name}: {words}")
+
+    @property
+    def text(self) -> str:
+        """All messages; "" for none."""
+        return "; ".join(self.found)
+
+
+def read_run(campaign: Campaign, run: Run, state: RunState, folder: RunFolder) -> RunRows:
+    """Read the files of a run that has ended.
+
+    A run without readable output keeps a row in the summary, with its state and no numbers. A file
+    that was damaged later is named in that row, in the column `damage`.
+    """
+    rows, damage = RunRows(), Damage(folder)
+    status: Mapping[str, object] = {}
+    with damage.noted():
+        status = read_status(folder)
+    started, ahead_s = status.get("started_utc"), clock_offset_s(status)
+    outcome = Outcome(run, state.value, None if started is None else str(started))
+    output = None
+    # Where the tool failed, the journal holds why, and there need be no output.
+    with damage.noted() if state is RunState.FINISHED else suppress(OutputError):
+        output = read_run_output(run, folder)
+    if output is not None:
+        _add_output(rows, campaign, outcome, output)
+    else:
+        lost = replace(outcome, status=DAMAGED) if damage.text else outcome
+        rows.summary.append(planned_columns(campaign, lost, run.sections[0]))
+    if output is not None and state is RunState.FINISHED:
+        with damage.noted():
+            _add_series(rows, campaign, run, folder, output)
+        if run.imported is not None and run.imported.read_as:
+            _split_directions(rows)
+    with damage.noted():
+        on_host = replace(outcome, started_utc=shifted_utc(outcome.started_utc, by_s=ahead_s))
+        _add_device(rows, campaign, on_host, folder, output)
+    # Until here all times are by the host's own clock, as fio and the samples recorded them.
+    for utc in (block.columns["utc"] for block in rows.series if ahead_s):
+        utc[:] = [shifted_utc(text, by_s=-ahead_s) for text in utc]
+    for row in rows.device:
+        row["utc"] = shifted_utc(row["utc"], by_s=-ahead_s)
+    for row in rows.summary:
+        row |= {"damage": damage.text or None, **start_columns(status)}
+    return rows
+
+
+def _add_output(rows: RunRows, campaign: Campaign, outcome: Outcome, output: RunOutput) -> None:
+    run = outcome.run
+    by_name = {section.name: section for section in run.sections}
+    for job in merge_jobs(output.jobs):
+        section = by_name.get(job.name, run.sections[0])
+        rows.shares.extend(share_rows(run_identity(campaign, run, section.name), job))
+        for direction in job.directions:
+            rows.summary.append(
+                planned_columns(campaign, outcome, section)
+                | measured_columns(section, run, job, direction)
+                | {"fio_version": output.tool_version or None}
+            )
+            identity = run_identity(campaign, run, section.name)
+            identity["direction"] = direction.direction.value
+            for name, latency in latencies(direction):
+                rows.percentiles.extend(percentile_rows(identity, name, latency))
+                if latency.bins:
+                    rows.histogram.append(histogram_block(identity, name, latency))
+    if not rows.summary:
+        rows.summary.append(planned_columns(campaign, outcome, run.sections[0]))
+
+
+def _add_series(
+    rows: RunRows, campaign: Campaign, run: Run, folder: RunFolder, output: RunOutput
+) -> None:
+    # All sections first: a damaged log leaves the whole run without a series.
+    for series in list(read_section_series(run, folder, output)):
+        identity = run_identity(campaign, run, series.section.name)
+        rows.series.extend(series_block(identity, found) for found in series.directions)
+        for row in rows.summary:
+            if row["group"] == identity["group"]:
+                row.update(while_all_ran(series.directions, row), bad_log_rows=series.bad_row_count)
+
+
+def _split_directions(rows: RunRows) -> None:
+    """Replace the summary row of a run that has only logs by one for each direction in them."""
+    if logged := list(dict.fromkeys(block.shared["direction"] for block in rows.series)):
+        row = rows.summary.pop()
+        rows.summary.extend({**row, "direction": direction} for direction in logged)
+
+
+def _add_device(
+    rows: RunRows,
+    campaign: Campaign,
+    outcome: Outcome,
+    folder: RunFolder,
+    output: RunOutput | None,
+) -> None:
+    """Add the samples of the host's counters; the device is the same for every section."""
+    run, samples, facts = outcome.run, read_samples(folder), read_facts(folder)
+    if not samples.taken:
+        return
+    identity = run_identity(campaign, run, run.sections[0].name)
+    begun = begun_utc_s(output, rows.series, started_utc=outcome.started_utc)
+    found = device_rows(samples, facts, begun_utc_s=begun)
+    rows.device.extend({**identity, **row} for row in found)
+
+
+_T = TypeVar("_T")
+
+
+def clock_offset_s(status: Mapping[str, object]) -> float:
+    """Return the seconds that the clock of a run's host was ahead of the controller's.
+
+    Args:
+        status: of the run; without an offset, as of a run that started alone, it is 0.
+    """
+    start = status.get("start")
+    recorded = start.get("clock_offset_s") if isinstance(start, Mapping) else None
+    offset_s = float(recorded) if isinstance(recorded, Real) else 0.0
+    return offset_s if math.isfinite(offset_s) else 0.0
+
+
+def start_columns(status: Mapping[str, object]) -> dict[str, float | None]:
+    """Return the summary columns of a synchronised start; empty for a run that started alone."""
+    start = status.get("start")
+    if not isinstance(start, Mapping):
+        return {}
+    start_s, late_s = start.get("start_s"), start.get("late_s")
+    step_start_s = None
+    if isinstance(start_s, Real) and isinstance(late_s, Real):
+        step_start_s = float(start_s) + float(late_s)
+    recorded = {
+        "step_start_s": step_start_s,
+        "start_late_s": start.get("late_s"),
+        "clock_offset_s": start.get("clock_offset_s"),
+        "clock_bound_s": start.get("clock_bound_s"),
+    }
+    return {name: float(value) for name, value in recorded.items() if isinstance(value, Real)}
+
+
+def shifted_utc(utc: _T, *, by_s: float) -> _T | str:
+    """Return an instant shifted by some seconds; None and a shift of 0 s leave it as it is.
+
+    Args:
+        utc: ISO 8601 with Z; None if it is unknown.
+        by_s: seconds; negative for earlier.
+    """
+    if not isinstance(utc, str) or not by_s:
+        return utc
+    return utc_text((datetime.fromisoformat(utc) + timedelta(seconds=by_s)).timestamp())
+
 
 # Rows that are kept as Python objects before they become a table: these need 20 times less
 _BATCH_ROWS = 20_000

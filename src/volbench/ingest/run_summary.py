@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from volbench.analyse.frames.workload_spec import bypasses_page_cache
-from volbench.fio.results.latency_bins import bin_edges_ns
+from volbench.fio.results.merge_jobs import bin_edges_ns
 from volbench.model.campaign.planned_run import Campaign, Run, Section, VolumeKind
 from volbench.model.frames.columns import LABEL_PREFIX, PERCENTILES, run_identity
 from volbench.model.profile.profile_model import Tool

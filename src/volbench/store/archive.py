@@ -16,14 +16,15 @@ from volbench.model.base import Frozen
 from volbench.model.campaign.planned_run import Campaign
 from volbench.model.results.provenance import HostFacts, VolumeFacts
 from volbench.store.atomic_files import (
+    first_error,
     is_half_written,
+    parse_json,
     remove_half_written,
     sync_folder,
     unwritable,
     write_bytes_atomic,
 )
 from volbench.store.layout import Layout, RunFolder
-from volbench.store.small_files import first_error, parse_json
 
 FORMAT = 1  # Format version of the campaign folder; incremented on incompatible changes
 

@@ -24,9 +24,8 @@ from volbench.store.archive import (
     plan_bytes,
     refuse_used,
 )
-from volbench.store.atomic_files import write_atomic, write_bytes_atomic
+from volbench.store.atomic_files import parse_json, write_atomic, write_bytes_atomic
 from volbench.store.layout import Layout
-from volbench.store.small_files import parse_json
 
 _KEY_BYTES = 32
 _FORMAT = 1

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from volbench.errors import ArchiveError
 from volbench.model.campaign.planned_run import DevicePin, FileIdentity, RunState
-from volbench.store.small_files import parse_json
+from volbench.store.atomic_files import parse_json
 
 if TYPE_CHECKING:
     from volbench.store.consent import Seal

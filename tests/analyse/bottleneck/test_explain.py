@@ -20,10 +20,10 @@ from tests.analyse.findings.conftest import (
     summary_row,
 )
 from tests.analyse.noise import noisy
-from volbench.analyse.bottleneck.bottleneck import Cause, explain
-from volbench.analyse.bottleneck.campaign_context import Context
-from volbench.analyse.bottleneck.run_verdicts import verdict_rows
+from volbench.analyse.bottleneck.bottleneck import explain
+from volbench.analyse.bottleneck.campaign_context import Context, verdict_rows
 from volbench.analyse.frames.run_view import RunView
+from volbench.model.results.finding import Cause
 
 P15 = Limits(iops=1100, bandwidth_bytes_per_s=125e6)
 MIB = 2**20

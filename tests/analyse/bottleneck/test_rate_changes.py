@@ -9,10 +9,11 @@ import pytest
 
 from tests.analyse.bottleneck.test_explain import level, ran
 from tests.analyse.findings.conftest import a_run, a_view, series_rows, summary_row
-from volbench.analyse.bottleneck.bottleneck import Cause, explain, explain_level
+from volbench.analyse.bottleneck.bottleneck import explain, explain_level
 from volbench.analyse.bottleneck.sustained_level import sustained_level
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.run_rates import rates_of, stall_spans
+from volbench.model.results.finding import Cause
 
 
 def stalled(begins: tuple[float, ...], *, for_s: float, slowest_s: float | None = None) -> RunView:

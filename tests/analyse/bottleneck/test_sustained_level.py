@@ -8,12 +8,13 @@ import pytest
 from tests.analyse.bottleneck.test_explain import ran
 from tests.analyse.findings.conftest import Limits
 from tests.analyse.noise import noisy
-from volbench.analyse.bottleneck.bottleneck import Cause, explain
+from volbench.analyse.bottleneck.bottleneck import explain
 from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.bottleneck.sustained_level import Level, sustained_level
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.change_points import find_changes, plateaus
 from volbench.analyse.time.run_rates import rates_of
+from volbench.model.results.finding import Cause
 
 LIMIT = 1000.0
 

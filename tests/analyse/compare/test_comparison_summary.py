@@ -9,9 +9,14 @@ import pandas as pd
 import pytest
 
 from tests.analyse.compared_rows import no_findings, rows_of
-from volbench.analyse.compare.comparison import Comparison, Question, compare
+from volbench.analyse.compare.comparison import (
+    Comparison,
+    Question,
+    compare,
+    headlines,
+    means_over_workloads,
+)
 from volbench.analyse.compare.comparison_result import row_of
-from volbench.analyse.compare.comparison_summary import headlines, means_over_workloads
 
 
 def compared(base: pd.DataFrame, candidate: pd.DataFrame) -> Comparison:

@@ -8,8 +8,7 @@ import pytest
 from tests import nightly_campaigns
 from tests.analyse.compared_rows import no_findings
 from tests.nightly_campaigns import WORKLOADS, Level, dropping, steady
-from volbench.analyse.compare.trend_result import State, Trend
-from volbench.analyse.compare.workload_trends import TrendQuestion, find_trends
+from volbench.analyse.compare.workload_trends import State, Trend, TrendQuestion, find_trends
 from volbench.errors import ComparisonError
 
 SINGLE = WORKLOADS[:1]

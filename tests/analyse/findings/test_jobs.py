@@ -21,7 +21,7 @@ from tests.analyse.findings.conftest import (
 )
 from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings import find
-from volbench.analyse.findings.run_length import needed_samples
+from volbench.analyse.findings.job_rules import needed_samples
 from volbench.model.results.finding import Severity
 
 WARNING, NOTE = Severity.WARNING, Severity.NOTE

@@ -12,7 +12,7 @@ from tests.analyse.findings.conftest import (
     over_time,
 )
 from tests.analyse.noise import noisy, times
-from volbench.analyse.findings.unsteady_rates import _at_edges, _declines, _is_small
+from volbench.analyse.findings.rate_rules import _at_edges, _declines, _is_small
 from volbench.analyse.time.steady_state import State, judge_steady
 from volbench.model.results.finding import Severity
 

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from tests.present.frames_for_plots import aks, bins, dd, frames, result, sweep
+from volbench.analyse.frames.aggregate import distribution
 from volbench.analyse.frames.job_frames import (
     grid,
     keep_extremes,
@@ -18,7 +19,6 @@ from volbench.analyse.frames.job_frames import (
     with_latencies,
 )
 from volbench.analyse.frames.job_frames import sweep as sweep_points
-from volbench.analyse.frames.pooled_bins import distribution
 
 
 def test_only_finished_measured_runs_count() -> None:

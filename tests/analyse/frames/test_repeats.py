@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from tests.present.frames_for_plots import bins, frames, result
-from volbench.analyse.frames.job_frames import grid, inseparable, per_job, sweep
-from volbench.analyse.frames.repeats import places_of
+from volbench.analyse.frames.job_frames import grid, inseparable, per_job, places_of, sweep
 from volbench.present.plots.chart import build_plot
 
 Row = dict[str, object]

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from volbench.analyse.bottleneck.use_method import fio_end_s, use_rows
-from volbench.model.frames.computed_columns import USE
+from volbench.model.frames.column_names import USE
 from volbench.store.parquet_tables import frame_of, table_of
 
 Row = dict[str, object]

@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from volbench.analyse.time.round_convergence import (
+from volbench.analyse.time.steady_state import (
     CRITERION,
     Part,
     combined,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.analyse.noise import times
-from volbench.analyse.time.round_convergence import judge_snia, snia_rounds
+from volbench.analyse.time.steady_state import judge_snia, snia_rounds
 
 
 @pytest.mark.parametrize(

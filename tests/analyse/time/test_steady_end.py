@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from tests.analyse.findings.conftest import a_run, a_view, series_rows
-from volbench.analyse.bottleneck.campaign_context import Context
-from volbench.analyse.bottleneck.run_verdicts import verdict_rows
+from volbench.analyse.bottleneck.campaign_context import Context, verdict_rows
 from volbench.analyse.time.steady_state import judge_steady, steady_end
 from volbench.model.profile.profile_settings import Until
 

@@ -168,7 +168,7 @@ def test_end_of_a_campaign_stores_verdicts_and_findings(
     assert stamp.exists()
     stored = stamp.stat().st_mtime_ns
     monkeypatch.delattr("volbench.analyse.findings.finding_rows")
-    monkeypatch.delattr("volbench.analyse.bottleneck.run_verdicts.verdict_rows")
+    monkeypatch.delattr("volbench.analyse.bottleneck.campaign_context.verdict_rows")
     for verb in ("show", "check"):
         read = volbench(verb, out)
         assert read.returncode == 0, read.stderr

@@ -12,7 +12,7 @@ from volbench.engine.guard.run_guard import Consent, check_run
 from volbench.engine.hosts.volume_probe import find_volume
 from volbench.errors import RefusedError
 from volbench.execute.local import LocalExecutor
-from volbench.fio.jobs.output_files import planned_files
+from volbench.fio.jobs.render_job import planned_files
 from volbench.model.campaign.planned_run import Run, Section
 from volbench.model.profile.profile_model import Tool
 

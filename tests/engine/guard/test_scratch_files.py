@@ -10,7 +10,7 @@ import pytest
 from volbench.engine.guard.scratch_files import Scratch
 from volbench.errors import RefusedError
 from volbench.execute.local import LocalExecutor
-from volbench.fio.jobs.output_files import planned_files
+from volbench.fio.jobs.render_job import planned_files
 from volbench.model.campaign.planned_run import Run, Section, Volume, VolumeKind
 from volbench.store.journal import Journal, read_history
 

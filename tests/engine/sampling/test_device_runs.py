@@ -23,8 +23,8 @@ from volbench.engine.run.run_outcome import RunOutcome
 from volbench.engine.run.stop_request import StopRequest
 from volbench.execute.local import LocalExecutor
 from volbench.execute.waiting_work import finish
-from volbench.ingest.device_rows import Row, Samples, begun_utc_s, device_rows, read_samples
 from volbench.ingest.run_files import read_run_output, read_status
+from volbench.ingest.series_rows import Row, Samples, begun_utc_s, device_rows, read_samples
 from volbench.model.campaign.event import Event, Notice, RunProgress
 from volbench.model.campaign.planned_run import Run, RunState, Section
 from volbench.model.profile.profile_model import Tool

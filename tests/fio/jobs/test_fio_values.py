@@ -8,7 +8,7 @@ import pytest
 
 from tests.fio.plain import amount, fio_jobs
 from volbench.errors import InputError
-from volbench.fio.jobs.fio_values import read_value
+from volbench.fio.jobs.job_syntax import read_value
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.profile.fio_options import Option
 

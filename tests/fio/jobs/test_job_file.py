@@ -9,8 +9,8 @@ import pytest
 
 from tests.fio.plain import amount, fio_jobs, shown_options
 from volbench.errors import ProfileError
-from volbench.fio.jobs.fio_values import read_value
 from volbench.fio.jobs.job_file import ImportedJob, parse_jobfile
+from volbench.fio.jobs.job_syntax import read_value
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.fio.jobs.render_job import render
 from volbench.model.campaign.planned_run import Run, Volume, VolumeKind

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from volbench.fio.dd import dd_argv
-from volbench.fio.jobs.output_files import writes
+from volbench.fio.jobs.render_job import writes
 from volbench.model.campaign.planned_run import Run, Section, Volume, VolumeKind
 from volbench.model.profile.profile_model import Tool
 

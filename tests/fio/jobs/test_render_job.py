@@ -10,8 +10,7 @@ import pytest
 from tests.fio.runs import Options, accepted, fio, really_run, run_on, section
 from volbench import __version__
 from volbench.errors import InputError
-from volbench.fio.jobs.output_files import planned_files
-from volbench.fio.jobs.render_job import escape_colons, render
+from volbench.fio.jobs.render_job import escape_colons, planned_files, render
 from volbench.model.campaign.planned_run import Run, Section, VolumeKind
 from volbench.model.results.result import Direction
 

@@ -12,8 +12,7 @@ import pytest
 from tests.fio.runs import run_on, section
 from volbench.engine.run.tool_command import expected_of
 from volbench.errors import InputError
-from volbench.fio.jobs.output_files import planned_files, writes
-from volbench.fio.jobs.render_job import render
+from volbench.fio.jobs.render_job import planned_files, render, writes
 from volbench.fio.results.json_output import parse_output
 from volbench.fio.results.validation import problems_of
 from volbench.model.campaign.planned_run import Run, VolumeKind

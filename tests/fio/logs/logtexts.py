@@ -10,9 +10,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from volbench.fio.logs.direction_series import DirectionSeries
-from volbench.fio.logs.log_rows import Log
+from volbench.fio.logs.log_rows import Log, Recording
 from volbench.fio.logs.section_logs import SeriesReading, read_series
-from volbench.fio.logs.time_grid import Recording
 from volbench.model.results.result import Direction
 
 

@@ -7,9 +7,8 @@ from io import BytesIO
 
 import pytest
 
-from volbench.fio.logs.latency_histogram import MAX_INTERVALS, read_latency_map
-from volbench.fio.logs.log_rows import Log
-from volbench.fio.logs.time_grid import Recording
+from volbench.fio.logs.log_rows import Log, Recording
+from volbench.fio.logs.section_logs import MAX_INTERVALS, read_latency_map
 from volbench.model.results.result import Direction
 
 

@@ -7,8 +7,8 @@ import random
 import numpy as np
 import pytest
 
-from volbench.fio.logs.log_percentiles import WIDE, BinStore, bin_mids, bin_of
-from volbench.fio.results.latency_bins import BINS, bin_mid_ns, bin_range_ns, percentile_ns
+from volbench.fio.logs.log_windows import WIDE, BinStore, bin_mids, bin_of
+from volbench.fio.results.merge_jobs import BINS, bin_mid_ns, bin_range_ns, percentile_ns
 
 
 def test_every_edge_falls_into_its_bin() -> None:

@@ -7,9 +7,9 @@ import pytest
 
 from tests.fio.logs.logtexts import iops, log_of, points_of, reading_of
 from volbench.errors import OutputError
-from volbench.fio.logs.per_io_logs import SeenWindows
-from volbench.fio.logs.time_grid import Windows
-from volbench.fio.results.latency_bins import BINS
+from volbench.fio.logs.log_rows import Windows
+from volbench.fio.logs.log_windows import SeenWindows
+from volbench.fio.results.merge_jobs import BINS
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,9 @@ from typing import BinaryIO
 import pytest
 
 from tests.fio.logs.logtexts import SeriesPoint, iops, log_of, points_of, reading_of
-from volbench.fio.logs.log_rows import Log
+from volbench.fio.logs.log_rows import Log, Recording
 from volbench.fio.logs.section_logs import parse_log_name, read_series
-from volbench.fio.logs.time_grid import Recording
-from volbench.fio.results.latency_bins import BINS, bin_mid_ns
+from volbench.fio.results.merge_jobs import BINS, bin_mid_ns
 from volbench.fio.version import parse_version
 from volbench.model.results.result import Direction
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from volbench.fio.results.json_output import parse_output
-from volbench.fio.results.latency_bins import (
+from volbench.fio.results.merge_jobs import (
     BINS,
     bin_edges_ns,
     bin_mid_ns,

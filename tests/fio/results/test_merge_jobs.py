@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from volbench.fio.results.json_output import parse_output
-from volbench.fio.results.latency_bins import merge_bins, percentile_ns
-from volbench.fio.results.merge_jobs import merge_jobs
+from volbench.fio.results.merge_jobs import merge_bins, merge_jobs, percentile_ns
 from volbench.model.results.result import Direction, DirectionResult, JobResult, Latency
 
 CASES = Path(__file__).parents[2] / "cases"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from volbench.fio.results.status_lines import ProgressReader
+from volbench.fio.results.validation import ProgressReader
 from volbench.model.campaign.event import Progress
 
 RATED = "Jobs: 2 (f=2), 0-2000 IOPS: [m(2)][42.9%][r=9.77MiB/s,w=512KiB/s][r=2501,w=1.2k IOPS]"

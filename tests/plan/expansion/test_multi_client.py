@@ -9,8 +9,7 @@ import pytest
 
 from volbench.errors import InputError
 from volbench.fio.jobs.option_table import shipped_table
-from volbench.fio.jobs.output_files import planned_files
-from volbench.fio.jobs.render_job import render
+from volbench.fio.jobs.render_job import planned_files, render
 from volbench.model.campaign.host import Host, Policy
 from volbench.model.campaign.planned_run import Campaign, DevicePin, Volume, VolumeKind
 from volbench.model.profile.profile_model import Phase, Profile, Start

@@ -9,7 +9,7 @@ import pytest
 from tests.present.frames_by_kind import rounds
 from tests.present.frames_for_plots import frames, intervals, result, warming
 from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark
-from volbench.analyse.time.round_convergence import determine
+from volbench.analyse.time.steady_state import determine
 from volbench.errors import InputError
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.present.plots.chart import build_plot

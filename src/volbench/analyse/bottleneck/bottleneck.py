@@ -1,25 +1,138 @@
-"""Bottleneck of a run: a declared or inferred limit, latency, the CPU, or unknown.
-
-Little's law links them: I/Os in flight = IOPS x latency. A limit makes I/Os wait, so that latency
-is depth / limit and all of them wait alike; without one, latency is the device's own.
-"""
+"""Evidence that storage compressed or deduplicated what a run wrote."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from volbench.analyse.bottleneck.cpu_use import cpu_evidence
-from volbench.analyse.bottleneck.data_reduction import reduction
-from volbench.analyse.bottleneck.inferred_limit import SAME, reached_more, which_limit
+import numpy as np
+import pandas as pd
+
 from volbench.analyse.bottleneck.rate_changes import explain_events
-from volbench.analyse.bottleneck.sustained_level import at_upper_edge
+from volbench.analyse.bottleneck.sustained_level import (
+    SAME,
+    at_upper_edge,
+    reached_more,
+    which_limit,
+)
 from volbench.analyse.bottleneck.volume_context import FLASH, LOCAL, Earlier, device_kind
-from volbench.analyse.frames.run_view import RunView
+from volbench.analyse.frames.disturbed import FULL_DEMAND_PERCENT, cpu_demand
+from volbench.analyse.frames.run_view import (
+    RunView,
+    bytes_until_end,
+    device_rows,
+    host_rows_in_run,
+    results_of,
+    total,
+)
+from volbench.analyse.frames.workload_spec import WorkloadSpec
 from volbench.analyse.time.run_rates import Rates, rates_of
 from volbench.model.results.finding import WORDS, Cause, Explanation
 from volbench.units import format_count, format_latency, format_rate
+
+_REDUCED = 0.8  # Share of the bytes written below which a device did not store all of them
+_LEAST_COMPRESSIBLE = 20
+_COMPRESSING = frozenset({"zfs", "bcachefs"})  # Filesystems that compress by default
+
+
+def reduction(view: RunView, direction: str) -> tuple[list[str], list[str]] | None:
+    """Return the evidence for and against reduced data; None where all of it was stored.
+
+    It needs a device that wrote clearly less than the run did past the page cache, and data or a
+    filesystem that explains it.
+    """
+    written = total(view, "io_bytes", direction="write")
+    if direction != "write" or view.is_buffered or not view.is_counted or not written > 0:
+        return None
+    levels = (device_rows(view, level=level) for level in ("volume", "backing"))
+    stored = [
+        bytes_until_end(rows, "write_bw_bytes_per_s", runtime=math.inf)
+        for rows in levels
+        if not rows.empty
+    ]
+    share = min(stored, default=written) / written
+    causes = [*_of_data(view), *_of_filesystem(view)]
+    if share >= _REDUCED or not causes:
+        return None
+    seen = f"the device wrote {100 * share:.0f} % of what the run wrote"
+    return [seen, *causes], ["a cache below the filesystem would look the same"]
+
+
+def _of_data(view: RunView) -> Iterator[str]:
+    """Yield what makes the data of a run easy to store for less."""
+    for load in view.workloads:
+        if not load.writes:
+            continue
+        if load.is_on("zero_buffers") or "buffer_pattern" in load.options:
+            yield "it wrote zeros or one pattern"
+        elif (percent := _compressible(load)) >= _LEAST_COMPRESSIBLE:
+            yield f"its data are {percent} % compressible or duplicates"
+        elif not load.is_on("refill_buffers") and "refill_buffers" not in load.unreported_flags:
+            yield "it wrote the same buffers again and again (no refill_buffers)"
+
+
+def _compressible(load: WorkloadSpec) -> int:
+    names = ("buffer_compress_percentage", "dedupe_percentage")
+    return max(load.number(name, default=0) for name in names)
+
+
+def _of_filesystem(view: RunView) -> Iterator[str]:
+    facts = view.volume
+    if facts is None:
+        return
+    options = [option for option in facts.mount_options.split(",") if "compress" in option]
+    if options:
+        yield f"its filesystem is mounted with {options[0]}"
+    elif facts.filesystem in _COMPRESSING:
+        yield f"{facts.filesystem} compresses by default"
+
+
+_FULL = 95.0  # Percent of a CPU from which it is held to be saturated
+_LEAST_STEAL = 0.5
+_MOSTLY = 0.5
+_EQUAL = 0.005
+
+
+def cpu_evidence(view: RunView, rates: Rates) -> tuple[list[str], list[str]] | None:
+    """Return the evidence for and against a limit of the CPU; None where nothing speaks for it."""
+    usage = (row["cpu_usr"] + row["cpu_sys"] for row in results_of(view))
+    used = max((value for value in usage if not math.isnan(value)), default=0.0)
+    rows = host_rows_in_run(view)
+    steal = _mean(rows, "steal_percent")
+    busy = float(rows["cpu_busy_percent"].median()) if len(rows) else math.nan
+    reasons: list[str] = []
+    against: list[str] = []
+    if used >= _FULL:
+        reasons.append(f"fio used {used:.0f} % of a CPU")
+    elif steal >= _LEAST_STEAL and used >= _FULL * (1 - steal / 100):
+        reasons.append(f"fio used {used:.0f} % of a CPU, and {steal:.1f} % of the time was stolen")
+        against.append("the steal is that of all CPUs")
+    elif (at_most := used * _usual_over_mean(rates)) >= _FULL:
+        reasons.append(f"fio used {used:.0f} % of a CPU, {at_most:.0f} % at its usual rate")
+        against.append("a part of a CPU was left on average")
+    if busy >= _FULL and cpu_demand(view) >= FULL_DEMAND_PERCENT:
+        reasons.append(
+            f"the CPUs of the host were {busy:.0f} % busy, and a job used one or waited for one"
+            f" {cpu_demand(view):.0f} % of the time"
+        )
+    return (reasons, against) if reasons else None
+
+
+def _mean(rows: pd.DataFrame, column: str) -> float:
+    return float(rows[column].mean()) if len(rows) else math.nan
+
+
+def _usual_over_mean(rates: Rates) -> float:
+    """Return the rate that most intervals have over the mean; 0 where they have no such rate.
+
+    While something else took the CPU, fio did less with less; an I/O takes the same CPU time.
+    """
+    usual, mean = float(np.quantile(rates.iops, 0.95)), float(rates.iops.mean())
+    if not mean > 0 or np.mean(np.abs(rates.iops / usual - 1) <= _EQUAL) < _MOSTLY:
+        return 0.0
+    return usual / mean
+
 
 AT_LIMIT = 0.05  # Relative distance within which a level counts as a declared limit
 _FLAT = 0.03  # Spread of samples over the level that a throttle does not exceed
@@ -284,8 +397,6 @@ def _latency(case: _Case) -> Explanation | None:
         against.append("a limit cannot be excluded without a second queue depth")
     return case.explanation(Cause.LATENCY, case.iops, reasons, against)
 
-
-__all__ = ["Cause", "Explanation", "explain"]
 
 # Events that determine the level at the end of a run
 _BINDING = frozenset(

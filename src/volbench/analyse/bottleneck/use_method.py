@@ -14,8 +14,8 @@ import pandas as pd
 
 from volbench.analyse.frames.job_frames import labels
 from volbench.analyse.frames.run_view import bytes_before, bytes_until_end, within_run
-from volbench.model.frames.computed_columns import USE
-from volbench.model.frames.frame_column import IDENTITY
+from volbench.model.frames.column_names import USE
+from volbench.model.frames.columns import IDENTITY
 
 _IDENTITY = tuple(column.name for column in IDENTITY if column.name != "group")
 

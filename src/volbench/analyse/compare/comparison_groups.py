@@ -9,8 +9,8 @@ import pandas as pd
 
 from volbench.analyse.compare.comparability import value_text, values_of
 from volbench.analyse.compare.repeat_statistics import Group
+from volbench.analyse.frames.job_frames import merged_percentiles
 from volbench.analyse.frames.matched_workloads import workload_labels
-from volbench.analyse.frames.repeats import merged_percentiles
 from volbench.analyse.frames.run_facts import STEADY, STEP, VOLUME_KEY
 from volbench.errors import ComparisonError, InputError
 from volbench.model.frames.columns import LABEL_PREFIX, PERCENTILES

@@ -33,7 +33,7 @@ from volbench.engine.sampling.writeback import may_leave_dirt, writes_buffered
 from volbench.errors import ArchiveError, ConnectError, RefusedError, TransportError, VolbenchError
 from volbench.execute.protocol import Executor, Process
 from volbench.execute.waiting_work import Work
-from volbench.fio.jobs.output_files import planned_files
+from volbench.fio.jobs.render_job import planned_files
 from volbench.ingest.run_files import read_facts, read_status
 from volbench.model.campaign.event import RunEnded, RunStarted
 from volbench.model.campaign.planned_run import Run, RunState

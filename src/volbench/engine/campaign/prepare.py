@@ -18,7 +18,7 @@ from volbench.engine.hosts.volume_probe import find_volume, probe_volume
 from volbench.engine.sampling.clock_offset import Clock, read_clock
 from volbench.errors import RefusedError, VolbenchError
 from volbench.execute.parallel import on_each
-from volbench.fio.jobs.output_files import planned_files
+from volbench.fio.jobs.render_job import planned_files
 from volbench.model.campaign.host import Host, HostKind, Policy
 from volbench.model.campaign.planned_run import Absent, Campaign, OnError, Volume
 from volbench.model.campaign.run_secrets import conceal

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from volbench.analyse.time.round_convergence import (
+from volbench.analyse.time.steady_state import (
     MOST_RANGE,
     MOST_SLOPE,
     ROUNDS,

@@ -15,7 +15,7 @@ from volbench.engine.hosts.volume_probe import probe_volume
 from volbench.engine.sampling.sampler import python_of
 from volbench.errors import TransportError
 from volbench.execute.protocol import Executor
-from volbench.fio.jobs.output_files import planned_files
+from volbench.fio.jobs.render_job import planned_files
 from volbench.model.campaign.planned_run import Run, VolumeKind
 from volbench.model.profile.profile_model import Phase
 from volbench.model.results.provenance import BlockSample, VolumeFacts

@@ -20,11 +20,10 @@ from volbench.model.base import Frozen
 from volbench.model.campaign.event import Listener, Notice
 from volbench.model.campaign.planned_run import Campaign, Volume, VolumeKind
 from volbench.model.results.provenance import ColdProbe
-from volbench.store.atomic_files import write_atomic
+from volbench.store.atomic_files import read_model, write_atomic
 from volbench.store.journal import utc_now
 from volbench.store.layout import Layout, ProbeFolder
 from volbench.store.log_files import raw_checksums
-from volbench.store.small_files import read_model
 
 
 class Probed(Frozen):

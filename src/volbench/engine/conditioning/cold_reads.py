@@ -21,9 +21,8 @@ from volbench.fio.results.validation import Expected, problems_of
 from volbench.model.campaign.planned_run import Run, Section, Volume, VolumeKind
 from volbench.model.results.result import Direction, RunOutput
 from volbench.plan.expansion.estimate import PROBE_READ_S
-from volbench.store.atomic_files import write_atomic
+from volbench.store.atomic_files import read_text, write_atomic
 from volbench.store.layout import FIO_OUTPUT, JOB_FILE, ProbeFolder, RunFolder
-from volbench.store.small_files import read_text
 
 RUNTIME_S = round(PROBE_READ_S)  # Time limit of each pass
 LATE_S = 600.0  # Grace period of a pass beyond its time limit; the same as for a run

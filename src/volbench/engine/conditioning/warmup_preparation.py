@@ -8,7 +8,7 @@ from volbench.engine.conditioning.warmup_verification import IsDone, Outcomes, i
 from volbench.engine.guard.run_guard import check_space
 from volbench.errors import InputError, RefusedError
 from volbench.execute.protocol import Executor
-from volbench.fio.jobs.output_files import planned_files, writes
+from volbench.fio.jobs.render_job import planned_files, writes
 from volbench.model.campaign.planned_run import Campaign, Run, Volume, VolumeKind
 from volbench.model.profile.profile_model import Profile
 from volbench.plan.expansion.extents import LADDER, with_numjobs

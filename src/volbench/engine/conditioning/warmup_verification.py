@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from volbench.errors import CampaignError
-from volbench.fio.jobs.output_files import planned_files
+from volbench.fio.jobs.render_job import planned_files
 from volbench.ingest.run_files import read_run_output
 from volbench.model.campaign.planned_run import Campaign, Extent, Run, RunState, VolumeKind
 from volbench.store.layout import Layout

@@ -13,7 +13,7 @@ from volbench.engine.guard.path_checks import (
 from volbench.engine.hosts.mounts import is_inside, read_loop_files, read_swaps, stat_visible
 from volbench.errors import RefusedError
 from volbench.execute.protocol import Executor, FileStat
-from volbench.fio.jobs.output_files import needed_file_bytes, removes_files
+from volbench.fio.jobs.render_job import needed_file_bytes, removes_files
 from volbench.model.campaign.planned_run import Run, Volume, VolumeKind
 from volbench.units import format_size
 

@@ -15,7 +15,7 @@ from volbench.engine.guard.device_identity import Attachment, attachment_of
 from volbench.engine.guard.scratch_files import Log
 from volbench.errors import RefusedError
 from volbench.execute.protocol import Executor, HeldDevice
-from volbench.fio.jobs.output_files import writes
+from volbench.fio.jobs.render_job import writes
 from volbench.model.campaign.planned_run import Run
 
 

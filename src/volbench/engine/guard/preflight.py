@@ -11,8 +11,7 @@ from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.volume_probe import probe_volume
 from volbench.errors import FioError, InputError
 from volbench.execute.protocol import Executor
-from volbench.fio.jobs.output_files import planned_files
-from volbench.fio.jobs.render_job import render
+from volbench.fio.jobs.render_job import planned_files, render
 from volbench.model.campaign.host import HostKind
 from volbench.model.campaign.planned_run import Campaign, Run, VolumeKind
 from volbench.model.profile.profile_model import Tool

@@ -23,7 +23,7 @@ from volbench.engine.guard.path_checks import nearest_existing
 from volbench.errors import RefusedError
 from volbench.execute.protocol import Executor
 from volbench.fio.dd import dd_argv
-from volbench.fio.jobs.output_files import lays_out, writes
+from volbench.fio.jobs.render_job import lays_out, writes
 from volbench.model.campaign.host import LOCAL
 from volbench.model.campaign.planned_run import Run, VolumeKind
 from volbench.model.profile.profile_model import Tool

@@ -16,7 +16,7 @@ from typing import Protocol
 from volbench.engine.guard.file_guard import is_allowed_file
 from volbench.errors import RefusedError
 from volbench.execute.protocol import Executor, FileStat
-from volbench.fio.jobs.output_files import planned_files
+from volbench.fio.jobs.render_job import planned_files
 from volbench.model.campaign.planned_run import FileIdentity, Run, VolumeKind
 
 _POLL_S = 0.1  # Poll interval for new files on this machine, in seconds

@@ -17,10 +17,9 @@ from volbench.fio.results.validation import problems_of
 from volbench.ingest.run_files import STATUS_FORMAT, read_stderr
 from volbench.model.campaign.planned_run import Run, RunState
 from volbench.model.profile.profile_model import Tool
-from volbench.store.atomic_files import write_atomic, write_bytes_atomic
+from volbench.store.atomic_files import read_text, write_atomic, write_bytes_atomic
 from volbench.store.layout import RunFolder
 from volbench.store.log_files import raw_checksums
-from volbench.store.small_files import read_text
 
 # fio's error for a block that does not contain what it verifies (verify.c returns EILSEQ)
 _MISMATCH = f"error {errno.EILSEQ}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from volbench.engine.campaign.start_gate import WAITING, Gate
 from volbench.execute.protocol import Process
-from volbench.fio.results.status_lines import ProgressReader
+from volbench.fio.results.validation import ProgressReader
 from volbench.model.campaign.event import Listener, Progress, RunProgress
 from volbench.model.campaign.planned_run import Run
 from volbench.model.profile.profile_model import Tool

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from volbench.engine.campaign.start_gate import PRERUN, SCRIPT
 from volbench.fio.dd import dd_argv
-from volbench.fio.jobs.output_files import lays_out, runtime_s, writes
-from volbench.fio.jobs.render_job import render
+from volbench.fio.jobs.render_job import lays_out, render, runtime_s, writes
 from volbench.fio.results.validation import Expected
 from volbench.model.campaign.planned_run import Run, Section
 from volbench.model.profile.profile_model import Tool

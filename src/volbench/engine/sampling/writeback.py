@@ -15,7 +15,7 @@ from volbench.engine.run.stop_request import StopRequest
 from volbench.engine.sampling.sampler import Sampler
 from volbench.execute.protocol import Executor
 from volbench.execute.waiting_work import Work
-from volbench.fio.jobs.output_files import lays_out, section_writes
+from volbench.fio.jobs.render_job import lays_out, section_writes
 from volbench.model.campaign.event import Listener, Notice
 from volbench.model.campaign.planned_run import Run, VolumeKind
 from volbench.model.profile.profile_model import Tool

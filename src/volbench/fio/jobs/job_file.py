@@ -8,9 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from volbench.errors import InputError, Problems
-from volbench.fio.jobs.fio_values import read_value
-from volbench.fio.jobs.job_syntax import SectionText, Setting, split_sections
-from volbench.fio.jobs.job_targets import Place, find_place, is_device
+from volbench.fio.jobs.job_syntax import (
+    Place,
+    SectionText,
+    Setting,
+    find_place,
+    is_device,
+    read_value,
+    split_sections,
+)
 from volbench.model.profile.fio_options import OptionTable, check_text
 from volbench.model.profile.option_policy import OWN, check_option, fio_conflicts
 from volbench.model.profile.profile_model import Job, Options, Profile

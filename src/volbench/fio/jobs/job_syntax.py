@@ -1,11 +1,152 @@
-"""Parser of job files into sections and options with their lines."""
+"""Option values of job files as fio reads them, in canonical form.
+
+fio's parser takes the leading digits of a value and the letters directly after them, and silently
+ignores the rest (``parse.c``, the same in 3.33 and 3.42): ``1.5g`` is 1, ``4KiB`` is 4000, ``1min``
+is a microsecond, and a blank before the digits hides the suffix. An import keeps what fio does and
+reports where that is probably not what was meant.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 
-from volbench.errors import Problems
+from volbench.errors import InputError, Problems
+from volbench.model.profile.fio_options import TRIPLES, Option, OptionKind, canonical
+
+_DECIMAL = re.compile(r"\s*[+-]?\d+")
+_HEX = re.compile(r"\s*[+-]?(0x)?[0-9a-f]+", re.IGNORECASE)
+_LEADING = re.compile(r"[+-]?\d*")
+_KEPT = re.compile(r"\d+[%z]")
+_POWERS = {"k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
+_EXACT_US = {"s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000}
+_TRIMMED = frozenset({"filename", "description"})
+
+
+@dataclass(frozen=True)
+class AsRead:
+    """A value as fio reads it."""
+
+    value: str  # canonical
+    surprise: str = ""  # how fio's reading differs from the obvious one; empty when it does not
+
+
+def read_value(option: Option, text: str | None, *, kb_base: int = 1024) -> AsRead:
+    """Return the canonical value of an option in a job file.
+
+    Args:
+        text: after the ``=``, with leading blanks, which matter; None for an option without value.
+        kb_base: 1024 or 1000, the value of the option of that name.
+    """
+    if text is None:
+        if option.kind is OptionKind.FLAG:
+            return AsRead("1")
+        raise InputError(f"{option.name} has no value", hint="write option=value")
+    if text.strip().startswith("("):
+        hint = "write the result"
+        raise InputError("arithmetic is not supported by many builds of fio", hint=hint)
+    value = _read(option, text, kb_base)
+    return AsRead(value, "" if _is_plain(option, text, value) else _surprise(option, text, value))
+
+
+def _is_plain(option: Option, text: str, value: str) -> bool:
+    """Return whether fio reads the value that a person would read."""
+    if option.kind in {OptionKind.TEXT, OptionKind.CHOICE, OptionKind.FLOATS}:
+        return True
+    try:
+        return canonical(option, text) == value
+    except InputError:
+        return False
+
+
+def _surprise(option: Option, text: str, value: str) -> str:
+    unit = " us" if option.kind is OptionKind.MICROSECONDS else ""
+    return f"fio reads {option.name}={text} as {value}{unit}"
+
+
+def _read(option: Option, text: str, kb_base: int) -> str:
+    match option.kind:
+        case OptionKind.SIZE | OptionKind.INTEGER:
+            parts = text.split(",") if option.name in TRIPLES else [text]
+            value = ",".join(_amount(part, kb_base) if part else "" for part in parts)
+        case OptionKind.SIZE_RANGE:
+            value = ",".join(_range(part, kb_base) for part in text.split(","))
+        case OptionKind.BLOCK_SPLIT:
+            value = ",".join(_split(part, kb_base) for part in text.split(","))
+        case OptionKind.DURATION:
+            value = _duration(_microseconds(text, bare_us=1_000_000))
+        case OptionKind.MICROSECONDS:
+            value = str(_microseconds(text, bare_us=1))
+        case OptionKind.BOOLEAN:
+            value = str(_number(text))
+        case OptionKind.FLAG:
+            value = "1" if _number(text) else "0"
+        case _:
+            value = _word(option, text)
+    return value
+
+
+def _word(option: Option, text: str) -> str:
+    if text != text.lstrip() and option.name not in _TRIMMED:
+        raise InputError("fio takes the blank after = as part of the value", hint="remove it")
+    return text.strip()
+
+
+def _number(text: str) -> int:
+    # A 0x anywhere makes fio read hexadecimal digits: 600x is 0x600.
+    is_hex = "0x" in text.lower()
+    match = (_HEX if is_hex else _DECIMAL).match(text)
+    if match is None:
+        raise InputError(f"{text!r} is not a number to fio", hint="write digits")
+    return int(match.group(), 16 if is_hex else 10)
+
+
+def _letters(text: str) -> str:
+    """Return the text after the leading digits, in lower case; a leading blank is not a digit."""
+    return _LEADING.sub("", text, count=1).lower()
+
+
+def _bytes(text: str, kb_base: int) -> int:
+    letters = _letters(text)
+    other = 1000 if kb_base == 1024 else 1024
+    base = other if letters[1:3] == "ib" else kb_base
+    return _number(text) * int(base ** _POWERS.get(letters[:1], 0))
+
+
+def _amount(text: str, kb_base: int) -> str:
+    return text if _KEPT.fullmatch(text) else str(_bytes(text, kb_base))
+
+
+def _range(text: str, kb_base: int) -> str:
+    low, sign, high = text.partition("-" if "-" in text else ":")
+    if not sign:
+        raise InputError(f"{text!r} is not a range", hint="write it like 4k-64k")
+    return "-".join(str(end) for end in sorted((_bytes(low, kb_base), _bytes(high, kb_base))))
+
+
+def _split(text: str, kb_base: int) -> str:
+    entries = (entry.partition("/") for entry in text.split(":"))
+    return ":".join(f"{_bytes(size, kb_base)}{sign}{share}" for size, sign, share in entries)
+
+
+def _microseconds(text: str, *, bare_us: int) -> int:
+    number, letters = _number(text), _letters(text)
+    if number < 0:
+        raise InputError(f"{text!r} is negative", hint="write 0 or more")
+    if "-" in text.strip():
+        raise InputError("a range of times cannot be kept", hint="write a single time")
+    if not letters[:1].isalpha():
+        return number * bare_us
+    return number * (1000 if letters.startswith("ms") else _EXACT_US.get(letters, 1))
+
+
+def _duration(microseconds: int) -> str:
+    for factor, unit in ((1_000_000, "s"), (1000, "ms")):
+        if microseconds % factor == 0:
+            return f"{microseconds // factor}{unit}"
+    return f"{microseconds}us"
+
 
 _LINE_LIMIT = 8191
 _REPLACED = re.compile(r"\$\{[^}]*\}|\$(ncpus|mb_memory|pagesize)")
@@ -99,3 +240,64 @@ def _add_setting(section: SectionText, line: str, number: int, problems: Problem
         )
         return
     section.settings.append(Setting(name.strip(), value if equals else None, number))
+
+
+_ENGINES_WITHOUT_FILES = frozenset({"null", "cpuio"})
+
+
+@dataclass(frozen=True)
+class Place:
+    """Target of a section."""
+
+    target: str  # of the volume; empty when the engine touches none
+    # plain names inside a directory volume; None for fio's own names or a device
+    filename: str | None = None
+
+
+def find_place(options: dict[str, str]) -> Place:
+    """Return the volume of a section.
+
+    Args:
+        options: as fio reads them; ``filename``, ``directory`` and ``uri`` are used.
+    """
+    if options.get("ioengine") == "nbd" and "uri" in options:
+        return Place(options["uri"])
+    if options.get("ioengine") in _ENGINES_WITHOUT_FILES:
+        return Place("")
+    folders = _parts(options.get("directory", ""))
+    if len(folders) > 1:
+        raise InputError("several directories are several volumes", hint="make a job for each")
+    folder = folders[0] if folders else ""
+    if "filename" not in options:
+        return Place(_as_folder(folder or "."))
+    # fio puts a directory before any filename, even an absolute one.
+    paths = [f"{folder}/{name}" if folder else name for name in _parts(options["filename"])]
+    if any(is_device(path) for path in paths):
+        if len(paths) > 1:
+            raise InputError("several devices are several volumes", hint="make a job for each")
+        return Place(paths[0])
+    parents = {str(PurePosixPath(path).parent) for path in paths}
+    if len(parents) > 1:
+        raise InputError("files in several folders are several volumes", hint="use one folder")
+    names = [PurePosixPath(path).name for path in paths]
+    if any(":" in name for name in names):
+        raise InputError("a file name with a colon cannot be kept", hint="rename the file")
+    if {"..", "-"} & {*names}:  # fio takes - as standard input or output
+        raise InputError("a file cannot be called .. or -", hint="name a file")
+    return Place(_as_folder(parents.pop()), ":".join(names))
+
+
+def _as_folder(path: str) -> str:
+    """Return a folder with a slash at its end, so that it is not taken for a file."""
+    return path if path == "." else f"{path.rstrip('/')}/"
+
+
+def _parts(text: str) -> list[str]:
+    r"""Split at colons as fio does: ``\:`` stands for a colon itself."""
+    return [part.replace("\\:", ":") for part in re.split(r"(?<!\\):", text) if part]
+
+
+def is_device(path: str) -> bool:
+    """Return whether a path means a device: everything in /dev except shared memory."""
+    place = PurePosixPath(path)
+    return place.is_relative_to("/dev") and not place.is_relative_to("/dev/shm")  # noqa: S108 - only compared

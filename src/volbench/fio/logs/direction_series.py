@@ -7,11 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from volbench.fio.logs.averaged_logs import Totals
-from volbench.fio.logs.log_percentiles import BinStore
-from volbench.fio.logs.log_rows import Ints
-from volbench.fio.logs.per_io_logs import WAYS, Counts
-from volbench.fio.logs.time_grid import Floats, Windows, fitted
+from volbench.fio.logs.log_rows import Floats, Ints, Windows, fitted
+from volbench.fio.logs.log_windows import WAYS, BinStore, Counts, Totals
 from volbench.model.results.result import Direction
 
 

@@ -10,9 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from volbench.fio.results.class_shares import read_clat_shares, read_depth_shares
-from volbench.fio.results.json_documents import Disputed, read_documents
-from volbench.fio.results.json_fields import Fields, are_counts
+from volbench.fio.results.json_documents import (
+    Disputed,
+    Fields,
+    are_counts,
+    read_clat_shares,
+    read_depth_shares,
+    read_documents,
+)
 from volbench.model.results.result import (
     Direction,
     DirectionResult,

@@ -1,25 +1,83 @@
-"""Aggregation of the parallel jobs of each section.
+"""fio's latency bins: their bounds, sums and percentiles.
 
-fio's ``group_reporting`` mixes sections and their options (fio issues 2132 and 499), so the jobs of
-a section (``numjobs``) are reported separately and aggregated here:
-
-* totals are summed; a rate is the total over the longest runtime, and beside it stands the sum of
-  the jobs' own rates, which is that of the time in which all of them ran;
-* counts, means, deviations and extremes of latencies are pooled exactly; percentiles come from the
-  added bins; without the bins of all jobs there are none, for percentiles cannot be averaged;
-* ``*_min``, ``*_max`` and ``*_mean`` of rates are summed, as fio does for a group. So the minimum
-  is a lower bound: the jobs need not have their worst window at the same time. ``*_stddev`` is the
-  root of the summed squares, which treats the jobs as independent.
+Bins are represented as in fio's json+: the midpoint of the bin to its count. The layout is
+that of fio's ``stat.h`` (``FIO_IO_U_PLAT_BITS`` is 6: 64 bins a group, each group twice as wide).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
 
-from volbench.fio.results.latency_bins import merge_bins, percentile_ns
-from volbench.model.results.result import Direction, DirectionResult, JobResult, Latency
+from volbench.errors import OutputError
+from volbench.model.campaign.planned_run import Imported
+from volbench.model.results.result import Direction, DirectionResult, JobResult, Latency, RunOutput
+
+GROUP_BINS = 64
+BINS = 1856  # How many bins fio 3 has; they end near 17.2 s
+BINS_FIO2 = 1216  # How many bins fio 2 has; it counts microseconds
+
+
+def bin_mid_ns(index: int) -> int:
+    """Return the midpoint of one of fio 3's bins, exact below 128 ns."""
+    low, high = bin_range_ns(index)
+    return low + (high - low) // 2
+
+
+def bin_range_ns(index: int) -> tuple[int, int]:
+    """Return the lower bounds of a bin of fio 3 and of the next one."""
+    if not 0 <= index < BINS:
+        raise ValueError(f"fio has no latency bin {index}, only 0 to {BINS - 1}")
+    if index < 2 * GROUP_BINS:
+        return index, index + 1
+    width = 1 << (index // GROUP_BINS - 1)
+    low = (GROUP_BINS + index % GROUP_BINS) * width
+    return low, low + width
+
+
+@lru_cache(maxsize=2 * BINS)
+def bin_edges_ns(mid_ns: int, *, unit_ns: int = 1) -> tuple[int, int]:
+    """Return the bounds of the bin with a midpoint: its first value, and the first above it.
+
+    Args:
+        mid_ns: a key of ``Latency.bins``.
+        unit_ns: unit of fio's bins: 1 for fio 3, 1000 for fio 2.
+    """
+    mid = mid_ns // unit_ns
+    if mid < 0:
+        raise ValueError(f"{mid_ns} ns is not a latency")
+    width = 1 << max(0, mid.bit_length() - GROUP_BINS.bit_length())
+    low = mid - width // 2
+    return low * unit_ns, (low + width) * unit_ns
+
+
+def merge_bins(parts: Iterable[Mapping[int, int]]) -> dict[int, int]:
+    """Return the sum of several sets of bins, in ascending order of latency."""
+    total: Counter[int] = Counter()
+    for part in parts:
+        total.update(part)
+    return dict(sorted(total.items()))
+
+
+def percentile_ns(bins: Mapping[int, int], percentile: float) -> int:
+    """Return the midpoint of the bin that contains a percentile, as fio does.
+
+    fio takes the first bin at which the cumulative count reaches ``percentile / 100 * samples``
+    (``calc_clat_percentiles`` in fio's ``stat.c``, in long double; here with exact fractions).
+    """
+    if not 0 <= percentile <= 100:
+        raise ValueError(f"{percentile} is not a percentile")
+    wanted = Fraction(percentile) * sum(bins.values())
+    seen = 0
+    for mid_ns, count in sorted(bins.items()):
+        seen += count
+        if count and seen * 100 >= wanted:
+            return mid_ns
+    raise ValueError("bins without samples have no percentiles")
 
 
 def merge_jobs(jobs: Sequence[JobResult]) -> tuple[JobResult, ...]:
@@ -171,3 +229,84 @@ def _average(values: list[float]) -> float:
 
 def _root_of_squares(values: list[float]) -> float:
     return math.hypot(*values)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Entries that ran at the same time in one process."""
+
+    hostname: str  # of the client; empty without one
+    port: int | None  # of the client
+    place: int  # number of earlier parts of the same client
+    jobs: tuple[JobResult, ...]  # its entries, in fio's order
+    # number of jobs, and so of log numbers, in earlier parts of the same process
+    jobs_before: int = 0
+
+
+def split_result(output: RunOutput) -> tuple[Part, ...]:
+    """Return the parts of a result by client, in the order in which they ran."""
+    clients: dict[tuple[str, int | None], list[JobResult]] = {}
+    for job in output.jobs:
+        clients.setdefault((job.hostname, job.port), []).append(job)
+    parts: list[Part] = []
+    for (hostname, port), jobs in sorted(clients.items(), key=_by_client):
+        before = 0
+        for place, together in enumerate(_in_turn(jobs)):
+            parts.append(Part(hostname, port, place, tuple(together), before))
+            before += sum(count for _, count in sections_of(together))
+    return tuple(parts)
+
+
+def _by_client(
+    item: tuple[tuple[str, int | None], list[JobResult]],
+) -> tuple[str, int]:
+    (hostname, port), _ = item
+    return hostname, port or 0
+
+
+def _in_turn(jobs: Sequence[JobResult]) -> list[list[JobResult]]:
+    """Return entries that ran together; a new group means a stonewall unless it has new_group."""
+    turns: list[list[JobResult]] = []
+    for job in sorted(jobs, key=lambda job: job.groupid):
+        is_new = not turns or turns[-1][-1].groupid != job.groupid
+        if is_new and not (turns and _runs_beside(job)):
+            turns.append([])
+        turns[-1].append(job)
+    return turns
+
+
+def _runs_beside(job: JobResult) -> bool:
+    """Return whether a group started without waiting for earlier ones."""
+    return "new_group" in job.options and not {"stonewall", "wait_for_previous"} & {*job.options}
+
+
+def sections_of(jobs: Sequence[JobResult]) -> list[tuple[JobResult, int]]:
+    """Return the first entry of each section with its number of jobs."""
+    found: dict[tuple[str, int], list[JobResult]] = {}
+    for job in jobs:
+        found.setdefault((job.name, job.groupid), []).append(job)
+    return [(entries[0], _numjobs(entries)) for entries in found.values()]
+
+
+def _numjobs(entries: Sequence[JobResult]) -> int:
+    text = entries[0].options.get("numjobs", "")
+    return max(len(entries), int(text) if text.isdecimal() else 1)
+
+
+def select_part(output: RunOutput, imported: Imported) -> RunOutput:
+    """Return a result with only the entries of one run, named after its sections."""
+    wanted = {(job.name, job.groupid): job.section for job in imported.jobs}
+    found = tuple(
+        replace(job, name=wanted[plain_name(job), job.groupid])
+        for job in output.jobs
+        if (plain_name(job), job.groupid) in wanted
+        and (job.hostname, job.port) == (imported.hostname, imported.port)
+    )
+    if {job.name for job in found} != {*wanted.values()}:
+        raise OutputError("the result lacks a job of this run", hint="import it again")
+    return replace(output, jobs=found)
+
+
+def plain_name(job: JobResult) -> str:
+    """Return fio's jobname, without the client's name in front."""
+    return job.name.removeprefix(f"{job.hostname}:") if job.hostname else job.name

@@ -1,25 +1,98 @@
-"""Columns of all frames, with type, unit and meaning.
-
-The reference page docs/reference/frames.md is generated from these tables; a test compares the
-two. NaN (or a missing value) always means "unknown", never zero.
-"""
+"""Building blocks of frames: the description of a column, and the columns that identify a row."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from volbench.model.frames.frame_column import (
-    IDENTITY,
-    Column,
-    real,
-    same,
-    text,
-    whole,
-)
-from volbench.model.frames.latency_columns import HISTOGRAM, LATENCY_MAP, PERCENTILE_ROWS, SHARES
 
 if TYPE_CHECKING:
     from volbench.model.campaign.planned_run import Campaign, Run
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a frame."""
+
+    name: str  # name, including the unit
+    dtype: str  # ``string``, ``int`` (nullable), ``float`` or ``bool`` (nullable)
+    unit: str  # such as ``s``, ``bytes/s``, ``1/s``; empty for text and flags
+    meaning: str  # one sentence
+
+
+def text(name: str, meaning: str) -> Column:
+    """Return a column of texts."""
+    return Column(name, "string", "", meaning)
+
+
+def whole(name: str, unit: str, meaning: str) -> Column:
+    """Return a column of whole numbers, of which some may be missing."""
+    return Column(name, "int", unit, meaning)
+
+
+def real(name: str, unit: str, meaning: str) -> Column:
+    """Return a column of numbers; NaN is unknown."""
+    return Column(name, "float", unit, meaning)
+
+
+def same(columns: tuple[Column, ...], *names: str) -> tuple[Column, ...]:
+    """Return the named columns of a frame, in the order of the names."""
+    known = {column.name: column for column in columns}
+    return tuple(known[name] for name in names)
+
+
+# Columns that identify run and section; the first columns of every frame of runs
+IDENTITY: tuple[Column, ...] = (
+    text("campaign", "Name of the campaign."),
+    text("run", "ID of the run, also the name of its folder."),
+    text("host", "Host of the run; `local` is the controller itself."),
+    text("profile", "Name of the profile."),
+    text("job", "Name of the job in the profile."),
+    text("group", "Name of fio's job section; equal to `job` for single-section jobs."),
+    text("role", "Role of the volume, such as `data`."),
+    text("volume", "Target of the volume: device, file, directory or NBD URI."),
+    whole("repeat", "", "Repeat, counted from 1."),
+    text("phase", "`precondition`, `warmup` or `measured`."),
+)
+
+
+PERCENTILE_ROWS: tuple[Column, ...] = (
+    *IDENTITY,
+    text("direction", "`read`, `write`, `trim` or `sync`."),
+    text("latency", "`lat`, `clat` or `slat`."),
+    real("percentile", "%", "From 0 to 100."),
+    real("value_s", "s", "Latency at that percentile, as reported by fio."),
+)
+
+HISTOGRAM: tuple[Column, ...] = (
+    *IDENTITY,
+    text("direction", "`read`, `write`, `trim` or `sync`."),
+    text("latency", "`lat`, `clat` or `slat`."),
+    real("bin_s", "s", "Midpoint of fio's bin."),
+    real("bin_low_s", "s", "Lower edge, inclusive."),
+    real("bin_high_s", "s", "Upper edge, exclusive."),
+    whole("count", "", "I/Os in the bin, summed over `numjobs`."),
+)
+
+# What fio reports without json+: a few wide classes, rounded to 0.01 %, without empty ones
+SHARES: tuple[Column, ...] = (
+    *IDENTITY,
+    text("quantity", "`clat` (completion latency), or `iodepth` (I/Os in flight)."),
+    real("low", "", "Lower end of the class, inclusive: s for `clat`, I/Os for `iodepth`."),
+    real("high", "", "Upper end, exclusive; missing for the last class."),
+    real("percent", "%", "Share of the I/Os of the section, all directions together."),
+)
+
+# Latencies over time, from per-I/O and histogram logs; empty without these
+LATENCY_MAP: tuple[Column, ...] = (
+    *IDENTITY,
+    text("direction", "`read`, `write` or `trim`."),
+    real("from_s", "s", "Start of the interval, from the start of the run's I/O."),
+    real("t_s", "s", "End of the interval."),
+    real("bin_low_s", "s", "Minimum latency, inclusive."),
+    real("bin_high_s", "s", "Maximum latency, exclusive; one bin spans eight of fio's."),
+    whole("count", "", "I/Os completed in the interval, summed over `numjobs`."),
+)
+
 
 DAMAGED = "damaged"  # Status of a finished run whose result is no longer readable
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from volbench.model.frames.columns import FRAMES, LABEL_PREFIX, SUMMARY, described
-from volbench.model.frames.frame_column import Column
+from volbench.model.frames.columns import FRAMES, LABEL_PREFIX, SUMMARY, Column, described
 from volbench.present.formatting import (
     MISSING,
     Row,

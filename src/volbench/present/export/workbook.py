@@ -15,8 +15,7 @@ import pandas as pd
 
 from volbench.analyse.frames.job_frames import measured, per_job, with_latencies
 from volbench.errors import InputError
-from volbench.model.frames.columns import SUMMARY, described
-from volbench.model.frames.frame_column import Column
+from volbench.model.frames.columns import SUMMARY, Column, described
 from volbench.present.formatting import records
 from volbench.present.plots.colour_themes import THEMES
 

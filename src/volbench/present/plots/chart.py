@@ -13,8 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import OPTIONS, left_out, measured
-from volbench.analyse.frames.repeats import KEY, key_of
+from volbench.analyse.frames.job_frames import KEY, OPTIONS, key_of, left_out, measured
 from volbench.errors import InputError
 from volbench.model.frames.columns import FRAMES, ON_DEMAND
 from volbench.model.results.finding import Severity

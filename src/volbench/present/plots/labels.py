@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import COLOUR, of_measured
+from volbench.analyse.frames.job_frames import COLOUR, KEY, key_of, of_measured
 from volbench.analyse.frames.job_frames import labels as job_labels
-from volbench.analyse.frames.repeats import KEY, key_of
 from volbench.present.formatting import Row, flag, number, pattern, printable, size, text
 from volbench.present.plots.description import IDENTITY, Series
 from volbench.present.plots.marks import Dash

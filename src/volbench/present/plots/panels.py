@@ -12,9 +12,8 @@ from dataclasses import replace
 
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import COLOUR, measured
+from volbench.analyse.frames.job_frames import BY, COLOUR, measured
 from volbench.analyse.frames.matched_workloads import named_by_workload
-from volbench.analyse.frames.repeats import BY
 from volbench.errors import InputError
 from volbench.model.frames.column_names import find_column
 from volbench.model.frames.columns import LABEL_PREFIX

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, cast
 
 import pandas as pd
 
+from volbench.analyse.compare.comparison import WorkloadMean, means_over_workloads
 from volbench.analyse.compare.comparison_result import Compared, change_text
-from volbench.analyse.compare.comparison_summary import WorkloadMean, means_over_workloads
-from volbench.analyse.frames.job_frames import measured, per_job, with_latencies
+from volbench.analyse.frames.job_frames import key_of, measured, per_job, with_latencies
 from volbench.analyse.frames.matched_workloads import named_by_workload
-from volbench.analyse.frames.repeats import key_of
 from volbench.present.formatting import (
     MISSING,
     Row,

@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from volbench.analyse.compare.comparability import Comparability, DifferingFact
-from volbench.analyse.compare.comparison import Comparison
+from volbench.analyse.compare.comparison import Comparison, headlines, means_over_workloads
 from volbench.analyse.compare.comparison_result import (
     Compared,
     percent,
     row_of,
     signed_percent,
 )
-from volbench.analyse.compare.comparison_summary import headlines, means_over_workloads
 from volbench.analyse.compare.repeat_statistics import Group
-from volbench.analyse.compare.trend_result import LevelChange, State, Trend, Trends, record_of
-from volbench.analyse.compare.workload_trends import FALSE_ALARMS
+from volbench.analyse.compare.workload_trends import (
+    FALSE_ALARMS,
+    LevelChange,
+    State,
+    Trend,
+    Trends,
+    record_of,
+)
 from volbench.model.frames.column_names import Measure
 from volbench.present.formatting import MISSING, counted_noun
 from volbench.present.tables.table import IDENTITY, Column, Table

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from volbench.analyse.time.round_convergence import (
+from volbench.analyse.time.steady_state import (
     CRITERION,
     MOST_RANGE,
     MOST_SLOPE,

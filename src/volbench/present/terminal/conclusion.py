@@ -9,10 +9,8 @@ from typing import Protocol
 
 import pandas as pd
 
-from volbench.analyse.compare.comparison import Question, compare
-from volbench.analyse.compare.comparison_summary import headlines
-from volbench.analyse.frames.job_frames import measured, plain_rows, with_latencies
-from volbench.analyse.frames.repeats import pool
+from volbench.analyse.compare.comparison import Question, compare, headlines
+from volbench.analyse.frames.job_frames import measured, plain_rows, pool, with_latencies
 from volbench.analyse.time.steady_state import State
 from volbench.errors import ComparisonError
 from volbench.model.frames.metadata import FACTS, Source

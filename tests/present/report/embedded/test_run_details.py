@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tests.present.report.small_reports import content_of, row_of, run_of
-from volbench.model.frames.columns import SERIES
-from volbench.model.frames.latency_columns import PERCENTILE_ROWS
+from volbench.model.frames.columns import PERCENTILE_ROWS, SERIES
 from volbench.present.report import ReportContent
 from volbench.present.report.embedded.run_details import BATCH, run_details
 

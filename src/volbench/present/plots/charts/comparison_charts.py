@@ -13,10 +13,15 @@ import pandas as pd
 
 from volbench.analyse.compare.comparison import Comparison
 from volbench.analyse.compare.comparison_result import Compared, Verdict
-from volbench.analyse.compare.trend_result import State, Trend, Trends
-from volbench.analyse.compare.workload_trends import FALSE_ALARMS, TrendQuestion, find_trends
-from volbench.analyse.frames.job_frames import COLOUR
-from volbench.analyse.frames.repeats import BY
+from volbench.analyse.compare.workload_trends import (
+    FALSE_ALARMS,
+    State,
+    Trend,
+    TrendQuestion,
+    Trends,
+    find_trends,
+)
+from volbench.analyse.frames.job_frames import BY, COLOUR
 from volbench.errors import ComparisonError
 from volbench.present.formatting import printable
 from volbench.present.plots import labels, marks

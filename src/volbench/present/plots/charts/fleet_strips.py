@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import COLOUR, measured, with_latencies
+from volbench.analyse.frames.job_frames import BY, COLOUR, measured, pool, with_latencies
 from volbench.analyse.frames.job_frames import labels as job_labels
-from volbench.analyse.frames.repeats import BY, pool
 from volbench.present.formatting import printable
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, grid

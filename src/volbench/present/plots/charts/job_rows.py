@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import per_job, with_latencies
-from volbench.analyse.frames.pooled_bins import in_classes
-from volbench.analyse.frames.repeats import key_of
+from volbench.analyse.frames.aggregate import in_classes
+from volbench.analyse.frames.job_frames import key_of, per_job, with_latencies
 from volbench.present.formatting import Row, counted_noun, number, records, text
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series

@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import COLOUR
-from volbench.analyse.frames.pooled_bins import distribution, in_classes, in_steps
-from volbench.analyse.frames.repeats import KEY, key_of
+from volbench.analyse.frames.aggregate import distribution, in_classes, in_steps
+from volbench.analyse.frames.job_frames import COLOUR, KEY, key_of
 from volbench.present.formatting import counted_noun, printable
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid

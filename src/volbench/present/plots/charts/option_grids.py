@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import (
+    FOLDER,
     OPTIONS,
     SETTING,
     inseparable,
+    key_of,
     swept_options,
     with_latencies,
 )
 from volbench.analyse.frames.job_frames import grid as grid_points
-from volbench.analyse.frames.repeats import FOLDER, key_of
 from volbench.present.formatting import number, pattern, printable, records
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot

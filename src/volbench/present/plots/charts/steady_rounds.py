@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import measured
-from volbench.analyse.time.round_convergence import (
+from volbench.analyse.time.steady_state import (
     MOST_RANGE,
     MOST_SLOPE,
     ROUNDS,

@@ -18,16 +18,19 @@ from volbench.analyse.frames.run_view import (
     runtime_s,
     total,
 )
-from volbench.analyse.time.round_convergence import (
+from volbench.analyse.time.run_rates import stall_spans
+from volbench.analyse.time.steady_state import (
+    MOST_DRIFT,
     MOST_RANGE,
     MOST_SLOPE,
     ROUNDS,
     Determination,
+    State,
+    Steadiness,
     Variable,
     determination,
+    judge_last,
 )
-from volbench.analyse.time.run_rates import stall_spans
-from volbench.analyse.time.steady_state import MOST_DRIFT, State, Steadiness, judge_last
 from volbench.model.profile.profile_settings import Until
 from volbench.model.results.finding import Cause, Severity
 from volbench.units import format_count, format_duration, format_latency
