@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from volbench.errors import (
@@ -27,16 +27,17 @@ from volbench.errors import (
 if TYPE_CHECKING:
     from websocket import WebSocket
 
-Manifest = dict[str, Any]  # An object of the API, as its JSON
+Manifest = dict[str, Any]  # An object of the API, or a part of one, as its JSON
 
+# The API server itself ends a request after 60 s; a healthy one answers within 1 s (its own SLO).
+# Noticed by: tests/kubernetes/test_faults.py, where it is stopped and started again.
 _TIMEOUT_S = 30.0
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 _JSON = "application/json"
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(NamedTuple):
     """Where the API keeps objects of a kind."""
 
     group: str  # path of the API group and version
@@ -44,7 +45,7 @@ class Kind:
     is_namespaced: bool = True  # whether its objects belong to a namespace
 
 
-# Kinds of objects that volbench uses
+# Kinds of objects that volbench and its tests use
 KINDS = {
     "ClusterRole": Kind("apis/rbac.authorization.k8s.io/v1", "clusterroles", False),
     "ClusterRoleBinding": Kind("apis/rbac.authorization.k8s.io/v1", "clusterrolebindings", False),
@@ -218,9 +219,9 @@ class Cluster:
         self._client.rest_client.pool_manager.clear()
 
     def _path(self, kind: str, name: str = "") -> str:
-        place = KINDS[kind]
-        space = f"namespaces/{quote(self.namespace)}/" if place.is_namespaced else ""
-        return f"{place.group}/{space}{place.plural}" + (f"/{quote(name)}" if name else "")
+        group, plural, is_namespaced = KINDS[kind]
+        space = f"namespaces/{quote(self.namespace)}/" if is_namespaced else ""
+        return f"{group}/{space}{plural}" + (f"/{quote(name)}" if name else "")
 
     def _send(
         self,
@@ -267,24 +268,24 @@ class Cluster:
 
     def _refusal(self, status: int, data: bytes, method: str) -> VolbenchError:
         """Return the error of an answer, in the server's words."""
-        words = _message_of(data) or f"status {status}"
+        reason = _message_of(data) or f"status {status}"
         if status == 401:
             return AuthError(
-                f"the cluster does not accept the credentials: {words}",
+                f"the cluster does not accept the credentials: {reason}",
                 hint="check with: kubectl auth whoami",
             )
-        if status == 403 and "exceeded quota" not in words:
+        if status == 403 and "exceeded quota" not in reason:
             return ForbiddenError(
-                f"the cluster forbids it: {words}",
+                f"the cluster forbids it: {reason}",
                 hint="the permissions that volbench needs: volbench k8s role",
             )
         if status == 429 or status >= 500:
             return ConnectError(
-                f"the API server cannot answer now: {words}",
+                f"the API server cannot answer now: {reason}",
                 hint="check the cluster: kubectl get --raw /readyz",
                 sent=method != "GET",
             )
-        return RequestError(f"the cluster says: {words}", status=status)
+        return RequestError(f"the cluster says: {reason}", status=status)
 
     def _unreachable(self, error: Exception) -> ConnectError:
         return ConnectError(
@@ -298,10 +299,10 @@ def _message_of(data: bytes) -> str:
     """Return the message of a Status object; other text as it is."""
     text = data.decode("utf-8", "replace").strip()
     try:
-        found = json.loads(text)
+        status = json.loads(text)
     except ValueError:
         return text[:500]
-    return str(found.get("message", "")) if isinstance(found, Mapping) else text[:500]
+    return str(status.get("message", "")) if isinstance(status, Mapping) else text[:500]
 
 
 def open_cluster(*, context: str = "", namespace: str = "") -> Cluster:
@@ -324,20 +325,20 @@ def open_cluster(*, context: str = "", namespace: str = "") -> Cluster:
     try:
         if not has_file and not context and "KUBERNETES_SERVICE_HOST" in os.environ:
             config.load_incluster_config(client_configuration=settings)
-            found = (_SERVICE_ACCOUNT / "namespace").read_text(encoding="utf-8").strip()
+            default = (_SERVICE_ACCOUNT / "namespace").read_text(encoding="utf-8").strip()
         else:
             contexts, chosen = config.list_kube_config_contexts(files)
             if context:
                 chosen = next((known for known in contexts if known["name"] == context), chosen)
             config.load_kube_config(files, context or None, settings)
-            context, found = chosen["name"], chosen["context"].get("namespace", "")
+            context, default = chosen["name"], chosen["context"].get("namespace", "")
     except (config.ConfigException, OSError, KeyError, TypeError) as error:
         raise InputError(
             f"no cluster is configured: {error}",
             hint="check with: kubectl config get-contexts; name a file with --kubeconfig",
         ) from error
     return Cluster(
-        client.ApiClient(settings), namespace=namespace or found or "default", context=context
+        client.ApiClient(settings), namespace=namespace or default or "default", context=context
     )
 
 

@@ -15,6 +15,7 @@ import click
 from volbench.errors import InputError
 from volbench.kubernetes.cluster import Manifest
 from volbench.kubernetes.cluster_spec import (
+    MAX_CAMPAIGN,
     MAX_INT32,
     PULL_POLICIES,
     UNPRIVILEGED_USER,
@@ -31,10 +32,14 @@ RESULTS_MOUNT = "/results"
 ARGUMENTS = "arguments.json"  # Entry of the controller's object: the arguments of volbench run
 
 _SUBMITTED = "/submitted"
-_MAX_SUBMITTED_BYTES = 900_000  # An object of the API server holds 1 MiB
-_MAX_NAME = 40
+# An object of the API server holds 1 MiB; the rest is for arguments and metadata. Noticed by:
+# tests/kubernetes/test_controller_job.py::test_what_a_cluster_cannot_store_is_refused
+MAX_SUBMITTED_BYTES = 900_000
+# A campaign of days may lose its pod a few times; more often, a person should look. Noticed by:
+# tests/kubernetes/test_controller.py::test_a_campaign_goes_on_without_this_machine
 _RESTARTS = 3
-_GRACE_S = 120
+_GRACE_S = 120  # Ending fio takes seconds, uploading the campaign up to two minutes.
+
 # Runs or resumes the campaign, passing SIGTERM on, and uploads it. Arguments: the campaign folder,
 # the address of the upload or nothing, port of the metrics or nothing, their address, and those of
 # volbench run.
@@ -130,13 +135,14 @@ class ControllerSpec:
 
     def __post_init__(self) -> None:
         """Refuse what the cluster would refuse, or what it cannot store."""
-        require_name(self.name, what="name", longest=_MAX_NAME)
+        require_name(self.name, what="name", longest=MAX_CAMPAIGN)
         require_name(self.namespace, what="namespace")
         require_quantity(self.claim_size, what="--claim-size")
         size_bytes = sum(len(text.encode()) for text in self.profiles.values())
-        if size_bytes > _MAX_SUBMITTED_BYTES:
+        if size_bytes > MAX_SUBMITTED_BYTES:
             raise InputError(
-                f"the profiles have {size_bytes} bytes; a cluster stores {_MAX_SUBMITTED_BYTES}",
+                f"the profiles have {size_bytes} bytes; a cluster "
+                f"stores at most {MAX_SUBMITTED_BYTES}",
                 hint="submit them one by one",
             )
 
@@ -179,8 +185,8 @@ def _claim(spec: ControllerSpec, owner_uid: str) -> Manifest:
 def _job(spec: ControllerSpec, owner_uid: str) -> Manifest:
     paths = [f"{_SUBMITTED}/{name}" for name in spec.profiles]
     port = "" if spec.metrics_port is None else str(spec.metrics_port)
-    places = (spec.name, spec.upload, port, spec.metrics_address)
-    command = ["sh", "-c", _RUN, "volbench", *places, *paths, *spec.arguments]
+    settings = (spec.name, spec.upload, port, spec.metrics_address)
+    command = ["sh", "-c", _RUN, "volbench", *settings, *paths, *spec.arguments]
     pod_spec = _pod_spec(spec, command)
     container = pod_spec["containers"][0]
     container["volumeMounts"].append(
@@ -200,14 +206,14 @@ def _job(spec: ControllerSpec, owner_uid: str) -> Manifest:
             "prometheus.io/scrape": "true",
             "prometheus.io/port": port,
         }
-    own_end = {"containerName": CONTAINER, "operator": "In", "values": [*range(1, 126)]}
+    failed = {"containerName": CONTAINER, "operator": "In", "values": [*range(1, 126)]}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": _metadata(spec.name, spec.namespace, owner_uid),
         "spec": {
             "backoffLimit": _RESTARTS,
-            "podFailurePolicy": {"rules": [{"action": "FailJob", "onExitCodes": own_end}]},
+            "podFailurePolicy": {"rules": [{"action": "FailJob", "onExitCodes": failed}]},
             "template": {"metadata": metadata, "spec": pod_spec},
         },
     }
@@ -220,8 +226,8 @@ def reader_pod(job: Manifest, owner_uid: str) -> Manifest:
     (container,) = template["containers"]
     wait = "trap 'exit 0' TERM; while :; do sleep 60 & wait $!; done"
     kept = ("name", "image", "imagePullPolicy", "env", "securityContext")
-    mounts = [own for own in container["volumeMounts"] if own["name"] in {"results", "tmp"}]
-    volumes = [own for own in template["volumes"] if own["name"] in {"results", "tmp"}]
+    mounts = [item for item in container["volumeMounts"] if item["name"] in {"results", "tmp"}]
+    volumes = [item for item in template["volumes"] if item["name"] in {"results", "tmp"}]
     same = ("securityContext", "imagePullSecrets")
     return {
         "apiVersion": "v1",
