@@ -14,7 +14,7 @@ from volbench.errors import InputError
 
 if TYPE_CHECKING:
     from volbench.api.campaign_data import CampaignData
-    from volbench.engine.run.stop_request import StopRequest
+    from volbench.engine.run.process_watch import StopRequest
     from volbench.execute.protocol import Executor
     from volbench.model.campaign.event import Listener
     from volbench.model.profile.profile_model import Profile
@@ -69,8 +69,8 @@ def run(  # noqa: PLR0913 - the keywords are the options of `volbench run`, one 
         StoppedError: it was stopped.
     """
     from volbench.api.campaign_data import open_campaign  # noqa: PLC0415 - slow to import
+    from volbench.engine.campaign.campaign_context import Settings  # noqa: PLC0415 - same
     from volbench.engine.campaign.campaign_engine import run_campaign  # noqa: PLC0415 - same
-    from volbench.engine.campaign.execution_settings import Settings  # noqa: PLC0415 - same
     from volbench.engine.campaign.prepare import Request, prepare  # noqa: PLC0415 - same
     from volbench.engine.hosts.connected_host import this_machine  # noqa: PLC0415 - same
     from volbench.store.consent import create_signed_campaign  # noqa: PLC0415 - same
@@ -119,7 +119,7 @@ def stamped(name: str) -> str:
 @contextmanager
 def _stopping() -> Iterator[StopRequest]:
     """Yield a request to stop that signals set; only the main thread receives signals."""
-    from volbench.engine.run.stop_request import (  # noqa: PLC0415 - only where something runs
+    from volbench.engine.run.process_watch import (  # noqa: PLC0415 - only where something runs
         StopRequest,
         stop_on_signals,
     )

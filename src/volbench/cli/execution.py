@@ -36,7 +36,7 @@ from volbench.model.campaign.host import LOCAL
 from volbench.seams import load
 
 if TYPE_CHECKING:
-    from volbench.engine.campaign.execution_settings import Settings
+    from volbench.engine.campaign.campaign_context import Settings
     from volbench.engine.campaign.prepare import Prepared, Request
     from volbench.engine.hosts.connected_host import ConnectedHost
     from volbench.execute.protocol import Executor
@@ -198,7 +198,7 @@ def _carry_out(
     shown: TableOutput,
     resume_options: Sequence[str],
 ) -> Layout | None:
-    from volbench.engine.campaign.execution_settings import Settings
+    from volbench.engine.campaign.campaign_context import Settings
     from volbench.engine.campaign.prepare import prepare
     from volbench.store.consent import create_signed_campaign
 
@@ -258,7 +258,7 @@ def execute(
     are added to those that are served.
     """
     from volbench.engine.campaign.campaign_engine import run_campaign
-    from volbench.engine.run.stop_request import stop_on_signals
+    from volbench.engine.run.process_watch import stop_on_signals
 
     try:
         with (

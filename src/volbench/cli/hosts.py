@@ -26,9 +26,9 @@ from volbench.errors import CampaignError, InputError
 from volbench.units import format_capacity
 
 if TYPE_CHECKING:
+    from volbench.engine.campaign.host_survey import HostSurvey
     from volbench.engine.conditioning.cold_probe import Probed
     from volbench.engine.hosts.connected_host import ConnectedHost
-    from volbench.engine.hosts.host_survey import HostSurvey
     from volbench.execute.connect import HostKeyPolicy
     from volbench.execute.protocol import Executor
     from volbench.model.campaign.host import Host, Inventory, Policy
@@ -344,7 +344,7 @@ def _looks(
 def _probe(executor: Executor, volume: Volume) -> Probed:
     from volbench.engine.conditioning.cold_probe import probe_cold
     from volbench.engine.hosts.installed_fio import require_fio
-    from volbench.engine.run.stop_request import StopRequest
+    from volbench.engine.run.process_watch import StopRequest
     from volbench.store.layout import ProbeFolder
 
     with TemporaryDirectory(prefix="volbench-probe-") as folder:
@@ -369,7 +369,7 @@ def _record(facts: VolumeFacts, probed: Probed | None) -> dict[str, object]:
 
 def _show_survey(where: HostSelection, shown: TableOutput) -> None:
     """Survey every host, print one table, and fail if a host cannot take part."""
-    from volbench.engine.hosts.host_survey import shared_machines, shared_volumes, survey
+    from volbench.engine.campaign.host_survey import shared_machines, shared_volumes, survey
     from volbench.present.tables.hosts_tables import survey_table
 
     with where.connected() as hosts:

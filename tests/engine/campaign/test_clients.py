@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from volbench.engine.campaign.campaign_context import UNFINISHED, Settings
 from volbench.engine.campaign.campaign_engine import run_campaign
-from volbench.engine.campaign.execution_settings import UNFINISHED, Settings
 from volbench.engine.hosts.connected_host import this_machine
 from volbench.engine.hosts.installed_fio import require_fio
 from volbench.engine.hosts.volume_probe import find_volume
-from volbench.engine.run.stop_request import StopRequest
+from volbench.engine.run.process_watch import StopRequest
 from volbench.errors import CampaignError
 from volbench.execute.local import LocalExecutor
 from volbench.model.campaign.event import Event, Notice

@@ -13,15 +13,15 @@ import pytest
 
 from tests.engine.conftest import IMAGE_BYTES, Disks
 from volbench import open_campaign
+from volbench.engine.campaign.campaign_context import Settings
 from volbench.engine.campaign.campaign_engine import run_campaign
-from volbench.engine.campaign.execution_settings import Settings
 from volbench.engine.campaign.prepare import Prepared, Request, prepare
 from volbench.engine.conditioning.cold_probe import Probed, probe_cold, read_probe
 from volbench.engine.conditioning.cold_reads import read_offset_log, spread_bytes
 from volbench.engine.hosts.connected_host import this_machine
 from volbench.engine.hosts.installed_fio import require_fio
 from volbench.engine.hosts.volume_probe import find_volume
-from volbench.engine.run.stop_request import StopRequest
+from volbench.engine.run.process_watch import StopRequest
 from volbench.errors import FioError, OutputError, RefusedError, StoppedError
 from volbench.execute.local import LocalExecutor
 from volbench.fio.jobs.option_table import shipped_table

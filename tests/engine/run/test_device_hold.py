@@ -23,10 +23,10 @@ from volbench.engine.guard.device_identity import Attachment, attachment_of
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.volume_probe import find_volume
 from volbench.engine.run.device_hold import held_open
+from volbench.engine.run.process_watch import StopRequest
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, execute_run
 from volbench.engine.run.run_outcome import RunOutcome
-from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import RefusedError
 from volbench.execute.shell import posix_scripts
 from volbench.execute.shell.shell_executor import ShellExecutor

@@ -9,8 +9,13 @@ from pathlib import Path
 import pytest
 
 from volbench.engine.hosts.orphans import end_orphan, identify, is_alive
-from volbench.engine.run.process_watch import Ending, end_process, watch
-from volbench.engine.run.stop_request import StopRequest, stop_on_signals
+from volbench.engine.run.process_watch import (
+    Ending,
+    StopRequest,
+    end_process,
+    stop_on_signals,
+    watch,
+)
 from volbench.errors import ConnectError, TransportError
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Process

@@ -12,10 +12,10 @@ import pytest
 
 from volbench.engine.hosts.connected_host import this_machine
 from volbench.engine.hosts.volume_probe import find_volume
+from volbench.engine.run.process_watch import StopRequest
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, execute_run
 from volbench.engine.run.run_outcome import RunOutcome
-from volbench.engine.run.stop_request import StopRequest
 from volbench.execute.local import LocalExecutor
 from volbench.execute.waiting_work import finish
 from volbench.ingest.run_files import read_run_output, read_status

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from volbench.analyse.frames.kernel_counters import STARTED, SampleReader
+from volbench.engine.run.process_watch import StopRequest
 from volbench.engine.run.run_directory import RunDirectory
-from volbench.engine.run.stop_request import StopRequest
 from volbench.engine.sampling.sampler import sampling
 from volbench.engine.sampling.writeback import MAX_WAIT_S, follow_tail, may_leave_dirt
 from volbench.execute.fake import FakeExecutor, FakeProcess

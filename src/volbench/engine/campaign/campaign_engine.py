@@ -10,18 +10,23 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from volbench.engine.campaign.campaign_context import (
+    UNFINISHED,
+    Attendance,
+    CampaignContext,
+    RunStates,
+    Settings,
+    reported_silence,
+)
 from volbench.engine.campaign.cleanup import not_removed, release_host, scratch_of
 from volbench.engine.campaign.client_worker import Worker
 from volbench.engine.campaign.clients import run_together
-from volbench.engine.campaign.execution_settings import UNFINISHED, Settings
-from volbench.engine.campaign.run_states import RunStates
-from volbench.engine.campaign.shared_context import Attendance, CampaignContext, reported_silence
 from volbench.engine.conditioning.warmup_verification import Outcomes
 from volbench.engine.guard.held_devices import HeldDevices
 from volbench.engine.guard.scratch_files import Scratch
 from volbench.engine.hosts.connected_host import ConnectedHost, on_every_host, raise_all
 from volbench.engine.hosts.device_lock import join_filesystems, lock_devices, unlock_devices
-from volbench.engine.run.stop_request import StopRequest
+from volbench.engine.run.process_watch import StopRequest
 from volbench.errors import CampaignError, StoppedError, VolbenchError
 from volbench.execute.parallel import on_each
 from volbench.execute.waiting_work import finish

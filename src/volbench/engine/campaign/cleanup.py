@@ -6,15 +6,14 @@ import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from volbench.engine.campaign.run_states import RunStates
+from volbench.engine.campaign.campaign_context import RunStates
 from volbench.engine.guard.preflight import allowed_for
 from volbench.engine.guard.scratch_files import Scratch
 from volbench.engine.hosts.connected_host import ConnectedHost, on_every_host
 from volbench.engine.hosts.device_lock import leave_filesystems, unlock_devices
 from volbench.engine.hosts.orphans import end_orphan, end_strays, is_alive
-from volbench.engine.run.process_watch import end_process
+from volbench.engine.run.process_watch import StopRequest, end_process
 from volbench.engine.run.secret_files import scrub
-from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import InputError
 from volbench.execute.protocol import Executor
 from volbench.ingest.run_files import read_status

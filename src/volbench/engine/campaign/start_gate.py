@@ -12,8 +12,8 @@ import time
 from importlib.resources import files
 
 from volbench.engine.campaign.barrier import POSTPONE_S, Barrier, StartSignal
+from volbench.engine.run.process_watch import StopRequest
 from volbench.engine.run.run_directory import RunDirectory
-from volbench.engine.run.stop_request import StopRequest
 from volbench.engine.sampling.clock_offset import Clock
 from volbench.execute.protocol import Process
 from volbench.execute.shell.posix_scripts import NOW

@@ -13,7 +13,7 @@ from pydantic import Field
 from volbench.analyse.time.cold_volume import describe, judge_cold, pair_by_offset
 from volbench.engine.conditioning.cold_reads import READ_BYTES, SPREAD_BYTES, Reader, make_folder
 from volbench.engine.guard.device_identity import check_identity
-from volbench.engine.run.stop_request import StopRequest
+from volbench.engine.run.process_watch import StopRequest
 from volbench.errors import OutputError, RefusedError, StoppedError, VolbenchError
 from volbench.execute.protocol import Executor
 from volbench.model.base import Frozen

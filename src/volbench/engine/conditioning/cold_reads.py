@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from volbench.engine.run.process_watch import Ending, watch
-from volbench.engine.run.stop_request import StopRequest
+from volbench.engine.run.process_watch import Ending, StopRequest, watch
 from volbench.errors import ArchiveError, FioError, OutputError, StoppedError
 from volbench.execute.protocol import Executor
 from volbench.execute.waiting_work import finish

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from volbench.engine.guard.path_checks import nearest_existing
-from volbench.engine.run.stop_request import StopRequest
+from volbench.engine.run.process_watch import StopRequest
 from volbench.errors import TransportError
 from volbench.execute.protocol import Executor
 from volbench.execute.waiting_work import Wait, Work

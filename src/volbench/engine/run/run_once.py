@@ -12,12 +12,11 @@ from volbench.engine.campaign.start_gate import Gate
 from volbench.engine.guard.device_identity import Attachment
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.run.device_hold import check_start, held_open
-from volbench.engine.run.process_watch import Watched, end_process, watch
+from volbench.engine.run.process_watch import StopRequest, Watched, end_process, watch
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_outcome import RunOutcome, judge, separate_prerun_notes, write_status
 from volbench.engine.run.run_progress import LiveLatency, ProgressReporter, Watches, counters_path
 from volbench.engine.run.secret_files import scrub, with_secrets
-from volbench.engine.run.stop_request import StopRequest
 from volbench.engine.run.tool_command import Command, command_of
 from volbench.engine.sampling.sampler import Sampler, ended_after, sampling
 from volbench.engine.sampling.writeback import follow_tail

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 
 from volbench.analyse.frames.kernel_counters import ENDED, Sample, SampleReader
-from volbench.engine.run.stop_request import StopRequest
+from volbench.engine.run.process_watch import StopRequest
 from volbench.engine.sampling.sampler import Sampler
 from volbench.execute.protocol import Executor
 from volbench.execute.waiting_work import Work

@@ -5,20 +5,32 @@ Each host rehearses a run, and its volumes are checked as for one that reads the
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from volbench.engine.campaign.barrier import Barrier
+from volbench.engine.campaign.start_gate import Gate
 from volbench.engine.guard.preflight import guard_run
+from volbench.engine.guard.run_guard import RESULT_BYTES, check_space
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.device_lock import device_holder
 from volbench.engine.hosts.host_facts import probe_host
-from volbench.engine.hosts.rehearsal import rehearse
+from volbench.engine.hosts.installed_fio import find_fio
 from volbench.engine.hosts.volume_probe import find_volume, probe_volume
+from volbench.engine.run.process_watch import StopRequest
+from volbench.engine.run.run_directory import RunDirectory
+from volbench.engine.run.run_once import Attempt, execute_run
 from volbench.engine.sampling.clock_offset import Clock, read_clock
-from volbench.errors import RefusedError, VolbenchError
+from volbench.errors import FioError, RefusedError, VolbenchError
 from volbench.execute.parallel import on_each
-from volbench.model.campaign.planned_run import Campaign, Run, Section, Volume, VolumeKind
+from volbench.execute.waiting_work import finish
+from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
+from volbench.model.profile.profile_model import Tool
 from volbench.model.results.provenance import HostFacts, VolumeFacts
+from volbench.store.layout import RunFolder
 
 _READ = {"rw": "read", "bs": "4096", "size": "4096"}
 
@@ -123,3 +135,51 @@ def _groups(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, ...]]:
         if key:
             found.setdefault(key, []).append(name)
     return [tuple(names) for names in found.values() if len(set(names)) > 1]
+
+
+_DEADLINE_S = 60.0
+_SAMPLE_S = 1.0
+_OPTIONS = {"ioengine": "null", "rw": "read", "bs": "4096", "size": "1048576"}
+
+
+def rehearse(host: ConnectedHost, *, clock: Clock) -> None:
+    """Execute a run without I/O on a host as a campaign would, and remove its files."""
+    found = find_fio(host.executor)
+    ready = replace(host, fio=found.path, versions={Tool.FIO: found.version}, clock=clock)
+    run = Run(
+        id="rehearsal",
+        profile="probe",
+        job="rehearsal",
+        volume=Volume(role="none", kind=VolumeKind.DIRECTORY, target="/nonexistent"),
+        host=host.name,
+        sections=(Section(name="rehearsal", options=_OPTIONS),),
+        sample_s=0,
+        device_sample_s=_SAMPLE_S,
+    )
+    with TemporaryDirectory(prefix="volbench-probe-") as here:
+        name = f"rehearsal-{secrets.token_hex(4)}"
+        directory = RunDirectory(host.executor, RunFolder(Path(here)), name=name)
+        try:
+            check_space(host.executor, directory.path, needed_bytes=RESULT_BYTES)
+            _execute(ready, run, directory)
+        finally:
+            directory.remove()
+
+
+def _execute(host: ConnectedHost, run: Run, directory: RunDirectory) -> None:
+    gate = Gate(Barrier([run], quorum=1), run.id, host.clock, patience_s=_DEADLINE_S)
+    attempt = Attempt(
+        host,
+        run,
+        directory,
+        deadline_s=_DEADLINE_S,
+        listener=lambda _event: None,
+        stop=StopRequest(),
+        gate=gate,
+    )
+    outcome = finish(execute_run(attempt))
+    if outcome.state is not RunState.FINISHED:
+        raise FioError(
+            f"a run without I/O fails on this host: {outcome.reason}",
+            hint="log in as that user and start fio, with sudo if the inventory says so",
+        )

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.waiting import until
-from volbench.engine.campaign import shared_context
-from volbench.engine.campaign.shared_context import SILENT_S, Attendance, reported_silence
+from volbench.engine.campaign import campaign_context
+from volbench.engine.campaign.campaign_context import SILENT_S, Attendance, reported_silence
 from volbench.engine.hosts.connected_host import ConnectedHost, this_machine
 from volbench.model.campaign.event import Event, HostBack, HostSilent
 
@@ -70,7 +70,7 @@ def test_working_client_answers_for_all() -> None:
 
 def test_silence_and_return_are_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """One event when a host stops answering, and one when it is back, for all of its clients."""
-    monkeypatch.setattr(shared_context, "_LOOK_S", 0.005)
+    monkeypatch.setattr(campaign_context, "_LOOK_S", 0.005)
     clients, events, looks = [Client(0.0), Client(0.0)], list[Event](), 0
 
     class Counted(Attendance):
