@@ -69,8 +69,8 @@ def run(  # noqa: PLR0913 - the keywords are the options of `volbench run`, one 
         StoppedError: it was stopped.
     """
     from volbench.api.campaign_data import open_campaign  # noqa: PLC0415 - slow to import
-    from volbench.engine.campaign.campaign_context import Settings  # noqa: PLC0415 - same
     from volbench.engine.campaign.campaign_engine import run_campaign  # noqa: PLC0415 - same
+    from volbench.engine.campaign.campaign_state import Settings  # noqa: PLC0415 - same
     from volbench.engine.campaign.prepare import Request, prepare  # noqa: PLC0415 - same
     from volbench.engine.hosts.connected_host import this_machine  # noqa: PLC0415 - same
     from volbench.store.consent import create_signed_campaign  # noqa: PLC0415 - same

@@ -147,7 +147,7 @@ def resume(
     """
     from volbench.cli.execution import ask_secrets, confirm_destruction, execute, reported_errors
     from volbench.cli.make.metrics_server import serve_metrics
-    from volbench.engine.campaign.campaign_context import Settings, is_left
+    from volbench.engine.campaign.campaign_state import Settings, is_left
     from volbench.engine.campaign.resume_plan import (
         FreshConsent,
         allow_anew,
@@ -215,7 +215,7 @@ def _show_end(layout: Layout, plan: Campaign, history: History, shown: TableOutp
 
 def _parse_steps(texts: Sequence[str], campaign: Campaign) -> frozenset[int]:
     """Return the numbers of steps, and `UNFINISHED` for the word."""
-    from volbench.engine.campaign.campaign_context import UNFINISHED
+    from volbench.engine.campaign.campaign_state import UNFINISHED
 
     last = max((run.step for run in campaign.runs), default=0)
     steps = set()

@@ -36,7 +36,7 @@ from volbench.model.campaign.host import LOCAL
 from volbench.seams import load
 
 if TYPE_CHECKING:
-    from volbench.engine.campaign.campaign_context import Settings
+    from volbench.engine.campaign.campaign_state import Settings
     from volbench.engine.campaign.prepare import Prepared, Request
     from volbench.engine.hosts.connected_host import ConnectedHost
     from volbench.execute.protocol import Executor
@@ -198,7 +198,7 @@ def _carry_out(
     shown: TableOutput,
     resume_options: Sequence[str],
 ) -> Layout | None:
-    from volbench.engine.campaign.campaign_context import Settings
+    from volbench.engine.campaign.campaign_state import Settings
     from volbench.engine.campaign.prepare import prepare
     from volbench.store.consent import create_signed_campaign
 

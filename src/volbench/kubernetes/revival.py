@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from volbench.engine.campaign.campaign_context import RunStates
+from volbench.engine.campaign.campaign_state import RunStates
 from volbench.errors import DeadlineError, TransportError, VolbenchError
 from volbench.kubernetes.cluster import Cluster, Manifest
 from volbench.kubernetes.leases import heartbeat

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from volbench.engine.campaign.campaign_context import UNFINISHED, Settings
 from volbench.engine.campaign.campaign_engine import run_campaign
+from volbench.engine.campaign.campaign_state import UNFINISHED, Settings
 from volbench.engine.hosts.connected_host import this_machine
 from volbench.engine.hosts.installed_fio import require_fio
 from volbench.engine.hosts.volume_probe import find_volume

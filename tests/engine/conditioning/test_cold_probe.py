@@ -13,8 +13,8 @@ import pytest
 
 from tests.engine.conftest import IMAGE_BYTES, Disks
 from volbench import open_campaign
-from volbench.engine.campaign.campaign_context import Settings
 from volbench.engine.campaign.campaign_engine import run_campaign
+from volbench.engine.campaign.campaign_state import Settings
 from volbench.engine.campaign.prepare import Prepared, Request, prepare
 from volbench.engine.conditioning.cold_probe import Probed, probe_cold, read_probe
 from volbench.engine.conditioning.cold_reads import read_offset_log, spread_bytes

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from volbench.engine.campaign.campaign_context import (
+from volbench.engine.campaign.campaign_state import (
     UNFINISHED,
     Attendance,
     CampaignContext,

@@ -6,7 +6,7 @@ import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from volbench.engine.campaign.campaign_context import RunStates
+from volbench.engine.campaign.campaign_state import RunStates
 from volbench.engine.guard.preflight import allowed_for
 from volbench.engine.guard.scratch_files import Scratch
 from volbench.engine.hosts.connected_host import ConnectedHost, on_every_host

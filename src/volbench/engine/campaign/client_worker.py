@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from volbench.engine.campaign.barrier import client_name
-from volbench.engine.campaign.campaign_context import CampaignContext, is_left
+from volbench.engine.campaign.campaign_state import CampaignContext, is_left
 from volbench.engine.campaign.cleanup import reset_run, settle_earlier, was_launched
 from volbench.engine.campaign.start_gate import Gate
 from volbench.engine.conditioning.block_sample import BlockSampler

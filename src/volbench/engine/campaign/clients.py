@@ -11,7 +11,7 @@ from functools import partial
 from threading import Lock
 
 from volbench.engine.campaign.barrier import Barrier, WaitPolicy, client_name
-from volbench.engine.campaign.campaign_context import RunStates
+from volbench.engine.campaign.campaign_state import RunStates
 from volbench.engine.campaign.client_worker import Worker
 from volbench.engine.campaign.start_gate import Gate
 from volbench.errors import VolbenchError
