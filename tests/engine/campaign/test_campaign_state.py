@@ -69,7 +69,7 @@ def test_working_client_answers_for_all() -> None:
 
 def test_silence_and_return_are_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """One event when a host stops answering, and one when it is back, for all of its clients."""
-    monkeypatch.setattr(campaign_context, "_LOOK_S", 0.005)
+    monkeypatch.setattr(campaign_state, "_LOOK_S", 0.005)
     clients, events, looks = [Client(0.0), Client(0.0)], list[Event](), 0
 
     class Counted(Attendance):
