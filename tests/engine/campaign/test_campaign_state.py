@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.waiting import until
+from volbench.engine.campaign import campaign_state
 from volbench.engine.campaign.campaign_state import SILENT_S, Attendance, reported_silence
 from volbench.engine.hosts.connected_host import ConnectedHost, this_machine
 from volbench.model.campaign.event import Event, HostBack, HostSilent
