@@ -136,7 +136,7 @@ class LazyGroup(click.Group):
     Args:
         verbs: verb to its reference (see `volbench.seams.load`; the name is ``command`` unless
             it has another) and its short help, in the order in which a user needs them. Verbs of
-            absent slices are left out.
+            absent slices are not listed; calling one says what is missing.
     """
 
     def __init__(
@@ -146,6 +146,7 @@ class LazyGroup(click.Group):
         **attributes: Any,  # noqa: ANN401 - the same
     ) -> None:
         super().__init__(*arguments, **attributes)
+        self._references = {verb: reference for verb, (reference, _) in verbs.items()}
         self._verbs = {verb: entry for verb, entry in verbs.items() if is_present(entry[0])}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -156,9 +157,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the module of a verb and return its command."""
         del ctx
-        if cmd_name.lower() not in self._verbs:
+        if (reference := self._references.get(cmd_name.lower())) is None:
             return None
-        reference, _ = self._verbs[cmd_name.lower()]
         command: click.Command = load(reference, default="command")
         return add_verbosity(command)
 
