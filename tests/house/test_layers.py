@@ -31,7 +31,7 @@ SAME_FLOOR = {
     ("seams", "errors"),  # an absent slice is reported with the one error tree
     ("units", "errors"),  # bad units are reported with the one error tree
 }
-SLICES = {"kubernetes", "catalogue", "importer", "lab", "object_storage"}
+SLICES = {"kubernetes", "catalogue", "importer", "lab", "monitoring", "object_storage"}
 ANYWHERE = {"__version__"}  # a plain text that the package itself holds
 
 

@@ -82,8 +82,8 @@ def price(
     from volbench.catalogue.pareto import pareto_plot
     from volbench.catalogue.price_list import load_prices
     from volbench.catalogue.price_performance import market
-    from volbench.catalogue.price_tables import market_table
     from volbench.catalogue.priced_runs import performance, priced_runs
+    from volbench.catalogue.ranking_table import market_table
 
     say_what_is_configured()
     prices = load_prices(file)

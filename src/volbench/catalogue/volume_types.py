@@ -126,7 +126,7 @@ def declared_limits(volume: VolumeOfType) -> Limits:
         limits = evaluate(kind, volume)
         if kind.is_one_for_all:
             return limits
-    return Limits(name=kind.name, volume=volume)
+    return Limits(name=kind.name, wanted=volume)
 
 
 def known_limits(volume: VolumeOfType, *, writes: bool | None) -> Limits | None:

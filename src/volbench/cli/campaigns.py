@@ -18,14 +18,13 @@ from volbench.cli.options import (
     CAMPAIGN,
     GRACE,
     KEEP_FILES,
-    METRICS_ADDRESS,
-    METRICS_PORT,
     READY_TIMEOUT,
     WIPE_SIGNATURES,
     examples,
     flag,
 )
 from volbench.cli.output import TableOutput, table_options
+from volbench.cli.slice_options import WITH_METRICS, Metrics
 from volbench.errors import CampaignError, InputError
 
 if TYPE_CHECKING:
@@ -115,8 +114,7 @@ def attach(campaign: Path) -> None:
     "what it was; repeatable. On another host: vm01:/dev/sdb.",
 )
 @WIPE_SIGNATURES
-@METRICS_PORT
-@METRICS_ADDRESS
+@WITH_METRICS
 @HOST_KEYS
 @with_revived_hosts
 @table_options(has_output=False, has_events=True)
@@ -133,8 +131,7 @@ def resume(
     allow_exec: bool,
     allow_destroy: tuple[str, ...],
     wipe_signatures: bool,
-    metrics_port: int | None,
-    metrics_address: str,
+    metrics: Metrics,
     host_keys: HostKeyPolicy,
     made: MadeHosts,
     shown: TableOutput,
@@ -146,7 +143,6 @@ def resume(
     runs of the other hosts are still brought to their end, and their results fetched.
     """
     from volbench.cli.execution import ask_secrets, confirm_destruction, execute, reported_errors
-    from volbench.cli.make.metrics_server import serve_metrics
     from volbench.engine.campaign.campaign_state import Settings, is_left
     from volbench.engine.campaign.resume_plan import (
         FreshConsent,
@@ -182,7 +178,7 @@ def resume(
             return
     with (
         reported_errors(shown),
-        serve_metrics(metrics_port, metrics_address) as metrics,
+        metrics.served() as served,
         made.revived(hosts, campaign) as found,
         connect(found, host_keys) as connected,
     ):
@@ -198,7 +194,7 @@ def resume(
             needing = plan.runs if redo_steps else left
             secrets = ask_secrets(needing, {}) if may_go_on else {}
             settings = replace(settings, settle_only=not may_go_on, secrets=secrets)
-            execute(reached.hosts, layout, plan, settings=settings, shown=shown, metrics=metrics)
+            execute(reached.hosts, layout, plan, settings=settings, shown=shown, metrics=served)
         if not may_go_on:
             reached.raise_absent(plan, read_history(layout.journal).states)
 

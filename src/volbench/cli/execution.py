@@ -8,28 +8,28 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from volbench.cli.controller import logged_listener, resume_in_background
-from volbench.cli.make.metrics_server import MetricsServer, metrics_of, serve_metrics
 from volbench.cli.options import (
     ALLOW_DESTROY,
     ALLOW_SHARED_FOLDER,
     DRY_RUN,
     GRACE,
-    METRICS_ADDRESS,
-    METRICS_PORT,
     NEW_CAMPAIGN,
     WIPE_SIGNATURES,
     YES,
     Decorator,
+    Verb,
     option_group,
 )
 from volbench.cli.output import TableOutput
+from volbench.cli.slice_options import NO_METRICS, WITH_METRICS, ListenersOf, Metrics
 from volbench.cli.verb_groups import complete_hint, name_campaign, questions_shown
 from volbench.errors import InputError, RefusedError, VolbenchError
 from volbench.model.campaign.host import LOCAL
@@ -147,30 +147,35 @@ class StartOptions:
     grace_s: float  # how late a run may be before it is stopped
     dry_run: bool  # show the plan instead
     yes: bool  # skip the confirmation of a long one
-    metrics_port: int | None  # port to serve metrics on; None to serve none
-    metrics_address: str  # address of this machine to serve them on
     keep_files: bool = False  # leave scratch files
     ready_timeout_s: float = 120.0  # how long clients that are ready wait for another
     prices: str | None = None  # to show what it costs; None for no cost
     detach: bool = False  # run in the background
+    metrics: Metrics = NO_METRICS  # what is served of it while it runs
 
     @property
     def resume_options(self) -> tuple[str, ...]:
         """The same for volbench resume."""
         limits = ("--grace", f"{self.grace_s}s", "--ready-timeout", f"{self.ready_timeout_s}s")
-        metrics = ("--metrics-port", f"{self.metrics_port}", "--metrics-address")
-        return (
-            *limits,
-            *(["--keep-files"] if self.keep_files else []),
-            *([] if self.metrics_port is None else [*metrics, self.metrics_address]),
-        )
+        keep_files = ["--keep-files"] if self.keep_files else []
+        return (*limits, *keep_files, *self.metrics.resume_options)
 
 
 def start_options(*more: Decorator) -> Decorator:
     """Return the options of a verb that starts a campaign, as the keyword `start`."""
     consent = (ALLOW_DESTROY, WIPE_SIGNATURES, ALLOW_SHARED_FOLDER)
-    usual = (NEW_CAMPAIGN, *consent, DRY_RUN, YES, GRACE, METRICS_PORT, METRICS_ADDRESS)
-    return option_group("start", StartOptions, *usual, *more)
+    usual = (NEW_CAMPAIGN, *consent, DRY_RUN, YES, GRACE)
+
+    def add(verb: Verb) -> Verb:
+        @wraps(verb)
+        def wrapped(
+            *arguments: object, start: StartOptions, metrics: Metrics, **given: object
+        ) -> None:
+            verb(*arguments, start=replace(start, metrics=metrics), **given)
+
+        return option_group("start", StartOptions, *usual, *more)(WITH_METRICS(wrapped))
+
+    return add
 
 
 def carry_out(
@@ -216,7 +221,7 @@ def _carry_out(
         ready_timeout_s=start.ready_timeout_s,
         secrets=secrets,
     )
-    with serve_metrics(start.metrics_port, start.metrics_address) as metrics:
+    with start.metrics.served() as metrics:
         layout = create_signed_campaign(request.into, prepared.archive)
         name_campaign(layout.root)
         if not start.detach:
@@ -250,7 +255,7 @@ def execute(
     *,
     settings: Settings,
     shown: TableOutput,
-    metrics: MetricsServer | None = None,
+    metrics: ListenersOf,
 ) -> None:
     """Run a campaign with progress on standard error and its results on standard output.
 
@@ -262,9 +267,7 @@ def execute(
 
     try:
         with (
-            logged_listener(
-                layout, events=_events(shown), more=metrics_of(layout, metrics)
-            ) as listener,
+            logged_listener(layout, events=_events(shown), more=metrics(layout)) as listener,
             stop_on_signals(on_hangup=listener.detach) as stop,
         ):
             run_campaign(layout, campaign, hosts, settings=settings, listener=listener, stop=stop)

@@ -13,6 +13,7 @@ from volbench.cli.options import CAMPAIGNS, WHERE, flag, names_option, output_op
 from volbench.cli.output import RAW, binary_output
 from volbench.errors import InputError
 from volbench.model.frames.columns import DERIVED, FRAMES
+from volbench.seams import is_present, load
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,8 +22,29 @@ if TYPE_CHECKING:
 
 
 _FORMATS = ("csv", "json", "parquet", "xlsx", "markdown", "latex")
-# Formats of one file that is made of several frames, and that file's name in a folder
-WHOLE = {"openmetrics": "metrics.txt", "grafana": "dashboard.json"}
+
+
+@dataclass(frozen=True)
+class Exporter:
+    """Format of one file that is made of several frames."""
+
+    file_name: str  # in a folder
+    # reference to the function that returns the text for a dataset and the name of a frame, or
+    # None for its own choice of frames; see `volbench.seams.load`
+    render: str
+    content: str  # for the help page
+
+
+# Seam: name of a format to its exporter. One whose slice is absent is not offered.
+EXPORTERS = {
+    "openmetrics": Exporter(
+        "metrics.txt", "monitoring.openmetrics:export_metrics", "time series for Prometheus"
+    ),
+    "grafana": Exporter(
+        "dashboard.json", "monitoring.grafana:export_dashboard", "a dashboard for these"
+    ),
+}
+WHOLE = {name: own for name, own in EXPORTERS.items() if is_present(own.render)}
 
 _SHORT = {"summary", *DERIVED}  # Frames of a few rows for each run; the others are faster in pandas
 
@@ -35,9 +57,9 @@ _SHORT = {"summary", *DERIVED}  # Frames of a few rows for each run; the others 
     type=click.Choice([*_FORMATS, *WHOLE, "dataset"]),
     default="csv",
     show_default=True,
-    help="Of the file; xlsx needs the extra volbench[xlsx]. openmetrics: time series for "
-    "Prometheus; grafana: a dashboard for these; dataset: a folder of Parquet files that grows "
-    "with every campaign exported into it.",
+    help="Of the file; xlsx needs the extra volbench[xlsx]. "
+    + "".join(f"{name}: {exporter.content}; " for name, exporter in WHOLE.items())
+    + "dataset: a folder of Parquet files that grows with every campaign exported into it.",
 )
 @flag("--json", "Short for --format json.", "as_json")
 @click.option(
@@ -84,8 +106,8 @@ def export(
     if kind == "dataset":
         _write_dataset(opened, name=name, output=output)
     elif kind in WHOLE:
-        with binary_output(output, default_name=WHOLE[kind]) as sink:
-            sink.write(_render_whole(opened, kind=kind, name=name).encode())
+        with binary_output(output, default_name=WHOLE[kind].file_name) as sink:
+            sink.write(load(WHOLE[kind].render)(opened, name).encode())
     elif name == "all":
         _write_all(opened, kind=kind, output=output, raw=is_raw)
     else:
@@ -165,15 +187,3 @@ def _write_dataset(opened: Dataset, *, name: str | None, output: str) -> None:
     names = list(FRAMES) if name in {None, "all"} else [str(name)]
     for frame_name in names:
         write_parts(opened.parts(frame_name), frame_name=frame_name, into=Path(output))
-
-
-def _render_whole(opened: Dataset, *, kind: str, name: str | None) -> str:
-    from volbench.present.export.grafana import render_dashboard
-    from volbench.present.export.openmetrics import TIMED, render_openmetrics
-
-    wanted = [name] if name in TIMED else TIMED
-    frames = {frame_name: opened.frame(str(frame_name)) for frame_name in (*wanted, "summary")}
-    if kind == "openmetrics":
-        return render_openmetrics(frames)
-    running = [data.campaign.name for data in opened.names.values() if data.is_running]
-    return render_dashboard(frames, running=running)

@@ -209,21 +209,6 @@ DETACH = flag(
     "Run in the background, without this terminal: see volbench attach and volbench status.",
 )
 
-METRICS_PORT = click.option(
-    "--metrics-port",
-    type=click.IntRange(0, 65535),
-    metavar="N",
-    help="Serve progress and device samples to Prometheus on this port while it runs; 0 for any "
-    "free one. Needs the extra volbench[metrics].",
-)
-METRICS_ADDRESS = click.option(
-    "--metrics-address",
-    default="127.0.0.1",
-    show_default=True,
-    metavar="ADDRESS",
-    help="Address of this machine to serve them on; there is no authentication.",
-)
-
 READY_TIMEOUT = click.option(
     "--ready-timeout",
     "ready_timeout_s",

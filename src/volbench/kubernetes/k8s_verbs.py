@@ -170,7 +170,7 @@ def _checked_arguments(
 
 def _metrics(context: click.Context) -> dict[str, Any]:
     """Return the port and address of metrics of volbench run, as attributes of the controller."""
-    port = context.params["metrics_port"]
+    port = context.params.get("metrics_port")
     if port == 0:
         raise InputError(
             "--metrics-port 0 cannot be used by a controller in the cluster",

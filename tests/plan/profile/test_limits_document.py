@@ -71,10 +71,10 @@ def test_gp2_of_100_gib_has_its_credits() -> None:
 def test_the_device_tells_its_size() -> None:
     """A type that depends on the size waits for the volume."""
     wanted = profile("aws/gp2")
-    assert wanted.limits["*"].volume is not None
+    assert wanted.limits["*"].wanted is not None
     limits = planned(wanted, size_bytes=100 * GIB).runs[0].limits
     assert limits == limits_of("aws/gp2", size_bytes=100 * GIB)
-    assert limits.volume is None
+    assert limits.wanted is None
 
 
 def test_reads_and_writes_get_their_own_limits() -> None:

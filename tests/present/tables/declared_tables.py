@@ -14,7 +14,8 @@ from volbench.analyse.compare.repeat_statistics import Interval
 from volbench.analyse.compare.workload_trends import TrendQuestion, find_trends
 from volbench.catalogue.price_list import load_prices, price_names
 from volbench.catalogue.price_performance import Market, Offer
-from volbench.catalogue.price_tables import market_table, price_lists_table, prices_table
+from volbench.catalogue.price_tables import price_lists_table, prices_table
+from volbench.catalogue.ranking_table import market_table
 from volbench.catalogue.storage_classes import classes_table, storage_classes
 from volbench.catalogue.volume_types import catalogue, find_type, limits_of
 from volbench.catalogue.volume_types_table import type_table, types_table

@@ -119,16 +119,16 @@ class Limits(LimitNumbers):
     """Limits that the provider declares for a volume."""
 
     name: str = ""  # volume type of the limits, such as ``aws/gp2``; may be empty
-    volume: VolumeOfType | None = None  # what the limits follow from, until its size is known
+    wanted: VolumeOfType | None = None  # what the limits follow from, until its size is known
 
     def document(self) -> dict[str, object]:
         """Return the content of the limits in a profile."""
-        if self.volume is None:
+        if self.wanted is None:
             return super().document()
         provisioned = {
-            "size": self.volume.size_bytes,
-            "iops": self.volume.iops,
-            "bandwidth": self.volume.bandwidth_bytes_per_s,
+            "size": self.wanted.size_bytes,
+            "iops": self.wanted.iops,
+            "bandwidth": self.wanted.bandwidth_bytes_per_s,
         }
         known = {
             key: shortest(float(value)) for key, value in provisioned.items() if value is not None

@@ -17,7 +17,7 @@ LIMITS_OF_TYPE = "catalogue.volume_types:known_limits"
 
 def with_known_limits(run: Run) -> Run:
     """Return a run with evaluated limits, if the size of its volume is known."""
-    volume = run.limits.volume
+    volume = run.limits.wanted
     if volume is None:
         return run
     if volume.size_bytes is None and run.volume.pin is not None:
@@ -29,7 +29,7 @@ def with_known_limits(run: Run) -> Run:
 def check_known_limits(runs: tuple[Run, ...]) -> None:
     """Refuse limits that depend on an unknown size."""
     for run in runs:
-        if run.limits.volume is not None:
+        if run.limits.wanted is not None:
             raise InputError(
                 f"the limits of {run.limits.name} depend on the size of the volume, and "
                 f"{run.volume.target} is not a device that reports its size",

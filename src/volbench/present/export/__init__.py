@@ -1,1 +1,1 @@
-"""Frames for other programs: CSV, workbooks, markup, Prometheus, Grafana."""
+"""Frames for other programs: CSV, workbooks, markup."""

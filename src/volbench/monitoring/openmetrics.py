@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from volbench.analyse.frames.resample import once_each, running_sum, seconds
 from volbench.errors import InputError
 from volbench.model.frames.columns import LABEL_PREFIX
-from volbench.present.export.node_metrics import (
+from volbench.monitoring.node_metrics import (
     BANDWIDTH,
     IOPS,
     JOB,
@@ -30,6 +31,9 @@ from volbench.present.export.node_metrics import (
     fit_label,
 )
 from volbench.present.formatting import records
+
+if TYPE_CHECKING:
+    from volbench.api.dataset import Dataset
 
 TIMED = ("device", "series")  # The frames with values over time
 
@@ -45,6 +49,17 @@ _RUN_FACTS = (
     *("run", "profile", "role", "volume", "repeat", "phase", "tool", "rw", "direct"),
     *("block_bytes", "iodepth", "numjobs", "ioengine", "fio_version"),
 )
+
+
+def timed_frames(dataset: Dataset, name: str | None) -> dict[str, pd.DataFrame]:
+    """Return the summary and the frames with values over time, or one of these by name."""
+    names = [name] if name in TIMED else TIMED
+    return {frame: dataset.frame(str(frame)) for frame in (*names, "summary")}
+
+
+def export_metrics(dataset: Dataset, name: str | None) -> str:
+    """Return the OpenMetrics text of campaigns; of one frame if that has values over time."""
+    return render_openmetrics(timed_frames(dataset, name))
 
 
 def render_openmetrics(frames: Mapping[str, pd.DataFrame]) -> str:

@@ -15,8 +15,8 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 from tests.real import promtool
 from volbench.errors import InputError
 from volbench.model.frames.columns import DEVICE, SERIES
-from volbench.present.export.grafana import PANELS, render_dashboard
-from volbench.present.export.node_metrics import MEMORY, ON_DEVICE, ON_HOST
+from volbench.monitoring.grafana import PANELS, render_dashboard
+from volbench.monitoring.node_metrics import MEMORY, ON_DEVICE, ON_HOST
 
 FIO_NAMES = {"volbench_iops", "volbench_bandwidth_bytes_per_second", "volbench_latency_seconds"}
 

@@ -20,7 +20,7 @@ from tests.command_line import call
 from tests.real import prometheus_program
 from tests.waiting import until
 from volbench.analyse.frames.kernel_counters import SampleReader
-from volbench.present.export.grafana import PANELS, WINDOW
+from volbench.monitoring.grafana import PANELS, WINDOW
 from volbench.store.log_files import open_log
 
 PROFILE = """\

@@ -11,12 +11,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from volbench.analyse.frames.resample import seconds
 from volbench.errors import InputError
-from volbench.present.export.openmetrics import TIMED
+from volbench.monitoring.openmetrics import TIMED, timed_frames
+
+if TYPE_CHECKING:
+    from volbench.api.dataset import Dataset
 
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 WINDOW = "$window"  # Variable: the time over which counters become rates
@@ -139,6 +143,12 @@ PANELS: tuple[Panel, ...] = (
         _of_fio("volbench_latency_seconds", " {{statistic}}"),
     ),
 )
+
+
+def export_dashboard(dataset: Dataset, name: str | None) -> str:
+    """Return a dashboard of campaigns, which follows those that are running."""
+    running = [data.campaign.name for data in dataset.names.values() if data.is_running]
+    return render_dashboard(timed_frames(dataset, name), running=running)
 
 
 def render_dashboard(frames: Mapping[str, pd.DataFrame], *, running: Sequence[str] = ()) -> str:

@@ -20,7 +20,7 @@ from volbench.analyse.frames.kernel_counters import Sample, SampleReader
 from volbench.model.campaign.event import CampaignStarted, Event, HostBack, HostSilent, Progress
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.frames.columns import LABEL_PREFIX
-from volbench.present.export.node_metrics import (
+from volbench.monitoring.node_metrics import (
     BANDWIDTH,
     IOPS,
     JOB,

@@ -20,7 +20,7 @@ from tests.importer.sources import CASES, take
 from tests.real import measure, promtool
 from volbench.cli.main import cli
 from volbench.errors import InputError
-from volbench.present.export.openmetrics import render_openmetrics
+from volbench.monitoring.openmetrics import render_openmetrics
 
 Samples = dict[str, dict[tuple[str, ...], list[tuple[int, float]]]]
 

@@ -24,13 +24,13 @@ from volbench.model.campaign.event import (
 )
 from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
-from volbench.present.export.grafana import PANELS
-from volbench.present.export.live_metrics import LiveMetrics
+from volbench.monitoring.grafana import PANELS
+from volbench.monitoring.live_metrics import LiveMetrics
 from volbench.store.archive import read_campaign
 from volbench.store.layout import Layout
 from volbench.store.log_files import open_log
 
-RECORDED = Path(__file__).parents[2] / "campaigns" / "format-1"
+RECORDED = Path(__file__).parents[1] / "campaigns" / "format-1"
 Values = dict[str, list[tuple[dict[str, str], float]]]
 
 

@@ -1,0 +1,1 @@
+"""Monitoring: metrics of running and finished campaigns for Prometheus and Grafana."""
