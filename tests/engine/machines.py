@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from volbench.execute.fake import FakeExecutor
+from tests.execute.fake import FakeExecutor
 from volbench.execute.protocol import Completed, FileStat
 
 GIB = 1024**3

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.execute.fake import FakeExecutor, FakeProcess
 from tests.execute.loopback import LoopbackChannel
 from tests.fleet.hosts import Fleet, fleet
 from tests.kubernetes.image import NAME
 from tests.kubernetes.local_cluster import LocalCluster
 from tests.waiting import until
 from volbench.errors import TransportError
-from volbench.execute.fake import FakeExecutor, FakeProcess
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Completed, Executor
 from volbench.execute.shell.shell_executor import ShellExecutor

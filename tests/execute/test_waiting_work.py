@@ -9,9 +9,9 @@ from threading import Event
 
 import pytest
 
+from tests.execute.fake import FakeProcess
 from tests.waiting import PATIENCE_S, until
 from volbench.execute import waiting_work
-from volbench.execute.fake import FakeProcess
 from volbench.execute.waiting_work import Wait, Work, drive, finish
 
 CLIENTS = 300

@@ -14,7 +14,7 @@ from tests.fleet.ways import executor_for, listed, pool_for
 from tests.waiting import PATIENCE_S, until
 from volbench.errors import ConnectError, DeadlineError, TransportError, VolbenchError
 from volbench.execute.parallel import on_each
-from volbench.execute.shell.retry import Patience
+from volbench.execute.retry import Patience
 from volbench.execute.shell.shell_executor import ShellExecutor
 from volbench.execute.ssh.connection import USER_TIMEOUT_S, LoginLimits, connect
 from volbench.execute.ssh.host_keys import KnownHosts

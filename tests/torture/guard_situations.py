@@ -6,13 +6,13 @@ import random
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.execute.fake import FakeExecutor
 from tests.torture.device_world import Device, World, made_up
 from tests.torture.scripted_devices import CAMPAIGN, ScriptedDevices
 from volbench.engine.guard.held_devices import HeldDevices
 from volbench.engine.guard.run_guard import Consent, check_run
 from volbench.engine.hosts.volume_probe import find_volume
 from volbench.errors import RefusedError
-from volbench.execute.fake import FakeExecutor
 from volbench.model.campaign.planned_run import Run, Section
 
 WRITES: tuple[Mapping[str, str], ...] = (

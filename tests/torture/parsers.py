@@ -14,6 +14,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, given, seed, settings
 
+from tests.execute.fake import FakeExecutor
 from tests.fio.runs import run_on
 from tests.torture.damaged_texts import damaged_texts
 from tests.torture.stored_files import finished_campaign
@@ -22,7 +23,6 @@ from volbench.catalogue.volume_types import parse_types
 from volbench.engine.guard.partition_tables import read_table
 from volbench.engine.hosts.mounts import read_mounts, read_swaps
 from volbench.errors import VolbenchError
-from volbench.execute.fake import FakeExecutor
 from volbench.fio.dd import parse_dd
 from volbench.fio.jobs.job_file import parse_jobfile
 from volbench.fio.jobs.option_table import shipped_table

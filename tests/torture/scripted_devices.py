@@ -6,8 +6,8 @@ import random
 import struct
 from collections.abc import Iterable
 
+from tests.execute.fake import FakeExecutor
 from tests.torture.device_world import BLOCK_SECTORS, Block, Device, World
-from volbench.execute.fake import FakeExecutor
 from volbench.execute.protocol import Completed, FileStat
 
 CAMPAIGN = "/campaign/new"

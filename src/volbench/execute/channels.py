@@ -13,11 +13,14 @@ such as files, other programs, retries and time limits, is asked of the agent.
 
 from __future__ import annotations
 
+import subprocess
+import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
-from volbench.errors import ConnectError, VolbenchError
+from volbench.errors import ConnectError, TransportError, VolbenchError
 
 STDERR_LIMIT_BYTES = 65_536  # Enough for the last lines of a traceback; the rest is dropped.
 
@@ -97,3 +100,102 @@ def connection_lost(host: str, reason: str, *, sent: bool) -> ConnectError:
         else "check the host and the network path to it",
         sent=sent,
     )
+
+
+class SubprocessChannel:
+    """Channel to this machine, by a child process: for tests and containers.
+
+    Args:
+        host: name of the machine.
+        prefix: program and arguments before those of each command, such as of a container engine.
+    """
+
+    def __init__(self, host: str, *, prefix: Sequence[str] = ()) -> None:
+        self.host = host
+        self._prefix = tuple(prefix)
+
+    def open(
+        self, argv: Sequence[str], on_output: OnOutput, on_end: OnEnd, *, within_s: float
+    ) -> SubprocessStream:
+        """Start a program; see `Channel.open`.
+
+        Raises:
+            TransportError: it cannot be started.
+        """
+        del within_s
+        try:
+            process = subprocess.Popen(  # noqa: S603 - an argument list, never a shell
+                [*self._prefix, *argv],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                start_new_session=True,
+            )
+        except OSError as error:
+            on_end(ProgramEnd(127, f"{argv[0]}: {error.strerror}"))
+            raise TransportError(f"{argv[0]} cannot be started: {error.strerror}") from error
+        return SubprocessStream(self.host, process, on_output, on_end)
+
+    def close(self) -> None:
+        """Do nothing: there is no connection."""
+
+
+class SubprocessStream:
+    """Standard input of a child process, whose output two threads read."""
+
+    def __init__(
+        self, host: str, process: subprocess.Popen[bytes], on_output: OnOutput, on_end: OnEnd
+    ) -> None:
+        self.process = process
+        self._host = host
+        self._on_output = on_output
+        self._on_end: OnEnd | None = on_end
+        self._errors = bytearray()
+        self._error_reader = threading.Thread(target=self._read_errors, daemon=True)
+        self._error_reader.start()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def send(self, data: bytes) -> None:
+        """Write to standard input.
+
+        Raises:
+            ConnectError: the program has ended.
+        """
+        assert self.process.stdin is not None  # noqa: S101 - a pipe
+        view = memoryview(data)
+        try:
+            while view:
+                view = view[self.process.stdin.write(view) :]
+        except (OSError, ValueError) as error:
+            raise connection_lost(self._host, str(error), sent=True) from error
+
+    def close(self, *, in_doubt: bool = False) -> None:
+        """Close standard input, which ends an agent, without a further call of its receivers."""
+        del in_doubt
+        self._on_end = None
+        self._close_input()
+
+    def _close_input(self) -> None:
+        assert self.process.stdin is not None  # noqa: S101 - a pipe
+        with suppress(OSError):
+            self.process.stdin.close()
+
+    def _read_errors(self) -> None:
+        assert self.process.stderr is not None  # noqa: S101 - a pipe
+        with self.process.stderr as stderr:
+            while data := stderr.read(65_536):
+                self._errors += data[: STDERR_LIMIT_BYTES - len(self._errors)]
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None  # noqa: S101 - a pipe
+        with self.process.stdout as stdout:
+            while data := stdout.read(65_536):
+                if self._on_end is not None:
+                    self._on_output(data)
+        status = self.process.wait()
+        self._error_reader.join(1.0)  # a child of the program may keep it open
+        self._close_input()
+        on_end, self._on_end = self._on_end, None
+        if on_end is not None:
+            on_end(ProgramEnd(status, self._errors.decode("utf-8", "replace")))

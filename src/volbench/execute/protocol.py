@@ -10,6 +10,8 @@ import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from volbench.errors import TransportError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
@@ -27,6 +29,21 @@ FILE_KINDS = {
 }
 
 
+class OperationError(TransportError):
+    """An operation could not be carried out on a host.
+
+    Args:
+        kind: see `execute.agent.agent_error.AgentError`.
+        reason: the reason alone, without subject.
+        host: name of the host; empty for the controller's own machine.
+    """
+
+    def __init__(self, kind: str, reason: str, *, host: str = "") -> None:
+        super().__init__(f"{host}: {reason}" if host else reason)
+        self.kind = kind
+        self.reason = reason
+
+
 @dataclass(frozen=True)
 class Completed:
     """Result of a completed process; undecodable bytes of `stdout` and `stderr` are replaced."""
@@ -35,12 +52,6 @@ class Completed:
     exit_status: int
     stdout: str
     stderr: str
-
-
-# Length of each of the two parts, at the start and end, that `HeldDevice.digest` covers
-EDGE_BYTES = 1 << 20
-
-BLANK = "blank"  # Digest of a device whose edges are all zeros
 
 
 @dataclass(frozen=True)

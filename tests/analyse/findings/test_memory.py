@@ -23,11 +23,11 @@ from tests.analyse.findings.conftest import (
     series_rows,
     summary_row,
 )
+from tests.execute.fake import FakeExecutor
 from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings import find
 from volbench.engine.hosts import volume_probe
 from volbench.engine.hosts.block_devices import BlockDevice
-from volbench.execute.fake import FakeExecutor
 from volbench.model.campaign.planned_run import Imported, Run
 from volbench.model.results.finding import Severity
 from volbench.model.results.provenance import VolumeFacts

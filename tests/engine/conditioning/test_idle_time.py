@@ -9,10 +9,10 @@ from unittest import mock
 import pytest
 
 from tests.engine.conftest import Disks
+from tests.execute.fake import FakeExecutor
 from tests.execute.loopback import LoopbackChannel
 from volbench.engine.conditioning.idle_time import flush_volume
 from volbench.engine.hosts.volume_probe import find_volume
-from volbench.execute.fake import FakeExecutor
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Completed
 from volbench.execute.shell.shell_executor import ShellExecutor

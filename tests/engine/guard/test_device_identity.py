@@ -10,7 +10,7 @@ from tests.engine.machines import Server
 from volbench.engine.guard.device_identity import check_identity
 from volbench.engine.hosts.volume_probe import find_volume
 from volbench.errors import RefusedError
-from volbench.execute.protocol import BLANK
+from volbench.execute.agent.held_device import BLANK
 
 DEVICE = "/dev/vdb"
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"

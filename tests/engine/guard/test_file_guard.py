@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.engine.conftest import Disks, attach_loop, call, refusal
+from tests.execute.fake import FakeExecutor
 from volbench.engine.guard.run_guard import RESERVE_BYTES, check_space
 from volbench.engine.hosts.volume_probe import find_volume
 from volbench.errors import RefusedError
-from volbench.execute.fake import FakeExecutor
 from volbench.execute.local import LocalExecutor
 from volbench.model.campaign.planned_run import Volume, VolumeKind
 

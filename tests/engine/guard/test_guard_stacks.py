@@ -6,9 +6,9 @@ import pytest
 
 from tests.engine.conftest import refusal
 from tests.engine.machines import Server
+from tests.execute.fake import FakeExecutor
 from volbench.engine.hosts.volume_probe import find_volume
 from volbench.errors import InputError
-from volbench.execute.fake import FakeExecutor
 from volbench.execute.protocol import Completed, FileStat
 
 

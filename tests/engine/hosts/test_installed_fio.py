@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.execute.fake import FakeExecutor
 from volbench.engine.hosts.installed_fio import find_fio
 from volbench.errors import FioError
-from volbench.execute.fake import FakeExecutor
 from volbench.execute.protocol import Completed
 
 Answer = Callable[[tuple[str, ...]], Completed]

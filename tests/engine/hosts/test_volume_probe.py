@@ -10,12 +10,12 @@ import pytest
 
 from tests.engine.conftest import IMAGE_BYTES, Disks
 from tests.engine.machines import GIB, Server
+from tests.execute.fake import FakeExecutor
 from volbench.engine.guard.run_guard import describe_device
 from volbench.engine.hosts.host_facts import probe_host
 from volbench.engine.hosts.installed_fio import require_fio
 from volbench.engine.hosts.volume_probe import find_volume, probe_volume
 from volbench.errors import FioError, InputError, RefusedError
-from volbench.execute.fake import FakeExecutor
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Completed, FileStat
 from volbench.model.campaign.planned_run import VolumeKind

@@ -16,12 +16,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.execute.fake import FakeExecutor
 from tests.waiting import has_ended, until
 from volbench.analyse.frames.kernel_counters import SampleReader
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.sampling import proc_sampler
 from volbench.engine.sampling.sampler import Sampler, sampler_commands, sampling
-from volbench.execute.fake import FakeExecutor
 from volbench.execute.local import LocalExecutor
 from volbench.store.layout import RunFolder
 

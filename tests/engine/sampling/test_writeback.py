@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.execute.fake import FakeExecutor, FakeProcess
 from volbench.analyse.frames.kernel_counters import STARTED, SampleReader
 from volbench.engine.run.process_watch import StopRequest
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.sampling.sampler import sampling
 from volbench.engine.sampling.writeback import MAX_WAIT_S, follow_tail, may_leave_dirt
-from volbench.execute.fake import FakeExecutor, FakeProcess
 from volbench.execute.waiting_work import finish
 from volbench.model.campaign.event import Event, Notice
 from volbench.model.campaign.planned_run import Run, Section, Volume, VolumeKind

@@ -20,7 +20,8 @@ from volbench.engine.hosts.block_devices import (
 )
 from volbench.engine.hosts.mounts import Number, stat_visible
 from volbench.errors import RefusedError
-from volbench.execute.protocol import BLANK, Executor, HeldDevice
+from volbench.execute.agent.held_device import BLANK
+from volbench.execute.protocol import Executor, HeldDevice
 from volbench.model.campaign.planned_run import DevicePin, Volume
 
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"

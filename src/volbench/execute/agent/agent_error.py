@@ -6,8 +6,8 @@ class AgentError(Exception):
 
     Args:
         kind: ``refused`` (it might destroy data, or breaks a rule of the agent), ``missing`` (no
-            such file or program), ``denied`` (no permission), ``damaged`` (data arrived changed)
-            or ``failed`` (anything else).
+            such file or program), ``denied`` (no permission), ``damaged`` (data arrived changed),
+            ``timeout`` (a program was killed) or ``failed`` (anything else).
         message: the reason alone, such as the text of an OSError, without subject and full stop.
     """
 

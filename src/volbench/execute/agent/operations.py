@@ -1,8 +1,9 @@
 """Operations that a controller may ask of the agent, by name."""
 
+import os
 from collections.abc import Callable
 
-from volbench.execute.agent import files, locks, programs, supervisor, transfer, watch
+from volbench.execute.agent import files, held_device, locks, programs, supervisor, transfer, watch
 
 OPERATIONS: "dict[str, Callable[..., object]]" = {
     "stat": files.stat,
@@ -16,6 +17,9 @@ OPERATIONS: "dict[str, Callable[..., object]]" = {
     "remove_exactly": files.remove_exactly,
     "make_private_folder": files.make_private_folder,
     "remove_work_folder": files.remove_work_folder,
+    "user_id": os.getuid,
+    "exclusive_error": held_device.exclusive_error,
+    "edges_digest": held_device.edges_digest,
     "run": programs.run,
     "run_on_files": programs.run_on_files,
     "launch": supervisor.launch,
@@ -32,5 +36,5 @@ OPERATIONS: "dict[str, Callable[..., object]]" = {
 }
 """Name of each operation and its function, which is called with keyword arguments."""
 
-AS_ROOT: "frozenset[str]" = frozenset()
+AS_ROOT: "frozenset[str]" = frozenset({"exclusive_error", "edges_digest"})
 """Operations on devices, which run as root where the inventory says ``sudo: yes``."""

@@ -35,9 +35,7 @@ def run(argv: "list[str]", timeout_s: float = 60.0, stdin: str = "") -> "dict[st
             with _lock:
                 _running.discard(process)
         if status is None:
-            raise AgentError(
-                "failed", "{} did not end in {:g} s and was killed".format(argv[0], timeout_s)
-            )
+            raise AgentError("timeout", "no end in {:g} s".format(timeout_s))
         return {"status": status, "stdout": _text(output), "stderr": _text(errors)}
 
 

@@ -17,11 +17,11 @@ from typing import Protocol
 
 from volbench.errors import TransportError, VolbenchError
 from volbench.execute.protocol import Completed
+from volbench.execute.retry import PATIENCE_S
 from volbench.execute.session.frames import Frame
 from volbench.execute.session.kept_shell import OnEnd, OnFrame, Session
 from volbench.execute.session.program_state import ProgramState
 from volbench.execute.shell.channel import TimeLimit
-from volbench.execute.shell.retry import PATIENCE_S
 
 LAUNCH_TIMEOUT_S = 30.0
 # Time without a message after which the session counts as broken; the host sends one a second

@@ -15,12 +15,12 @@ from pathlib import PurePosixPath
 
 from volbench.errors import AuthError, TransportError
 from volbench.execute.protocol import FOREVER_S, ClockReading, Completed
+from volbench.execute.retry import Patience, retry
 from volbench.execute.session.kept_shell import OnEnd, OnFrame, Session
 from volbench.execute.shell import posix_scripts
 from volbench.execute.shell.channel import Channel
 from volbench.execute.shell.detached import DetachedProcess, LaunchOrder, launch
 from volbench.execute.shell.remote_script import ScriptAnswer, ScriptCall
-from volbench.execute.shell.retry import Patience, retry
 from volbench.execute.shell.shell_files import ShellFiles, write_words
 
 _CHECK_S = 60.0

@@ -17,13 +17,14 @@ from volbench.errors import (
     TransportError,
     VolbenchError,
 )
-from volbench.execute.protocol import BLANK, EDGE_BYTES, FileStat
+from volbench.execute.agent.held_device import BLANK, EDGE_BYTES
+from volbench.execute.protocol import FileStat
+from volbench.execute.retry import Patience, retry
 from volbench.execute.shell import posix_scripts
 from volbench.execute.shell.file_facts import ShellHeldDevice, parse_stat
 from volbench.execute.shell.incoming_file import Incoming
 from volbench.execute.shell.incoming_folder import IncomingFolder
 from volbench.execute.shell.remote_script import ScriptCall
-from volbench.execute.shell.retry import Patience, retry
 from volbench.execute.shell.shell_host import ShellHost
 from volbench.model.campaign.planned_run import FileIdentity
 

@@ -14,11 +14,11 @@ from volbench.errors import (
     VolbenchError,
 )
 from volbench.execute.protocol import SharedLocks
+from volbench.execute.retry import PATIENCE_S, Patience, retry
 from volbench.execute.session.kept_shell import MAX_INPUT_BYTES, KeptShell, NoShellError
 from volbench.execute.session.look_ahead import LookAhead
 from volbench.execute.shell.channel import Channel
 from volbench.execute.shell.remote_script import ScriptAnswer, ScriptCall, call_script
-from volbench.execute.shell.retry import PATIENCE_S, Patience, retry
 
 _WORK_FOLDER = ".volbench"
 

@@ -18,6 +18,7 @@ from typing import TypeVar
 import paramiko
 
 from volbench.errors import ConnectError, TransportError
+from volbench.execute.retry import Patience
 from volbench.execute.shell.channel import (
     CommandEnd,
     Countdown,
@@ -26,7 +27,6 @@ from volbench.execute.shell.channel import (
     TimeLimit,
     connection_lost,
 )
-from volbench.execute.shell.retry import Patience
 from volbench.execute.shell.shell_executor import ShellExecutor
 from volbench.execute.ssh.connection import Connection
 from volbench.execute.ssh.connection_pool import ConnectionPool

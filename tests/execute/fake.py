@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from volbench.errors import RefusedError, TransportError
-from volbench.execute.local_base import LocalBase, LocalProcessBase
-from volbench.execute.protocol import FOREVER_S, Completed, FileStat
+from volbench.execute.local import LocalBase
+from volbench.execute.protocol import FOREVER_S, Completed, FileStat, SharedLocks
 from volbench.model.campaign.planned_run import FileIdentity
 
 ROOT_FILESYSTEM = (8, 1)  # Device number of the filesystem of all scripted files
@@ -23,7 +23,7 @@ _LINK_LIMIT = 40
 
 
 @dataclass
-class FakeProcess(LocalProcessBase):
+class FakeProcess:
     """A scripted process that advances by one step per wait."""
 
     steps: Sequence[str] = ()  # output of each step; the process exits after the last
@@ -31,6 +31,9 @@ class FakeProcess(LocalProcessBase):
     ignores: frozenset[int] = frozenset()  # signals that do not terminate it
     pid: int = 4242  # process id
     signals: list[int] = field(default_factory=list)  # signals received
+    handle: str = ""
+    lost: str = ""
+    silent_s: float = 0.0
     _step: int = 0
     _read: int = 0
     _ended: int | None = None
@@ -49,6 +52,12 @@ class FakeProcess(LocalProcessBase):
 
     def skip_output(self, count: int) -> None:
         """Do nothing: scripted processes are never reattached."""
+
+    def first_line(self, path: str) -> None:
+        """Return None: the executor reads files without delay."""
+
+    def notify(self, wake: Callable[[], None]) -> None:
+        """Do nothing: the process is polled."""
 
     def signal(self, number: int) -> None:
         """Record a signal and terminate, unless the signal is ignored."""
@@ -102,6 +111,17 @@ class FakeExecutor(LocalBase):
     ran: list[tuple[str, ...]] = field(default_factory=list)  # argv of each program run or started
     timeouts_s: list[float] = field(default_factory=list)  # time limit of each program run
     started_in: list[str] = field(default_factory=list)  # working directory of each process started
+
+    identity = ""
+    shared_locks: SharedLocks | None = None
+
+    def run_on_files(self, argv: Sequence[str], texts: Sequence[str]) -> Completed:
+        """Return the scripted result of a program, whose files are not made."""
+        return self.run([*argv, *(f"/tmp/{number}" for number in range(len(texts)))])
+
+    def remove_exactly(self, files: Sequence[tuple[str, FileIdentity]]) -> list[bool]:
+        """Remove scripted files in order."""
+        return [self.remove_exact(path, identity) for path, identity in files]
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 60.0) -> Completed:
         """Return the scripted result of a program."""

@@ -1,0 +1,296 @@
+"""Executor of a host over a channel: operations of its agent, and detached programs."""
+
+from __future__ import annotations
+
+import posixpath
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path, PurePosixPath
+
+from volbench.errors import RefusedError, TransportError, VolbenchError
+from volbench.execute.agent.operations import AS_ROOT
+from volbench.execute.agent_host import AgentHost
+from volbench.execute.channels import Channel
+from volbench.execute.client import AgentClient, Request
+from volbench.execute.detached_process import DetachedProcess
+from volbench.execute.incoming import IncomingFolder
+from volbench.execute.protocol import (
+    FOREVER_S,
+    ClockReading,
+    Completed,
+    OperationError,
+)
+from volbench.execute.retry import PATIENCE_S, Patience
+
+_WORK_FOLDER = ".volbench"
+_LAUNCH_S = 45.0  # The agent itself waits 30 s for a supervisor on a busy host.
+_SILENCE_S = 60.0
+_DEVICE_TOOLS = frozenset({"blkid", "blockdev", "fio", "fuser", "lsof", "nvme", "smartctl"})
+_DEVICE_FOLDERS = ("/dev/", "/sys/dev/block/")
+
+
+class AgentExecutor(AgentHost):
+    """A host on the other side of a channel.
+
+    Args:
+        channel: channel to the host.
+        python: interpreter there; empty to try the usual ones.
+        sudo: run fio and what accesses devices as root, by ``sudo -n``.
+        work_folder: parent of the work folders on the host; empty for ``~/.volbench``.
+        patience: retry policy for an unreachable host.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        *,
+        python: str = "",
+        sudo: bool = False,
+        work_folder: str = "",
+        patience: Patience | None = None,
+    ) -> None:
+        self.host = channel.host
+        self.client = AgentClient(channel, python=python, patience=patience)
+        self._sudo = sudo
+        self.check_folder = work_folder or _WORK_FOLDER
+        self._work_base = ""
+        self._starts: Counter[str] = Counter()
+        self._removals: dict[str, Callable[[], object] | None] = {}
+
+    @property
+    def _on_host(self) -> str:
+        return f" on {self.host}"
+
+    @property
+    def silent_s(self) -> float:
+        """Seconds since the last response of the host."""
+        return self.client.silent_s
+
+    def wait_when_unreachable(self, *, unless: Callable[[], bool]) -> None:
+        """Extend the retry period for the case that the host becomes unreachable."""
+        patience = Patience(tries=10_000, begin_within_s=PATIENCE_S, unless=unless)
+        self.client.patience = patience
+
+    def carry_out(
+        self, operation: str, arguments: Mapping[str, object], *, within_s: float
+    ) -> object:
+        """Ask the agent; see `AgentHost.ask`."""
+        return self.client.ask(self._request(operation, arguments, within_s))
+
+    def _request(self, operation: str, arguments: Mapping[str, object], within_s: float) -> Request:
+        argv = arguments.get("argv")
+        as_root = self._sudo and (
+            operation in AS_ROOT or (isinstance(argv, list) and _uses_device(argv))
+        )
+        path = arguments.get("path", argv[0] if isinstance(argv, list) else "")
+        return Request(
+            operation,
+            arguments,
+            timeout_s=within_s,
+            as_root=as_root,
+            repeatable=operation != "make_private_folder",
+            name=f"{operation} {path}".strip(),
+        )
+
+    def _ask_as_owner(self, operation: str, **arguments: object) -> object:
+        """Ask as the login user, then as root what that user may not do."""
+        try:
+            return self.carry_out(operation, arguments, within_s=60.0)
+        except OperationError as error:
+            if not self._sudo or error.kind != "denied":
+                raise
+        if operation == "make_private_folder":
+            arguments["owner"] = self.ask("user_id")
+        request = self._request(operation, arguments, 60.0)
+        return self.client.ask(Request(operation, arguments, as_root=True, name=request.name))
+
+    def run(self, argv: Sequence[str], *, timeout_s: float = 60.0) -> Completed:
+        """Run a program to completion; see `AgentHost.run`.
+
+        Raises:
+            TransportError: the program is missing, or was killed after `timeout_s`.
+            AuthError: sudo requires a password.
+        """
+        return super().run(argv, timeout_s=timeout_s)
+
+    def start(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str,
+        stderr: str,
+        longest_s: float = FOREVER_S,
+        followed: Sequence[str] = (),
+        files: Mapping[str, str] | None = None,
+    ) -> DetachedProcess:
+        """Start a program in its own session, with standard error redirected to the file `stderr`.
+
+        Its control folder is hidden and beside that file, with the same stem.
+
+        Raises:
+            TransportError: the program cannot be started.
+        """
+        self._starts[stderr] += 1
+        count = self._starts[stderr]
+        control = self.handle_of(stderr) + (f".{count}" if count > 1 else "")
+        arguments = {
+            "argv": [*argv],
+            "cwd": cwd,
+            "stderr": stderr,
+            "control": control,
+            "longest_s": longest_s,
+            "files": dict(files or {}),
+        }
+        request = self._request("launch", arguments, _LAUNCH_S)
+        process = DetachedProcess(
+            self.client, control, as_root=request.as_root, is_new=True, followed=followed
+        )
+        process.watch()  # its messages follow the launch without a further round trip
+        try:
+            process.take_launch(self.client.ask(request))
+        except OperationError as error:
+            raise TransportError(
+                f"{argv[0]} cannot be started on {self.host}: {error.reason}",
+                hint=f"check that it is installed there: command -v {argv[0]}"
+                if error.kind == "missing"
+                else "check permissions and free space there",
+            ) from error
+        return process
+
+    def find(self, handle: str, *, followed: Sequence[str] = ()) -> DetachedProcess:
+        """Reattach to a program that an earlier controller started."""
+        return DetachedProcess(self.client, handle, as_root=self._sudo, followed=followed)
+
+    def handle_of(self, stderr: str) -> str:
+        """Return the control folder of the first program started with the file `stderr`."""
+        path = PurePosixPath(stderr)
+        return str(path.with_name(f".{path.stem}"))
+
+    def was_started(self, handle: str) -> bool:
+        """Return whether the program of a control folder was started."""
+        return self.stat(f"{handle}/start") is not None
+
+    def hold(self, path: str, *, exclusive: bool) -> RemoteDevice:
+        """Check a block device; the run's supervisor holds it open.
+
+        Raises:
+            RefusedError: the path is not a block device.
+        """
+        del exclusive
+        status = self.stat(path)
+        if status is None or status.kind != "block":
+            raise RefusedError(
+                f"{path} on {self.host} is not a block device", hint="lsblk lists the devices"
+            )
+        return RemoteDevice(self, path, status.rdev)
+
+    def work_folder(self, folder: str, *, name: str) -> str:
+        """Return a work folder on the host, created with its first file."""
+        del folder  # local paths have no meaning on the host
+        self._work_base = self._work_base or self.real_path(self.check_folder)
+        return f"{self._work_base}/{name}"
+
+    def fetch_work_folder(self, path: str, folder: str) -> None:
+        """Fetch all files of a work folder into the controller's, each atomically.
+
+        Raises:
+            TransportError: a file is unreadable on the host, or was corrupted in transit.
+            ArchiveError: a local file cannot be written.
+        """
+        with IncomingFolder(self.host, path, Path(folder)) as incoming:
+            arguments = {"path": path, "have": incoming.have}
+            request = Request(
+                "fetch_folder", arguments, timeout_s=_SILENCE_S, name=f"fetching {path}"
+            )
+            try:
+                self.client.ask_parts(request, incoming.take)
+            except OperationError as error:
+                raise TransportError(
+                    f"{path} cannot be fetched from {self.host}: {error.reason}",
+                    hint="check that it exists, and its permissions",
+                ) from error
+
+    def remove_work_folder(self, path: str, *, wait: bool = True) -> None:
+        """Remove a work folder recursively, including files owned by root.
+
+        Raises:
+            VolbenchError: the path is not a work folder, or the operating system refused.
+        """
+        arguments = {"base": self.check_folder, "path": path}
+        if not wait:
+            try:
+                request = Request("remove_work_folder", arguments, name=f"removing {path}")
+                self._removals[path] = self.client.post(request)
+            except TransportError:
+                self._removals[path] = None
+            return
+        self._removals.setdefault(path, None)
+        while self._removals:
+            removed, answer = self._removals.popitem()
+            self._finish_removal(removed, answer)
+
+    def _finish_removal(self, path: str, answer: Callable[[], object] | None) -> None:
+        """Wait for the end of a removal, and repeat it as root, or if its reply was lost."""
+        if answer is not None:
+            try:
+                answer()
+            except (OperationError, TransportError):
+                pass
+            else:
+                return
+        try:
+            self._ask_as_owner("remove_work_folder", base=self._work_base_path(), path=path)
+        except OperationError as error:
+            raise VolbenchError(
+                f"{path} cannot be removed from {self.host}: {error.reason}",
+                hint="remove it manually",
+            ) from error
+
+    def _work_base_path(self) -> str:
+        """Return the absolute parent of the work folders: root has another home."""
+        return self.real_path(self.check_folder)
+
+    def read_clock(self, count: int) -> tuple[ClockReading, ...]:
+        """Return `count` readings of the host's clock.
+
+        Raises:
+            TransportError: the host does not respond.
+        """
+        return self.client.read_clock(count)
+
+    def snapshot(self, paths: Sequence[str]) -> AbstractContextManager[None]:
+        """Do nothing: compound operations look at many things at once."""
+        del paths
+        return nullcontext()
+
+    def close(self) -> None:
+        """Release the host; detached programs continue."""
+        self.client.close()
+
+
+class RemoteDevice:
+    """A block device of another host, which the run's supervisor holds open."""
+
+    is_exclusive = False
+
+    def __init__(self, executor: AgentExecutor, path: str, number: tuple[int, int]) -> None:
+        self.number = number
+        self._executor = executor
+        self._path = path
+
+    def digest(self, size_bytes: int) -> str:
+        """Return the SHA-256 of the first and last MiB; "" on a read error."""
+        digest = self._executor.ask("edges_digest", path=self._path, size_bytes=size_bytes)
+        if not isinstance(digest, str) or len(digest) > 64:
+            raise self._executor.malformed("edges_digest", digest)
+        return digest
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def _uses_device(argv: Sequence[str]) -> bool:
+    """Return whether a program is fio, a device tool, or has an argument that is a device."""
+    is_tool = posixpath.basename(argv[0]) in _DEVICE_TOOLS
+    return is_tool or any(argument.startswith(_DEVICE_FOLDERS) for argument in argv[1:])

@@ -1,0 +1,529 @@
+"""Client of the agent on a host: many requests at a time over one stream that is reopened.
+
+A broken stream fails its pending requests and ends its subscriptions; the next request opens a new
+one. No program that was started detached depends on it.
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import queue
+import re
+import secrets
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from volbench.errors import AuthError, ConnectError, DeadlineError, TransportError, VolbenchError
+from volbench.execute.agent_program import FLAGS, START, agent_program
+from volbench.execute.channels import Channel, ProgramEnd, Stream, connection_lost
+from volbench.execute.protocol import ClockReading, OperationError
+from volbench.execute.retry import Patience, retry
+
+INTERPRETERS = ("python3", "/usr/libexec/platform-python")
+"""What is tried unless the inventory names one; the second is the system's own of RHEL 8 and 9."""
+
+OPEN_S = 45.0  # Over 64 kbit/s, connection and program take 6 s; MaxStartups may delay the login.
+_CLOCK_S = 20.0
+_CLOCK_SPACING_S = 0.01  # So that readings do not wait for one another on the way.
+_MAX_LINE_BYTES = 128 * 1024**2  # Twice what the agent reads of a program or a file.
+_MAX_PREAMBLE_BYTES = 65_536
+_PLAIN_BYTES = 1024  # As in `agent.service`.
+_MISSING = re.compile(r"not found|no such file|cannot execute|permission denied", re.IGNORECASE)
+_PYTHON_HINT = (
+    "install Python 3.6 or newer there (apt-get install python3, dnf install python3, "
+    "apk add python3), or set `python` of the host in the inventory to its path"
+)
+
+Arguments = Mapping[str, object]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request to the agent."""
+
+    operation: str
+    arguments: Arguments = field(default_factory=dict)
+    timeout_s: float = 60.0  # limit of the reply, or of the silence between parts
+    as_root: bool = False  # whether sudo's agent carries it out, unless the login user is root
+    repeatable: bool = True  # whether it may be resent after a broken connection
+    name: str = ""  # for messages; empty for the operation
+
+    def exceeded(self, host: str) -> DeadlineError:
+        """Return the error of a request without a reply."""
+        return DeadlineError(
+            f"{self.name or self.operation} did not end in {self.timeout_s:g} s on {host} "
+            "and was abandoned",
+            hint="the host may be hung, or a volume there does not respond",
+        )
+
+
+class Receiver:
+    """Receiver of the messages about one request; called by the channel's reader."""
+
+    def part(self, value: object) -> None:
+        """Take a part of the result."""
+
+    def end(self, result: object, error: VolbenchError | None) -> None:
+        """Take the end."""
+
+
+class Reply(Receiver):
+    """Reply that another thread waits for."""
+
+    def __init__(self) -> None:
+        self._parts: queue.SimpleQueue[tuple[str, object]] = queue.SimpleQueue()
+
+    def part(self, value: object) -> None:
+        """Take a part of the result."""
+        self._parts.put(("part", value))
+
+    def end(self, result: object, error: VolbenchError | None) -> None:
+        """Take the end."""
+        self._parts.put(("end", result) if error is None else ("error", error))
+
+    def next(self, timeout_s: float) -> tuple[str, object]:
+        """Return the next message: ``part`` or ``end`` and its value; raise an error.
+
+        Raises:
+            queue.Empty: there was none in time.
+        """
+        kind, value = self._parts.get(timeout=max(0.0, timeout_s))
+        if isinstance(value, VolbenchError):
+            raise value
+        return kind, value
+
+
+class ClockReply(Receiver):
+    """Reply to a request for the time, which notes when it arrived."""
+
+    def __init__(self, arrived: threading.Semaphore) -> None:
+        self.sent_s = 0.0
+        self.reading: ClockReading | None = None
+        self.error: VolbenchError | None = None
+        self._arrived = arrived
+
+    def end(self, result: object, error: VolbenchError | None) -> None:
+        """Take the end."""
+        received_s = time.time()
+        self.error = error
+        if isinstance(result, float):
+            self.reading = ClockReading(self.sent_s, result, received_s)
+        self._arrived.release()
+
+
+class Session:
+    """One open stream to an agent."""
+
+    def __init__(self, host: str) -> None:
+        self.host = host
+        self.heard_s = time.monotonic()  # of the last output
+        self.error: VolbenchError | None = None  # reason of its end; None while it is open
+        self.is_ready = False  # whether the agent answers
+        self.is_missing = False  # whether it ended because there is no such interpreter
+        self._mark = f"volbench-{secrets.token_hex(8)}"
+        self._changed = threading.Condition()
+        self._sending = threading.Lock()
+        self._stream: Stream | None = None
+        self._line = bytearray()
+        self._preamble = b""
+        self._receivers: dict[int, Receiver] = {}
+        self._numbers = itertools.count(1)
+
+    def open(self, channel: Channel, python: str) -> None:
+        """Start the agent; requests may be sent before it is ready.
+
+        Raises:
+            TransportError: the stream cannot be opened.
+        """
+        bootstrap = agent_program().bootstrap(self._mark)
+        argv = [python, *FLAGS, START.format(len(bootstrap))]
+        with self._sending:
+            self._stream = channel.open(argv, self._receive, self._end, within_s=OPEN_S)
+            if self.error is None:
+                self._stream.send(bootstrap)
+        if self.error is not None:
+            self._stream.close()
+            raise self.error
+
+    def wait_until_ready(self) -> None:
+        """Wait until the agent answers.
+
+        Raises:
+            TransportError: it cannot be started.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self.is_ready or self.error is not None, OPEN_S)
+            if self.error is not None:
+                raise self.error
+        if not self.is_ready:
+            error = Request("", timeout_s=OPEN_S, name="starting the agent").exceeded(self.host)
+            self.close(error, in_doubt=True)
+            raise error
+
+    def send(self, request: Request, receiver: Receiver) -> int:
+        """Send a request and return its number.
+
+        Raises:
+            TransportError: the stream is broken.
+        """
+        with self._changed:
+            if self.error is not None:
+                raise self.error
+            number = next(self._numbers)
+            self._receivers[number] = receiver
+        message: dict[str, object] = {"op": request.operation, "args": request.arguments}
+        if request.as_root:
+            message["root"] = True
+        line = _line({"id": number, **message})
+        if len(line) > _PLAIN_BYTES:
+            packed = base64.b64encode(zlib.compress(line)).decode("ascii")
+            line = _line({"id": number, "z": packed})
+        self._write(line)
+        return number
+
+    def forget(self, number: int, *, cancel: bool = False) -> None:
+        """Drop further messages about a request, and end it on the host if it yields parts."""
+        with self._changed:
+            is_pending = self._receivers.pop(number, None) is not None
+        if cancel and is_pending and self.error is None:
+            self._write(_line({"id": number, "cancel": True}))
+
+    def _write(self, data: bytes) -> None:
+        if self._stream is None:
+            raise connection_lost(self.host, "", sent=False)
+        try:
+            with self._sending:
+                self._stream.send(data)
+        except ConnectError as error:
+            self.close(self.error or error)
+            raise
+
+    def close(self, error: VolbenchError, *, in_doubt: bool = False) -> None:
+        """Close the stream and end all that waits for it."""
+        if self._stream is not None:
+            self._stream.close(in_doubt=in_doubt)
+        self._fail(error)
+
+    def _receive(self, data: bytes) -> None:
+        """Process output; called by the channel's reader."""
+        self.heard_s = time.monotonic()
+        try:
+            *complete, rest = data.split(b"\n")
+            for part in complete:
+                self._line += part
+                line, self._line = bytes(self._line), bytearray()
+                self._take(line)
+            self._line += rest
+            if len(self._line) > (_MAX_LINE_BYTES if self.is_ready else _MAX_PREAMBLE_BYTES):
+                raise self._malformed(bytes(self._line[:80]))
+        except VolbenchError as error:
+            self.close(error)
+
+    def _take(self, line: bytes) -> None:
+        if not self.is_ready:
+            self._take_greeting(line)
+            return
+        number, key, value = self._parse(line)
+        with self._changed:
+            receiver = self._receivers.get(number)
+            if receiver is not None and key != "part":
+                del self._receivers[number]
+        if receiver is None:
+            return
+        if key == "part":
+            receiver.part(value)
+        elif key == "result":
+            receiver.end(value, None)
+        else:
+            receiver.end(None, self._operation_error(line, value))
+
+    def _parse(self, line: bytes) -> tuple[int, str, object]:
+        """Return number, key and value of a message.
+
+        Raises:
+            TransportError: it is malformed.
+        """
+        try:
+            message = json.loads(line)
+            if "z" in message:
+                inflate = zlib.decompressobj()
+                message = json.loads(
+                    inflate.decompress(base64.b64decode(message["z"]), _MAX_LINE_BYTES)
+                )
+            number = message.pop("id")
+            ((key, value),) = message.items()
+        except (
+            ValueError,
+            TypeError,
+            AttributeError,
+            KeyError,
+            RecursionError,
+            zlib.error,
+        ) as error:
+            raise self._malformed(line[:80]) from error
+        if type(number) is not int or key not in {"part", "result", "error"}:
+            raise self._malformed(line[:80])
+        return number, key, value
+
+    def _operation_error(self, line: bytes, value: object) -> VolbenchError:
+        match value:
+            case ["sudo", str(reason)]:
+                return AuthError(
+                    f"sudo does not start a program on {self.host}: {reason[:500]}",
+                    hint="allow your user to run programs without a password (NOPASSWD in "
+                    "sudoers), log in as root, or remove `sudo` from the inventory",
+                )
+            case [str(kind), str(reason)]:
+                return OperationError(kind, reason[:4000], host=self.host)
+            case _:
+                return self._malformed(line[:80])
+
+    def _take_greeting(self, line: bytes) -> None:
+        """Process a line before the agent is ready; a login shell may print text before it."""
+        words = line.decode("utf-8", "replace").split()
+        if len(words) != 3 or words[0] != self._mark:
+            self._preamble = (self._preamble + line + b"\n")[-_MAX_PREAMBLE_BYTES:]
+        elif words[1] == "need":  # the reader must not wait for a slow link
+            threading.Thread(target=self._send_program, name="program", daemon=True).start()
+        elif words[1] == "ready":
+            with self._changed:
+                self.is_ready = True
+                self._changed.notify_all()
+        else:
+            self.is_missing = words[1] == "old"
+            reason = f"it is {words[2]}" if self.is_missing else "it arrived damaged"
+            raise TransportError(
+                f"Python on {self.host} cannot run the agent: {reason[:40]}", hint=_PYTHON_HINT
+            )
+
+    def _send_program(self) -> None:
+        try:
+            self._write(b"#\n" + agent_program().data)
+        except VolbenchError as error:
+            self._fail(error)
+
+    def _end(self, end: ProgramEnd | VolbenchError) -> None:
+        if isinstance(end, VolbenchError):
+            self._fail(end)
+        elif self.is_ready:
+            self._fail(
+                connection_lost(self.host, f"its agent ended {end.stderr[-300:]}", sent=True)
+            )
+        else:
+            self._fail(self._not_started(end))
+
+    def _not_started(self, end: ProgramEnd) -> TransportError:
+        text = f"{self._preamble.decode('utf-8', 'replace')} {end.stderr}".strip()
+        self.is_missing = end.status in {126, 127} or bool(_MISSING.search(text))
+        if self.is_missing or "nknown option" in text:  # of Python 2
+            return TransportError(
+                f"{self.host} has no usable Python: {text[-300:] or f'status {end.status}'}",
+                hint=_PYTHON_HINT,
+            )
+        return TransportError(
+            f"the login shell on {self.host} did not start Python: "
+            f"{text[:500] or f'it ended with status {end.status}'}",
+            hint="log in there and try: python3 --version; the login shell must allow that",
+        )
+
+    def _fail(self, error: VolbenchError) -> None:
+        with self._changed:
+            if self.error is not None:
+                return
+            self.error = error
+            receivers = list(self._receivers.values())
+            self._receivers.clear()
+            self._changed.notify_all()
+        for receiver in receivers:
+            receiver.end(None, error)
+
+    def _malformed(self, line: bytes) -> TransportError:
+        return TransportError(
+            f"the agent on {self.host} sent an invalid line: {line!r}",
+            hint="do not trust this host",
+        )
+
+
+class AgentClient:
+    """Requests to the agent of a host.
+
+    Args:
+        channel: channel to the host.
+        python: interpreter there; empty to try `INTERPRETERS`.
+        patience: retry policy for an unreachable host.
+    """
+
+    def __init__(
+        self, channel: Channel, *, python: str = "", patience: Patience | None = None
+    ) -> None:
+        self.host = channel.host
+        self.patience = Patience() if patience is None else patience
+        self._channel = channel
+        self._interpreters = [python] if python else list(INTERPRETERS)
+        self._opening = threading.Lock()
+        self._session: Session | None = None
+        self._heard_s = time.monotonic()
+
+    @property
+    def silent_s(self) -> float:
+        """Seconds since the last response of the host."""
+        session = self._session
+        heard_s = self._heard_s if session is None else max(session.heard_s, self._heard_s)
+        return time.monotonic() - heard_s
+
+    def session(self) -> Session:
+        """Return the open stream, opened if there is none.
+
+        Raises:
+            TransportError: it cannot be opened, or the host has no usable Python.
+        """
+        with self._opening:
+            if self._session is not None and self._session.error is None:
+                return self._session
+            self._heard_s = time.monotonic() - self.silent_s
+            while True:
+                session = Session(self.host)
+                session.heard_s = self._heard_s
+                try:
+                    session.open(self._channel, self._interpreters[0])
+                    if len(self._interpreters) > 1:
+                        session.wait_until_ready()
+                        del self._interpreters[1:]
+                except TransportError:
+                    if not session.is_missing or len(self._interpreters) == 1:
+                        raise
+                    del self._interpreters[0]
+                    continue
+                self._session = session
+                return session
+
+    def ask(self, request: Request) -> object:
+        """Return the result of a request; retry transient errors if that is safe.
+
+        Raises:
+            OperationError: the agent could not carry it out.
+            AuthError: sudo requires a password.
+            TransportError: the host does not answer.
+        """
+        return self._retried(request, lambda: self._ask_once(request))
+
+    def ask_parts(self, request: Request, take: Callable[[object], None]) -> None:
+        """Let a function take each part of a result, in this thread; see `ask`.
+
+        Args:
+            request: its arguments may change between attempts, as parts arrive.
+            take: called with each part of each attempt.
+        """
+
+        def attempt() -> None:
+            for part in self._parts(request):
+                take(part)
+
+        self._retried(request, attempt)
+
+    def post(self, request: Request) -> Callable[[], object]:
+        """Send a request without waiting; the returned function waits for its result.
+
+        Raises:
+            TransportError: it could not be sent.
+        """
+        reply = Reply()
+        session = self.session()
+        number = session.send(request, reply)
+        until_s = time.monotonic() + request.timeout_s
+
+        def answer() -> object:
+            return self._next(session, request, reply, number, until_s - time.monotonic())[1]
+
+        return answer
+
+    def subscribe(self, request: Request, receiver: Receiver) -> tuple[Session, int]:
+        """Send a request whose parts go to a receiver, called by the channel's reader.
+
+        Raises:
+            TransportError: it could not be sent.
+        """
+        session = self.session()
+        return session, session.send(request, receiver)
+
+    def read_clock(self, count: int) -> tuple[ClockReading, ...]:
+        """Return `count` readings of the host's clock, requested a few milliseconds apart.
+
+        Raises:
+            TransportError: the host does not respond.
+        """
+
+        def attempt() -> tuple[ClockReading, ...]:
+            session = self.session()
+            session.wait_until_ready()
+            arrived = threading.Semaphore(0)
+            replies = [ClockReply(arrived) for _ in range(count)]
+            for reply in replies:
+                reply.sent_s = time.time()
+                session.send(Request("clock"), reply)
+                time.sleep(_CLOCK_SPACING_S)
+            until_s = time.monotonic() + _CLOCK_S
+            for _ in replies:
+                arrived.acquire(timeout=max(0.0, until_s - time.monotonic()))
+            for reply in replies:
+                if reply.error is not None:
+                    raise reply.error
+            return tuple(reply.reading for reply in replies if reply.reading is not None)
+
+        return self._retried(Request("clock"), attempt)
+
+    def close(self) -> None:
+        """Close the stream and release the channel; detached programs continue."""
+        with self._opening:
+            if self._session is not None:
+                self._session.close(connection_lost(self.host, "", sent=True))
+                self._session = None
+        self._channel.close()
+
+    def _retried(self, request: Request, attempt: Callable[[], T]) -> T:
+        def may_repeat(error: TransportError) -> bool:
+            if isinstance(error, ConnectError):
+                return request.repeatable or not error.sent
+            return request.repeatable and error.transient
+
+        return retry(attempt, may_repeat=may_repeat, patience=self.patience)
+
+    def _ask_once(self, request: Request) -> object:
+        return self.post(request)()
+
+    def _parts(self, request: Request) -> Iterator[object]:
+        session, reply = self.session(), Reply()
+        number = session.send(request, reply)
+        try:
+            while True:
+                kind, value = self._next(session, request, reply, number, request.timeout_s)
+                if kind == "end":
+                    return
+                yield value
+        finally:
+            session.forget(number, cancel=True)
+
+    def _next(
+        self, session: Session, request: Request, reply: Reply, number: int, timeout_s: float
+    ) -> tuple[str, object]:
+        """Return the next message about a request; a host that is silent is abandoned."""
+        sent_s = time.monotonic() - (request.timeout_s - timeout_s)
+        try:
+            return reply.next(timeout_s)
+        except queue.Empty:
+            error = request.exceeded(self.host)
+            session.forget(number)
+            if session.heard_s < sent_s:
+                session.close(error, in_doubt=True)
+            raise error from None
+
+
+def _line(message: Mapping[str, object]) -> bytes:
+    return json.dumps(message, separators=(",", ":")).encode("ascii") + b"\n"

@@ -1,0 +1,336 @@
+"""The agent over a stream: how it is sent and started, and what many askers get."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.waiting import until
+from volbench.errors import ConnectError, DeadlineError, TransportError
+from volbench.execute.agent_executor import AgentExecutor
+from volbench.execute.agent_program import agent_program
+from volbench.execute.channels import (
+    OnEnd,
+    OnOutput,
+    ProgramEnd,
+    SubprocessChannel,
+    SubprocessStream,
+)
+from volbench.execute.client import AgentClient, Request
+from volbench.execute.incoming import IncomingFolder
+from volbench.execute.protocol import OperationError
+from volbench.execute.retry import Patience
+
+ONCE = Patience(tries=1)
+
+
+class WatchedChannel(SubprocessChannel):
+    """Channel to this machine that keeps its streams, and counts the bytes that it sends."""
+
+    def __init__(self, prefix: Sequence[str] = ()) -> None:
+        super().__init__("here", prefix=prefix)
+        self.streams: list[SubprocessStream] = []
+        self.sent_bytes = 0
+
+    def open(
+        self, argv: Sequence[str], on_output: OnOutput, on_end: OnEnd, *, within_s: float
+    ) -> SubprocessStream:
+        """Start a program."""
+        stream = super().open(argv, on_output, on_end, within_s=within_s)
+        send = stream.send
+
+        def count(data: bytes) -> None:
+            self.sent_bytes += len(data)
+            send(data)
+
+        stream.send = count  # type: ignore[method-assign]  # only to count
+        self.streams.append(stream)
+        return stream
+
+
+class ScriptedChannel:
+    """Channel to a host that prints scripted lines and then ends, or stays silent."""
+
+    host = "liar"
+
+    def __init__(self, *lines: str, end: ProgramEnd | None = None) -> None:
+        self._lines = lines
+        self._end = end
+
+    def open(
+        self, argv: Sequence[str], on_output: OnOutput, on_end: OnEnd, *, within_s: float
+    ) -> ScriptedChannel:
+        """Remember the receivers."""
+        del argv, within_s
+        self._on_output, self._on_end = on_output, on_end
+        return self
+
+    def send(self, data: bytes) -> None:
+        """Answer the bootstrap."""
+        if data.startswith(b"MARK"):
+            mark = data.partition(b"'")[2].partition(b"'")[0].decode()
+            for line in self._lines:
+                self._on_output(f"{line.replace('MARK', mark)}\n".encode())
+            if self._end is not None:
+                self._on_end(self._end)
+
+    def close(self, *, in_doubt: bool = False) -> None:
+        """Do nothing."""
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Let the agent keep its program below a folder of the test."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    return folder
+
+
+@pytest.fixture
+def channel() -> Iterator[WatchedChannel]:
+    """Hand out a channel to this machine."""
+    channel = WatchedChannel()
+    yield channel
+    for stream in channel.streams:
+        stream.close()
+
+
+def stored(home: Path) -> Path:
+    """Return where the agent keeps its program."""
+    return home / ".cache" / "volbench" / f"agent-{agent_program().digest}"
+
+
+def test_the_program_is_sent_once(home: Path, channel: WatchedChannel) -> None:
+    """The first connection takes it along; the second sends some hundred bytes."""
+    AgentClient(channel).ask(Request("real_path", {"path": "/"}))
+    until(lambda: stored(home).exists())
+    assert stored(home).read_bytes() == agent_program().data
+    assert stat.S_IMODE(stored(home).parent.stat().st_mode) == 0o700
+    first = channel.sent_bytes
+    AgentClient(channel).ask(Request("real_path", {"path": "/"}))
+    assert channel.sent_bytes - first < 1500
+    assert first > len(agent_program().data)
+
+
+def test_another_program_in_its_place_is_not_run(home: Path, channel: WatchedChannel) -> None:
+    """What has another hash, or is a symlink, is neither run nor trusted."""
+    stored(home).parent.mkdir(parents=True, mode=0o700)
+    stored(home).write_bytes(b"x" * len(agent_program().data))
+    assert AgentClient(channel).ask(Request("real_path", {"path": "/"})) == "/"
+    assert channel.sent_bytes > len(agent_program().data)
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770])
+def test_a_cache_that_others_can_write_to_is_not_used(
+    home: Path, channel: WatchedChannel, mode: int
+) -> None:
+    """The program runs from memory and is not stored."""
+    stored(home).parent.mkdir(parents=True)
+    stored(home).parent.chmod(mode)
+    assert AgentClient(channel).ask(Request("real_path", {"path": "/"})) == "/"
+    assert list(stored(home).parent.iterdir()) == []
+
+
+def test_a_home_that_cannot_be_written_is_no_obstacle(
+    home: Path, channel: WatchedChannel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a cache the program is sent each time."""
+    monkeypatch.setenv("HOME", str(home / "missing" / "deeper"))
+    for _ in range(2):
+        assert AgentClient(channel).ask(Request("real_path", {"path": "/"})) == "/"
+    assert channel.sent_bytes > 2 * len(agent_program().data)
+
+
+def test_what_a_login_shell_prints_is_skipped() -> None:
+    """A greeting before the agent starts, and on standard error, is no reply."""
+    channel = WatchedChannel(["sh", "-c", 'echo "Welcome!"; echo oops >&2; exec "$@"', "sh"])
+    assert AgentClient(channel).ask(Request("real_path", {"path": "/"})) == "/"
+
+
+def test_a_host_without_python_says_what_to_install() -> None:
+    """The message names the host, the hint the packages and the key of the inventory."""
+    channel = WatchedChannel(["sh", "-c", "echo 'sh: python3: not found' >&2; exit 127"])
+    with pytest.raises(TransportError, match="here has no usable Python") as caught:
+        AgentClient(channel).ask(Request("real_path", {"path": "/"}))
+    assert "apt-get install python3" in caught.value.hint
+    assert "`python`" in caught.value.hint
+    assert len(channel.streams) == 2  # the system's own was tried too
+
+
+def test_an_old_python_is_refused() -> None:
+    """Python 3.5 starts, and says its version."""
+    with pytest.raises(TransportError, match=r"cannot run the agent: it is 3\.5"):
+        AgentClient(ScriptedChannel("MARK old 3.5"), python="/opt/python").ask(Request("clock"))
+
+
+def test_a_login_shell_that_runs_nothing_is_quoted() -> None:
+    """The user sees what it printed."""
+    end = ProgramEnd(1, "This account is currently not available.\n")
+    with pytest.raises(TransportError, match="did not start Python: This account is"):
+        AgentClient(ScriptedChannel(end=end)).ask(Request("clock"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "nonsense",
+        '{"id": 1, "result": 1, "error": []}',
+        '{"id": true, "result": 1}',
+        '{"id": 1, "error": "text"}',
+        '{"id": 1, "z": "AAAA"}',
+        "[" * 100_000,
+        "[1]",
+    ],
+)
+def test_a_host_that_sends_nonsense_is_not_trusted(line: str) -> None:
+    """A reply of another shape ends the connection."""
+    client = AgentClient(ScriptedChannel("MARK ready 3.11"), python="python3")
+    session = client.session()
+    threading.Timer(0.1, session._receive, [f"{line}\n".encode()]).start()  # noqa: SLF001 - a host that answers late
+    with pytest.raises(TransportError, match="invalid line"):
+        client.ask(Request("stat", {"path": "/"}))
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [None, [], "text", {"kind": "file"}, {"kind": "nonsense", "device": [0, 0]}],
+)
+def test_a_stat_of_another_shape_is_refused(reply: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each field is validated where it enters."""
+    executor = AgentExecutor(SubprocessChannel("here"))
+    monkeypatch.setattr(executor, "carry_out", lambda *_, **__: reply)
+    if reply is None:
+        assert executor.stat("/") is None
+    else:
+        with pytest.raises(TransportError, match="here answers stat with"):
+            executor.stat("/")
+
+
+def test_a_slow_request_blocks_no_other(channel: WatchedChannel) -> None:
+    """Many threads ask at once, and each gets its own reply."""
+    client = AgentClient(channel)
+    slow = client.post(Request("run", {"argv": ["sleep", "2"]}))
+    results: dict[int, object] = {}
+
+    def ask(number: int) -> None:
+        argv = ["sh", "-c", f"echo {number}"]
+        results[number] = client.ask(Request("run", {"argv": argv}))
+
+    began_s = time.monotonic()
+    threads = [threading.Thread(target=ask, args=[number]) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert time.monotonic() - began_s < 2
+    assert {n: r["stdout"] for n, r in results.items() if isinstance(r, dict)} == {
+        n: f"{n}\n" for n in range(16)
+    }
+    assert slow() == {"status": 0, "stdout": "", "stderr": ""}
+    assert len(channel.streams) == 1
+
+
+def test_a_broken_stream_is_opened_again(channel: WatchedChannel) -> None:
+    """A request that changes nothing twice is repeated, another one is an error."""
+    client = AgentClient(channel)
+    assert client.ask(Request("real_path", {"path": "/"})) == "/"
+    answer = client.post(Request("run", {"argv": ["sleep", "5"]}))
+    channel.streams[0].process.kill()
+    with pytest.raises(ConnectError):
+        answer()
+    assert client.ask(Request("real_path", {"path": "/"})) == "/"
+    assert len(channel.streams) == 2
+
+
+def test_a_request_has_a_deadline(channel: WatchedChannel) -> None:
+    """A host that does not answer in time is abandoned."""
+    client = AgentClient(channel, patience=ONCE)
+    with pytest.raises(DeadlineError, match=r"waiting did not end in 0\.5 s on here"):
+        client.ask(Request("run", {"argv": ["sleep", "5"]}, timeout_s=0.5, name="waiting"))
+
+
+def test_programs_end_with_the_stream(tmp_path: Path, channel: WatchedChannel) -> None:
+    """A program that nobody waits for any more is killed, and its files are removed."""
+    client = AgentClient(channel)
+    pid = tmp_path / "pid"
+    base = tmp_path / "base"
+    argv = ["sh", "-c", f"echo $$ >{pid}; exec sleep 1000", "sh"]
+    client.post(Request("run_on_files", {"argv": argv, "texts": ["x"], "base": str(base)}))
+    until(lambda: pid.exists() and pid.read_text().strip())
+    client.close()
+    until(lambda: not Path(f"/proc/{pid.read_text().strip()}").exists())
+    until(lambda: not base.exists())
+
+
+def test_failures_have_a_kind(channel: WatchedChannel, tmp_path: Path) -> None:
+    """The controller can tell a missing program from one that hangs."""
+    client = AgentClient(channel)
+    with pytest.raises(OperationError) as caught:
+        client.ask(Request("run", {"argv": ["no-such-program"]}))
+    assert caught.value.kind == "missing"
+    with pytest.raises(OperationError) as caught:
+        client.ask(Request("run", {"argv": ["sleep", "5"], "timeout_s": 0.1}))
+    assert caught.value.kind == "timeout"
+    with pytest.raises(OperationError, match="unknown operation"):
+        client.ask(Request("format_all_disks"))
+    with pytest.raises(OperationError) as caught:
+        client.ask(Request("remove_work_folder", {"base": str(tmp_path), "path": "/etc"}))
+    assert caught.value.kind == "refused"
+
+
+def test_a_folder_arrives_whole_after_a_break(tmp_path: Path, channel: WatchedChannel) -> None:
+    """What arrived before the connection broke is not sent again."""
+    source, target = tmp_path / "source", tmp_path / "target"
+    target.mkdir()
+    (source / "deep").mkdir(parents=True)
+    names = ["a", "deep/it's $HOME \udcff", "empty", "z"]
+    for name in names:
+        (source / name).write_bytes(b"" if name == "empty" else os.urandom(300_000))
+    executor = AgentExecutor(channel)
+    received: list[object] = []
+    take = IncomingFolder.take
+
+    def break_once(folder: IncomingFolder, part: object) -> None:
+        received.append(part)
+        take(folder, part)
+        if len(received) == 5:
+            channel.streams[0].process.kill()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(IncomingFolder, "take", break_once)
+        executor.fetch_work_folder(str(source), str(target))
+    for name in names:
+        assert (target / name).read_bytes() == (source / name).read_bytes()
+    resumed = [part for part in received if isinstance(part, dict) and part.get("offset")]
+    assert resumed
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [{"file": "../x", "size": 1, "offset": 0}],
+        [{"file": "/x", "size": 1, "offset": 0}],
+        [{"file": "a/./x", "size": 1, "offset": 0}],
+        [{"file": "x", "size": 1, "offset": 1}],
+        [{"file": "x", "size": 0, "offset": 0}, {"data": "eJxLBAAAYgBi"}],
+        [{"file": "x", "size": 1, "offset": 0}, {"data": "eJxLBAAAYgBi"}, {"sha256": "0" * 64}],
+        [{"file": "x", "size": 1, "offset": 0}, {"data": "AAAA"}],
+        [{"data": "eJxLBAAAYgBi"}],
+        ["text"],
+    ],
+)
+def test_a_damaged_transfer_leaves_nothing(tmp_path: Path, parts: list[object]) -> None:
+    """A host cannot write outside the folder, nor leave a file that it did not finish."""
+    incoming = IncomingFolder("here", "/work", tmp_path / "home")
+    with pytest.raises(TransportError), incoming:  # noqa: PT012 - any of the parts
+        for part in parts:
+            incoming.take(part)
+    assert list((tmp_path / "home").iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["home"]
