@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from volbench.errors import ArchiveError, InputError
-from volbench.model.campaign.planned_run import Campaign, RunState
+from volbench.model.campaign.planned_run import Campaign, RunNote, RunState
 from volbench.model.frames.column_names import listed_names
 from volbench.model.frames.columns import DERIVED, FRAMES, ON_DEMAND
 from volbench.present.formatting import printable
-from volbench.present.terminal.campaign_text import RunNote
 from volbench.store.archive import Archive, Provenance, is_held, read_campaign
 from volbench.store.atomic_files import read_text
 from volbench.store.journal import read_history

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 
 from volbench.api.campaign_data import CampaignData, open_campaign
 from volbench.errors import InputError
-from volbench.model.campaign.planned_run import RunState
+from volbench.model.campaign.planned_run import RunNote, RunState
 from volbench.model.frames.columns import FRAMES, LABEL_PREFIX
-from volbench.present.terminal.campaign_text import RunNote
 from volbench.store.archive import read_campaign
 from volbench.store.layout import Layout, is_address
 

@@ -19,7 +19,7 @@ from markupsafe import Markup
 
 from volbench.analyse.compare.comparison import Comparison, Question, compare, headlines
 from volbench.analyse.compare.comparison_result import row_of
-from volbench.model.campaign.planned_run import Campaign
+from volbench.model.campaign.planned_run import Campaign, RunNote
 from volbench.model.frames.column_names import listed_names
 from volbench.model.frames.columns import FRAMES
 from volbench.model.profile.profile_settings import Rounds
@@ -30,21 +30,20 @@ from volbench.present.plots.description import Plot, numbers
 from volbench.present.plots.kinds import ALWAYS_READ, KINDS, Options
 from volbench.present.renderers import format_of
 from volbench.present.report.content import ReportContent
-from volbench.present.report.findings_section import (
+from volbench.present.report.lead_charts import lead_plots
+from volbench.present.report.outcomes import against_limits, job_outcomes, key_numbers
+from volbench.present.report.report_text import first_screen
+from volbench.present.tables.compare_table import comparison_table
+from volbench.present.tables.findings_table import (
     RuleFindings,
     findings_by_rule,
     findings_count,
+    findings_text,
     invalid_runs,
 )
-from volbench.present.report.first_screen import first_screen
-from volbench.present.report.lead_charts import lead_plots
-from volbench.present.report.outcomes import against_limits, job_outcomes, key_numbers
-from volbench.present.tables.compare_table import comparison_table
-from volbench.present.tables.findings_table import findings_text
 from volbench.present.tables.render_table import render_table, used_columns
 from volbench.present.tables.results_table import result_tables
 from volbench.present.tables.table import Item, Table
-from volbench.present.terminal.campaign_text import RunNote
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -131,11 +131,11 @@ def _write_frame(
     is_plain = kind == "csv" and name in _SHORT and not opened.where and not choice.sort
     rows = opened.rows(name) if is_plain else []
     if rows:
-        from volbench.present.export.csv_rows import render_csv_rows
+        from volbench.present.tables.render_table import csv_text
 
         chosen = _named_columns(columns, list(rows[0])) if columns else list(rows[0])
         with binary_output(output, default_name=f"{name}.csv") as sink:
-            sink.write(render_csv_rows(rows, columns=chosen, raw=raw))
+            sink.write(csv_text(rows, columns=chosen, raw=raw, line_end="\r\n").encode())
         return
     from volbench.present.export.frame_export import export_frame, file_name
 
@@ -155,7 +155,7 @@ def _sorted(frame: pd.DataFrame, sort: str) -> pd.DataFrame:
 
 def _chosen(frame: pd.DataFrame, *, name: str, columns: Sequence[str], kind: str) -> pd.DataFrame:
     """Return the named columns, or the default ones of the format."""
-    from volbench.present.export.markup import TEXT_FORMATS, default_columns
+    from volbench.present.export.frame_export import TEXT_FORMATS, default_columns
 
     if columns:
         return frame[_named_columns(columns, [str(column) for column in frame.columns])]

@@ -89,8 +89,13 @@ def _write_site(
     from volbench import __version__
     from volbench.api.dataset import open_campaigns
     from volbench.cli.report_content import report_content
-    from volbench.present.report.report_page import render_section, single_section
-    from volbench.present.report.site_index import SiteEntry, render_site_index, site_entry
+    from volbench.present.report.report_page import (
+        SiteEntry,
+        render_section,
+        render_site_index,
+        single_section,
+        site_entry,
+    )
     from volbench.store.journal import utc_now
 
     if output in (None, "-"):

@@ -18,9 +18,9 @@ from volbench.errors import ArchiveError, FindingsError, InputError, did_you_mea
 if TYPE_CHECKING:
     from volbench.api.dataset import Dataset
     from volbench.ingest.run_files import Difference, Verification
+    from volbench.model.campaign.planned_run import RunNote
     from volbench.present.formatting import Row
     from volbench.present.tables.table import Table
-    from volbench.present.terminal.campaign_text import RunNote
 
 
 @click.command("show")
@@ -90,7 +90,7 @@ def _show_states(opened: Dataset, shown: TableOutput) -> None:
 
 
 def _show_campaigns(opened: Dataset, shown: TableOutput) -> None:
-    from volbench.present.tables.campaigns_table import campaign_record, campaigns_table
+    from volbench.present.tables.plan_tables import campaign_record, campaigns_table
 
     records = [
         campaign_record(name, data.address, data.campaign, data.runs)

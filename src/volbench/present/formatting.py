@@ -174,6 +174,13 @@ def first_sentence(words: str) -> str:
     return words.partition(". ")[0].removesuffix(".") + "."
 
 
+def first_line(reason: str) -> str:
+    """Return the first line of a reason that is not blank."""
+    return next(
+        (line.strip() for line in reason.splitlines() if line.strip()), "no reason was recorded"
+    )
+
+
 def instant(utc: str) -> str:
     """Return an ISO 8601 instant for people: ``2026-01-31 13:05:09 UTC``."""
     return utc.replace("T", " ").partition(".")[0].removesuffix("Z") + " UTC" if utc else "unknown"

@@ -7,9 +7,9 @@ import math
 
 import pandas as pd
 
-from volbench.present.export.csv_rows import render_csv_rows
 from volbench.present.export.frame_export import export_frame
 from volbench.present.formatting import records
+from volbench.present.tables.render_table import csv_text
 
 
 def test_plain_rows_and_a_frame_make_the_same_bytes() -> None:
@@ -27,4 +27,5 @@ def test_plain_rows_and_a_frame_make_the_same_bytes() -> None:
         expected = io.BytesIO()
         export_frame(frame[columns], frame_name="summary", format="csv", into=expected)
         rows = records(frame)
-        assert render_csv_rows(rows, columns=columns) == expected.getvalue()
+        text = csv_text(rows, columns=columns, line_end="\r\n")
+        assert text.encode() == expected.getvalue()

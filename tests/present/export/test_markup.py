@@ -10,7 +10,7 @@ import pytest
 
 import volbench
 from tests.test_labels import HOSTS, make
-from volbench.present.export.markup import default_columns, render_text
+from volbench.present.export.frame_export import default_columns, render_text
 
 AWKWARD = r"50%_of $x & {a} #1 ^ ~ \n <b> [1] -- | * ` " + '"q"'
 

@@ -18,8 +18,8 @@ from volbench.present.plots.description import numbers
 from volbench.present.plots.kinds import Options
 from volbench.present.plots.marks import Span
 from volbench.present.report import ReportContent, finding_plots, lead_plots, render_report
-from volbench.present.report.findings_section import findings_by_rule
 from volbench.present.report.outcomes import job_outcomes, key_numbers
+from volbench.present.tables.findings_table import findings_by_rule
 
 VERDICT_COLUMNS = [column.name for column in FRAMES["verdicts"]]
 RUNS = tuple(run_of(number, f"job{number}") for number in range(1, 41))

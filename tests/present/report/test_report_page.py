@@ -26,7 +26,7 @@ from volbench.model.campaign.planned_run import RunState
 from volbench.model.frames.columns import DEVICE, SUMMARY, VERDICTS
 from volbench.present.renderers.interactive import EmbeddedPlot
 from volbench.present.report import ReportContent, ReportFigure, RunNote, render_report
-from volbench.present.report.embedded.downloads import downloads
+from volbench.present.report.embedded_runs import downloads
 
 
 @pytest.fixture

@@ -24,15 +24,21 @@ from volbench.execute.local import LocalExecutor
 from volbench.lab.scenario import read_scenario
 from volbench.lab.scenario_tables import scenario_tables, scenarios_table
 from volbench.model.campaign.host import Host, Inventory
-from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
+from volbench.model.campaign.planned_run import (
+    Campaign,
+    Run,
+    RunNote,
+    RunState,
+    Section,
+    Volume,
+    VolumeKind,
+)
 from volbench.model.frames.columns import SUMMARY
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.plan.bundled import profile_index, profile_names
 from volbench.present.formatting import Row
-from volbench.present.tables.campaigns_table import campaigns_table
 from volbench.present.tables.compare_table import comparison_table, trends_table
 from volbench.present.tables.findings_table import findings_table
-from volbench.present.tables.groups_table import groups_table
 from volbench.present.tables.hosts_tables import (
     ClientStatus,
     controllers_table,
@@ -41,17 +47,22 @@ from volbench.present.tables.hosts_tables import (
     status_table,
     survey_table,
 )
-from volbench.present.tables.plan_tables import profile_table, profiles_table, runs_table
+from volbench.present.tables.plan_tables import (
+    campaigns_table,
+    profile_table,
+    profiles_table,
+    runs_table,
+)
 from volbench.present.tables.results_table import (
     aggregate_table,
     frame_table,
+    groups_table,
     states_table,
     summary_table,
 )
 from volbench.present.tables.rounds_table import rounds_tables
 from volbench.present.tables.table import Table
 from volbench.present.tables.use_table import use_table
-from volbench.present.terminal.campaign_text import RunNote
 from volbench.store.parquet_tables import frame_of, table_of
 
 LONG_JOB = "random-read-write-70-30-4k-iodepth-00016"

@@ -5,9 +5,8 @@ from __future__ import annotations
 from itertools import product
 
 from volbench.present.formatting import Row
-from volbench.present.tables.groups_table import groups_table
 from volbench.present.tables.render_table import render_table
-from volbench.present.tables.results_table import result_tables
+from volbench.present.tables.results_table import groups_table, result_tables
 
 
 def matrix(*iodepths: int) -> list[dict[str, object]]:

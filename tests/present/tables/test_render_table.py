@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from volbench.present.tables.render_table import render_table
+from volbench.present.tables.render_table import render_table, wrap
 from volbench.present.tables.table import IDENTITY, Column, Table
-from volbench.present.tables.text_layout import wrap
 
 
 def test_columns_go_by_priority() -> None:

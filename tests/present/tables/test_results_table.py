@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
+from volbench.model.campaign.planned_run import (
+    Campaign,
+    Run,
+    RunNote,
+    RunState,
+    Section,
+    Volume,
+    VolumeKind,
+)
 from volbench.model.frames.columns import SUMMARY
 from volbench.model.profile.profile_model import Job, Profile
 from volbench.present.formatting import Row
@@ -15,7 +23,6 @@ from volbench.present.tables.plan_tables import profile_summary, profile_table, 
 from volbench.present.tables.render_table import render_table, used_columns
 from volbench.present.tables.results_table import aggregate_table, states_table, summary_table
 from volbench.present.tables.table import IDENTITY, Table, text_table
-from volbench.present.terminal.campaign_text import RunNote
 
 VOLUME = Volume(role="data", kind=VolumeKind.FILE, target="/mnt/a-rather-long-path/[red]/file")
 

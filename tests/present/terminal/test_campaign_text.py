@@ -8,7 +8,7 @@ from tests.present.report.small_reports import content_of, row_of, run_of
 from volbench.model.campaign.planned_run import Imported, Run, SourceFile
 from volbench.present.formatting import records
 from volbench.present.report.outcomes import job_outcomes, key_numbers
-from volbench.present.report.summary_text import cautions, what_ran
+from volbench.present.report.report_text import cautions, what_ran
 from volbench.present.terminal.campaign_text import came_from, sources
 
 

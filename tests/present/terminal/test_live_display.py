@@ -33,7 +33,7 @@ from volbench.model.campaign.planned_run import (
 )
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.present.terminal.live_display import LiveProgress
-from volbench.present.terminal.progress_lines import PlainProgress, listener_for
+from volbench.present.terminal.progress import PlainProgress, listener_for
 
 VOLUME = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
 

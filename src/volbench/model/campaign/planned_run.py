@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -271,3 +273,32 @@ class Campaign(Frozen):
     def ends_with(self, run: Run) -> bool:
         """Return whether a failure of this run ends the campaign; preparation runs always do."""
         return run.phase is not Phase.MEASURED or self.on_error is OnError.STOP
+
+
+@dataclass(frozen=True)
+class RunNote:
+    """State of a run and the reason for it."""
+
+    state: RunState  # planned, running, finished, failed, interrupted or not needed
+    reason: str = ""  # fio's own words or volbench's; empty when finished
+    # as planned, to name a run without results; None where the plan is not known
+    run: Run | None = field(default=None, compare=False, repr=False)
+
+
+def note_of(run: Run, states: Mapping[str, RunNote]) -> RunNote:
+    """Return the note of a run; one without a note was planned and never ran."""
+    return states.get(run.id, RunNote(RunState.PLANNED))
+
+
+def count_states(campaign: Campaign, states: Mapping[str, RunNote]) -> dict[RunState, int]:
+    """Return the number of runs in each state, states without runs left out."""
+    counts = dict.fromkeys(RunState, 0)
+    for run in campaign.runs:
+        counts[note_of(run, states).state] += 1
+    return {state: count for state, count in counts.items() if count}
+
+
+def unfinished(campaign: Campaign, states: Mapping[str, RunNote]) -> list[tuple[Run, RunNote]]:
+    """Return the runs that did not finish though they were needed, in the order of the plan."""
+    noted = [(run, note_of(run, states)) for run in campaign.runs]
+    return [(run, note) for run, note in noted if not note.state.is_settled]

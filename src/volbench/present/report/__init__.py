@@ -1,5 +1,6 @@
 """Report: everything about campaigns as one HTML page that needs no network."""
 
+from volbench.model.campaign.planned_run import RunNote
 from volbench.present.report.content import (
     MultiCampaignContent,
     ReportContent,
@@ -7,7 +8,6 @@ from volbench.present.report.content import (
 )
 from volbench.present.report.lead_charts import finding_plots, lead_plots
 from volbench.present.report.report_page import render_report, render_reports
-from volbench.present.terminal.campaign_text import RunNote
 
 __all__ = [
     "MultiCampaignContent",

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from volbench.model.campaign.planned_run import Campaign
+from volbench.model.campaign.planned_run import Campaign, RunNote
 from volbench.model.frames.columns import FRAMES
 from volbench.present.renderers.interactive import EmbeddedPlot
-from volbench.present.terminal.campaign_text import RunNote
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,8 +18,8 @@ from volbench.present.formatting import (
     skew,
     text,
 )
-from volbench.present.report.findings_section import Badge, badges_of, by_run
 from volbench.present.report.outcomes import AgainstLimit
+from volbench.present.tables.findings_table import Badge, badges_of, by_run
 from volbench.units import format_count, format_duration, format_latency, format_rate, format_size
 
 # Latency statistics shown, by their name in the column, with their name for people

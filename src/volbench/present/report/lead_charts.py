@@ -17,8 +17,7 @@ from volbench.present.plots.chart import build_plots
 from volbench.present.plots.description import Plot, numbers
 from volbench.present.plots.kinds import KINDS, Options
 from volbench.present.plots.marks import Span
-from volbench.present.report.findings_section import invalid_runs
-from volbench.present.tables.findings_table import STYLES
+from volbench.present.tables.findings_table import STYLES, invalid_runs
 
 Frames = Mapping[str, pd.DataFrame]
 

@@ -23,8 +23,8 @@ from volbench.present.formatting import (
 )
 from volbench.present.report.content import MultiCampaignContent, ReportFigure
 from volbench.present.report.data_tables import Cell, DataTable, Heading, Source, number_cell
-from volbench.present.report.findings_section import Badge, badges_of
 from volbench.present.tables.compare_table import MOST_MEANS, measure_name, notes, shown_value
+from volbench.present.tables.findings_table import Badge, badges_of
 from volbench.units import format_count, format_latency, format_rate
 
 if TYPE_CHECKING:

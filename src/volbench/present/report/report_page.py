@@ -1,4 +1,4 @@
-"""HTML page of the report, with every text from a file escaped.
+"""HTML pages of reports, and of the index of a site, with every text from a file escaped.
 
 Scripts are allowed by their hash (Content Security Policy level 3, 2.3.1); no other runs, and no
 request can leave the page.
@@ -6,7 +6,8 @@ request can leave the page.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,9 +19,14 @@ from volbench.present.formatting import instant, printable
 from volbench.present.renderers.interactive import asset, chart_scripts, digest, library, pack
 from volbench.present.report.campaign_section import CampaignSection, campaign_section
 from volbench.present.report.content import MultiCampaignContent, ReportContent
-from volbench.present.report.embedded.downloads import ROOM_CHARS
-from volbench.present.report.embedded.run_columns import packed_rows, run_columns
-from volbench.present.report.embedded.run_details import run_details
+from volbench.present.report.embedded_runs import (
+    ROOM_CHARS,
+    file_name,
+    packed_rows,
+    run_columns,
+    run_details,
+)
+from volbench.present.report.outcomes import KeyNumber
 
 if TYPE_CHECKING:
     from volbench.present.report.multi_campaign import MultiCampaignSection
@@ -120,4 +126,53 @@ def render_template(template: str, *scripts: str, **content: object) -> str:
         script=Markup(script),  # noqa: S704 - shipped with the package
         script_hashes=[digest(text) for text in (script, *scripts)],
         **content,
+    )
+
+
+@dataclass(frozen=True)
+class SiteEntry:
+    """A campaign on the index page."""
+
+    title: str  # of its page
+    file: str  # name of its page
+    created_utc: str  # ISO 8601
+    place: str  # hosts, volumes, runs and versions in one line
+    verdict: str  # its answer in a sentence
+    severity: str  # ``ok``, ``warning`` or ``invalid``
+    quality: str  # data quality in a few words
+    numbers: Sequence[KeyNumber]  # headline figures
+
+
+def site_entry(section: CampaignSection, *, taken: Collection[str] = ()) -> SiteEntry:
+    """Return the entry of a campaign."""
+    name = file_name(section.content.title)
+    names = (
+        f"{name}{suffix}.html" for suffix in ("", *(f"-{n}" for n in range(2, len(taken) + 3)))
+    )
+    return SiteEntry(
+        title=section.content.title,
+        file=next(own for own in names if own not in {*taken, "index.html"}),
+        created_utc=section.content.campaign.created_utc,
+        place=section.first.place,
+        verdict=section.first.verdict,
+        severity=section.first.badge.severity,
+        quality=section.first.badge.text,
+        numbers=section.key_numbers,
+    )
+
+
+def render_site_index(entries: Sequence[SiteEntry], *, title: str, version: str, utc: str) -> str:
+    """Return the index page of a site, newest campaign first.
+
+    Args:
+        entries: at least one.
+        utc: when the site was made, ISO 8601 with ``Z``.
+    """
+    newest = sorted(entries, key=lambda own: own.created_utc, reverse=True)
+    return render_template(
+        "site.html.j2",
+        title=title,
+        version=version,
+        generated=instant(utc),
+        entries=[(own, instant(own.created_utc)) for own in newest],
     )

@@ -2,55 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 
-from volbench.model.campaign.planned_run import Campaign, Run, RunState, SourceFile
+from volbench.model.campaign.planned_run import Campaign, SourceFile
 from volbench.model.results.provenance import VolumeFacts
 from volbench.plan.expansion.estimate import Estimate
 from volbench.present.formatting import instant
 from volbench.units import format_capacity, format_duration
 
 NAMED_FILES = 4  # Files that a sentence names before it counts the rest
-
-
-@dataclass(frozen=True)
-class RunNote:
-    """State of a run and the reason for it."""
-
-    state: RunState  # planned, running, finished, failed, interrupted or not needed
-    reason: str = ""  # fio's own words or volbench's; empty when finished
-    # as planned, to name a run without results; None where the plan is not known
-    run: Run | None = field(default=None, compare=False, repr=False)
-
-
-_PLANNED = RunNote(RunState.PLANNED)
-
-
-def note_of(run: Run, states: Mapping[str, RunNote]) -> RunNote:
-    """Return the note of a run; one without a note was planned and never ran."""
-    return states.get(run.id, _PLANNED)
-
-
-def count_states(campaign: Campaign, states: Mapping[str, RunNote]) -> dict[RunState, int]:
-    """Return the number of runs in each state, states without runs left out."""
-    counts = dict.fromkeys(RunState, 0)
-    for run in campaign.runs:
-        counts[note_of(run, states).state] += 1
-    return {state: count for state, count in counts.items() if count}
-
-
-def unfinished(campaign: Campaign, states: Mapping[str, RunNote]) -> list[tuple[Run, RunNote]]:
-    """Return the runs that did not finish though they were needed, in the order of the plan."""
-    noted = [(run, note_of(run, states)) for run in campaign.runs]
-    return [(run, note) for run, note in noted if not note.state.is_settled]
-
-
-def first_line(reason: str) -> str:
-    """Return the first line of a reason that is not blank."""
-    return next(
-        (line.strip() for line in reason.splitlines() if line.strip()), "no reason was recorded"
-    )
 
 
 def estimate_words(estimate: Estimate, *, bill: object = None) -> str:

@@ -16,8 +16,7 @@ from rich.text import Text
 
 from volbench.model.campaign.event import Event, RunStarted
 from volbench.present.formatting import printable
-from volbench.present.terminal.event_lines import lasting_line
-from volbench.present.terminal.progress import Active, Clock, Tally
+from volbench.present.terminal.progress import Active, Clock, Tally, lasting_line
 from volbench.units import format_count, format_duration, format_latency, format_rate
 
 _UNKNOWN = "-"

@@ -1,15 +1,27 @@
-"""Progress of a campaign: counts and the remaining time, from its events."""
+"""Progress of a campaign from its events: counts, the remaining time, and lines of text.
+
+Listeners write to the stream they are given and to nothing else; data never goes there. Only bars
+on a terminal need rich, so a campaign of a script or of CI does not wait for its import.
+"""
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from io import TextIOBase
+from typing import TextIO
 
 from volbench.model.campaign.event import (
+    CampaignEnded,
     CampaignStarted,
     Event,
+    HostBack,
+    HostSilent,
+    Listener,
+    Notice,
     Progress,
     RunEnded,
     RunProgress,
@@ -18,6 +30,8 @@ from volbench.model.campaign.event import (
 )
 from volbench.model.campaign.planned_run import Extent, Run, RunState
 from volbench.model.profile.profile_model import Start
+from volbench.present.formatting import first_line, printable
+from volbench.units import format_duration
 
 Clock = Callable[[], float]
 # Extents that the pace is taken from: what the first blocks did says little about the last
@@ -161,3 +175,127 @@ class Tally:
 def _step(run: Run) -> int | str:
     """Return the key that concurrent runs share."""
     return run.id if run.start is Start.SEQUENTIAL else run.step or run.id
+
+
+# Parts of a line: text, and its style in rich's words; empty for none
+Line = tuple[tuple[str, str], ...]
+
+_STATE_STYLES = {RunState.FINISHED: "green", RunState.FAILED: "bold red"}
+
+
+def lasting_line(event: Event, tally: Tally) -> Line | None:
+    """Return the line of an event that stays; None when it has none."""
+    if isinstance(event, RunEnded):
+        return _ended_line(event, tally)
+    text = _text(event)
+    return None if text is None else plain_line(text)
+
+
+def _text(event: Event) -> str | None:
+    match event:
+        case RunsNotNeeded():
+            count = len(event.runs)
+            what = "1 run is" if count == 1 else f"{count} runs are"
+            return f"{what} not needed: {event.reason}"
+        case Notice():
+            return f"note: {event.message}"
+        case HostSilent():
+            silent = format_duration(round(event.silent_s))
+            return f"{event.host} has not answered for {silent}; its runs may continue"
+        case HostBack():
+            return f"{event.host} answers again after {format_duration(round(event.silent_s))}"
+        case CampaignEnded():
+            return _counts(event)
+    return None
+
+
+def _counts(event: CampaignEnded) -> str:
+    counts = [f"{len(event.finished)} finished"]
+    counts += [f"{len(event.failed)} failed"] if event.failed else []
+    counts += [f"{len(event.not_needed)} not needed"] if event.not_needed else []
+    counts += [f"{len(event.left)} not run"] if event.left else []
+    return f"campaign ended: {', '.join(counts)}"
+
+
+def plain_line(text: str) -> Line:
+    """Return a line without style, with control characters escaped."""
+    return ((printable(text), ""),)
+
+
+def _ended_line(event: RunEnded, tally: Tally) -> Line:
+    """Return how a run ended, after how long, and why."""
+    rest = " " + printable(event.run.id)
+    if event.run.id in tally.active:
+        seconds = tally.clock() - tally.active[event.run.id].started_s
+        rest += f" after {format_duration(round(seconds))}"
+    if event.state is not RunState.FINISHED:
+        rest += ": " + printable(first_line(event.reason))
+    return (
+        (f"[{tally.ended + 1}/{max(tally.total, tally.ended + 1)}] ", ""),
+        (event.state.value, _STATE_STYLES.get(event.state, "yellow")),
+        (rest, ""),
+    )
+
+
+_PROGRESS_S = 60.0
+_SILENT_S = 10.0
+_MAX_SILENT = 5
+
+
+class PlainProgress:
+    """A line when a run starts, one when it ends, and one a minute, for logs and pipes.
+
+    Args:
+        clock: monotonic, in seconds.
+    """
+
+    def __init__(self, stream: TextIO | TextIOBase, *, clock: Clock = time.monotonic) -> None:
+        self._stream = stream
+        self._tally = Tally(clock)
+        self._wrote_s = clock()
+
+    def __call__(self, event: Event, /) -> None:
+        """Write the line of one event, if it has one."""
+        line = lasting_line(event, self._tally)
+        self._tally.note(event)
+        if isinstance(event, RunStarted):
+            expected_s = self._tally.total_s(event.run.id)
+            word = "about" if event.run.until is None else "at most"
+            length = f", {word} {format_duration(expected_s)}" if expected_s else ""
+            place = f"[{self._tally.place(event.run)}/{self._tally.total}]"
+            line = plain_line(f"{place} started {event.run.id}{length}")
+        now_s = self._tally.clock()
+        if isinstance(event, RunProgress) and now_s - self._wrote_s >= _PROGRESS_S:
+            line = plain_line(_progress_words(self._tally))
+        if line is not None:
+            self._wrote_s = now_s
+            self._stream.write("".join(text for text, _ in line) + "\n")
+            self._stream.flush()
+
+
+def _progress_words(tally: Tally) -> str:
+    """Return the progress of a campaign, and the hosts that are silent."""
+    left_s = tally.left_s()
+    left = "" if left_s is None else f", about {format_duration(left_s)} left"
+    silent = [
+        f"{seen.run.host} silent for {format_duration(round(seen.progress.silent_s))}"
+        for seen in tally.active.values()
+        if seen.progress.silent_s >= _SILENT_S
+    ]
+    words = f"{tally.ended} of {tally.total} runs ended, {len(tally.active)} running{left}"
+    return "; ".join([words, *silent[:_MAX_SILENT]])
+
+
+@contextmanager
+def listener_for(stream: TextIO) -> Iterator[Listener]:
+    """Yield bars for a terminal that can draw them, plain lines for everything else."""
+    if stream.isatty():
+        from rich.console import Console  # noqa: PLC0415 - slow to import, and for terminals only
+
+        from volbench.present.terminal.live_display import LiveProgress  # noqa: PLC0415 - the same
+
+        if not Console(file=stream).is_dumb_terminal:
+            with LiveProgress(stream).drawing() as listener:
+                yield listener
+            return
+    yield PlainProgress(stream)

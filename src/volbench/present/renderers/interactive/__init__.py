@@ -1,9 +1,9 @@
 """Interactive charts: plot descriptions in a page, drawn there by Bokeh's JavaScript library."""
 
-from volbench.present.renderers.interactive.chart_page import chart_page
-from volbench.present.renderers.interactive.embedded_data import (
+from volbench.present.renderers.interactive.chart_page import (
     EmbeddedPlot,
     asset,
+    chart_page,
     chart_scripts,
     digest,
     embed,

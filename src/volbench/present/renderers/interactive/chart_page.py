@@ -1,27 +1,146 @@
-"""Self-contained HTML page of charts, as written by ``plot --format html``."""
+"""Self-contained HTML page of charts: Bokeh's library, volbench's scripts and the charts' data.
+
+Browsers unpack gzip themselves (Compression Standard, WHATWG, 2023), so nothing is carried twice
+and the report of hundreds of runs is still a file that can be mailed.
+"""
 
 from __future__ import annotations
 
 import base64
+import dataclasses
+import gzip
+import hashlib
 import io
+import json
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+from typing import get_args
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from volbench import __version__
-from volbench.errors import InputError
+from volbench.errors import InputError, VolbenchError
 from volbench.present.export.frame_export import export_frame
 from volbench.present.formatting import printable
-from volbench.present.plots.description import Plot, numbers
-from volbench.present.renderers.interactive.embedded_data import (
-    asset,
-    chart_scripts,
-    digest,
-    embed,
-    library,
-    pack,
+from volbench.present.plots.colour_themes import RAMPS, THEMES
+from volbench.present.plots.description import (
+    COLUMN_FORMATS,
+    IDENTITY,
+    Axis,
+    Panel,
+    Plot,
+    Series,
+    numbers,
 )
+from volbench.present.plots.marks import AnyMark, Mark
+from volbench.present.renderers.interactive.plot_json import Json, json_form, plain
+
+# In the order in which they use each other
+_SCRIPTS = (
+    *("formats.js", "decoding.js", "looks.js", "axes.js", "marks.js", "hover.js"),
+    *("legend.js", "charts.js", "page.js"),
+)
+# Dataclasses whose defaults the JSON form leaves out
+_PARTS = (
+    *(Plot, Panel, Axis, Series),
+    *Mark.__subclasses__(),
+    *(part for part in get_args(AnyMark) if part is not Mark),
+)
+
+
+def pack(content: str | bytes) -> str:
+    """Return a text as base64 of gzip, the same for the same text."""
+    raw = content.encode() if isinstance(content, str) else content
+    return base64.b64encode(gzip.compress(raw, compresslevel=6, mtime=0)).decode()
+
+
+def digest(script: str) -> str:
+    """Return the hash by which a browser recognises a script (CSP level 3, 2.3.1)."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+@cache
+def library() -> str:
+    """Return Bokeh's JavaScript library, without importing Bokeh."""
+    found = find_spec("bokeh")
+    if found is None or not found.submodule_search_locations:
+        raise VolbenchError(
+            "the library that draws interactive charts is missing",
+            hint="install it: python -m pip install bokeh",
+        )
+    folder = Path(found.submodule_search_locations[0]) / "server" / "static" / "js"
+    return (folder / "bokeh.min.js").read_text(encoding="utf-8")
+
+
+@cache
+def chart_scripts() -> str:
+    """Return the scripts that draw charts, after their settings."""
+    scripts = "".join(asset(name) for name in _SCRIPTS)
+    return f"const SETTINGS = {json.dumps(_settings())};\n{scripts}"
+
+
+def asset(name: str) -> str:
+    """Return a file of this package as it stands."""
+    return (files(__package__) / name).read_text(encoding="utf-8")
+
+
+def _settings() -> Json:
+    """Return the settings that scripts share with other renderers."""
+    return {
+        "column_formats": COLUMN_FORMATS,
+        "defaults": {part.__name__: _defaults(part) for part in _PARTS},
+        "identity": IDENTITY,
+        "ramps": dict(RAMPS),
+        "themes": {
+            name: {
+                "colours": dict(theme.colours),
+                "hatches": dict(theme.hatches),
+                "is_grey": theme.is_grey,
+            }
+            for name, theme in THEMES.items()
+        },
+    }
+
+
+def _defaults(part: type) -> Json:
+    """Return the attributes that the JSON form leaves out where they have their default."""
+    return {
+        field.name: plain(field.default)
+        for field in dataclasses.fields(part)
+        if field.default is not dataclasses.MISSING
+    }
+
+
+_PX_PER_IN = 96
+_LABELS_PX = 64
+
+
+@dataclass(frozen=True)
+class EmbeddedPlot:
+    """A chart that the page draws."""
+
+    title: str  # its heading
+    caption: str  # in sentences
+    payload: str  # base64 of the compressed JSON form
+    height_px: int  # room that it takes, so that drawing it moves nothing
+
+
+def embed(plot: Plot) -> EmbeddedPlot:
+    """Return a plot as a page carries it."""
+    sentences = (part.rstrip(".") + "." for part in plot.caption if part)
+    text = json.dumps(json_form(plot), separators=(",", ":"), ensure_ascii=False)
+    heights = (max(40, height * _PX_PER_IN) + _LABELS_PX for height in plot.heights)
+    return EmbeddedPlot(
+        title=printable(plot.title),
+        caption=printable(" ".join(sentences)),
+        payload=pack(text),
+        height_px=round(sum(heights)) + _LABELS_PX,
+    )
 
 
 def chart_page(plots: Sequence[Plot], *, title: str, theme: str = "") -> str:

@@ -1,25 +1,119 @@
-"""Details of single runs in a report's page: series, device, percentiles, findings, job files.
+"""Compressed parts of the report's page, decoded on demand: runs, their details, downloads.
 
-The page decodes a batch of runs when one of them is opened. Numbers have five significant digits;
-long series keep the extremes of each stretch, so that a stall of one sample stays visible. The
-downloads and ``volbench export`` have every number in full.
+Numbers of the details have five significant digits; long series keep the extremes of each stretch,
+so that a stall of one sample stays visible. The downloads and ``volbench export`` have every number
+in full.
 """
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import keep_extremes
-from volbench.present.formatting import Row, printable, records
+from volbench.model.frames.columns import LABEL_PREFIX
+from volbench.model.results.finding import Severity
+from volbench.present.export.frame_export import export_frame
+from volbench.present.formatting import Row, latency, number, printable, records, text
 from volbench.present.renderers.interactive import pack
+from volbench.present.renderers.interactive.plot_json import columns_form
 from volbench.present.report.content import ReportContent
-from volbench.present.report.findings_section import by_run
+from volbench.present.report.data_tables import Cell, DataTable, Source
+from volbench.present.tables.findings_table import badges_of, by_run
+
+_TEXTS = ("campaign", "run", "host", "job", "group", "volume", "direction", "rw", "phase", "status")
+_NUMBERS = (
+    *("block_bytes", "iodepth", "numjobs", "repeat", "direct", "iops", "bw_bytes_per_s"),
+    *("cpu_usr", "cpu_sys", "limit_iops", "limit_bw_bytes_per_s", "runtime_s"),
+)
+_LATENCIES = ("mean", "p50", "p90", "p99", "p999", "max")
+
+
+@dataclass(frozen=True)
+class RunColumns:
+    """Every run of a page."""
+
+    payload: str  # base64 of the compressed columns, a row for each run, section and direction
+    # prefix of a campaign's ids with the id of a run, to the number of the run
+    numbers: Mapping[str, int]
+
+    def numbered(self, prefix: str, runs: Iterable[str]) -> str:
+        """Return the numbers of some runs of a campaign, as an attribute of an element."""
+        found = (self.numbers.get(f"{prefix}{run}") for run in runs)
+        return " ".join(str(own) for own in found if own is not None)
+
+
+def run_columns(campaigns: Sequence[tuple[str, ReportContent]]) -> RunColumns:
+    """Return the runs of all campaigns of a page."""
+    numbers: dict[str, int] = {}
+    rows: list[dict[str, object]] = []
+    for prefix, content in campaigns:
+        findings = by_run(records(content.frames.get("findings", pd.DataFrame())))
+        for row in records(content.frames.get("summary", pd.DataFrame())):
+            key = f"{prefix}{text(row, 'run')}"
+            place = numbers.setdefault(key, len(numbers))
+            rows.append({"number": place, "key": key} | _values(row, findings))
+    return RunColumns(_packed(columns_form(pd.DataFrame(rows))) if rows else "", numbers)
+
+
+def packed_rows(table: DataTable, prefix: str, *, runs: RunColumns, first: int) -> str:
+    """Return the rows of a table from the `first` on, compressed for the page to show on demand."""
+    sources = table.sources or (Source(),) * len(table.rows)
+    return _packed(
+        [
+            (
+                [runs.numbers[prefix + run] for run in source.runs if prefix + run in runs.numbers],
+                source.direction,
+                [_cell(cell, prefix) for cell in row],
+            )
+            for row, source in list(zip(table.rows, sources, strict=True))[first:]
+        ]
+    )
+
+
+def _cell(cell: Cell, prefix: str) -> tuple[object, ...]:
+    """Return text, value, title and badges, without what is empty at the end."""
+    badges = [
+        (own.rule, own.severity, own.message, f"#{prefix}{own.place}finding-{own.rule}")
+        for own in cell.badges
+    ]
+    parts: tuple[object, ...] = (cell.text, cell.value, cell.title, badges)
+    while not parts[-1]:
+        parts = parts[:-1]
+    return parts
+
+
+def _packed(form: object) -> str:
+    return pack(json.dumps(form, separators=(",", ":"), ensure_ascii=False))
+
+
+def _values(row: Row, findings: Mapping[str, Sequence[Row]]) -> dict[str, object]:
+    severities = {badge.severity for badge in badges_of(findings, row)}
+    worst = next((own.value for own in _WORST if own.value in severities), "")
+    return {
+        **{name: text(row, name) for name in (*_TEXTS, *_labels(row))},
+        **{name: number(row, name) for name in _NUMBERS},
+        **{f"lat_{name}_s": latency(row, name).seconds for name in _LATENCIES},
+        "severity": worst,
+    }
+
+
+_WORST = (Severity.INVALID, Severity.WARNING)
+
+
+def _labels(row: Row) -> list[str]:
+    return [name for name in row if name.startswith(LABEL_PREFIX)]
+
 
 BATCH = 32  # Runs that are decoded together
 _DIGITS = 5
@@ -36,7 +130,7 @@ _FACTS = (
     *("io_bytes", "total_ios", "cpu_usr", "cpu_sys", "started_utc", "note"),
 )
 _VERDICT = ("direction", "verdict", "bottleneck", "explanation")
-_LATENCIES = ("lat", "clat", "slat")
+_LATENCY_KINDS = ("lat", "clat", "slat")
 _FINDING = ("rule", "severity", "direction", "from_s", "to_s", "message")
 
 Json = dict[str, object]
@@ -64,10 +158,6 @@ def run_details(
             batch = []
     if batch:
         yield _packed(batch)
-
-
-def _packed(batch: Sequence[Json]) -> str:
-    return pack(json.dumps(batch, separators=(",", ":"), ensure_ascii=False))
 
 
 class _Columns:
@@ -137,7 +227,7 @@ class _Parts:
         """Return the percentiles of each direction: of total latency where there is any."""
         own = self._percentiles.places.get(run, {})
         found: dict[str, Json] = {}
-        for part in sorted(own, key=lambda name: _LATENCIES.index(name.partition("/")[2])):
+        for part in sorted(own, key=lambda name: _LATENCY_KINDS.index(name.partition("/")[2])):
             direction, _, kind = part.partition("/")
             if kind != "slat" and direction not in found:
                 columns = {k: _rounded(v) for k, v in self._percentiles.rows(own[part]).items()}
@@ -182,3 +272,62 @@ def _rounded(values: Floats) -> list[float | int | None]:
         None if math.isnan(value) else int(value) if value.is_integer() else value
         for value in shown.tolist()
     ]
+
+
+ROOM_CHARS = 3_000_000  # Maximum size of all downloads of a page, so that it can be mailed
+# Frames in the order in which they get room: the raw ones are large, and can be exported
+_ORDER = (
+    *("summary", "verdicts", "findings", "aggregate", "use", "percentiles"),
+    *("histogram", "series", "device"),
+)
+_PIECE = 20_000  # Rows that are written at a time, so that a large frame is never a text as a whole
+_HOPELESS = 1.1  # Share of the room that a frame may be expected to take, from its first rows
+_GZIP = 31  # Window of zlib with the header of gzip
+_HEAD = "data:application/gzip;base64,"
+
+
+@dataclass(frozen=True)
+class Download:
+    """A table to save."""
+
+    name: str  # of the frame
+    file: str  # name of the file, ending in ``.csv``
+    rows: int  # how many
+    link: str  # data URI of the compressed CSV; empty when it is too large for the page
+
+
+def downloads(content: ReportContent, *, room_chars: int) -> list[Download]:
+    """Return every frame that has rows, compressed while there is room."""
+    offered = []
+    names = content.frames.keys()
+    for name in (*_ORDER, *sorted(names - set(_ORDER))):
+        rows = content.length(name)
+        if not rows:
+            continue
+        link = _link(name, content.pieces(name, _PIECE), rows, room_chars)
+        room_chars -= len(link)
+        file = f"{file_name(content.campaign.name)}-{name}.csv"
+        offered.append(Download(name, file, rows, link))
+    return offered
+
+
+def file_name(name: str) -> str:
+    """Return a name that is a harmless file name everywhere."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip("._") or "campaign"
+
+
+def _link(name: str, pieces: Iterator[pd.DataFrame], rows: int, room_chars: int) -> str:
+    """Return a frame as a data URI of compressed CSV, every number exact; empty without room."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, _GZIP)
+    packed, taken = b"", 0
+    for piece in pieces:
+        stream = io.BytesIO()
+        export_frame(piece, frame_name=name, format="csv", into=stream)
+        text = stream.getvalue()
+        packed += packer.compress(text if not taken else text.partition(b"\r\n")[2])
+        packed += packer.flush(zlib.Z_SYNC_FLUSH)
+        taken += len(piece)
+        if 4 / 3 * len(packed) * rows / taken > _HOPELESS * room_chars:
+            return ""
+    link = _HEAD + base64.b64encode(packed + packer.flush()).decode()
+    return link if len(link) <= room_chars else ""

@@ -14,7 +14,7 @@ from volbench.model.frames.columns import FINDINGS
 from volbench.present.formatting import records
 from volbench.present.report import ReportContent, render_report
 from volbench.present.report.data_tables import results_table
-from volbench.present.report.embedded.run_columns import packed_rows, run_columns
+from volbench.present.report.embedded_runs import packed_rows, run_columns
 
 
 def unpacked(payload: str) -> Any:  # noqa: ANN401 - JSON

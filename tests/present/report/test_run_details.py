@@ -14,7 +14,7 @@ import pandas as pd
 from tests.present.report.small_reports import content_of, row_of, run_of
 from volbench.model.frames.columns import PERCENTILE_ROWS, SERIES
 from volbench.present.report import ReportContent
-from volbench.present.report.embedded.run_details import BATCH, run_details
+from volbench.present.report.embedded_runs import BATCH, run_details
 
 SECONDS = 3600
 STALL_S = 1234

@@ -1,1 +1,0 @@
-"""Compressed parts of the report's page, which it decodes on demand."""
