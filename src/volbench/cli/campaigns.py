@@ -240,7 +240,7 @@ def forget(campaign: Path, *, host: str, reason: str) -> None:
     now on.
     """
     from volbench.engine.campaign.cleanup import forget_host
-    from volbench.present.terminal.progress import listener_for
+    from volbench.present.terminal.listeners import listener_for
     from volbench.store.consent import read_own_campaign
 
     layout, archive, _ = read_own_campaign(campaign)
@@ -271,7 +271,7 @@ def reap(
     """
     from volbench.engine.campaign.cleanup import reap
     from volbench.engine.campaign.resume_plan import hosts_to_reach, resume_on
-    from volbench.present.terminal.progress import listener_for
+    from volbench.present.terminal.listeners import listener_for
     from volbench.store.consent import read_own_campaign
     from volbench.store.journal import read_history
 

@@ -85,7 +85,7 @@ def logged_listener(
     Args:
         more: also receive every event, with and without a terminal.
     """
-    from volbench.present.terminal.progress import PlainProgress, listener_for
+    from volbench.present.terminal.listeners import PlainProgress, listener_for
 
     log = _open_log(layout)
     stream = _LogStream(log)

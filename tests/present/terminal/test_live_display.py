@@ -32,8 +32,8 @@ from volbench.model.campaign.planned_run import (
     VolumeKind,
 )
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
+from volbench.present.terminal.listeners import PlainProgress, listener_for
 from volbench.present.terminal.live_display import LiveProgress
-from volbench.present.terminal.progress import PlainProgress, listener_for
 
 VOLUME = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
 

@@ -1,18 +1,11 @@
-"""Progress of a campaign from its events: counts, the remaining time, and lines of text.
-
-Listeners write to the stream they are given and to nothing else; data never goes there. Only bars
-on a terminal need rich, so a campaign of a script or of CI does not wait for its import.
-"""
+"""Progress of a campaign from its events: counts, the remaining time, and lines that stay."""
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from io import TextIOBase
-from typing import TextIO
 
 from volbench.model.campaign.event import (
     CampaignEnded,
@@ -20,7 +13,6 @@ from volbench.model.campaign.event import (
     Event,
     HostBack,
     HostSilent,
-    Listener,
     Notice,
     Progress,
     RunEnded,
@@ -235,67 +227,3 @@ def _ended_line(event: RunEnded, tally: Tally) -> Line:
         (event.state.value, _STATE_STYLES.get(event.state, "yellow")),
         (rest, ""),
     )
-
-
-_PROGRESS_S = 60.0
-_SILENT_S = 10.0
-_MAX_SILENT = 5
-
-
-class PlainProgress:
-    """A line when a run starts, one when it ends, and one a minute, for logs and pipes.
-
-    Args:
-        clock: monotonic, in seconds.
-    """
-
-    def __init__(self, stream: TextIO | TextIOBase, *, clock: Clock = time.monotonic) -> None:
-        self._stream = stream
-        self._tally = Tally(clock)
-        self._wrote_s = clock()
-
-    def __call__(self, event: Event, /) -> None:
-        """Write the line of one event, if it has one."""
-        line = lasting_line(event, self._tally)
-        self._tally.note(event)
-        if isinstance(event, RunStarted):
-            expected_s = self._tally.total_s(event.run.id)
-            word = "about" if event.run.until is None else "at most"
-            length = f", {word} {format_duration(expected_s)}" if expected_s else ""
-            place = f"[{self._tally.place(event.run)}/{self._tally.total}]"
-            line = plain_line(f"{place} started {event.run.id}{length}")
-        now_s = self._tally.clock()
-        if isinstance(event, RunProgress) and now_s - self._wrote_s >= _PROGRESS_S:
-            line = plain_line(_progress_words(self._tally))
-        if line is not None:
-            self._wrote_s = now_s
-            self._stream.write("".join(text for text, _ in line) + "\n")
-            self._stream.flush()
-
-
-def _progress_words(tally: Tally) -> str:
-    """Return the progress of a campaign, and the hosts that are silent."""
-    left_s = tally.left_s()
-    left = "" if left_s is None else f", about {format_duration(left_s)} left"
-    silent = [
-        f"{seen.run.host} silent for {format_duration(round(seen.progress.silent_s))}"
-        for seen in tally.active.values()
-        if seen.progress.silent_s >= _SILENT_S
-    ]
-    words = f"{tally.ended} of {tally.total} runs ended, {len(tally.active)} running{left}"
-    return "; ".join([words, *silent[:_MAX_SILENT]])
-
-
-@contextmanager
-def listener_for(stream: TextIO) -> Iterator[Listener]:
-    """Yield bars for a terminal that can draw them, plain lines for everything else."""
-    if stream.isatty():
-        from rich.console import Console  # noqa: PLC0415 - slow to import, and for terminals only
-
-        from volbench.present.terminal.live_display import LiveProgress  # noqa: PLC0415 - the same
-
-        if not Console(file=stream).is_dumb_terminal:
-            with LiveProgress(stream).drawing() as listener:
-                yield listener
-            return
-    yield PlainProgress(stream)
