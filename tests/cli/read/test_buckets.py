@@ -128,6 +128,7 @@ def pages_of(folder: Path) -> dict[str, str]:
     return {name: re.sub(r"20\d\d-\S+ \S+ UTC", "", text) for name, text in texts.items()}
 
 
+@pytest.mark.slow
 def test_campaigns_are_compared_ranked_and_put_on_a_site(
     bucket: Bucket, campaign: Path, tmp_path: Path
 ) -> None:

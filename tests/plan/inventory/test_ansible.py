@@ -19,6 +19,8 @@ from volbench.model.campaign.host import Host, HostKind, Inventory
 from volbench.model.profile.profile_settings import Limits
 from volbench.plan.inventory import load_inventory
 
+pytestmark = pytest.mark.real_time
+
 KINDS = ("fleet.ini", "fleet.json", "fleet-export.json", "fleet-all.yaml")
 
 
@@ -36,6 +38,7 @@ def variables() -> dict[str, dict[str, Any]]:
     return found
 
 
+@pytest.mark.smoke
 def test_ansible_agrees(fleet: Inventory, variables: dict[str, dict[str, Any]]) -> None:
     """Of every host, each variable has the value that ansible-inventory prints."""
     hosts = by_name(fleet)
