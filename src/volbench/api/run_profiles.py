@@ -71,22 +71,29 @@ def run(  # noqa: PLR0913 - the keywords are the options of `volbench run`, one 
     from volbench.api.campaign_data import open_campaign  # noqa: PLC0415 - slow to import
     from volbench.engine.campaign.campaign_engine import run_campaign  # noqa: PLC0415 - same
     from volbench.engine.campaign.campaign_state import Settings  # noqa: PLC0415 - same
-    from volbench.engine.campaign.prepare import Request, prepare  # noqa: PLC0415 - same
+    from volbench.engine.campaign.prepare import CampaignRequest, prepare  # noqa: PLC0415 - same
     from volbench.engine.hosts.connected_host import this_machine  # noqa: PLC0415 - same
+    from volbench.model.campaign.planned_run import Consent  # noqa: PLC0415 - same
+    from volbench.plan.expansion.expand import Terms  # noqa: PLC0415 - same
     from volbench.store.consent import create_signed_campaign  # noqa: PLC0415 - same
 
     host = this_machine()
     loaded = _loaded(host.executor, profile, settings or {})
-    request = Request(
+    devices = (allow_destroy,) if isinstance(allow_destroy, str) else tuple(allow_destroy)
+    request = CampaignRequest(
         profiles=(loaded,),
         targets=_targets(on),
         into=Path(output) if str(output) else _default_folder(loaded.name),
-        repeat=repeat,
-        seed=seed,
-        allow_destroy=(allow_destroy,) if isinstance(allow_destroy, str) else tuple(allow_destroy),
-        wipe_signatures=wipe_signatures,
-        allow_shared_folder=allow_shared_folder,
-        command=("volbench.run", loaded.name),
+        terms=Terms(
+            repeat=repeat,
+            seed=seed,
+            consent=Consent(
+                allow_destroy=devices,
+                wipe_signatures=wipe_signatures,
+                allow_shared_folder=allow_shared_folder,
+            ),
+            command=("volbench.run", loaded.name),
+        ),
     )
     prepared = prepare([host], request)
     layout = create_signed_campaign(request.into, prepared.archive)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,15 +19,18 @@ from volbench.cli.options import (
     GRACE,
     KEEP_FILES,
     READY_TIMEOUT,
-    WIPE_SIGNATURES,
+    consent_options,
     examples,
     flag,
+    option_group,
+    settings_options,
 )
 from volbench.cli.output import TableOutput, table_options
 from volbench.cli.slice_options import WITH_METRICS, Metrics
 from volbench.errors import CampaignError, InputError
 
 if TYPE_CHECKING:
+    from volbench.cli.resumption import ResumeRequest
     from volbench.execute.connect import HostKeyPolicy
     from volbench.model.campaign.planned_run import Campaign
     from volbench.store.journal import History
@@ -90,88 +93,84 @@ def attach(campaign: Path) -> None:
         )
 
 
+def _resume_request(**values: Any) -> ResumeRequest:  # noqa: ANN401 - click passes options by name
+    from volbench.cli.resumption import ResumeRequest
+
+    return ResumeRequest(**values)
+
+
 @click.command("resume")
 @CAMPAIGN
-@flag("--retry-failed", "Repeat failed runs too.")
-@click.option(
-    "--redo-step",
-    "redo_steps",
-    multiple=True,
-    metavar="STEP|unfinished",
-    help="Repeat a whole step on all clients: its number, or every step that only some finished.",
+@option_group(
+    "request",
+    _resume_request,
+    settings_options(
+        flag("--retry-failed", "Repeat failed runs too."), KEEP_FILES, GRACE, READY_TIMEOUT
+    ),
+    click.option(
+        "--redo-step",
+        "redo_steps",
+        multiple=True,
+        metavar="STEP|unfinished",
+        help="Repeat a whole step on all clients: its number, or every step that only some "
+        "finished.",
+    ),
+    LIMIT,
+    OWN_POLICY,
+    ALLOW_EXEC,
+    consent_options(
+        click.option(
+            "--allow-destroy",
+            multiple=True,
+            metavar="DEVICE",
+            help="Allow this device of the plan to be overwritten although the device, or its "
+            "content, has changed; repeatable. On another host: vm01:/dev/sdb.",
+        )
+    ),
+    HOST_KEYS,
 )
-@LIMIT
-@OWN_POLICY
-@KEEP_FILES
-@GRACE
-@READY_TIMEOUT
-@ALLOW_EXEC
-@click.option(
-    "--allow-destroy",
-    multiple=True,
-    metavar="DEVICE",
-    help="Allow this device of the plan to be overwritten although it, or what is on it, is not "
-    "what it was; repeatable. On another host: vm01:/dev/sdb.",
-)
-@WIPE_SIGNATURES
 @WITH_METRICS
-@HOST_KEYS
+@click.option("--from-stdin", is_flag=True, hidden=True, help="Read the request from stdin.")
 @with_revived_hosts
 @table_options(has_output=False, has_events=True)
 def resume(
     campaign: Path,
     *,
-    retry_failed: bool,
-    redo_steps: tuple[str, ...],
-    limits: tuple[str, ...],
-    policy: str,
-    keep_files: bool,
-    grace_s: float,
-    ready_timeout_s: float,
-    allow_exec: bool,
-    allow_destroy: tuple[str, ...],
-    wipe_signatures: bool,
+    request: ResumeRequest,
     metrics: Metrics,
-    host_keys: HostKeyPolicy,
+    from_stdin: bool,
     made: MadeHosts,
     shown: TableOutput,
 ) -> None:
     """Continue the campaign in DIR: finished runs are kept and never run again.
 
-    Runs that continued without a controller, on the hosts of an inventory, are found again. If the
-    policy does not allow to go on without hosts that are out of reach, nothing new is started; the
-    runs of the other hosts are still brought to their end, and their results fetched.
+    Runs that continued on hosts of an inventory without a controller are found again. If the
+    policy does not allow the campaign to continue without unreachable hosts, nothing new is
+    started: active runs on the other hosts are completed, and their results fetched.
     """
     from volbench.cli.execution import ask_secrets, confirm_destruction, execute, reported_errors
-    from volbench.engine.campaign.campaign_state import Settings, is_left
-    from volbench.engine.campaign.resume_plan import (
-        FreshConsent,
-        allow_anew,
-        hosts_to_reach,
-        resume_on,
-    )
+    from volbench.cli.resumption import read_request
+    from volbench.engine.campaign.campaign_state import is_left
+    from volbench.engine.campaign.resume_plan import allow_anew, hosts_to_reach, resume_on
     from volbench.model.campaign.planned_run import RunState
     from volbench.store.consent import read_own_campaign
     from volbench.store.journal import read_history
 
+    if from_stdin:
+        request = read_request()
+        metrics = replace(metrics, **request.metrics)  # type: ignore[type-var]  # a dataclass
     layout, archive, seal = read_own_campaign(campaign)
-    plan = with_policy(archive.campaign, policy)
+    plan = with_policy(archive.campaign, request.policy)
     history = read_history(layout.journal)
-    settings = Settings(
-        grace_s=grace_s,
-        keep_files=keep_files,
-        retry_failed=retry_failed,
-        ready_timeout_s=ready_timeout_s,
-        redo_steps=_parse_steps(redo_steps, plan),
-    )
-    hosts = hosts_to_reach(plan, history.states, named_limits(limits, campaign))
+    settings = replace(request.execution, redo_steps=_parse_steps(request.redo_steps, plan))
+    hosts = hosts_to_reach(plan, history.states, named_limits(request.limits, campaign))
     left = [
         run
         for run in plan.runs
-        if is_left(history.states.get(run.id, RunState.PLANNED), retry_failed=retry_failed)
+        if is_left(history.states.get(run.id, RunState.PLANNED), retry_failed=settings.retry_failed)
     ]
-    if not (left or redo_steps):
-        click.echo(f"nothing to resume: no run of {campaign} is left to do", err=True)
+    if not (left or settings.redo_steps):
+        click.echo(f"nothing to resume: every run of {campaign} is done", err=True)
         hosts = tuple(host for host in hosts if host.name in history.in_use)
         if not hosts and (plan.hosts or not history.in_use):
             _show_end(layout, plan, history, shown)
@@ -179,20 +178,19 @@ def resume(
     with (
         reported_errors(shown),
         metrics.served() as served,
-        made.revived(hosts, campaign) as found,
-        connect(found, host_keys) as connected,
+        made.revived(hosts, campaign) as present,
+        connect(present, request.host_keys) as connected,
     ):
-        reached = resume_on(connected, archive, allow_exec=allow_exec)
+        reached = resume_on(connected, archive, allow_exec=request.allow_exec)
         may_go_on = reached.may_go_on(plan)
         if reached.hosts:
             for error in reached.absent.values():
                 click.echo(f"note: {error.message}", err=True)
-            consent = FreshConsent(allow_destroy, wipe_signatures=wipe_signatures)
-            plan = allow_anew(reached.hosts, layout, plan, consent=consent, seal=seal)
-            if allow_destroy:
-                confirm_destruction(reached.hosts, plan, only=allow_destroy)
-            needing = plan.runs if redo_steps else left
-            secrets = ask_secrets(needing, {}) if may_go_on else {}
+            plan = allow_anew(reached.hosts, layout, plan, consent=request.consent, seal=seal)
+            if devices := request.consent.allow_destroy:
+                confirm_destruction(reached.hosts, plan, only=devices)
+            needing = plan.runs if settings.redo_steps else left
+            secrets = ask_secrets(needing, settings.secrets) if may_go_on else {}
             settings = replace(settings, settle_only=not may_go_on, secrets=secrets)
             execute(reached.hosts, layout, plan, settings=settings, shown=shown, metrics=served)
         if not may_go_on:

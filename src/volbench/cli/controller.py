@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import TextIOBase
 from typing import TYPE_CHECKING
 
 import click
 
-from volbench.errors import ArchiveError, CampaignError
+from volbench.errors import ArchiveError
 from volbench.model.campaign.event import (
     CampaignStarted,
     Event,
@@ -87,7 +87,7 @@ def logged_listener(
     """
     from volbench.present.terminal.listeners import PlainProgress, listener_for
 
-    log = _open_log(layout)
+    log = open_log(layout)
     stream = _LogStream(log)
     try:
         with listener_for(sys.stderr) as to_terminal:
@@ -98,7 +98,8 @@ def logged_listener(
         os.close(log)
 
 
-def _open_log(layout: Layout) -> int:
+def open_log(layout: Layout) -> int:
+    """Return a file descriptor that appends to the log of a controller."""
     try:
         return os.open(layout.controller_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     except OSError as error:
@@ -118,43 +119,8 @@ def _is_same_file(log: int, stream: object) -> bool:
     return os.path.samestat(os.fstat(log), os.fstat(number))
 
 
-def resume_in_background(
-    layout: Layout, options: Sequence[str], *, secrets: Mapping[str, str]
-) -> None:
-    """Start a controller for a stored campaign in a new session."""
-    from volbench.store.archive import is_held
-
-    log = _open_log(layout)
-    argv = [sys.executable, "-m", "volbench", "resume", str(layout.root.resolve()), *options]
-    actions = [
-        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-        (os.POSIX_SPAWN_DUP2, log, 1),
-        (os.POSIX_SPAWN_DUP2, log, 2),
-    ]
-    try:
-        environment = {**os.environ, **secrets}
-        pid = os.posix_spawn(sys.executable, argv, environment, file_actions=actions, setsid=True)
-    finally:
-        os.close(log)
-    until_s = time.monotonic() + _BEGIN_S
-    while not is_held(layout) and time.monotonic() < until_s:
-        ended, status = os.waitpid(pid, os.WNOHANG)
-        if ended and status:
-            raise CampaignError(
-                f"the controller of {layout.root} ended at once: {_last_line(layout)}",
-                hint=f"see {layout.controller_log}",
-            )
-        if ended:
-            break
-        time.sleep(_POLL_S)
-    click.echo(
-        f"process {pid} runs the campaign in the background\n"
-        f"its progress: volbench attach {layout.root} or volbench status {layout.root}",
-        err=True,
-    )
-
-
-def _last_line(layout: Layout) -> str:
+def last_error_of(layout: Layout) -> str:
+    """Return the last error in the log of a controller."""
     lines = layout.controller_log.read_text(encoding="utf-8", errors="replace").splitlines()
     return next((line for line in reversed(lines) if line.startswith("volbench: ")), "see its log")
 

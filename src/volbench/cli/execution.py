@@ -8,28 +8,27 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import wraps
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.controller import logged_listener, resume_in_background
+from volbench.cli.controller import logged_listener
 from volbench.cli.options import (
     ALLOW_DESTROY,
     ALLOW_SHARED_FOLDER,
     DRY_RUN,
     GRACE,
     NEW_CAMPAIGN,
-    WIPE_SIGNATURES,
     YES,
     Decorator,
-    Verb,
+    consent_options,
     option_group,
+    settings_options,
 )
 from volbench.cli.output import TableOutput
-from volbench.cli.slice_options import NO_METRICS, WITH_METRICS, ListenersOf, Metrics
+from volbench.cli.slice_options import WITH_METRICS, ListenersOf, Metrics
 from volbench.cli.verb_groups import complete_hint, name_campaign, questions_shown
 from volbench.errors import InputError, RefusedError, VolbenchError
 from volbench.model.campaign.host import LOCAL
@@ -37,10 +36,11 @@ from volbench.seams import load
 
 if TYPE_CHECKING:
     from volbench.engine.campaign.campaign_state import Settings
-    from volbench.engine.campaign.prepare import Prepared, Request
+    from volbench.engine.campaign.prepare import CampaignRequest, Prepared
     from volbench.engine.hosts.connected_host import ConnectedHost
+    from volbench.execute.connect import HostKeyPolicy
     from volbench.execute.protocol import Executor
-    from volbench.model.campaign.planned_run import Campaign, Run, Volume
+    from volbench.model.campaign.planned_run import Campaign, Consent, Run, Volume
     from volbench.present.terminal.event_records import EventStream
     from volbench.store.layout import Layout
 
@@ -141,95 +141,79 @@ class StartOptions:
     """Options that start a campaign."""
 
     output: Path | None  # its folder; None for one with a default name
-    allow_destroy: tuple[str, ...]  # devices and files that may be overwritten
-    wipe_signatures: bool  # these devices may hold filesystems, partitions and similar
-    allow_shared_folder: bool  # as root, measure in a folder that other users can write to
-    grace_s: float  # how late a run may be before it is stopped
+    consent: Consent
     dry_run: bool  # show the plan instead
     yes: bool  # skip the confirmation of a long one
-    keep_files: bool = False  # leave scratch files
-    ready_timeout_s: float = 120.0  # how long clients that are ready wait for another
+    execution: Settings
+    metrics: Metrics
     prices: str | None = None  # to show what it costs; None for no cost
     detach: bool = False  # run in the background
-    metrics: Metrics = NO_METRICS  # what is served of it while it runs
-
-    @property
-    def resume_options(self) -> tuple[str, ...]:
-        """The same for volbench resume."""
-        limits = ("--grace", f"{self.grace_s}s", "--ready-timeout", f"{self.ready_timeout_s}s")
-        keep_files = ["--keep-files"] if self.keep_files else []
-        return (*limits, *keep_files, *self.metrics.resume_options)
+    allow_exec: bool = False  # accept options that run programs or leave the run\'s folder
 
 
-def start_options(*more: Decorator) -> Decorator:
-    """Return the options of a verb that starts a campaign, as the keyword `start`."""
-    consent = (ALLOW_DESTROY, WIPE_SIGNATURES, ALLOW_SHARED_FOLDER)
-    usual = (NEW_CAMPAIGN, *consent, DRY_RUN, YES, GRACE)
+def start_options(*more: Decorator, execution: Sequence[Decorator] = ()) -> Decorator:
+    """Return the options of a verb that starts a campaign, as the keyword `start`.
 
-    def add(verb: Verb) -> Verb:
-        @wraps(verb)
-        def wrapped(
-            *arguments: object, start: StartOptions, metrics: Metrics, **given: object
-        ) -> None:
-            verb(*arguments, start=replace(start, metrics=metrics), **given)
-
-        return option_group("start", StartOptions, *usual, *more)(WITH_METRICS(wrapped))
-
-    return add
+    Args:
+        execution: options of the execution, beside the usual one.
+    """
+    consent = consent_options(ALLOW_DESTROY, ALLOW_SHARED_FOLDER)
+    settings = settings_options(GRACE, *execution)
+    usual = (NEW_CAMPAIGN, consent, DRY_RUN, YES, settings, WITH_METRICS)
+    return option_group("start", StartOptions, *usual, *more)
 
 
 def carry_out(
     hosts: Sequence[ConnectedHost],
-    request: Request,
+    request: CampaignRequest,
     *,
     start: StartOptions,
     shown: TableOutput,
-    resume_options: Sequence[str] = (),
+    host_keys: HostKeyPolicy | None = None,
 ) -> Layout | None:
     """Prepare a campaign; show its plan, or ask for confirmation, create its folder and run it.
+
+    Args:
+        host_keys: of the hosts, for a controller in the background.
 
     Returns:
         The campaign that has ended; None for a plan, and for one in the background.
     """
-    with reported_errors(shown):
-        return _carry_out(hosts, request, start=start, shown=shown, resume_options=resume_options)
-
-
-def _carry_out(
-    hosts: Sequence[ConnectedHost],
-    request: Request,
-    *,
-    start: StartOptions,
-    shown: TableOutput,
-    resume_options: Sequence[str],
-) -> Layout | None:
-    from volbench.engine.campaign.campaign_state import Settings
     from volbench.engine.campaign.prepare import prepare
     from volbench.store.consent import create_signed_campaign
 
-    prepared = prepare(hosts, request)
-    bill = None if start.prices is None else load(BILL)(prepared, start.prices)
-    if start.dry_run:
-        show_plan(prepared, bill=bill, shown=shown)
+    with reported_errors(shown):
+        prepared = prepare(hosts, request)
+        bill = None if start.prices is None else load(BILL)(prepared, start.prices)
+        if start.dry_run:
+            show_plan(prepared, bill=bill, shown=shown)
+            return None
+        confirm_length(prepared, bill=bill, yes=start.yes)
+        confirm_destruction(prepared.hosts, prepared.campaign)
+        secrets = ask_secrets(prepared.campaign.runs, prepared.secrets)
+        settings = replace(start.execution, secrets=secrets)
+        with start.metrics.served() as metrics:
+            layout = create_signed_campaign(request.into, prepared.archive)
+            name_campaign(layout.root)
+            if not start.detach:
+                plan = prepared.campaign
+                execute(
+                    prepared.hosts, layout, plan, settings=settings, shown=shown, metrics=metrics
+                )
+                return layout
+        from volbench.cli.resumption import ResumeRequest, resume_in_background
+        from volbench.execute.connect import HostKeyPolicy
+
+        resume_in_background(
+            layout,
+            ResumeRequest(
+                execution=settings,
+                host_keys=host_keys or HostKeyPolicy(),
+                metrics=asdict(start.metrics),  # type: ignore[call-overload]  # a dataclass
+                allow_exec=start.allow_exec,
+            ),
+        )
         return None
-    confirm_length(prepared, bill=bill, yes=start.yes)
-    confirm_destruction(prepared.hosts, prepared.campaign)
-    secrets = ask_secrets(prepared.campaign.runs, prepared.secrets)
-    settings = Settings(
-        grace_s=start.grace_s,
-        keep_files=start.keep_files,
-        ready_timeout_s=start.ready_timeout_s,
-        secrets=secrets,
-    )
-    with start.metrics.served() as metrics:
-        layout = create_signed_campaign(request.into, prepared.archive)
-        name_campaign(layout.root)
-        if not start.detach:
-            plan = prepared.campaign
-            execute(prepared.hosts, layout, plan, settings=settings, shown=shown, metrics=metrics)
-            return layout
-    resume_in_background(layout, [*start.resume_options, *resume_options], secrets=secrets)
-    return None
 
 
 def show_plan(prepared: Prepared, *, bill: object | None, shown: TableOutput) -> None:

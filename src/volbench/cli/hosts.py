@@ -95,7 +95,17 @@ _FORKS = click.option(
     "together. Default: 64.",
 )
 
-_HOST_KEYS = (
+
+def _host_keys(known_hosts: Path | None, accept_new: bool) -> HostKeyPolicy:  # noqa: FBT001 - click passes options by name
+    from volbench.execute.connect import HostKeyPolicy
+
+    return HostKeyPolicy(known_hosts, accept_new)
+
+
+# Options for trusted host keys, as the keyword `host_keys`
+HOST_KEYS = option_group(
+    "host_keys",
+    _host_keys,
     _FORKS,
     click.option(
         "--known-hosts",
@@ -111,16 +121,6 @@ _HOST_KEYS = (
 )
 
 
-def _host_keys(known_hosts: Path | None, accept_new: bool) -> HostKeyPolicy:  # noqa: FBT001 - click passes options by name
-    from volbench.execute.connect import HostKeyPolicy
-
-    return HostKeyPolicy(known_hosts, accept_new)
-
-
-# Options for trusted host keys, as the keyword `host_keys`
-HOST_KEYS = option_group("host_keys", _host_keys, *_HOST_KEYS)
-
-
 @dataclass(frozen=True)
 class HostSelection:
     """Hosts selected on the command line."""
@@ -128,19 +128,11 @@ class HostSelection:
     inventory: Path | None  # inventory file; None for this machine only
     limits: tuple[str, ...]  # selected groups and hosts of the inventory
     mapping: Path | None  # mapping of Terraform's outputs
-    known_hosts: Path | None  # volbench's known_hosts file; None for the default
-    accept_new: bool  # add keys of unknown hosts to it
+    host_keys: HostKeyPolicy
 
     def after(self, campaign: Path | None) -> HostSelection:
         """Return the selection in which ``@failed`` means the hosts of an earlier campaign."""
         return replace(self, limits=named_limits(self.limits, campaign))
-
-    @property
-    def resume_options(self) -> tuple[str, ...]:
-        """Options of volbench resume to trust the same host keys."""
-        known = self.known_hosts
-        options = () if known is None else ("--known-hosts", str(known.resolve()))
-        return (*options, "--accept-new-host-keys") if self.accept_new else options
 
     @contextmanager
     def connected(self) -> Iterator[list[ConnectedHost]]:
@@ -149,13 +141,12 @@ class HostSelection:
             raise InputError("--limit and --mapping need an inventory", hint="add --inventory FILE")
         limits = named_limits(self.limits, None)
         found = self.inventory and read_hosts(self.inventory, limits=limits, mapping=self.mapping)
-        host_keys = _host_keys(self.known_hosts, self.accept_new)
-        with connect(found.hosts if found else (), host_keys) as hosts:
+        with connect(found.hosts if found else (), self.host_keys) as hosts:
             yield hosts
 
 
 # Options that select hosts, as the keyword `where`
-on_hosts = option_group("where", HostSelection, INVENTORY, LIMIT, MAPPING, *_HOST_KEYS)
+on_hosts = option_group("where", HostSelection, INVENTORY, LIMIT, MAPPING, HOST_KEYS)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from volbench.cli.output import TableOutput
-    from volbench.engine.campaign.prepare import Request
+    from volbench.engine.campaign.prepare import CampaignRequest
     from volbench.engine.hosts.connected_host import ConnectedHost
     from volbench.model.campaign.host import Host
 
@@ -32,15 +32,15 @@ class Placement(Protocol):
     """Hosts that are made for a new campaign."""
 
     def hosts(
-        self, request: Request, *, stays: bool
-    ) -> AbstractContextManager[tuple[Request, list[ConnectedHost]]]:
+        self, request: CampaignRequest, *, stays: bool
+    ) -> AbstractContextManager[tuple[CampaignRequest, list[ConnectedHost]]]:
         """Make hosts; yield the campaign on them, and the hosts, which are removed at the end.
 
         Args:
             stays: whether the hosts stay, as the campaign goes on in the background.
         """
 
-    def show_plan(self, request: Request, shown: TableOutput) -> None:
+    def show_plan(self, request: CampaignRequest, shown: TableOutput) -> None:
         """Print the plan of a campaign without making its hosts."""
 
 

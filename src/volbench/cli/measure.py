@@ -135,7 +135,7 @@ _WORKLOADS = option_group(
     help="Directory, device, file or NBD URI; several are compared with the first.",
 )
 @_WORKLOADS
-@start_options(KEEP_FILES)
+@start_options(execution=(KEEP_FILES,))
 @SETTINGS
 @table_options(has_output=False, has_events=True)
 def measure(
@@ -152,20 +152,19 @@ def measure(
     In a directory, a scratch file is written once before it is read. The defaults take some 20 s.
     """
     from volbench.api.dataset import open_campaigns
-    from volbench.engine.campaign.prepare import Request
+    from volbench.engine.campaign.prepare import CampaignRequest
     from volbench.engine.hosts.connected_host import this_machine
+    from volbench.plan.expansion.expand import Terms
     from volbench.present.terminal.conclusion import conclusion
 
     say_what_is_configured()
     roles = _roles(targets)
     profile = _profile(roles, workloads, settings)
-    request = Request(
+    request = CampaignRequest(
         profiles=(profile,),
         targets=roles,
         into=start.output or default_campaign_folder("measure"),
-        allow_destroy=start.allow_destroy,
-        allow_shared_folder=start.allow_shared_folder,
-        command=recorded_command(targets, start.output),
+        terms=Terms(consent=start.consent, command=recorded_command(targets, start.output)),
     )
     layout = carry_out([this_machine()], request, start=start, shown=shown)
     if layout is not None:

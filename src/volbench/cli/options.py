@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ def option_group(keyword: str, make: Callable[..., object], *options: Decorator)
 
     Args:
         make: called with the values of the options by name; returns the value of the keyword.
-        options: decorators of click, in the order of the help page.
+        options: decorators of click and groups, in the order of the help page.
     """
 
     def add(verb: Verb) -> Verb:
@@ -41,14 +42,28 @@ def option_group(keyword: str, make: Callable[..., object], *options: Decorator)
             verb(*arguments, **{keyword: group}, **given)
 
         decorated: Any = wrapped
-        before = len(getattr(decorated, "__click_params__", ()))
         for option in reversed(options):
+            before = len(getattr(decorated, "__click_params__", ()))
             decorated = option(decorated)
-        added: list[click.Parameter] = decorated.__click_params__[before:]
-        names += [str(parameter.name) for parameter in added if parameter.expose_value]
-        return wrapped
+            added: list[click.Parameter] = decorated.__click_params__[before:]
+            given_names = [str(parameter.name) for parameter in added if parameter.expose_value]
+            names.extend([option.keyword] if isinstance(option, OptionGroup) else given_names)
+        result: Verb = decorated
+        return result
 
-    return add
+    return OptionGroup(keyword, add)
+
+
+@dataclass(frozen=True)
+class OptionGroup:
+    """Decorator that gives a verb several options as one keyword."""
+
+    keyword: str
+    add: Decorator
+
+    def __call__(self, verb: Verb) -> Verb:
+        """Return the verb with its options."""
+        return self.add(verb)
 
 
 class Quantity(click.ParamType[Any]):
@@ -184,6 +199,19 @@ ALLOW_SHARED_FOLDER = flag(
     "--allow-shared-folder",
     "As root, measure in a folder that other users can write to: they could lead fio to any file.",
 )
+
+
+def _consent(**values: Any) -> object:  # noqa: ANN401 - click passes options by name
+    from volbench.model.campaign.planned_run import Consent
+
+    return Consent(**values)
+
+
+def consent_options(allow_destroy: Decorator, *more: Decorator) -> Decorator:
+    """Return the options that permit to destroy data, as the keyword `consent`: a `Consent`."""
+    return option_group("consent", _consent, allow_destroy, WIPE_SIGNATURES, *more)
+
+
 KEEP_FILES = flag("--keep-files", "Leave scratch files on the volumes.")
 DRY_RUN = flag("--dry-run", "Check and show the plan; run nothing, write nothing.")
 YES = flag("--yes", "Skip the confirmation of a long campaign.")
@@ -203,6 +231,18 @@ GRACE = click.option(
     show_default=True,
     help="How late a run may be before it is stopped: a full cache can block a volume for minutes.",
 )
+
+
+def _settings(**values: Any) -> object:  # noqa: ANN401 - click passes options by name
+    from volbench.engine.campaign.campaign_state import Settings
+
+    return Settings(**values)
+
+
+def settings_options(*options: Decorator) -> Decorator:
+    """Return options of the execution, named as in `Settings`, as the keyword `execution`."""
+    return option_group("execution", _settings, *options)
+
 
 DETACH = flag(
     "--detach",

@@ -38,7 +38,7 @@ from volbench.errors import InputError
 from volbench.units import parse_size
 
 if TYPE_CHECKING:
-    from volbench.engine.campaign.prepare import Request
+    from volbench.engine.campaign.prepare import CampaignRequest
     from volbench.execute.protocol import Executor
     from volbench.model.profile.profile_model import Job
 
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     metavar="[ROLE=]TARGET",
     help="Device, file, directory or NBD URI of a role; without a role: data.",
 )
-@start_options(KEEP_FILES, READY_TIMEOUT, PRICES, DETACH)
+@start_options(PRICES, DETACH, ALLOW_EXEC, execution=(KEEP_FILES, READY_TIMEOUT))
 @SETTINGS
 @VOLUME_TYPES
 @click.option(
@@ -91,7 +91,6 @@ if TYPE_CHECKING:
     show_default=True,
     help="After a failed run: continue with the next, or stop.",
 )
-@ALLOW_EXEC
 @on_hosts
 @POLICY
 @with_placement
@@ -110,7 +109,6 @@ def run(
     on_error: str,
     *,
     start: StartOptions,
-    allow_exec: bool,
     where: HostSelection,
     policy: str,
     placement: Placement | None,
@@ -118,36 +116,36 @@ def run(
     shown: TableOutput,
 ) -> None:
     """Run PROFILEs (bundled names, YAML files or fio job files) into a campaign folder."""
-    from volbench.engine.campaign.prepare import Request
+    from volbench.engine.campaign.prepare import CampaignRequest
     from volbench.execute.local import LocalExecutor
     from volbench.model.campaign.planned_run import OnError
+    from volbench.plan.expansion.expand import Terms
 
     say_what_is_configured()
-    executor = LocalExecutor()
+    executor, allow_exec = LocalExecutor(), start.allow_exec
     sources = texts_of(executor, profiles, like=like, allow_exec=allow_exec)
     loaded = load_texts(executor, sources, settings=settings, allow_exec=allow_exec)
     chosen, quorum = parse_policy(policy)
     names = "+".join(profile.name for profile in loaded)
-    request = Request(
+    request = CampaignRequest(
         profiles=loaded,
         targets=parse_targets(targets),
         into=start.output or default_campaign_folder(names),
-        repeat=repeat,
-        seed=seed,
-        on_error=OnError(on_error),
-        allow_destroy=start.allow_destroy,
-        wipe_signatures=start.wipe_signatures,
-        allow_shared_folder=start.allow_shared_folder,
-        command=recorded_command((*profiles, like or ""), start.output),
-        policy=chosen,
-        quorum=quorum,
+        terms=Terms(
+            repeat=repeat,
+            seed=seed,
+            on_error=OnError(on_error),
+            consent=start.consent,
+            command=recorded_command((*profiles, like or ""), start.output),
+            policy=chosen,
+            quorum=quorum,
+        ),
         install_fio=install_fio,
     )
     if targets_are_given(click.get_current_context()):
         _check_roles(request)
     if like is not None:
         request = _as_before(request, like)
-    resume_options = [*where.resume_options, *(["--allow-exec"] if allow_exec else [])]
     with ExitStack() as stack:
         if placement is None:
             hosts = stack.enter_context(where.after(like).connected())
@@ -156,12 +154,12 @@ def run(
             return
         else:
             request, hosts = stack.enter_context(placement.hosts(request, stays=start.detach))
-        carry_out(hosts, request, start=start, shown=shown, resume_options=resume_options)
+        carry_out(hosts, request, start=start, shown=shown, host_keys=where.host_keys)
     if like is not None and not (start.dry_run or start.detach):
         click.echo(f"compare with: volbench compare {like} {request.into}", err=True)
 
 
-def _check_roles(request: Request) -> None:
+def _check_roles(request: CampaignRequest) -> None:
     """Refuse a target that no job would use: its role is misspelt, or of another profile."""
     from volbench.errors import InputError
     from volbench.model.document.located_errors import suggestion
@@ -177,7 +175,7 @@ def _check_roles(request: Request) -> None:
             )
 
 
-def _as_before(request: Request, like: Path) -> Request:
+def _as_before(request: CampaignRequest, like: Path) -> CampaignRequest:
     """Return a request with seeds and repeats of another campaign, unless it has its own."""
     from volbench.store.archive import read_campaign
 
@@ -191,12 +189,13 @@ def _as_before(request: Request, like: Path) -> Request:
         if profile.rounds is None and before.get(profile.name, profile.repeat) != profile.repeat
     }
     names = dict.fromkeys(run.id.partition(f"-r{run.repeat}-")[2] for run in plan.runs)
-    return replace(
-        request,
-        seed=plan.seed if request.seed is None else request.seed,
-        repeat=max(repeats, default=None) if request.repeat is None else request.repeat,
+    terms = replace(
+        request.terms,
+        seed=plan.seed if request.terms.seed is None else request.terms.seed,
+        repeat=max(repeats, default=None) if request.terms.repeat is None else request.terms.repeat,
         clients_before=tuple(name for name in names if name),
     )
+    return replace(request, terms=terms)
 
 
 _MOST_JOBS = 1024
@@ -272,12 +271,13 @@ def warmup(
     shown: TableOutput,
 ) -> None:
     """Touch every block of VOLUME (device, file or NBD URI) exactly once, and verify it."""
-    from volbench.engine.campaign.prepare import Request
+    from volbench.engine.campaign.prepare import CampaignRequest
     from volbench.engine.hosts.connected_host import this_machine
     from volbench.execute.local import LocalExecutor
     from volbench.model.campaign.planned_run import OnError
     from volbench.model.profile.profile_model import Job, Phase, Profile
     from volbench.model.profile.profile_settings import Warming, WarmingMode
+    from volbench.plan.expansion.expand import Terms
 
     options = {"bs": str(bs_bytes), "iodepth": str(iodepth), "numjobs": str(jobs)}
     job = Job(
@@ -287,15 +287,15 @@ def warmup(
         warming=Warming(mode=WarmingMode(mode), extents=extents, auto_jobs=auto),
     )
     _check(LocalExecutor(), job, volume)
-    request = Request(
+    request = CampaignRequest(
         profiles=(Profile(name="warmup", jobs=(job,)),),
         targets={job.role: volume},
         into=start.output or default_campaign_folder("warmup"),
-        on_error=OnError.STOP,
-        allow_destroy=start.allow_destroy,
-        wipe_signatures=start.wipe_signatures,
-        allow_shared_folder=start.allow_shared_folder,
-        command=recorded_command((), start.output),
+        terms=Terms(
+            on_error=OnError.STOP,
+            consent=start.consent,
+            command=recorded_command((), start.output),
+        ),
     )
     carry_out([this_machine()], request, start=start, shown=shown)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Protocol
 
-from volbench.cli.options import Decorator, Verb
+from volbench.cli.options import Decorator, OptionGroup, Verb
 from volbench.seams import is_present, load
 
 if TYPE_CHECKING:
@@ -35,23 +36,18 @@ def options_of_slice(reference: str, keyword: str, *, absent: object) -> Decorat
 
         return wrapped
 
-    return add
+    return OptionGroup(keyword, add)
 
 
 class Metrics(Protocol):
-    """What is served of a campaign while it runs."""
-
-    @property
-    def resume_options(self) -> tuple[str, ...]:
-        """The same for volbench resume."""
+    """What is served of a campaign while it runs; a frozen dataclass."""
 
     def served(self) -> AbstractContextManager[ListenersOf]:
         """Serve metrics inside the block; yield a function that adds those of a campaign."""
 
 
+@dataclass(frozen=True)
 class _NoMetrics:
-    resume_options = ()
-
     def served(self) -> AbstractContextManager[ListenersOf]:
         return nullcontext(lambda _layout: [])
 

@@ -17,7 +17,7 @@ import click
 from volbench import __version__
 from volbench.cli.execution import show_plan
 from volbench.cli.hosts import connect
-from volbench.engine.campaign.prepare import Prepared, Request
+from volbench.engine.campaign.prepare import CampaignRequest, Prepared
 from volbench.engine.hosts.mounts import read_mounts
 from volbench.errors import InputError, StoppedError
 from volbench.execute.connect import HostKeyPolicy
@@ -58,8 +58,8 @@ class PodPlacement:
 
     @contextmanager
     def hosts(
-        self, request: Request, *, stays: bool
-    ) -> Iterator[tuple[Request, list[ConnectedHost]]]:
+        self, request: CampaignRequest, *, stays: bool
+    ) -> Iterator[tuple[CampaignRequest, list[ConnectedHost]]]:
         """Yield a campaign and its hosts; what is made for it is removed at the end of the block.
 
         Args:
@@ -79,14 +79,14 @@ class PodPlacement:
                         check_mounts(host.executor, host.host)
                     yield _on_pods(request, spec), connected
 
-    def show_plan(self, request: Request, shown: TableOutput) -> None:
+    def show_plan(self, request: CampaignRequest, shown: TableOutput) -> None:
         """Print the plan of a campaign, whose objects are checked by the cluster."""
         with self.address.opened() as cluster:
             spec = self._checked_spec(request, cluster)
             prepared = _plan_without_pods(spec, _on_pods(request, spec))
         show_plan(prepared, bill=None, shown=shown)
 
-    def _checked_spec(self, request: Request, cluster: Cluster) -> ClusterSpec:
+    def _checked_spec(self, request: CampaignRequest, cluster: Cluster) -> ClusterSpec:
         """Return the specification in this cluster, with its storage classes in random order."""
         if request.targets:
             raise InputError(
@@ -94,7 +94,7 @@ class PodPlacement:
                 hint="leave out one of them",
             )
         classes = list(self.spec.storage_classes)
-        random.Random(request.seed).shuffle(classes)  # noqa: S311 - an order, not a secret
+        random.Random(request.terms.seed).shuffle(classes)  # noqa: S311 - an order, not a secret
         spec = replace(
             self.spec.for_roles({job.role for profile in request.profiles for job in profile.jobs}),
             namespace=cluster.namespace,
@@ -112,7 +112,7 @@ class PodPlacement:
         return spec
 
 
-def _on_pods(request: Request, spec: ClusterSpec) -> Request:
+def _on_pods(request: CampaignRequest, spec: ClusterSpec) -> CampaignRequest:
     """Return a request whose consent holds on every pod.
 
     Volumes of several storage classes are measured one after another, in each step, where their
@@ -120,7 +120,7 @@ def _on_pods(request: Request, spec: ClusterSpec) -> Request:
     """
     consent = (
         entry if ":" in entry else f"{name}:{entry}"
-        for entry in request.allow_destroy
+        for entry in request.terms.consent.allow_destroy
         for name in host_names(spec)
     )
     profiles = request.profiles
@@ -128,12 +128,13 @@ def _on_pods(request: Request, spec: ClusterSpec) -> Request:
         profiles = tuple(
             profile.model_copy(update={"start": Start.SEQUENTIAL}) for profile in profiles
         )
-    return replace(
-        request,
-        allow_destroy=tuple(dict.fromkeys(consent)),
-        allow_shared_folder=True,  # the volumes of a pod are its own, whatever their modes
-        profiles=profiles,
+    on_pods = request.terms.consent.model_copy(
+        update={
+            "allow_destroy": tuple(dict.fromkeys(consent)),
+            "allow_shared_folder": True,  # the volumes of a pod are its own, whatever their modes
+        }
     )
+    return replace(request, terms=replace(request.terms, consent=on_pods), profiles=profiles)
 
 
 @contextmanager
@@ -225,7 +226,7 @@ def check_mounts(executor: Executor, host: Host) -> None:
             )
 
 
-def _plan_without_pods(spec: ClusterSpec, request: Request) -> Prepared:
+def _plan_without_pods(spec: ClusterSpec, request: CampaignRequest) -> Prepared:
     """Return the plan of a campaign, whose volumes are taken as they are asked for."""
     kinds = {DATA_DEVICE: VolumeKind.DEVICE}
     volumes = {
@@ -238,9 +239,7 @@ def _plan_without_pods(spec: ClusterSpec, request: Request) -> Prepared:
         for name, (_, storage_class, _) in zip(host_names(spec), pod_names(spec), strict=True)
     ]
     clients = clients_of([Client(host, 0, volumes, sizes) for host in hosts], request.clients)
-    campaign = expand_clients(
-        request.profiles, clients, request.terms, policy=request.policy, quorum=request.quorum
-    )
+    campaign = expand_clients(request.profiles, clients, request.recorded_terms)
     provenance = Provenance(
         volbench_version=__version__, python_version=platform.python_version(), hosts=(), volumes=()
     )

@@ -26,13 +26,6 @@ class MetricsOptions:
     metrics_port: int | None  # to listen on; 0 for any free one, None for no server
     metrics_address: str  # of this machine
 
-    @property
-    def resume_options(self) -> tuple[str, ...]:
-        """The same for volbench resume."""
-        if self.metrics_port is None:
-            return ()
-        return ("--metrics-port", f"{self.metrics_port}", "--metrics-address", self.metrics_address)
-
     @contextmanager
     def served(self) -> Iterator[Callable[[Layout], list[Listener]]]:
         """Serve metrics inside the block, none of them yet.

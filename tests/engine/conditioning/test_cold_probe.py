@@ -15,7 +15,7 @@ from tests.engine.conftest import IMAGE_BYTES, Disks
 from volbench import open_campaign
 from volbench.engine.campaign.campaign_engine import run_campaign
 from volbench.engine.campaign.campaign_state import Settings
-from volbench.engine.campaign.prepare import Prepared, Request, prepare
+from volbench.engine.campaign.prepare import CampaignRequest, Prepared, prepare
 from volbench.engine.conditioning.cold_probe import Probed, probe_cold, read_probe
 from volbench.engine.conditioning.cold_reads import read_offset_log, spread_bytes
 from volbench.engine.hosts.connected_host import this_machine
@@ -28,8 +28,9 @@ from volbench.fio.jobs.option_table import shipped_table
 from volbench.lab.scenario import read_scenario
 from volbench.lab.server import serve
 from volbench.model.campaign.event import Event, Notice, RunStarted
-from volbench.model.campaign.planned_run import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Consent, Volume, VolumeKind
 from volbench.model.results.provenance import ColdProbe
+from volbench.plan.expansion.expand import Terms
 from volbench.plan.profile.load_profile import load_profile
 from volbench.store.consent import create_signed_campaign
 from volbench.store.layout import Layout, ProbeFolder
@@ -279,11 +280,11 @@ def a_campaign(target: str | Path, tmp_path: Path) -> Case:
         "defaults: {ioengine: psync, direct: 1, rw: randread, number_ios: 20}\n"
         "jobs:\n  a: {}\n  b: {}\n"
     )
-    request = Request(
+    request = CampaignRequest(
         profiles=(load_profile(text, path="p.yaml", table=shipped_table()),),
         targets={"data": str(target)},
         into=tmp_path / "out",
-        allow_destroy=(str(target),),
+        terms=Terms(consent=Consent(allow_destroy=(str(target),))),
     )
     prepared = prepare([this_machine()], request)
     layout = create_signed_campaign(tmp_path / "out", prepared.archive)
@@ -336,7 +337,7 @@ def test_volume_that_can_not_be_probed_does_not_end_the_campaign(tmp_path: Path)
         "name: p\ncold_probe: true\nsample: 0\ndefaults: {size: 1m, ioengine: psync}\n"
         "jobs:\n  a: {rw: write}\n"
     )
-    request = Request(
+    request = CampaignRequest(
         profiles=(load_profile(text, path="p.yaml", table=shipped_table()),),
         targets={"data": str(folder)},
         into=tmp_path / "out",

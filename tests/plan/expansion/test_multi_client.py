@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -95,9 +96,7 @@ def test_host_and_client_of_each_run_are_reported() -> None:
     quorum = expand_clients(
         [load(STORM)],
         clients_of([Client(VM1, 0, folder())], 1),
-        TERMS,
-        policy=Policy.QUORUM,
-        quorum=1,
+        replace(TERMS, policy=Policy.QUORUM, quorum=1),
     )
     assert (quorum.policy, quorum.quorum) == (Policy.QUORUM, 1)
 

@@ -20,7 +20,7 @@ from volbench.errors import RefusedError, VolbenchError
 from volbench.execute.parallel import on_each
 from volbench.fio.jobs.render_job import planned_files
 from volbench.model.campaign.host import Host, HostKind, Policy
-from volbench.model.campaign.planned_run import Absent, Campaign, OnError, Volume
+from volbench.model.campaign.planned_run import Absent, Campaign, Volume
 from volbench.model.campaign.run_secrets import conceal
 from volbench.model.profile.profile_model import Profile, Tool
 from volbench.model.profile.secret_values import (
@@ -39,27 +39,15 @@ from volbench.store.journal import utc_now
 
 
 @dataclass(frozen=True)
-class Request:
-    """Campaign as requested by the user."""
+class CampaignRequest:
+    """Campaign as requested by the user: what to run, where, and on which terms."""
 
-    profiles: tuple[Profile, ...]  # profiles in execution order, overrides applied
+    profiles: tuple[Profile, ...]  # in execution order, with settings applied
     # role to device, file, directory or NBD URI; they override those of a host
     targets: Mapping[str, str]
     into: Path  # the campaign folder to create
-    repeat: int | None = None  # None for the value of each profile
-    seed: int | None = None  # None for the profile's seed, or a random one
-    on_error: OnError = OnError.CONTINUE  # continue or stop after a failed run
-    allow_destroy: tuple[str, ...] = ()  # devices and files that may be overwritten
-    # these devices may hold filesystems, partition tables and similar
-    wipe_signatures: bool = False
-    allow_shared_folder: bool = False  # root may measure in a folder that other users can write to
-    command: tuple[str, ...] = ()  # the command line, as stored in the archive
-    # rule for the number of hosts that must execute a run for its aggregate to count
-    policy: Policy = Policy.ALL
-    quorum: int = 0  # that number if the policy is ``quorum``
+    terms: Terms = field(default_factory=Terms)  # as given by the user
     install_fio: bool = False  # install fio on hosts where it is missing
-    # names of the clients of the campaign that this one repeats, if it does
-    clients_before: tuple[str, ...] = ()
 
     @property
     def tools(self) -> set[Tool]:
@@ -73,17 +61,16 @@ class Request:
         return max(profile.clients for profile in self.profiles)
 
     @property
-    def terms(self) -> Terms:
-        """Terms of the expansion."""
-        return Terms(
+    def recorded_terms(self) -> Terms:
+        """Terms of the expansion, without passwords, named after the folder."""
+        terms = self.terms
+        allowed = tuple(map(mask_text, terms.consent.allow_destroy))
+        return replace(
+            terms,
             name=self.into.absolute().name,
             created_utc=utc_now(),
-            seed=self.seed,
-            repeat=self.repeat,
-            on_error=self.on_error,
-            allow_destroy=tuple(map(mask_text, self.allow_destroy)),
-            command=tuple(map(mask_text, self.command)),
-            clients_before=self.clients_before,
+            consent=terms.consent.model_copy(update={"allow_destroy": allowed}),
+            command=tuple(map(mask_text, terms.command)),
         )
 
     def secrets_of(self, host: Host) -> Iterator[tuple[str, str]]:
@@ -137,7 +124,7 @@ _MAX_PATHS = 100  # Paths of a host looked at together; more are looked at one b
 _Results = Sequence[_ProbedHost | VolbenchError]
 
 
-def prepare(hosts: Sequence[ConnectedHost], request: Request) -> Prepared:
+def prepare(hosts: Sequence[ConnectedHost], request: CampaignRequest) -> Prepared:
     """Plan a campaign and check that it can run, without touching any volume.
 
     Args:
@@ -157,15 +144,8 @@ def prepare(hosts: Sequence[ConnectedHost], request: Request) -> Prepared:
     clients = [client for client in planned if client.host.name in found]
     if not _may_start_partially(request, results, clients=len(clients)):
         raise_all(hosts, results)
-    campaign = expand_clients(
-        request.profiles, clients, request.terms, policy=request.policy, quorum=request.quorum
-    ).model_copy(
-        update={
-            "absent": _absent(hosts, results, planned),
-            "wipe_signatures": request.wipe_signatures,
-            "allow_shared_folder": request.allow_shared_folder,
-        }
-    )
+    campaign = expand_clients(request.profiles, clients, request.recorded_terms)
+    campaign = campaign.model_copy(update={"absent": _absent(hosts, results, planned)})
     campaign, secrets = conceal(campaign)
     in_targets = (pair for host in hosts for pair in request.secrets_of(host.host))
     secrets = merge_secrets([*secrets.items(), *in_targets])
@@ -194,18 +174,18 @@ def _provenance(found: Sequence[_ProbedHost]) -> Provenance:
     )
 
 
-def _may_start_partially(request: Request, results: _Results, *, clients: int) -> bool:
+def _may_start_partially(request: CampaignRequest, results: _Results, *, clients: int) -> bool:
     """Return whether the policy lets a campaign start without the failed hosts.
 
     A refusal always stops it: the user must examine the data at risk on that host.
     """
     if any(isinstance(result, RefusedError) for result in results):
         return False
-    match request.policy:
+    match request.terms.policy:
         case Policy.ALL:
             return False
         case Policy.QUORUM:
-            return clients >= request.quorum
+            return clients >= request.terms.quorum
         case Policy.BEST_EFFORT:
             return clients > 0
 
@@ -222,7 +202,7 @@ def _absent(
     )
 
 
-def _probe(host: ConnectedHost, request: Request) -> _ProbedHost:
+def _probe(host: ConnectedHost, request: CampaignRequest) -> _ProbedHost:
     """Prepare a host and identify its volumes."""
     executor = host.executor
     targets = request.targets_of(host.host)

@@ -21,7 +21,7 @@ from volbench.errors import ArchiveError, InputError, RefusedError, TransportErr
 from volbench.execute.parallel import on_each
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.host import LOCAL, Host, Inventory, Policy
-from volbench.model.campaign.planned_run import Campaign, DevicePin, Run, RunState
+from volbench.model.campaign.planned_run import Campaign, Consent, DevicePin, Run, RunState
 from volbench.model.profile.fio_options import OptionTable, check_dd_option
 from volbench.model.profile.option_policy import check_option
 from volbench.model.profile.profile_model import Tool
@@ -126,20 +126,12 @@ def resume_on(hosts: Sequence[ConnectedHost], archive: Archive, *, allow_exec: b
     )
 
 
-@dataclass(frozen=True)
-class FreshConsent:
-    """Consent to overwrite devices that are not as planned."""
-
-    devices: Sequence[str]  # of the plan, with the prefix ``HOST:`` on other machines
-    wipe_signatures: bool  # they may hold filesystems, partitions and similar
-
-
 def allow_anew(
     hosts: Sequence[ConnectedHost],
     layout: Layout,
     campaign: Campaign,
     *,
-    consent: FreshConsent,
+    consent: Consent,
     seal: Seal,
 ) -> Campaign:
     """Return the plan with the device identities that the user has accepted since planning."""
@@ -149,19 +141,19 @@ def allow_anew(
         if run.volume.pin is not None
         for target in (run.volume.target,)
     }
-    if unknown := [name for name in consent.devices if name not in devices]:
+    if unknown := [name for name in consent.allow_destroy if name not in devices]:
         raise InputError(
             f"the plan has no device {unknown[0]}",
             hint=f"its devices are: {', '.join(devices) or 'none'}; plan a new campaign for others",
         )
     executors = {host.name: host.executor for host in hosts}
-    if absent := [name for name in consent.devices if devices[name].host not in executors]:
+    if absent := [name for name in consent.allow_destroy if devices[name].host not in executors]:
         raise InputError(
             f"{absent[0]} cannot be examined: its host is left out or unreachable",
             hint="name devices of hosts that take part only",
         )
     with hold_campaign(layout), Journal(layout.journal, seal) as journal:
-        for run in (devices[name] for name in consent.devices):
+        for run in (devices[name] for name in consent.allow_destroy):
             executor, target = executors[run.host], run.volume.target
             pin = _same_size(run, find_device(executor, target))
             content = content_of(executor, target)

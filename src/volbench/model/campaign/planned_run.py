@@ -215,7 +215,17 @@ class Absent(Frozen):
     clients: Count = 1  # number of clients planned for it
 
 
-class Campaign(Frozen):
+class Consent(Frozen):
+    """Permission of the user to destroy data."""
+
+    # devices, files and NBD URIs that may be overwritten, as given; ``HOST:DEVICE`` on other hosts
+    allow_destroy: tuple[str, ...] = ()
+    # these may hold a filesystem, partition table, LUKS or swap, or be members of larger volumes
+    wipe_signatures: bool = False
+    allow_shared_folder: bool = False  # root may measure where other users can write
+
+
+class Campaign(Consent):
     """An ordered plan with all decisions made before the start."""
 
     name: str  # name of the campaign; profile and time by default
@@ -224,11 +234,6 @@ class Campaign(Frozen):
     seed: Count  # seed of shuffle and offsets, always recorded
     order: Order = Order.LISTED  # order of the measured runs
     on_error: OnError = OnError.CONTINUE  # continue or stop after a failed run
-    # devices and files that the user allowed to be overwritten, as given
-    allow_destroy: tuple[str, ...] = ()
-    # allow these devices to hold filesystems and similar, as examined then
-    wipe_signatures: bool = False
-    allow_shared_folder: bool = False  # allow root to measure in a folder writable by other users
     command: tuple[str, ...] = ()  # the command line, secrets masked
     # roles whose volumes are probed for coldness before the first run
     cold_probe_roles: tuple[FileName, ...] = ()

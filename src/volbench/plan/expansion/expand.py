@@ -9,7 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from volbench.errors import InputError
-from volbench.model.campaign.planned_run import Campaign, OnError, Run, Section, Volume, VolumeKind
+from volbench.model.campaign.host import Policy
+from volbench.model.campaign.planned_run import (
+    Campaign,
+    Consent,
+    OnError,
+    Run,
+    Section,
+    Volume,
+    VolumeKind,
+)
 from volbench.model.profile.profile_model import Job, Order, Phase, Profile, Tool
 from volbench.model.profile.profile_settings import Limits
 from volbench.plan.expansion.extents import Touch, touches
@@ -27,13 +36,15 @@ MOST_RUNS = 100_000  # Maximum number of runs of a campaign: the plan is kept in
 class Terms:
     """Parameters of a campaign other than profiles and volumes."""
 
-    name: str  # name of the campaign
+    name: str = ""
     created_utc: str = ""  # time of creation, ISO 8601
     seed: int | None = None  # None for that of the first profile, or a random one; always recorded
     repeat: int | None = None  # None for that of each profile
     on_error: OnError = OnError.CONTINUE  # action after a failed run
-    allow_destroy: tuple[str, ...] = ()  # devices and files that may be overwritten
+    consent: Consent = field(default_factory=Consent)
     command: tuple[str, ...] = ()  # the command line, for the record
+    policy: Policy = Policy.ALL  # number of hosts that must complete a run for its totals to count
+    quorum: int = 0  # that number when the policy is ``quorum``
     # sizes of the volumes that jobs warm, by role, where known
     sizes_bytes: Mapping[str, int] = field(default_factory=dict)
     # names of the clients of the campaign that this one repeats: a client of another name has the
@@ -119,7 +130,7 @@ def campaign_of(
         seed=root,
         order=profiles[0].order,
         on_error=terms.on_error,
-        allow_destroy=terms.allow_destroy,
+        **terms.consent.model_dump(),
         command=terms.command,
         cold_probe_roles=tuple(
             dict.fromkeys(job.role for p in profiles if p.cold_probe for job in p.jobs)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from volbench.errors import InputError
-from volbench.model.campaign.host import LOCAL, Host, HostKind, Policy
+from volbench.model.campaign.host import LOCAL, Host, HostKind
 from volbench.model.campaign.planned_run import Campaign, Run, Section, Volume, VolumeKind
 from volbench.model.profile.profile_model import Phase, Profile, Start, Tool
 from volbench.plan.expansion.expand import (
@@ -173,9 +173,6 @@ def expand_clients(
     profiles: Sequence[Profile],
     clients: Sequence[Client],
     terms: Terms,
-    *,
-    policy: Policy = Policy.ALL,
-    quorum: int = 0,
 ) -> Campaign:
     """Return the campaign in which every client runs the profiles, step by step.
 
@@ -185,7 +182,6 @@ def expand_clients(
     Args:
         clients: clients in order of their starts; a single local client gives the plan of
             `expand`.
-        quorum: that number when the policy is ``quorum``.
     """
     if len(clients) == 1 and clients[0].host == Host(name=LOCAL) and not clients[0].number:
         campaign = expand(profiles, clients[0].volumes, clients[0].own_terms(terms))
@@ -214,8 +210,8 @@ def expand_clients(
     return campaign_of(profiles, runs, terms, root=root).model_copy(
         update={
             "hosts": () if hosts == (Host(name=LOCAL),) else hosts,
-            "policy": policy,
-            "quorum": quorum,
+            "policy": terms.policy,
+            "quorum": terms.quorum,
         }
     )
 
