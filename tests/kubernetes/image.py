@@ -1,4 +1,4 @@
-"""Image of a container made of this machine's fio, busybox and perl, without a builder."""
+"""Image of a container made of this machine's fio, busybox and Python, without a builder."""
 
 from __future__ import annotations
 
@@ -6,14 +6,21 @@ import io
 import json
 import re
 import subprocess
+import sysconfig
 import tarfile
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
 NAME = "docker.io/volbench/fio:test"
 _IDLE = "trap 'exit 0' TERM; while :; do sleep 60 & wait $!; done"
 _LIBRARY = re.compile(r"(/\S+) \(0x")
-_PERL = Path("/usr/lib/x86_64-linux-gnu/perl-base")
+_STDLIB = Path(sysconfig.get_path("stdlib"))
+_WITHOUT = re.compile(
+    r"(site-packages|dist-packages|test|tests|idlelib|tkinter|lib2to3|ensurepip|turtledemo"
+    r"|pydoc_data|config-.*|__pycache__|_(ssl|hashlib|tkinter|curses|dbm|gdbm|test).*)"
+)
+"""Folders and modules of Python's library that no agent needs."""
 
 
 def write_image(path: Path) -> None:
@@ -38,15 +45,12 @@ def write_image(path: Path) -> None:
 
 def _layer() -> bytes:
     """Return the root file system as a tar archive."""
-    programs = {name: Path(_which(name)) for name in ("fio", "busybox", "perl")}
+    python = (Path(str(sysconfig.get_config_var("BINDIR"))) / "python3").resolve()
+    programs = {"fio": Path(_which("fio")), "busybox": Path(_which("busybox"))}
     files = {f"usr/bin/{name}": program for name, program in programs.items()}
-    for program in programs.values():
+    files |= {str(path).lstrip("/"): path for path in (python, *_modules())}
+    for program in [path for path in files.values() if path.suffix != ".py"]:
         files |= {library.lstrip("/"): Path(library) for library in _libraries(program)}
-    files |= {
-        str(module).lstrip("/"): module
-        for name in ("Fcntl.pm", "Exporter.pm", "XSLoader.pm", "strict.pm", "auto/Fcntl/Fcntl.so")
-        if (module := _PERL / name).exists()
-    }
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for folder in ("tmp", "proc", "sys", "dev", "etc", "run", "volumes", "volbench"):
@@ -59,8 +63,17 @@ def _layer() -> bytes:
         for applet in _output("busybox", "--list").split():
             if f"usr/bin/{applet}" not in files:
                 _add_link(archive, f"bin/{applet}", "/usr/bin/busybox")
+        _add_link(archive, "usr/bin/python3", str(python))
         _add(archive, "etc/passwd", b"root:x:0:0:root:/:/bin/sh\n")
     return buffer.getvalue()
+
+
+def _modules() -> Iterator[Path]:
+    """Yield the modules of Python's library, without those that no agent needs."""
+    for path in sorted(_STDLIB.rglob("*")):
+        parts = path.relative_to(_STDLIB).parts
+        if path.suffix in {".py", ".so"} and not any(map(_WITHOUT.fullmatch, parts)):
+            yield path
 
 
 def _libraries(program: Path) -> list[str]:

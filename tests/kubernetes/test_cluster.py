@@ -10,7 +10,6 @@ import pytest
 
 from volbench.errors import AuthError, ConnectError, InputError, VolbenchError
 from volbench.kubernetes.cluster import Cluster
-from volbench.kubernetes.exec_socket import exit_status
 
 
 def cluster_that_answers(status: int, message: str) -> Cluster:
@@ -53,25 +52,3 @@ def test_what_does_not_exist_is_none() -> None:
     assert cluster_that_answers(404, "not found").read("Pod", "p") is None
     assert cluster_that_answers(403, FORBIDDEN).read_if_allowed("StorageClass", "s") == {}
     assert cluster_that_answers(404, "not found").delete("Pod", "p") is False
-
-
-EXITED = {
-    "reason": "NonZeroExitCode",
-    "details": {"causes": [{"reason": "ExitCode", "message": "7"}]},
-}
-
-
-@pytest.mark.parametrize(
-    ("status", "expected"), [({"status": "Success"}, 0), ({"status": "Failure", **EXITED}, 7)]
-)
-def test_an_exit_status_is_read(status: dict[str, object], expected: int) -> None:
-    """The end of a command is a Status object."""
-    assert exit_status("h", json.dumps(status).encode()) == expected
-
-
-@pytest.mark.parametrize("message", ["error dialing backend: refused", "pod does not exist"])
-def test_a_command_that_was_not_started_may_be_repeated(message: str) -> None:
-    """A node out of reach, or one that has just been restarted, answers later."""
-    with pytest.raises(ConnectError, match=message) as caught:
-        exit_status("h", json.dumps({"status": "Failure", "message": message}).encode())
-    assert caught.value.sent is False

@@ -1,31 +1,110 @@
-"""Ends of commands in a pod."""
+"""Ends of programs in a pod, and what is sent to them."""
 
 from __future__ import annotations
 
-from threading import Event
-from unittest.mock import Mock
+import json
+import socket as sockets
+from collections.abc import Iterator
+from queue import SimpleQueue
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from websocket import ABNF
 
 from volbench.errors import ConnectError, VolbenchError
-from volbench.execute.shell.channel import CommandEnd
-from volbench.kubernetes.pod_channel import PodStream
+from volbench.execute.channels import ProgramEnd
+from volbench.kubernetes.pod_channel import PodStream, program_end
+
+EXITED = {
+    "reason": "NonZeroExitCode",
+    "details": {"causes": [{"reason": "ExitCode", "message": "7"}]},
+}
+MISSING = 'OCI runtime exec failed: exec: "python3": executable file not found in $PATH: unknown'
+
+
+def status(**fields: object) -> bytes:
+    """Return the Status object of a failure."""
+    return json.dumps({"status": "Failure", **fields}).encode()
 
 
 @pytest.mark.parametrize(
-    ("status", "expected"), [(0, ConnectError), (127, CommandEnd), (137, CommandEnd)]
+    ("answer", "expected"), [(status(**EXITED), 7), (status(message=MISSING), 127)]
 )
-def test_a_kept_shell_that_succeeds_was_cut(status: int, expected: type) -> None:
-    """A shell whose input is open does not end by itself: its kubelet was lost."""
-    ends: list[CommandEnd | VolbenchError] = []
-    ended = Event()
+def test_an_exit_status_is_read(answer: bytes, expected: int) -> None:
+    """A program that is missing ends as a shell reports it."""
+    assert program_end("h", answer, b"words").status == expected
 
-    def on_end(end: CommandEnd | VolbenchError) -> None:
-        ends.append(end)
-        ended.set()
 
-    streams = Mock(has_ended=True, end=Mock(return_value=CommandEnd(status, b"")))
-    PodStream("h", streams, on_end)
-    assert ended.wait(10)
-    assert [type(end) for end in ends] == [expected]
-    streams.close.assert_called()
+@pytest.mark.parametrize("message", ["error dialing backend: refused", "pod does not exist"])
+def test_a_program_that_was_not_started_may_be_started_again(message: str) -> None:
+    """A node out of reach, or one that has just been restarted, answers later."""
+    with pytest.raises(ConnectError, match=message) as caught:
+        program_end("h", status(message=message), b"")
+    assert caught.value.sent is False
+
+
+@pytest.mark.parametrize("answer", [b"", b'{"status": "Success"}'])
+def test_success_without_an_end_of_input_is_a_lost_connection(answer: bytes) -> None:
+    """An agent ends with its input only: the API server has lost its kubelet."""
+    with pytest.raises(ConnectError, match="connection to h was lost") as caught:
+        program_end("h", answer, b"")
+    assert caught.value.sent is True
+
+
+class Socket:
+    """A web socket with messages that have arrived."""
+
+    def __init__(self, *messages: bytes) -> None:
+        self.sock, self._other = sockets.socketpair()
+        self._messages = list(messages)
+        self.sent: list[bytes] = []
+        self._other.send(b"something to read")
+
+    def recv_data_frame(self, *, control_frame: bool) -> tuple[int, Any]:
+        """Return the next message, and then the end."""
+        assert control_frame
+        if self._messages:
+            return ABNF.OPCODE_BINARY, SimpleNamespace(data=self._messages.pop(0))
+        return ABNF.OPCODE_CLOSE, SimpleNamespace(data=b"")
+
+    def send_binary(self, data: bytes) -> None:
+        """Note what is sent."""
+        self.sent.append(data)
+
+    def shutdown(self) -> None:
+        """Close both ends."""
+        self.sock.close()
+        self._other.close()
+
+
+@pytest.fixture
+def ends() -> Iterator[SimpleQueue[ProgramEnd | VolbenchError]]:
+    """Return a queue of ends, of which there must be one at most."""
+    queue: SimpleQueue[ProgramEnd | VolbenchError] = SimpleQueue()
+    yield queue
+    assert queue.empty()
+
+
+def test_streams_are_told_apart(ends: SimpleQueue[ProgramEnd | VolbenchError]) -> None:
+    """Output arrives in its order, standard error with the end."""
+    output = bytearray()
+    socket: Any = Socket(b"\1one ", b"\2wrong", b"\1two", b"\3" + status(**EXITED))
+    PodStream("h", socket, output.extend, ends.put)
+    assert ends.get(timeout=10) == ProgramEnd(7, "wrong")
+    assert output == b"one two"
+
+
+def test_input_is_sent_in_pieces_that_do_not_block(
+    ends: SimpleQueue[ProgramEnd | VolbenchError],
+) -> None:
+    """Each piece is a message to standard input; nothing is lost between them."""
+    socket: Any = Socket()
+    socket.recv_data_frame = lambda **_: (ABNF.OPCODE_PING, SimpleNamespace(data=b""))
+    stream = PodStream("h", socket, lambda _: None, ends.put)
+    data = bytes(range(256)) * 40
+    stream.send(data)
+    stream.close()
+    assert {message[:1] for message in socket.sent} == {b"\0"}
+    assert b"".join(message[1:] for message in socket.sent) == data
+    assert max(map(len, socket.sent)) <= 4097

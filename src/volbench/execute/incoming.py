@@ -16,7 +16,7 @@ from typing import IO, Self
 
 from volbench.errors import ArchiveError, TransferError, TransportError
 
-_MAX_FILES = 10_000  # A run has some dozens; a hostile host could fill the disk with names.
+_MAX_FILES = 100_000  # A run has dozens, a campaign thousands; a hostile host any number.
 _MAX_DEPTH = 8
 _MAX_CHUNK_BYTES = 1024**2  # The agent sends 64 KiB; a small part must not unpack to gigabytes.
 

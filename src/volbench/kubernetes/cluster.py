@@ -34,6 +34,7 @@ Manifest = dict[str, Any]  # An object of the API, or a part of one, as its JSON
 _TIMEOUT_S = 30.0
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
+_STREAMS = ("stdin", "stdout", "stderr")
 _JSON = "application/json"
 
 
@@ -189,13 +190,12 @@ class Cluster:
         return answer
 
     def open_exec(
-        self, pod: str, argv: Sequence[str], *, container: str, has_input: bool, timeout_s: float
+        self, pod: str, argv: Sequence[str], *, container: str, timeout_s: float
     ) -> WebSocket:
-        """Start a command in a container and return the web socket of its streams."""
+        """Start a program in a container and return the web socket of its streams."""
         import websocket
 
-        query = [("container", container), ("stdout", "true"), ("stderr", "true")]
-        query += [("stdin", "true")] if has_input else []
+        query = [("container", container), *((name, "true") for name in _STREAMS)]
         query += [("command", word) for word in argv]
         path = f"{self._path('Pod', pod)}/exec?{urlencode(query, quote_via=quote)}"
         socket = websocket.WebSocket(sslopt={"context": self._tls()}, skip_utf8_validation=True)

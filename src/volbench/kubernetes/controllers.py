@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
-import tarfile
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from volbench.errors import ArchiveError, CampaignError, InputError, TransferError, VolbenchError
-from volbench.execute.shell.channel import TimeLimit
+from volbench.errors import ArchiveError, CampaignError, InputError, VolbenchError
 from volbench.kubernetes.cluster import Cluster, Manifest
 from volbench.kubernetes.controller_job import (
     ARGUMENTS,
@@ -22,14 +19,15 @@ from volbench.kubernetes.controller_job import (
     reader_name,
     reader_pod,
 )
-from volbench.kubernetes.pod_channel import PodChannel
+from volbench.kubernetes.pod_executor import PodExecutor
 from volbench.kubernetes.pod_status import ready_pods, why_pending
 from volbench.model.campaign.host import Pod
 from volbench.store.archive import refuse_used
 from volbench.store.atomic_files import unwritable
 
-_SILENCE_S = 60.0
+# Cloud disks that have just been released take minutes to attach. Noticed by: no test; a timeout.
 _READY_S = 300.0
+
 # Condition of a Job to the state of its controller
 _ENDED = {"Complete": "finished", "Failed": "failed"}
 
@@ -141,7 +139,7 @@ def fetch_campaign(cluster: Cluster, name: str, folder: Path) -> None:
     cluster.create(reader_pod(job, owner["metadata"]["uid"]))
     try:
         pods = ready_pods(cluster, {name: (reader, name)}, timeout_s=_READY_S)
-        _copy(_channel(cluster, name, pods[name]), folder)
+        _fetch(cluster, name, pods[name], folder)
     finally:
         cluster.delete("Pod", reader, grace_s=0)
 
@@ -168,7 +166,8 @@ def _is_controller(owner: Manifest) -> bool:
     return CONTROLLER_LABEL in labels and ARGUMENTS in owner.get("data", {})
 
 
-def _channel(cluster: Cluster, name: str, pod: Manifest) -> PodChannel:
+def _fetch(cluster: Cluster, name: str, pod: Manifest, folder: Path) -> None:
+    """Copy the campaign folder of a controller into a new folder, which appears whole or not."""
     reader = Pod(
         name=pod["metadata"]["name"],
         namespace=cluster.namespace,
@@ -177,45 +176,23 @@ def _channel(cluster: Cluster, name: str, pod: Manifest) -> PodChannel:
         node=pod["spec"].get("nodeName", ""),
         context=cluster.context,
     )
-    return PodChannel(name, reader, cluster)
-
-
-def _copy(channel: PodChannel, folder: Path) -> None:
-    """Copy the campaign folder into a new folder, which appears whole or not at all."""
+    executor = PodExecutor(name, reader, cluster)
+    path = f"{RESULTS_MOUNT}/{name}"
     part = folder.absolute().with_name(f".{folder.name}.part")
     try:
+        if executor.stat(path) is None:
+            raise ArchiveError(
+                f"the controller {name} left no campaign folder",
+                hint=f"see what it printed: volbench k8s status {name}",
+            )
         part.mkdir(parents=True)
-        _unpack(channel, part)
-        (part / channel.host).chmod(0o700)
+        executor.fetch_work_folder(path, str(part))
+        part.chmod(0o700)
         if folder.exists():
             folder.rmdir()
-        (part / channel.host).rename(folder)
-    except tarfile.TarError as error:
-        raise TransferError(
-            f"the campaign folder of {channel.host} arrived damaged: {error}", hint="try again"
-        ) from error
+        part.rename(folder)
     except OSError as error:
         raise unwritable(folder, error) from error
     finally:
+        executor.close()
         shutil.rmtree(part, ignore_errors=True)
-
-
-def _unpack(channel: PodChannel, part: Path) -> None:
-    """Unpack the campaign folder of a controller: files and folders, none outside `part`."""
-    limit = TimeLimit("tar", _SILENCE_S, of_silence=True)
-    argv = ["tar", "-C", RESULTS_MOUNT, "-cf", "-", channel.host]
-    with tempfile.TemporaryFile(dir=part) as archive:
-
-        def keep(data: bytes) -> None:
-            archive.write(data)
-
-        ended = channel.execute(argv, b"", keep, limit=limit)
-        if ended.status:
-            reason = ended.stderr.decode("utf-8", "replace").strip() or f"status {ended.status}"
-            raise ArchiveError(
-                f"the controller {channel.host} left no campaign folder: {reason}",
-                hint=f"see what it printed: volbench k8s status {channel.host}",
-            )
-        archive.seek(0)
-        with tarfile.open(fileobj=archive) as files:
-            files.extractall(part, filter="data")

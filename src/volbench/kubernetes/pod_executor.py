@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 from volbench.errors import InputError
-from volbench.execute.shell.shell_executor import ShellExecutor
+from volbench.execute.agent_executor import AgentExecutor
 from volbench.kubernetes.cluster import Cluster, open_cluster
 from volbench.kubernetes.leases import LeaseLocks
 from volbench.kubernetes.manifests import WORK_MOUNT
@@ -18,10 +18,8 @@ if TYPE_CHECKING:
     from volbench.execute.connect import Connect, HostKeyPolicy
 
 
-class PodExecutor(ShellExecutor):
-    """Executor of a pod."""
-
-    is_container = True
+class PodExecutor(AgentExecutor):
+    """Executor of a pod, whose locks are objects of its cluster."""
 
     def __init__(self, name: str, pod: Pod, cluster: Cluster) -> None:
         super().__init__(PodChannel(name, pod, cluster), work_folder=WORK_MOUNT)
