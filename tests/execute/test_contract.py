@@ -225,6 +225,12 @@ def test_text_is_read(machine: Machine) -> None:
         assert machine.executor.read_text(f"{machine.root}/{name}") is None
 
 
+def test_the_boot_id_is_read(remote: Machine) -> None:
+    """Files of the kernel have no size, and cannot be read into a large buffer."""
+    boot_id = remote.executor.read_text("/proc/sys/kernel/random/boot_id")
+    assert boot_id == Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8")
+
+
 def test_folders_are_listed_in_order(machine: Machine) -> None:
     """Names are sorted; what is no folder has none."""
     assert machine.executor.list_directory(f"{machine.root}/folder") == ("a", "b")

@@ -19,9 +19,8 @@ FILE_KINDS = {
     modes.S_IFCHR: "char",
 }
 
-_MAX_TEXT_BYTES = (
-    64 * 1024 * 1024
-)  # No file that volbench reads whole comes near; memory is finite.
+_READ_BYTES = 65_536  # Files below /proc/sys cannot be read into a buffer of megabytes: ENOMEM.
+_MAX_READS = 1024  # 64 MiB: no file that volbench reads whole comes near, and memory is finite.
 
 _AT_FDCWD = -100
 _AT_SYMLINK_NOFOLLOW = 0x100
@@ -92,12 +91,17 @@ def read_text(path: str) -> "str | None":
     """Return the text of a regular file; None if there is none or it is unreadable."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as file:
+        try:
             if not modes.S_ISREG(os.fstat(descriptor).st_mode):
                 return None
-            return file.read(_MAX_TEXT_BYTES).decode("utf-8", "replace")
+            parts = [os.read(descriptor, _READ_BYTES)]
+            while parts[-1] and len(parts) < _MAX_READS:
+                parts.append(os.read(descriptor, _READ_BYTES))
+        finally:
+            os.close(descriptor)
     except OSError:
         return None
+    return b"".join(parts).decode("utf-8", "replace")
 
 
 def list_directory(path: str) -> "list[str]":
