@@ -1,4 +1,4 @@
-"""Fleet whose hosts are all this machine: campaigns over shell executors without sshd."""
+"""Fleet whose hosts are all this machine: campaigns over agents without sshd."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
-from tests.execute.loopback import LoopbackChannel
 from volbench.execute import connect
+from volbench.execute.agent_executor import AgentExecutor
+from volbench.execute.channels import Channel, SubprocessChannel
 from volbench.execute.protocol import Executor
-from volbench.execute.shell.channel import Channel
-from volbench.execute.shell.shell_executor import ShellExecutor
 from volbench.model.campaign.host import Host
 
 _HEAD = "defaults: {size: 64k, runtime: 1s, time_based: 1, ioengine: psync, rate_iops: 20}\n"
@@ -73,12 +72,12 @@ def loopback_fleet(
     fleet.inventory.write_text("\n".join(["hosts:", *lines, ""]))
 
     def executor(host: Host) -> Executor:
-        channel = (channels or {}).get(host.name) or LoopbackChannel(host.name)
-        return ShellExecutor(channel, work_folder=host.workdir)
+        channel = (channels or {}).get(host.name) or SubprocessChannel(host.name)
+        return AgentExecutor(channel, work_folder=host.workdir)
 
     @contextmanager
     def reached(*_arguments: object, **_options: object) -> Iterator[Callable[[Host], Executor]]:
         yield executor
 
-    with mock.patch.object(connect, "_ssh", reached):
+    with mock.patch.object(connect, "open_ssh", reached):
         yield fleet

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from tests.execute.fake import FakeExecutor, FakeProcess
-from tests.execute.loopback import LoopbackChannel
 from tests.fleet.hosts import Fleet, fleet
 from tests.kubernetes.image import NAME
 from tests.kubernetes.local_cluster import LocalCluster
 from tests.waiting import until
 from volbench.errors import TransportError
+from volbench.execute.agent_executor import AgentExecutor
+from volbench.execute.channels import SubprocessChannel
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Completed, Executor
-from volbench.execute.shell.shell_executor import ShellExecutor
 from volbench.execute.ssh.connection_pool import open_pool
 from volbench.execute.ssh.ssh_channel import ssh_executor
 from volbench.kubernetes.cluster import Cluster, open_cluster
@@ -32,8 +32,8 @@ from volbench.model.campaign.host import Host
 
 PATIENCE = 200
 DETACHED = [
-    "loopback",
-    *(pytest.param(name, marks=pytest.mark.root) for name in ("ssh", "ssh-busybox")),
+    "subprocess",
+    pytest.param("ssh", marks=pytest.mark.root),
     pytest.param("pod", marks=pytest.mark.kubernetes),
 ]
 """Executors whose programs outlive the controller."""
@@ -90,13 +90,6 @@ def ssh_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
         yield hosts
 
 
-@pytest.fixture(scope="module")
-def busybox_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
-    """Hand out a host with the tools of busybox, and nothing else."""
-    with fleet(1, tmp_path_factory.mktemp("busybox"), busybox=True) as hosts:
-        yield hosts
-
-
 @contextmanager
 def _by_ssh(hosts: Fleet, name: str, folder: Path) -> Iterator[Machine]:
     root = hosts[0].tmp / name
@@ -149,13 +142,13 @@ def _machine(kind: str, request: pytest.FixtureRequest, folder: Path) -> Iterato
             yield _here(LocalExecutor(), folder.resolve())
         case "fake":
             yield _fake()
-        case "loopback":
-            yield _here(ShellExecutor(LoopbackChannel()), folder.resolve())
+        case "subprocess":
+            yield _here(AgentExecutor(SubprocessChannel("here")), folder.resolve())
         case "pod":
             host, cluster = request.getfixturevalue("pod_host")
             yield _in_pod(host, cluster, folder.name)
         case _:
-            hosts = request.getfixturevalue("ssh_host" if kind == "ssh" else "busybox_host")
+            hosts = request.getfixturevalue("ssh_host")
             with _by_ssh(hosts, folder.name, folder) as machine:
                 yield machine
 

@@ -13,9 +13,10 @@ from tests.fleet.hosts import Fleet, RealHost, fleet
 from tests.fleet.ways import executor_for, listed, pool_for
 from tests.waiting import PATIENCE_S, until
 from volbench.errors import ConnectError, DeadlineError, TransportError, VolbenchError
+from volbench.execute.agent_executor import AgentExecutor
+from volbench.execute.client import Request
 from volbench.execute.parallel import on_each
 from volbench.execute.retry import Patience
-from volbench.execute.shell.shell_executor import ShellExecutor
 from volbench.execute.ssh.connection import USER_TIMEOUT_S, LoginLimits, connect
 from volbench.execute.ssh.host_keys import KnownHosts
 from volbench.execute.ssh.ssh_channel import ssh_executor
@@ -25,12 +26,11 @@ pytestmark = pytest.mark.root
 ONCE = Patience(tries=1)
 
 
-def begin_counted(hosts: Fleet, executor: ShellExecutor) -> None:
+def begin_counted(hosts: Fleet, executor: AgentExecutor) -> None:
     """Run a program that notes each of its starts and never ends by itself."""
     assert hosts[0].tmp.is_dir()
-    executor.run(
-        ["sh", "-c", "echo one >>/tmp/starts; exec sleep 1000"], timeout_s=60, repeatable=False
-    )
+    argv = ["sh", "-c", "echo one >>/tmp/starts; exec sleep 1000"]
+    executor.client.ask(Request("run", {"argv": argv}, repeatable=False))
 
 
 def test_a_cut_link_is_noticed_and_made_again(tmp_path: Path) -> None:
@@ -61,8 +61,9 @@ def test_a_frozen_host_is_given_up(tmp_path: Path) -> None:
         assert executor.run(["true"]).exit_status == 0
         own[0].freeze()
         try:
-            with pytest.raises(DeadlineError, match="echo did not end in 1 s on h0"):
-                executor.run(["echo"], timeout_s=1, repeatable=False)
+            request = Request("run", {"argv": ["echo"]}, timeout_s=1, repeatable=False)
+            with pytest.raises(DeadlineError, match="run did not end in 1 s on h0"):
+                executor.client.ask(request)
             known = KnownHosts(own.known_hosts)
             with pytest.raises(ConnectError, match="h0 closed the connection before the login"):
                 connect(route, known=known, logins=LoginLimits(), within_s=1)

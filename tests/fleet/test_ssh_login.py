@@ -16,8 +16,8 @@ from tests.fleet.hosts import Fleet, RealHost, call, fleet, make_key
 from tests.fleet.ways import listed, pool_for
 from tests.waiting import until
 from volbench.errors import AuthError, ConnectError, HostKeyError, InventoryError, TransportError
+from volbench.execute.agent_executor import AgentExecutor
 from volbench.execute.parallel import on_each
-from volbench.execute.shell.shell_executor import ShellExecutor
 from volbench.execute.ssh.ssh_channel import ssh_executor
 
 pytestmark = pytest.mark.root
@@ -40,7 +40,7 @@ def agent(folder: Path, *keys: Path) -> Iterator[str]:
         process.wait(10)
 
 
-def client(pool_host: str, executor: ShellExecutor) -> str:
+def client(pool_host: str, executor: AgentExecutor) -> str:
     """Return the address that a host sees its user come from."""
     done = executor.run(["sh", "-c", "echo $SSH_CONNECTION"])
     assert done.exit_status == 0, pool_host
@@ -152,8 +152,8 @@ def test_a_jump_over_two_hops(tmp_path: Path) -> None:
             executor = ssh_executor(entries[2], pool)
             assert executor.run(["hostname"]).stdout == "h2\n"
             assert client("h2", executor) == second.address
-            executor.write_bytes("/tmp/through", b"x" * 5_000_000)
-            executor.fetch("/tmp/through", tmp_path / "through")
+            executor.write_text("/tmp/d/through", "x" * 5_000_000)
+            executor.fetch_work_folder("/tmp/d", str(tmp_path))
             assert (tmp_path / "through").stat().st_size == 5_000_000
         jump = f"Host {target.address}\n  ProxyJump h0,{second.address}\n"
         direct = listed(own, target)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.fleet.hosts import Fleet, RealHost
-from volbench.execute.shell.shell_executor import ShellExecutor
+from volbench.execute.agent_executor import AgentExecutor
 from volbench.execute.ssh.connection_pool import ConnectionPool
 from volbench.execute.ssh.host_keys import KnownHosts
 from volbench.execute.ssh.ssh_channel import ssh_executor
@@ -58,7 +58,7 @@ def pool_for(
 
 
 @contextmanager
-def executor_for(fleet: Fleet, host: RealHost, **more: object) -> Iterator[ShellExecutor]:
+def executor_for(fleet: Fleet, host: RealHost, **more: object) -> Iterator[AgentExecutor]:
     """Hand out a machine that is reached by SSH."""
     entry = listed(fleet, host, **more)
     with pool_for(fleet, entry) as pool:

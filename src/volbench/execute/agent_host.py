@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NoReturn, TypeGuard
 
-from volbench.errors import InputError, RefusedError, TransportError, VolbenchError
+from volbench.errors import DeadlineError, InputError, RefusedError, TransportError, VolbenchError
 from volbench.execute.protocol import (
     FILE_KINDS,
     Completed,
@@ -96,7 +96,8 @@ class AgentHost:
                 hint=f"check that it is installed: command -v {argv[0]}",
             ) from error
         if error.kind == "timeout":
-            raise TransportError(
+            error_class = DeadlineError if self._on_host else TransportError
+            raise error_class(
                 f"{argv[0]} did not end in {timeout_s:g} s{self._on_host} and was killed",
                 hint="a hung program is often blocked on an unresponsive volume",
             ) from error

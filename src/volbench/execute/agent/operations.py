@@ -23,6 +23,7 @@ OPERATIONS: "dict[str, Callable[..., object]]" = {
     "run": programs.run,
     "run_on_files": programs.run_on_files,
     "launch": supervisor.launch,
+    "pid_of": supervisor.pid_of,
     "was_launched": supervisor.was_launched,
     "send_signal": supervisor.send_signal,
     "stop_sampling": supervisor.stop_sampling,

@@ -19,13 +19,15 @@ _running = set()  # type: set[subprocess.Popen[bytes]]
 _lock = threading.Lock()
 
 
-def run(argv: "list[str]", timeout_s: float = 60.0, stdin: str = "") -> "dict[str, object]":
+def run(
+    argv: "list[str]", timeout_s: float = 60.0, stdin: str = "", cwd: "str | None" = None
+) -> "dict[str, object]":
     """Run a program to completion with LC_ALL=C; return its status, stdout and stderr.
 
     The status is negative after a signal. The group of the program is killed after `timeout_s`.
     """
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        process = spawn(argv, stdout=output, stderr=errors, stdin=stdin)
+        process = spawn(argv, stdout=output, stderr=errors, stdin=stdin, cwd=cwd)
         with _lock:
             _running.add(process)
         try:
@@ -57,7 +59,7 @@ def run_on_files(argv: "list[str]", texts: "list[str]", base: str = "") -> "dict
         for path, text in zip(paths, texts):  # noqa: B905 - Python 3.6 knows no strict
             with open(path, "wb") as file:
                 file.write(text.encode("utf-8", "surrogateescape"))
-        return run([*argv, *paths], stdin="")
+        return run([*argv, *paths], cwd=folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         if is_new:

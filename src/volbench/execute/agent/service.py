@@ -118,10 +118,11 @@ class Threads:
         else:
             output.send(number, "result", result)
 
-    def wait(self, seconds: float) -> None:
-        """Wait until all threads are idle, at most some seconds."""
+    def end(self, seconds: float) -> None:
+        """Kill what runs until all threads are idle, at most for some seconds."""
         end = time.monotonic() + seconds
         while self._idle < self._count and time.monotonic() < end:
+            programs.kill_all()  # again: a thread may be starting one
             time.sleep(0.01)
 
 
@@ -206,8 +207,7 @@ def serve(early: "list[bytes]") -> None:
         _take(line, output, threads, root)
     for line in sys.stdin.buffer:
         _take(line, output, threads, root)
-    programs.kill_all()
-    threads.wait(_END_S)
+    threads.end(_END_S)
     os._exit(0)
 
 

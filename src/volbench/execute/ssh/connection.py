@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 import paramiko
 
 from volbench.errors import ConnectError, TransportError, VolbenchError
-from volbench.execute.shell.channel import connection_lost
+from volbench.execute.channels import connection_lost
 from volbench.execute.ssh.authentication import authenticate
 from volbench.execute.ssh.host_keys import KnownHosts
 from volbench.execute.ssh.proxy_command import open_proxy

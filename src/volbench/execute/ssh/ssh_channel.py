@@ -1,81 +1,72 @@
-"""SSH channel: commands on a pooled connection, run by the host's login shell.
+"""SSH channel: a program on a pooled connection, started by the host's login shell.
 
 paramiko raises no error when a connection breaks: reads return EOF, and the exit status is -1. Nor
-does it detect a hung host: only the time limit ends the wait.
+does it detect a hung host: only a time limit ends the wait. One thread reads all hosts.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import select
 import shlex
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import TypeVar
 
 import paramiko
 
-from volbench.errors import ConnectError, TransportError
-from volbench.execute.retry import Patience
-from volbench.execute.shell.channel import (
-    CommandEnd,
-    Countdown,
+from volbench.errors import ConnectError, DeadlineError
+from volbench.execute.agent_executor import AgentExecutor
+from volbench.execute.channels import (
+    STDERR_LIMIT_BYTES,
     OnEnd,
-    Sink,
-    TimeLimit,
+    OnOutput,
+    ProgramEnd,
     connection_lost,
 )
-from volbench.execute.shell.shell_executor import ShellExecutor
+from volbench.execute.retry import Patience
 from volbench.execute.ssh.connection import Connection
 from volbench.execute.ssh.connection_pool import ConnectionPool
-from volbench.execute.ssh.stream_reader import READER, KeptStream
 from volbench.model.campaign.host import Host
 
-T = TypeVar("T")
-
-_CHUNK_BYTES = 1024**2
+_CHUNK_BYTES = 65_536
 _NO_STATUS = -1
-_ERROR_LIMIT_BYTES = 16 * 1024**2
-
-# Linux limits one argument to 131,072 bytes (MAX_ARG_STRLEN); sshd passes the line as one
-_MAX_LINE_BYTES = 120_000
+_STATUS_S = 0.2  # The exit status follows the end of the output at once, if there is one.
+_SEND_S = 15.0  # A host that hangs reads no requests.
 
 
 class SshChannel:
-    """A host of a connection pool."""
+    """A host of a connection pool.
+
+    Args:
+        host: host name.
+        pool: pool that contains the host.
+    """
 
     def __init__(self, host: str, pool: ConnectionPool) -> None:
         self.host = host
         self._pool = pool
 
-    def execute(
-        self, argv: Sequence[str], stdin: bytes, sink: Sink, *, limit: TimeLimit
-    ) -> CommandEnd:
-        """Run a command once, to completion, after reopening a dead connection."""
-        line = command_line(argv)
-        return self._attempt(lambda connection: _execute(connection, line, stdin, sink, limit))
-
     def open(
-        self, argv: Sequence[str], on_output: Sink, on_end: OnEnd, *, limit: TimeLimit
-    ) -> KeptStream:
-        """Start a command whose input stays open, after reopening a dead connection."""
-        line = command_line(argv)
-        return self._attempt(
-            lambda connection: _open(connection, line, limit, on_output=on_output, on_end=on_end)
-        )
+        self, argv: Sequence[str], on_output: OnOutput, on_end: OnEnd, *, within_s: float
+    ) -> SshStream:
+        """Start a program, after reopening a dead connection; see `Channel.open`.
 
-    def _attempt(self, attempt: Callable[[Connection], T]) -> T:
-        """Use the open connection; if it turns out dead before a command was sent, a new one."""
+        Raises:
+            DeadlineError: it was not started in time.
+            ConnectError: see `connection_lost`.
+        """
+        line = shlex.join(argv).encode("utf-8", "surrogateescape")
         existing = self._pool.existing(self.host)
         connection = self._pool.connection(self.host)
         try:
-            return attempt(connection)
+            return _open(connection, line, on_output, on_end, within_s=within_s)
         except ConnectError as error:
             if connection is not existing or error.sent:
                 raise
-        return attempt(self._pool.connection(self.host))
+        connection = self._pool.connection(self.host)
+        return _open(connection, line, on_output, on_end, within_s=within_s)
 
     def close(self) -> None:
         """Do nothing: the pool owns the connection."""
@@ -83,145 +74,194 @@ class SshChannel:
 
 def ssh_executor(
     host: Host, pool: ConnectionPool, *, patience: Patience | None = None
-) -> ShellExecutor:
+) -> AgentExecutor:
     """Return the executor of a host and add the host to the pool."""
     pool.add(host)
-    channel = SshChannel(host.name, pool)
-    return ShellExecutor(channel, sudo=host.sudo, work_folder=host.workdir, patience=patience)
-
-
-# Within quotes, tcsh refuses newlines and expands `!` unless a blank, `=` or `(` follows; fish
-# reads backslashes as escapes
-_SPECIAL = re.compile(rb"[\n\\]|!(?![ =(])")
-_ESCAPE = "~"
-# Shell script that decodes its arguments and executes them; see `_encoded`
-_DECODE = (
-    f'for w do case $w in "{_ESCAPE}"*) w=$(printf "%s" "${{w#?}}" | tr "{_ESCAPE}" "\\134"); '
-    'w=$(printf "%bx" "$w"); w=${w%x};; esac; shift; set -- "$@" "$w"; done; exec "$@"'
-)
-
-
-def command_line(argv: Sequence[str]) -> bytes:
-    """Return a command line that any login shell parses into `argv`.
-
-    Every word is quoted. Characters that some shell interprets within quotes are encoded. `exec` is
-    not used, because restricted shells refuse it.
-    """
-    words = [os.fsencode(word) for word in argv]
-    if any(_SPECIAL.search(word) for word in words):
-        words = [b"sh", b"-c", _DECODE.encode(), b"sh", *map(_encoded, words)]
-    line = shlex.join(os.fsdecode(word) for word in words).encode("utf-8", "surrogateescape")
-    if len(line) > _MAX_LINE_BYTES:
-        raise TransportError(
-            f"a command of {len(line)} bytes is too long to be sent",
-            hint="shorten the name or argument",
-        )
-    return line
-
-
-def _encoded(word: bytes) -> bytes:
-    """Encode a word for `_DECODE`, without `_SPECIAL` characters."""
-    escape = _ESCAPE.encode()
-    if not (word.startswith(escape) or _SPECIAL.search(word)):
-        return word
-    for byte in (escape, b"\\", b"\n", b"!"):
-        word = word.replace(byte, b"%s0%03o" % (escape, byte[0]))
-    return escape + word
-
-
-def _execute(
-    connection: Connection, line: bytes, stdin: bytes, sink: Sink, limit: TimeLimit
-) -> CommandEnd:
-    countdown = Countdown(limit)
-    try:
-        with connection.channel(countdown.left_s) as channel:
-            _begin(connection, channel, line, countdown)
-            threading.Thread(target=_feed, args=[channel, stdin], daemon=True).start()
-            errors = _receive(channel, sink, countdown)
-            return CommandEnd(_status(connection, channel, limit, countdown), errors)
-    except ConnectError as error:
-        if countdown.left_s == 0:
-            connection.in_doubt = True
-            raise limit.exceeded(connection.host) from error
-        raise
-
-
-def _begin(
-    connection: Connection, channel: paramiko.Channel, line: bytes, countdown: Countdown
-) -> None:
-    """Start the command. paramiko's request has no timeout, so a timer closes the channel."""
-    timer = threading.Timer(countdown.left_s, connection.close_channel, [channel])
-    timer.daemon = True
-    timer.start()
-    try:
-        channel.exec_command(line)
-    except (paramiko.SSHException, EOFError, OSError) as error:
-        raise connection_lost(connection.host, str(error), sent=True) from error
-    finally:
-        timer.cancel()
+    return AgentExecutor(
+        SshChannel(host.name, pool),
+        python=host.python,
+        sudo=host.sudo,
+        work_folder=host.workdir,
+        patience=patience,
+    )
 
 
 def _open(
-    connection: Connection, line: bytes, limit: TimeLimit, *, on_output: Sink, on_end: OnEnd
-) -> KeptStream:
-    countdown = Countdown(limit)
+    connection: Connection, line: bytes, on_output: OnOutput, on_end: OnEnd, *, within_s: float
+) -> SshStream:
+    until_s = time.monotonic() + within_s
     try:
-        channel = connection.open_channel(countdown.left_s)
+        channel = connection.open_channel(within_s)
     except ConnectError as error:
-        if countdown.left_s == 0:
-            connection.in_doubt = True
-            raise limit.exceeded(connection.host) from error
-        raise
+        if time.monotonic() < until_s:
+            raise
+        connection.in_doubt = True
+        raise DeadlineError(
+            f"no program was started on {connection.host} in {within_s:g} s",
+            hint="the host may be hung",
+        ) from error
     try:
-        _begin(connection, channel, line, countdown)
-        return READER.add(connection, channel, on_output, on_end)
+        # paramiko's request has no timeout, so a timer closes the channel.
+        timer = threading.Timer(until_s - time.monotonic(), connection.close_channel, [channel])
+        timer.daemon = True
+        timer.start()
+        try:
+            channel.exec_command(line)
+        except (paramiko.SSHException, EOFError, OSError) as error:
+            raise connection_lost(connection.host, str(error), sent=True) from error
+        finally:
+            timer.cancel()
+        stream = SshStream(connection, channel, on_output, on_end)
     except BaseException:
         connection.close_channel(channel)
         raise
+    READER.add(stream)
+    return stream
 
 
-def _feed(channel: paramiko.Channel, stdin: bytes) -> None:
-    """Send standard input while another thread reads the output and detects errors."""
-    with suppress(OSError, paramiko.SSHException, EOFError):
-        channel.sendall(stdin)
-        channel.shutdown_write()
+class SshStream:
+    """Standard input of a program on a host."""
 
+    def __init__(
+        self,
+        connection: Connection,
+        channel: paramiko.Channel,
+        on_output: OnOutput,
+        on_end: OnEnd,
+    ) -> None:
+        self._connection = connection
+        self._channel = channel
+        self._on_output = on_output
+        self._on_end: OnEnd | None = on_end
+        self._errors = bytearray()
+        self._lock = threading.Lock()
+        self._is_closed = False
+        channel.settimeout(_SEND_S)
+        self.descriptor = channel.fileno()
 
-def _receive(channel: paramiko.Channel, sink: Sink, countdown: Countdown) -> bytes:
-    """Read both outputs until EOF or the time limit; return standard error."""
-    waiter = select.poll()
-    waiter.register(channel.fileno(), select.POLLIN)
-    errors = bytearray()
-    while countdown.left_s > 0:
-        received = False
+    def send(self, data: bytes) -> None:
+        """Write to standard input.
+
+        Raises:
+            ConnectError: the connection is broken.
+        """
+        try:
+            self._channel.sendall(data)
+        except (OSError, EOFError, paramiko.SSHException) as error:
+            raise connection_lost(self._connection.host, str(error), sent=True) from error
+
+    def close(self, *, in_doubt: bool = False) -> None:
+        """End the stream without a further call of its receivers."""
+        self._on_end = None
+        if in_doubt:
+            self._connection.in_doubt = True
+        READER.remove(self)
+
+    def release(self) -> None:
+        """Close its channel, once; it must not be polled any more."""
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+        self._connection.close_channel(self._channel)
+
+    def pump(self) -> bool:
+        """Pass on what has arrived; return whether more may follow."""
+        channel = self._channel
         while channel.recv_ready():
-            sink(channel.recv(_CHUNK_BYTES))
-            received = True
+            self._on_output(channel.recv(_CHUNK_BYTES))
         while channel.recv_stderr_ready():
             part = channel.recv_stderr(_CHUNK_BYTES)
-            errors += part[: _ERROR_LIMIT_BYTES - len(errors)]
-            received = True
-        if received:
-            countdown.note_output()
-        elif channel.eof_received or channel.closed:
-            break
+            self._errors += part[: STDERR_LIMIT_BYTES - len(self._errors)]
+        return not (channel.eof_received or channel.closed)
+
+    def report_end(self) -> None:
+        """Report the end of the program, unless the stream was closed."""
+        on_end, self._on_end = self._on_end, None
+        if on_end is None:
+            return
+        self._channel.status_event.wait(_STATUS_S)
+        if self._channel.exit_status == _NO_STATUS:
+            on_end(connection_lost(self._connection.host, "", sent=True))
         else:
-            waiter.poll(countdown.left_s * 1000)
-    return bytes(errors)
+            on_end(ProgramEnd(self._channel.exit_status, self._errors.decode("utf-8", "replace")))
 
 
-def _status(
-    connection: Connection, channel: paramiko.Channel, limit: TimeLimit, countdown: Countdown
-) -> int:
-    channel.status_event.wait(countdown.left_s)
-    if channel.status_event.is_set() and channel.exit_status != _NO_STATUS:
-        return channel.exit_status
-    if not connection.is_alive:
-        raise connection_lost(connection.host, "", sent=True)
-    if countdown.left_s == 0:
-        connection.in_doubt = True
-        raise limit.exceeded(connection.host)
-    raise TransportError(
-        f"{limit.command} ended on {connection.host} without an exit status",
-        hint="the command or its sshd was killed on the host",
-    )
+class StreamReader:
+    """Reader of all streams of this process.
+
+    Its thread starts with the first stream and ends with the last.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._streams: dict[int, SshStream] = {}
+        self._leaving: list[SshStream] = []
+        self._thread: threading.Thread | None = None
+        self._wake = -1
+
+    def add(self, stream: SshStream) -> None:
+        """Read a stream until its end."""
+        with self._lock:
+            self._streams[stream.descriptor] = stream
+            self._notify()
+
+    def remove(self, stream: SshStream) -> None:
+        """Stop reading a stream, and close it."""
+        with self._lock:
+            if self._streams.get(stream.descriptor) is not stream:
+                return
+            self._leaving.append(stream)
+            self._notify()
+
+    def _notify(self) -> None:
+        """Wake the thread, or start it."""
+        if self._thread is None:
+            self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+            self._thread = threading.Thread(target=self._run, name="streams", daemon=True)
+            self._thread.start()
+        os.eventfd_write(self._wake, 1)
+
+    def _run(self) -> None:
+        poller = select.epoll()
+        poller.register(self._wake, select.EPOLLIN)
+        known: set[int] = set()
+        while self._update(poller, known):
+            for descriptor, _ in poller.poll():
+                stream = self._streams.get(descriptor)
+                if stream is None:
+                    with suppress(BlockingIOError):
+                        os.eventfd_read(self._wake)
+                elif not stream.pump():
+                    self._drop(stream, poller, known)
+                    stream.report_end()
+
+    def _drop(self, stream: SshStream, poller: select.epoll, known: set[int]) -> None:
+        if stream.descriptor in known:  # it may leave before it was ever polled
+            poller.unregister(stream.descriptor)
+            known.discard(stream.descriptor)
+        with self._lock:
+            del self._streams[stream.descriptor]
+        threading.Thread(target=stream.release, daemon=True).start()
+
+    def _update(self, poller: select.epoll, known: set[int]) -> bool:
+        """Register new streams and drop those that leave; return whether any is left."""
+        with self._lock:
+            leaving, self._leaving = self._leaving, []
+        for stream in leaving:
+            if self._streams.get(stream.descriptor) is stream:
+                self._drop(stream, poller, known)
+        with self._lock:
+            for descriptor in self._streams.keys() - known:
+                poller.register(descriptor, select.EPOLLIN)
+                known.add(descriptor)
+            if self._streams:
+                return True
+            self._thread = None
+            poller.close()
+            os.close(self._wake)
+            return False
+
+
+READER = StreamReader()
+"""The reader of this process."""

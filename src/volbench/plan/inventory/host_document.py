@@ -38,6 +38,7 @@ _HOST_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]{0,252})")
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._@\\+-]{0,63}\$?")
 _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _WORKDIR = re.compile(r"(/[A-Za-z0-9._@+-]+)+")
+_PROGRAM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]*")
 _HOP = re.compile(
     r"(?:(?P<user>[^@]+)@)?(?P<host>\[[^\]]+\]|[^:\[\]]+|[^\[\]]*:[^\[\]]*:[^\[\]]*)(?::(?P<port>[0-9]+))?"
 )
@@ -189,6 +190,16 @@ def check_workdir(text: str) -> str:
     return text
 
 
+def check_python(text: str) -> str:
+    """Return a Python interpreter on the host, whose path needs no quoting."""
+    if not (_WORKDIR.fullmatch(text) or _PROGRAM.fullmatch(text)):
+        raise InputError(
+            f"{text!r} is not a Python interpreter",
+            hint="write its name or absolute path, such as /opt/python/bin/python3",
+        )
+    return text
+
+
 def _printable(text: str) -> str:
     if not text.isprintable() or text != text.strip():
         raise InputError("must not begin or end with a blank, or contain control characters")
@@ -314,6 +325,11 @@ class HostDefaults(Document):
         default="",
         description="Folder on the host for volbench's files during a run; without it "
         "`.volbench` in the user's home.",
+    )
+    python: Annotated[Filled, _checked(check_python), _pattern("^[A-Za-z0-9_/]")] = Field(
+        default="",
+        description="Python 3.6 or newer on the host; without it `python3`, or the system's own "
+        "of RHEL.",
     )
 
 
