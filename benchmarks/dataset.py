@@ -17,15 +17,15 @@ import pandas as pd
 import pyarrow as pa
 
 import volbench
+from volbench.api.dataset import View
 from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
 from volbench.model.frames.columns import DERIVED, FRAMES
-from volbench.object_storage.dataset_parts import local_parts
+from volbench.object_storage.sql_query import local_parts, run_query
 from volbench.present.export.frame_export import write_parts
 from volbench.store.archive import Archive, Provenance, create_campaign
 from volbench.store.journal import Journal, read_history
 from volbench.store.parquet_tables import StoredTables, fingerprint_of, schema_of
-from volbench.store.sql_query import View, run_query
 
 TYPES = ("gp2", "gp3", "P15", "pd-ssd")
 QUERY = """

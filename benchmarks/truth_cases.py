@@ -12,9 +12,10 @@ from math import exp, log
 from random import Random
 from typing import Any
 
+from benchmarks.virtual_volume import Load
+
 from volbench.lab.scenario import Scenario
 from volbench.lab.truth import Direction, truth
-from volbench.lab.virtual_volume import Load
 from volbench.model.profile.profile_settings import Limits
 from volbench.model.results.finding import Cause
 

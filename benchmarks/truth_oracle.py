@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from benchmarks.truth_cases import Case
 from benchmarks.truth_views import BETWEEN_S, SAMPLE_S, Simulated
+from benchmarks.virtual_volume import VirtualVolume, sampled
 
 from volbench.lab.noise import CELL_S, Noise
-from volbench.lab.virtual_volume import VirtualVolume, sampled
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 
 import pandas as pd
 from benchmarks.truth_cases import Case
+from benchmarks.virtual_volume import Load, Sampled, VirtualSeries, VirtualVolume, sampled
 
 from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.frames.run_view import RunView
-from volbench.lab.virtual_volume import Load, Sampled, VirtualSeries, VirtualVolume, sampled
 from volbench.model.campaign.planned_run import (
     Campaign,
     DevicePin,

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.buckets import Bucket, credentials, storage_server
 from tests.command_line import call
 from tests.kubernetes.conftest import IMAGE, Desk
 from tests.kubernetes.followed_controllers import (
@@ -22,6 +21,7 @@ from tests.kubernetes.followed_controllers import (
 from tests.kubernetes.image import NAME
 from tests.kubernetes.local_cluster import ROOT, LocalCluster
 from tests.monitoring.test_metrics_server import Prometheus, free_port
+from tests.object_storage.buckets import Bucket, credentials, storage_server
 from tests.waiting import until
 from volbench.api.campaign_data import open_campaign
 from volbench.kubernetes import controllers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from benchmarks.virtual_volume import Load, Sampled, VirtualVolume, sampled
 
 from tests.lab.clients import keep_busy
 from tests.lab.proof import made
@@ -11,7 +12,6 @@ from volbench.lab.flash import Flash
 from volbench.lab.noise import CELL_S, Noise
 from volbench.lab.scenario import Scenario, read_scenario
 from volbench.lab.simulated_disk import Disk
-from volbench.lab.virtual_volume import Load, Sampled, VirtualVolume, sampled
 
 SSD = "name: s\nsize: 64m\nrestored: true\nservice: {read: 2ms, write: 2ms}\nssd:\n  "
 

@@ -8,10 +8,10 @@ campaign.plot("iops").save("iops.svg")
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from volbench.errors import ArchiveError, InputError
 from volbench.model.campaign.planned_run import Campaign, RunNote, RunState
@@ -39,11 +39,27 @@ if TYPE_CHECKING:
 
     from volbench.analyse.bottleneck.campaign_context import Context
     from volbench.api.notebook import Chart, Findings, Verdicts
-    from volbench.object_storage.campaign_copy import CampaignCopy
 
 
 _RAW = ("runs/*", "probe/*")
 _READ = tuple(name for name in FRAMES if name not in DERIVED)
+
+
+class RemoteCopy(Protocol):
+    """A campaign somewhere else and its local copy, whose files are fetched as needed."""
+
+    @property
+    def address(self) -> str:
+        """Where the original is."""
+
+    def fetch(self, *patterns: str) -> None:
+        """Fetch the files whose names match, unless they are there."""
+
+    def files_in(self, folder: Path) -> list[tuple[str, int]]:
+        """Return name and size of each file that the original of a folder has."""
+
+    def check_complete(self, ended: Iterable[str]) -> None:
+        """Check that the original has the files of every run that has ended."""
 
 
 class CampaignData:
@@ -56,9 +72,7 @@ class CampaignData:
     that judge them, have changed. A notebook shows a campaign with its answer, charts and results.
     """
 
-    def __init__(
-        self, layout: Layout, archive: Archive, *, copy: CampaignCopy | None = None
-    ) -> None:
+    def __init__(self, layout: Layout, archive: Archive, *, copy: RemoteCopy | None = None) -> None:
         self._layout = layout
         self._archive = archive
         self._copy = copy

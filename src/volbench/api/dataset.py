@@ -7,8 +7,8 @@ campaigns.summary().groupby("label_volume_type")["iops"].median()
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from volbench.api.campaign_data import CampaignData, open_campaign
 from volbench.errors import InputError
 from volbench.model.campaign.planned_run import RunNote, RunState
 from volbench.model.frames.columns import FRAMES, LABEL_PREFIX
-from volbench.store.archive import read_campaign
+from volbench.seams import load
 from volbench.store.layout import Layout, is_address
 
 if TYPE_CHECKING:
@@ -25,8 +25,22 @@ if TYPE_CHECKING:
 
     from volbench.api.notebook import Chart, Findings
     from volbench.model.profile.profile_settings import Rounds
-    from volbench.object_storage.object_storage import ObjectStorage
-    from volbench.store.sql_query import View
+
+
+# Answers a query over views of frames, and opens the campaigns at an address in object storage; see
+# `volbench.seams.load`
+SQL = "object_storage.sql_query:answer_query"
+OPEN_ADDRESS = "object_storage.campaign_copy:open_address"
+
+
+@dataclass
+class View:
+    """Sources of an SQL view of a frame."""
+
+    files: list[str] = field(default_factory=list)  # Parquet files used unchanged
+    # Parquet file to campaign name, which replaces the name in the file and prefixes its run ids
+    named_files: dict[str, str] = field(default_factory=dict)
+    tables: list[pa.Table] = field(default_factory=list)  # in-memory tables
 
 
 @dataclass(frozen=True)
@@ -155,8 +169,6 @@ class Dataset:
         """Return where SQL finds the rows of a frame: files that are up to date, else memory."""
         import pyarrow as pa  # noqa: PLC0415 - slow to import
 
-        from volbench.store.sql_query import View  # noqa: PLC0415 - brings pyarrow
-
         files = {own: data.table_file(name) for own, data in self.names.items()}
         if self.where or None in files.values():
             table = pa.Table.from_pandas(self.frame(name), preserve_index=False)
@@ -207,9 +219,8 @@ class Dataset:
         Raises:
             InputError: duckdb is missing, or the query is wrong or does more than read.
         """
-        from volbench.store.sql_query import plain_answer, run_query  # noqa: PLC0415 - brings pyarrow
-
-        return plain_answer(run_query(query, self.view))
+        answer: pd.DataFrame = load(SQL)(query, self.view)
+        return answer
 
     def _own(self, campaign: str, frame: pd.DataFrame) -> pd.DataFrame:
         """Return rows of a campaign as they are named here."""
@@ -277,43 +288,9 @@ def open_campaigns(*paths: str | os.PathLike[str], where: str = "") -> Dataset:
 
 def _opened(path: str | os.PathLike[str]) -> list[CampaignData]:
     if is_address(path):
-        return open_address(str(path))
+        campaigns: list[CampaignData] = load(OPEN_ADDRESS)(str(path))
+        return campaigns
     return [open_campaign(folder) for folder in campaign_folders(Path(path))]
-
-
-def open_address(address: str) -> list[CampaignData]:
-    """Open every campaign at or below an address in object storage.
-
-    Raises:
-        InputError: there is none.
-        ArchiveError: one is damaged, incomplete, or written by a newer volbench.
-        TransportError: the storage does not answer, or denies access.
-    """
-    from volbench.object_storage.object_storage import open_storage  # noqa: PLC0415 - brings pyarrow.fs
-
-    storage = open_storage(address)
-    found = open_copies(storage, storage.sizes())
-    if not found:
-        raise InputError(
-            f"there is no campaign at {address}",
-            hint="name a folder that was uploaded as a whole, with its campaign.json",
-        )
-    return found
-
-
-def open_copies(storage: ObjectStorage, sizes: Mapping[str, int]) -> list[CampaignData]:
-    """Open every campaign among listed objects; there may be none.
-
-    Raises:
-        ArchiveError: as for `open_address`.
-        TransportError: as for `open_address`.
-    """
-    from volbench.object_storage.campaign_copy import campaign_copies  # noqa: PLC0415 - brings pyarrow.fs
-
-    return [
-        CampaignData(*read_campaign(copy.root), copy=copy)
-        for copy in campaign_copies(storage, sizes)
-    ]
 
 
 def campaign_folders(path: Path) -> list[Path]:

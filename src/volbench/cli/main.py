@@ -31,11 +31,14 @@ VERBS: dict[str, tuple[str, str]] = {
     "attach": ("cli.campaigns:attach", "Follow a campaign that runs in the background."),
     "forget": ("cli.campaigns:forget", "Give up a host of a campaign that is gone for good."),
     "reap": ("cli.campaigns:reap", "End and remove what a campaign left on its machines."),
-    "upload": ("cli.campaign.upload", "Upload a campaign to object storage."),
+    "upload": ("object_storage.storage_verbs:upload", "Upload a campaign to object storage."),
     "probe": ("cli.hosts:probe", "Show facts about this machine and its volumes."),
     "profile": ("cli.profiles:profile", "List, show, check, render and import profiles."),
     "inventory": ("cli.hosts:inventory", "Show and check inventories of hosts."),
-    "import": ("cli.read.import_", "Import fio results from other sources as a campaign."),
+    "import": (
+        "importer.import_verb:import_verb",
+        "Import fio results from other sources as a campaign.",
+    ),
     "show": ("cli.show:show", "Show results of campaigns as a table."),
     "check": ("cli.show:check", "List data-quality warnings of campaigns."),
     "verify": ("cli.show:verify", "Verify that campaigns are as they were recorded."),
@@ -48,12 +51,12 @@ VERBS: dict[str, tuple[str, str]] = {
         "List and show the limits of volume types.",
     ),
     "export": ("cli.export:export", "Write frames for spreadsheets, papers, Prometheus, Grafana."),
-    "sql": ("cli.read.sql", "Run SQL queries over many campaigns."),
+    "sql": ("object_storage.storage_verbs:sql", "Run SQL queries over many campaigns."),
     "plot": ("cli.plot:plot", "Draw a chart of campaigns."),
     "report": ("cli.report:report", "Write the report of campaigns: one HTML file."),
     "k8s": ("kubernetes.k8s_verbs", "Manifests, access rights and storage classes for Kubernetes."),
     "config": ("cli.profiles:config", "Show defaults from volbench.toml and config.toml."),
-    "lab": ("cli.make.lab", "Simulate volumes whose behaviour is known."),
+    "lab": ("lab.lab_verbs:lab", "Simulate volumes whose behaviour is known."),
 }
 
 

@@ -14,8 +14,10 @@ from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from volbench.api.campaign_data import CampaignData
 from volbench.errors import ArchiveError, InputError
-from volbench.object_storage.object_storage import ObjectStorage
+from volbench.object_storage.object_storage import ObjectStorage, open_storage
+from volbench.store.archive import read_campaign
 
 MAX_BYTES = 4 << 30  # Most that is fetched of one campaign
 
@@ -82,6 +84,32 @@ class CampaignCopy:
             f"{self.address} is only a part of a campaign folder: it lacks {lacks}",
             hint="upload the folder again, as a whole",
         )
+
+
+def open_address(address: str) -> list[CampaignData]:
+    """Open every campaign at or below an address in object storage.
+
+    Raises:
+        InputError: there is none.
+        ArchiveError: one is damaged, incomplete, or written by a newer volbench.
+        TransportError: the storage does not answer, or denies access.
+    """
+    storage = open_storage(address)
+    campaigns = open_copies(storage, storage.sizes())
+    if not campaigns:
+        raise InputError(
+            f"there is no campaign at {address}",
+            hint="name a folder that was uploaded as a whole, with its campaign.json",
+        )
+    return campaigns
+
+
+def open_copies(storage: ObjectStorage, sizes: Mapping[str, int]) -> list[CampaignData]:
+    """Open every campaign among listed objects; there may be none."""
+    return [
+        CampaignData(*read_campaign(copy.root), copy=copy)
+        for copy in campaign_copies(storage, sizes)
+    ]
 
 
 def campaign_copies(storage: ObjectStorage, sizes: Mapping[str, int]) -> list[CampaignCopy]:

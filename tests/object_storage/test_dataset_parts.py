@@ -8,13 +8,13 @@ from uuid import uuid4
 
 import pytest
 
-from tests.buckets import Bucket, credentials, storage_server
 from tests.command_line import call
-from tests.store.test_sql_query import summary
+from tests.object_storage.buckets import Bucket, credentials, storage_server
+from tests.object_storage.test_sql_query import summary
+from volbench.api.dataset import View
 from volbench.errors import InputError
-from volbench.object_storage.dataset_parts import Parts, local_parts, remote_parts
 from volbench.object_storage.object_storage import open_storage
-from volbench.store.sql_query import View, run_query
+from volbench.object_storage.sql_query import Parts, local_parts, remote_parts, run_query
 
 
 @pytest.fixture(scope="module", name="endpoint")

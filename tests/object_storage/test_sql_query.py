@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from volbench.api.dataset import View
 from volbench.errors import InputError
 from volbench.model.frames.columns import FRAMES
+from volbench.object_storage.sql_query import QueryLimits, run_query
 from volbench.store.parquet_tables import table_of
-from volbench.store.sql_query import QueryLimits, View, run_query
 
 ENDLESS = "select count(*) from range(1000000) a, range(1000000) b where a.range * b.range = 7"
 
@@ -182,7 +183,8 @@ def test_ctrl_c_stops_a_query(tmp_path: Path) -> None:
     """A query of hours ends within seconds of SIGINT."""
     program = (
         "import sys, threading, os, signal\n"
-        "from volbench.store.sql_query import View, run_query\n"
+        "from volbench.api.dataset import View\n"
+        "from volbench.object_storage.sql_query import run_query\n"
         "threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
         f"run_query({ENDLESS!r}, lambda _: View())\n"
     )

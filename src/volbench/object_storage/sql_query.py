@@ -1,19 +1,22 @@
 """SQL queries on frames by DuckDB, from Parquet files and Arrow tables.
 
 DuckDB runs in memory and may access only the files of the views: no other files, no network, no
-extensions. Only read-only statements are accepted, with limits on memory and time.
+extensions. Only read-only statements are accepted, with limits on memory and time. The files of a
+dataset are those of ``volbench export --format dataset``: ``DATASET/<frame>/<campaign>.parquet``.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from volbench.api.dataset import View
 from volbench.errors import InputError
 from volbench.model.frames.columns import FRAMES
 from volbench.store.parquet_tables import frame_of, schema_of
@@ -23,6 +26,12 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
     from fsspec import AbstractFileSystem
 
+    from volbench.object_storage.object_storage import ObjectStorage
+
+# URL scheme of paths in object storage, so that DuckDB uses our filesystem, not its extension
+_PROTOCOL = "volbench"
+
+_DATASET_HINT = "write one with: volbench export DIR... --format dataset --output DATASET"
 _FRAMES_HINT = f"frames are {', '.join(FRAMES)}; 'describe summary' lists a frame's columns"
 
 
@@ -36,14 +45,9 @@ class QueryLimits:
     threads: int = 0  # DuckDB threads; 0 for one per core
 
 
-@dataclass
-class View:
-    """Sources of an SQL view of a frame."""
-
-    files: list[str] = field(default_factory=list)  # Parquet files used unchanged
-    # Parquet file to campaign name, which replaces the name in the file and prefixes its run ids
-    named_files: dict[str, str] = field(default_factory=dict)
-    tables: list[pa.Table] = field(default_factory=list)  # in-memory tables
+def answer_query(query: str, view_of: Callable[[str], View]) -> pd.DataFrame:
+    """Return the result of an SQL query with plain columns; see `run_query`."""
+    return plain_answer(run_query(query, view_of))
 
 
 def run_query(
@@ -63,7 +67,7 @@ def run_query(
     """
     limits = limits or QueryLimits()
     try:
-        import duckdb  # noqa: PLC0415 - optional dependency
+        import duckdb
     except ImportError as error:
         raise InputError(
             "SQL needs duckdb, which is not installed", hint="pip install 'volbench[sql]'"
@@ -229,3 +233,57 @@ def _plain_text(value: object) -> str:
         return json.dumps(value, ensure_ascii=False, default=str)
     isoformat = getattr(value, "isoformat", None)
     return str(isoformat()) if callable(isoformat) else str(value)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The files of a dataset."""
+
+    files: Mapping[str, list[str]]  # frame name to paths, as passed to DuckDB
+    filesystem: AbstractFileSystem | None = None  # filesystem of the paths; None for local files
+
+
+def local_parts(folder: Path) -> Parts:
+    """Return the files of a local dataset; empty if the folder is not a dataset."""
+    paths = (
+        path for name in FRAMES for path in sorted((folder.absolute() / name).glob("*.parquet"))
+    )
+    return Parts(_by_frame(map(str, paths)))
+
+
+def remote_parts(storage: ObjectStorage, names: Iterable[str]) -> Parts:
+    """Return the files of a dataset in object storage."""
+    try:
+        from fsspec.implementations.arrow import ArrowFSWrapper
+    except ImportError as error:
+        raise InputError(
+            "queries in object storage need fsspec, which is not installed",
+            hint="pip install 'volbench[sql]'",
+        ) from error
+    paths = sorted(name for name in names if name.endswith(".parquet"))
+    files = _by_frame(f"{_PROTOCOL}://{storage.prefix}/{path}" for path in paths)
+    if not files:
+        raise InputError(
+            f"there is no dataset and no campaign at {storage.address}", hint=_DATASET_HINT
+        )
+    bucket = type(
+        "Bucket",
+        (ArrowFSWrapper,),
+        {"protocol": _PROTOCOL, "_strip_protocol": staticmethod(_path_of), "root_marker": ""},
+    )
+    return Parts(files, bucket(storage.filesystem))
+
+
+def _path_of(address: str) -> str:
+    """Return the path with its bucket, which fsspec would parse as a host name."""
+    return address.removeprefix(f"{_PROTOCOL}://").rstrip("/")
+
+
+def _by_frame(paths: Iterable[str]) -> dict[str, list[str]]:
+    """Group paths by frame, the name of their directory."""
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        name = PurePosixPath(path).parent.name
+        if name in FRAMES:
+            found.setdefault(name, []).append(path)
+    return found

@@ -1,4 +1,4 @@
-"""volbench sql: SQL queries over the frames of many campaigns."""
+"""volbench sql and upload: many campaigns, here and in object storage."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.options import Quantity, examples, option_group
+from volbench.cli.options import CAMPAIGN, Quantity, examples, option_group
 from volbench.cli.output import TableOutput, binary_output, table_options
 from volbench.errors import InputError
 from volbench.store.layout import is_address
@@ -18,12 +18,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from volbench.api.campaign_data import CampaignData
-    from volbench.object_storage.dataset_parts import Parts
-    from volbench.store.sql_query import QueryLimits
+    from volbench.object_storage.sql_query import Parts, QueryLimits
 
 
 def _limits(memory_bytes: int, timeout_s: float, threads: int | None) -> QueryLimits:
-    from volbench.store.sql_query import QueryLimits
+    from volbench.object_storage.sql_query import QueryLimits
 
     return QueryLimits(memory_bytes=memory_bytes, timeout_s=timeout_s, threads=threads or 0)
 
@@ -66,7 +65,7 @@ def _limits(memory_bytes: int, timeout_s: float, threads: int | None) -> QueryLi
     ),
 )
 @table_options("parquet", "xlsx", "latex")
-def command(
+def sql(
     query: str,
     places: Sequence[str],
     *,
@@ -79,10 +78,10 @@ def command(
     and aggregate. Needs the extra volbench[sql].
     """
     from volbench.model.frames.column_names import find_column
+    from volbench.object_storage.sql_query import plain_answer
     from volbench.present.export.frame_export import export_frame, file_name
     from volbench.present.formatting import records
     from volbench.present.tables.results_table import frame_table
-    from volbench.store.sql_query import plain_answer
 
     answer = plain_answer(_answer(query, places or ["."], limits=limits))
     if shown.format == "table" and shown.output == "-":
@@ -102,9 +101,8 @@ def _answer(query: str, places: Sequence[str], *, limits: QueryLimits) -> pa.Tab
         places: campaign folders, folders that hold some, exported datasets, or addresses of these
             in object storage, such as ``s3://bucket/prefix``.
     """
-    from volbench.api.dataset import Dataset, open_campaigns
-    from volbench.object_storage.dataset_parts import local_parts
-    from volbench.store.sql_query import View, run_query
+    from volbench.api.dataset import Dataset, View, open_campaigns
+    from volbench.object_storage.sql_query import local_parts, run_query
 
     missing = [place for place in places if not is_address(place) and not Path(place).is_dir()]
     if missing:
@@ -136,9 +134,9 @@ def _remote(addresses: Sequence[str]) -> tuple[list[Parts], list[CampaignData]]:
     """Return the dataset and the campaigns at addresses in object storage."""
     if not addresses:
         return [], []
-    from volbench.api.dataset import open_copies
-    from volbench.object_storage.dataset_parts import remote_parts
+    from volbench.object_storage.campaign_copy import open_copies
     from volbench.object_storage.object_storage import open_storage
+    from volbench.object_storage.sql_query import remote_parts
 
     parts, campaigns = [], []
     for storage in map(open_storage, addresses):
@@ -152,3 +150,43 @@ def _remote(addresses: Sequence[str]) -> tuple[list[Parts], list[CampaignData]]:
             hint="name the prefix that holds both",
         )
     return parts, campaigns
+
+
+@click.command(
+    "upload",
+    epilog=examples("volbench upload results/quick s3://bucket/results/quick"),
+)
+@CAMPAIGN
+@click.argument("address", metavar="s3://BUCKET/PREFIX")
+def upload(campaign: Path, address: str) -> None:
+    """Upload the campaign in DIR to object storage.
+
+    Tables are brought up to date first, so that nothing else has to be fetched to read results. The
+    plan is uploaded last: without it, a prefix is no campaign.
+    """
+    from volbench.api.campaign_data import open_campaign
+    from volbench.object_storage.campaign_copy import PLAN
+    from volbench.object_storage.object_storage import open_storage
+
+    opened = open_campaign(campaign)
+    if opened.is_running:
+        raise InputError(
+            f"the campaign in {campaign} is running", hint="upload it when it has ended"
+        )
+    opened.store_tables()
+    storage = open_storage(address)
+    if storage.has(PLAN):
+        raise InputError(
+            f"there is a campaign at {storage.address}", hint="give each campaign its own prefix"
+        )
+    storage.upload(campaign, [*(name for name in _files(campaign) if name != PLAN), PLAN])
+    click.echo(f"uploaded: {storage.address}", err=True)
+
+
+def _files(folder: Path) -> list[str]:
+    """Return the names of all files below a folder, without locks and links."""
+    return sorted(
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_file() and not path.is_symlink() and not path.name.startswith(".")
+    )

@@ -64,7 +64,7 @@ _LISTED_EACH = 3  # Problems with the same message that are listed one by one
 )
 @flag("--strict", "Import nothing when a file is malformed.")
 @table_options(has_output=False)
-def command(
+def import_verb(
     paths: tuple[Path, ...],
     output: Path | None,
     name: str,

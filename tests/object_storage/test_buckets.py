@@ -13,14 +13,14 @@ from uuid import uuid4
 import pytest
 
 import volbench
-from tests.buckets import KEY, SECRET, Bucket, credentials, storage_server
 from tests.command_line import call
+from tests.object_storage.buckets import KEY, SECRET, Bucket, credentials, storage_server
 from tests.test_labels import make
 from volbench.errors import InputError, TransferError
 from volbench.model.campaign.host import Host
 from volbench.object_storage.object_storage import ObjectStorage
 
-RECORDED = Path(__file__).parents[2] / "campaigns" / "format-1"
+RECORDED = Path(__file__).parents[1] / "campaigns" / "format-1"
 LOGS = (".log", ".zst")
 
 

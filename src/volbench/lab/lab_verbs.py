@@ -27,11 +27,11 @@ _QUICK_BYTES = 64 * 1024**2  # Size of the bundled profile quick
 
 
 @click.group("lab", cls=VerbGroup)
-def command() -> None:
+def lab() -> None:
     """Simulate volumes with known behaviour: cold, throttled, with credits, caches, stalls."""
 
 
-@command.command("list")
+@lab.command("list")
 @table_options()
 def list_scenarios(*, shown: TableOutput) -> None:
     """List the bundled scenarios."""
@@ -41,7 +41,7 @@ def list_scenarios(*, shown: TableOutput) -> None:
     shown.write(scenarios_table([read_scenario(name) for name in scenario_names()]))
 
 
-@command.command("show")
+@lab.command("show")
 @_SCENARIO
 @AS_YAML
 @table_options()
@@ -59,7 +59,7 @@ def show(scenario: str, *, as_yaml: bool, shown: TableOutput) -> None:
     shown.write(*scenario_tables(read_scenario(scenario)))
 
 
-@schema_command(command, "scenarios")
+@schema_command(lab, "scenarios")
 def schema() -> object:
     """Return the JSON Schema of scenarios."""
     from volbench.lab.scenario import Scenario
@@ -68,7 +68,7 @@ def schema() -> object:
     return document_schema(Scenario, title="volbench lab scenario")
 
 
-@command.command("up")
+@lab.command("up")
 @_SCENARIO
 @flag("--device", "Make a block device of it too; needs root.")
 @output_option(

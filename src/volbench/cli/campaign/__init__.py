@@ -1,1 +1,0 @@
-"""Verbs on a campaign that exists: attach, forget, reap, resume, status."""

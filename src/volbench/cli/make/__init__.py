@@ -1,1 +1,0 @@
-"""Verbs that run something: run, warmup, resume, reap, probe, lab."""

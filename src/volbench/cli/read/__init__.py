@@ -1,1 +1,0 @@
-"""Verbs that read campaigns: show, check, compare, plot, report, export, sql, import."""

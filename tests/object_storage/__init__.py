@@ -1,0 +1,1 @@
+"""Tests of object storage, upload and SQL over many campaigns."""
