@@ -26,7 +26,7 @@ from tests.waiting import until
 from volbench.api.campaign_data import open_campaign
 from volbench.kubernetes import controllers
 from volbench.kubernetes.cluster import Manifest
-from volbench.kubernetes.controller_job import ControllerSpec, controller_objects
+from volbench.kubernetes.controllers import ControllerSpec, controller_objects
 
 _HOST_FOLDERS = ("/lib", "/lib64", "/usr/lib", sys.base_prefix, str(ROOT / "src"))
 pytestmark = pytest.mark.usefixtures("account")

@@ -24,7 +24,7 @@ from tests.waiting import until
 from volbench.api.campaign_data import open_campaign
 from volbench.kubernetes import controllers
 from volbench.kubernetes.cluster import Manifest
-from volbench.kubernetes.controller_job import ControllerSpec, controller_objects
+from volbench.kubernetes.controllers import ControllerSpec, controller_objects
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("account")]
 TARGETS = ("pods", "controller")

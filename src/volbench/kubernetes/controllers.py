@@ -1,23 +1,38 @@
-"""Controllers on a cluster: submission, state, and the campaign folder that one has written."""
+"""Controllers on a cluster: Jobs that run a campaign into a volume of their own.
+
+A pod that was evicted or killed is replaced and resumes the campaign; one whose volbench ended with
+an error is not. Fields: Kubernetes API reference, versions 1.35 to 1.37.
+"""
 
 from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
+
 from volbench.errors import ArchiveError, CampaignError, InputError, VolbenchError
 from volbench.kubernetes.cluster import Cluster, Manifest
-from volbench.kubernetes.controller_job import (
-    ARGUMENTS,
-    CONTAINER,
-    CONTROLLER_LABEL,
-    RESULTS_MOUNT,
-    ControllerSpec,
-    controller_objects,
-    reader_name,
-    reader_pod,
+from volbench.kubernetes.cluster_spec import (
+    MAX_CAMPAIGN,
+    MAX_INT32,
+    PULL_POLICIES,
+    UNPRIVILEGED_USER,
+    option,
+    repeatable,
+    require_name,
+    require_quantity,
+)
+from volbench.kubernetes.manifests import (
+    MANAGED_BY,
+    WAIT,
+    claim_spec,
+    make_container,
+    make_object,
+    pod_spec,
 )
 from volbench.kubernetes.pod_executor import PodExecutor
 from volbench.kubernetes.pod_status import ready_pods, why_pending
@@ -25,11 +40,232 @@ from volbench.model.campaign.host import Pod
 from volbench.store.archive import refuse_used
 from volbench.store.atomic_files import unwritable
 
+CONTROLLER_LABEL = "volbench.io/controller"
+CONTAINER = "controller"
+RESULTS_MOUNT = "/results"
+ARGUMENTS = "arguments.json"  # Entry of the controller's object: the arguments of volbench run
+
+_SUBMITTED = "/submitted"
+_READ = {"results", "tmp"}  # Volumes of the pod that reads the results.
+# An object of the API server holds 1 MiB; the rest is for arguments and metadata. Noticed by:
+# tests/kubernetes/test_controllers.py::test_what_a_cluster_cannot_store_is_refused
+MAX_SUBMITTED_BYTES = 900_000
+# A campaign of days may lose its pod a few times; more often, a person should look. Noticed by:
+# tests/kubernetes/test_controller.py::test_a_campaign_goes_on_without_this_machine
+_RESTARTS = 3
+_GRACE_S = 120  # Ending fio takes seconds, uploading the campaign up to two minutes.
+
 # Cloud disks that have just been released take minutes to attach. Noticed by: no test; a timeout.
 _READY_S = 300.0
 
 # Condition of a Job to the state of its controller
 _ENDED = {"Complete": "finished", "Failed": "failed"}
+
+# Runs or resumes the campaign, passing SIGTERM on, and uploads it. Arguments: the campaign folder,
+# the address of the upload or nothing, port of the metrics or nothing, their address, and those of
+# volbench run.
+_RUN = f"""\
+stop() {{ [ -z "$pid" ] || kill -TERM "$pid"; }}
+run() {{
+    "$@" & pid=$!
+    while :; do
+        code=0
+        wait "$pid" || code=$?
+        kill -0 "$pid" 2>/dev/null || break
+    done
+    pid=
+}}
+pid= campaign=$1 upload=$2 port=$3 address=$4
+shift 4
+trap stop TERM
+cd {RESULTS_MOUNT} || exit 7
+if [ -e "$campaign/campaign.json" ]; then
+    run volbench resume "$campaign" ${{port:+--metrics-port "$port" --metrics-address "$address"}}
+else
+    run volbench run "$@" --k8s --yes ${{port:+--metrics-address "$address"}} --output "$campaign"
+fi
+ended=$code
+if [ -n "$upload" ] && [ -e "$campaign/campaign.json" ]; then
+    run volbench upload "$campaign" "$upload"
+    [ "$ended" -ne 0 ] || ended=$code
+fi
+exit "$ended"
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControllerSpec:
+    """A controller on a cluster."""
+
+    name: str  # of all its objects
+    namespace: str  # of the objects, and of the campaign
+    image: str  # with Python and volbench
+    arguments: tuple[str, ...]  # of volbench run, beside the profiles
+    profiles: Mapping[str, str]  # texts of the profiles, by file name, in their order
+    service_account: str = option(
+        "--service-account",
+        default="volbench",
+        show_default=True,
+        metavar="NAME",
+        help="Account with the rights of volbench k8s role.",
+    )
+    claim_size: str = option(
+        "--claim-size",
+        default="1Gi",
+        show_default=True,
+        metavar="SIZE",
+        help="Size of the volume for the campaign folder.",
+    )
+    claim_class: str = option(
+        "--claim-class",
+        default="",
+        metavar="NAME",
+        help="StorageClass of that volume. Default: the cluster's.",
+    )
+    upload: str = option(
+        "--upload",
+        default="",
+        metavar="s3://BUCKET/PREFIX",
+        help="Upload the campaign folder there when the campaign ends.",
+    )
+    secret: str = option(
+        "--secret",
+        default="",
+        metavar="NAME",
+        help="Secret whose entries become environment variables, such as AWS_ACCESS_KEY_ID.",
+    )
+    image_pull_policy: str | None = option(
+        "--image-pull-policy",
+        default=None,
+        type=click.Choice(PULL_POLICIES),
+        help="When to pull the controller's image. Default: the cluster's rule.",
+    )
+    image_pull_secrets: tuple[str, ...] = repeatable(
+        "--image-pull-secret", "NAME", "Secret with registry credentials"
+    )
+    run_as_user: int = option(
+        "--run-as-user",
+        default=UNPRIVILEGED_USER,
+        type=click.IntRange(0, MAX_INT32),
+        show_default=True,
+        metavar="UID",
+        help="User and group of the controller.",
+    )
+    metrics_port: int | None = None  # of the pod, on which Prometheus finds metrics
+    metrics_address: str = "0.0.0.0"  # noqa: S104 - of the pod, for Prometheus
+
+    def __post_init__(self) -> None:
+        """Refuse what the cluster would refuse, or what it cannot store."""
+        require_name(self.name, what="name", longest=MAX_CAMPAIGN)
+        require_name(self.namespace, what="namespace")
+        require_quantity(self.claim_size, what="--claim-size")
+        size_bytes = sum(len(text.encode()) for text in self.profiles.values())
+        if size_bytes > MAX_SUBMITTED_BYTES:
+            raise InputError(
+                f"the profiles have {size_bytes} bytes; a cluster "
+                f"stores at most {MAX_SUBMITTED_BYTES}",
+                hint="submit them one by one",
+            )
+
+
+def controller_objects(spec: ControllerSpec, *, owner_uid: str = "") -> list[Manifest]:
+    """Return all objects of a controller in the order of their creation, the owner first.
+
+    Args:
+        owner_uid: UID of the created owner, to which the others then refer; empty before.
+    """
+    arguments = json.dumps([*spec.profiles, *spec.arguments])
+    labels = controller_labels(spec.name)
+    described: Manifest = {"namespace": spec.namespace, "labels": labels}
+    owned = described | {"owner": (spec.name, owner_uid)}
+    data = {ARGUMENTS: arguments, **spec.profiles}
+    claim = claim_spec(spec.claim_size, spec.claim_class)
+    return [
+        make_object("ConfigMap", spec.name, **described, data=data),
+        make_object("PersistentVolumeClaim", spec.name, **owned, spec=claim),
+        make_object("Job", spec.name, **owned, spec=_job_spec(spec)),
+    ]
+
+
+def _job_spec(spec: ControllerSpec) -> Manifest:
+    paths = [f"{_SUBMITTED}/{name}" for name in spec.profiles]
+    port = "" if spec.metrics_port is None else str(spec.metrics_port)
+    settings = (spec.name, spec.upload, port, spec.metrics_address)
+    program = make_container(
+        CONTAINER,
+        spec.image,
+        ["sh", "-c", _RUN, "volbench", *settings, *paths, *spec.arguments],
+        environment={"HOME": RESULTS_MOUNT, "XDG_STATE_HOME": f"{RESULTS_MOUNT}/.state"},
+        mounts={"results": RESULTS_MOUNT, "tmp": "/tmp"},  # noqa: S108 - a volume of the pod
+        pull_policy=spec.image_pull_policy,
+    )
+    submitted = {"name": "submitted", "mountPath": _SUBMITTED, "readOnly": True}
+    program["volumeMounts"].append(submitted)
+    if spec.secret:
+        program["envFrom"] = [{"secretRef": {"name": spec.secret}}]
+    metadata: Manifest = {"labels": controller_labels(spec.name)}
+    if port:
+        program["ports"] = [{"name": "metrics", "containerPort": spec.metrics_port}]
+        metadata["annotations"] = {"prometheus.io/scrape": "true", "prometheus.io/port": port}
+    volumes: list[Manifest] = [
+        {"name": "results", "persistentVolumeClaim": {"claimName": spec.name}},
+        {"name": "tmp", "emptyDir": {}},
+        {"name": "submitted", "configMap": {"name": spec.name}},
+    ]
+    content = {
+        "restartPolicy": "Never",
+        "serviceAccountName": spec.service_account,
+        "terminationGracePeriodSeconds": _GRACE_S,
+        **pod_spec(program, volumes, user=spec.run_as_user, secrets=spec.image_pull_secrets),
+    }
+    failed = {"containerName": CONTAINER, "operator": "In", "values": [*range(1, 126)]}
+    return {
+        "backoffLimit": _RESTARTS,
+        "podFailurePolicy": {"rules": [{"action": "FailJob", "onExitCodes": failed}]},
+        "template": {"metadata": metadata, "spec": content},
+    }
+
+
+def reader_pod(job: Manifest, owner_uid: str) -> Manifest:
+    """Return the pod that reads the volume of a controller that has ended.
+
+    Args:
+        job: the controller's Job.
+        owner_uid: UID of its owner.
+    """
+    name = str(job["metadata"]["name"])
+    template = job["spec"]["template"]["spec"]
+    (program,) = template["containers"]
+    kept = ("name", "image", "imagePullPolicy", "env", "securityContext")
+    reader = {key: program[key] for key in kept if key in program} | {
+        "command": ["sh", "-c", WAIT],
+        "volumeMounts": [item for item in program["volumeMounts"] if item["name"] in _READ],
+    }
+    content = {
+        **{
+            key: template[key] for key in ("securityContext", "imagePullSecrets") if key in template
+        },
+        "restartPolicy": "Never",
+        "activeDeadlineSeconds": 3600,
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": 5,
+        "containers": [reader],
+        "volumes": [item for item in template["volumes"] if item["name"] in _READ],
+    }
+    return make_object(
+        "Pod",
+        f"{name}-fetch",
+        namespace=str(job["metadata"]["namespace"]),
+        labels=controller_labels(name),
+        owner=(name, owner_uid),
+        spec=content,
+    )
+
+
+def controller_labels(name: str) -> dict[str, str]:
+    """Return the labels by which everything of a controller is found."""
+    return {MANAGED_BY: "volbench", CONTROLLER_LABEL: name}
 
 
 @dataclass(frozen=True)
@@ -135,7 +371,7 @@ def fetch_campaign(cluster: Cluster, name: str, folder: Path) -> None:
             f"the controller {name} is {state.state}",
             hint=f"wait until it has ended: volbench k8s status {name}",
         )
-    reader = reader_name(name)
+    reader = f"{name}-fetch"
     cluster.create(reader_pod(job, owner["metadata"]["uid"]))
     try:
         pods = ready_pods(cluster, {name: (reader, name)}, timeout_s=_READY_S)

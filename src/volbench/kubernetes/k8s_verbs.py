@@ -26,7 +26,7 @@ from volbench.cli.output import TableOutput, binary_output, table_options
 from volbench.cli.verb_groups import LazyGroup
 from volbench.errors import InputError
 from volbench.kubernetes.cluster_spec import ClusterSpec, spec_options
-from volbench.kubernetes.controller_job import ControllerSpec
+from volbench.kubernetes.controllers import ControllerSpec
 from volbench.kubernetes.pod_options import ADDRESS, DESCRIPTION
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ from volbench.engine.hosts.orphans import identify, is_alive
 from volbench.errors import VolbenchError
 from volbench.execute.local import LocalExecutor
 from volbench.kubernetes.cluster import Cluster, Manifest, RequestError
-from volbench.kubernetes.manifests import CAMPAIGN_LABEL, campaign_labels
+from volbench.kubernetes.manifests import CAMPAIGN_LABEL, campaign_labels, make_object
 
 _SHARED_LABEL = "volbench.io/filesystem"
 
@@ -71,12 +71,12 @@ class LeaseLocks:
                     raise
             else:
                 return ""
-            found = self._cluster.read("Lease", lock)
-            if found is None:
+            lease = self._cluster.read("Lease", lock)
+            if lease is None:
                 continue
-            if lease_holder(found) == key or not self._is_void(found):
-                return "" if lease_holder(found) == key else lease_holder(found)
-            self._cluster.delete("Lease", lock, uid=found["metadata"]["uid"])
+            if lease_holder(lease) == key or not self._is_void(lease):
+                return "" if lease_holder(lease) == key else lease_holder(lease)
+            self._cluster.delete("Lease", lock, uid=lease["metadata"]["uid"])
         return "unknown"
 
     def _join(self, share: str, key: str, digest: str) -> str:
@@ -85,8 +85,8 @@ class LeaseLocks:
         except RequestError as error:
             if error.status != 409:
                 raise
-        found = self._cluster.list("Lease", f"{_SHARED_LABEL}={digest}")
-        others = {lease_holder(lease) for lease in found if not self._is_void(lease)} - {key}
+        leases = self._cluster.list("Lease", f"{_SHARED_LABEL}={digest}")
+        others = {lease_holder(lease) for lease in leases if not self._is_void(lease)} - {key}
         return "\n".join(sorted(others))
 
     def _is_void(self, lease: Manifest) -> bool:
@@ -95,17 +95,19 @@ class LeaseLocks:
         return not owner or self._cluster.read("ConfigMap", owner) is None
 
     def _lease(self, name: str, key: str, labels: Manifest | None = None) -> Manifest:
-        return lease_manifest(name, self._campaign, holder=key, labels=labels or {})
+        return _lease(name, self._campaign, holder=key, labels=labels or {})
 
 
-def lease_manifest(name: str, campaign: str, *, holder: str, labels: Manifest) -> Manifest:
-    """Return a Lease of a campaign."""
-    return {
-        "apiVersion": "coordination.k8s.io/v1",
-        "kind": "Lease",
-        "metadata": {"name": name, "labels": {**campaign_labels(campaign), **labels}},
-        "spec": {"holderIdentity": holder},
-    }
+def _lease(name: str, campaign: str, *, holder: str, **more: Mapping[str, str]) -> Manifest:
+    """Return a Lease of a campaign.
+
+    Args:
+        more: further labels and annotations.
+    """
+    labels = campaign_labels(campaign) | dict(more.get("labels", {}))
+    annotations = more.get("annotations")
+    spec = {"holderIdentity": holder}
+    return make_object("Lease", name, labels=labels, annotations=annotations, spec=spec)
 
 
 def lease_holder(lease: Manifest | None) -> str:
@@ -140,8 +142,8 @@ def last_heartbeat(cluster: Cluster, campaign: str) -> Heartbeat | None:
 
 def _has_ended(process: Manifest) -> bool:
     """Return whether a process of this machine has ended; False for those of other machines."""
-    own = _own_process()
-    if not own["boot_id"] or any(process.get(key) != own[key] for key in ("boot_id", _NAMESPACE)):
+    here = _own_process()
+    if not here["boot_id"] or any(process.get(key) != here[key] for key in ("boot_id", _NAMESPACE)):
         return False
     return not is_alive(LocalExecutor(), {k: v for k, v in process.items() if k != _NAMESPACE})
 
@@ -158,10 +160,10 @@ def heartbeat(cluster: Cluster, campaign: str) -> Iterator[None]:
 
     A cluster that cannot be reached is tried again: the runs there do not depend on it.
     """
-    manifest = lease_manifest(campaign, campaign, holder=gethostname(), labels={})
-    manifest["metadata"]["annotations"] = {_PROCESS: json.dumps(_own_process())}
+    process = {_PROCESS: json.dumps(_own_process())}
+    lease = _lease(campaign, campaign, holder=gethostname(), annotations=process)
     cluster.delete("Lease", campaign)
-    cluster.create(manifest | {"spec": manifest["spec"] | _renewed()})
+    cluster.create(lease | {"spec": lease["spec"] | _renewed()})
     ended = threading.Event()
 
     def renew() -> None:

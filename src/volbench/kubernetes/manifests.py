@@ -6,9 +6,11 @@ Field names and rules: Kubernetes API reference, versions 1.35 to 1.37.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
+from typing import Any
 
-from volbench.kubernetes.cluster import Manifest
+from volbench.kubernetes.cluster import KINDS, Manifest
 from volbench.kubernetes.cluster_spec import (
     ClusterSpec,
     Toleration,
@@ -43,7 +45,7 @@ _NO_EVICTION = {
 # Idles until SIGTERM; as process 1 its `wait` also collects the ends of detached programs. A pod
 # that is evicted while fio runs stays for a moment: only as long as there is a pod does the cluster
 # know why it ends.
-_WAIT = (
+WAIT = (
     "end() { kill $!; wait $!; kill -9 -1 && sleep 3; exit 0; }; "
     "trap end TERM; while :; do sleep 60 & wait $!; done"
 )
@@ -55,66 +57,95 @@ def objects(spec: ClusterSpec, *, owner_uid: str = "") -> list[Manifest]:
     Args:
         owner_uid: UID of the created owner, to which the others then refer; empty before.
     """
-    manifests = [campaign_object(spec)]
+    owner = make_object(
+        "ConfigMap",
+        spec.campaign,
+        namespace=spec.namespace,
+        labels=campaign_labels(spec.campaign),
+    )
+    manifests = [owner]
     for index in range(len(spec.volumes)):
         if spec.replicas > 1:
-            manifests.append(stateful_set(spec, index, owner_uid=owner_uid))
+            manifests.append(_stateful_set(spec, index, owner_uid))
             continue
-        if spec.source is VolumeSource.CLAIM:
-            manifests.append(claim(spec, index, owner_uid=owner_uid))
-        manifests.append(pod(spec, index, owner_uid=owner_uid))
+        if spec.source is VolumeSource.CLAIM:  # without an owner it is kept
+            claim = _owned(spec, "PersistentVolumeClaim", index, "" if spec.keep else owner_uid)
+            manifests.append(claim | {"spec": _claim_spec(spec, index)})
+        manifests.append(_pod(spec, index, owner_uid))
     return manifests
 
 
-def campaign_object(spec: ClusterSpec) -> Manifest:
-    """Return the owner of all other objects: deleting it deletes them."""
+def make_object(
+    kind: str,
+    name: str,
+    *,
+    labels: Mapping[str, str],
+    namespace: str = "",
+    annotations: Mapping[str, str] | None = None,
+    owner: tuple[str, str] = ("", ""),
+    **content: object,
+) -> Manifest:
+    """Return an object.
+
+    Args:
+        owner: name and UID of the ConfigMap that owns it; an empty UID for none.
+        content: its further fields, such as ``spec``.
+    """
+    metadata: Manifest = {"name": name}
+    if namespace:
+        metadata["namespace"] = namespace
+    metadata["labels"] = dict(labels)
+    if annotations:
+        metadata["annotations"] = dict(annotations)
+    if owner[1]:
+        reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": owner[0], "uid": owner[1]}
+        metadata["ownerReferences"] = [reference]
+    version = KINDS[kind].group.partition("/")[2]
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, **content}
+
+
+def _owned(spec: ClusterSpec, kind: str, index: int, owner_uid: str) -> Manifest:
+    return make_object(
+        kind,
+        workload_name(spec, index),
+        namespace=spec.namespace,
+        owner=(spec.campaign, owner_uid),
+        **_described(spec, index),
+    )
+
+
+def _described(
+    spec: ClusterSpec, index: int, annotations: Mapping[str, str] | None = None
+) -> dict[str, dict[str, str]]:
+    """Return the labels and annotations of what belongs to a storage class."""
+    node_class = "node-disk" if spec.os_disk else "default"
+    storage_class = spec.volumes[index] or node_class
+    labels = {WORKLOAD_LABEL: workload_name(spec, index), CLASS_LABEL: label_value(storage_class)}
     return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {
-            "name": spec.campaign,
-            "namespace": spec.namespace,
-            "labels": campaign_labels(spec.campaign),
-        },
+        "labels": campaign_labels(spec.campaign) | labels,
+        "annotations": {CLASS_LABEL: storage_class, **(annotations or {})},
     }
 
 
-def claim(spec: ClusterSpec, index: int, *, owner_uid: str = "") -> Manifest:
-    """Return the PersistentVolumeClaim of one storage class; without an owner if it is kept."""
-    owner = "" if spec.keep else owner_uid
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": _metadata(spec, index, owner_uid=owner),
-        "spec": _claim_spec(spec, index),
-    }
-
-
-def pod(spec: ClusterSpec, index: int, *, owner_uid: str = "") -> Manifest:
+def _pod(spec: ClusterSpec, index: int, owner_uid: str) -> Manifest:
     """Return the pod of one storage class; the cluster never starts it twice."""
-    metadata = _metadata(spec, index, owner_uid=owner_uid)
-    metadata["annotations"] = {**_annotations(spec, index), **_NO_EVICTION}
     content: Manifest = {"restartPolicy": "Never", "activeDeadlineSeconds": spec.deadline_s}
     if spec.is_parallel and spec.topology_key:  # no two pods of the campaign share a node
         others = {"matchLabels": {CAMPAIGN_LABEL: spec.campaign}}
         terms = [{"topologyKey": spec.topology_key, "labelSelector": others}]
         apart = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
         content["affinity"] = {"podAntiAffinity": apart}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": metadata,
-        "spec": {**content, **_pod_spec(spec, index)},
-    }
+    pod = _owned(spec, "Pod", index, owner_uid) | {"spec": content | _pod_spec(spec, index)}
+    pod["metadata"]["annotations"] |= _NO_EVICTION
+    return pod
 
 
-def stateful_set(spec: ClusterSpec, index: int, *, owner_uid: str = "") -> Manifest:
+def _stateful_set(spec: ClusterSpec, index: int, owner_uid: str) -> Manifest:
     """Return the StatefulSet of one storage class, whose pods have a volume each.
 
     It starts its pods together and replaces none by itself. The API refuses a deadline and
     ``restartPolicy: Never`` in it.
     """
-    metadata = _metadata(spec, index, owner_uid=owner_uid)
     selector = {"matchLabels": {WORKLOAD_LABEL: workload_name(spec, index)}}
     pod_spec = _pod_spec(spec, index)
     if spec.topology_key:
@@ -128,30 +159,23 @@ def stateful_set(spec: ClusterSpec, index: int, *, owner_uid: str = "") -> Manif
                 "labelSelector": selector,
             }
         ]
-    described = {
-        "labels": _labels(spec, index),
-        "annotations": {**_annotations(spec, index), **_NO_EVICTION},
-    }
     content: Manifest = {
         "replicas": spec.replicas,
         "serviceName": workload_name(spec, index),
         "podManagementPolicy": "Parallel",
         "updateStrategy": {"type": "OnDelete"},
         "selector": selector,
-        "template": {"metadata": described, "spec": pod_spec},
+        "template": {"metadata": _described(spec, index, _NO_EVICTION), "spec": pod_spec},
     }
     if spec.source is VolumeSource.CLAIM:
-        content["volumeClaimTemplates"] = [_claim_template(spec, index, name=_DATA)]
+        metadata = {"name": _DATA, **_described(spec, index)}
+        template = {"metadata": metadata, "spec": _claim_spec(spec, index)}
+        content["volumeClaimTemplates"] = [template]
         content["persistentVolumeClaimRetentionPolicy"] = {
             "whenDeleted": "Retain" if spec.keep else "Delete",
             "whenScaled": "Retain",
         }
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "StatefulSet",
-        "metadata": metadata,
-        "spec": content,
-    }
+    return _owned(spec, "StatefulSet", index, owner_uid) | {"spec": content}
 
 
 def pod_names(spec: ClusterSpec) -> list[tuple[str, str, str]]:
@@ -163,7 +187,7 @@ def pod_names(spec: ClusterSpec) -> list[tuple[str, str, str]]:
     for index, storage_class in enumerate(spec.volumes):
         name = workload_name(spec, index)
         pods = [f"{name}-{n}" for n in range(spec.replicas)] if spec.replicas > 1 else [name]
-        names += [(each, storage_class, _claim_name(spec, each)) for each in pods]
+        names += [(pod, storage_class, _claim_name(spec, pod)) for pod in pods]
     return names
 
 
@@ -201,143 +225,129 @@ def label_value(text: str) -> str:
     return f"{plain}-{sha256(text.encode()).hexdigest()[:8]}".lstrip("-")
 
 
-def _labels(spec: ClusterSpec, index: int) -> dict[str, str]:
-    return {
-        **campaign_labels(spec.campaign),
-        WORKLOAD_LABEL: workload_name(spec, index),
-        CLASS_LABEL: label_value(_class_name(spec, index)),
-    }
-
-
-def _annotations(spec: ClusterSpec, index: int) -> dict[str, str]:
-    return {CLASS_LABEL: _class_name(spec, index)}
-
-
-def _class_name(spec: ClusterSpec, index: int) -> str:
-    if spec.source is VolumeSource.NODE:
-        return "node-disk"
-    return spec.volumes[index] or "default"
-
-
-def _metadata(spec: ClusterSpec, index: int, *, owner_uid: str) -> Manifest:
-    metadata: Manifest = {
-        "name": workload_name(spec, index),
-        "namespace": spec.namespace,
-        "labels": _labels(spec, index),
-        "annotations": _annotations(spec, index),
-    }
-    if owner_uid:
-        owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": spec.campaign, "uid": owner_uid}
-        metadata["ownerReferences"] = [owner]
-    return metadata
-
-
 def _claim_spec(spec: ClusterSpec, index: int) -> Manifest:
+    mode = {"volumeMode": "Block" if spec.is_block else "Filesystem"}
+    return claim_spec(spec.size, spec.volumes[index], **mode)
+
+
+def claim_spec(size: str, storage_class: str, **more: object) -> Manifest:
+    """Return the content of a PersistentVolumeClaim; an empty class is the default one."""
     content: Manifest = {
         "accessModes": ["ReadWriteOnce"],
-        "volumeMode": "Block" if spec.is_block else "Filesystem",
-        "resources": {"requests": {"storage": spec.size}},
+        **more,
+        "resources": {"requests": {"storage": size}},
     }
-    if spec.volumes[index]:
-        content["storageClassName"] = spec.volumes[index]
-    return content
-
-
-def _claim_template(spec: ClusterSpec, index: int, *, name: str = "") -> Manifest:
-    metadata = {"labels": _labels(spec, index), "annotations": _annotations(spec, index)}
-    named = {"name": name, **metadata} if name else metadata
-    return {"metadata": named, "spec": _claim_spec(spec, index)}
+    return content | ({"storageClassName": storage_class} if storage_class else {})
 
 
 def _pod_spec(spec: ClusterSpec, index: int) -> Manifest:
-    content: Manifest = {
-        "containers": [_container(spec)],
-        "volumes": _volumes(spec, index),
-        "securityContext": pod_security(spec.user),
-        "terminationGracePeriodSeconds": 5,
-        "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
-    }
+    secrets = spec.image_pull_secrets
+    content = pod_spec(_container(spec), _volumes(spec, index), user=spec.user, secrets=secrets)
+    content |= {"terminationGracePeriodSeconds": 5, "automountServiceAccountToken": False}
     if spec.node_selector:
         content["nodeSelector"] = dict(spec.node_selector)
     if spec.tolerations:
         content["tolerations"] = [_toleration(taint) for taint in spec.tolerations]
-    if spec.image_pull_secrets:
-        content["imagePullSecrets"] = [{"name": name} for name in spec.image_pull_secrets]
     if spec.service_account:
         content["serviceAccountName"] = spec.service_account
     return content
 
 
 def _toleration(taint: Toleration) -> Manifest:
-    content: Manifest = {"operator": "Exists" if taint.value is None else "Equal"}
-    named = {"key": taint.key, "value": taint.value or "", "effect": taint.effect}
-    return {**content, **{name: text for name, text in named.items() if text}}
+    operator = {"operator": "Exists" if taint.value is None else "Equal"}
+    fields = {"key": taint.key, "value": taint.value or "", "effect": taint.effect}
+    return {**operator, **{name: text for name, text in fields.items() if text}}
 
 
-def pod_security(user: int) -> Manifest:
-    """Return the security context of a pod whose processes run as a user; 0 is root."""
-    content: Manifest = {
+def pod_spec(
+    container: Manifest, volumes: list[Manifest], *, user: int, secrets: tuple[str, ...]
+) -> Manifest:
+    """Return the content of a pod.
+
+    Args:
+        user: user and group of its processes; 0 is root.
+        secrets: names of Secrets with credentials of the image's registry.
+    """
+    security: Manifest = {
         "runAsNonRoot": user != 0,
         "runAsUser": user,
         "runAsGroup": user,
         "seccompProfile": {"type": "RuntimeDefault"},
     }
     if user:
-        content |= {"fsGroup": user, "fsGroupChangePolicy": "OnRootMismatch"}
+        security |= {"fsGroup": user, "fsGroupChangePolicy": "OnRootMismatch"}
+    content: Manifest = {
+        "containers": [container],
+        "volumes": volumes,
+        "securityContext": security,
+        "enableServiceLinks": False,
+    }
+    if secrets:
+        content["imagePullSecrets"] = [{"name": name} for name in secrets]
     return content
 
 
-def _container(spec: ClusterSpec) -> Manifest:
+def make_container(
+    name: str,
+    image: str,
+    command: list[str],
+    *,
+    environment: Mapping[str, str],
+    mounts: Mapping[str, str],
+    pull_policy: str | None,
+) -> Manifest:
+    """Return a container without privileges, whose root file system is read-only.
+
+    Args:
+        mounts: volume to the folder where it is mounted.
+    """
     content: Manifest = {
-        "name": CONTAINER,
-        "image": spec.image,
-        "command": ["sh", "-c", _WAIT],
-        "env": [{"name": name, "value": WORK_MOUNT} for name in ("HOME", "TMPDIR")],
-        "volumeMounts": _mounts(spec),
+        "name": name,
+        "image": image,
+        "command": command,
+        "env": [{"name": key, "value": value} for key, value in environment.items()],
+        "volumeMounts": [{"name": key, "mountPath": path} for key, path in mounts.items()],
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "capabilities": {"drop": ["ALL"]},
             "readOnlyRootFilesystem": True,
         },
     }
-    if spec.image_pull_policy:
-        content["imagePullPolicy"] = spec.image_pull_policy
+    return content | ({"imagePullPolicy": pull_policy} if pull_policy else {})
+
+
+def _container(spec: ClusterSpec) -> Manifest:
+    mounts = {_SCRATCH: WORK_MOUNT, _TMP: "/tmp"}  # noqa: S108 - a volume of the pod
+    if not (spec.os_disk or spec.is_block):
+        mounts[_DATA] = DATA_MOUNT
+    if spec.needs_os or spec.os_disk:
+        mounts[_OS] = OS_MOUNT
+    content = make_container(
+        CONTAINER,
+        spec.image,
+        ["sh", "-c", WAIT],
+        environment=dict.fromkeys(("HOME", "TMPDIR"), WORK_MOUNT),
+        mounts=mounts,
+        pull_policy=spec.image_pull_policy,
+    )
     if spec.is_block:
         content["volumeDevices"] = [{"name": _DATA, "devicePath": DATA_DEVICE}]
-    amounts = {"requests": dict(spec.pod_requests), "limits": dict(spec.pod_limits)}
-    if resources := {kind: given for kind, given in amounts.items() if given}:
+    quantities = {"requests": dict(spec.pod_requests), "limits": dict(spec.pod_limits)}
+    if resources := {kind: given for kind, given in quantities.items() if given}:
         content["resources"] = resources
     return content
-
-
-def _mounts(spec: ClusterSpec) -> list[Manifest]:
-    mounts: list[Manifest] = [
-        {"name": _SCRATCH, "mountPath": WORK_MOUNT},
-        {"name": _TMP, "mountPath": "/tmp"},  # noqa: S108 - a volume of the pod
-    ]
-    if spec.source is not VolumeSource.NODE and not spec.is_block:
-        mounts.append({"name": _DATA, "mountPath": DATA_MOUNT})
-    if _has_os_disk(spec):
-        mounts.append({"name": _OS, "mountPath": OS_MOUNT})
-    return mounts
-
-
-def _has_os_disk(spec: ClusterSpec) -> bool:
-    return spec.needs_os or spec.os_disk
 
 
 def _volumes(spec: ClusterSpec, index: int) -> list[Manifest]:
     volumes: list[Manifest] = [{"name": name, "emptyDir": {}} for name in (_SCRATCH, _TMP)]
     if spec.source is VolumeSource.EPHEMERAL:
-        template = _claim_template(spec, index)
+        template = {"metadata": _described(spec, index), "spec": _claim_spec(spec, index)}
         volumes.append({"name": _DATA, "ephemeral": {"volumeClaimTemplate": template}})
     elif spec.source is VolumeSource.CLAIM and spec.replicas == 1:
         claimed = {"claimName": workload_name(spec, index)}
         volumes.append({"name": _DATA, "persistentVolumeClaim": claimed})
-    if _has_os_disk(spec):
-        is_limited = spec.source is VolumeSource.NODE and spec.size
-        limit = {"sizeLimit": spec.size} if is_limited else {}
+    if spec.needs_os or spec.os_disk:
+        limit = {"sizeLimit": spec.size} if spec.os_disk and spec.size else {}
         volumes.append({"name": _OS, "emptyDir": limit})
     return volumes
 
@@ -346,7 +356,7 @@ _API = "rbac.authorization.k8s.io"
 
 _MADE = ("get", "list", "create", "delete")
 # API group, resources and verbs within the namespace
-_NAMESPACED: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
+_NAMESPACED = (
     ("", ("configmaps", "persistentvolumeclaims", "pods"), _MADE),
     # An exec over a WebSocket is a GET; from Kubernetes 1.35 on it needs create, too.
     ("", ("pods/exec",), ("get", "create")),
@@ -358,7 +368,7 @@ _NAMESPACED: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
 )
 
 # The same for the whole cluster: lost nodes, reclaim policies, volumes that stay behind
-_CLUSTER: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
+_CLUSTER = (
     ("", ("nodes", "persistentvolumes"), ("get",)),
     ("storage.k8s.io", ("storageclasses",), ("get",)),
 )
@@ -368,37 +378,25 @@ def access_manifests(*, namespace: str, name: str = "volbench") -> list[Manifest
     """Return a service account, and the roles and bindings that let it run campaigns."""
     require_name(namespace, what="namespace")
     require_name(name, what="name")
-    wide = f"{name}-volumes"
+    wide, labels = f"{name}-volumes", {MANAGED_BY: "volbench"}
+    inside: dict[str, Any] = {"namespace": namespace, "labels": labels}
     account = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
-    inside = {"name": name, "namespace": namespace}
+
+    def bound(kind: str, role: str) -> dict[str, Any]:
+        reference = {"apiGroup": _API, "kind": kind, "name": role}
+        return {"roleRef": reference, "subjects": [account]}
+
+    def rules(table: Iterable[tuple[str, tuple[str, ...], tuple[str, ...]]]) -> list[Manifest]:
+        return [
+            {"apiGroups": [group], "resources": [*resources], "verbs": [*verbs]}
+            for group, resources, verbs in table
+        ]
+
+    role, binding = bound("Role", name), bound("ClusterRole", wide)
     return [
-        _object("v1", "ServiceAccount", inside),
-        _object(f"{_API}/v1", "Role", inside, rules=_rules(_NAMESPACED)),
-        _object(f"{_API}/v1", "RoleBinding", inside, **_bound("Role", name, account)),
-        _object(f"{_API}/v1", "ClusterRole", {"name": wide}, rules=_rules(_CLUSTER)),
-        _object(
-            f"{_API}/v1",
-            "ClusterRoleBinding",
-            {"name": f"{wide}-{namespace}"},
-            **_bound("ClusterRole", wide, account),
-        ),
+        make_object("ServiceAccount", name, **inside),
+        make_object("Role", name, **inside, rules=rules(_NAMESPACED)),
+        make_object("RoleBinding", name, **inside, **role),
+        make_object("ClusterRole", wide, labels=labels, rules=rules(_CLUSTER)),
+        make_object("ClusterRoleBinding", f"{wide}-{namespace}", labels=labels, **binding),
     ]
-
-
-def _object(version: str, kind: str, metadata: dict[str, str], **content: object) -> Manifest:
-    labelled = {**metadata, "labels": {MANAGED_BY: "volbench"}}
-    return {"apiVersion": version, "kind": kind, "metadata": labelled, **content}
-
-
-def _rules(
-    table: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...],
-) -> list[dict[str, list[str]]]:
-    return [
-        {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
-        for group, resources, verbs in table
-    ]
-
-
-def _bound(kind: str, name: str, account: dict[str, str]) -> Manifest:
-    reference = {"apiGroup": _API, "kind": kind, "name": name}
-    return {"roleRef": reference, "subjects": [account]}

@@ -13,7 +13,7 @@ import pytest
 from tests.kubernetes.test_manifests import NEWEST, problems
 from tests.waiting import until
 from volbench.errors import InputError
-from volbench.kubernetes.controller_job import (
+from volbench.kubernetes.controllers import (
     CONTROLLER_LABEL,
     RESULTS_MOUNT,
     ControllerSpec,
