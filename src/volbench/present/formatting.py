@@ -28,6 +28,19 @@ MISSING = "n/a"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _PLAIN_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
+# Latency statistics from fast to slow: name in columns to name for people
+STATISTICS: Mapping[str, str] = {
+    "mean": "mean",
+    "p50": "p50",
+    "p90": "p90",
+    "p99": "p99",
+    "p999": "p99.9",
+    "max": "max",
+}
+BRIEF_STATISTICS = ("mean", "p50", "p99")  # those of exports for people
+NARROW_STATISTICS = (*BRIEF_STATISTICS, "max")  # those of a table on a terminal
+PAGE_STATISTICS = tuple(name for name in STATISTICS if name != "p90")
+
 Row = Mapping[str, object]
 
 
@@ -85,13 +98,18 @@ _UNIT_WORDS: Mapping[str, Callable[[float], str]] = {
 }
 
 
+def unit_of(column: str) -> str:
+    """Return the unit in a column's name; a rate of events without one."""
+    return next((unit for ending, unit in _UNITS.items() if column.endswith(ending)), "1/s")
+
+
 def unit_words(column: str, unit: str = "") -> Callable[[float], str]:
     """Return the format of a column's numbers.
 
     Args:
         unit: unit of the values; empty for the unit in the column name, else a rate of events.
     """
-    unit = unit or next((_UNITS[end] for end in _UNITS if column.endswith(end)), "1/s")
+    unit = unit or unit_of(column)
     if unit == "s":
         is_latency = re.match(r"([cs]?lat|value|bin|start_skew)_", column) is not None
         return format_latency if is_latency else format_duration

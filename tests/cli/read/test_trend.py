@@ -118,8 +118,8 @@ def test_means_of_many_nights_are_a_table_of_the_report(tmp_path: Path) -> None:
     folder = make_nights(tmp_path, 12, workloads=WORKLOADS[:3])
     section = multi_campaign_section(multi_campaign_content(open_campaigns(folder)))
     tables = {named.title: named.table for named in section.tables}
-    assert "geometric mean" not in tables["Verdicts"].caption
-    assert len(tables["Verdicts"].caption) < 500
+    assert "geometric mean" not in tables["Verdicts"].title
+    assert len(tables["Verdicts"].title) < 500
     means = tables["Means over workloads"]
     assert len(means.rows) >= 11
-    assert {row[0].value for row in means.rows} == {f"2026-01-{day:02}" for day in range(2, 13)}
+    assert {mean.candidate for mean in means.rows} == {f"2026-01-{day:02}" for day in range(2, 13)}

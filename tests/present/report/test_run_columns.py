@@ -13,8 +13,8 @@ from tests.present.report.small_reports import content_of, parsed, row_of, run_o
 from volbench.model.frames.columns import FINDINGS
 from volbench.present.formatting import records
 from volbench.present.report import ReportContent, render_report
-from volbench.present.report.data_tables import results_table
 from volbench.present.report.embedded_runs import packed_rows, run_columns
+from volbench.present.tables.results_table import results_page_table
 
 
 def unpacked(payload: str) -> Any:  # noqa: ANN401 - JSON
@@ -69,7 +69,7 @@ def test_rows_beyond_the_first_are_compressed() -> None:
     """They carry text, exact value and title of each cell, and the runs that filters go by."""
     own = content(5)
     runs = run_columns([("", own)])
-    table = results_table(records(own.frames["summary"]))
+    table = results_page_table(records(own.frames["summary"]))
     found = unpacked(packed_rows(table, "", runs=runs, first=3))
     assert [(numbers, direction) for numbers, direction, _ in found] == [
         ([3], "write"),

@@ -19,6 +19,7 @@ from volbench.present.tables.results_table import summary_table
 from volbench.present.tables.table import IDENTITY
 
 NOT_DECLARATIONS = {"text_table"}
+SLICES = {"catalogue", "importer", "kubernetes", "lab"}
 
 
 def spans(lines: list[str]) -> list[tuple[int, int]]:
@@ -94,7 +95,7 @@ def test_findings_fit(width: int) -> None:
 
 
 def test_every_declared_table_is_tested() -> None:
-    """A function that returns a table is called by the declared tables."""
+    """A function that returns a table for a terminal is called by the declared tables."""
     source = inspect.getsource(declared_tables)
     missing = [
         name
@@ -102,6 +103,7 @@ def test_every_declared_table_is_tested() -> None:
         for name, value in vars(import_module(module.name)).items()
         if inspect.isfunction(value)
         and not name.startswith("_")
+        and not name.endswith("_page_table")
         and str(value.__annotations__.get("return", "")).startswith("Table[")
         and f"{name}(" not in source
         and name not in NOT_DECLARATIONS
@@ -110,22 +112,17 @@ def test_every_declared_table_is_tested() -> None:
 
 
 def test_tables_are_declared_in_one_place() -> None:
-    """Other modules that declare tables have a test of their width beside their verb."""
+    """Outside present/, slices and two verbs declare tables, and test their width themselves."""
     source = Path(inspect.getfile(tables)).parents[2]
     declaring = {
-        str(path.relative_to(source))
+        path.relative_to(source)
         for path in source.rglob("*.py")
         if re.search(r"\bTable\(\n?\s*\"", path.read_text(encoding="utf-8"))
     }
-    elsewhere = {name for name in declaring if not name.startswith("present/tables/")}
-    assert elsewhere == {
-        "catalogue/price_tables.py",
-        "catalogue/ranking_table.py",
-        "catalogue/storage_classes.py",
-        "catalogue/volume_types_table.py",
+    elsewhere = {path for path in declaring if path.parts[0] not in {"present", *SLICES}}
+    assert {str(path) for path in elsewhere} <= {
         "cli/profiles.py",
         "cli/show.py",
-        "importer/import_verb.py",
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,19 +10,17 @@ import pandas as pd
 
 from volbench.analyse.bottleneck.use_method import use_rows
 from volbench.model.campaign.planned_run import Run, RunNote, RunState, note_of, unfinished
-from volbench.present.formatting import Row, instant, number, records, text
+from volbench.present.formatting import Row, instant, records, text
 from volbench.present.report.content import ReportContent, ReportFigure
-from volbench.present.report.data_tables import (
-    Cell,
-    DataTable,
-    Heading,
-    Source,
-    aggregate_table,
-    limits_table,
-    results_table,
-)
 from volbench.present.report.embedded_runs import Download, downloads
-from volbench.present.report.outcomes import KeyNumber, against_limits, job_outcomes, key_numbers
+from volbench.present.report.outcomes import (
+    AgainstLimit,
+    KeyNumber,
+    against_limits,
+    job_outcomes,
+    key_numbers,
+    limits_table,
+)
 from volbench.present.report.report_text import (
     FirstScreen,
     cautions,
@@ -40,8 +37,9 @@ from volbench.present.tables.findings_table import (
     findings_count,
     invalid_runs,
 )
-from volbench.present.tables.table import Column
-from volbench.present.tables.use_table import run_names, use_columns
+from volbench.present.tables.results_table import aggregate_page_table, results_page_table
+from volbench.present.tables.table import Table
+from volbench.present.tables.use_table import run_names, use_page_table
 
 METHODS = (
     "Each run is one fio process. Its own output and logs are kept, and every number here is read"
@@ -67,9 +65,9 @@ class CampaignSection:
     key_numbers: Sequence[KeyNumber]
     cautions: Sequence[str]
     declared: Sequence[str]
-    limits: DataTable
-    results: DataTable
-    aggregate: DataTable
+    limits: Table[AgainstLimit]
+    results: Table[Row]
+    aggregate: Table[Row]
     findings: Sequence[RuleFindings]
     findings_count: str
     failures: Sequence[tuple[Run, RunNote]]
@@ -84,12 +82,12 @@ class CampaignSection:
     @property
     def charts(self) -> list[ReportFigure]:
         """Figures of the section with charts."""
-        return [figure for figure in self.figures if figure.kind != KIND]
+        return [figure for figure in self.figures if figure.kind != DEVICE]
 
     @property
     def device_charts(self) -> list[ReportFigure]:
         """Figures beside the table of the device."""
-        return [figure for figure in self.figures if figure.kind == KIND]
+        return [figure for figure in self.figures if figure.kind == DEVICE]
 
     @property
     def contents(self) -> list[tuple[str, str]]:
@@ -132,8 +130,8 @@ def campaign_section(
         cautions=cautions(outcomes),
         declared=declared_limits(outcomes),
         limits=limits_table(limits),
-        results=results_table(rows, findings),
-        aggregate=aggregate_table(aggregate),
+        results=results_page_table(rows, findings),
+        aggregate=aggregate_page_table(aggregate),
         findings=findings_by_rule(findings),
         findings_count=findings_count(findings),
         failures=unfinished(content.campaign, content.states),
@@ -174,71 +172,24 @@ def _plan_facts(content: ReportContent) -> dict[str, str]:
     }
 
 
-KIND = "device"  # Kind of the chart beside the table
-
-# Heading to the columns whose sum it is sorted by; the others are sorted as texts
-_ORDER: Mapping[str, tuple[str, ...]] = {
-    "IOPS": ("read_iops", "write_iops"),
-    "bandwidth": ("read_bw_bytes_per_s", "write_bw_bytes_per_s"),
-    "active": ("active_percent",),
-    "latency": ("read_lat_s", "write_lat_s"),
-    "queue": ("queue_depth",),
-    "iowait": ("iowait_percent",),
-    "pressure": ("io_pressure_some_percent",),
-    "dirty": ("dirty_growth_bytes",),
-    "tail": ("tail_s",),
-    "reached": ("device_share_percent",),
-    "errors": ("io_errors",),
-}
+DEVICE = "device"  # Kind of the chart beside the table
 
 
 @dataclass(frozen=True)
 class DeviceSection:
     """The table, and the evidence by run; there is no such section without rows."""
 
-    table: DataTable
+    table: Table[Row]
     explanations: Sequence[tuple[str, str]]
 
 
 def device_section(frames: Mapping[str, pd.DataFrame]) -> DeviceSection:
-    """Return the USE table of a campaign.
-
-    Args:
-        frames: frame name to frame; without ``device`` the table is empty.
-    """
-    if frames.get(KIND, pd.DataFrame()).empty:
-        return DeviceSection(DataTable("use", "", (), ()), ())
+    """Return the USE table of a campaign; it is empty without samples of the device."""
+    if frames.get(DEVICE, pd.DataFrame()).empty:
+        return DeviceSection(Table("use", (), ()), ())
     use = frames.get("use")
     if use is None:
-        use = use_rows(frames["summary"], frames[KIND], frames.get("verdicts"))
+        use = use_rows(frames["summary"], frames[DEVICE], frames.get("verdicts"))
     rows = records(use)
-    columns, names = use_columns(rows), run_names(rows)
-    table = DataTable(
-        name="use",
-        caption="A row for each run with samples of the device. Shares in brackets are of the"
-        " declared limit. Point at a heading for its meaning.",
-        headings=(
-            Heading("Job"),
-            *(Heading(own.heading, own.meaning, numeric=own.heading in _ORDER) for own in columns),
-        ),
-        rows=tuple(
-            (
-                Cell(name, title=text(row, "run"), value=name),
-                *(_device_cell(row, column) for column in columns),
-            )
-            for name, row in zip(names, rows, strict=True)
-        ),
-        sources=tuple(Source((text(row, "run"),)) for row in rows),
-    )
-    explained = [(name, text(row, "explanation")) for name, row in zip(names, rows, strict=True)]
-    return DeviceSection(table, [pair for pair in explained if pair[1]])
-
-
-def _device_cell(row: Row, column: Column[Row]) -> Cell:
-    """Return a cell for people that is sorted by the numbers behind it."""
-    shown = column.cell(row)
-    if column.heading not in _ORDER:
-        return Cell(shown, value=shown)
-    values = [number(row, name) for name in _ORDER[column.heading]]
-    known = [value for value in values if not math.isnan(value)]
-    return Cell(shown, value=repr(math.fsum(known)) if known else "")
+    explained = zip(run_names(rows), (text(row, "explanation") for row in rows), strict=True)
+    return DeviceSection(use_page_table(rows), [pair for pair in explained if pair[1]])

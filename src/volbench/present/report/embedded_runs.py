@@ -15,6 +15,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,19 +25,18 @@ from volbench.analyse.frames.job_frames import keep_extremes
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.model.results.finding import Severity
 from volbench.present.export.frame_export import export_frame
-from volbench.present.formatting import Row, latency, number, printable, records, text
+from volbench.present.formatting import STATISTICS, Row, latency, number, printable, records, text
 from volbench.present.renderers.interactive import pack
 from volbench.present.renderers.interactive.plot_json import columns_form
 from volbench.present.report.content import ReportContent
-from volbench.present.report.data_tables import Cell, DataTable, Source
-from volbench.present.tables.findings_table import badges_of, by_run
+from volbench.present.tables.findings_table import badges_of, rows_by_run
+from volbench.present.tables.table import Source, Table
 
 _TEXTS = ("campaign", "run", "host", "job", "group", "volume", "direction", "rw", "phase", "status")
 _NUMBERS = (
     *("block_bytes", "iodepth", "numjobs", "repeat", "direct", "iops", "bw_bytes_per_s"),
     *("cpu_usr", "cpu_sys", "limit_iops", "limit_bw_bytes_per_s", "runtime_s"),
 )
-_LATENCIES = ("mean", "p50", "p90", "p99", "p999", "max")
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def run_columns(campaigns: Sequence[tuple[str, ReportContent]]) -> RunColumns:
     numbers: dict[str, int] = {}
     rows: list[dict[str, object]] = []
     for prefix, content in campaigns:
-        findings = by_run(records(content.frames.get("findings", pd.DataFrame())))
+        findings = rows_by_run(records(content.frames.get("findings", pd.DataFrame())))
         for row in records(content.frames.get("summary", pd.DataFrame())):
             key = f"{prefix}{text(row, 'run')}"
             place = numbers.setdefault(key, len(numbers))
@@ -66,31 +66,33 @@ def run_columns(campaigns: Sequence[tuple[str, ReportContent]]) -> RunColumns:
     return RunColumns(_packed(columns_form(pd.DataFrame(rows))) if rows else "", numbers)
 
 
-def packed_rows(table: DataTable, prefix: str, *, runs: RunColumns, first: int) -> str:
+def packed_rows(table: Table[Any], prefix: str, *, runs: RunColumns, first: int) -> str:
     """Return the rows of a table from the `first` on, compressed for the page to show on demand."""
-    sources = table.sources or (Source(),) * len(table.rows)
+    sources = [table.source(item) if table.source else Source() for item in table.rows[first:]]
     return _packed(
         [
             (
                 [runs.numbers[prefix + run] for run in source.runs if prefix + run in runs.numbers],
                 source.direction,
-                [_cell(cell, prefix) for cell in row],
+                list(_cells(table, item, prefix)),
             )
-            for row, source in list(zip(table.rows, sources, strict=True))[first:]
+            for item, source in zip(table.rows[first:], sources, strict=True)
         ]
     )
 
 
-def _cell(cell: Cell, prefix: str) -> tuple[object, ...]:
-    """Return text, value, title and badges, without what is empty at the end."""
+def _cells(table: Table[Any], item: object, prefix: str) -> Iterator[tuple[object, ...]]:
+    """Yield text, value, tooltip and badges of each cell, without what is empty at the end."""
     badges = [
         (own.rule, own.severity, own.message, f"#{prefix}{own.place}finding-{own.rule}")
-        for own in cell.badges
+        for own in table.badges_of(item)
     ]
-    parts: tuple[object, ...] = (cell.text, cell.value, cell.title, badges)
-    while not parts[-1]:
-        parts = parts[:-1]
-    return parts
+    for place, column in enumerate(table.columns):
+        parts: tuple[object, ...] = (column.cell(item), column.exact(item), column.hint(item))
+        parts = (*parts, badges if place == 0 else [])
+        while not parts[-1]:
+            parts = parts[:-1]
+        yield parts
 
 
 def _packed(form: object) -> str:
@@ -103,7 +105,7 @@ def _values(row: Row, findings: Mapping[str, Sequence[Row]]) -> dict[str, object
     return {
         **{name: text(row, name) for name in (*_TEXTS, *_labels(row))},
         **{name: number(row, name) for name in _NUMBERS},
-        **{f"lat_{name}_s": latency(row, name).seconds for name in _LATENCIES},
+        **{f"lat_{name}_s": latency(row, name).seconds for name in STATISTICS},
         "severity": worst,
     }
 
@@ -200,9 +202,9 @@ class _Parts:
         if len(latencies):
             latencies = latencies.assign(part=latencies["direction"] + "/" + latencies["latency"])
         self._percentiles = _Columns(latencies, ("percentile", "value_s"), "part")
-        self._findings = by_run(records(_only(frames["findings"], ("run", *_FINDING))))
-        self._verdicts = by_run(records(_only(frames["verdicts"], ("run", *_VERDICT))))
-        self._facts = by_run(records(_only(frames["summary"], _FACTS)))
+        self._findings = rows_by_run(records(_only(frames["findings"], ("run", *_FINDING))))
+        self._verdicts = rows_by_run(records(_only(frames["verdicts"], ("run", *_VERDICT))))
+        self._facts = rows_by_run(records(_only(frames["summary"], _FACTS)))
 
     def details(self, run: str) -> Json:
         """Return the details of a run as plain values."""

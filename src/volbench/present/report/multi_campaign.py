@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
 
@@ -17,18 +17,19 @@ from volbench.present.formatting import (
     MISSING,
     Row,
     number,
-    printable,
     records,
+    shown,
     text,
 )
 from volbench.present.report.content import MultiCampaignContent, ReportFigure
-from volbench.present.report.data_tables import Cell, DataTable, Heading, Source, number_cell
 from volbench.present.tables.compare_table import MOST_MEANS, measure_name, notes, shown_value
-from volbench.present.tables.findings_table import Badge, badges_of
+from volbench.present.tables.findings_table import badges_of
+from volbench.present.tables.table import Badge, Column, Source, Table, quantity
 from volbench.units import format_count, format_latency, format_rate
 
 if TYPE_CHECKING:
     from volbench.analyse.compare.comparison import Comparison
+    from volbench.analyse.compare.repeat_statistics import Group
 
 # Column to its name, how it is written and the unit of its exact value
 METRICS: Mapping[str, tuple[str, Callable[[float], str], str]] = {
@@ -43,7 +44,7 @@ class NamedTable:
     """A table under a heading."""
 
     title: str
-    table: DataTable
+    table: Table[Any]
 
 
 @dataclass(frozen=True)
@@ -77,74 +78,83 @@ def multi_campaign_section(content: MultiCampaignContent) -> MultiCampaignSectio
     return MultiCampaignSection(content.verdict, sentences, tables, content.figures)
 
 
-def verdicts_table(comparison: Comparison) -> DataTable:
+def verdicts_table(comparison: Comparison) -> Table[Compared]:
     """Return a verdict for each job, metric and campaign, as `volbench compare` gives them."""
-    return DataTable(
-        name="verdicts",
-        caption=" ".join(notes(comparison, is_brief=True)),
-        headings=(
-            Heading("Job"),
-            Heading("Direction"),
-            Heading("Metric"),
-            Heading("Campaign"),
-            Heading("Base", "median of the repeats of the first campaign", numeric=True),
-            Heading("Value", "median of the repeats of this campaign", numeric=True),
-            Heading("Repeats", "of the base, and of this campaign"),
-            Heading("Verdict", "sorted by the ratio to the base", numeric=True),
-        ),
-        rows=tuple(tuple(_verdict(row)) for row in comparison.rows),
+
+    def median_of(
+        name: str, label: str, text: str, group_of: Callable[[Compared], Group]
+    ) -> Column[Compared]:
+        return Column(
+            name,
+            lambda row: shown_value(row.measure, group_of(row).median),
+            label=label,
+            help=f"median of the repeats of {text}",
+            is_right=True,
+            value=lambda row: group_of(row).median,
+            tooltip=lambda row: repr(group_of(row).median),
+        )
+
+    return Table(
+        "verdicts",
+        [
+            Column("job", lambda row: ", ".join([row.label, *row.by.values()]), label="Job"),
+            Column("direction", lambda row: row.direction, label="Direction"),
+            Column("metric", lambda row: measure_name(row.measure), label="Metric"),
+            Column("candidate", lambda row: row.candidate, label="Campaign"),
+            median_of("base_value", "Base", "the first campaign", lambda row: row.base_group),
+            median_of("value", "Value", "this campaign", lambda row: row.candidate_group),
+            Column(
+                "repeats",
+                lambda row: f"{row.base_group.repeats} and {row.candidate_group.repeats}",
+                label="Repeats",
+                help="of the base, and of this campaign",
+            ),
+            Column(
+                "verdict",
+                lambda row: "! " * bool(row.warnings) + row.words,
+                label="Verdict",
+                help="sorted by the ratio to the base",
+                value=lambda row: row.ratio,
+                tooltip=lambda row: "" if math.isnan(row.ratio) else f"ratio {row.ratio!r}",
+                is_sorted_as_number=True,
+            ),
+        ],
+        comparison.rows,
+        title=" ".join(notes(comparison, is_brief=True)),
     )
 
 
-def means_table(means: Sequence[WorkloadMean]) -> DataTable:
+def means_table(means: Sequence[WorkloadMean]) -> Table[WorkloadMean]:
     """Return a row for each metric and campaign without an interval."""
-    return DataTable(
-        name="means",
-        caption="Geometric means of the ratios to the base over workloads, where no interval is "
+
+    def ratio(label: str, text: str, of: Callable[[WorkloadMean], float]) -> Column[WorkloadMean]:
+        return Column(
+            label.lower(),
+            lambda mean: change_text(of(mean)),
+            label=label,
+            help=text,
+            is_right=True,
+            value=of,
+            tooltip=lambda mean: f"ratio {of(mean)!r}",
+        )
+
+    return Table(
+        "means",
+        [
+            Column("campaign", lambda mean: mean.candidate, label="Campaign"),
+            Column("metric", lambda mean: mean.metric, label="Metric"),
+            Column(
+                "workloads", lambda mean: str(len(mean.ratios)), label="Workloads", is_right=True
+            ),
+            ratio("Mean", "change against the base", lambda mean: mean.mean),
+            ratio("Lowest", "of a workload", lambda mean: min(mean.ratios)),
+            ratio("Highest", "of a workload", lambda mean: max(mean.ratios)),
+            Column("reason", lambda mean: mean.reason, label="No interval because"),
+        ],
+        means,
+        title="Geometric means of the ratios to the base over workloads, where no interval is "
         "known: the spread is that over workloads and says nothing about chance.",
-        headings=(
-            Heading("Campaign"),
-            Heading("Metric"),
-            Heading("Workloads", numeric=True),
-            Heading("Mean", "change against the base", numeric=True),
-            Heading("Lowest", "of a workload", numeric=True),
-            Heading("Highest", "of a workload", numeric=True),
-            Heading("No interval because"),
-        ),
-        rows=tuple(tuple(_mean_cells(mean)) for mean in means),
     )
-
-
-def _mean_cells(mean: WorkloadMean) -> list[Cell]:
-    ratios = (mean.mean, min(mean.ratios), max(mean.ratios))
-    count = str(len(mean.ratios))
-    return [
-        Cell(printable(mean.candidate), value=mean.candidate),
-        Cell(mean.metric, value=mean.metric),
-        Cell(count, value=count),
-        *(Cell(change_text(own), title=f"ratio {own!r}", value=f"{own!r}") for own in ratios),
-        Cell(mean.reason, value=mean.reason),
-    ]
-
-
-def _verdict(row: Compared) -> list[Cell]:
-    ratio = "" if math.isnan(row.ratio) else f"{row.ratio!r}"
-    job = ", ".join([row.label, *row.by.values()])
-    name = measure_name(row.measure)
-    repeats = f"{row.base_group.repeats} and {row.candidate_group.repeats}"
-    mark = "! " if row.warnings else ""
-    return [
-        Cell(printable(job), value=job),
-        Cell(row.direction, value=row.direction),
-        Cell(name, value=name),
-        Cell(printable(row.candidate), value=row.candidate),
-        *(
-            Cell(shown_value(row.measure, value), title=f"{value!r}", value=f"{value!r}")
-            for value in (row.base_group.median, row.candidate_group.median)
-        ),
-        Cell(repeats, value=repeats),
-        Cell(mark + row.words, title=f"ratio {ratio}" if ratio else "", value=ratio),
-    ]
 
 
 def pooled_by_campaign(frames: Mapping[str, pd.DataFrame]) -> dict[str, dict[str, Row]]:
@@ -215,32 +225,66 @@ def side_by_side_tables(
     ]
 
 
+ByCampaign = Mapping[str, Row]
+JobRow = tuple[str, ByCampaign]  # name of a job, and its rows by campaign
+
+
 def _metric_table(
     column: str,
-    rows: Mapping[str, Mapping[str, Row]],
+    rows: Mapping[str, ByCampaign],
     campaigns: Sequence[str],
     badges: Mapping[str, tuple[Badge, ...]],
-) -> DataTable:
-    title, show, unit = METRICS[column]
+) -> Table[JobRow]:
+    title = METRICS[column][0]
     base, *others = campaigns
-    return DataTable(
-        name=f"side-by-side-{title.lower().replace(' ', '-')}",
-        caption=f"{title}: the median of the repeats of each job. Ratios are to {base};"
+    return Table(
+        f"side-by-side-{title.lower().replace(' ', '-')}",
+        [
+            Column("job", lambda row: row[0], label="Job"),
+            *(_value_column(column, name) for name in campaigns),
+            *(_ratio_column(column, base, name) for name in others),
+        ],
+        list(rows.items()),
+        title=f"{title}: the median of the repeats of each job. Ratios are to {base};"
         " the verdicts say whether a difference is significant.",
-        headings=(
-            Heading("Job"),
-            *(Heading(name, numeric=True) for name in campaigns),
-            *(Heading(f"{name}: ratio", numeric=True) for name in others),
+        badges=lambda row: badges[row[0]],
+        source=lambda row: _source(row[1], campaigns),
+    )
+
+
+def _value_column(column: str, campaign: str) -> Column[JobRow]:
+    _, show, unit = METRICS[column]
+    value = quantity(column)
+
+    def in_campaign(row: JobRow) -> Row:
+        return row[1].get(campaign, {})
+
+    return Column(
+        campaign,
+        lambda row: shown(in_campaign(row), column, show) if campaign in row[1] else "not run",
+        is_right=True,
+        header=campaign,
+        value=lambda row: in_campaign(row).get(column),
+        tooltip=lambda row: (
+            replace(value, unit=unit).hint(in_campaign(row)) if campaign in row[1] else ""
         ),
-        rows=tuple(
-            (
-                Cell(job, value=job, badges=badges[job]),
-                *(_value(own.get(name), column, show, unit=unit) for name in campaigns),
-                *(_ratio(own, column, base, name) for name in others),
-            )
-            for job, own in rows.items()
-        ),
-        sources=tuple(_source(own, campaigns) for own in rows.values()),
+    )
+
+
+def _ratio_column(column: str, base: str, campaign: str) -> Column[JobRow]:
+    """Return the ratios of a campaign's values to the base's."""
+
+    def ratio(row: JobRow) -> float:
+        first, second = (number(row[1].get(own, {}), column) for own in (base, campaign))
+        return math.nan if first == 0 else second / first
+
+    return Column(
+        f"{campaign}: ratio",
+        lambda row: MISSING if math.isnan(ratio(row)) else f"{ratio(row):.2f} x",
+        header=f"{campaign}: ratio",
+        is_right=True,
+        value=ratio,
+        tooltip=lambda row: "" if math.isnan(ratio(row)) else repr(ratio(row)),
     )
 
 
@@ -254,15 +298,3 @@ def _source(by_campaign: Mapping[str, Row], campaigns: Sequence[str]) -> Source:
             for run in cast("list[str]", by_campaign[campaign].get("runs", []))
         )
     )
-
-
-def _value(row: Row | None, column: str, show: Callable[[float], str], *, unit: str) -> Cell:
-    return Cell("not run") if row is None else number_cell(row, column, show, unit=unit)
-
-
-def _ratio(by_campaign: Mapping[str, Row], column: str, base: str, name: str) -> Cell:
-    """Return the ratio of a campaign's value to the base's."""
-    first, second = (number(by_campaign.get(own, {}), column) for own in (base, name))
-    if math.isnan(first) or math.isnan(second) or first == 0:
-        return Cell(MISSING)
-    return Cell(f"{second / first:.2f} x", title=repr(second / first), value=repr(second / first))

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from volbench.model.campaign.planned_run import RunState
 from volbench.model.profile.profile_model import Phase
 from volbench.present.formatting import Row, latency, number, text
+from volbench.present.tables.table import Column, Source, Table
 from volbench.units import format_count, format_latency, format_rate, format_size
 
 # Share of a declared limit from which on it counts as reached. volbench's own choice.
@@ -271,3 +272,35 @@ def _reading(share: float, *, direct: bool) -> str:
     if share >= REACHED:
         return "reached" if direct else "reached, through the page cache"
     return "below"
+
+
+def limits_table(limits: Sequence[AgainstLimit]) -> Table[AgainstLimit]:
+    """Return the results of jobs as shares of the declared limits of their volumes."""
+
+    def share(
+        label: str,
+        text: Callable[[AgainstLimit], str],
+        of: Callable[[AgainstLimit], float],
+    ) -> Column[AgainstLimit]:
+        return Column(
+            label.lower(),
+            lambda limit: text(limit) or "none declared",
+            label=label,
+            is_right=True,
+            value=of,
+            tooltip=lambda limit: "" if math.isnan(of(limit)) else f"{of(limit)!r} of the limit",
+        )
+
+    return Table(
+        "limits",
+        [
+            Column("job", lambda limit: limit.job, label="Job"),
+            Column("volume", lambda limit: limit.role, label="Volume"),
+            share("Of declared IOPS", lambda own: own.iops_share, lambda own: own.iops),
+            share("Of declared bandwidth", lambda own: own.bw_share, lambda own: own.bw),
+            Column("reading", lambda limit: limit.reading, label="Reading"),
+        ],
+        limits,
+        title="Measured rates as shares of the declared limits. Within 5 % counts as reached.",
+        source=lambda limit: Source(limit.runs),
+    )

@@ -12,7 +12,7 @@ import click
 from volbench.model.results.finding import Severity
 from volbench.present.formatting import Row, counted_noun, number, text
 from volbench.present.tables.render_table import wrap
-from volbench.present.tables.table import IDENTITY, Column, Table
+from volbench.present.tables.table import IDENTITY, Badge, Column, Table
 from volbench.units import format_duration
 
 STYLES: Mapping[Severity, str] = {
@@ -183,16 +183,6 @@ _MAX_DISTINCT = 10  # Different findings of a rule that are shown; the command l
 
 
 @dataclass(frozen=True)
-class Badge:
-    """A mark beside a result that a rule warns about, with a link to the rule's findings."""
-
-    rule: str  # that warns
-    severity: str  # warning or invalid
-    message: str  # of the finding
-    place: str = ""  # begins the id of the rule's findings, where there are several campaigns
-
-
-@dataclass(frozen=True)
 class DistinctFinding:
     """One finding with all the runs that have it."""
 
@@ -224,7 +214,7 @@ class RuleFindings:
     more: int  # different findings that are not shown
 
 
-def by_run(rows: Sequence[Row]) -> dict[str, list[Row]]:
+def rows_by_run(rows: Sequence[Row]) -> dict[str, list[Row]]:
     """Return the rows of the findings frame by run."""
     groups: dict[str, list[Row]] = {}
     for row in rows:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from statistics import median
 from typing import Protocol
 
@@ -17,6 +18,9 @@ from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.model.profile.profile_model import Phase
 from volbench.present.formatting import (
     MISSING,
+    NARROW_STATISTICS,
+    PAGE_STATISTICS,
+    STATISTICS,
     Row,
     counted_noun,
     first_line,
@@ -30,8 +34,8 @@ from volbench.present.formatting import (
     text,
     whole,
 )
-from volbench.present.tables.findings_table import warning_marks
-from volbench.present.tables.table import IDENTITY, Column, Table, quantity
+from volbench.present.tables.findings_table import badges_of, rows_by_run, warning_marks
+from volbench.present.tables.table import IDENTITY, Column, Source, Table, quantity
 from volbench.units import format_count, format_latency, format_size
 
 STATE_STYLES = {
@@ -39,7 +43,6 @@ STATE_STYLES = {
     RunState.FAILED.value: "red",
     RunState.INTERRUPTED.value: "yellow",
 }
-_STATISTICS = ("mean", "p50", "p99", "max")
 # Reasons of failed and interrupted runs below a table; `states_table` has all of them
 _MOST_REASONS = 6
 _LATENCY_PRIORITY = {"p99": 1, "mean": 2, "max": 5, "p50": 6}
@@ -138,20 +141,47 @@ def _identity(rows: Sequence[Row]) -> set[str]:
     return needed
 
 
+def _labels(rows: Sequence[Row]) -> list[str]:
+    """Return the labels of hosts that any row has."""
+    return list(
+        dict.fromkeys(name for row in rows for name in row if name.startswith(LABEL_PREFIX))
+    )
+
+
+def _differing(rows: Sequence[Row], names: Sequence[str]) -> list[str]:
+    return [name for name in names if len({str(row.get(name)) for row in rows}) > 1]
+
+
 def _distinguishing_columns(rows: Sequence[Row], identity: Collection[str]) -> list[Column[Row]]:
     """Return the columns that differ between rows, beside those of the job."""
-    labels = dict.fromkeys(name for row in rows for name in row if name.startswith(LABEL_PREFIX))
-    names = ("campaign", "host", *labels, "client", "profile", "role", "repeat")
-    own = ("run",) if "run" in identity else ()
+    names = ["campaign", "host", *_labels(rows), "client", "profile", "role", "repeat"]
+    names += ["run"] if "run" in identity else []
     return [
-        Column(
-            name,
-            header=name.removeprefix(LABEL_PREFIX),
-            priority=IDENTITY if name in identity else 4,
-        )
-        for name in (*names, *own)
-        if len({str(row.get(name)) for row in rows}) > 1
+        replace(_identifying(name), priority=IDENTITY if name in identity else 4)
+        for name in _differing(rows, names)
     ]
+
+
+# Names of columns that hosts, plans and steps give, with their tooltip on a page
+_HELP = {
+    "client": "number of the client within its step",
+    "phase": "precondition, warmup or measured",
+    "numjobs": "jobs in parallel",
+    "role": "role of the volume",
+}
+
+
+def _identifying(name: str) -> Column[Row]:
+    """Return a column that says which run a row is of."""
+    bare = name.removeprefix(LABEL_PREFIX)
+    is_label = bare != name
+    return Column(
+        name,
+        header=bare,
+        label=bare if is_label or bare == "numjobs" else bare.capitalize(),
+        help=f"label {bare} of the host" if is_label else _HELP.get(name, ""),
+        is_sorted_as_number=name in {"client", "repeat", "numjobs"},
+    )
 
 
 def _job(row: Row) -> str:
@@ -160,32 +190,108 @@ def _job(row: Row) -> str:
 
 
 def _latency_column(statistic: str) -> Column[Row]:
+    """Return a latency; a star marks completion latency in place of total latency."""
+
     def show(row: Row) -> str:
         found = latency(row, statistic)
-        return format_latency(found.seconds) + ("*" if found.is_completion else "")
+        return format_latency(found.seconds) + "*" * found.is_completion
+
+    def tooltip(row: Row) -> str:
+        column = latency(row, statistic).column
+        kind = column.partition("_")[0]
+        return f"{row[column]} s ({kind})" if column else "not reported by the tool"
 
     return Column(
         f"lat_{statistic}_s",
         show,
         header=f"lat {statistic}",
-        priority=_LATENCY_PRIORITY[statistic],
+        label=f"Latency {STATISTICS[statistic]}",
+        priority=_LATENCY_PRIORITY.get(statistic, 7),
         is_right=True,
+        value=lambda row: row.get(latency(row, statistic).column),
+        tooltip=tooltip,
     )
+
+
+_WORKLOAD: tuple[Column[Row], ...] = (
+    Column("rw", pattern, label="Pattern", help="access pattern as fio names it", priority=3),
+    quantity(
+        "block_bytes",
+        "bs",
+        priority=3,
+        label="Block",
+        help="block size, in powers of 1024",
+        unknown="varies",
+        is_right=False,
+        is_sorted_as_number=True,
+    ),
+    quantity(
+        "iodepth",
+        priority=4,
+        show=lambda row: whole(row, "iodepth"),
+        label="Queue depth",
+        help="I/Os kept in flight by each job (iodepth)",
+        unit="",
+    ),
+    Column(
+        "direct",
+        lambda row: flag(row, "direct"),
+        priority=7,
+        label="Direct",
+        help="whether the page cache was bypassed",
+    ),
+)
+_RATES: tuple[Column[Row], ...] = (
+    quantity("iops", "IOPS", help="I/Os a second"),
+    quantity(
+        "bw_bytes_per_s",
+        "bandwidth",
+        priority=2,
+        label="Bandwidth",
+        help="bytes a second, in powers of 1000",
+    ),
+)
+_STATUS: Column[Row] = Column("status", styles=STATE_STYLES, label="Status")
 
 
 def _result_columns(identity: Collection[str]) -> list[Column[Row]]:
     """Return the columns from the job to the status."""
+    workload, *others = _WORKLOAD
     return [
         Column("job", _job, priority=6 if "run" in identity else IDENTITY),
-        Column("rw", pattern, priority=IDENTITY if "direction" in identity else 3),
-        Column("block_bytes", lambda row: size(row, "block_bytes"), header="bs", priority=3),
-        Column("iodepth", lambda row: whole(row, "iodepth"), priority=4, is_right=True),
-        Column("direct", lambda row: flag(row, "direct"), priority=7),
-        quantity("iops", "IOPS"),
-        quantity("bw_bytes_per_s", "bandwidth", priority=2),
-        *(_latency_column(statistic) for statistic in _STATISTICS),
-        Column("status", styles=STATE_STYLES),
+        replace(workload, priority=IDENTITY if "direction" in identity else workload.priority),
+        *others,
+        *_RATES,
+        *(_latency_column(statistic) for statistic in NARROW_STATISTICS),
+        _STATUS,
     ]
+
+
+def results_page_table(rows: Sequence[Row], findings: Sequence[Row] = ()) -> Table[Row]:
+    """Return the results for the page of a report, with badges of the findings."""
+    names = ["host", *_labels(rows), "client", "profile", "phase", "repeat"]
+    extra = _differing(rows, names)
+    extra += ["numjobs"] if any(number(row, "numjobs") != 1 for row in rows) else []
+    volume = replace(_identifying("role"), label="Volume", tooltip=lambda row: text(row, "volume"))
+    job: Column[Row] = Column(
+        "job",
+        job_label,
+        label="Job",
+        help="name of the job in the profile",
+        tooltip=lambda row: text(row, "run"),
+    )
+    latencies = [_latency_column(name) for name in PAGE_STATISTICS]
+    is_starred = any(latency(row, name).is_completion for row in rows for name in PAGE_STATISTICS)
+    by_run = rows_by_run(findings)
+    return Table(
+        "results",
+        [job, *map(_identifying, extra), volume, *_WORKLOAD, *_RATES, *latencies, _STATUS],
+        rows,
+        title="A row for each run and direction. Point at a number for its exact value."
+        + " * is completion latency: the tool reported no total latency." * is_starred,
+        badges=lambda row: badges_of(by_run, row),
+        source=lambda row: Source((text(row, "run"),), text(row, "direction")),
+    )
 
 
 def _notes(
@@ -197,7 +303,9 @@ def _notes(
         is_any_invalid = any("!" in mark for mark in warnings.values())
         worst = ", ! the result is invalid" if is_any_invalid else ""
         notes.append(f"warnings: number of data-quality warnings{worst}; see volbench check")
-    if any(latency(row, statistic).is_completion for row in rows for statistic in _STATISTICS):
+    if any(
+        latency(row, statistic).is_completion for row in rows for statistic in NARROW_STATISTICS
+    ):
         notes.append("* completion latency: total latency was not reported")
     notes += _unfinished(states)
     for state, words in ((RunState.NOT_NEEDED, "not needed"), (RunState.LOST, "lost")):
@@ -248,18 +356,50 @@ def _clients(row: Row) -> str:
 AGGREGATE_COLUMNS: tuple[Column[Row], ...] = (
     Column("campaign", priority=IDENTITY, is_optional=True),
     Column("profile", priority=IDENTITY, is_optional=True),
-    Column("repeat", priority=IDENTITY, is_optional=True),
-    Column("job", job_label, priority=IDENTITY),
-    Column("direction", priority=IDENTITY),
-    Column("clients", _clients, is_right=True),
-    quantity("overlap_s", "overlap", priority=4),
-    quantity("iops", "IOPS"),
-    quantity("bw_bytes_per_s", "bandwidth", priority=2),
-    quantity("lat_mean_s", "lat mean", priority=4),
-    quantity("lat_p99_s", "lat p99", priority=2),
-    quantity("lat_max_s", "lat max", priority=5),
-    Column("start_skew_s", skew, header="start skew", priority=3, is_right=True),
+    Column("repeat", priority=IDENTITY, is_optional=True, label="Repeat", is_sorted_as_number=True),
+    Column("job", job_label, priority=IDENTITY, label="Job"),
+    Column("direction", priority=IDENTITY, label="Direction"),
+    Column(
+        "clients",
+        _clients,
+        is_right=True,
+        label="Clients",
+        help="that finished, of those planned",
+        value=lambda row: row.get("clients"),
+    ),
+    quantity(
+        "overlap_s",
+        "overlap",
+        priority=4,
+        label="Overlap",
+        help="time in which all of them ran",
+    ),
+    *(replace(column, help="") for column in _RATES),
+    *(
+        quantity(f"lat_{name}_s", f"lat {name}", priority=priority, label=f"Latency {name}")
+        for name, priority in (("mean", 4), ("p99", 2), ("max", 5))
+    ),
+    quantity(
+        "start_skew_s",
+        "start skew",
+        priority=3,
+        show=skew,
+        label="Start skew",
+        help="from the first client's first I/O to the last one's",
+    ),
 )
+
+
+def aggregate_page_table(rows: Sequence[Row]) -> Table[Row]:
+    """Return the aggregate over clients for the page of a report."""
+    by_name = {column.name: column for column in AGGREGATE_COLUMNS}
+    first = [by_name[name] for name in ("job", "repeat", "direction")]
+    return Table(
+        "aggregate",
+        [*first, *(column for column in AGGREGATE_COLUMNS[5:])],
+        rows,
+        title="Sums over the time in which all clients ran; latencies are of all their I/Os.",
+    )
 
 
 def aggregate_table(rows: Sequence[Row]) -> Table[Row]:
@@ -369,9 +509,8 @@ def _affected(rows: Sequence[Row], warnings: Mapping[str, str]) -> str:
 
 def _chosen_keys(rows: Sequence[Row]) -> dict[str, Callable[[Row], str]]:
     """Return the grouping keys, without those that are equal in all rows."""
-    labels = dict.fromkeys(name for row in rows for name in row if name.startswith(LABEL_PREFIX))
     candidates = dict(_KEYS)
-    for name in labels:
+    for name in _labels(rows):
         candidates[name] = lambda row, name=name: text(row, name)  # type: ignore[misc]  # the default binds the loop's value
     chosen: dict[str, Callable[[Row], str]] = {}
     parts: list[tuple[str, ...]] = [() for _ in rows]
