@@ -201,3 +201,16 @@ def format_duration(seconds: float) -> str:
     if whole < 86400:
         return f"{whole // 3600}h {whole % 3600 // 60:02d}m"
     return f"{whole // 86400}d {whole % 86400 // 3600:02d}h"
+
+
+def percent(share: float) -> str:
+    """Return a share of 1 as a percentage for people: ``0.04``, ``4.2``, ``12``, ``350``."""
+    value = 100 * share
+    if value >= 9.95 or value == round(value):
+        return f"{value:.0f}"
+    return f"{value:.1f}" if value >= 0.095 else f"{value:.1g}"
+
+
+def format_percent(share: float) -> str:
+    """Return a share of 1 as a percentage with its sign, such as ``4.2 %``; ``n/a`` for NaN."""
+    return "n/a" if math.isnan(share) else f"{percent(share)} %"

@@ -12,9 +12,8 @@ from volbench.analyse.bottleneck.campaign_context import Context, Row, verdict_r
 from volbench.analyse.findings import finding_rows
 from volbench.analyse.frames.aggregate import aggregate_rows
 from volbench.analyse.frames.run_view import RunView, run_views
-from volbench.engine.conditioning.cold_probe import read_probe
 from volbench.errors import OutputError
-from volbench.ingest.run_files import read_facts
+from volbench.ingest.run_files import read_facts, read_probe
 from volbench.model.campaign.planned_run import Campaign
 from volbench.model.results.provenance import ColdProbe, VolumeFacts
 from volbench.store.archive import Archive

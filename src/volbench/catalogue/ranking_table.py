@@ -10,7 +10,7 @@ from volbench.analyse.compare.repeat_statistics import Interval
 from volbench.catalogue.price_performance import Market, Offer
 from volbench.present.formatting import MISSING
 from volbench.present.tables.table import IDENTITY, Column, Table
-from volbench.units import format_count, format_rate
+from volbench.units import format_count, format_percent, format_rate
 
 
 def market_table(market: Market) -> Table[Offer]:
@@ -143,14 +143,10 @@ OFFER_COLUMNS: tuple[Column[Offer], ...] = (
     _rare("burst_fee", "", 7, _burst_fee),
     _rare("once", "", 7, lambda o: _range_text(o.once) if any(o.once) else ""),
     _amount("runs", "", 3, lambda o: f"{o.runs}" + f" ({o.unsteady} unsteady)" * bool(o.unsteady)),
-    _rare("steal_percent", "steal", 8, lambda o: _percent(o.steal_percent)),
+    _rare("steal_percent", "steal", 8, lambda o: format_percent(o.steal_percent / 100)),
     _names("cpu_models", "CPU", 9, "; "),
     _names("indistinct", "not significantly different from", 3, ", "),
 )
-
-
-def _percent(value: float) -> str:
-    return MISSING if math.isnan(value) else f"{value:.1f} %"
 
 
 def _flat(offer: Offer, currency: str) -> dict[str, object]:

@@ -23,6 +23,7 @@ from volbench.cli.options import (
 )
 from volbench.cli.output import ChartFile, TableOutput, chart_options, table_options
 from volbench.errors import ComparisonError, InputError, RegressionError
+from volbench.units import percent
 
 if TYPE_CHECKING:
     from volbench.analyse.compare.comparison import Comparison, Question
@@ -149,7 +150,7 @@ def compare(
 
 def _fail_on_regression(comparison: Comparison) -> None:
     """Print which regressions cannot be ruled out, and fail on significant ones."""
-    from volbench.analyse.compare.comparison_result import Regression, percent
+    from volbench.analyse.compare.comparison_result import Regression
 
     tolerance = percent(next(row.tolerance or 0 for row in comparison.rows))
     unsure = [row for row in comparison.rows if row.regression is Regression.UNDECIDED]

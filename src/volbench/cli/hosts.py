@@ -27,10 +27,10 @@ from volbench.units import format_capacity
 
 if TYPE_CHECKING:
     from volbench.engine.campaign.host_survey import HostSurvey
-    from volbench.engine.conditioning.cold_probe import Probed
     from volbench.engine.hosts.connected_host import ConnectedHost
     from volbench.execute.connect import HostKeyPolicy
     from volbench.execute.protocol import Executor
+    from volbench.ingest.run_files import Probed
     from volbench.model.campaign.host import Host, Inventory, Policy
     from volbench.model.campaign.planned_run import Campaign, Volume
     from volbench.model.results.provenance import VolumeFacts

@@ -19,14 +19,16 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from volbench.analyse.time.cold_volume import describe
 from volbench.errors import ArchiveError, OutputError, VolbenchError
 from volbench.fio.dd import parse_dd
 from volbench.fio.results.embedded_results import find_results
 from volbench.fio.results.json_output import parse_output
 from volbench.fio.results.merge_jobs import select_part
+from volbench.model.base import Frozen
 from volbench.model.campaign.planned_run import Campaign, Imported, Run, RunState
 from volbench.model.profile.profile_model import Tool
-from volbench.model.results.provenance import VolumeFacts
+from volbench.model.results.provenance import ColdProbe, VolumeFacts
 from volbench.model.results.result import RunOutput
 from volbench.store.atomic_files import (
     damaged_file,
@@ -338,3 +340,27 @@ def _note(
     place = str(path.relative_to(layout.root))
     words = reason.replace(f"{path}", path.name)
     found.differences.append(Difference(place, change, words))
+
+
+class Probed(Frozen):
+    """Result of a probe."""
+
+    role: str  # of the volume
+    target: str  # device, file, directory or NBD URI
+    started_utc: str  # ISO 8601 with ``Z``
+    ended_utc: str  # the same
+    seed: int | None = None  # of the offsets; None when nothing was read
+    cold: ColdProbe | None = None  # None when there is no result
+    reason: str = ""  # reason for the missing result; empty otherwise
+    # path within the folder to SHA-256 of each raw file
+    files: dict[str, str] = Field(default_factory=dict)
+
+    @property
+    def words(self) -> str:
+        """Description of the result."""
+        return self.reason if self.cold is None else describe(self.cold)
+
+
+def read_probe(folder: ProbeFolder) -> Probed | None:
+    """Return the result of a probe; None when there was none."""
+    return read_model(folder.result, Probed)

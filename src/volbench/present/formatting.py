@@ -16,6 +16,7 @@ from volbench.units import (
     format_count,
     format_duration,
     format_latency,
+    format_percent,
     format_rate,
     format_size,
 )
@@ -82,11 +83,6 @@ def shown(row: Row, column: str, format_value: Callable[[float], str]) -> str:
     return MISSING if math.isnan(value) else format_value(value)
 
 
-def percent_text(value: float) -> str:
-    """Return a percentage, with a decimal if it is small."""
-    return f"{value:.1f} %" if 0.05 <= value < 9.95 else f"{value:.0f} %"
-
-
 # Suffix of a column name to the unit of its values
 _UNITS = {"_bytes_per_s": "bytes/s", "_bytes": "bytes", "_percent": "%", "_s": "s"}
 UNIT_ENDINGS = tuple(_UNITS)
@@ -94,7 +90,7 @@ _UNIT_WORDS: Mapping[str, Callable[[float], str]] = {
     "bytes/s": format_rate,
     "bytes": format_size,
     "1/s": format_count,
-    "%": percent_text,
+    "%": lambda value: format_percent(value / 100),
 }
 
 

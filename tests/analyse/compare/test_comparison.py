@@ -10,9 +10,10 @@ import pytest
 
 from tests.analyse.compared_rows import findings_of, no_findings, rows_of
 from volbench.analyse.compare.comparison import Comparison, Question, compare
-from volbench.analyse.compare.comparison_result import Compared, Regression, Verdict, percent
+from volbench.analyse.compare.comparison_result import Compared, Regression, Verdict
 from volbench.analyse.frames.run_facts import STEP
 from volbench.errors import ComparisonError, InputError
+from volbench.units import percent
 
 
 def compared(first: pd.DataFrame, /, *candidates: pd.DataFrame, **requested: object) -> Comparison:

@@ -16,7 +16,7 @@ from volbench import open_campaign
 from volbench.engine.campaign.campaign_engine import run_campaign
 from volbench.engine.campaign.campaign_state import Settings
 from volbench.engine.campaign.prepare import CampaignRequest, Prepared, prepare
-from volbench.engine.conditioning.cold_probe import Probed, probe_cold, read_probe
+from volbench.engine.conditioning.cold_probe import probe_cold
 from volbench.engine.conditioning.cold_reads import read_offset_log, spread_bytes
 from volbench.engine.hosts.connected_host import this_machine
 from volbench.engine.hosts.installed_fio import require_fio
@@ -25,6 +25,7 @@ from volbench.engine.run.process_watch import StopRequest
 from volbench.errors import FioError, OutputError, RefusedError, StoppedError
 from volbench.execute.local import LocalExecutor
 from volbench.fio.jobs.option_table import shipped_table
+from volbench.ingest.run_files import Probed, read_probe
 from volbench.lab.scenario import read_scenario
 from volbench.lab.server import serve
 from volbench.model.campaign.event import Event, Notice, RunStarted

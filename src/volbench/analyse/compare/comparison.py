@@ -27,7 +27,7 @@ from volbench.analyse.compare.comparison_groups import (
     repeats_of,
     sides_between,
 )
-from volbench.analyse.compare.comparison_result import Compared, Verdict, change_text, percent
+from volbench.analyse.compare.comparison_result import Compared, Verdict, change_text
 from volbench.analyse.compare.repeat_statistics import (
     CONFIDENCE,
     ONE_RUN,
@@ -42,6 +42,7 @@ from volbench.errors import ComparisonError, InputError
 from volbench.model.frames.column_names import Measure, find_column, find_measure
 from volbench.model.frames.columns import LABEL_PREFIX, SUMMARY
 from volbench.model.frames.metadata import find_fact
+from volbench.units import percent
 
 _COLUMNS = {*(column.name for column in SUMMARY), *STEADY}
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from volbench.analyse.compare.repeat_statistics import Contrast, Group, Interval
 from volbench.model.frames.column_names import Measure
+from volbench.units import percent
 
 _ANYTHING = 9.0  # Relative difference above which a percentage is meaningless: ten times
 
@@ -135,14 +136,6 @@ class Compared:
 def _digits(width: float) -> int:
     """Return the decimals that show the width of an interval and that it excludes zero."""
     return 0 if width >= 2 else 1 if width >= 0.2 else 2
-
-
-def percent(share: float) -> str:
-    """Return a share as a percentage for people: ``0.04``, ``4.2``, ``12``, ``350``."""
-    value = 100 * share
-    if value >= 9.95 or value == round(value):
-        return f"{value:.0f}"
-    return f"{value:.1f}" if value >= 0.095 else f"{value:.1g}"
 
 
 def signed_percent(share: float) -> str:

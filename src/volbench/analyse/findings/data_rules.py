@@ -12,7 +12,6 @@ from volbench.analyse.findings.rule import (
     Observation,
     explained,
     observed,
-    percent,
     rule,
     tool_name,
 )
@@ -35,6 +34,7 @@ from volbench.units import (
     format_count,
     format_duration,
     format_latency,
+    format_percent,
     format_rate,
 )
 
@@ -80,7 +80,9 @@ def cold_blocks(view: RunView, context: Context) -> Iterator[Observation]:
         )
     for cause in explained(view, context, Cause.WARMING):
         plateau = cause.evidence.get("plateau_iops", 0.0)
-        below = f", {percent(1 - cause.level / plateau)} below its plateau," if plateau else ""
+        below = (
+            f", {format_percent(1 - cause.level / plateau)} below its plateau," if plateau else ""
+        )
         yield observed(
             cause,
             f"The rate started at {format_count(cause.level)} IOPS{below} and rose for"
@@ -119,7 +121,7 @@ def never_written(view: RunView, context: Context) -> Iterator[Observation]:
         if device < _MIN_READ_SHARE * read:
             yield Observation(
                 f"fio read {format_capacity(read)} past the page cache; the device read"
-                f" {format_capacity(device)} ({percent(device / read)}).",
+                f" {format_capacity(device)} ({format_percent(device / read)}).",
                 {"tool_bytes": read, "device_bytes": device},
                 "read",
                 severity=Severity.INVALID,
@@ -133,7 +135,8 @@ def never_written(view: RunView, context: Context) -> Iterator[Observation]:
     if view.cold is not None and view.cold.never_written:
         share = view.cold.zero_share or 0.0
         yield Observation(
-            f"Before the campaign {percent(share)} of the sampled blocks held only zeros, and no"
+            f"Before the campaign {format_percent(share)} of the sampled blocks held only zeros,"
+            " and no"
             " earlier run wrote to the volume.",
             {"zero_share_percent": 100 * share},
             "read",
@@ -156,7 +159,9 @@ def _sampled(view: RunView) -> Iterator[Observation]:
     if blocks.zeros:
         words.append(f"{blocks.zeros} of {blocks.sampled} sampled blocks held only zeros")
     if unmapped >= _LEAST_EMPTY:
-        words.append(f"{blocks.reported_by} has no data for {percent(unmapped)} of the range")
+        words.append(
+            f"{blocks.reported_by} has no data for {format_percent(unmapped)} of the range"
+        )
     yield Observation(
         f"Right before the run {' and '.join(words)}: such reads need no look at the disk.",
         {
@@ -334,7 +339,7 @@ def _beside_device(view: RunView, direction: str, runtime: float) -> Iterator[Ob
     verb = _VERBS[direction]
     message = (
         f"{tool_name(view.run)} {verb} {format_capacity(moved)}; the device {verb}"
-        f" {format_capacity(device)} ({percent(share)}, {format_rate(device / runtime)})"
+        f" {format_capacity(device)} ({format_percent(share)}, {format_rate(device / runtime)})"
         " during the run."
     )
     if direction == "write":

@@ -13,7 +13,6 @@ from volbench.analyse.findings.rule import (
     Observation,
     explained,
     observed,
-    percent,
     rule,
     several,
     tool_name,
@@ -39,10 +38,16 @@ from volbench.analyse.frames.run_view import (
     total,
     within_run,
 )
-from volbench.model.campaign.planned_run import Run, VolumeKind
+from volbench.model.campaign.planned_run import VolumeKind
 from volbench.model.profile.profile_model import Start
 from volbench.model.results.finding import Cause, Severity
-from volbench.units import format_count, format_duration, format_latency, format_rate
+from volbench.units import (
+    format_count,
+    format_duration,
+    format_latency,
+    format_percent,
+    format_rate,
+)
 
 _LEAST_SAMPLES = 3
 _LEAST_BYTES_PER_S = 1e6
@@ -144,7 +149,8 @@ def _foreign(
     if foreign > least:  # never true for NaN
         yield Observation(
             f"{device} did {format_rate(moved / seconds)} of {direction}s, at least"
-            f" {format_rate(foreign)} of them ({percent(foreign * seconds / moved)}) for other"
+            f" {format_rate(foreign)} of them ({format_percent(foreign * seconds / moved)}) for"
+            " other"
             " processes.",
             {
                 "device": device,
@@ -181,7 +187,7 @@ def host_noise(view: RunView, _: Context) -> Iterator[Observation]:
         by = [name for name, own in noise.by.items() if np.isin(t_s, noise.t_s[own]).any()]
         clean, every = float(iops[~flags].mean()) if not flags.all() else math.nan, iops.mean()
         off = abs(clean / every - 1) if every > 0 else math.nan
-        uncertain = percent(off) if off >= _LEAST_OFF else "less than 0.1 %"
+        uncertain = format_percent(off) if off >= _LEAST_OFF else "less than 0.1 %"
         result = (
             f"without them {format_count(clean)} IOPS instead of {format_count(float(every))}, so"
             f" the result is uncertain by {uncertain}"
@@ -397,7 +403,7 @@ def start_skew(view: RunView, context: Context) -> Iterator[Observation]:
     bound_s = clock_bounds_s(context.by_id[run_id].summary for run_id in starts_s)
     if skew_s - bound_s <= _LATE_S:
         return
-    late = [_name(run) for run in step if starts_s.get(run.id, first_s) - first_s > _LATE_S]
+    late = [run.client_name for run in step if starts_s.get(run.id, first_s) - first_s > _LATE_S]
     more = [f"{len(late) - _MOST_NAMED} more"] if len(late) > _MOST_NAMED else []
     yield Observation(
         f"The clients of this step started {format_latency(skew_s)} ± {format_latency(bound_s)}"
@@ -410,10 +416,6 @@ def _start_s(view: RunView) -> float | None:
     """Return when a run passed its start, less the delay that was planned for it."""
     starts = view.summary["step_start_s"].dropna()
     return None if starts.empty else float(starts.iloc[0]) - view.run.start_offset_s
-
-
-def _name(run: Run) -> str:
-    return f"{run.host} client {run.client}" if run.client else run.host
 
 
 @rule(
@@ -439,7 +441,7 @@ def missing_clients(view: RunView, context: Context) -> Iterator[Observation]:
     missing = [run for run in step if run.id not in context.finished]
     if not (missing or campaign.absent):
         return
-    names = [_name(run) for run in missing]
+    names = [run.client_name for run in missing]
     names += [absent.host for absent in campaign.absent]
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     did = len(step) - len(missing)

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from volbench.analyse.bottleneck.campaign_context import Context
-from volbench.analyse.findings.rule import Evidence, Observation, percent, rule, several
+from volbench.analyse.findings.rule import Evidence, Observation, rule, several
 from volbench.analyse.frames.run_view import (
     Result,
     RunView,
@@ -22,7 +22,13 @@ from volbench.analyse.frames.workload_spec import SYNCHRONOUS, WorkloadSpec
 from volbench.model.campaign.planned_run import VolumeKind
 from volbench.model.profile.profile_model import Phase, Tool
 from volbench.model.results.finding import Severity
-from volbench.units import format_capacity, format_count, format_duration, format_latency
+from volbench.units import (
+    format_capacity,
+    format_count,
+    format_duration,
+    format_latency,
+    format_percent,
+)
 
 _KEPT = 0.5
 _LEAST_RUNTIME_S = 2.0
@@ -382,7 +388,7 @@ def _by_size(
     if moved < _ENOUGH_BYTES * wanted:
         yield Observation(
             f"The job moved {format_capacity(moved)} of the requested {format_capacity(wanted)}"
-            f" ({percent(moved / wanted)}).",
+            f" ({format_percent(moved / wanted)}).",
             evidence | {"asked_bytes": wanted},
         )
     elif workload.runtime_s:

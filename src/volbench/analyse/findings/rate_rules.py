@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import pandas as pd
 
 from volbench.analyse.bottleneck.campaign_context import Context
-from volbench.analyse.findings.rule import Observation, percent, rule, several
+from volbench.analyse.findings.rule import Observation, rule, several
 from volbench.analyse.frames.disturbed import clean_rate_per_s, disturbed
 from volbench.analyse.frames.run_view import (
     RunView,
@@ -33,7 +33,7 @@ from volbench.analyse.time.steady_state import (
 )
 from volbench.model.profile.profile_settings import Until
 from volbench.model.results.finding import Cause, Severity
-from volbench.units import format_count, format_duration, format_latency
+from volbench.units import format_count, format_duration, format_latency, format_percent
 
 _LEAST_S = 20.0
 # A step shows in fewer seconds than a drift, and so does noise that hides both
@@ -110,7 +110,7 @@ def _of_the_host(view: RunView, direction: str, context: Context) -> str:
     share = float(disturbed(view).at(t_s).mean()) if len(t_s) else 0.0
     kept, _ = clean_rate_per_s(view, "iops", direction=direction)
     if share > _MOSTLY_DISTURBED and len(kept) == len(t_s):
-        return f"The host disturbed {percent(share)} of the intervals: see host-noise."
+        return f"The host disturbed {format_percent(share)} of the intervals: see host-noise."
     causes = (each.cause for each in context.explanations(view) if each.direction == direction)
     return (
         "What limited the run is the CPU, not the volume."
@@ -209,7 +209,7 @@ def _moved(judged: Steadiness) -> str:
             return f"IOPS stepped {', '.join(steps)}" + (f" and {more} more" if more else "")
         case State.DRIFTING:
             way = "up" if judged.drift > 0 else "down"
-            return f"IOPS drifted {way} by {percent(abs(judged.drift))} {around}"
+            return f"IOPS drifted {way} by {format_percent(abs(judged.drift))} {around}"
         case State.TOO_SHORT:
             return f"The last {judged.to_s - judged.from_s:.0f} s are too short to judge"
         case _ if not judged.median > 0:
@@ -218,7 +218,8 @@ def _moved(judged: Steadiness) -> str:
             way = "up" if judged.drift > 0 else "down"
             return (
                 f"IOPS were too noisy {around} to call them steady: the drift is"
-                f" {percent(abs(judged.drift))} {way}, and up to {percent(judged.drift_bound)}"
+                f" {format_percent(abs(judged.drift))} {way}, and up to"
+                f" {format_percent(judged.drift_bound)}"
                 " cannot be excluded"
             )
 
@@ -228,8 +229,10 @@ def _moved(judged: Steadiness) -> str:
     looks_at=(
         "The tracking variables of a profile with `rounds`, by the criterion of SNIA's Performance"
         " Test Specification 2.0.2 (2.1.24), as in `volbench show --rounds`: over five rounds"
-        f" the range is at most {percent(MOST_RANGE)} of the mean, and the fitted line changes by"
-        f" at most {percent(MOST_SLOPE)}. One finding for a profile, at the last run of a tracked"
+        f" the range is at most {format_percent(MOST_RANGE)} of the mean, and the fitted line"
+        " changes by"
+        f" at most {format_percent(MOST_SLOPE)}. One finding for a profile, at the last run of a"
+        " tracked"
         " job, when no five rounds pass for all variables at once: after all planned rounds, and"
         " after fewer when the campaign was stopped."
     ),
@@ -279,7 +282,7 @@ def _variable(variable: Variable) -> str:
     judged, name = variable.judged, variable.track.name
     if math.isnan(judged.range_ratio):
         return f"{name} lacks a value"
-    spread, change = percent(judged.range_ratio), percent(judged.slope_ratio)
+    spread, change = format_percent(judged.range_ratio), format_percent(judged.slope_ratio)
     return f"{name} ranged over {spread} of its mean and changed by {change}"
 
 

@@ -127,14 +127,6 @@ def level_text(column: str, value: float) -> str:
     return f"{format_count(value)} IOPS" if column == "iops" else format_rate(value)
 
 
-def percent(share: float) -> str:
-    """Return a share of 1 as ``35 %``; small ones keep a digit, unknown ones read ``n/a``."""
-    if math.isnan(share):
-        return "n/a"
-    shown = f"{share * 100:.0f}" if share >= 0.1 or share == 0 else f"{share * 100:.2g}"
-    return f"{shown} %"
-
-
 def tool_name(run: Run) -> str:
     """Return the name of the tool."""
     return "dd" if run.tool is Tool.DD else "fio"

@@ -16,7 +16,6 @@ from volbench.analyse.findings.rule import (
     explained,
     level_text,
     observed,
-    percent,
     rule,
     several,
 )
@@ -32,7 +31,7 @@ from volbench.analyse.frames.run_view import (
 )
 from volbench.analyse.time.run_rates import rates_of
 from volbench.model.results.finding import Cause, Explanation, Severity
-from volbench.units import format_count, format_duration, format_rate
+from volbench.units import format_count, format_duration, format_percent, format_rate
 
 _MAX_LIMIT_DISTANCE = 0.05
 _COLUMNS = {Cause.IOPS_LIMIT: "iops", Cause.BANDWIDTH_LIMIT: "bw_bytes_per_s"}
@@ -68,7 +67,7 @@ def throttled(view: RunView, context: Context) -> Iterator[Observation]:
         if is_mixed and not is_paced and _is_near(level, declared_limit):
             yield Observation(
                 f"Throttled at {level_text(column, level)} in all directions together,"
-                f" {percent(level / declared_limit)} of the declared"
+                f" {format_percent(level / declared_limit)} of the declared"
                 f" {level_text(column, declared_limit)}.",
                 {"level": level, "of": column, "declared": declared_limit},
             )
@@ -92,7 +91,7 @@ def _throttled_at(view: RunView, explanation: Explanation, level: float) -> Obse
         is_less = level < (1 - _MAX_LIMIT_DISTANCE) * sustained
         severity = Severity.WARNING if is_less else Severity.NOTE
         beside = (
-            f", {'only ' if is_less else ''}{percent(level / nearest)} of the declared"
+            f", {'only ' if is_less else ''}{format_percent(level / nearest)} of the declared"
             f" {level_text(column, nearest)}"
         )
     words = "Throttled" if explanation.is_certain else "Consistent with throttling"
@@ -147,7 +146,7 @@ def _above(view: RunView, column: str, limit: float) -> Iterator[Observation]:
     rate = total(view, column)
     if rate > _OVER * limit:
         yield Observation(
-            f"{level_text(column, rate)} is {percent(rate / limit)} of the declared"
+            f"{level_text(column, rate)} is {format_percent(rate / limit)} of the declared"
             f" {level_text(column, limit)}.",
             {"rate": rate, "declared": limit, "of": column},
         )
@@ -162,7 +161,7 @@ def _above(view: RunView, column: str, limit: float) -> Iterator[Observation]:
         fastest = float(means.max())
         yield Observation(
             f"{level_text(column, fastest)} for {format_duration(window * 1.0)} is"
-            f" {percent(fastest / limit)} of the declared {level_text(column, limit)}.",
+            f" {format_percent(fastest / limit)} of the declared {level_text(column, limit)}.",
             {"rate": fastest, "declared": limit, "of": column},
             window=(
                 float(t_s[above[0]]) - view.run.sample_s,
@@ -183,7 +182,8 @@ def _backing(view: RunView, direction: str) -> Iterator[Observation]:
     if upper >= _BACKING_SHARE * moved and lower < _BACKING_SHARE * upper:
         disks = ", ".join(sorted({str(name) for name in backing["device"]}))
         yield Observation(
-            f"The backing disk ({disks}) moved {percent(lower / upper)} of the bytes that the"
+            f"The backing disk ({disks}) moved {format_percent(lower / upper)} of the bytes that"
+            " the"
             f" volume {'wrote' if direction == 'write' else 'read'} during the run.",
             {"volume_bytes": upper, "backing_bytes": lower},
             direction,

@@ -287,7 +287,7 @@ class Barrier:
             "ended or lost before the start": set(self._runs) - self._late - self._ready,
         }
         listed = [
-            f"{', '.join(client_name(run) for run in self._runs.values() if run.id in ids)} {words}"
+            f"{', '.join(run.client_name for run in self._runs.values() if run.id in ids)} {words}"
             for words, ids in groups.items()
             if ids
         ]
@@ -299,8 +299,3 @@ class Barrier:
         if first != run_id:
             return None
         return StartSignal(self._clock() + self._margin_s, may_be_late=True)
-
-
-def client_name(run: Run) -> str:
-    """Return the display name of a run's client."""
-    return f"{run.host} client {run.client}" if run.client else run.host

@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from volbench.engine.campaign.barrier import client_name
 from volbench.engine.campaign.campaign_state import CampaignContext, is_left
 from volbench.engine.campaign.cleanup import reset_run, settle_earlier, was_launched
 from volbench.engine.campaign.start_gate import Gate
@@ -79,7 +78,7 @@ class Worker:
     @property
     def name(self) -> str:
         """Display name of the client."""
-        return client_name(self.runs[0])
+        return self.runs[0].client_name
 
     @property
     def silent_s(self) -> float:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 from threading import Lock
 
-from volbench.engine.campaign.barrier import Barrier, WaitPolicy, client_name
+from volbench.engine.campaign.barrier import Barrier, WaitPolicy
 from volbench.engine.campaign.campaign_state import RunStates
 from volbench.engine.campaign.client_worker import Worker
 from volbench.engine.campaign.start_gate import Gate
@@ -67,7 +67,7 @@ class Steps:
         for run in runs:
             silent = format_duration(round(self._workers[run.id].silent_s))
             self._states.notify(
-                f"step {run.step} does not wait for {client_name(run)}, silent for {silent}",
+                f"step {run.step} does not wait for {run.client_name}, silent for {silent}",
                 host=run.host,
             )
 

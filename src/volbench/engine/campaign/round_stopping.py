@@ -26,6 +26,7 @@ from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.profile.profile_model import Phase
 from volbench.model.results.result import Direction, DirectionResult
 from volbench.store.layout import Layout
+from volbench.units import format_percent
 
 _NAN = float("nan")
 
@@ -107,17 +108,14 @@ class RoundJudge:
 def _unsteady_words(found: Determination) -> str:
     """Describe the variables that are not steady yet."""
     unsteady = [
-        f"{variable.track.name} ranges over {_percent(variable.judged.range_ratio)}"
-        f" (at most {_percent(MOST_RANGE)}) and drifts by {_percent(variable.judged.slope_ratio)}"
-        f" (at most {_percent(MOST_SLOPE)})"
+        f"{variable.track.name} ranges over {format_percent(variable.judged.range_ratio)}"
+        f" (at most {format_percent(MOST_RANGE)}) and drifts by"
+        f" {format_percent(variable.judged.slope_ratio)}"
+        f" (at most {format_percent(MOST_SLOPE)})"
         for variable in found.variables
         if not variable.judged.steady
     ]
     return f"not steady after round {found.rounds}: {'; '.join(unsteady)}"
-
-
-def _percent(ratio: float) -> str:
-    return "an unknown share" if ratio != ratio else f"{ratio:.0%}"  # noqa: PLR0124 - only NaN differs from itself
 
 
 def _through_last(by_round: dict[int, float]) -> list[float]:

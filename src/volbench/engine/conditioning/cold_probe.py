@@ -8,41 +8,20 @@ from __future__ import annotations
 
 import secrets
 
-from pydantic import Field
-
-from volbench.analyse.time.cold_volume import describe, judge_cold, pair_by_offset
+from volbench.analyse.time.cold_volume import judge_cold, pair_by_offset
 from volbench.engine.conditioning.cold_reads import READ_BYTES, SPREAD_BYTES, Reader, make_folder
 from volbench.engine.guard.device_identity import check_identity
 from volbench.engine.run.process_watch import StopRequest
 from volbench.errors import OutputError, RefusedError, StoppedError, VolbenchError
 from volbench.execute.protocol import Executor
-from volbench.model.base import Frozen
+from volbench.ingest.run_files import Probed
 from volbench.model.campaign.event import Listener, Notice
 from volbench.model.campaign.planned_run import Campaign, Volume, VolumeKind
 from volbench.model.results.provenance import ColdProbe
-from volbench.store.atomic_files import read_model, write_atomic
+from volbench.store.atomic_files import write_atomic
 from volbench.store.journal import utc_now
 from volbench.store.layout import Layout, ProbeFolder
 from volbench.store.log_files import raw_checksums
-
-
-class Probed(Frozen):
-    """Result of a probe."""
-
-    role: str  # of the volume
-    target: str  # device, file, directory or NBD URI
-    started_utc: str  # ISO 8601 with ``Z``
-    ended_utc: str  # the same
-    seed: int | None = None  # of the offsets; None when nothing was read
-    cold: ColdProbe | None = None  # None when there is no result
-    reason: str = ""  # reason for the missing result; empty otherwise
-    # path within the folder to SHA-256 of each raw file
-    files: dict[str, str] = Field(default_factory=dict)
-
-    @property
-    def words(self) -> str:
-        """Description of the result."""
-        return self.reason if self.cold is None else describe(self.cold)
 
 
 def probe_cold(
@@ -155,8 +134,3 @@ def _stored(folder: ProbeFolder, probed: Probed) -> Probed:
     whole = probed.model_copy(update={"files": files})
     write_atomic(folder.result, whole.model_dump_json(indent=1) + "\n")
     return whole
-
-
-def read_probe(folder: ProbeFolder) -> Probed | None:
-    """Return the result of a probe; None when there was none."""
-    return read_model(folder.result, Probed)

@@ -162,6 +162,11 @@ class Run(Frozen):
     start_offset_s: Seconds = 0.0  # delay after the start of the first run of its step
     imported: Imported | None = None  # origin of its files; None for runs that volbench executed
 
+    @property
+    def client_name(self) -> str:
+        """Display name of the client: its host, with a number where the host has several."""
+        return f"{self.host} client {self.client}" if self.client else self.host
+
     def reports_options(self, section: Section) -> bool:
         """Return whether the options of a section are known, so that fio's defaults apply."""
         return self.imported is None or section.name not in self.imported.incomplete_sections

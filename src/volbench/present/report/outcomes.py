@@ -17,7 +17,7 @@ from volbench.model.campaign.planned_run import RunState
 from volbench.model.profile.profile_model import Phase
 from volbench.present.formatting import Row, latency, number, text
 from volbench.present.tables.table import Column, Source, Table
-from volbench.units import format_count, format_latency, format_rate, format_size
+from volbench.units import format_count, format_latency, format_percent, format_rate, format_size
 
 # Share of a declared limit from which on it counts as reached. volbench's own choice.
 REACHED = 0.95
@@ -217,7 +217,7 @@ def _of_one_kind(
 
 def _share_of_limit(value: float, limit: float) -> str:
     """Return how much of its declared limit a headline number uses; empty without a limit."""
-    return f"{_percent(value / limit)} of the declared limit" if limit > 0 else ""
+    return f"{format_percent(value / limit)} of the declared limit" if limit > 0 else ""
 
 
 @dataclass(frozen=True)
@@ -248,19 +248,13 @@ def against_limits(found: Sequence[Outcome]) -> list[AgainstLimit]:
         known = [share for share in (iops, bandwidth) if not math.isnan(share)]
         if known:
             reading = _reading(max(known), direct=not outcome.buffered)
-            shares = (_percent(iops), _percent(bandwidth))
+            shares = (format_percent(iops), format_percent(bandwidth))
             compared.append(
                 AgainstLimit(
                     outcome.job, outcome.role, *shares, reading, iops, bandwidth, outcome.runs
                 )
             )
     return compared
-
-
-def _percent(share: float) -> str:
-    if math.isnan(share):
-        return ""
-    return f"{share * 100:.3g} %" if share < 1 else f"{share * 100:.0f} %"
 
 
 def _reading(share: float, *, direct: bool) -> str:

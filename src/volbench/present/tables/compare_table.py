@@ -8,7 +8,6 @@ from volbench.analyse.compare.comparability import Comparability, DifferingFact
 from volbench.analyse.compare.comparison import Comparison, headlines, means_over_workloads
 from volbench.analyse.compare.comparison_result import (
     Compared,
-    percent,
     row_of,
     signed_percent,
 )
@@ -24,7 +23,7 @@ from volbench.analyse.compare.workload_trends import (
 from volbench.model.frames.column_names import Measure
 from volbench.present.formatting import MISSING, counted_noun
 from volbench.present.tables.table import IDENTITY, Column, Table
-from volbench.units import format_count, format_latency, format_rate
+from volbench.units import format_count, format_latency, format_rate, percent
 
 _MOST_NAMED = 3
 # Means over workloads up to which each has a sentence in the caption of a report's table

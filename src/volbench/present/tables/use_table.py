@@ -11,9 +11,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from volbench.model.profile.profile_model import Phase
-from volbench.present.formatting import MISSING, Row, number, percent_text, shown, text
+from volbench.present.formatting import MISSING, Row, number, shown, text
 from volbench.present.tables.table import IDENTITY, Column, Source, Table, quantity
-from volbench.units import format_count, format_duration, format_latency, format_rate
+from volbench.units import (
+    format_count,
+    format_duration,
+    format_latency,
+    format_percent,
+    format_rate,
+)
 
 NOTES = ("Means while fio did I/O.",)
 
@@ -68,7 +74,7 @@ def _rate(row: Row, column: str, share: str, format_value: Callable[[float], str
         return MISSING
     total = format_value(math.fsum(value for value in values if not math.isnan(value)))
     of_limit = number(row, share)
-    return total if math.isnan(of_limit) else f"{total} ({percent_text(of_limit)})"
+    return total if math.isnan(of_limit) else f"{total} ({format_percent(of_limit / 100)})"
 
 
 def _latency(row: Row) -> str:

@@ -32,7 +32,7 @@ from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.metrics import BANDWIDTH, IOPS, MEAN_LATENCY, category_axis
 from volbench.present.plots.metrics import Metric as Quantity
 from volbench.present.plots.selection import largest
-from volbench.units import format_count, format_size
+from volbench.units import format_count, format_percent, format_size
 
 QUANTITIES: Mapping[Metric, Quantity] = {
     Metric.IOPS: IOPS,
@@ -320,8 +320,8 @@ def _determination_table(shown: tuple[Variable, ...]) -> marks.Table:
                 printable(variable.track.job),
                 quantity.label,
                 quantity.text(judged.mean),
-                _percent(judged.range_ratio),
-                _percent(judged.slope_ratio),
+                format_percent(judged.range_ratio),
+                format_percent(judged.slope_ratio),
                 passes,
             )
         )
@@ -334,10 +334,6 @@ def _determination_table(shown: tuple[Variable, ...]) -> marks.Table:
         "passes",
     )
     return marks.Table(heads=heads, rows=tuple(rows), size=8)
-
-
-def _percent(ratio: float) -> str:
-    return "n/a" if math.isnan(ratio) else f"{100 * ratio:.1f} %"
 
 
 def describe(judged: JudgedRounds) -> str:
