@@ -85,11 +85,6 @@ class ForbiddenError(AuthError):
 class Cluster:
     """Connection to a cluster, for one namespace; thread-safe.
 
-    Args:
-        client: ``kubernetes.client.ApiClient`` with its configuration.
-        namespace: of all namespaced objects.
-        context: name of the context in the kubeconfig file; empty inside a cluster.
-
     Every method that sends a request raises:
         InputError: the object is invalid, exists already, is not found, or exceeds a quota.
         AuthError: the credentials are not accepted, or a permission is missing.
@@ -142,15 +137,7 @@ class Cluster:
         )
 
     def delete(self, kind: str, name: str, *, uid: str = "", grace_s: int | None = None) -> bool:
-        """Delete an object; what it owns is deleted by the cluster.
-
-        Args:
-            uid: delete it only if this is its UID.
-            grace_s: grace period of a pod; None for its own.
-
-        Returns:
-            Whether it existed.
-        """
+        """Delete an object with what it owns, if it has this UID; return whether it existed."""
         body: Manifest = {"propagationPolicy": "Background"}
         if uid:
             body["preconditions"] = {"uid": uid}
@@ -306,12 +293,7 @@ def _message_of(data: bytes) -> str:
 
 
 def open_cluster(*, context: str = "", namespace: str = "") -> Cluster:
-    """Connect as kubectl does: by KUBECONFIG, ~/.kube/config or, in a pod, its service account.
-
-    Args:
-        context: context of the kubeconfig file; empty for the current one.
-        namespace: empty for that of the context or the pod, or ``default``.
-    """
+    """Connect as kubectl does: by KUBECONFIG, ~/.kube/config or, in a pod, its service account."""
     try:
         from kubernetes import client, config
     except ImportError as error:

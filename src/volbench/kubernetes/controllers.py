@@ -169,11 +169,7 @@ class ControllerSpec:
 
 
 def controller_objects(spec: ControllerSpec, *, owner_uid: str = "") -> list[Manifest]:
-    """Return all objects of a controller in the order of their creation, the owner first.
-
-    Args:
-        owner_uid: UID of the created owner, to which the others then refer; empty before.
-    """
+    """Return all objects of a controller in the order of their creation, the owner first."""
     arguments = json.dumps([*spec.profiles, *spec.arguments])
     labels = controller_labels(spec.name)
     described: Manifest = {"namespace": spec.namespace, "labels": labels}
@@ -227,12 +223,7 @@ def _job_spec(spec: ControllerSpec) -> Manifest:
 
 
 def reader_pod(job: Manifest, owner_uid: str) -> Manifest:
-    """Return the pod that reads the volume of a controller that has ended.
-
-    Args:
-        job: the controller's Job.
-        owner_uid: UID of its owner.
-    """
+    """Return the pod that reads the volume of a controller whose Job has ended."""
     name = str(job["metadata"]["name"])
     template = job["spec"]["template"]["spec"]
     (program,) = template["containers"]

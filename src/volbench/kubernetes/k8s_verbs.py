@@ -51,30 +51,25 @@ _NOT_IN_CLUSTER = {
 _FILES = ("--volume-types", "--prices", "--kubeconfig")
 
 
+_VERBS = {
+    "submit": "Run volbench itself in the cluster, as a Job.",
+    "status": "Show submitted controllers and their output.",
+    "fetch": "Copy the campaign folder of a controller.",
+    "reap": "Remove what interrupted campaigns left on a cluster.",
+    "render": "Print the manifests that run --k8s would apply.",
+    "role": "Print the minimum access rights that campaigns need.",
+}
+_CLASSES = (
+    "catalogue.catalogue_verbs:storageclass",
+    "Print storage classes of Azure, AWS and GCP.",
+)
+
+
 @click.group(
     "k8s",
     cls=LazyGroup,
-    verbs={
-        "submit": ("kubernetes.k8s_verbs:submit", "Run volbench itself in the cluster, as a Job."),
-        "status": ("kubernetes.k8s_verbs:status", "Show submitted controllers and their output."),
-        "fetch": ("kubernetes.k8s_verbs:fetch", "Copy the campaign folder of a controller."),
-        "reap": (
-            "kubernetes.k8s_verbs:reap",
-            "Remove what interrupted campaigns left on a cluster.",
-        ),
-        "render": (
-            "kubernetes.k8s_verbs:render",
-            "Print the manifests that run --k8s would apply.",
-        ),
-        "role": (
-            "kubernetes.k8s_verbs:role",
-            "Print the minimum access rights that campaigns need.",
-        ),
-        "storageclass": (
-            "catalogue.catalogue_verbs:storageclass",
-            "Print storage classes of Azure, AWS and GCP.",
-        ),
-    },
+    verbs={verb: (f"kubernetes.k8s_verbs:{verb}", text) for verb, text in _VERBS.items()}
+    | {"storageclass": _CLASSES},
 )
 def command() -> None:
     """Kubernetes: controllers in the cluster, manifests, access rights, and removal."""

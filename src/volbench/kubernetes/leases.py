@@ -65,7 +65,7 @@ class LeaseLocks:
         """Create a lock and return "", or the key of its holder."""
         for _ in range(3):
             try:
-                self._cluster.create(self._lease(lock, key))
+                self._cluster.create(_lease(lock, self._campaign, holder=key))
             except RequestError as error:
                 if error.status != 409:
                     raise
@@ -80,8 +80,10 @@ class LeaseLocks:
         return "unknown"
 
     def _join(self, share: str, key: str, digest: str) -> str:
+        lease = _lease(share, self._campaign, holder=key)
+        lease["metadata"]["labels"][_SHARED_LABEL] = digest
         try:
-            self._cluster.create(self._lease(share, key, {_SHARED_LABEL: digest}))
+            self._cluster.create(lease)
         except RequestError as error:
             if error.status != 409:
                 raise
@@ -94,19 +96,11 @@ class LeaseLocks:
         owner = lease["metadata"].get("labels", {}).get(CAMPAIGN_LABEL, "")
         return not owner or self._cluster.read("ConfigMap", owner) is None
 
-    def _lease(self, name: str, key: str, labels: Manifest | None = None) -> Manifest:
-        return _lease(name, self._campaign, holder=key, labels=labels or {})
 
-
-def _lease(name: str, campaign: str, *, holder: str, **more: Mapping[str, str]) -> Manifest:
-    """Return a Lease of a campaign.
-
-    Args:
-        more: further labels and annotations.
-    """
-    labels = campaign_labels(campaign) | dict(more.get("labels", {}))
-    annotations = more.get("annotations")
-    spec = {"holderIdentity": holder}
+def _lease(
+    name: str, campaign: str, *, holder: str, annotations: Mapping[str, str] | None = None
+) -> Manifest:
+    labels, spec = campaign_labels(campaign), {"holderIdentity": holder}
     return make_object("Lease", name, labels=labels, annotations=annotations, spec=spec)
 
 

@@ -54,16 +54,10 @@ WAIT = (
 def objects(spec: ClusterSpec, *, owner_uid: str = "") -> list[Manifest]:
     """Return all objects of a campaign in the order of their creation, the owner first.
 
-    Args:
-        owner_uid: UID of the created owner, to which the others then refer; empty before.
+    The owner's UID is known once it is created; without it the others do not refer to it.
     """
-    owner = make_object(
-        "ConfigMap",
-        spec.campaign,
-        namespace=spec.namespace,
-        labels=campaign_labels(spec.campaign),
-    )
-    manifests = [owner]
+    name, labels = spec.campaign, campaign_labels(spec.campaign)
+    manifests = [make_object("ConfigMap", name, namespace=spec.namespace, labels=labels)]
     for index in range(len(spec.volumes)):
         if spec.replicas > 1:
             manifests.append(_stateful_set(spec, index, owner_uid))
@@ -98,10 +92,14 @@ def make_object(
     if annotations:
         metadata["annotations"] = dict(annotations)
     if owner[1]:
-        reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": owner[0], "uid": owner[1]}
-        metadata["ownerReferences"] = [reference]
+        metadata["ownerReferences"] = [owner_reference(*owner)]
     version = KINDS[kind].group.partition("/")[2]
     return {"apiVersion": version, "kind": kind, "metadata": metadata, **content}
+
+
+def owner_reference(name: str, uid: str) -> Manifest:
+    """Return the reference to the ConfigMap whose deletion deletes an object."""
+    return {"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid}
 
 
 def _owned(spec: ClusterSpec, kind: str, index: int, owner_uid: str) -> Manifest:
@@ -262,12 +260,7 @@ def _toleration(taint: Toleration) -> Manifest:
 def pod_spec(
     container: Manifest, volumes: list[Manifest], *, user: int, secrets: tuple[str, ...]
 ) -> Manifest:
-    """Return the content of a pod.
-
-    Args:
-        user: user and group of its processes; 0 is root.
-        secrets: names of Secrets with credentials of the image's registry.
-    """
+    """Return the content of a pod whose processes run as a user and group; 0 is root."""
     security: Manifest = {
         "runAsNonRoot": user != 0,
         "runAsUser": user,
@@ -293,14 +286,10 @@ def make_container(
     command: list[str],
     *,
     environment: Mapping[str, str],
-    mounts: Mapping[str, str],
+    mounts: Mapping[str, str],  # volume to folder
     pull_policy: str | None,
 ) -> Manifest:
-    """Return a container without privileges, whose root file system is read-only.
-
-    Args:
-        mounts: volume to the folder where it is mounted.
-    """
+    """Return a container without privileges, whose root file system is read-only."""
     content: Manifest = {
         "name": name,
         "image": image,

@@ -64,15 +64,15 @@ class PodConnections:
             self._clusters[key] = open_cluster(context=pod.context, namespace=pod.namespace)
         return self._clusters[key]
 
-    def executor(self, host: Host) -> PodExecutor:
-        """Return the executor of a host with a pod."""
-        if host.pod is None:
-            raise InputError(f"{host.name} is not a pod")
-        return PodExecutor(host.name, host.pod, self.cluster(host.pod))
-
 
 @contextmanager
 def open_pods(_hosts: Sequence[Host], _host_keys: HostKeyPolicy) -> Iterator[Connect]:
     """Yield the executors of hosts with pods; see `connect.TRANSPORTS`."""
     with PodConnections() as connections:
-        yield connections.executor
+
+        def connect(host: Host) -> PodExecutor:
+            if host.pod is None:
+                raise InputError(f"{host.name} is not a pod")
+            return PodExecutor(host.name, host.pod, connections.cluster(host.pod))
+
+        yield connect

@@ -139,11 +139,7 @@ class PodHosts:
     def removed(
         self, hosts: Sequence[Host], *, planned: Sequence[Host]
     ) -> AbstractContextManager[Sequence[Host]]:
-        """Yield machines and hosts whose pods are there; then remove the campaigns in pods.
-
-        Args:
-            planned: all hosts of the campaign; none to leave the pods there.
-        """
+        """Yield machines and hosts whose pods are there; then remove the campaigns in pods."""
         if not any(host.pod for host in (*hosts, *planned)):
             return nullcontext(hosts)
         from volbench.kubernetes.removal import removed_pods

@@ -60,11 +60,7 @@ class PodPlacement:
     def hosts(
         self, request: CampaignRequest, *, stays: bool
     ) -> Iterator[tuple[CampaignRequest, list[ConnectedHost]]]:
-        """Yield a campaign and its hosts; what is made for it is removed at the end of the block.
-
-        Args:
-            stays: whether the pods stay, as the campaign goes on in the background.
-        """
+        """Yield a campaign and its hosts; what is made for it is removed at the end."""
         with ExitStack() as stack:
             cluster = stack.enter_context(self.address.opened())
             spec = self._checked_spec(request, cluster)

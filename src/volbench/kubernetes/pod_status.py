@@ -40,11 +40,7 @@ class Pending:
 
 
 def why_pending(pod: Manifest | None, events: Sequence[Manifest]) -> Pending | None:
-    """Return why a pod is not ready; None if it is.
-
-    Args:
-        pod: the pod; None while it does not exist.
-    """
+    """Return why a pod is not ready, or does not exist yet; None if it is ready."""
     latest = _latest_warning(events)
     if pod is None:
         return Pending(latest or "not created yet", "exceeded quota" in latest)
@@ -70,10 +66,9 @@ def why_pending(pod: Manifest | None, events: Sequence[Manifest]) -> Pending | N
 def ready_pods(
     cluster: Cluster, wanted: Mapping[str, tuple[str, str]], *, timeout_s: float
 ) -> dict[str, Manifest]:
-    """Wait until pods are ready, and return them by host; reasons of the delay are printed.
+    """Wait until the pods of hosts are ready; print why they are not.
 
-    Args:
-        wanted: host to the names of its pod and its claim.
+    Each host is wanted with the names of its pod and its claim.
     """
     end_s = time.monotonic() + timeout_s
     ready: dict[str, Manifest] = {}
@@ -115,11 +110,7 @@ def _warnings(cluster: Cluster, pod: str, claim: str) -> list[Manifest]:
 
 
 def why_ended(pod: Manifest | None, uid: str) -> str:
-    """Return why a pod can run nothing any more; empty if it can.
-
-    Args:
-        pod: the pod of that name; None if there is none.
-    """
+    """Return why the pod with a UID can run nothing any more; empty if it can."""
     if pod is None:
         return "it was deleted"
     if pod["metadata"]["uid"] != uid:
@@ -133,11 +124,7 @@ def why_ended(pod: Manifest | None, uid: str) -> str:
 
 
 def node_trouble(node: Manifest | None) -> str:
-    """Return why a node cannot end a pod now, or that nothing is known against it.
-
-    Args:
-        node: the node; None if it was deleted, empty if reading it is forbidden.
-    """
+    """Return why a node cannot end a pod now, or that nothing is known against it."""
     if node is None:
         return "the node was deleted"
     for condition in node.get("status", {}).get("conditions", ()):

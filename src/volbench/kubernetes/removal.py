@@ -57,10 +57,9 @@ def has_volumes_only(cluster: Cluster, campaign: str) -> bool:
 
 
 def remove_campaign(cluster: Cluster, campaign: str, *, volumes: bool = False) -> None:
-    """Remove what a campaign made on a cluster, and print which volumes it leaves.
+    """Remove what a campaign made, with volumes that were to be kept only if `volumes` says so.
 
-    Args:
-        volumes: remove also volumes that were to be kept.
+    What is left is printed.
     """
     owner = cluster.read("ConfigMap", campaign) or {}
     keep = str(owner.get("data", {}).get(KEEP)) == "true" and not volumes
@@ -77,11 +76,7 @@ def remove_campaign(cluster: Cluster, campaign: str, *, volumes: bool = False) -
 
 @contextmanager
 def removed_pods(hosts: Sequence[Host], *, planned: Sequence[Host]) -> Iterator[Sequence[Host]]:
-    """Yield machines and the hosts whose pods are there; then remove these campaigns.
-
-    Args:
-        planned: all hosts of the campaign; none to leave the pods there.
-    """
+    """Yield machines and the hosts whose pods are there; then remove the campaigns of `planned`."""
     with PodConnections() as connections:
         yield [
             host
@@ -98,9 +93,7 @@ def _remove_objects(
 ) -> tuple[int, list[RetainedVolume]]:
     """Remove all objects of a campaign, and wait until they are gone.
 
-    Returns:
-        The number of objects removed, and the volumes that are left: kept, or retained by their
-        storage class.
+    Return their number and the volumes that are left: kept, or retained by their storage class.
     """
     selector = f"{MANAGED_BY}=volbench,{CAMPAIGN_LABEL}={campaign}"
     claims = cluster.list("PersistentVolumeClaim", selector)

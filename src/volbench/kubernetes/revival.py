@@ -15,7 +15,7 @@ from volbench.engine.campaign.campaign_state import RunStates
 from volbench.errors import DeadlineError, TransportError, VolbenchError
 from volbench.kubernetes.cluster import Cluster, Manifest
 from volbench.kubernetes.leases import heartbeat
-from volbench.kubernetes.manifests import PODS
+from volbench.kubernetes.manifests import PODS, owner_reference
 from volbench.kubernetes.pod_channel import PodEndedError
 from volbench.kubernetes.pod_executor import PodConnections, PodExecutor
 from volbench.kubernetes.pod_status import POLL_S, node_trouble, ready_pods, why_ended
@@ -36,10 +36,7 @@ def revived_pods(
 ) -> Iterator[Sequence[Host]]:
     """Yield hosts of a campaign with pods that can run programs, removed at the end of the block.
 
-    Args:
-        hosts: hosts as planned; machines are left as they are.
-        root: the campaign folder.
-        timeout_s: longest wait for a pod that is made again.
+    Machines among them are left as they are.
     """
     with PodConnections() as connections, ExitStack() as stack:
         for campaign, pod in {host.pod.campaign: host.pod for host in hosts if host.pod}.items():
@@ -57,13 +54,7 @@ def revived_pods(
 def removed_at_end(
     cluster: Cluster, campaign: str, root: Path, *, stays: bool = False
 ) -> Iterator[None]:
-    """Remove what a campaign made on a cluster, unless runs of it are left to do.
-
-    Args:
-        campaign: name of the object that owns the campaign's others.
-        root: the campaign folder.
-        stays: whether it stays also without an error.
-    """
+    """Remove what a campaign made on a cluster, unless runs of it are left to do, or it `stays`."""
     try:
         yield
     except BaseException as error:
@@ -166,9 +157,8 @@ class _Revival:
         manifest = next((known for known in pods if known["metadata"]["name"] == pod.name), None)
         if manifest is None:
             return
-        reference = {"name": pod.campaign, "uid": owner["metadata"]["uid"]}
-        kind = {"apiVersion": "v1", "kind": "ConfigMap"}
-        manifest["metadata"]["ownerReferences"] = [kind | reference]
+        reference = owner_reference(pod.campaign, owner["metadata"]["uid"])
+        manifest["metadata"]["ownerReferences"] = [reference]
         manifest["spec"]["affinity"] = _only_on(pod.node)
         cluster.create(manifest)
 
