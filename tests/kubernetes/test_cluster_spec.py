@@ -1,4 +1,4 @@
-"""Specification of a campaign on a cluster: what the cluster would refuse is refused before."""
+"""Specification of a campaign on a cluster, which is checked before the cluster is asked."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def spec(**more: Any) -> ClusterSpec:  # noqa: ANN401 - any field of the specifi
         ("deadline_s", 0),
     ],
 )
-def test_what_the_cluster_would_refuse_is_refused(field: str, value: object) -> None:
+def test_values_that_the_cluster_would_refuse_are_refused(field: str, value: object) -> None:
     """Names, labels and quantities are checked before anything is created."""
     with pytest.raises(InputError):
         spec(**{field: value})
@@ -114,15 +114,15 @@ def test_tolerations_are_written_like_taints(text: str, taint: Toleration) -> No
 
 
 @pytest.mark.parametrize("text", ["", "=x", ":NoSchedule", "a:", "a:Never", "a=b c", "a=b=c"])
-def test_odd_tolerations_are_refused(text: str) -> None:
+def test_invalid_tolerations_are_refused(text: str) -> None:
     """A toleration has a key, and an effect that exists."""
     with pytest.raises(InputError):
         parse_toleration(text)
 
 
 @pytest.mark.parametrize("texts", [["a"], ["=b"], ["a=1", "a=2"]])
-def test_odd_pairs_are_refused(texts: list[str]) -> None:
-    """The option is named, and no key is taken twice in silence."""
+def test_invalid_pairs_are_refused(texts: list[str]) -> None:
+    """The error names the option; a key that occurs twice is an error, too."""
     with pytest.raises(InputError, match="--node-selector"):
         parse_pairs(texts, option="--node-selector")
 

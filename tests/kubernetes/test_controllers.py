@@ -29,7 +29,7 @@ run) mkdir -p nightly; echo {} >nightly/campaign.json; [ -z "$WAIT" ] || exec sl
 esac
 exit "$STATUS"
 """
-"""Stands for volbench: notes its arguments, and ends as the environment says."""
+"""Stand-in for volbench: records its arguments, and ends as the environment says."""
 
 
 def spec(**more: object) -> ControllerSpec:
@@ -77,7 +77,7 @@ def test_the_owner_owns_the_others() -> None:
         ("profiles", {"quick.yaml": "#" * 10**6}),
     ],
 )
-def test_what_a_cluster_cannot_store_is_refused(field: str, value: object) -> None:
+def test_specifications_that_a_cluster_cannot_store_are_refused(field: str, value: object) -> None:
     """Before anything is made."""
     with pytest.raises(InputError):
         spec(**{field: value})

@@ -81,7 +81,7 @@ def test_the_image_can_be_configured(tmp_path: Path) -> None:
         ("--size", "1Gi", "--namespace", "a/../b"),
     ],
 )
-def test_odd_options_are_bad_input(options: tuple[str, ...]) -> None:
+def test_invalid_options_are_bad_input(options: tuple[str, ...]) -> None:
     """Exit code 2, and nothing on standard output."""
     done = call("k8s", "render", "quick", *IMAGE, *options)
     assert (done.returncode, done.stdout) == (2, "")
@@ -110,7 +110,7 @@ def test_a_role_without_a_volume_is_refused(tmp_path: Path) -> None:
     assert "role log" in done.stderr
 
 
-def test_rights_are_the_least() -> None:
+def test_the_role_has_no_more_rights_than_campaigns_need() -> None:
     """No wildcard, no secrets, nothing written outside the namespace."""
     found = documents("role", "--namespace", "disktest")
     assert not any(problems(each, NEWEST[-1]) for each in found)

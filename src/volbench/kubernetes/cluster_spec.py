@@ -29,7 +29,7 @@ MAX_LABEL = 63
 MAX_SUBDOMAIN = 253
 MAX_INT32 = 2**31 - 1
 MAX_CAMPAIGN = 40  # Leaves room for a pod's number and the hash that a StatefulSet adds: 63.
-MAX_REPLICAS = 1000  # Twice the 500 clients for which volbench is measured. Noticed by: the same.
+MAX_REPLICAS = 1000  # Twice the 500 clients with which volbench is measured.
 
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")

@@ -48,14 +48,14 @@ ARGUMENTS = "arguments.json"  # Entry of the controller's object: the arguments 
 _SUBMITTED = "/submitted"
 _READ = {"results", "tmp"}  # Volumes of the pod that reads the results.
 # An object of the API server holds 1 MiB; the rest is for arguments and metadata. Noticed by:
-# tests/kubernetes/test_controllers.py::test_what_a_cluster_cannot_store_is_refused
+# tests/kubernetes/test_controllers.py::test_specifications_that_a_cluster_cannot_store_are_refused
 MAX_SUBMITTED_BYTES = 900_000
 # A campaign of days may lose its pod a few times; more often, a person should look. Noticed by:
 # tests/kubernetes/test_controller.py::test_a_campaign_goes_on_without_this_machine
 _RESTARTS = 3
 _GRACE_S = 120  # Ending fio takes seconds, uploading the campaign up to two minutes.
 
-# Cloud disks that have just been released take minutes to attach. Noticed by: no test; a timeout.
+# Cloud disks that have just been released take minutes to attach; no verdict depends on it.
 _READY_S = 300.0
 
 # Condition of a Job to the state of its controller

@@ -25,7 +25,7 @@ from volbench.kubernetes.manifests import CAMPAIGN_LABEL, campaign_labels, make_
 _SHARED_LABEL = "volbench.io/filesystem"
 
 # Three renewals in a row may fail before another machine takes the campaign for abandoned.
-# Noticed by: tests/kubernetes/test_leases.py::test_a_controller_is_running_while_it_renews
+# Noticed by: tests/kubernetes/test_heartbeat.py::test_a_controller_is_running_while_it_renews
 LEASE_S = 120
 _RENEW_S = LEASE_S / 4
 

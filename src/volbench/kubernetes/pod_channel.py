@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _STDIN, _STDOUT, _STDERR, _STATUS = range(4)
 _CHUNK_BYTES = 4096  # A socket that poll calls writable takes one page without blocking.
-_CONNECT_S = 20.0  # As for sshd: a busy API server needs seconds. Noticed by: no test; a timeout.
+_CONNECT_S = 20.0  # A busy API server needs seconds; no verdict depends on it.
 _PING_S = 30.0  # Load balancers drop connections that are idle for a few minutes (Azure: 4).
 _SEND_S = 60.0  # A connection that takes nothing for so long is dead: TCP retries as long.
 _MISSING = re.compile(r"executable file not found|no such file or directory", re.IGNORECASE)

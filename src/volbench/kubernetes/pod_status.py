@@ -12,7 +12,7 @@ from volbench.errors import DeadlineError, TransportError
 from volbench.kubernetes.cluster import Cluster, Manifest
 
 # A request for each pending pod: a reason appears at once, and an API server takes hundreds of
-# requests a second. Noticed by: tests/kubernetes/test_runs.py (waiting would dominate each run).
+# requests a second. No verdict depends on it.
 POLL_S = 1.0
 
 # Reasons of a waiting container that do not pass by themselves, or were retried already
