@@ -15,7 +15,7 @@ _REPORT = re.compile(
     r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?) s",
     re.MULTILINE,
 )
-_MOST_DIGITS = 15  # Of a number of bytes: below 1 PB, so that sums fit in 64 bits
+_MAX_DIGITS = 15  # Of a number of bytes: below 1 PB, so that sums fit in 64 bits
 _MAX_SECONDS = 1e9
 _VERSION = re.compile(r"(?<![\d.])\d+\.\d+(?:\.\d+)*")
 
@@ -110,7 +110,7 @@ def parse_dd(stderr: str, *, run: Run, elapsed_s: float, version: str) -> RunOut
 def _reported(report: re.Match[str]) -> tuple[int, float]:
     """Return the bytes and seconds of a report."""
     digits, seconds = report[1], float(report[2])
-    if len(digits) > _MOST_DIGITS or seconds > _MAX_SECONDS:
+    if len(digits) > _MAX_DIGITS or seconds > _MAX_SECONDS:
         raise OutputError(
             f"dd's report has numbers that it cannot have measured: {report[0][:60]}",
             hint="look at dd.txt, and measure again",

@@ -17,7 +17,8 @@ from volbench.store.parquet_tables import Block
 
 Row = dict[str, object]
 
-TOGETHER = 0.98  # Shortest over longest runtime from which jobs are held to have ended together
+# Shortest over longest runtime from which jobs ended together: fio starts them within milliseconds.
+MIN_TOGETHER = 0.98
 _LATENCIES = ("lat", "clat", "slat")
 _POSITION = {Direction.READ: 0, Direction.WRITE: 1, Direction.TRIM: 2}
 
@@ -87,7 +88,7 @@ def measured_columns(section: Section, run: Run, job: JobResult, direction: Dire
 def _while_parallel(direction: DirectionResult) -> Row:
     """Return the rates of the time in which all jobs ran, where they ended at different times."""
     parallel_s = direction.parallel_s
-    if parallel_s is None or parallel_s >= TOGETHER * direction.runtime_s:
+    if parallel_s is None or parallel_s >= MIN_TOGETHER * direction.runtime_s:
         return {"parallel_s": direction.runtime_s}
     return {
         "parallel_s": parallel_s,

@@ -17,7 +17,7 @@ from volbench.fio.logs.direction_series import DirectionSeries
 from volbench.fio.logs.log_rows import BadRows, Log, Recording
 from volbench.fio.logs.section_logs import parse_log_name, read_series
 from volbench.fio.version import parse_version
-from volbench.ingest.run_summary import TOGETHER
+from volbench.ingest.run_summary import MIN_TOGETHER
 from volbench.model.campaign.planned_run import Run, Section
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.provenance import VolumeFacts
@@ -30,7 +30,8 @@ Row = dict[str, object]
 
 VOLUME, BACKING = "volume", "backing"
 
-_SHORT = 0.5  # A last interval below this share of the one before it is joined to it
+# A last interval below this share of the one before it is joined to it: its rates would be noise.
+_MIN_LAST_SHARE = 0.5
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ def _without_stub(taken: Sequence[Sample]) -> list[Sample]:
     """Return the samples without the last but one, when the last came right after it."""
     if len(taken) > 3:
         usual_s = taken[-2].uptime_s - taken[-3].uptime_s
-        if taken[-1].uptime_s - taken[-2].uptime_s < _SHORT * usual_s:
+        if taken[-1].uptime_s - taken[-2].uptime_s < _MIN_LAST_SHARE * usual_s:
             return [*taken[:-2], taken[-1]]
     return list(taken)
 
@@ -173,7 +174,8 @@ def utc_text(seconds: float) -> str:
     return text.replace("+00:00", "Z")
 
 
-_UNEVEN = 2  # Intervals without all jobs from which these are held to have ended at different times
+# Intervals without all jobs from which these ended at different times: one may be cut.
+_MIN_UNEVEN_INTERVALS = 2
 _MEASURED = tuple(
     field.name
     for field in fields(DirectionSeries)
@@ -304,7 +306,7 @@ def _while_all_ran(series: DirectionSeries) -> dict[str, object]:
     running = series.jobs_running[~np.isnan(series.jobs_running)]
     whole = series.jobs_running == running.max(initial=0)
     count = int(np.count_nonzero(whole))
-    if len(running) - count < max(_UNEVEN, (1 - TOGETHER) * len(running)):
+    if len(running) - count < max(_MIN_UNEVEN_INTERVALS, (1 - MIN_TOGETHER) * len(running)):
         return {}
     rates = {
         name: fmean(values.tolist())

@@ -22,11 +22,13 @@ from volbench.store.layout import COMPRESSED, UNCHECKED
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Maximum size of a file, before and after decompression; fio's results are smaller
+# Maximum size of a file, before and after decompression; fio's results are smaller.
 MAX_BYTES = 1 << 30
 EXTENSIONS = (".gz", ".xz", ".zst", ".bz2")  # File name extensions of compressed files
-_MAX_RATIO = 200  # Maximum compression ratio. fio's JSON typically reaches 10, rarely 50.
-_FREE_BYTES = 64 << 20  # Decompressed size accepted at any ratio
+# Maximum compression ratio: fio's JSON typically reaches 10, rarely 50.
+_MAX_RATIO = 200
+# Decompressed size accepted at any ratio.
+_FREE_BYTES = 64 << 20
 
 _CHUNK_BYTES = 1 << 20
 

@@ -16,9 +16,10 @@ _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 # Parts are smaller than a process's share, so that all end at about the same time
 _PARTS_A_PROCESS = 8
-_MOST_ITEMS = 64  # Of a part: its results are held whole, such as 100 KB of tables for each run
-# Items from which processes pay: a fork of a process with pandas costs some 20 ms
-_LEAST_ITEMS = 32
+# Items of a part: its results are held whole, such as 100 KB of tables for each run.
+_MAX_ITEMS = 64
+# Items from which processes pay: a fork of a process with pandas costs some 20 ms.
+_MIN_ITEMS = 32
 
 # Work of this worker process: it has it from its parent's memory, without a copy
 _inherited: list[Callable[[int], object]] = []
@@ -53,13 +54,13 @@ def in_processes(
     from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415 - same
     from multiprocessing import get_context  # noqa: PLC0415 - same
 
-    if processes < 2 or len(items) < _LEAST_ITEMS:
+    if processes < 2 or len(items) < _MIN_ITEMS:
         yield work(items)
         done(len(items))
         return
     import pandas as pd  # noqa: F401, PLC0415 - same; once here, else again in each process
 
-    size = min(_MOST_ITEMS, -(-len(items) // (processes * _PARTS_A_PROCESS)))
+    size = min(_MAX_ITEMS, -(-len(items) // (processes * _PARTS_A_PROCESS)))
     parts = [items[first : first + size] for first in range(0, len(items), size)]
     finished = 0
     with ProcessPoolExecutor(

@@ -12,7 +12,7 @@ import pytest
 from volbench.fio.logs import log_rows
 from volbench.fio.logs.log_rows import (
     BOTH,
-    LONGEST_LINE_BYTES,
+    MAX_LINE_BYTES,
     PLAIN,
     Form,
     Log,
@@ -65,7 +65,7 @@ def test_rows_are_those_of_a_plain_loop(
     """Whole or cut anywhere, in blocks of any size, nothing is lost and bad lines are counted."""
     raw = some_log(seed)
     monkeypatch.setattr(log_rows, "CHUNK_BYTES", 64 + 97 * seed)
-    monkeypatch.setattr(log_rows, "_SMALL_BYTES", 0 if seed % 2 else 64 << 10)  # both readers
+    monkeypatch.setattr(log_rows, "_MAX_SMALL_BYTES", 0 if seed % 2 else 64 << 10)  # both readers
     for end in (*range(0, len(raw), 29), len(raw)):
         part = raw[:end]
         tally = Tally("l")
@@ -79,16 +79,16 @@ def test_rows_are_those_of_a_plain_loop(
 @pytest.mark.parametrize("chunk_bytes", [7, 1000, 1 << 20])
 def test_an_endless_line_is_dropped_and_keeps_its_number(chunk_bytes: int) -> None:
     """A line beyond any that fio writes is never held in memory as a whole."""
-    endless = b"7" * (3 * LONGEST_LINE_BYTES)
+    endless = b"7" * (3 * MAX_LINE_BYTES)
     for raw, lines in (
         (b"a\n" + endless + b"\nb\nc\n", ["a", None, "b", "c"]),
         (b"a\nb\n" + endless, ["a", "b", None]),
     ):
         found: dict[int, bytes] = {}
         for block in blocks_of(io.BytesIO(raw), chunk_bytes=chunk_bytes):
-            assert len(block.lines) <= LONGEST_LINE_BYTES + 2 * chunk_bytes
+            assert len(block.lines) <= MAX_LINE_BYTES + 2 * chunk_bytes
             found.update(enumerate(block.lines.split(b"\n"), start=block.first_line))
         assert list(found) == list(range(1, len(lines) + 1))
         for line, expected in zip(found.values(), lines, strict=True):
-            whole = line.decode() if len(line) < LONGEST_LINE_BYTES and b"\0" not in line else None
+            whole = line.decode() if len(line) < MAX_LINE_BYTES and b"\0" not in line else None
             assert whole == expected

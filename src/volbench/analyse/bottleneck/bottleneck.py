@@ -11,7 +11,7 @@ import pandas as pd
 
 from volbench.analyse.bottleneck.rate_changes import explain_events
 from volbench.analyse.bottleneck.sustained_level import (
-    SAME,
+    MAX_SAME_DISTANCE,
     at_upper_edge,
     reached_more,
     which_limit,
@@ -31,8 +31,12 @@ from volbench.analyse.time.run_rates import Rates, rates_of
 from volbench.model.results.finding import WORDS, Cause, Explanation
 from volbench.units import format_count, format_latency, format_rate
 
-_REDUCED = 0.8  # Share of the bytes written below which a device did not store all of them
-_LEAST_COMPRESSIBLE = 20
+# Share of the bytes written up to which a device did not store all of them; counters agree within 2
+# %, a journal adds up to 10 %.
+_MAX_STORED_SHARE = 0.8
+# Percent of compressible or duplicate data that can explain such a share: the rest of
+# `_MAX_STORED_SHARE`.
+_MIN_COMPRESSIBLE_PERCENT = 20
 _COMPRESSING = frozenset({"zfs", "bcachefs"})  # Filesystems that compress by default
 
 
@@ -53,7 +57,7 @@ def reduction(view: RunView, direction: str) -> tuple[list[str], list[str]] | No
     ]
     share = min(stored, default=written) / written
     causes = [*_of_data(view), *_of_filesystem(view)]
-    if share >= _REDUCED or not causes:
+    if share >= _MAX_STORED_SHARE or not causes:
         return None
     seen = f"the device wrote {100 * share:.0f} % of what the run wrote"
     return [seen, *causes], ["a cache below the filesystem would look the same"]
@@ -66,7 +70,7 @@ def _of_data(view: RunView) -> Iterator[str]:
             continue
         if load.is_on("zero_buffers") or "buffer_pattern" in load.options:
             yield "it wrote zeros or one pattern"
-        elif (percent := _compressible(load)) >= _LEAST_COMPRESSIBLE:
+        elif (percent := _compressible(load)) >= _MIN_COMPRESSIBLE_PERCENT:
             yield f"its data are {percent} % compressible or duplicates"
         elif not load.is_on("refill_buffers") and "refill_buffers" not in load.unreported_flags:
             yield "it wrote the same buffers again and again (no refill_buffers)"
@@ -88,10 +92,15 @@ def _of_filesystem(view: RunView) -> Iterator[str]:
         yield f"{facts.filesystem} compresses by default"
 
 
-_FULL = 95.0  # Percent of a CPU from which it is held to be saturated
-_LEAST_STEAL = 0.5
-_MOSTLY = 0.5
-_EQUAL = 0.005
+# Percent of a CPU from which it is saturated; the kernel and interrupts take the rest.
+_FULL_CPU_PERCENT = 95.0
+# Mean steal from which it explains a CPU that is not quite saturated; below it is sampling noise.
+_MIN_STEAL_PERCENT = 0.5
+# Share of the intervals that have the usual rate, so that it is one: a majority.
+_MIN_USUAL_SHARE = 0.5
+# Relative distance within which intervals have the same rate, as only a saturated CPU or a throttle
+# repeats it; chosen on the even seeds of the truth benchmark.
+_MAX_USUAL_DISTANCE = 0.005
 
 
 def cpu_evidence(view: RunView, rates: Rates) -> tuple[list[str], list[str]] | None:
@@ -103,15 +112,15 @@ def cpu_evidence(view: RunView, rates: Rates) -> tuple[list[str], list[str]] | N
     busy = float(rows["cpu_busy_percent"].median()) if len(rows) else math.nan
     reasons: list[str] = []
     against: list[str] = []
-    if used >= _FULL:
+    if used >= _FULL_CPU_PERCENT:
         reasons.append(f"fio used {used:.0f} % of a CPU")
-    elif steal >= _LEAST_STEAL and used >= _FULL * (1 - steal / 100):
+    elif steal >= _MIN_STEAL_PERCENT and used >= _FULL_CPU_PERCENT * (1 - steal / 100):
         reasons.append(f"fio used {used:.0f} % of a CPU, and {steal:.1f} % of the time was stolen")
         against.append("the steal is that of all CPUs")
-    elif (at_most := used * _usual_over_mean(rates)) >= _FULL:
+    elif (at_most := used * _usual_over_mean(rates)) >= _FULL_CPU_PERCENT:
         reasons.append(f"fio used {used:.0f} % of a CPU, {at_most:.0f} % at its usual rate")
         against.append("a part of a CPU was left on average")
-    if busy >= _FULL and cpu_demand(view) >= FULL_DEMAND_PERCENT:
+    if busy >= _FULL_CPU_PERCENT and cpu_demand(view) >= FULL_DEMAND_PERCENT:
         reasons.append(
             f"the CPUs of the host were {busy:.0f} % busy, and a job used one or waited for one"
             f" {cpu_demand(view):.0f} % of the time"
@@ -129,25 +138,42 @@ def _usual_over_mean(rates: Rates) -> float:
     While something else took the CPU, fio did less with less; an I/O takes the same CPU time.
     """
     usual, mean = float(np.quantile(rates.iops, 0.95)), float(rates.iops.mean())
-    if not mean > 0 or np.mean(np.abs(rates.iops / usual - 1) <= _EQUAL) < _MOSTLY:
+    if (
+        not mean > 0
+        or np.mean(np.abs(rates.iops / usual - 1) <= _MAX_USUAL_DISTANCE) < _MIN_USUAL_SHARE
+    ):
         return 0.0
     return usual / mean
 
 
-AT_LIMIT = 0.05  # Relative distance within which a level counts as a declared limit
-_FLAT = 0.03  # Spread of samples over the level that a throttle does not exceed
-_QUEUED = 2.0  # Ratio of mean to minimum latency from which I/Os count as queued
-# The same ratio from which they may have, if 99 % took half as long: not all wait alike
-_FAR_ABOVE = 8.0
-_UNIFORM = 0.7  # Ratio of percentile 1 to mean latency from which all I/Os wait alike
-# Ratio of percentiles 70 and 30 up to which all I/Os wait alike; stolen CPU time moves neither
-_MIDDLE = 1.15
-_LEAST_FLAT = 0.10  # Spread of samples of a limit that is not always reached, where I/Os wait alike
-# The same two, where I/Os are large: the fastest takes longer, so they have to be more uniform
-_CLOSE = (1.5, 0.9)
-# Spread of samples over a level that only a throttle keeps while I/Os wait unevenly
-_CONSTANT = 0.007
-_LEAST_INTERVALS = 10
+# Relative distance within which a level counts as a declared limit; providers promise 90 to 99 % of
+# a limit; chosen on the even seeds of the truth benchmark.
+MAX_DISTANCE_FROM_LIMIT = 0.05
+# Spread of samples over the level that a throttle does not exceed; chosen on the even seeds of the
+# truth benchmark.
+_MAX_FLAT_SPREAD = 0.03
+# Mean over minimum latency from which I/Os queue: half of the time is spent waiting.
+_MIN_QUEUED_RATIO = 2.0
+# The same ratio where I/Os did not all wait alike, if 99 % took half as long; chosen on the even
+# seeds of the truth benchmark.
+_MIN_QUEUED_RATIO_UNEVEN = 8.0
+# Percentile 30 (or 1) over the mean latency from which all I/Os wait alike; chosen on the even
+# seeds of the truth benchmark.
+_MIN_UNIFORM_RATIO = 0.7
+# Percentile 70 over 30 up to which all I/Os wait alike; stolen CPU time moves neither; chosen on
+# the even seeds of the truth benchmark.
+_MAX_MIDDLE_RATIO = 1.15
+# Spread of samples of a limit that is not always reached, where all I/Os wait; chosen on the even
+# seeds of the truth benchmark.
+_MAX_FLAT_SPREAD_UNREACHED = 0.10
+# Mean over minimum latency, and percentile 1 over the mean, of large I/Os: the fastest takes
+# longer, so they have to be more uniform; chosen on the even seeds of the truth benchmark.
+_MIN_QUEUED_RATIOS_LARGE = (1.5, 0.9)
+# Spread of samples that only a throttle keeps while I/Os wait unevenly; chosen on the even seeds of
+# the truth benchmark.
+_MAX_CONSTANT_SPREAD = 0.007
+# Intervals that such a level lasts at least: fewer are alike by chance.
+_MIN_CONSTANT_INTERVALS = 10
 
 
 @dataclass(frozen=True)
@@ -260,13 +286,13 @@ def _declared(case: _Case) -> Explanation | None:
         (off, cause, level, limit, written)
         for cause, level, declared, written in sides
         for limit in declared
-        if limit and (off := _distance(level, edge, limit)) <= AT_LIMIT
+        if limit and (off := _distance(level, edge, limit)) <= MAX_DISTANCE_FROM_LIMIT
     ]
     if not near:
         return None
     off, cause, level, limit, written = min(near, key=lambda candidate: candidate[0])
     reasons = [f"within {100 * off:.1f} % of the declared {written(limit)}"]
-    if case.rates.last.spread <= _FLAT:
+    if case.rates.last.spread <= _MAX_FLAT_SPREAD:
         reasons.append(f"flat to {100 * case.rates.last.spread:.1f} %")
     against = [] if len(near) == 1 else ["the other limit is near as well"]
     if not case.rates.at_device:
@@ -285,10 +311,12 @@ def _distance(level: float, edge: float, limit: float) -> float:
 def _waiting(case: _Case) -> list[str]:
     """Return the evidence that I/Os queue, if they do."""
     rates = case.rates
-    times, low_share = _CLOSE
+    times, low_share = _MIN_QUEUED_RATIOS_LARGE
     close = rates.lat_mean_s >= times * rates.lat_min_s
     close = close and rates.lat_low_s >= low_share * rates.lat_mean_s
-    waits = close or (rates.lat_mean_s >= _QUEUED * rates.lat_min_s and not _differs(rates))
+    waits = close or (
+        rates.lat_mean_s >= _MIN_QUEUED_RATIO * rates.lat_min_s and not _differs(rates)
+    )
     if rates.depth > 1 and waits:
         return [
             (
@@ -301,14 +329,14 @@ def _waiting(case: _Case) -> list[str]:
 
 def _differs(rates: Rates) -> bool:
     """Return whether I/Os are known to take different times, as those that do not wait do."""
-    return rates.lat_p70_s > _MIDDLE * (1 + rates.last.spread / 2) * rates.lat_p30_s
+    return rates.lat_p70_s > _MAX_MIDDLE_RATIO * (1 + rates.last.spread / 2) * rates.lat_p30_s
 
 
 def _is_uniform(rates: Rates) -> bool:
     """Return whether all I/Os wait alike, by the percentiles that are known."""
     if not math.isnan(rates.lat_p70_s):
-        return not _differs(rates) and rates.lat_p30_s >= _UNIFORM * rates.lat_mean_s
-    return rates.lat_low_s >= _UNIFORM * rates.lat_mean_s
+        return not _differs(rates) and rates.lat_p30_s >= _MIN_UNIFORM_RATIO * rates.lat_mean_s
+    return rates.lat_low_s >= _MIN_UNIFORM_RATIO * rates.lat_mean_s
 
 
 def _cpu(case: _Case) -> Explanation | None:
@@ -324,7 +352,10 @@ def _compared(case: _Case) -> Explanation | None:
     for other, rates in case.others:
         if rates.depth == case.rates.depth or rates.at_device != case.rates.at_device:
             continue
-        if abs(rates.last.level / case.iops - 1) <= SAME and min(rates.depth, case.rates.depth) > 1:
+        if (
+            abs(rates.last.level / case.iops - 1) <= MAX_SAME_DISTANCE
+            and min(rates.depth, case.rates.depth) > 1
+        ):
             text = f"{other.run.job} with {rates.depth} in flight reached the same IOPS"
             return _inferred(case, [text, *_waiting(case)])
     return None
@@ -334,8 +365,10 @@ def _queued(case: _Case) -> Explanation | None:
     """Infer a limit from a single run: a flat rate, and I/Os that all wait equally long."""
     rates = case.rates
     waiting, spread = _waiting(case), rates.last.spread
-    is_far = rates.lat_p30_s >= _QUEUED * rates.lat_min_s
-    is_uniform = _is_uniform(rates) and spread <= (_LEAST_FLAT if is_far else _FLAT)
+    is_far = rates.lat_p30_s >= _MIN_QUEUED_RATIO * rates.lat_min_s
+    is_uniform = _is_uniform(rates) and spread <= (
+        _MAX_FLAT_SPREAD_UNREACHED if is_far else _MAX_FLAT_SPREAD
+    )
     if rates.at_device or not waiting or not (is_uniform or _is_constant(case)):
         return None
     reasons = [f"flat to {100 * spread:.1f} %", *waiting]
@@ -356,8 +389,8 @@ def _is_constant(case: _Case) -> bool:
     that it owes. A drive of its own has a ceiling that is as flat.
     """
     last, kind = case.rates.last, device_kind(case.view)
-    is_long = last.to_s - last.from_s >= _LEAST_INTERVALS * case.rates.interval_s
-    return last.spread <= _CONSTANT and is_long and kind not in FLASH | LOCAL
+    is_long = last.to_s - last.from_s >= _MIN_CONSTANT_INTERVALS * case.rates.interval_s
+    return last.spread <= _MAX_CONSTANT_SPREAD and is_long and kind not in FLASH | LOCAL
 
 
 def _littles_law(rates: Rates) -> str:
@@ -387,7 +420,7 @@ def _latency(case: _Case) -> Explanation | None:
     if rates.at_device or not rates.lat_mean_s > 0:
         return None
     expected = rates.depth / rates.lat_mean_s
-    far_s = _FAR_ABOVE * rates.lat_min_s
+    far_s = _MIN_QUEUED_RATIO_UNEVEN * rates.lat_min_s
     queued = _waiting(case) or (rates.lat_mean_s >= far_s and rates.lat_low_s >= far_s / 2)
     if abs(case.iops / expected - 1) > 0.15 or (rates.depth > 1 and queued):
         return None

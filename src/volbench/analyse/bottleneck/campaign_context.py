@@ -233,7 +233,8 @@ def _shape(view: RunView) -> Shape:
     return depth, max(workload.block_bytes for workload in view.workloads)
 
 
-_GRID_S = 1.0
+# Resolution of the load of all clients: that of the samples by default.
+_LOAD_INTERVAL_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -267,8 +268,8 @@ def concurrent_load(views: Sequence[RunView]) -> ConcurrentLoad:
         return ConcurrentLoad(np.zeros(1), {}, is_whole=False)
     rows = on_clock(known, summary, rate="bw_bytes_per_s", total="io_bytes")
     begin_s = float((rows["end_s"] - rows["width_s"]).min())
-    count = math.ceil((float(rows["end_s"].max()) - begin_s) / _GRID_S)
-    edges_s: Floats = begin_s + np.arange(count + 1, dtype=np.float64) * _GRID_S
+    count = math.ceil((float(rows["end_s"].max()) - begin_s) / _LOAD_INTERVAL_S)
+    edges_s: Floats = begin_s + np.arange(count + 1, dtype=np.float64) * _LOAD_INTERVAL_S
     rates: dict[tuple[str, str], Floats] = {}
     for (run, _, direction), part in rows.groupby(["run", "group", "direction"], sort=False):
         own = spread_rows(part, "bw_bytes_per_s", edges_s)

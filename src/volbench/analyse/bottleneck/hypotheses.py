@@ -27,8 +27,12 @@ from volbench.model.profile.profile_settings import Limits
 from volbench.model.results.finding import Cause
 from volbench.units import format_count, format_duration, format_latency, format_rate
 
-_NEAR_BASE = 0.05
-_NEAR_TIME = 0.20
+# Relative distance from the declared baseline within which credits ran out; as
+# `MAX_DISTANCE_FROM_LIMIT`.
+_MAX_BASE_DISTANCE = 0.05
+# Relative distance from the predicted end of credits: how full the bucket was is not known; chosen
+# on the even seeds of the truth benchmark.
+_MAX_TIME_DISTANCE = 0.20
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ class Bucket:
     @property
     def is_at_base(self) -> bool:
         """Whether the rate fell to the declared baseline."""
-        return bool(self.base) and abs(self.after / (self.base or 1.0) - 1) <= _NEAR_BASE
+        return bool(self.base) and abs(self.after / (self.base or 1.0) - 1) <= _MAX_BASE_DISTANCE
 
     @property
     def predicted_s(self) -> float | None:
@@ -58,7 +62,7 @@ class Bucket:
     def is_on_time(self) -> bool:
         """Whether the rate fell when a full bucket ran empty."""
         predicted_s = self.predicted_s
-        return predicted_s is not None and abs(self.at_s / predicted_s - 1) <= _NEAR_TIME
+        return predicted_s is not None and abs(self.at_s / predicted_s - 1) <= _MAX_TIME_DISTANCE
 
     def evidence(self) -> tuple[list[str], list[str]]:
         """Return the evidence for and against the end of these credits."""
@@ -121,29 +125,55 @@ def predicted_s(limits: Limits, rates: Rates, change: Change) -> float | None:
     )
 
 
-FLAT = 0.03  # Spread of samples over a level that a throttle does not exceed
-_HELD_BACK = 0.5  # Share of the pace of the fastest I/O below which a level is held for a throttle
-# More than any volume type that is sold with burst credits delivers (2026: some 30,000)
-_MOST_BURST_IOPS = 100_000
-# Writes that are taken faster than this go to memory or to flash beside the host
-_MEMORY_BYTES_PER_S = 1e9
-_FAR = 1 / 3
-_HALF = 0.5
-# Percentile 99.9 over the mean latency after a fall from which the tail is said to explode
-_TAIL = 8.0
-_STEAL_PERCENT = 0.5  # Mean steal from which the tail of latency may be that of the host
-# Ratio of the scatter after a fall to that before it from which the level became uneven
-_UNEVEN = 1.5
-_LEAST_UNEVEN = 0.06
-_FLASH_S = 150e-6  # Latency of the fastest I/Os above which a device is no flash in the host
-_SHALLOW = 4  # Queue depth up to which 1 % of the I/Os hardly queue
-_CACHED_S = 300e-6  # Latency of a write below which it did not reach a volume behind a network
-_SIMILAR = 0.8  # Percentile 10 over the mean latency before a fall from which I/Os waited alike
-_SURE = 4  # Points that a hypothesis needs to be certain, besides being the only one
-_PASS = 0.8  # Share of the capacity after which erased flash may be used up
-_PASSES = 2.0  # The same, until it would have been used up for long
-_LEAST = 3
-_LEAD = 2  # Points that a hypothesis needs, and its lead over the next, to be named
+# Spread of samples over a level that a throttle does not exceed; chosen on the even seeds of the
+# truth benchmark.
+MAX_FLAT_SPREAD = 0.03
+# Share of the pace of the fastest I/O below which a level is that of a throttle; chosen on the even
+# seeds of the truth benchmark.
+_MAX_SHARE_OF_PACE = 0.5
+# More than any volume type with burst credits delivers (2026: some 30,000).
+_MAX_BURST_IOPS = 100_000
+# Writes that are taken faster go to memory or to flash beside the host: 8 Gbit/s of network.
+_MIN_MEMORY_BYTES_PER_S = 1e9
+# Share of the rate that is left after a fall as far as garbage collection and exhausted SLC caches
+# make it; chosen on the even seeds of the truth benchmark.
+_MAX_RATIO_FAR = 1 / 3
+# Share of the rate that is left above which throttling by heat is likelier than a full cache;
+# chosen on the even seeds of the truth benchmark.
+_MAX_RATIO_HALF = 0.5
+# Percentile 99.9 over the mean latency after a fall from which the tail explodes, as during garbage
+# collection; chosen on the even seeds of the truth benchmark.
+_MIN_TAIL_RATIO = 8.0
+# Mean steal from which the tail of latency may be that of the host: one in 200 I/Os.
+_MIN_TAIL_STEAL_PERCENT = 0.5
+# Scatter after a fall over that before it from which the level became uneven; chosen on the even
+# seeds of the truth benchmark.
+_MIN_UNEVEN_RATIO = 1.5
+# Scatter below which a level is even whatever it was before: twice that of a throttle.
+_MIN_UNEVEN_SPREAD = 0.06
+# Latency of the fastest I/Os above which a device is not flash in the host: NVMe takes 10 to 100
+# us.
+_MAX_FLASH_S = 150e-6
+# Queue depth up to which 1 % of the I/Os hardly queue; chosen on the even seeds of the truth
+# benchmark.
+_MAX_SHALLOW_DEPTH = 4
+# Latency of a write below which it did not cross a network to a volume (cloud volumes take 500 us
+# and more).
+_MAX_CACHED_S = 300e-6
+# Percentile 10 over the mean latency before a fall from which I/Os waited alike; chosen on the even
+# seeds of the truth benchmark.
+_MIN_SIMILAR_RATIO = 0.8
+# Points that a hypothesis needs to be certain, besides being the only one; chosen on the even seeds
+# of the truth benchmark.
+_MIN_SCORE_CERTAIN = 4
+# Share of the capacity after which erased flash may be used up; drives keep 7 to 28 % in reserve.
+_MIN_PASSES = 0.8
+# Passes after which it would have been used up for long.
+_MAX_PASSES = 2.0
+# Points that a hypothesis needs to be named; chosen on the even seeds of the truth benchmark.
+_MIN_SCORE = 3
+# Lead over the next that it needs to be named; chosen on the even seeds of the truth benchmark.
+_MIN_LEAD = 2
 
 Point = tuple[int, str]  # Weight and words: above 0 for a hypothesis, else against it or unknown
 
@@ -189,8 +219,8 @@ def rank(hypotheses: Iterable[Hypothesis]) -> Ranking:
     """Return hypotheses by their score, and the one that is named, if any."""
     likely = sorted((each for each in hypotheses if each.score > 0), key=lambda each: -each.score)
     second = likely[1].score if len(likely) > 1 else 0
-    is_named = bool(likely) and likely[0].score >= max(_LEAST, second + _LEAD)
-    is_alone = len(likely) == 1 and likely[0].score >= _SURE
+    is_named = bool(likely) and likely[0].score >= max(_MIN_SCORE, second + _MIN_LEAD)
+    is_alone = len(likely) == 1 and likely[0].score >= _MIN_SCORE_CERTAIN
     return Ranking(likely[0] if is_named else None, is_alone, tuple(likely[:2]))
 
 
@@ -235,7 +265,7 @@ class Fall:
     def is_flat(self, *, after: bool) -> bool:
         """Return whether all levels on one side of the fall are flat."""
         sides = [part for part in self.rates.plateaus if (part.from_s >= self.change.t_s) is after]
-        return bool(sides) and all(part.spread <= FLAT for part in sides)
+        return bool(sides) and all(part.spread <= MAX_FLAT_SPREAD for part in sides)
 
     @property
     def before_s(self) -> float:
@@ -248,14 +278,14 @@ class Fall:
         rates = self.rates
         fastest_s = rates.lat_min_s
         unhindered = rates.depth / fastest_s if fastest_s > 0 else 0.0
-        is_slow = rates.depth > 1 and self.change.before < _HELD_BACK * unhindered
-        return is_slow and not rates.lat_p10_s < _SIMILAR * self.before_s
+        is_slow = rates.depth > 1 and self.change.before < _MAX_SHARE_OF_PACE * unhindered
+        return is_slow and not rates.lat_p10_s < _MIN_SIMILAR_RATIO * self.before_s
 
     @property
     def became_uneven(self) -> bool:
         """Whether the samples scatter more after it than before."""
         before, after = (_scatter(self.rates.iops[side]) for side in self._sides())
-        return after > max(_LEAST_UNEVEN, _UNEVEN * before)
+        return after > max(_MIN_UNEVEN_SPREAD, _MIN_UNEVEN_RATIO * before)
 
     def _sides(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         is_before = self.rates.t_s <= self.change.t_s
@@ -271,18 +301,18 @@ class Fall:
     def fastest_s(self) -> float:
         """Latency of the fastest I/Os: of 1 %, where these hardly queue."""
         low_s, min_s = self.rates.lat_low_s, self.rates.lat_min_s
-        return min_s if self.rates.depth > _SHALLOW or math.isnan(low_s) else low_s
+        return min_s if self.rates.depth > _MAX_SHALLOW_DEPTH or math.isnan(low_s) else low_s
 
     @property
     def is_no_flash(self) -> bool:
         """Whether the fastest I/Os were too slow for flash, on a device of unknown kind."""
-        return self.kind is DeviceKind.UNKNOWN and self.fastest_s > _FLASH_S
+        return self.kind is DeviceKind.UNKNOWN and self.fastest_s > _MAX_FLASH_S
 
     @property
     def is_stolen(self) -> bool:
         """Whether the hypervisor took CPU time."""
         rows = host_rows_in_run(self.view)
-        return bool(len(rows)) and float(rows["steal_percent"].mean()) >= _STEAL_PERCENT
+        return bool(len(rows)) and float(rows["steal_percent"].mean()) >= _MIN_TAIL_STEAL_PERCENT
 
 
 def _scatter(values: npt.NDArray[np.float64]) -> float:
@@ -307,7 +337,7 @@ def explain_fall(fall: Fall) -> Ranking:
 
 
 def _host_noise(fall: Fall) -> Iterator[Point]:
-    weight = 6 if fall.noise_after >= _HALF else 1
+    weight = 6 if fall.noise_after >= _MAX_RATIO_HALF else 1
     yield weight, f"the host disturbed {100 * fall.noise_after:.0f} % more of the time after it"
 
 
@@ -327,12 +357,12 @@ def _credits(fall: Fall) -> Iterator[Point]:
         yield -6, f"{fall.kind.value} has no burst credits"
     if fall.kind in REMOTE:
         yield 1, f"it is {fall.kind.value}"
-        if fall.before_s <= _CACHED_S:
+        if fall.before_s <= _MAX_CACHED_S:
             yield -2, f"I/Os took {format_latency(fall.before_s)} before the fall: none waited"
-    if fall.change.before > _MOST_BURST_IOPS:
+    if fall.change.before > _MAX_BURST_IOPS:
         yield -6, f"no volume type bursts to {format_count(fall.change.before)} IOPS"
     if fall.is_flat(after=False) and fall.is_flat(after=True):
-        yield 1, f"both levels are flat to {100 * FLAT:.0f} %, as throttles are"
+        yield 1, f"both levels are flat to {100 * MAX_FLAT_SPREAD:.0f} %, as throttles are"
     else:
         yield -1, "the levels are not flat"
     yield (
@@ -350,15 +380,15 @@ def _full_cache(fall: Fall) -> Iterator[Point]:
         count = "1 stall" if len(fall.stalls) == 1 else f"{len(fall.stalls)} stalls"
         yield 3, f"{count} of up to {format_duration(longest)}"
     bandwidth = fall.change.before * fall.rates.io_bytes
-    if bandwidth >= _MEMORY_BYTES_PER_S and fall.kind not in FLASH:
+    if bandwidth >= _MIN_MEMORY_BYTES_PER_S and fall.kind not in FLASH:
         yield 2, f"writes were taken at {format_rate(bandwidth)}, as by memory or flash"
-    elif fall.before_s <= _CACHED_S and fall.kind in REMOTE:
+    elif fall.before_s <= _MAX_CACHED_S and fall.kind in REMOTE:
         yield 1, f"writes took {format_latency(fall.before_s)}, less than a network does"
-    if ratio > _HALF:
+    if ratio > _MAX_RATIO_HALF:
         yield -2, f"{100 * ratio:.0f} % of the rate is left: the step is small for a full cache"
     elif fall.became_uneven:
         yield 1, "the level after it is uneven"
-    elif not fall.has_queued and fall.before_s <= _CACHED_S and fall.is_flat(after=True):
+    elif not fall.has_queued and fall.before_s <= _MAX_CACHED_S and fall.is_flat(after=True):
         yield 1, "I/Os did not wait before the fall, and are taken at a flat rate after it"
     if fall.kind in REMOTE:
         yield 1, f"it is {fall.kind.value}"
@@ -379,10 +409,10 @@ def _garbage_collection(fall: Fall) -> Iterator[Point]:
         yield 1, "the level after it is uneven"
     elif fall.is_flat(after=True):
         yield -2, "the level after it is flat"
-    if fall.change.ratio <= _FAR:
+    if fall.change.ratio <= _MAX_RATIO_FAR:
         yield 1, f"{100 * fall.change.ratio:.0f} % of the rate is left"
-    if fall.passes >= _PASS:
-        weight = 3 if fall.passes <= _PASSES else 1
+    if fall.passes >= _MIN_PASSES:
+        weight = 3 if fall.passes <= _MAX_PASSES else 1
         yield weight, f"it came after {fall.passes:.1f} times the capacity had been written"
     if fall.earlier.is_written:
         yield 1, "earlier runs wrote to the volume"
@@ -399,7 +429,7 @@ def _tail(fall: Fall) -> Iterator[Point]:
         return
     after_s = fall.rates.depth / after
     words = f"p99.9 is {format_latency(tail_s)} at a mean of {format_latency(after_s)} after it"
-    if tail_s < _TAIL * after_s:
+    if tail_s < _MIN_TAIL_RATIO * after_s:
         yield -1 if fall.became_uneven else -2, words
     else:
         yield 0 if fall.is_stolen else 2, words
@@ -417,9 +447,9 @@ def _slc_cache(fall: Fall) -> Iterator[Point]:
     if fall.stalls:
         yield -3, "an exhausted SLC cache slows a drive and does not stop it"
     share = f"{100 * fall.change.ratio:.0f} % of the rate is left"
-    if fall.change.ratio > _HALF:
+    if fall.change.ratio > _MAX_RATIO_HALF:
         yield -1, f"{share}, more than after most exhausted SLC caches"
-    elif fall.change.ratio <= _FAR:
+    elif fall.change.ratio <= _MAX_RATIO_FAR:
         yield 1, share
     yield from _no_flash(fall)
 
@@ -429,9 +459,9 @@ def _thermal(fall: Fall) -> Iterator[Point]:
         yield 1, f"it is {fall.kind.value}"
     yield _evenness(fall)
     share = f"{100 * fall.change.ratio:.0f} % of the rate is left"
-    if fall.change.ratio > _HALF:
+    if fall.change.ratio > _MAX_RATIO_HALF:
         yield 1, share
-    elif fall.change.ratio <= _FAR:
+    elif fall.change.ratio <= _MAX_RATIO_FAR:
         yield -1, f"only {share}"
     if not fall.is_write:
         yield 1, "reads fell"

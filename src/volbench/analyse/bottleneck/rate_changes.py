@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from volbench.analyse.bottleneck.hypotheses import FLAT, Fall, explain_fall
+from volbench.analyse.bottleneck.hypotheses import MAX_FLAT_SPREAD, Fall, explain_fall
 from volbench.analyse.bottleneck.volume_context import FLASH, LOCAL, REMOTE, Earlier, device_kind
 from volbench.analyse.frames.disturbed import disturbed
 from volbench.analyse.frames.resample import median
@@ -18,21 +18,43 @@ from volbench.analyse.time.warmup_curve import cold_level, plateau_of, time_to_l
 from volbench.model.results.finding import WORDS, Cause, Explanation
 from volbench.units import format_capacity, format_count, format_duration
 
-LEAST_STEP = 0.15  # Smallest fall that is explained; smaller steps are only reported
-_NEAR_BASE = 0.05
-_LEAST_STALL_S = 1.0
-_MANY_STALLS = 5
-_STEAL_PERCENT = 3.0
-_BACK = 0.9  # Share of the earlier level from which a rate counts as recovered
-_CLIMB = 0.3  # Penalty from which a rise from the start is explained
-_SLOW = 0.7  # Share of the first rate below which a run has become slow
-_MOSTLY = 0.5
-_REACHED = 0.97
-_MOST_REACHED = 0.3  # Share of the intervals of a climb that may be at the plateau already
-_TIMES_ERROR = 2.5  # Distance of the mean of a climb from the plateau, in standard errors
-# Levels on both sides of a step, and intervals that each of them lasts at least
-_TWO, _LEAST_FLAT = 2, 4
-_RAMP_S = 15.0  # A rise that ends by then may be the ramp-up of a drive
+# Smallest fall that is explained; smaller steps are only reported; chosen on the even seeds of the
+# truth benchmark.
+MIN_FALL = 0.15
+# Relative distance from the declared limit at which a slow rate is no drained cache; as
+# `MAX_DISTANCE_FROM_LIMIT`.
+_MAX_BASE_DISTANCE = 0.05
+# Shortest stall that is explained, as in the rule `stall`.
+_MIN_STALL_S = 1.0
+# Stalls that are explained one by one; more make one sentence.
+_MAX_SINGLE_STALLS = 5
+# Mean steal from which it is named as evidence of a dip.
+_MIN_DIP_STEAL_PERCENT = 3.0
+# Share of the earlier level from which a rate has recovered; chosen on the even seeds of the truth
+# benchmark.
+_MIN_BACK = 0.9
+# Penalty at the start from which a rise is explained; chosen on the even seeds of the truth
+# benchmark.
+_MIN_CLIMB = 0.3
+# Share of the first rate below which a run has become slow; chosen on the even seeds of the truth
+# benchmark.
+_MAX_SLOW = 0.7
+# Share of disturbed intervals from which the host caused a dip: a majority.
+_MIN_DISTURBED = 0.5
+# Share of the plateau from which an interval has reached it: 1 less the spread of a throttle.
+_MIN_REACHED = 0.97
+# Share of the intervals of a climb that may be at the plateau already; chosen on the even seeds of
+# the truth benchmark.
+_MAX_REACHED_SHARE = 0.3
+# Distance of the mean of a climb from the plateau, in standard errors; chosen on the even seeds of
+# the truth benchmark.
+_MIN_CLIMB_ERRORS = 2.5
+# Intervals that both levels of a single step last at least; chosen on the even seeds of the truth
+# benchmark.
+_MIN_STEP_INTERVALS = 4
+# A rise that ends by then may be the ramp-up of a drive, whose power states and queues take
+# seconds.
+_MAX_RAMP_S = 15.0
 
 
 def explain_events(view: RunView, rates: Rates, earlier: Earlier) -> tuple[Explanation, ...]:
@@ -52,12 +74,12 @@ def explain_events(view: RunView, rates: Rates, earlier: Earlier) -> tuple[Expla
 def _stalls(view: RunView, rates: Rates) -> list[tuple[float, float]]:
     """Return begin and end of each stall of at least a second."""
     spans = stall_spans(view, rates.t_s, rates.iops, direction=rates.direction)
-    return [span for span in spans if span[1] - span[0] >= _LEAST_STALL_S - 1e-6]
+    return [span for span in spans if span[1] - span[0] >= _MIN_STALL_S - 1e-6]
 
 
 def _stalled(rates: Rates, stalls: list[tuple[float, float]]) -> list[Explanation]:
     """Explain each stall, or many of them together."""
-    if len(stalls) <= _MANY_STALLS:
+    if len(stalls) <= _MAX_SINGLE_STALLS:
         return [_stall(rates, *stall) for stall in stalls]
     shortest, *_, longest = sorted(end - begin for begin, end in stalls)
     whole = _stall(rates, stalls[0][0], stalls[-1][1])
@@ -93,7 +115,7 @@ def _cache(
     before, after = rates.t_s <= full_s, rates.t_s > full_s
     fast = median(rates.iops[before])
     slow = float(np.mean(rates.iops[after]))
-    if not slow < _SLOW * fast or _is_declared(view, slow):
+    if not slow < _MAX_SLOW * fast or _is_declared(view, slow):
         return None
     fall = Fall(view, rates, Change(full_s, fast, slow), earlier, stalls)
     ranking = explain_fall(fall)
@@ -131,19 +153,19 @@ def _full_at(rates: Rates, stalls: list[tuple[float, float]]) -> float | None:
     repeated = len(stalls) >= 2 or any(end - begin >= 5 for begin, end in stalls)
     if repeated and stalls[0][0] >= 2 * rates.interval_s:
         return stalls[0][0]
-    falls = [change for change in rates.changes if change.ratio <= 1 - LEAST_STEP]
+    falls = [change for change in rates.changes if change.ratio <= 1 - MIN_FALL]
     if falls:
         after = rates.iops[rates.t_s > falls[0].t_s]
         level = median(after) if len(after) else 0.0
         scatter = 1.4826 * median(np.abs(after - level)) if len(after) else 0.0
-        if level == 0 or scatter > 3 * FLAT * level:
+        if level == 0 or scatter > 3 * MAX_FLAT_SPREAD * level:
             return falls[0].t_s
     return None
 
 
 def _is_declared(view: RunView, iops: float) -> bool:
     base = view.run.limits.iops
-    return base is not None and abs(iops / base - 1) <= _NEAR_BASE
+    return base is not None and abs(iops / base - 1) <= _MAX_BASE_DISTANCE
 
 
 def _steps(
@@ -152,10 +174,10 @@ def _steps(
     """Explain falls of the level; a rise that ends one belongs to it."""
     found = []
     for place, change in enumerate(rates.changes):
-        if change.ratio > 1 - LEAST_STEP or change.after == 0 or change.before == 0:
+        if change.ratio > 1 - MIN_FALL or change.after == 0 or change.before == 0:
             continue
         later = rates.changes[place + 1 :]
-        back = next((rise for rise in later if rise.after >= _BACK * change.before), None)
+        back = next((rise for rise in later if rise.after >= _MIN_BACK * change.before), None)
         if back is not None:
             if not _is_stalled(change, back, stalls):
                 found.append(_dip(view, rates, change, back))
@@ -215,13 +237,13 @@ def _dip(view: RunView, rates: Rates, change: Change, back: Change) -> Explanati
         )
     ]
     against = []
-    if steal >= _STEAL_PERCENT:
+    if steal >= _MIN_DIP_STEAL_PERCENT:
         reasons.append(f"{steal:.0f} % steal meanwhile")
     elif not math.isnan(steal):
         against.append("no steal meanwhile")
     kind = device_kind(view)
     inside_dip = (rates.t_s > change.t_s) & (rates.t_s <= back.t_s)
-    is_noise = bool(disturbed(view).at(rates.t_s)[inside_dip].mean() >= _MOSTLY)
+    is_noise = bool(disturbed(view).at(rates.t_s)[inside_dip].mean() >= _MIN_DISTURBED)
     is_shared = kind not in FLASH and kind not in LOCAL
     if is_noise:
         reasons.append("the host was disturbed at that time")
@@ -251,7 +273,7 @@ def _climb(view: RunView, rates: Rates, earlier: Earlier) -> Explanation | None:
     to_90_s = time_to_level(rates.t_s, rates.iops, level=0.9 * plateau)
     third = len(rates.iops) // 3
     rises = float(np.mean(rates.iops[:third])) < float(np.mean(rates.iops[-third:]))
-    if to_90_s is None or plateau <= 0 or 1 - cold / plateau < _CLIMB or not rises:
+    if to_90_s is None or plateau <= 0 or 1 - cold / plateau < _MIN_CLIMB or not rises:
         return None
     if to_90_s < 3 * rates.interval_s or not _is_climb(rates, plateau, to_90_s):
         return None
@@ -282,8 +304,9 @@ def _climb(view: RunView, rates: Rates, earlier: Earlier) -> Explanation | None:
 
 def _rose_at_once(rates: Rates) -> bool:
     """Return whether a rate is flat before and after one step, as it is not while blocks warm."""
-    return len(rates.plateaus) == _TWO and all(
-        part.spread <= FLAT and part.to_s - part.from_s >= _LEAST_FLAT * rates.interval_s
+    return len(rates.plateaus) == 2 and all(
+        part.spread <= MAX_FLAT_SPREAD
+        and part.to_s - part.from_s >= _MIN_STEP_INTERVALS * rates.interval_s
         for part in rates.plateaus
     )
 
@@ -294,7 +317,7 @@ def _is_climb(rates: Rates, plateau: float, to_90_s: float) -> bool:
     A constant rate with dips at its begin reaches its plateau right away.
     """
     early, late = rates.iops[rates.t_s <= to_90_s], rates.iops[rates.t_s > to_90_s]
-    if not len(late) or float(np.mean(early >= _REACHED * plateau)) > _MOST_REACHED:
+    if not len(late) or float(np.mean(early >= _MIN_REACHED * plateau)) > _MAX_REACHED_SHARE:
         return False
     off = np.log(np.maximum(late, 0.01 * plateau) / median(late))
     spread = 1.4826 * median(np.abs(off))
@@ -302,7 +325,7 @@ def _is_climb(rates: Rates, plateau: float, to_90_s: float) -> bool:
         return True
     error = spread * inflation_of(off / spread) / math.sqrt(len(early))
     below = float(np.log(median(late) / max(float(early.mean()), 0.01 * plateau)))
-    return below >= _TIMES_ERROR * error
+    return below >= _MIN_CLIMB_ERRORS * error
 
 
 def _why_it_rose(
@@ -315,18 +338,18 @@ def _why_it_rose(
     kind, before = device_kind(view), earlier.previous
     is_filled = earlier.has_filled(view)
     if not (is_filled or kind in LOCAL or kind in FLASH):
-        is_early = to_90_s <= _RAMP_S
+        is_early = to_90_s <= _MAX_RAMP_S
         other = ["a ramp-up of the first seconds would look the same"] if is_early else []
         return Cause.WARMING, ["no earlier run is known to have written all its blocks"], other
     if before is not None and before.writes:
         slowed = rates_of(before, rates.direction)
         reasons, has_slowed = ["the run before wrote to the same volume"], False
-        if slowed is not None and slowed.last.level < _SLOW * slowed.plateaus[0].level:
+        if slowed is not None and slowed.last.level < _MAX_SLOW * slowed.plateaus[0].level:
             share, has_slowed = 100 * slowed.last.level / slowed.plateaus[0].level, True
             reasons.append(f"and ended at {share:.0f} % of its first rate")
         if has_slowed or kind not in REMOTE:
             return Cause.RECOVERY, reasons, []
     written = ["earlier runs had written its blocks"] if is_filled else [f"it is {kind.value}"]
-    if to_90_s <= _RAMP_S:
+    if to_90_s <= _MAX_RAMP_S:
         return Cause.RAMP_UP, written, []
     return Cause.UNKNOWN, [], [*written, "so its blocks were not cold"]

@@ -14,11 +14,17 @@ from volbench.analyse.time.run_rates import Rates
 from volbench.model.results.finding import WORDS, Cause, Explanation
 from volbench.units import format_count, format_rate
 
-SAME = 0.05  # Relative distance of two levels that count as equal: doubling the depth gains more
-_LARGE_BYTES = 64 * 1024
+# Relative distance of two levels that count as equal: doubling the queue depth gains more without a
+# limit.
+MAX_SAME_DISTANCE = 0.05
+# Block size from which a limit is that of bandwidth, if nothing else says which: providers convert
+# at 16 to 256 KiB.
+_MIN_LARGE_BYTES = 64 * 1024
 _MIB = 2**20
 _ROUND_IOPS = 100.0
-_NEAR_ROUND = 0.005
+# Relative distance from a multiple of 5 within which a level is a limit that is sold; chosen on the
+# even seeds of the truth benchmark.
+_MAX_ROUND_DISTANCE = 0.005
 
 
 def which_limit(rates: Rates, others: Sequence[Rates]) -> tuple[Cause, float]:
@@ -32,12 +38,12 @@ def which_limit(rates: Rates, others: Sequence[Rates]) -> tuple[Cause, float]:
     for other in others:
         other_size = _block_size(other)
         if other_size and not 0.8 <= other_size / size <= 1.25:
-            if abs(other.bandwidth_of(other.last) / bandwidth - 1) <= SAME:
+            if abs(other.bandwidth_of(other.last) / bandwidth - 1) <= MAX_SAME_DISTANCE:
                 return Cause.BANDWIDTH_LIMIT, bandwidth
-            if abs(other.last.level / iops - 1) <= SAME:
+            if abs(other.last.level / iops - 1) <= MAX_SAME_DISTANCE:
                 return Cause.IOPS_LIMIT, iops
     is_bandwidth = _is_round(bandwidth / _MIB) or _is_round(bandwidth / 1e6)
-    if size >= _LARGE_BYTES or (is_bandwidth and not _is_round(iops / _ROUND_IOPS)):
+    if size >= _MIN_LARGE_BYTES or (is_bandwidth and not _is_round(iops / _ROUND_IOPS)):
         return Cause.BANDWIDTH_LIMIT, bandwidth
     return Cause.IOPS_LIMIT, iops
 
@@ -49,7 +55,7 @@ def reached_more(cause: Cause, level: float, others: Sequence[tuple[str, Rates]]
         for job, rates in others
     }
     most = max(reached, key=reached.__getitem__, default="")
-    if not most or reached[most] <= (1 + SAME) * level:
+    if not most or reached[most] <= (1 + MAX_SAME_DISTANCE) * level:
         return ""
     is_iops = cause is Cause.IOPS_LIMIT
     shown = f"{format_count(reached[most])} IOPS" if is_iops else format_rate(reached[most])
@@ -63,7 +69,7 @@ def _block_size(rates: Rates) -> float:
 def _is_round(value: float) -> bool:
     """Return whether a level is near a multiple of 5, as the limits that are sold are."""
     nearest = 5 * round(value / 5)
-    return nearest > 0 and abs(value / nearest - 1) <= _NEAR_ROUND
+    return nearest > 0 and abs(value / nearest - 1) <= _MAX_ROUND_DISTANCE
 
 
 _LIMITS = frozenset({Cause.IOPS_LIMIT, Cause.BANDWIDTH_LIMIT, Cause.CREDITS})
@@ -72,15 +78,22 @@ _MAY_BE_LIMITED = _LIMITS | {Cause.WARMING}
 _CLIMBS = frozenset({Cause.WARMING, Cause.RECOVERY, Cause.RAMP_UP})
 # Events after which the level is the one before: their seconds are left out, not what precedes
 _TEMPORARY = frozenset({Cause.STALL, Cause.NEIGHBOUR, Cause.HOST_NOISE})
-_EQUAL = 0.2  # Largest distance of two levels that such an event separates, to be taken as one
-# Share of intervals without any I/O from which a level consists of stalls and what is between
-_STALLED = 0.1
-# The mean of the middle half scatters this much more than a mean does, for normal noise
-_LOSS = 1.1
-_WIDE = 2.0  # Standard errors on either side, before the correction for few intervals
-_FEW = 3.0
+# Relative distance of the levels before and after a temporary event to be taken as one; chosen on
+# the even seeds of the truth benchmark.
+_MAX_LEVEL_CHANGE = 0.2
+# Share of empty intervals from which a level consists of stalls and what is between; chosen on the
+# even seeds of the truth benchmark.
+_MIN_STALLED_SHARE = 0.1
+# Scatter of the mean of the middle half over that of a mean, for normal noise.
+_MIDDLE_LOSS = 1.1
+# Standard errors on either side of a 95 % interval, before the correction for few intervals.
+_ERRORS = 2.0
+# Correction of these for few intervals, as Student 1908 has it, simplified.
+_FEW_INTERVALS = 3.0
+# Share by which an interval is wider than its noise: rates of one second count whole I/Os.
 _ROUNDING = 0.005
-_LEAST_INTERVALS = 5
+# Intervals that a level is made of at least; chosen on the even seeds of the truth benchmark.
+_MIN_INTERVALS = 5
 
 
 @dataclass(frozen=True)
@@ -104,7 +117,7 @@ def sustained_level(rates: Rates, explanations: Sequence[Explanation]) -> Level:
     full = causes.get(Cause.CACHE_FULL)
     if full is not None:
         after = rates.iops[rates.t_s > full.from_s]
-        if len(after) and float(np.mean(after == 0)) >= _STALLED:
+        if len(after) and float(np.mean(after == 0)) >= _MIN_STALLED_SHARE:
             return _over_cycles(after)
     last = rates.last
     climbed_s = max((each.to_s for name, each in causes.items() if name in _CLIMBS), default=0.0)
@@ -119,7 +132,7 @@ def sustained_level(rates: Rates, explanations: Sequence[Explanation]) -> Level:
 def _at_level(rates: Rates, explanations: Sequence[Explanation], *, climbed_s: float) -> Floats:
     """Return the rates of the last level, also before events that were temporary."""
     last, interval_s = rates.last, rates.interval_s
-    latest_s = last.to_s - _LEAST_INTERVALS * interval_s
+    latest_s = last.to_s - _MIN_INTERVALS * interval_s
     from_s = max(last.from_s, min(2 * climbed_s, latest_s))
     events = [
         each for each in explanations if each.cause in _TEMPORARY and "stalls" not in each.evidence
@@ -128,11 +141,11 @@ def _at_level(rates: Rates, explanations: Sequence[Explanation], *, climbed_s: f
     for event in sorted(events, key=lambda each: -each.to_s):
         if abs(event.to_s - from_s) <= 2 * interval_s:
             earlier = [part for part in rates.plateaus if part.from_s < event.from_s - interval_s]
-            if earlier and abs(earlier[-1].level / last.level - 1) <= _EQUAL:
+            if earlier and abs(earlier[-1].level / last.level - 1) <= _MAX_LEVEL_CHANGE:
                 from_s = earlier[-1].from_s
         inside &= (rates.t_s <= event.from_s) | (rates.t_s - interval_s >= event.to_s)
     chosen = inside & (rates.t_s > from_s)
-    if chosen.sum() < _LEAST_INTERVALS:
+    if chosen.sum() < _MIN_INTERVALS:
         chosen = (rates.t_s > from_s) & (rates.t_s <= last.to_s)
     values: Floats = rates.iops[chosen]
     return values
@@ -184,7 +197,7 @@ def around(values: Floats) -> Level:
     off = np.log(np.maximum(values, 0.01 * level) / level)
     spread = 1.4826 * median(np.abs(off))
     inflation = inflation_of(off / spread) if spread else 1.0
-    error = _LOSS * spread * inflation / math.sqrt(len(values))
+    error = _MIDDLE_LOSS * spread * inflation / math.sqrt(len(values))
     # Where noise is short, a second holds its mean; that of its factors is above their median.
-    reach = _WIDE * (1 + _FEW / len(values)) * error + spread**2 / 2 + _ROUNDING
+    reach = _ERRORS * (1 + _FEW_INTERVALS / len(values)) * error + spread**2 / 2 + _ROUNDING
     return Level(level, level * math.exp(-reach), level * math.exp(reach))

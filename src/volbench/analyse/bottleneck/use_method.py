@@ -19,11 +19,12 @@ from volbench.model.frames.columns import IDENTITY
 
 _IDENTITY = tuple(column.name for column in IDENTITY if column.name != "group")
 
-# Share of writes that ends the tail: a journal's last block is written seconds later
-_WRITTEN = 0.98
-_TAIL_BYTES = 1e6  # Less than this after the end is no tail but metadata
-# Nor is less than this share of a sample interval, which is within the error of the end itself
-_TAIL_SHARE = 0.5
+# Share of writes that ends the tail: a journal's last block is written seconds later.
+_TAIL_END_SHARE = 0.98
+# Less than this after the end is not a tail but metadata.
+_MIN_TAIL_BYTES = 1e6
+# Nor is less than this share of a sample interval, which is within the error of the end itself.
+_MIN_TAIL_SHARE = 0.5
 _DIRECTIONS = ("read", "write")
 
 Row = dict[str, object]
@@ -188,9 +189,9 @@ def _tail(samples: pd.DataFrame, *, end_s: float) -> Row:
     )
     moved = until_last - until_then
     total = float(moved.sum())
-    last = min(int(np.searchsorted(moved.cumsum(), _WRITTEN * total)), len(end) - 1)
+    last = min(int(np.searchsorted(moved.cumsum(), _TAIL_END_SHARE * total)), len(end) - 1)
     lasted = float(end[last]) - end_s
-    if total < _TAIL_BYTES or lasted < _TAIL_SHARE * float(after["interval_s"].iloc[last]):
+    if total < _MIN_TAIL_BYTES or lasted < _MIN_TAIL_SHARE * float(after["interval_s"].iloc[last]):
         return {"tail_s": 0.0, "tail_bytes": total}
     return {"tail_s": lasted, "tail_bytes": total}
 

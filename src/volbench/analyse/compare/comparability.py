@@ -18,7 +18,7 @@ from volbench.model.frames.metadata import FACTS, Fact, Weight, fact_of
 from volbench.model.results.finding import Severity
 from volbench.units import format_size
 
-_MOST_LINES = 12
+_MAX_LINES = 12
 
 
 _Key = tuple[str, Weight, tuple[str, ...], tuple[str, ...]]
@@ -233,8 +233,8 @@ def _refusal(
     refused: Sequence[Difference], comparability: Comparability, *, compares_values: bool
 ) -> IncomparableError:
     lines = [f"  {words} ({_places(cells)})" for words, cells in _by_words(refused).items()]
-    if len(lines) > _MOST_LINES:
-        lines = [*lines[:_MOST_LINES], f"  and {len(lines) - _MOST_LINES} more"]
+    if len(lines) > _MAX_LINES:
+        lines = [*lines[:_MAX_LINES], f"  and {len(lines) - _MAX_LINES} more"]
     names = comparability.refused
     allow = f"--allow-different {','.join(names)}"
     pooled = any(len(difference.sides) == 1 for difference in refused)

@@ -331,7 +331,8 @@ def _judged(found: Collection[Compared], question: Question, remarks: Sequence[s
     return Comparison(tuple(rows), tuple(remarks), question.confidence)
 
 
-_FEW = 3  # Number of workloads from which a mean over them says more than the workloads themselves
+# Workloads from which a mean over them says more than the workloads themselves.
+_MIN_WORKLOADS = 3
 
 
 def headlines(comparison: Comparison) -> list[str]:
@@ -384,7 +385,7 @@ def means_over_workloads(comparison: Comparison) -> list[WorkloadMean]:
         for measure in dict.fromkeys(row.measure for row in rows):
             own = [row for row in rows if row.measure == measure]
             ratios = [row.ratio for row in own if not math.isnan(row.ratio)]
-            if len(ratios) < _FEW or any(row.interval for row in own):
+            if len(ratios) < _MIN_WORKLOADS or any(row.interval for row in own):
                 continue
             means.append(WorkloadMean(candidate, measure.name, tuple(ratios), _reason(own)))
     return means

@@ -16,7 +16,7 @@ from volbench.errors import ComparisonError, InputError
 from volbench.model.frames.columns import LABEL_PREFIX, PERCENTILES
 
 _NUMBERS = re.compile(r"(\d+)", re.ASCII)
-_SHOWN = 5
+_MAX_NAMED = 5
 ADDED = ("iops", "bw_bytes_per_s", *STEADY)  # Columns that are summed over the clients of a volume
 _LATENCIES = ("lat_", "clat_", "slat_")
 _CPU = ("cpu_usr", "cpu_sys")
@@ -113,8 +113,8 @@ def _renamed(rows: pd.DataFrame) -> list[str]:
 def _some(names: Sequence[str]) -> str:
     """Return the first few of a list, and how many more there are."""
     distinct = list(dict.fromkeys(names))
-    more = f" and {len(distinct) - _SHOWN} more" if len(distinct) > _SHOWN else ""
-    return ", ".join(distinct[:_SHOWN]) + more
+    more = f" and {len(distinct) - _MAX_NAMED} more" if len(distinct) > _MAX_NAMED else ""
+    return ", ".join(distinct[:_MAX_NAMED]) + more
 
 
 def _named(part: pd.DataFrame, by: Sequence[str]) -> list[str]:

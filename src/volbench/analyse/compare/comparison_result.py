@@ -11,7 +11,8 @@ from volbench.analyse.compare.repeat_statistics import Contrast, Group, Interval
 from volbench.model.frames.column_names import Measure
 from volbench.units import percent
 
-_ANYTHING = 9.0  # Relative difference above which a percentage is meaningless: ten times
+# Relative difference above which a percentage is meaningless: ten times.
+_MAX_DETECTABLE = 9.0
 
 
 class Verdict(StrEnum):
@@ -107,7 +108,7 @@ class Compared:
     @property
     def is_inconclusive(self) -> bool:
         """Whether no difference is shown because next to none could have been detected."""
-        return self.verdict is Verdict.NOT_SHOWN and self.detectable > _ANYTHING
+        return self.verdict is Verdict.NOT_SHOWN and self.detectable > _MAX_DETECTABLE
 
     @property
     def words(self) -> str:

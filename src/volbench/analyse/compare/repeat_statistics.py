@@ -23,11 +23,15 @@ from volbench.errors import ComparisonError, InputError
 
 Floats = npt.NDArray[np.float64]
 
+# Family-wise confidence of verdicts, by convention.
 CONFIDENCE = 0.95
-POWER = 0.80  # Power of the minimum detectable difference (Cohen, 1988)
-LEAST_REPEATS = 3
+# Power of the minimum detectable difference (Cohen 1988).
+POWER = 0.80
+# Repeats from which an interval is worth reporting: of two, Student's factor is 12.7.
+MIN_REPEATS = 3
 ONE_RUN = "one run a side"
-LEAST_PAIRS = 3  # Minimum number of common volumes for a paired comparison
+# Common volumes from which pairs are compared, for the same reason.
+MIN_PAIRS = 3
 
 
 @dataclass(frozen=True)
@@ -140,7 +144,7 @@ def shortage(base: Group, candidate: Group) -> str:
     if base.repeats == candidate.repeats == 1:
         return ONE_RUN
     for group in (base, candidate):
-        if group.volumes <= 1 and group.repeats < LEAST_REPEATS:
+        if group.volumes <= 1 and group.repeats < MIN_REPEATS:
             return f"not enough repeats: {group.repeats}"
     if any((group.values <= 0).any() for group in (base, candidate)):
         return "no ratio: a repeat is 0"
@@ -162,7 +166,7 @@ def contrast(base: Group, candidate: Group, *, resolution: float = 0.0) -> Contr
     if reason := shortage(base, candidate):
         raise ComparisonError(reason, hint="run more repeats: volbench run --repeat 5")
     shared = math.log1p(resolution)
-    if base.volumes >= LEAST_PAIRS and base.by_volume.keys() == candidate.by_volume.keys():
+    if base.volumes >= MIN_PAIRS and base.by_volume.keys() == candidate.by_volume.keys():
         return _paired(base, candidate, resolution=shared)
     single = base.volumes == candidate.volumes == 1
     first, second = (
@@ -198,7 +202,7 @@ def location_interval(
         raise InputError("an interval needs values above 0")
     units = group.by_repeat() if group.volumes <= 1 else group.by_each_volume()
     estimate = math.exp(pseudomedian(units))
-    if group.volumes <= 1 and group.repeats < LEAST_REPEATS:
+    if group.volumes <= 1 and group.repeats < MIN_REPEATS:
         return Interval(math.nan, estimate, math.nan, confidence)
     error = math.sqrt(float(units.var(ddof=1)) / len(units))
     half = student_quantile(len(units) - 1, (1 + confidence) / 2) * error

@@ -30,7 +30,8 @@ from volbench.model.frames.metadata import find_fact
 
 Floats = npt.NDArray[np.float64]
 
-LEAST_REFERENCE = 8
+# Campaigns of a reference period: with fewer, limits are wider than most regressions.
+MIN_REFERENCE = 8
 
 
 class State(StrEnum):
@@ -107,7 +108,7 @@ class Trend:
     @property
     def state(self) -> State:
         """What the values show."""
-        if len(self.results) <= LEAST_REFERENCE:
+        if len(self.results) <= MIN_REFERENCE:
             return State.TOO_FEW
         worse = self.loss(self.level)
         if self.changes and worse > self.tolerance:
@@ -167,16 +168,21 @@ def record_of(trend: Trend) -> dict[str, object]:
 
 Facts = Mapping[str, Mapping[str, str]]
 
-MOST_REFERENCE = 50
-# Probability that an unchanged campaign is beyond a limit on the worse side, for all workloads
+# Campaigns after which a longer reference hardly narrows the limits.
+MAX_REFERENCE = 50
+# Probability that an unchanged campaign is beyond a limit on the worse side, for all workloads.
 FALSE_ALARMS = 0.01
+# Relative change for the worse that is accepted by default: less is within the noise of cloud
+# volumes.
 TOLERANCE = 0.05
-_NEIGHBOURS = 1.128  # Mean distance of two normal values in standard deviations
+# Mean distance of two normal values in standard deviations (NIST e-Handbook, d2).
+_NEIGHBOURS = 1.128
 # Degrees of freedom of a mean moving range, per difference: its asymptotic efficiency against the
-# standard deviation (Cryer and Ryan, Journal of Quality Technology 22, 1990)
+# standard deviation (Cryer and Ryan, Journal of Quality Technology 22, 1990).
 _FREEDOM = 0.605
-_FLOOR = 0.01  # Share of the median that replaces zero, which has no logarithm
-_SHOWN = 5
+# Share of the median that replaces zero, which has no logarithm.
+_FLOOR = 0.01
+_MAX_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -323,15 +329,15 @@ def _changes(values: Floats, tolerance: float) -> tuple[LevelChange, ...]:
 
 def _reference(count: int, wanted: int | None, changes: Sequence[LevelChange]) -> int:
     """Return the length of the reference period: it ends before the first change."""
-    chosen = wanted or min(MOST_REFERENCE, max(LEAST_REFERENCE, count // 2))
+    chosen = wanted or min(MAX_REFERENCE, max(MIN_REFERENCE, count // 2))
     return min(chosen, count, changes[0].place if changes else count)
 
 
 def _shortage(count: int, reference: int) -> str:
-    if count <= LEAST_REFERENCE:
-        return f"{count} of at least {LEAST_REFERENCE + 1} campaigns"
-    if reference < LEAST_REFERENCE:
-        return f"no limits: {reference} of at least {LEAST_REFERENCE} campaigns of reference"
+    if count <= MIN_REFERENCE:
+        return f"{count} of at least {MIN_REFERENCE + 1} campaigns"
+    if reference < MIN_REFERENCE:
+        return f"no limits: {reference} of at least {MIN_REFERENCE} campaigns of reference"
     if reference == count:
         return "no limits: no campaign after the reference period"
     return ""
@@ -373,5 +379,5 @@ def _missing(trends: Sequence[Trend], campaigns: Sequence[str]) -> list[str]:
         for trend in trends
         if trend.campaigns[-1] != campaigns[-1]
     )
-    more = f" and {len(gone) - _SHOWN} more" if len(gone) > _SHOWN else ""
-    return [f"not in {campaigns[-1]}: {', '.join([*gone][:_SHOWN])}{more}"] if gone else []
+    more = f" and {len(gone) - _MAX_NAMED} more" if len(gone) > _MAX_NAMED else ""
+    return [f"not in {campaigns[-1]}: {', '.join([*gone][:_MAX_NAMED])}{more}"] if gone else []

@@ -38,11 +38,16 @@ from volbench.units import (
     format_rate,
 )
 
+# Share of direct reads that reach the device: from a sparse file hardly any do.
 _MIN_READ_SHARE = 0.5
-_OVER = 1.05
-_MOSTLY_EMPTY = 0.5
-_LEAST_EMPTY = 0.03
-_REUSES = 16
+# Rate over the declared limit that a provider may allow; more is not a read of stored blocks.
+_MAX_LIMIT_RATIO = 1.05
+# Share of empty blocks from which a result is invalid: most reads need no lookup.
+_MIN_INVALID_EMPTY = 0.5
+# Share of empty blocks from which to warn: 2 of 64 samples.
+_MIN_EMPTY = 0.03
+# Writes of the same buffers from which deduplication pays.
+_MIN_REUSES = 16
 
 
 @rule(
@@ -140,7 +145,7 @@ def never_written(view: RunView, context: Context) -> Iterator[Observation]:
             " earlier run wrote to the volume.",
             {"zero_share_percent": 100 * share},
             "read",
-            severity=Severity.INVALID if share >= _MOSTLY_EMPTY else None,
+            severity=Severity.INVALID if share >= _MIN_INVALID_EMPTY else None,
         )
     elif not view.writes:
         yield from _too_fast(view)
@@ -153,12 +158,12 @@ def _sampled(view: RunView) -> Iterator[Observation]:
         return
     zeros = blocks.zeros / blocks.sampled if blocks.sampled else 0.0
     unmapped = blocks.unmapped_share or 0.0
-    if max(zeros, unmapped) < _LEAST_EMPTY:
+    if max(zeros, unmapped) < _MIN_EMPTY:
         return
     words = []
     if blocks.zeros:
         words.append(f"{blocks.zeros} of {blocks.sampled} sampled blocks held only zeros")
-    if unmapped >= _LEAST_EMPTY:
+    if unmapped >= _MIN_EMPTY:
         words.append(
             f"{blocks.reported_by} has no data for {format_percent(unmapped)} of the range"
         )
@@ -170,7 +175,7 @@ def _sampled(view: RunView) -> Iterator[Observation]:
             "unmapped_percent": 100 * unmapped,
         },
         "read",
-        severity=Severity.INVALID if max(zeros, unmapped) >= _MOSTLY_EMPTY else None,
+        severity=Severity.INVALID if max(zeros, unmapped) >= _MIN_INVALID_EMPTY else None,
     )
 
 
@@ -178,7 +183,7 @@ def _too_fast(view: RunView) -> Iterator[Observation]:
     """Yield reads of a volume without data that exceed its declared limits."""
     iops, rate = total(view, "iops"), total(view, "bw_bytes_per_s")
     above = [
-        value > _OVER * max(limit, burst)
+        value > _MAX_LIMIT_RATIO * max(limit, burst)
         for value, (limit, burst) in (
             (iops, declared(view.run, "iops")),
             (rate, declared(view.run, "bw_bytes_per_s")),
@@ -249,7 +254,7 @@ def _of_section(workload: WorkloadSpec, written: float, tool: str) -> Iterator[O
         or "verify" in workload.options
     ):
         buffers = workload.block_bytes * workload.depth * workload.numjobs
-        if written >= _REUSES * buffers:
+        if written >= _MIN_REUSES * buffers:
             yield Observation(
                 f"{wrote} out of {format_capacity(buffers)} of buffers, {written / buffers:.0f}"
                 " times over (no refill_buffers).",
@@ -259,14 +264,21 @@ def _of_section(workload: WorkloadSpec, written: float, tool: str) -> Iterator[O
             )
 
 
+# Share of the bytes from which the page cache kept none: counters of devices agree within 2 %.
 _MIN_COUNTED_SHARE = 0.98
-_MOSTLY_MEMORY = 0.5
-_WORTH_BYTES = 1e6
-_WORTH_S = 0.5
+# Share of the bytes below which a rate is that of memory.
+_MIN_DEVICE_SHARE = 0.5
+# Dirty pages and write-back that are worth a sentence.
+_MIN_REPORTED_BYTES = 1e6
+# Duration of a write-back that is worth a sentence.
+_MIN_REPORTED_S = 0.5
 _VERBS = {"read": "read", "write": "wrote"}
-_SWAP_BYTES_PER_S = 1e6
-_LEAST_LATENCY_S = 4e-6
-_MOST_BYTES_PER_S = 16e9
+# Swapping from which to warn: 1 % of a disk at 100 MB/s.
+_MIN_SWAP_BYTES_PER_S = 1e6
+# Latency that no disk undercuts (2026: the fastest NVMe drives take 7 us).
+_MIN_DISK_LATENCY_S = 4e-6
+# Bandwidth that no disk exceeds: four lanes of PCIe 5.0.
+_MAX_DISK_BYTES_PER_S = 16e9
 _NO_DISK = frozenset({"null", "cpuio"})
 
 
@@ -326,7 +338,7 @@ def _beside_device(view: RunView, direction: str, runtime: float) -> Iterator[Ob
     # What is flushed before the clock stops, or was never cached, may count in full.
     prompt = not view.is_buffered or all(workload.is_synced for workload in view.workloads)
     device = bytes_until_end(rows, column, runtime=math.inf if prompt else runtime)
-    if not moved > 0 or (not view.is_buffered and device >= _MOSTLY_MEMORY * moved):
+    if not moved > 0 or (not view.is_buffered and device >= _MIN_DEVICE_SHARE * moved):
         return
     share = device / moved
     evidence: Evidence = {
@@ -346,7 +358,7 @@ def _beside_device(view: RunView, direction: str, runtime: float) -> Iterator[Ob
         message += _write_back(view, runtime, evidence)
     if not view.is_buffered:
         message += " O_DIRECT was set: a layer below it caches or compresses."
-    if share < _MOSTLY_MEMORY:
+    if share < _MIN_DEVICE_SHARE:
         severity = Severity.INVALID
     else:
         severity = Severity.WARNING if share < _MIN_COUNTED_SHARE else Severity.NOTE
@@ -370,11 +382,11 @@ def _write_back(view: RunView, runtime: float, evidence: Evidence) -> str:
         "dirty_peak_bytes": peak,
     }
     words = ""
-    if grown >= _WORTH_BYTES:
+    if grown >= _MIN_REPORTED_BYTES:
         words = f" Dirty pages grew by {format_capacity(grown)}."
-    elif peak >= _WORTH_BYTES:
+    elif peak >= _MIN_REPORTED_BYTES:
         words = f" Dirty pages peaked at {format_capacity(peak)}."
-    if moved >= _WORTH_BYTES and lasted >= _WORTH_S:
+    if moved >= _MIN_REPORTED_BYTES and lasted >= _MIN_REPORTED_S:
         words += f" {format_capacity(moved)} followed in the {format_duration(lasted)} after it."
     return words
 
@@ -456,7 +468,7 @@ def _beyond_disks(view: RunView) -> Iterator[Observation]:
         return
     fastest_s = min((row["lat_mean_s"] for row in results_of(view)), default=math.nan)
     rate = total(view, "bw_bytes_per_s")
-    if fastest_s < _LEAST_LATENCY_S or rate > _MOST_BYTES_PER_S:
+    if fastest_s < _MIN_DISK_LATENCY_S or rate > _MAX_DISK_BYTES_PER_S:
         yield Observation(
             f"Is {_volume_name(view)} memory, or was a cache measured? No disk is known that"
             f" takes {format_latency(fastest_s)} for an I/O and moves {format_rate(rate)}.",
@@ -480,7 +492,7 @@ def swapping(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield the rate at which the host swapped during the run."""
     rows = host_rows_in_run(view)
     rate = math.nan if rows.empty else float(rows["swap_bytes_per_s"].mean())
-    if rate >= _SWAP_BYTES_PER_S:
+    if rate >= _MIN_SWAP_BYTES_PER_S:
         yield Observation(
             f"The host swapped {format_rate(rate)} on average.",
             {"swap_bytes_per_s": rate, "worst_bytes_per_s": float(rows["swap_bytes_per_s"].max())},

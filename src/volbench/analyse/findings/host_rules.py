@@ -19,7 +19,7 @@ from volbench.analyse.findings.rule import (
 )
 from volbench.analyse.frames.disturbed import (
     FULL_DEMAND_PERCENT,
-    WAIT_PERCENT,
+    MIN_WAIT_PERCENT,
     cpu_demand,
     disturbed,
     waits_for_cpu,
@@ -49,15 +49,24 @@ from volbench.units import (
     format_rate,
 )
 
-_LEAST_SAMPLES = 3
-_LEAST_BYTES_PER_S = 1e6
-_MORE = {VolumeKind.DEVICE: 0.1, VolumeKind.FILE: 0.25, VolumeKind.DIRECTORY: 0.25}
-_FULL_PERCENT = 95.0
-_STEAL_PERCENT = 5.0
-_THROTTLED_PERCENT = 1.0
-_LEAST_OFF = 0.001
-_LEAST_NOISE = 0.05
-_UNCERTAIN = 0.05
+# Samples from which a mean is judged: fewer are begin and end of a run.
+_MIN_SAMPLES = 3
+# I/O of others from which to warn: less is metadata.
+_MIN_FOREIGN_BYTES_PER_S = 1e6
+# The same as a share of the run's own: filesystems add a journal.
+_MIN_FOREIGN_SHARE = {VolumeKind.DEVICE: 0.1, VolumeKind.FILE: 0.25, VolumeKind.DIRECTORY: 0.25}
+# Percent of a CPU from which it is saturated, as for the bottleneck.
+_FULL_CPU_PERCENT = 95.0
+# Mean steal from which to warn, as for a disturbed interval.
+_MIN_STEAL_PERCENT = 5.0
+# Share of throttled periods from which to warn: one of 100 ms in 10 s.
+_MIN_THROTTLED_PERCENT = 1.0
+# Uncertainty below which no number is given.
+_MIN_OFF = 0.001
+# Share of disturbed intervals below which nothing is said.
+_MIN_DISTURBED = 0.05
+# Uncertainty up to which it is a note: the tolerance of comparisons.
+_MAX_NOTE_OFF = 0.05
 
 
 @rule(
@@ -96,7 +105,7 @@ def neighbour(view: RunView, context: Context) -> Iterator[Observation]:
 )
 def busy_device(view: RunView, context: Context) -> Iterator[Observation]:
     """Yield each device and direction with I/O that is not the tool's."""
-    more = _MORE.get(view.run.volume.kind)
+    more = _MIN_FOREIGN_SHARE.get(view.run.volume.kind)
     if more is None or view.is_buffered or any(load.waits_for_sync for load in view.workloads):
         return
     if view.device.empty:
@@ -104,9 +113,11 @@ def busy_device(view: RunView, context: Context) -> Iterator[Observation]:
     rows = within_run(_own_devices(view), runtime=runtime_s(view))
     own = {way: _known(total(view, "io_bytes", direction=way)) for way in ("read", "write")}
     for device, part in rows.groupby("device", sort=False):
-        if len(part) >= _LEAST_SAMPLES:
+        if len(part) >= _MIN_SAMPLES:
             known = _with_others(view, context, part, own)
-            least = max(_LEAST_BYTES_PER_S, more * math.fsum(known.values()) / runtime_s(view))
+            least = max(
+                _MIN_FOREIGN_BYTES_PER_S, more * math.fsum(known.values()) / runtime_s(view)
+            )
             for direction, moved in known.items():
                 yield from _foreign(view, str(device), part, direction, own=moved, least=least)
 
@@ -182,12 +193,12 @@ def host_noise(view: RunView, _: Context) -> Iterator[Observation]:
     for direction in directions(view):
         t_s, iops = rate_per_s(view, "iops", direction=direction)
         flags = noise.at(t_s)
-        if len(t_s) < _LEAST_SAMPLES or flags.mean() < _LEAST_NOISE:
+        if len(t_s) < _MIN_SAMPLES or flags.mean() < _MIN_DISTURBED:
             continue
         by = [name for name, own in noise.by.items() if np.isin(t_s, noise.t_s[own]).any()]
         clean, every = float(iops[~flags].mean()) if not flags.all() else math.nan, iops.mean()
         off = abs(clean / every - 1) if every > 0 else math.nan
-        uncertain = format_percent(off) if off >= _LEAST_OFF else "less than 0.1 %"
+        uncertain = format_percent(off) if off >= _MIN_OFF else "less than 0.1 %"
         result = (
             f"without them {format_count(clean)} IOPS instead of {format_count(float(every))}, so"
             f" the result is uncertain by {uncertain}"
@@ -204,7 +215,7 @@ def host_noise(view: RunView, _: Context) -> Iterator[Observation]:
                 "uncertain_percent": 100 * off,
             },
             direction,
-            severity=Severity.NOTE if off <= _UNCERTAIN else None,
+            severity=Severity.NOTE if off <= _MAX_NOTE_OFF else None,
         )
 
 
@@ -236,18 +247,18 @@ def cpu_bound(view: RunView, context: Context) -> Iterator[Observation]:
         words = "The CPU limited the run" if is_sure else "The rate is consistent with a CPU limit"
         yield observed(cause, f"{words} at {format_count(cause.level)} IOPS")
     rows, waits = host_rows_in_run(view), waits_for_cpu(view)
-    if limited or len(rows) < _LEAST_SAMPLES or waits < WAIT_PERCENT:
+    if limited or len(rows) < _MIN_SAMPLES or waits < MIN_WAIT_PERCENT:
         return
     waited = "" if math.isnan(waits) else f"; each job waited {waits:.3g} % of the time for one"
     steal, worst = float(rows["steal_percent"].mean()), float(rows["steal_percent"].max())
-    if steal >= _STEAL_PERCENT and not _had_enough(view, steal):
+    if steal >= _MIN_STEAL_PERCENT and not _had_enough(view, steal):
         yield Observation(
             f"The hypervisor gave {steal:.3g} % of the CPU time to other guests (steal; up to"
             f" {worst:.3g} %){waited}.",
             {"steal_percent": steal, "worst_steal_percent": worst},
         )
     busy = float(rows["cpu_busy_percent"].mean())
-    if busy >= _FULL_PERCENT and not cpu_demand(view) < FULL_DEMAND_PERCENT:
+    if busy >= _FULL_CPU_PERCENT and not cpu_demand(view) < FULL_DEMAND_PERCENT:
         yield Observation(
             f"The CPUs of the host were {busy:.3g} % busy{waited}.",
             {"cpu_busy_percent": busy},
@@ -279,7 +290,7 @@ def cpu_throttled(view: RunView, _: Context) -> Iterator[Observation]:
         return
     share = float(np.average(rows["cpu_throttled_percent"], weights=rows["interval_s"]))
     stalled_s, sampled_s = float(rows["cpu_throttled_s"].sum()), float(rows["interval_s"].sum())
-    if share >= _THROTTLED_PERCENT:
+    if share >= _MIN_THROTTLED_PERCENT:
         yield Observation(
             f"A CPU limit throttled {tool_name(view.run)} in {share:.3g} % of its periods, for"
             f" {format_duration(stalled_s)} of CPU time in {format_duration(sampled_s)}.",
@@ -299,7 +310,7 @@ def _tool_time(view: RunView) -> Iterator[Observation]:
     seen: set[str] = set()
     for result in results_of(view):
         user, system = result["cpu_usr"], result["cpu_sys"]
-        if not user + system >= _FULL_PERCENT or result.section in seen:
+        if not user + system >= _FULL_CPU_PERCENT or result.section in seen:
             continue
         seen.add(result.section)
         yield Observation(
@@ -309,10 +320,11 @@ def _tool_time(view: RunView) -> Iterator[Observation]:
         )
 
 
-_JUMP_S = 1.0
-# Starts of thirty hosts that share two cores were within 0.1 s; half a second is no chance
-_LATE_S = 0.5
-_MOST_NAMED = 5
+# Step of the clock: one that is slewed moves by 0.5 ms a second at most.
+_MIN_JUMP_S = 1.0
+# Starts of thirty hosts that share two cores were within 0.1 s; half a second is not chance.
+_MAX_LATE_S = 0.5
+_MAX_NAMED = 5
 
 
 @rule(
@@ -339,7 +351,7 @@ def clock_jumped(view: RunView, _: Context) -> Iterator[Observation]:
     day_s = (day - day.iloc[0]).dt.total_seconds().to_numpy(dtype=float)
     steps = np.diff(day_s) - rows["interval_s"].to_numpy(dtype=float)[1:]
     at = int(np.argmax(np.abs(steps)))
-    if abs(steps[at]) >= _JUMP_S:
+    if abs(steps[at]) >= _MIN_JUMP_S:
         t_s = rows["t_s"].to_numpy(dtype=float)
         yield Observation(
             f"The clock of the host jumped by {steps[at]:+.4g} s.",
@@ -367,7 +379,7 @@ def late_start(view: RunView, _: Context) -> Iterator[Observation]:
         return
     bound_s = float(view.summary["clock_bound_s"].fillna(0.0).iloc[0])
     late_s = float(late.iloc[0])
-    if abs(late_s) - bound_s > _LATE_S:
+    if abs(late_s) - bound_s > _MAX_LATE_S:
         word = "after" if late_s > 0 else "before"
         yield Observation(
             f"The client started {format_latency(abs(late_s))} {word} the planned start.",
@@ -401,13 +413,13 @@ def start_skew(view: RunView, context: Context) -> Iterator[Observation]:
     first_s = min(starts_s.values())
     skew_s = max(starts_s.values()) - first_s
     bound_s = clock_bounds_s(context.by_id[run_id].summary for run_id in starts_s)
-    if skew_s - bound_s <= _LATE_S:
+    if skew_s - bound_s <= _MAX_LATE_S:
         return
-    late = [run.client_name for run in step if starts_s.get(run.id, first_s) - first_s > _LATE_S]
-    more = [f"{len(late) - _MOST_NAMED} more"] if len(late) > _MOST_NAMED else []
+    late = [run.client_name for run in step if starts_s.get(run.id, first_s) - first_s > _MAX_LATE_S]
+    more = [f"{len(late) - _MAX_NAMED} more"] if len(late) > _MAX_NAMED else []
     yield Observation(
         f"The clients of this step started {format_latency(skew_s)} ± {format_latency(bound_s)}"
-        f" apart: {several([*late[:_MOST_NAMED], *more])} after the others.",
+        f" apart: {several([*late[:_MAX_NAMED], *more])} after the others.",
         {"start_skew_s": skew_s, "start_skew_bound_s": bound_s},
     )
 
@@ -443,10 +455,10 @@ def missing_clients(view: RunView, context: Context) -> Iterator[Observation]:
         return
     names = [run.client_name for run in missing]
     names += [absent.host for absent in campaign.absent]
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
     did = len(step) - len(missing)
     yield Observation(
         f"Only {did} of {planned} clients finished this step:"
-        f" {', '.join(names[:_MOST_NAMED])}{more} did not.",
+        f" {', '.join(names[:_MAX_NAMED])}{more} did not.",
         {"clients": float(planned), "missing": float(planned - did)},
     )

@@ -30,9 +30,12 @@ from volbench.units import (
     format_percent,
 )
 
-_KEPT = 0.5
-_LEAST_RUNTIME_S = 2.0
-_IN_SUBMIT = 0.5
+# Share of the queue depth in flight: random waits of a full queue leave more.
+_MIN_KEPT_DEPTH = 0.5
+# Runtime from which filling and draining the queue does not count.
+_MIN_DEPTH_RUNTIME_S = 2.0
+# Share of the latency in submission that shows that libaio waited.
+_MIN_SUBMIT_SHARE = 0.5
 _FILES = {VolumeKind.FILE: "a file", VolumeKind.DIRECTORY: "files in a directory"}
 _ROOT_ROLE = "os"
 
@@ -67,7 +70,7 @@ def queue_depth(view: RunView, _: Context) -> Iterator[Observation]:
             )
         elif workload.engine == "libaio" and workload.is_buffered:
             yield _buffered(workload, rows)
-        elif _must_be_full(workload) and runtime_s(view) >= _LEAST_RUNTIME_S:
+        elif _must_be_full(workload) and runtime_s(view) >= _MIN_DEPTH_RUNTIME_S:
             yield from _not_kept(workload, rows)
 
 
@@ -77,7 +80,7 @@ def _buffered(workload: WorkloadSpec, rows: list[Result]) -> Observation:
     shares = [row["slat_mean_s"] * workload.depth / row["lat_mean_s"] for row in rows]
     known = [share for share in shares if not math.isnan(share)]
     seen = ""
-    if known and max(known) >= _IN_SUBMIT:
+    if known and max(known) >= _MIN_SUBMIT_SHARE:
         slat_s = max(row["slat_mean_s"] for row in rows if not math.isnan(row["slat_mean_s"]))
         evidence["slat_mean_s"] = slat_s
         seen = f" (mean submission latency {format_latency(slat_s)})"
@@ -102,7 +105,7 @@ def _not_kept(workload: WorkloadSpec, rows: list[Result]) -> Iterator[Observatio
     """Yield that Little's law gives far fewer I/Os in flight than asked for."""
     wanted = workload.depth * workload.numjobs
     in_flight = math.fsum(row["iops"] * row["lat_mean_s"] for row in rows)
-    if in_flight < _KEPT * wanted:
+    if in_flight < _MIN_KEPT_DEPTH * wanted:
         yield Observation(
             f"The queue depth was {in_flight:.3g} on average (IOPS times latency) of the requested"
             f" {wanted}.",
@@ -238,13 +241,20 @@ def file_not_device(view: RunView, _: Context) -> Iterator[Observation]:
     )
 
 
-_SAMPLES_BEYOND = 10
-_USUAL_TAIL = 99.0
-_LEAST_S = 30.0
-_ENOUGH_TIME = 0.95
-_ENOUGH_BYTES = 0.99
-_TOGETHER = 0.98
-_DIFFER = 0.05
+# Samples above a percentile: with fewer, its error exceeds a third.
+_MIN_SAMPLES_ABOVE = 10
+# Percentile up to which too few samples are a warning: p99 is what people quote.
+_MAX_WARNED_PERCENTILE = 99.0
+# Runtime below which caches and bursts may be all that is seen.
+_MIN_RUNTIME_S = 30.0
+# Share of the runtime that fio may cut, as in the validation of its result.
+_MIN_TIME_SHARE = 0.95
+# Share of the bytes: fio rounds sizes down to whole blocks.
+_MIN_BYTES_SHARE = 0.99
+# Share of the runtime in which all jobs ran, from which they ended together.
+_MIN_PARALLEL_SHARE = 0.98
+# Relative difference of two rates up to which it is a note: the tolerance of comparisons.
+_MAX_RATE_DIFFERENCE = 0.05
 _EARLY_ENDS = ("number_ios", "steadystate", "exitall")
 _OTHER_ENDS = (*_EARLY_ENDS, "fill_device", "read_iolog", "verify", "ramp_time")
 
@@ -270,18 +280,18 @@ def too_short(view: RunView, _: Context) -> Iterator[Observation]:
             reported = np.unique(percentiles_of(view, direction).percentile)
             yield from _percentiles(view, direction, reported.tolist())
     runtime = runtime_s(view)
-    if runtime < _LEAST_S and any(workload.is_time_based for workload in view.workloads):
+    if runtime < _MIN_RUNTIME_S and any(workload.is_time_based for workload in view.workloads):
         yield Observation(
             f"The runtime was {format_duration(runtime)}: caches and burst credits of cloud volumes"
             " last longer.",
-            {"runtime_s": runtime, "least_s": _LEAST_S},
+            {"runtime_s": runtime, "least_s": _MIN_RUNTIME_S},
             severity=Severity.NOTE,
         )
 
 
 def needed_samples(percentile: float) -> float:
     """Return the samples that a percentile needs: 10 / (1 - p), so that ten are above it."""
-    return math.inf if percentile >= 100 else _SAMPLES_BEYOND / (1 - percentile / 100)
+    return math.inf if percentile >= 100 else _MIN_SAMPLES_ABOVE / (1 - percentile / 100)
 
 
 def _percentiles(view: RunView, direction: str, percentiles: list[float]) -> Iterator[Observation]:
@@ -289,12 +299,12 @@ def _percentiles(view: RunView, direction: str, percentiles: list[float]) -> Ite
     weak = [p for p in percentiles if 50 <= p < 100 and ios < needed_samples(p) * (1 - 1e-9)]
     if weak:
         yield Observation(
-            f"{ios:.0f} {direction}s leave fewer than {_SAMPLES_BEYOND} samples above"
+            f"{ios:.0f} {direction}s leave fewer than {_MIN_SAMPLES_ABOVE} samples above"
             f" {several([f'p{p:g}' for p in weak])}; p{weak[0]:g} needs"
             f" {needed_samples(weak[0]):.0f}.",
             {"ios": ios, "least_percentile": weak[0], "needed_ios": needed_samples(weak[0])},
             direction,
-            severity=Severity.WARNING if weak[0] <= _USUAL_TAIL else Severity.NOTE,
+            severity=Severity.WARNING if weak[0] <= _MAX_WARNED_PERCENTILE else Severity.NOTE,
         )
 
 
@@ -322,7 +332,7 @@ def ended_early(view: RunView, _: Context) -> Iterator[Observation]:
         if not rows or view.run.until is not None or workload.engine in {"null", "cpuio"}:
             continue
         ran_s = max(row["runtime_s"] for row in rows)
-        too_soon = bool(workload.runtime_s) and ran_s < _ENOUGH_TIME * workload.runtime_s
+        too_soon = bool(workload.runtime_s) and ran_s < _MIN_TIME_SHARE * workload.runtime_s
         if not workload.is_time_based:
             if too_soon or not workload.runtime_s:
                 yield from _by_size(view, workload, rows, ran_s)
@@ -359,7 +369,7 @@ def uneven_jobs(view: RunView, _: Context) -> Iterator[Observation]:
     for row in results_of(view):
         parallel_s, whole_s = row["parallel_s"], row["runtime_s"]
         rate, overall = row["iops"], row["iops_overall"]
-        if not parallel_s < _TOGETHER * whole_s or not overall > 0:
+        if not parallel_s < _MIN_PARALLEL_SHARE * whole_s or not overall > 0:
             continue
         yield Observation(
             f"All jobs of {row.section} ran for {format_duration(parallel_s)} of"
@@ -373,7 +383,7 @@ def uneven_jobs(view: RunView, _: Context) -> Iterator[Observation]:
                 "section": row.section,
             },
             row.direction,
-            severity=None if abs(rate / overall - 1) > _DIFFER else Severity.NOTE,
+            severity=None if abs(rate / overall - 1) > _MAX_RATE_DIFFERENCE else Severity.NOTE,
         )
 
 
@@ -385,7 +395,7 @@ def _by_size(
     if math.isnan(wanted):
         return
     evidence: Evidence = {"moved_bytes": moved, "section": workload.section}
-    if moved < _ENOUGH_BYTES * wanted:
+    if moved < _MIN_BYTES_SHARE * wanted:
         yield Observation(
             f"The job moved {format_capacity(moved)} of the requested {format_capacity(wanted)}"
             f" ({format_percent(moved / wanted)}).",

@@ -19,15 +19,16 @@ from volbench.analyse.frames.run_view import (
 )
 from volbench.model.results.finding import Severity
 
-# fio counts its runtime in milliseconds: rates of shorter runs are not comparable
+# fio counts its runtime in milliseconds: rates of shorter runs are not comparable.
 _MIN_RUNTIME_S = 0.1
-# Relative tolerance within a result. In 139 results of fio 2.2 to 3.42 it is below 0.005.
-_ROUNDING = 0.01
-_KIB = 1024.0
-_MANY = 1_000_000  # From here on, decimals do not matter
-"""Absolute tolerance of a bandwidth: old versions print whole KiB/s."""
-# Tolerance of the sum of a log: fio loses the last window, and windows differ in width
-_LOG_SHARE = 0.15
+# Relative tolerance within a result: in 139 results of fio 2.2 to 3.42 it is below 0.005.
+_MAX_ROUNDING = 0.01
+# Tolerance of a bandwidth: old versions print whole KiB/s.
+_ROUNDING_BYTES_PER_S = 1024.0
+_MIN_WHOLE = 1_000_000  # From here on, decimals do not matter
+# Tolerance of the sum of a log: fio loses the last window, and windows differ in width.
+_MAX_LOG_SHARE = 0.15
+# Windows from which the lost one is within that tolerance.
 _MIN_WINDOWS = 10
 
 
@@ -111,7 +112,9 @@ def inconsistent_result(view: RunView, _: Context) -> Iterator[Observation]:
         if not result["runtime_s"] >= _MIN_RUNTIME_S:
             continue
         for name, stated, derived in _pairs(result, view):
-            tolerance = _ROUNDING * derived + (_KIB if name == "Bandwidth" else 1.0)
+            tolerance = _MAX_ROUNDING * derived + (
+                _ROUNDING_BYTES_PER_S if name == "Bandwidth" else 1.0
+            )
             if abs(stated - derived) > tolerance:
                 yield Observation(
                     f"{name} of {_number(stated)} contradicts {_number(derived)}, which"
@@ -124,7 +127,7 @@ def inconsistent_result(view: RunView, _: Context) -> Iterator[Observation]:
 
 def _number(value: float) -> str:
     """Return a number with the digits that show where two of them differ."""
-    return f"{value:,.0f}" if value >= _MANY else f"{value:,.8g}"
+    return f"{value:,.0f}" if value >= _MIN_WHOLE else f"{value:,.8g}"
 
 
 def _pairs(result: Result, view: RunView) -> Iterator[tuple[str, float, float]]:
@@ -152,7 +155,7 @@ def _log_sums(view: RunView) -> Iterator[Observation]:
             continue
         widths_s = [ends_s[0], *(ends_s[1:] - ends_s[:-1])]
         summed = math.fsum(widths_s * iops)
-        if abs(summed - wanted) > _LOG_SHARE * wanted:
+        if abs(summed - wanted) > _MAX_LOG_SHARE * wanted:
             yield Observation(
                 f"The IOPS log adds up to {summed:,.0f} I/Os, the result has {wanted:,.0f}.",
                 {"stated": wanted, "derived": summed},

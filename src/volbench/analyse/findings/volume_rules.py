@@ -33,13 +33,20 @@ from volbench.analyse.time.run_rates import rates_of
 from volbench.model.results.finding import Cause, Explanation, Severity
 from volbench.units import format_count, format_duration, format_percent, format_rate
 
+# Relative distance within which a level is at the declared limit; as for the bottleneck.
 _MAX_LIMIT_DISTANCE = 0.05
 _COLUMNS = {Cause.IOPS_LIMIT: "iops", Cause.BANDWIDTH_LIMIT: "bw_bytes_per_s"}
-_OVER = 1.05
-_OVER_FOR_A_WHILE = 1.2
-_WHILE_S = 5.0
-_BACKING_SHARE = 0.5
-_LEFT = 0.5
+# Rate over the declared limit from which a cache is suspected; providers allow a few percent.
+_MIN_ABOVE_LIMIT = 1.05
+# The same for a few seconds: token buckets allow short bursts.
+_MIN_ABOVE_LIMIT_BRIEFLY = 1.2
+# Length of such a burst.
+_BRIEFLY_S = 5.0
+# Share of the I/O that reaches the backing disk: metadata and merges do not halve it.
+_MIN_BACKING_SHARE = 0.5
+# Share of the rate left after a cache filled; smaller falls have other causes as often; chosen on
+# the even seeds of the truth benchmark.
+_MAX_CACHE_LEFT = 0.5
 
 
 @rule(
@@ -126,7 +133,7 @@ def host_cache(view: RunView, context: Context) -> Iterator[Observation]:
         return
     for cause in explained(view, context, Cause.CACHE_FULL):
         # Smaller falls have other causes as often.
-        fell_far = cause.level < _LEFT * cause.evidence.get("fast_iops", math.inf)
+        fell_far = cause.level < _MAX_CACHE_LEFT * cause.evidence.get("fast_iops", math.inf)
         yield observed(
             cause,
             f"Writes were fast for {format_duration(cause.from_s)} and then slow, consistent with"
@@ -144,7 +151,7 @@ def host_cache(view: RunView, context: Context) -> Iterator[Observation]:
 def _above(view: RunView, column: str, limit: float) -> Iterator[Observation]:
     """Yield that the whole run, or 5 s of it, was above the declared limit."""
     rate = total(view, column)
-    if rate > _OVER * limit:
+    if rate > _MIN_ABOVE_LIMIT * limit:
         yield Observation(
             f"{level_text(column, rate)} is {format_percent(rate / limit)} of the declared"
             f" {level_text(column, limit)}.",
@@ -152,11 +159,11 @@ def _above(view: RunView, column: str, limit: float) -> Iterator[Observation]:
         )
         return
     t_s, rates = rate_per_s(view, column)
-    window = max(1, round(_WHILE_S / view.run.sample_s)) if view.run.sample_s else 1
+    window = max(1, round(_BRIEFLY_S / view.run.sample_s)) if view.run.sample_s else 1
     if len(rates) < window:
         return
     means = np.convolve(rates, np.ones(window) / window, mode="valid")
-    above = np.flatnonzero(means > _OVER_FOR_A_WHILE * limit)
+    above = np.flatnonzero(means > _MIN_ABOVE_LIMIT_BRIEFLY * limit)
     if len(above):
         fastest = float(means.max())
         yield Observation(
@@ -179,7 +186,7 @@ def _backing(view: RunView, direction: str) -> Iterator[Observation]:
         return
     upper = bytes_until_end(rows, column, runtime=runtime)
     lower = bytes_until_end(backing, column, runtime=runtime)
-    if upper >= _BACKING_SHARE * moved and lower < _BACKING_SHARE * upper:
+    if upper >= _MIN_BACKING_SHARE * moved and lower < _MIN_BACKING_SHARE * upper:
         disks = ", ".join(sorted({str(name) for name in backing["device"]}))
         yield Observation(
             f"The backing disk ({disks}) moved {format_percent(lower / upper)} of the bytes that"
@@ -219,8 +226,10 @@ def shared_limit(view: RunView, context: Context) -> Iterator[Observation]:
         )
 
 
-_LEAST_BURST = 1.2  # A burst is at least this much above the level at which the run before it ended
-_MAX_LEVEL_DISTANCE = 0.15  # How far the level after a burst may be from that level, relative
+# A burst is at least this much above the level at which the run before it ended.
+_MIN_BURST = 1.2
+# Relative distance of the level after a burst from that level.
+_MAX_LEVEL_DISTANCE = 0.15
 
 
 @rule(
@@ -318,7 +327,7 @@ def _burst(before: RunView, view: RunView, direction: str) -> _Burst | None:
     if drained is None or rates is None:
         return None
     first, level = rates.plateaus[0], drained.last.level
-    if level <= 0 or first.level < _LEAST_BURST * level:
+    if level <= 0 or first.level < _MIN_BURST * level:
         return None
     has_ended = len(rates.plateaus) > 1
     if has_ended and abs(rates.plateaus[1].level / level - 1) > _MAX_LEVEL_DISTANCE:

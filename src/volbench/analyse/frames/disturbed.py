@@ -22,17 +22,25 @@ Flags = npt.NDArray[np.bool_]
 
 STEAL, CPU, PRESSURE, OTHER = "steal", "waits for a CPU", "CPU pressure", "other I/O on the device"
 
-STEAL_PERCENT = 5.0
-# CPU time and run-queue delay of a job, in percent of the time, from which the CPU limits it
+# Steal of an interval from which the host disturbed it: below, rates move less than their noise.
+MIN_STEAL_PERCENT = 5.0
+# CPU time and run-queue delay of a job from which the CPU limits it; below, it also waited for the
+# volume.
 FULL_DEMAND_PERCENT = 90.0
-WAIT_PERCENT = 5.0  # Run-queue delay of each job, in percent of the interval
-_PRESSURE_PERCENT = 25.0  # CPU pressure, where the run-queue delay of the tool is unknown
-_OTHER_SHARE = 0.25
-_OTHER_BYTES_PER_S = 1e6
-_COVERED = 0.5
-_LEAST_CLEAN = 8
-# With 8 of them or more, the rest is left out: what the host took is no trait of the volume
-_LEAST_CLEAN_SHARE = 0.3
+# Run-queue delay of each job from which the host disturbed an interval, as for steal.
+MIN_WAIT_PERCENT = 5.0
+# CPU pressure, where the run-queue delay of the tool is unknown: other tasks count as well.
+_MIN_PRESSURE_PERCENT = 25.0
+# I/O of others as a share of the run's own: filesystems add a journal.
+_MIN_OTHER_SHARE = 0.25
+# I/O of others from which it counts: less is metadata.
+_MIN_OTHER_BYTES_PER_S = 1e6
+# Share of an interval that was sampled, so that it can be judged: a majority.
+_MIN_COVERED = 0.5
+# Undisturbed intervals from which the disturbed ones are left out: as many as steadiness needs.
+_MIN_CLEAN = 8
+# The same as a share of all: fewer may not be typical.
+_MIN_CLEAN_SHARE = 0.3
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,7 @@ class Disturbance:
     def clean(self, t_s: Floats) -> Flags:
         """Return the intervals to judge by: the undisturbed ones, or all where these are few."""
         kept = ~self.at(t_s)
-        enough = kept.sum() >= max(_LEAST_CLEAN, _LEAST_CLEAN_SHARE * len(kept))
+        enough = kept.sum() >= max(_MIN_CLEAN, _MIN_CLEAN_SHARE * len(kept))
         return kept if enough else np.ones(len(t_s), dtype=bool)
 
 
@@ -115,7 +123,7 @@ def disturbances(series: pd.DataFrame, device: pd.DataFrame, summary: pd.DataFra
     width_s = interval_of(t_s)
     edges_s = np.concatenate([[t_s[0] - width_s], t_s])
     ends, widths = (host[name].to_numpy(dtype=float) for name in ("t_s", "interval_s"))
-    is_seen = covered(ends, widths, edges_s) >= _COVERED
+    is_seen = covered(ends, widths, edges_s) >= _MIN_COVERED
 
     def beside(column: str) -> Floats:
         known = host[host[column].notna()] if column in host else host.iloc[:0]
@@ -127,12 +135,12 @@ def disturbances(series: pd.DataFrame, device: pd.DataFrame, summary: pd.DataFra
     jobs = _jobs(summary)
     wait = beside("tool_wait_percent")
     found = {
-        STEAL: beside("steal_percent") >= STEAL_PERCENT,
-        CPU: wait / jobs >= WAIT_PERCENT,
+        STEAL: beside("steal_percent") >= MIN_STEAL_PERCENT,
+        CPU: wait / jobs >= MIN_WAIT_PERCENT,
         OTHER: _other_io(series, device, summary, edges_s),
     }
     if np.isnan(wait).all():
-        found[PRESSURE] = beside("cpu_pressure_percent") >= _PRESSURE_PERCENT
+        found[PRESSURE] = beside("cpu_pressure_percent") >= _MIN_PRESSURE_PERCENT
     return Disturbance(t_s, {name: flags & is_seen for name, flags in found.items()})
 
 
@@ -159,7 +167,7 @@ def _other_io(
     # Neighbouring intervals count together, for the two clocks are some hundredths apart.
     other = _smooth(spread(ends, widths, moved, edges_s) - own)
     usual = float(np.nanmedian(own)) if np.isfinite(own).any() else 0.0
-    found: Flags = other > np.maximum(_OTHER_BYTES_PER_S, _OTHER_SHARE * usual)
+    found: Flags = other > np.maximum(_MIN_OTHER_BYTES_PER_S, _MIN_OTHER_SHARE * usual)
     return found
 
 

@@ -17,8 +17,8 @@ ENDED = "ended"  # Mark: the measured process had ended; samples after it show t
 
 _DISK_FIELDS = 14
 _ERROR_FIELDS = 3
-_COUNT_DIGITS = 18
-_END_OF_TIME_S = 253_402_300_800.0  # Year 10000, beyond which no date can be written
+_MAX_COUNT_DIGITS = 18
+_MAX_TIME_S = 253_402_300_800.0  # Year 10000, beyond which no date can be written
 _WAIT_FIELDS = 3
 _THROTTLE_FIELDS = 3
 
@@ -106,7 +106,7 @@ class SampleReader:
             utc_s, uptime_s = float(words[1]), float(words[2])
         except (IndexError, ValueError):
             return None  # cut off in its first line
-        if not (0 <= utc_s < _END_OF_TIME_S and 0 <= uptime_s < _END_OF_TIME_S):
+        if not (0 <= utc_s < _MAX_TIME_S and 0 <= uptime_s < _MAX_TIME_S):
             return None
         kinds = {mark.partition(" ")[0] for mark in self.marks}
         return Sample(utc_s, uptime_s, after_start=STARTED in kinds, after_end=ENDED in kinds)
@@ -119,7 +119,7 @@ def _page_bytes(words: list[str]) -> int:
 
 def _is_count(word: str) -> bool:
     """Return whether a word is a counter of the kernel; longer numbers fit in no table."""
-    return word.isdecimal() and len(word) <= _COUNT_DIGITS
+    return word.isdecimal() and len(word) <= _MAX_COUNT_DIGITS
 
 
 def _take(sample: Sample, words: list[str]) -> None:
@@ -160,7 +160,7 @@ def _take_disk(sample: Sample, words: list[str]) -> None:
 
 def _take_errors(sample: Sample, words: list[str]) -> None:
     try:
-        errors = int(words[2][:_COUNT_DIGITS], 0)
+        errors = int(words[2][:_MAX_COUNT_DIGITS], 0)
     except ValueError:
         return  # not a number: the driver does not count errors
     if errors >= 0:
@@ -176,7 +176,7 @@ SECTOR_BYTES = 512  # Unit of the sector counts, whatever the device's own is
 # Kinds of CPU time that add up to all of it: time of guests is in user and nice already
 _USER_TO_STEAL = 8
 _IDLE, _IOWAIT, _STEAL = 3, 4, 7
-_WRAP = 2**32  # Tick counts of a device are 32 bits wide and start over after 49 days
+_TICKS_WRAP = 2**32  # Tick counts of a device are 32 bits wide and start over after 49 days
 
 
 def disk_rates(before: Disk, now: Disk, *, interval_s: float) -> dict[str, float] | None:
@@ -233,8 +233,8 @@ def _grown(before: int, now: int, *, wraps: bool) -> int | None:
     """Return the growth of a counter; None if it was reset."""
     if now >= before:
         return now - before
-    if wraps and before < _WRAP and before - now > _WRAP // 2:
-        return now - before + _WRAP
+    if wraps and before < _TICKS_WRAP and before - now > _TICKS_WRAP // 2:
+        return now - before + _TICKS_WRAP
     return None
 
 

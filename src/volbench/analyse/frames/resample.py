@@ -50,7 +50,8 @@ def interval_of(t_s: Floats) -> float:
 
 _EPOCH = pd.Timestamp(0, tz="UTC")
 _SERIES = ["run", "group", "direction"]
-_MIN_TAIL = 0.1  # Share of an interval from which a missing end is a lost interval and not rounding
+# Share of an interval from which a missing end is a lost interval and not rounding.
+_MIN_TAIL = 0.1
 
 
 def seconds(utc: pd.Series[str]) -> pd.Series[float]:
@@ -157,10 +158,11 @@ def _widths(series: pd.DataFrame) -> pd.Series[float]:
     return usual.fillna(series["t_s"]).astype("float64")
 
 
-# Ends of intervals are recorded to a millisecond by two clocks; a smaller step is no gap
-OVERLAP_S = 0.05
+# Ends of intervals are recorded to a millisecond by two clocks; a smaller step is not a gap.
+MAX_OVERLAP_S = 0.05
 
-_LEAST_S = 0.002
+# Part of an interval that is new to a counter: less is rounding of two stamps.
+_MIN_NEW_S = 0.002
 
 
 def once_each(device: pd.DataFrame, *, by: list[str]) -> pd.DataFrame:
@@ -179,11 +181,11 @@ def once_each(device: pd.DataFrame, *, by: list[str]) -> pd.DataFrame:
     rows = rows.sort_values([*by, "end_s"], ignore_index=True, kind="stable")
     covered = rows.groupby(by, dropna=False)["end_s"].cummax()
     covered = covered.groupby([rows[name] for name in by], dropna=False).shift()
-    opens = covered.isna() | (rows["begin_s"] > covered + OVERLAP_S)
-    meets = (rows["begin_s"] - covered).abs() <= OVERLAP_S
+    opens = covered.isna() | (rows["begin_s"] > covered + MAX_OVERLAP_S)
+    meets = (rows["begin_s"] - covered).abs() <= MAX_OVERLAP_S
     rest = (rows["end_s"] - covered).clip(lower=0)
     rows = rows.assign(opens=opens, new_s=np.where(opens | meets, rows["interval_s"], rest))
-    return rows[rows["new_s"] > _LEAST_S].reset_index(drop=True)
+    return rows[rows["new_s"] > _MIN_NEW_S].reset_index(drop=True)
 
 
 def running_sum(

@@ -27,7 +27,7 @@ _OUTSIDE_KERNEL = _WITHOUT_VOLUME | {
     *("io_uring_cmd", "sg", "libblkio", "rdma", "mtd", "dev-dax", "libpmem", "pmemblk"),
 }
 # Longest runtime: fio counts microseconds in 64 bits. A damaged plan may name a longer one.
-_LONGEST_S = 2**63 / 1e6
+_MAX_RUNTIME_S = 2**63 / 1e6
 _PAUSES = ("thinktime", "latency_target")
 _RATES = ("rate", "rate_iops")
 _SYNCS = ("fsync", "fdatasync", "sync_file_range", "sync")
@@ -151,7 +151,7 @@ class WorkloadSpec:
         text = self.options.get("runtime", "0")
         digits = text.rstrip("msu")
         factor = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6}[text[len(digits) :]]
-        return min(float(digits) * factor, _LONGEST_S)
+        return min(float(digits) * factor, _MAX_RUNTIME_S)
 
 
 def bypasses_page_cache(engine: str, options: Mapping[str, str]) -> bool:

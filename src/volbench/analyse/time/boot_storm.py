@@ -17,9 +17,10 @@ import pandas as pd
 from volbench.analyse.frames.job_frames import measured
 from volbench.analyse.frames.resample import Floats, covered_rows, on_clock, seconds, spread_rows
 
-# Of the axis, as ``iostat 5`` in "IOPS in a Windows boot storm" (Curtis Collicutt)
+# Of the axis, as ``iostat 5`` in "IOPS in a Windows boot storm" (Curtis Collicutt).
 INTERVAL_S = 5.0
-SETTLED = 0.1  # Share of a client's own peak that it stays below once it has settled; our choice
+# Share of a client's own peak that it stays below once it has settled: volbench's choice.
+SETTLED = 0.1
 
 Frames = Mapping[str, pd.DataFrame]
 _STEP = ["campaign", "profile", "job", "repeat"]
@@ -253,8 +254,10 @@ def _added(parts: Sequence[Floats]) -> Floats:
     return total
 
 
-_AS_MUCH = 0.95  # Share of the best view of an interval that counts as no worse
-_LEAST_SEEN = 0.25  # Share of an interval that must be sampled for its rate to be reported
+# Share of the best view of an interval that counts as equally good: the error of interval ends.
+_MIN_VIEW_SHARE = 0.95
+# Share of an interval that must be sampled for its rate to be reported.
+_MIN_SEEN = 0.25
 
 
 def devices_on(
@@ -295,9 +298,9 @@ def _device(rows: pd.DataFrame, edges_s: Floats) -> Floats:
         [[spread_rows(part, f"{way}_iops", edges_s) for part in parts] for way in _WAYS]
     )
     most = seen.max(axis=0)
-    weights = np.where(seen >= _AS_MUCH * most, seen, 0.0)
+    weights = np.where(seen >= _MIN_VIEW_SHARE * most, seen, 0.0)
     total = weights.sum(axis=0)
-    enough = most >= _LEAST_SEEN
+    enough = most >= _MIN_SEEN
     found: Floats = np.full((len(_WAYS), len(edges_s) - 1), np.nan)
     found[:, enough] = (rates * (weights > 0)).sum(axis=1)[:, enough] / total[enough]
     return found

@@ -15,16 +15,20 @@ from volbench.units import format_latency
 if TYPE_CHECKING:
     import numpy as np
 
-# First reads that take so many times as long in the middle mean a cold volume
-COLD_MEDIAN_RATIO = 1.5
-COLD_P99_RATIO = 3.0  # The same for the slowest in a hundred: a volume of which only a part is cold
+# First over second reads in the median from which a volume is cold: repeated warm passes differ by
+# less.
+MIN_COLD_MEDIAN_RATIO = 1.5
+# The same for the slowest in a hundred: a volume of which only a part is cold.
+MIN_COLD_P99_RATIO = 3.0
 # A smaller difference comes from the host: idle CPUs that wake up, other programs. Storage that has
 # to fetch a block takes milliseconds.
-LEAST_DELAY_S = 200e-6
-# So rarely chance alone makes first reads slower by that much (Wilcoxon signed-rank test)
-SIGNIFICANT = 0.01
-LEAST_PAIRS = 20  # With fewer, one hiccup decides
-LEAST_PAIRS_P99 = 100  # With fewer, the 99th percentile is the slowest read or the one before it
+MIN_COLD_DELAY_S = 200e-6
+# Probability that chance makes first reads slower by that much (Wilcoxon 1945).
+MAX_COLD_P_VALUE = 0.01
+# Pairs of reads: with fewer, one hiccup decides.
+MIN_COLD_PAIRS = 20
+# With fewer, the 99th percentile is the slowest read or the one before it.
+MIN_COLD_PAIRS_P99 = 100
 
 
 def pair_by_offset(
@@ -51,15 +55,15 @@ def judge_cold(
     medians = float(np.median(first)), float(np.median(second))
     p99s = float(np.percentile(first, 99)), float(np.percentile(second, 99))
     p_value = _chance_of_slower(np.log(first / second))
-    slower = _is_slower(*medians, ratio=COLD_MEDIAN_RATIO) or (
-        _is_slower(*p99s, ratio=COLD_P99_RATIO) and len(first) >= LEAST_PAIRS_P99
+    slower = _is_slower(*medians, ratio=MIN_COLD_MEDIAN_RATIO) or (
+        _is_slower(*p99s, ratio=MIN_COLD_P99_RATIO) and len(first) >= MIN_COLD_PAIRS_P99
     )
     return ColdProbe(
         pairs=len(first),
         median_ratio=medians[0] / medians[1],
         p99_ratio=p99s[0] / p99s[1],
         p_value=p_value,
-        cold=slower and p_value < SIGNIFICANT and len(first) >= LEAST_PAIRS,
+        cold=slower and p_value < MAX_COLD_P_VALUE and len(first) >= MIN_COLD_PAIRS,
         first_median_s=medians[0],
         second_median_s=medians[1],
         zero_share=zero_share,
@@ -67,7 +71,7 @@ def judge_cold(
 
 
 def _is_slower(first_s: float, second_s: float, *, ratio: float) -> bool:
-    return first_s > ratio * second_s and first_s - second_s >= LEAST_DELAY_S
+    return first_s > ratio * second_s and first_s - second_s >= MIN_COLD_DELAY_S
 
 
 def _chance_of_slower(log_ratios: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
@@ -94,7 +98,7 @@ def describe(probe: ColdProbe) -> str:
 def _verdict(probe: ColdProbe) -> str:
     if probe.cold:
         return "cold"
-    return "not cold" if probe.pairs >= LEAST_PAIRS else "too few blocks to decide"
+    return "not cold" if probe.pairs >= MIN_COLD_PAIRS else "too few blocks to decide"
 
 
 def _zeros(probe: ColdProbe) -> str:

@@ -35,11 +35,14 @@ from volbench.analyse.time.change_points import (
     plateaus,
 )
 
+# Intervals from which rates say anything about a run.
 _MIN_INTERVALS = 5
-_BUSY_PERCENT = 90.0  # Active time from which a device is held to have work all the time
-_LEAST_BUSY = 0.5  # Share of busy intervals below which a run did not keep its device busy
-# How much of a jump of the device's IOPS its bandwidth has to show, as logarithms
-_LEAST_SHARE = 0.5
+# Active time from which a device has work all the time (iostat: %util).
+_MIN_BUSY_PERCENT = 90.0
+# Share of busy intervals below which a run did not keep its device busy: a majority.
+_MIN_BUSY_SHARE = 0.5
+# Share of a jump of the device's IOPS that its bandwidth has to show, as logarithms.
+_MIN_BANDWIDTH_SHARE = 0.5
 
 
 @dataclass(frozen=True)
@@ -127,7 +130,7 @@ def _of_the_volume(
     return tuple(
         change
         for change, (before, after) in zip(changes, pairwise(levels), strict=True)
-        if _share_of(change, before, after) >= _LEAST_SHARE
+        if _share_of(change, before, after) >= _MIN_BANDWIDTH_SHARE
     )
 
 
@@ -168,8 +171,8 @@ def _of_device(view: RunView, direction: str) -> tuple[Floats, Floats, Floats] |
         return None
     columns = ("t_s", f"{direction}_iops", f"{direction}_bw_bytes_per_s", "active_percent")
     t_s, iops, bandwidth, active = (rows[name].to_numpy(dtype=float) for name in columns)
-    busy = ~(active < _BUSY_PERCENT)
-    if busy.mean() < _LEAST_BUSY:
+    busy = ~(active < _MIN_BUSY_PERCENT)
+    if busy.mean() < _MIN_BUSY_SHARE:
         return t_s, iops, bandwidth
     return t_s, _held_over(iops, busy), _held_over(bandwidth, busy)
 
@@ -209,12 +212,16 @@ def _latencies(view: RunView, direction: str) -> dict[str, float]:
     return {"lat_mean_s": main["lat_mean_s"], "lat_min_s": main["lat_min_s"], **reported}
 
 
-_BESIDE = 3  # Intervals on either side of two that lack completions
-_LEAST_INTERVALS = 8
-# Share of the longest latency that two intervals have to lack for it to be a stall of all I/Os
-_LACKING = 0.75
-# Share of its completions that an interval beside a stall lacks before noise explains it
-_CLEARLY = 0.25
+# Intervals on either side of two that lack completions: their median withstands one outlier.
+_SIDE_INTERVALS = 3
+# Intervals of a series in which a stall of less than two can be told from noise.
+_MIN_STALL_INTERVALS = 8
+# Share of the longest latency that two intervals have to lack for it to be a stall of all I/Os;
+# chosen on the even seeds of the truth benchmark.
+_MIN_LACKING = 0.75
+# Share of its completions that an interval beside a stall lacks before noise explains it; chosen on
+# the even seeds of the truth benchmark.
+_MIN_CLEARLY_LACKING = 0.25
 
 Span = tuple[float, float]  # Begin and end in seconds since the I/O began
 
@@ -282,7 +289,7 @@ def _widened(
 
 
 def _only_clear(sides: Span, interval_s: float) -> Span:
-    before, after = (side if side >= _CLEARLY * interval_s else 0.0 for side in sides)
+    before, after = (side if side >= _MIN_CLEARLY_LACKING * interval_s else 0.0 for side in sides)
     return before, after
 
 
@@ -293,7 +300,7 @@ def _hidden_spans(
 
     They lack them beside the intervals on both sides: a rate that climbs has low intervals too.
     """
-    if len(t_s) < _LEAST_INTERVALS:
+    if len(t_s) < _MIN_STALL_INTERVALS:
         return []
     interval_s = median_step(t_s)
     if not interval_s <= slowest_s <= 2 * interval_s:
@@ -301,13 +308,13 @@ def _hidden_spans(
     pairs_s = (lacks[:-1] + lacks[1:]) * interval_s
     found: list[Span] = []
     for place in np.argsort(-pairs_s, kind="stable"):
-        if pairs_s[place] < _LACKING * slowest_s:
+        if pairs_s[place] < _MIN_LACKING * slowest_s:
             break
         begin = float(t_s[place]) - float(lacks[place]) * interval_s
         end = begin + (min(slowest_s, float(pairs_s[place])) if found else slowest_s)
         is_apart = all(end <= other[0] or begin >= other[1] for other in (*known, *found))
         is_next = t_s[place + 1] - t_s[place] <= 1.5 * interval_s
-        lacking = _lacking_beside(iops, int(place)) * interval_s >= _LACKING * slowest_s
+        lacking = _lacking_beside(iops, int(place)) * interval_s >= _MIN_LACKING * slowest_s
         if is_apart and is_next and lacking:
             found.append((begin, end))
     return found
@@ -315,7 +322,10 @@ def _hidden_spans(
 
 def _lacking_beside(iops: Floats, place: int) -> float:
     """Return what two intervals lack of the rate beside them, in intervals."""
-    sides = (iops[max(0, place - _BESIDE) : place], iops[place + 2 : place + 2 + _BESIDE])
+    sides = (
+        iops[max(0, place - _SIDE_INTERVALS) : place],
+        iops[place + 2 : place + 2 + _SIDE_INTERVALS],
+    )
     usual = min(median(side) for side in sides if len(side))
     if not usual > 0:
         return 0.0

@@ -31,12 +31,15 @@ from volbench.analyse.time.change_points import (
 )
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
 
-MOST_DRIFT = 0.10
-LEAST_BLOCKS = 8
-# Factor from a 95 % interval to one that a steady series leaves out in 1 of 200 runs
+# Upper 95 % bound of the drift over the window: as much as SNIA PTS 2.0.2 allows the fitted line.
+MAX_DRIFT = 0.10
+# Blocks of a window: with fewer, the interval of Theil and Sen spans all slopes.
+MIN_BLOCKS = 8
+# Factor from a 95 % interval to one that a steady series leaves out in 1 of 200 runs.
 _SURE = 2.8 / 1.959963984540054
 _NORMAL_95 = 1.959963984540054  # Quantile 0.975 of the normal distribution
-_MOST_BLOCKS = 1000  # Theil-Sen compares all pairs: a thousand blocks are half a million
+# Theil-Sen compares all pairs: a thousand blocks are half a million.
+_MAX_BLOCKS = 1000
 
 
 class State(StrEnum):
@@ -123,7 +126,7 @@ def steady_end(t_s: Floats, values: Floats, judged: Steadiness) -> Steadiness | 
 
 def _thin(t_s: Floats, block_s: float) -> float:
     """Return longer blocks where there would be too many."""
-    return max(block_s, math.ceil(len(t_s) / _MOST_BLOCKS) * interval_of(t_s))
+    return max(block_s, math.ceil(len(t_s) / _MAX_BLOCKS) * interval_of(t_s))
 
 
 def _drift(blocks: Floats, usual: float) -> tuple[float, float, bool]:
@@ -165,13 +168,13 @@ def theil_sen(values: Floats) -> tuple[float, float, float]:
 def _state(
     blocks: int, *, drift: float, bound: float, has_sign: bool, changes: tuple[Change, ...]
 ) -> State:
-    if blocks < LEAST_BLOCKS:
+    if blocks < MIN_BLOCKS:
         return State.TOO_SHORT
     if changes:
         return State.STEPPED
-    if bound <= MOST_DRIFT:
+    if bound <= MAX_DRIFT:
         return State.STEADY
-    return State.DRIFTING if has_sign and abs(drift) > MOST_DRIFT / 2 else State.NOISY
+    return State.DRIFTING if has_sign and abs(drift) > MAX_DRIFT / 2 else State.NOISY
 
 
 # Added to every determination
@@ -371,10 +374,14 @@ def _slope(values: Sequence[float]) -> float:
     return (2 * (window[4] - window[0]) + window[3] - window[1]) / 10
 
 
+# Rounds of the window (SNIA PTS 2.0.2, 2.1.24).
 ROUNDS = 5
-MOST_RANGE = 0.20
-MOST_SLOPE = 0.10
-WANTED_ROUNDS = 25  # The specification ends after 25 rounds; a series is cut into at most as many
+# Range of the tracking variable over its mean (SNIA PTS 2.0.2, 2.1.24).
+MAX_RANGE = 0.20
+# Change of the fitted line over the window, over the mean (SNIA PTS 2.0.2, 2.1.24).
+MAX_SLOPE = 0.10
+# Rounds after which the specification ends; a series is cut into at most as many.
+MAX_ROUNDS = 25
 
 
 @dataclass(frozen=True)
@@ -424,7 +431,7 @@ def snia_rounds(t_s: Floats, values: Floats, *, round_s: float | None = None) ->
     wanted = 60.0 if round_s is None else round_s
     if round_s is None:
         wanted = max(min(wanted, len(values) * sample_s / ROUNDS), sample_s)
-        wanted = max(wanted, len(values) * sample_s / WANTED_ROUNDS)
+        wanted = max(wanted, len(values) * sample_s / MAX_ROUNDS)
     size = max(1, int(wanted / sample_s + 1e-9))
     count = len(values) // size
     means = values[len(values) - count * size :].reshape(count, size).mean(axis=1)
@@ -441,4 +448,4 @@ def _ratios(window: Sequence[float]) -> tuple[float, float]:
 
 
 def _passes(range_ratio: float, slope_ratio: float) -> bool:
-    return range_ratio <= MOST_RANGE and slope_ratio <= MOST_SLOPE
+    return range_ratio <= MAX_RANGE and slope_ratio <= MAX_SLOPE

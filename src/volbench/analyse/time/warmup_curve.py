@@ -20,14 +20,20 @@ from volbench.model.results.finding import Cause
 Floats = npt.NDArray[np.float64]
 
 _SAME = ("rw", "block_bytes", "iodepth", "numjobs", "direction", "direct", "ioengine")
-_NEAR = 0.9  # Share of the plateau that counts as nearly warm
-_AT_CAP = 0.03  # How near a plateau must be to a declared limit to be held for it
-_CLIMB = 0.15  # Penalty from which a first pass without a second one counts as a climb
-_NO_PENALTY = 0.1  # Penalty below which fresh blocks cost nothing worth a word
-_LEAST_POINTS = 6
-# Distance of two intervals, over the usual one, from which others are missing between them
-_GAP = 1.5
-_LEAST_IOS = 8  # I/Os that a point of the start must have, so that one late I/O does not bend it
+# Share of the plateau that counts as nearly warm.
+_NEAR_WARM = 0.9
+# Relative distance of a plateau from a declared limit: the spread of a throttle.
+_MAX_LIMIT_DISTANCE = 0.03
+# Penalty from which a first pass without a second one counts as a climb.
+_MIN_CLIMB = 0.15
+# Penalty up to which fresh blocks cost nothing worth a word.
+_MAX_NO_PENALTY = 0.1
+# Intervals of a pass that has a curve.
+_MIN_POINTS = 6
+# Distance of two intervals, over the usual one, from which others are missing between them.
+_MIN_GAP = 1.5
+# I/Os of a point of the start, so that one late I/O does not bend it.
+_MIN_POINT_IOS = 8
 
 
 @dataclass(frozen=True)
@@ -131,9 +137,9 @@ def curves(
             first, second = _passes(same, series)
             if first is not None:
                 curve = _curve(str(host), str(volume), str(direction), row, first, second)
-                if curve.penalty > _NO_PENALTY and not _warmed(verdicts, row):
+                if curve.penalty > _MAX_NO_PENALTY and not _warmed(verdicts, row):
                     continue
-                if second is not None or curve.penalty > _CLIMB:
+                if second is not None or curve.penalty > _MIN_CLIMB:
                     found.append(curve)
     return tuple(found)
 
@@ -180,7 +186,7 @@ def _passes(rows: pd.DataFrame, series: pd.DataFrame) -> tuple[Pass | None, Pass
             continue
         settings = like
         part = _pass_of(series, run=str(row["run"]), direction=str(row["direction"]))
-        found.append(part if len(part.t_s) >= _LEAST_POINTS else None)
+        found.append(part if len(part.t_s) >= _MIN_POINTS else None)
     return (found[0] if found else None), (found[1] if len(found) > 1 else None)
 
 
@@ -219,10 +225,10 @@ def _curve(
         plateau_iops=plateau,
         warm_iops=warm,
         penalty=1 - cold / warm if warm else math.nan,
-        to_90_s=time_to_level(first.t_s, first.iops, level=_NEAR * reference),
+        to_90_s=time_to_level(first.t_s, first.iops, level=_NEAR_WARM * reference),
         to_steady_s=steady_s,
         limit_iops=limit,
-        at_limit=bool(abs(plateau / limit - 1) <= _AT_CAP) if limit else False,
+        at_limit=bool(abs(plateau / limit - 1) <= _MAX_LIMIT_DISTANCE) if limit else False,
         size_bytes=_size_of(row),
     )
 
@@ -248,9 +254,9 @@ def cold_level(t_s: Floats, iops: Floats, *, plateau: float) -> float:
     """
     done, each_s = _time_of_each(t_s, iops)
     if len(done) < 3:
-        return float(iops[:_LEAST_POINTS].mean())
+        return float(iops[:_MIN_POINTS].mean())
     early = median(1 / each_s[:3])
-    if early >= _NEAR * plateau:
+    if early >= _NEAR_WARM * plateau:
         return early
     rising = each_s > (each_s[0] + 1 / plateau) / 2
     count = max(3, int(np.argmin(rising)) if not rising.all() else len(rising))
@@ -267,7 +273,7 @@ def _time_of_each(t_s: Floats, iops: Floats) -> tuple[Floats, Floats]:
     total = ios = seconds = 0.0
     for width, count in zip(widths_s, iops * widths_s, strict=True):
         ios, seconds = ios + count, seconds + width
-        if ios >= _LEAST_IOS:
+        if ios >= _MIN_POINT_IOS:
             done.append(total + ios / 2)
             each_s.append(seconds / ios)
             total, ios, seconds = total + ios, 0.0, 0.0
@@ -278,7 +284,7 @@ def _widths_s(t_s: Floats) -> Floats:
     """Return the lengths of intervals, of which some may have been left out."""
     steps_s = np.diff(t_s, prepend=0.0)
     usual_s = median(steps_s) if len(steps_s) else 0.0
-    found: Floats = np.where(steps_s > _GAP * usual_s, usual_s, steps_s)
+    found: Floats = np.where(steps_s > _MIN_GAP * usual_s, usual_s, steps_s)
     return found
 
 

@@ -11,8 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from volbench.analyse.time.steady_state import (
-    MOST_RANGE,
-    MOST_SLOPE,
+    MAX_RANGE,
+    MAX_SLOPE,
     ROUNDS,
     Determination,
     Part,
@@ -109,9 +109,9 @@ def _unsteady_words(found: Determination) -> str:
     """Describe the variables that are not steady yet."""
     unsteady = [
         f"{variable.track.name} ranges over {format_percent(variable.judged.range_ratio)}"
-        f" (at most {format_percent(MOST_RANGE)}) and drifts by"
+        f" (at most {format_percent(MAX_RANGE)}) and drifts by"
         f" {format_percent(variable.judged.slope_ratio)}"
-        f" (at most {format_percent(MOST_SLOPE)})"
+        f" (at most {format_percent(MAX_SLOPE)})"
         for variable in found.variables
         if not variable.judged.steady
     ]

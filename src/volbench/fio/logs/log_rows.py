@@ -27,16 +27,16 @@ Ints = npt.NDArray[np.int64]
 
 PLAIN = (0, 1, 2, 3)  # Columns of time, value, direction and block size
 BOTH = (0, 1, 3, 4, 2)  # The same with ``log_window_value=both``, and the column of the maximum
-_WIDEST = 10**15  # Upper bound of latencies, sizes and counts; in ns it is eleven days
-_MOST_DIGITS = 18
+_MAX_VALUE = 10**15  # Upper bound of latencies, sizes and counts; in ns it is eleven days
+_MAX_DIGITS = 18
 # fio logs reads, writes and trims as 0 to 2, kinds of syncs as higher numbers (``io_ddir.h``)
-_LAST_DIRECTION = 7
+_MAX_DIRECTION = 7
 _HEAD_BYTES = 64 << 10
 CHUNK_BYTES = 2 << 20
-_SMALL_BYTES = 64 << 10
+_MAX_SMALL_BYTES = 64 << 10
 # Small blocks that are kept as numbers: those of all logs of a section, as a rule
 _KEPT_BLOCKS = 32
-LONGEST_LINE_BYTES = 128 << 10  # Longer than a histogram row of 1856 bins with 20 digits each
+MAX_LINE_BYTES = 128 << 10  # Longer than a histogram row of 1856 bins with 20 digits each
 NO_ROW = b"\0"
 
 
@@ -160,9 +160,9 @@ def _is_row(table: Ints, form: Form) -> npt.NDArray[np.bool_]:
     """Return which rows have values that fio can have written in this run."""
     times, rest = table[0], table[1:]
     good: npt.NDArray[np.bool_] = (times >= max(0.0, form.first_ms)) & (times < form.end_ms)
-    good &= table[form.direction_at] <= _LAST_DIRECTION
-    if rest.size and (rest.min() < 0 or rest.max() >= _WIDEST):
-        good &= ((rest >= 0) & (rest < _WIDEST)).all(axis=0)
+    good &= table[form.direction_at] <= _MAX_DIRECTION
+    if rest.size and (rest.min() < 0 or rest.max() >= _MAX_VALUE):
+        good &= ((rest >= 0) & (rest < _MAX_VALUE)).all(axis=0)
     return good
 
 
@@ -173,7 +173,7 @@ def _table(block: Block, form: Form) -> tuple[Ints, Ints]:
     is_irregular = NO_ROW in lines or b"\r" in lines or width <= max(form.columns)
     if is_irregular or form.width not in {None, width}:
         return _line_by_line(block, form)
-    if len(lines) <= _SMALL_BYTES and (rows := _plain_rows(lines)) is not None:
+    if len(lines) <= _MAX_SMALL_BYTES and (rows := _plain_rows(lines)) is not None:
         short: Ints = rows[:, form.columns].T
         return short, np.arange(block.first_line, block.first_line + len(rows))
     names = [str(n) for n in range(width)]
@@ -213,7 +213,7 @@ def _plain_rows(lines: bytes) -> Ints | None:
 @lru_cache(maxsize=_KEPT_BLOCKS)
 def _plain_lines(width: int) -> re.Pattern[bytes]:
     """Return the pattern of lines that have so many cells, each a number that fits in 64 bits."""
-    cell = rb" *\d{1,%d} *" % _MOST_DIGITS
+    cell = rb" *\d{1,%d} *" % _MAX_DIGITS
     line = rb"(?:%b,){%d}%b" % (cell, width - 1, cell)
     return re.compile(rb"(?:%b\n)*%b" % (line, line))
 
@@ -241,7 +241,7 @@ def _leading_numbers(line: bytes) -> list[int]:
     numbers: list[int] = []
     for cell in line.split(b","):
         digits = cell.strip(b" \t\r")
-        if not digits.isdigit() or len(digits) > _MOST_DIGITS:
+        if not digits.isdigit() or len(digits) > _MAX_DIGITS:
             break
         numbers.append(int(digits))
     return numbers
@@ -270,7 +270,7 @@ def _line_blocks(stream: BinaryIO, chunk_bytes: int) -> Iterator[bytes]:
             rest, endless = tail, False
         elif not endless:
             rest += tail
-        if len(rest) > LONGEST_LINE_BYTES:
+        if len(rest) > MAX_LINE_BYTES:
             rest, endless = b"", True
     if endless:
         yield NO_ROW

@@ -113,7 +113,8 @@ class BinStore:
         self._cold[window] = bins.astype(np.uint16), counts.astype(narrow)
 
 
-_DENSE = 0.9  # Share of windows with a row from which a job's last row is held to be its end
+# Share of windows with a row from which a job's last row is its end.
+_MIN_DENSE = 0.9
 
 Flags = npt.NDArray[np.bool_]
 
@@ -249,7 +250,7 @@ def span_of(directions: Sequence[Flags]) -> tuple[int, int] | None:
     if not len(known):
         return None
     first, end = int(known[0]), int(known[-1]) + 1
-    return (first, end) if len(known) >= _DENSE * (end - first) else None
+    return (first, end) if len(known) >= _MIN_DENSE * (end - first) else None
 
 
 def added(total: Floats | None, part: Floats) -> Floats:
@@ -276,7 +277,8 @@ def by_direction(
 # Directions by fio's number; syncs, which newer versions log too, are not part of a series
 WAYS = (Direction.READ, Direction.WRITE, Direction.TRIM)
 _EXACT = 2**53  # Sums below this are exact in float64, which numpy uses for weights
-_WHOLE = 0.1
+# The window in which a job ends is whole if it ends within its last tenth: fio ends some ms early.
+_MAX_SHORT_END = 0.1
 _HISTOGRAM_LEAD = 3  # Columns before the bins: time, direction and block size
 
 
@@ -343,7 +345,7 @@ class SeenWindows:
                 self._flags = np.pad(self._flags, (0, count - len(self._flags)))
             self._flags[at.astype(np.int64)] = True
             # The window in which a job ends is whole if it ends within its last tenth.
-            self._end = max(self._end, int(float(at.max()) + _WHOLE))
+            self._end = max(self._end, int(float(at.max()) + _MAX_SHORT_END))
             yield table
 
     def span(self) -> tuple[int, int] | None:

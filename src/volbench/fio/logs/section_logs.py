@@ -51,14 +51,15 @@ _NAME = re.compile(
 # 974)
 _BROKEN_HISTOGRAMS = ((3, 6), (3, 17))
 _EPOCH_MS = 10**11  # Times beyond this are absolute; as a duration it would be three years
-# fio ends a run some milliseconds early: a last window short by this share counts as whole
-_TOLERANCE = 0.1
-_SLACK_MS = 2000  # How far, besides two windows, a time may lie outside the run on a loaded host
+# A last window short by this share counts as whole: fio ends a run some milliseconds early.
+_MAX_SHORT_END = 0.1
+# How far, besides two windows, a time may lie outside the run on a loaded host.
+_SLACK_MS = 2000
 _MAX_WINDOWS = 2_000_000
 # Every per-I/O log has all I/Os, so one is enough, best one with latencies
 _PER_IO_PREFERENCE = ("lat", "clat", "iops", "bw", "slat")
 _BOTH_SINCE = (3, 37)
-_BOTH_LEAST = 6
+_MIN_BOTH_COLUMNS = 6
 _SYNCS = 3
 
 Head = list[list[int]]
@@ -201,7 +202,7 @@ class LogSection:
         recording = self._recording
         if recording.runtime_s is None:
             return None
-        count = math.floor(recording.runtime_s / recording.interval_s + _TOLERANCE)
+        count = math.floor(recording.runtime_s / recording.interval_s + _MAX_SHORT_END)
         if count > _MAX_WINDOWS:
             raise OutputError(
                 f"a run of {recording.runtime_s:g} s has {count} intervals of "
@@ -246,7 +247,7 @@ def _columns(head: Head, recording: Recording) -> tuple[int, ...]:
     """
     if recording.window_values is not None:
         return BOTH if recording.window_values == "both" else PLAIN
-    rows = [row for row in head if len(row) >= _BOTH_LEAST - 1]
+    rows = [row for row in head if len(row) >= _MIN_BOTH_COLUMNS - 1]
     if recording.fio_version < _BOTH_SINCE or len(rows) < len(head):
         return PLAIN
     maxima, directions, sizes = (max(row[n] for row in rows) for n in (2, 3, 4))

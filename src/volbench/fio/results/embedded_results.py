@@ -18,7 +18,8 @@ from volbench.fio.results.json_output import read_document
 from volbench.model.results.result import JobResult, RunOutput
 
 _ANYWHERE = re.compile(r'\{\s*"fio version"')
-_SAME_START_S = 2.0  # fio reports the time of a document and its elapsed time in whole seconds
+# fio reports the time of a document and its elapsed time in whole seconds.
+_MAX_SAME_START_S = 2.0
 _NORMAL = re.compile(r"^\S.*: \(g(?:roupid)?=\d+[,)]|^fio-\d+\.\d+\s*$", re.MULTILINE)
 _TERSE = re.compile(r"^\d+;fio-\d+\.\d+[^;]*;", re.MULTILINE)
 _DIRECTIONS = ("read", "write", "trim", "mixed")
@@ -177,7 +178,7 @@ def _is_same_process(earlier: RunOutput, later: RunOutput) -> bool:
     if None in starts:
         return False
     first_s, second_s = (start_s or 0.0 for start_s in starts)
-    return math.isclose(first_s, second_s, abs_tol=_SAME_START_S)
+    return math.isclose(first_s, second_s, abs_tol=_MAX_SAME_START_S)
 
 
 def _begun_utc_s(output: RunOutput) -> float | None:

@@ -169,7 +169,7 @@ def _nothing(text: str, path: str) -> OutputError:
 
 # Upper bound of counts, sizes, rates and times (in fio's units): 9 PB, or 104 days in ns. Below it
 # every integer is exact as a float, and the sum of a thousand fits in 64 bits.
-_BOUND = 2**53
+_MAX_NUMBER = 2**53
 
 
 def are_counts(values: list[object]) -> TypeGuard[list[int]]:
@@ -177,7 +177,7 @@ def are_counts(values: list[object]) -> TypeGuard[list[int]]:
     if set(map(type, values)) != {int}:
         return False
     counts = cast("list[int]", values)
-    return min(counts) >= 0 and max(counts) < _BOUND
+    return min(counts) >= 0 and max(counts) < _MAX_NUMBER
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ class Fields:
     def kib(self, key: str) -> int:
         """Return a required number of KiB as bytes."""
         value = self.need_count(key)
-        if value * 1024 >= _BOUND:
+        if value * 1024 >= _MAX_NUMBER:
             raise self.wrong(key, "a size below 2^53 bytes")
         return value * 1024
 
@@ -284,7 +284,7 @@ class Fields:
             return math.nan
         if value < 0:
             raise self.wrong(key, "a number that is not negative")
-        if value >= _BOUND:
+        if value >= _MAX_NUMBER:
             raise self.wrong(key, "a number below 2^53")
         return value
 

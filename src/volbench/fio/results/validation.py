@@ -18,7 +18,7 @@ from volbench.model.results.result import Direction, JobResult, RunOutput
 
 # fio's exit status after SIGINT or SIGTERM (plus the number of failed jobs)
 INTERRUPTED_STATUS = 128
-# Share of a time-based runtime that must be reached: fio rounds, and may end early
+# Share of a time-based runtime that must be reached: fio rounds, and may end early.
 MIN_RUNTIME_SHARE = 0.95
 
 _FAILURES = re.compile(
@@ -29,7 +29,7 @@ _MESSAGES = re.compile(
     r"^fio: |^Bad option|error|failed|refus|not |unable|can't|cannot", re.IGNORECASE
 )
 _QUOTED_LINES = 3
-_ERRNO_END = 4096  # Upper bound of Linux error numbers (MAX_ERRNO in err.h)
+_MAX_ERRNO = 4096  # Upper bound of Linux error numbers (MAX_ERRNO in err.h)
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def _of_jobs(
 
 def _of_errors(job: JobResult) -> Iterator[str]:
     if job.error:
-        meaning = os.strerror(job.error) if 0 < job.error < _ERRNO_END else "unknown"
+        meaning = os.strerror(job.error) if 0 < job.error < _MAX_ERRNO else "unknown"
         yield f"Job {job.name}: error {job.error} ({meaning})."
     if job.total_errors:
         yield f"Job {job.name}: {job.total_errors} I/Os failed."
@@ -147,8 +147,9 @@ _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)([kKMGTP]?)(i?)(B|b|bit)?(?:/s)?", re.ASCI
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _RUNNING = frozenset("RrWwMmDdVFf")
 _STARTING = frozenset("PCIp")
-_QUIET_START_S = 3.0  # fio prints no rates in its first seconds
-_LONGEST_LINE = 65_536
+# Seconds in which fio prints no rates although it runs.
+_QUIET_START_S = 3.0
+_MAX_LINE = 65_536
 
 
 class ProgressReader:
@@ -171,7 +172,7 @@ class ProgressReader:
             elapsed_s: seconds since the start of the process, by the caller's clock.
         """
         *lines, rest = re.split(r"[\r\n]", self._rest + chunk)
-        self._rest = rest[-_LONGEST_LINE:]
+        self._rest = rest[-_MAX_LINE:]
         newest: Progress | None = None
         for line in lines:
             match = _LINE.fullmatch(line.strip())

@@ -81,7 +81,8 @@ class VolumeFacts(Frozen):
         return next(names, self.memory_below)
 
 
-ZERO_SHARE = 0.01  # From this share of all-zero blocks on, a volume was not filled
+# Share of all-zero blocks above which a volume was not filled: filesystems leave a few.
+MAX_ZERO_SHARE = 0.01
 
 
 @dataclass(frozen=True)
@@ -101,4 +102,4 @@ class ColdProbe:
     @property
     def never_written(self) -> bool:
         """Whether a part of the volume holds nothing, or was filled with zeros."""
-        return self.zero_share is not None and self.zero_share > ZERO_SHARE
+        return self.zero_share is not None and self.zero_share > MAX_ZERO_SHARE

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from volbench.analyse.time.steady_state import (
     CRITERION,
-    MOST_RANGE,
-    MOST_SLOPE,
+    MAX_RANGE,
+    MAX_SLOPE,
     Determination,
     Variable,
     determination,
@@ -120,8 +120,8 @@ def _determination_cells(variable: Variable, first: int, last: int) -> dict[str,
         "tracked": variable.track.name,
         **{f"round {number}": _value(value, written) for number, value in rounds},
         "mean": _value(judged.mean, written),
-        f"range (max {MOST_RANGE:.0%})": _value(judged.range_ratio, "{:.1%}".format),
-        f"slope (max {MOST_SLOPE:.0%})": _value(judged.slope_ratio, "{:.1%}".format),
+        f"range (max {MAX_RANGE:.0%})": _value(judged.range_ratio, "{:.1%}".format),
+        f"slope (max {MAX_SLOPE:.0%})": _value(judged.slope_ratio, "{:.1%}".format),
         "verdict": verdict if math.isfinite(judged.range_ratio) else "too few rounds",
     }
 

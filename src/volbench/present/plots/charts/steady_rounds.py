@@ -16,8 +16,8 @@ import pandas as pd
 
 from volbench.analyse.frames.job_frames import measured
 from volbench.analyse.time.steady_state import (
-    MOST_RANGE,
-    MOST_SLOPE,
+    MAX_RANGE,
+    MAX_SLOPE,
     ROUNDS,
     Determination,
     Variable,
@@ -329,8 +329,8 @@ def _determination_table(shown: tuple[Variable, ...]) -> marks.Table:
         "tracking variable",
         "metric",
         "mean of the window",
-        f"range (max {100 * MOST_RANGE:g} %)",
-        f"slope (max {100 * MOST_SLOPE:g} %)",
+        f"range (max {100 * MAX_RANGE:g} %)",
+        f"slope (max {100 * MAX_SLOPE:g} %)",
         "passes",
     )
     return marks.Table(heads=heads, rows=tuple(rows), size=8)
