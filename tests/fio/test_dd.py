@@ -184,7 +184,7 @@ def test_last_of_several_reports_counts() -> None:
 )
 def test_what_is_no_report_is_an_error(stderr: str) -> None:
     """A report that is cut off, missing or in another language is not guessed at."""
-    with pytest.raises(OutputError, match="dd left no report"):
+    with pytest.raises(OutputError, match="dd printed no report"):
         only_direction(stderr, dd_run("/d"))
 
 

@@ -62,7 +62,7 @@ def test_warming_up(tmp_path: Path, scenario: str, workload: Workload) -> None:
     assert curve.to_90_s == pytest.approx(
         proof.truth().warm_90_s, abs=SAMPLE_S + 0.05 * proof.truth().warm_90_s
     )
-    assert "blocks got warm" in proof.verdict()["explanation"]
+    assert "cold blocks warming up" in proof.verdict()["explanation"]
     assert "cold-blocks" in proof.findings()
 
 

@@ -76,7 +76,7 @@ def parse_dd(stderr: str, *, run: Run, elapsed_s: float, version: str) -> RunOut
     reports = list(_REPORT.finditer(stderr))
     if not reports:
         raise OutputError(
-            f"dd left no report: {stderr.strip()[-300:] or 'no output'}",
+            f"dd printed no report: {stderr.strip()[-300:] or 'no output'}",
             hint="run the command in command.txt yourself to see its messages",
         )
     io_bytes, seconds = _reported(reports[-1])
@@ -112,7 +112,7 @@ def _reported(report: re.Match[str]) -> tuple[int, float]:
     digits, seconds = report[1], float(report[2])
     if len(digits) > _MAX_DIGITS or seconds > _MAX_SECONDS:
         raise OutputError(
-            f"dd's report has numbers that it cannot have measured: {report[0][:60]}",
+            f"dd's report has implausible numbers: {report[0][:60]}",
             hint="look at dd.txt, and measure again",
         )
     return int(digits), seconds

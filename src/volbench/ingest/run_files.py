@@ -237,14 +237,14 @@ def verify_files(layout: Layout, campaign: Campaign, history: History) -> Verifi
         if state is not None and state.has_ended:
             _verify_run(layout, layout.run(run.id), history.checksums.get(run.id), found)
         elif layout.run(run.id).status.exists():
-            reason = f"no line says that {run.id} ended, but it has a status"
+            reason = f"no entry says that {run.id} ended, but it has a status"
             _note(found, layout, layout.journal, Change.CHANGED, reason)
     for role in campaign.cold_probe_roles:
         _verify_probe(layout, layout.probe(role), found)
     planned = {run.id for run in campaign.runs}
     for path in sorted(layout.runs.iterdir()) if layout.runs.is_dir() else ():
         if path.name not in planned:
-            _note(found, layout, path, Change.ADDED, "no run of the plan")
+            _note(found, layout, path, Change.ADDED, "not a run of the plan")
     return found
 
 

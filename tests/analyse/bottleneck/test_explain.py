@@ -101,7 +101,7 @@ def test_stolen_cpu_does_not_hide_an_exact_limit(
     assert first.cause is cause
     assert first.level == pytest.approx(exact, rel=0.005)
     assert not first.is_certain
-    assert "I/Os did not all wait alike" in first.speaks_against
+    assert "not all I/Os waited equally long" in first.speaks_against
 
 
 def test_an_uneven_rate_with_uneven_waits_is_no_limit() -> None:
@@ -299,7 +299,7 @@ def test_a_neighbour_comes_and_goes() -> None:
     found = explain(ran(rates, device=device), "write")
     guest = next(entry for entry in found if entry.cause is Cause.NEIGHBOUR)
     assert (guest.from_s, guest.to_s) == (20, 40)
-    assert "4 % steal meanwhile" in guest.speaks_for
+    assert "4 % steal during the drop" in guest.speaks_for
 
 
 @pytest.mark.parametrize("slow_s", [20, 50, 120])

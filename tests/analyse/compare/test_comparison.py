@@ -106,7 +106,7 @@ def test_an_option_that_one_side_does_not_set_differs() -> None:
     with pytest.raises(ComparisonError, match="rate_iops: not set in A, 1000 in B"):
         compared(rows_of(1000), limited)
     unknown = rows_of(1000, options_known=False)
-    assert "not known of A: rate_iops" in compared(unknown, limited).remarks
+    assert "unknown for A: rate_iops" in compared(unknown, limited).remarks
 
 
 def test_by_keeps_cells_apart() -> None:
@@ -222,7 +222,7 @@ def test_runs_that_failed_are_reported() -> None:
     candidate.loc[4, "status"] = "failed"
     found = compared(rows_of(1000), candidate)
     assert only(found).candidate_group.repeats == 4
-    assert "B: 1 Run failed, left out" in found.remarks
+    assert "B: 1 run failed, left out" in found.remarks
 
 
 def test_three_are_compared_with_the_first() -> None:

@@ -49,7 +49,7 @@ def test_the_answer_names_kinds_of_workloads() -> None:
     assert low < 18 < high
     assert size == pytest.approx(18, abs=2)
     left = (
-        r"no difference shown for random reads "
+        r"no significant difference for random reads "
         r"\(of 2 workloads the widest [\d.]+ % CI (-[\d.]+) to \+([\d.]+) %\)\.$"
     )
     open_low, open_high = re.search(left, answer).groups()  # type: ignore[union-attr]  # same
@@ -93,7 +93,7 @@ def test_values_are_medians_of_the_repeats() -> None:
 
 def test_the_same_rates_twice_are_doubted() -> None:
     """No two measurements agree to the last digit; percentiles, which are bins, may."""
-    words = "every rate of B is that of A to the last digit: they may be one set of results"
+    words = "all rates of B equal those of A to the last digit: both may be the same results"
     assert words in compared(rows_of(1000), rows_of(1000)).remarks
     assert words not in compared(rows_of(1000), rows_of(1000, seed=2)).remarks
 

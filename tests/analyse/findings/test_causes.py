@@ -34,7 +34,7 @@ def test_a_declared_cap_is_a_note() -> None:
     assert entry.severity is Severity.NOTE
     assert entry.evidence["declared"] == 1100
     assert "100 % of the declared 1.1k IOPS" in entry.message
-    assert "flat to 0.4 %" in entry.message
+    assert "flat within 0.4 %" in entry.message
 
 
 def test_a_cap_below_the_declared_is_a_warning() -> None:
@@ -137,7 +137,7 @@ def test_a_neighbour_that_comes_and_goes() -> None:
     (entry,) = found(view, rule="neighbour")
     assert entry.from_s == pytest.approx(120, abs=2)
     assert entry.to_s == pytest.approx(180, abs=2)
-    assert "came back" in entry.message
+    assert "recovered" in entry.message
     assert found(over_time(level(2000)), rule="neighbour") == []
 
 

@@ -75,7 +75,7 @@ def test_a_good_run_has_no_problems(version: str, case: str) -> None:
     if '"fio version"' in text:
         assert problems == ()
     else:
-        assert "fio left no result." in problems
+        assert "fio produced no result." in problems
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -90,7 +90,7 @@ def test_a_refused_option_is_reported_in_the_words_of_fio(version: str) -> None:
     """Without a result the exit status and stderr say why."""
     problems = judge(f"{version}/bad-option", Expected("r", 1, (READ,)))
     assert problems[0].startswith("fio ended with exit status 1: Bad option <nosuchoption=1>")
-    assert "fio left no result." in problems
+    assert "fio produced no result." in problems
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -98,7 +98,7 @@ def test_a_missing_file_is_reported_in_the_words_of_fio(version: str) -> None:
     """An all-zero result with error 0 is no success."""
     problems = judge(f"{version}/missing-file", Expected("r", 1, (READ,)))
     assert any("disallowed by allow_file_create=0" in problem for problem in problems)
-    assert "Job r: no read was done." in problems
+    assert "Job r: no read completed." in problems
 
 
 @pytest.mark.parametrize("version", [v for v in VERSIONS if v != "fio-3.16"])
@@ -180,7 +180,7 @@ def test_a_cut_last_document_is_a_problem() -> None:
 def test_a_signal_is_named() -> None:
     """A process killed by a signal has a negative status."""
     problems = problems_of(None, exit_status=-9, stderr="", expected=[])
-    assert problems == ("fio was killed by signal 9.", "fio left no result.")
+    assert problems == ("fio was killed by signal 9.", "fio produced no result.")
 
 
 def test_real_runs_are_judged(tmp_path: Path) -> None:

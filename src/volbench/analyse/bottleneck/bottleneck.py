@@ -71,7 +71,7 @@ def _of_data(view: RunView) -> Iterator[str]:
         if load.is_on("zero_buffers") or "buffer_pattern" in load.options:
             yield "it wrote zeros or one pattern"
         elif (percent := _compressible(load)) >= _MIN_COMPRESSIBLE_PERCENT:
-            yield f"its data are {percent} % compressible or duplicates"
+            yield f"its data is {percent} % compressible or duplicate"
         elif not load.is_on("refill_buffers") and "refill_buffers" not in load.unreported_flags:
             yield "it wrote the same buffers again and again (no refill_buffers)"
 
@@ -116,10 +116,10 @@ def cpu_evidence(view: RunView, rates: Rates) -> tuple[list[str], list[str]] | N
         reasons.append(f"fio used {used:.0f} % of a CPU")
     elif steal >= _MIN_STEAL_PERCENT and used >= _FULL_CPU_PERCENT * (1 - steal / 100):
         reasons.append(f"fio used {used:.0f} % of a CPU, and {steal:.1f} % of the time was stolen")
-        against.append("the steal is that of all CPUs")
+        against.append("steal is measured over all CPUs")
     elif (at_most := used * _usual_over_mean(rates)) >= _FULL_CPU_PERCENT:
         reasons.append(f"fio used {used:.0f} % of a CPU, {at_most:.0f} % at its usual rate")
-        against.append("a part of a CPU was left on average")
+        against.append("the CPU was partly idle on average")
     if busy >= _FULL_CPU_PERCENT and cpu_demand(view) >= FULL_DEMAND_PERCENT:
         reasons.append(
             f"the CPUs of the host were {busy:.0f} % busy, and a job used one or waited for one"
@@ -293,7 +293,7 @@ def _declared(case: _Case) -> Explanation | None:
     off, cause, level, limit, written = min(near, key=lambda candidate: candidate[0])
     reasons = [f"within {100 * off:.1f} % of the declared {written(limit)}"]
     if case.rates.last.spread <= _MAX_FLAT_SPREAD:
-        reasons.append(f"flat to {100 * case.rates.last.spread:.1f} %")
+        reasons.append(f"flat within {100 * case.rates.last.spread:.1f} %")
     against = [] if len(near) == 1 else ["the other limit is near as well"]
     if not case.rates.at_device:
         reasons += _waiting(case)
@@ -371,14 +371,14 @@ def _queued(case: _Case) -> Explanation | None:
     )
     if rates.at_device or not waiting or not (is_uniform or _is_constant(case)):
         return None
-    reasons = [f"flat to {100 * spread:.1f} %", *waiting]
+    reasons = [f"flat within {100 * spread:.1f} %", *waiting]
     if not is_uniform:
         reasons.append(_littles_law(rates))
     elif is_far:
         reasons.append(f"70 % of I/Os took at least {format_latency(rates.lat_p30_s)}")
     else:
         reasons.append(f"99 % of I/Os took at least {format_latency(rates.lat_low_s)}")
-    against = [] if is_uniform else ["I/Os did not all wait alike"]
+    against = [] if is_uniform else ["not all I/Os waited equally long"]
     return _inferred(case, reasons, against)
 
 

@@ -338,7 +338,10 @@ def explain_fall(fall: Fall) -> Ranking:
 
 def _host_noise(fall: Fall) -> Iterator[Point]:
     weight = 6 if fall.noise_after >= _MAX_RATIO_HALF else 1
-    yield weight, f"the host disturbed {100 * fall.noise_after:.0f} % more of the time after it"
+    yield (
+        weight,
+        f"the host disturbed {100 * fall.noise_after:.0f} % more of the time after the fall",
+    )
 
 
 def _credits(fall: Fall) -> Iterator[Point]:
@@ -350,7 +353,7 @@ def _credits(fall: Fall) -> Iterator[Point]:
         yield from ((-1, words) for words in against)
         return
     if fall.predicted_s is not None:
-        yield -4, "the declared credits end at another level and another time"
+        yield -4, "the declared credits would end at a different level and time"
     if fall.stalls:
         yield -3, "a throttle slows I/O and does not stop it"
     if fall.kind in LOCAL:
@@ -362,15 +365,16 @@ def _credits(fall: Fall) -> Iterator[Point]:
     if fall.change.before > _MAX_BURST_IOPS:
         yield -6, f"no volume type bursts to {format_count(fall.change.before)} IOPS"
     if fall.is_flat(after=False) and fall.is_flat(after=True):
-        yield 1, f"both levels are flat to {100 * MAX_FLAT_SPREAD:.0f} %, as throttles are"
+        flat = f"both levels are flat within {100 * MAX_FLAT_SPREAD:.0f} %"
+        yield 1, f"{flat}, which is typical of throttling"
     else:
         yield -1, "the levels are not flat"
     yield (
-        (1, "I/Os queued before the fall as well")
+        (1, "the queue was already full before the fall")
         if fall.has_queued
         else (-3, "I/Os did not queue before the fall")
     )
-    yield 0, "no baseline is declared"
+    yield 0, "no baseline limit is declared"
 
 
 def _full_cache(fall: Fall) -> Iterator[Point]:
@@ -381,15 +385,15 @@ def _full_cache(fall: Fall) -> Iterator[Point]:
         yield 3, f"{count} of up to {format_duration(longest)}"
     bandwidth = fall.change.before * fall.rates.io_bytes
     if bandwidth >= _MIN_MEMORY_BYTES_PER_S and fall.kind not in FLASH:
-        yield 2, f"writes were taken at {format_rate(bandwidth)}, as by memory or flash"
+        yield 2, f"writes were accepted at {format_rate(bandwidth)}, the speed of memory or flash"
     elif fall.before_s <= _MAX_CACHED_S and fall.kind in REMOTE:
-        yield 1, f"writes took {format_latency(fall.before_s)}, less than a network does"
+        yield 1, f"writes took {format_latency(fall.before_s)}, less than a network round trip"
     if ratio > _MAX_RATIO_HALF:
         yield -2, f"{100 * ratio:.0f} % of the rate is left: the step is small for a full cache"
     elif fall.became_uneven:
         yield 1, "the level after it is uneven"
     elif not fall.has_queued and fall.before_s <= _MAX_CACHED_S and fall.is_flat(after=True):
-        yield 1, "I/Os did not wait before the fall, and are taken at a flat rate after it"
+        yield 1, "I/Os did not wait before the fall, and are accepted at a flat rate after it"
     if fall.kind in REMOTE:
         yield 1, f"it is {fall.kind.value}"
     if fall.kind in LOCAL:
@@ -428,7 +432,9 @@ def _tail(fall: Fall) -> Iterator[Point]:
     if math.isnan(tail_s) or not after:
         return
     after_s = fall.rates.depth / after
-    words = f"p99.9 is {format_latency(tail_s)} at a mean of {format_latency(after_s)} after it"
+    words = (
+        f"p99.9 is {format_latency(tail_s)}, at a mean of {format_latency(after_s)} after the fall"
+    )
     if tail_s < _MIN_TAIL_RATIO * after_s:
         yield -1 if fall.became_uneven else -2, words
     else:

@@ -84,7 +84,7 @@ def _stalled(rates: Rates, stalls: list[tuple[float, float]]) -> list[Explanatio
     shortest, *_, longest = sorted(end - begin for begin, end in stalls)
     whole = _stall(rates, stalls[0][0], stalls[-1][1])
     words = (
-        f"{len(stalls)} times no {rates.direction} completed, for {format_duration(shortest)} to"
+        f"no {rates.direction} completed in {len(stalls)} stalls of {format_duration(shortest)} to"
         f" {format_duration(longest)}"
     )
     return [
@@ -230,25 +230,21 @@ def _dip(view: RunView, rates: Rates, change: Change, back: Change) -> Explanati
     inside = rows[(rows["t_s"] > change.t_s) & (rows["t_s"] <= back.t_s)]
     steal = float(inside["steal_percent"].mean()) if len(inside) else math.nan
     length = format_duration(back.t_s - change.t_s)
-    reasons = [
-        (
-            f"{format_count(change.before)} IOPS fell to {format_count(change.after)} for {length}"
-            " and came back, while the job asked for the same"
-        )
-    ]
+    step = f"from {format_count(change.before)} to {format_count(change.after)} for {length}"
+    reasons = [f"IOPS fell {step} and recovered under the same load"]
     against = []
     if steal >= _MIN_DIP_STEAL_PERCENT:
-        reasons.append(f"{steal:.0f} % steal meanwhile")
+        reasons.append(f"{steal:.0f} % steal during the drop")
     elif not math.isnan(steal):
-        against.append("no steal meanwhile")
+        against.append("no steal during the drop")
     kind = device_kind(view)
     inside_dip = (rates.t_s > change.t_s) & (rates.t_s <= back.t_s)
     is_noise = bool(disturbed(view).at(rates.t_s)[inside_dip].mean() >= _MIN_DISTURBED)
     is_shared = kind not in FLASH and kind not in LOCAL
     if is_noise:
-        reasons.append("the host was disturbed at that time")
+        reasons.append("the host was busy during the drop")
     elif not is_shared:
-        against.append(f"{kind.value} has no neighbours")
+        against.append(f"{kind.value} has no other tenants")
     own = [WORDS[Cause.WRITE_CLIFF]] if rates.direction == "write" and kind in FLASH else []
     return Explanation(
         cause=Cause.HOST_NOISE if is_noise else (Cause.NEIGHBOUR if is_shared else Cause.UNKNOWN),
@@ -294,7 +290,7 @@ def _climb(view: RunView, rates: Rates, earlier: Earlier) -> Explanation | None:
         ),
         speaks_against=(
             *against,
-            "the rate rose in one step" if is_step else "a neighbour that left would look the same",
+            "the rate rose in one step" if is_step else "other load that ended would look the same",
         ),
         evidence={"cold_iops": cold, "plateau_iops": plateau, "to_90_s": to_90_s},
         is_certain=False,
@@ -343,10 +339,10 @@ def _why_it_rose(
         return Cause.WARMING, ["no earlier run is known to have written all its blocks"], other
     if before is not None and before.writes:
         slowed = rates_of(before, rates.direction)
-        reasons, has_slowed = ["the run before wrote to the same volume"], False
+        reasons, has_slowed = ["the previous run wrote to the same volume"], False
         if slowed is not None and slowed.last.level < _MAX_SLOW * slowed.plateaus[0].level:
             share, has_slowed = 100 * slowed.last.level / slowed.plateaus[0].level, True
-            reasons.append(f"and ended at {share:.0f} % of its first rate")
+            reasons.append(f"it ended at {share:.0f} % of its first rate")
         if has_slowed or kind not in REMOTE:
             return Cause.RECOVERY, reasons, []
     written = ["earlier runs had written its blocks"] if is_filled else [f"it is {kind.value}"]

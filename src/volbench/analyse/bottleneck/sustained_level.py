@@ -156,13 +156,11 @@ def at_upper_edge(found: Explanation, rates: Rates) -> Explanation:
     last = rates.last
     if found.cause not in _LIMITS or math.isnan(last.ceiling) or found.to_s < last.to_s:
         return found
-    words = (
-        f"rates scatter below {100 * last.ceiling / last.level - 100:.1f} % above their median only"
-    )
+    above = f"{100 * last.ceiling / last.level - 100:.1f} %"
     return replace(
         found,
         level=found.level * last.ceiling / last.level,
-        speaks_for=(*found.speaks_for, words),
+        speaks_for=(*found.speaks_for, f"rates never exceed their median by more than {above}"),
     )
 
 

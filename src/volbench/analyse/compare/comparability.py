@@ -218,7 +218,7 @@ def _unknown(rows: pd.DataFrame, facts: Collection[str]) -> list[str]:
         if fact_of(name).between is Weight.REFUSE and len(blank) < len(sides):
             for side in blank:
                 lacking[side].append(name.removeprefix(LABEL_PREFIX))
-    return [f"not known of {side}: {', '.join(names)}" for side, names in lacking.items() if names]
+    return [f"unknown for {side}: {', '.join(names)}" for side, names in lacking.items() if names]
 
 
 def _by_words(found: Sequence[Difference]) -> dict[str, list[str]]:
@@ -241,11 +241,11 @@ def _refusal(
     way = (
         f"keep them apart with --by {','.join(names)}"
         if pooled or not compares_values
-        else (f"compare them on purpose with --between {names[0]}")
+        else (f"compare them with --between {names[0]}")
     )
     return IncomparableError(
-        "these results differ in something that matters:\n" + "\n".join(lines),
-        hint=f"say that it is meant with {allow}, {way}, or choose runs with --where",
+        "these results differ in facts that matter:\n" + "\n".join(lines),
+        hint=f"allow it with {allow}, {way}, or choose runs with --where",
         comparability=comparability,
     )
 

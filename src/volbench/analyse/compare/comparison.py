@@ -89,8 +89,8 @@ class Comparison:
 
 
 _UNMERGED = (
-    "{}: {} of {} repeats of several clients left out: without latency bins of all clients theirs"
-    " is unknown"
+    "{}: {} of {} repeats of several clients left out: their percentiles need the latency bins of"
+    " every client"
 )
 Bins = Callable[[str], pd.DataFrame]  # Returns the latency bins (the histogram frame) of a side
 
@@ -117,7 +117,7 @@ def compare(
         ignore_index=True,
     )
     remarks = [
-        f"{name}: {count} {'Run' if count == 1 else 'Runs'} {state}, left out"
+        f"{name}: {count} {'run' if count == 1 else 'runs'} {state}, left out"
         for name, part in sides.items()
         for state, count in left_out(part).items()
     ]
@@ -166,8 +166,8 @@ def _copies(found: Sequence[Compared]) -> Iterator[str]:
         own = [row for row in rated if row.candidate == candidate]
         if all(row.candidate_group.has_values_of(row.base_group) for row in own):
             yield (
-                f"every rate of {candidate} is that of {own[0].base} to the last digit:"
-                " they may be one set of results"
+                f"all rates of {candidate} equal those of {own[0].base} to the last digit:"
+                " both may be the same results"
             )
 
 
@@ -179,7 +179,7 @@ def _check_left(
     for name in sides:
         if name not in present:
             words = "".join(f"; {remark}" for remark in remarks)
-            raise ComparisonError(f"no run is left of {name}{words}", hint=hint)
+            raise ComparisonError(f"no runs are left in {name}{words}", hint=hint)
 
 
 def _compared(
@@ -339,7 +339,7 @@ def headlines(comparison: Comparison) -> list[str]:
     """Return the answer in a sentence for each candidate, on the first metric.
 
     Example: ``B against A, iops: 18 % faster for random reads (95 % CI 12 to 24 %); no
-    difference shown for random writes (95 % CI -4 to +6 %).``
+    significant difference for random writes (95 % CI -4 to +6 %).``
     """
     metric = comparison.rows[0].measure
     return [
@@ -428,7 +428,10 @@ def _sameness(rows: Sequence[Compared]) -> tuple[str, str]:
     if noisy == len(rows):
         return "inconclusive", f"{rows[0].kind} ({of_many}{_level(widest)} {ends})"
     left_open = f"; {noisy} inconclusive" if noisy else ""
-    return "no difference shown", f"{rows[0].kind} ({of_many}{_level(widest)} {ends}{left_open})"
+    return (
+        "no significant difference",
+        f"{rows[0].kind} ({of_many}{_level(widest)} {ends}{left_open})",
+    )
 
 
 def _width(row: Compared) -> float:

@@ -85,7 +85,7 @@ def lay_out_cells(
     kept = by_job[by_job["shared"]].reset_index(drop=True)
     if not len(kept):
         raise ComparisonError(
-            f"no job or workload is in {base} and elsewhere"
+            f"{base} has no job or workload in common with the others"
             + "".join(f"; {remark}" for remark in remarks),
             hint="choose another base with --base, or compare folders of one profile",
         )

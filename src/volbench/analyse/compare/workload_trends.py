@@ -231,13 +231,13 @@ def find_trends(
     ]
     if not found:
         raise ComparisonError(
-            "nothing is left to look at" + "".join(f"; {remark}" for remark in remarks),
+            "no trend is left to show" + "".join(f"; {remark}" for remark in remarks),
             hint="measured runs count that have finished, fit --where and report the metric",
         )
     share = FALSE_ALARMS / max(1, sum(not trend.shortage for trend in found))
     done = [_with_facts(_with_limits(trend, share), facts or {}) for trend in found]
     if not dated:
-        remarks.append("not all campaigns know when they ran: they are in the order of their names")
+        remarks.append("some campaigns have no start time: all are sorted by name")
     return Trends(tuple(done), (*remarks, *_missing(found, list(starts))))
 
 
@@ -337,7 +337,9 @@ def _shortage(count: int, reference: int) -> str:
     if count <= MIN_REFERENCE:
         return f"{count} of at least {MIN_REFERENCE + 1} campaigns"
     if reference < MIN_REFERENCE:
-        return f"no limits: {reference} of at least {MIN_REFERENCE} campaigns of reference"
+        return (
+            f"no limits: the reference period has {reference} of at least {MIN_REFERENCE} campaigns"
+        )
     if reference == count:
         return "no limits: no campaign after the reference period"
     return ""

@@ -53,15 +53,16 @@ _MIN_REUSES = 16
 @rule(
     "the volume was cold",
     looks_at=(
-        "The cold-volume probe (`cold_probe`), if there was one and nothing prepared the volume"
-        " after it: paired 4 KiB reads whose first pass takes more than 1.5 times as long as the"
-        " second in the median, or 3 times in p99, beyond chance (Wilcoxon, p < 0.01). And a rate"
-        " that starts at least 30 % below the plateau that it reaches over three intervals or"
-        " more, on a volume that is no local drive and whose range earlier runs had not written."
+        "The cold-volume probe (`cold_probe`), unless a run prepared the volume after it:"
+        " paired 4 KiB reads whose first pass takes more than 1.5 times as long as the second in"
+        " the median, or 3 times in p99, beyond chance (Wilcoxon, p < 0.01). Also a rate that"
+        " starts at least 30 % below its plateau and takes three intervals or more to reach it,"
+        " on a volume that is not a local drive and whose range earlier runs had not written."
     ),
     why=(
-        "A fresh volume allocates at the first write, one from a snapshot fetches at the first"
-        " read: up to 95 % slower than later. The mean is neither of the two speeds."
+        "A fresh volume allocates blocks at the first write, and a volume from a snapshot"
+        " fetches them at the first read. Both are up to 95 % slower than later I/O. The mean"
+        " mixes the two speeds."
     ),
     advice="Warm it up first: volbench warmup VOLUME, or a warmup phase in the profile.",
 )
@@ -73,7 +74,7 @@ def cold_blocks(view: RunView, context: Context) -> Iterator[Observation]:
             f"Before the campaign, first reads of {probe.pairs} blocks took"
             f" {format_latency(probe.first_median_s)}, second reads"
             f" {format_latency(probe.second_median_s)} (median ratio {probe.median_ratio:.3g},"
-            f" p99 ratio {probe.p99_ratio:.3g}); no run warmed the volume up since.",
+            f" p99 ratio {probe.p99_ratio:.3g}); no run has warmed the volume up since.",
             {
                 "pairs": float(probe.pairs),
                 "median_ratio": probe.median_ratio,
@@ -98,17 +99,17 @@ def cold_blocks(view: RunView, context: Context) -> Iterator[Observation]:
 @rule(
     "reads of blocks that were never written",
     looks_at=(
-        "Reads with `direct=1` of which less than half reached the device: a filesystem answers"
-        " for holes and unwritten extents by itself, and the number is invalid. Reads of a volume"
-        " that nothing in the campaign wrote to: when the cold-volume probe found more than 1 % of"
-        " its blocks all zero (invalid from half of them on), or when they beat the declared"
-        " limits. Right before a run that reads, up to 64 blocks of what it reads are sampled, and"
-        " the filesystem, the file of a loop device, a thin pool or an NBD server is asked: from"
-        " 3 % of zero blocks or of unmapped space on, invalid from half on."
+        "Reads with `direct=1` of which less than half reached the device are invalid: the"
+        " filesystem answers for holes and unwritten extents itself. Reads of a volume that no"
+        " run of the campaign wrote to are reported when the cold-volume probe found more than 1"
+        " % of its blocks all zero (invalid from half on), or when they exceed the declared"
+        " limits. Right before a run that reads, up to 64 blocks of its range are sampled, and"
+        " the filesystem, the file of a loop device, a thin pool or an NBD server is queried: 3"
+        " % of zero blocks or of unmapped space is reported, half is invalid."
     ),
     why=(
-        "A block that was never written needs no lookup: storage returns zeros at once, far faster"
-        " than it can read."
+        "A block that was never written needs no lookup: storage returns zeros at once, far"
+        " faster than it can read."
     ),
     advice=(
         "Write every block first: add a precondition phase that writes the whole file or device,"
@@ -140,8 +141,7 @@ def never_written(view: RunView, context: Context) -> Iterator[Observation]:
     if view.cold is not None and view.cold.never_written:
         share = view.cold.zero_share or 0.0
         yield Observation(
-            f"Before the campaign {format_percent(share)} of the sampled blocks held only zeros,"
-            " and no"
+            f"Before the campaign, {format_percent(share)} of the sampled blocks held only zeros, and no"
             " earlier run wrote to the volume.",
             {"zero_share_percent": 100 * share},
             "read",
@@ -168,7 +168,7 @@ def _sampled(view: RunView) -> Iterator[Observation]:
             f"{blocks.reported_by} has no data for {format_percent(unmapped)} of the range"
         )
     yield Observation(
-        f"Right before the run {' and '.join(words)}: such reads need no look at the disk.",
+        f"Right before the run {' and '.join(words)}: such reads need no disk access.",
         {
             "sampled_blocks": float(blocks.sampled),
             "zero_blocks": float(blocks.zeros),
@@ -200,17 +200,17 @@ def _too_fast(view: RunView) -> Iterator[Observation]:
 
 
 @rule(
-    "the data written can be stored for less",
+    "the written data is compressible or repetitive",
     looks_at=(
-        "Options of what writes: `zero_buffers`, `buffer_pattern`, a `buffer_compress_percentage`"
-        " of 100, and dd from `/dev/zero` are a warning. A lower `buffer_compress_percentage`, a"
-        " `dedupe_percentage`, and no `refill_buffers` when at least 16 times the buffers were"
-        " written are a note. (4 MiB written by fio 3.33 in 4k blocks without refill_buffers"
-        " shrink to 7 % under deflate, with it to 99.5 %.)"
+        "Options of jobs that write. `zero_buffers`, `buffer_pattern`, a"
+        " `buffer_compress_percentage` of 100, and dd from `/dev/zero` are a warning. A lower"
+        " `buffer_compress_percentage`, a `dedupe_percentage`, and no `refill_buffers` when at"
+        " least 16 times the buffers were written are a note. (4 MiB written by fio 3.33 in 4k"
+        " blocks compress to 7 % with deflate without refill_buffers, and to 99.5 % with it.)"
     ),
     why=(
-        "Storage that compresses, removes duplicates or skips zeros does less work for such data"
-        " than for real data, so the rates are too good."
+        "Storage that compresses, deduplicates or skips zeros does less work for such data than"
+        " for real data, so the rates are too high."
     ),
     advice="Set refill_buffers: 1 and no zero_buffers. Use fio instead of dd from /dev/zero.",
 )
@@ -256,7 +256,7 @@ def _of_section(workload: WorkloadSpec, written: float, tool: str) -> Iterator[O
         buffers = workload.block_bytes * workload.depth * workload.numjobs
         if written >= _MIN_REUSES * buffers:
             yield Observation(
-                f"{wrote} out of {format_capacity(buffers)} of buffers, {written / buffers:.0f}"
+                f"{wrote} from {format_capacity(buffers)} of buffers, {written / buffers:.0f}"
                 " times over (no refill_buffers).",
                 evidence | {"buffer_bytes": float(buffers)},
                 "write",
@@ -283,7 +283,7 @@ _NO_DISK = frozenset({"null", "cpuio"})
 
 
 @rule(
-    "the page cache was in the way",
+    "the page cache affected the result",
     looks_at=(
         "Runs without `direct=1`: the bytes that fio or dd counted against the bytes that the"
         " device moved until the tool ended. From 98 % on it is a note, below it a warning (the"
@@ -403,10 +403,13 @@ def _dirty(view: RunView) -> tuple[float, float]:
 @rule(
     "a buffered test that fits in memory",
     looks_at=(
-        "Runs without `direct=1`: the size of all files or regions they touch against the memory"
-        " of the host."
+        "Runs without `direct=1`: the size of all files or regions that they access against the"
+        " memory of the host."
     ),
-    why="A file that fits in memory shows memory: after the first pass nothing needs the volume.",
+    why=(
+        "A file that fits in memory is read from memory after the first pass, so the result"
+        " says little about the volume."
+    ),
     advice="Set direct: 1, or make size at least twice the memory of the host.",
 )
 def smaller_than_memory(view: RunView, _: Context) -> Iterator[Observation]:
@@ -422,7 +425,7 @@ def smaller_than_memory(view: RunView, _: Context) -> Iterator[Observation]:
     if touched < memory:  # never true for NaN, an unknown size
         yield Observation(
             f"The test touches {format_capacity(touched)}; the host has {format_capacity(memory)}"
-            " of memory, so all of it can stay there.",
+            " of memory, so all of it can be cached.",
             {"touched_bytes": touched, "memory_bytes": float(memory)},
         )
 
@@ -431,15 +434,15 @@ def smaller_than_memory(view: RunView, _: Context) -> Iterator[Observation]:
     "the volume is memory",
     severity=Severity.INVALID,
     looks_at=(
-        "The filesystem and the block device of the volume, and the devices below it: tmpfs, ramfs,"
-        " and the devices ram (brd) and zram are memory of the host, also below a loop device."
-        " Imported results tell little of their volume: those of the engines null and cpuio have"
-        " none, and a mean latency below 4 us or more than"
-        " 16 GB/s is a question, as a warning, for no disk is known that does this (volbench's own"
-        " bounds: the fastest NVMe drives take 7 us, and four lanes of PCIe 5.0 carry 16 GB/s)."
+        "The filesystem and the block device of the volume, and the devices below it: tmpfs,"
+        " ramfs, and the devices ram (brd) and zram are memory of the host, also below a loop"
+        " device. Imported results say little about their volume: results of the engines null"
+        " and cpuio have none, and a mean latency below 4 us or a rate above 16 GB/s is a"
+        " warning, because no known disk reaches it (volbench's own bounds: the fastest NVMe"
+        " drives take 7 us, and four lanes of PCIe 5.0 carry 16 GB/s)."
     ),
-    why="Rates of memory say nothing about a disk, whatever direct says.",
-    advice="Name a directory, a file or a device on the disk that is to be measured.",
+    why="Rates of memory say nothing about a disk, with or without `direct`.",
+    advice="Name a directory, a file or a device on the disk to be measured.",
 )
 def memory_volume(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield that a volume is in the memory of the host."""
@@ -470,8 +473,8 @@ def _beyond_disks(view: RunView) -> Iterator[Observation]:
     rate = total(view, "bw_bytes_per_s")
     if fastest_s < _MIN_DISK_LATENCY_S or rate > _MAX_DISK_BYTES_PER_S:
         yield Observation(
-            f"Is {_volume_name(view)} memory, or was a cache measured? No disk is known that"
-            f" takes {format_latency(fastest_s)} for an I/O and moves {format_rate(rate)}.",
+            f"Too fast for a disk: {format_latency(fastest_s)} for an I/O and {format_rate(rate)}."
+            f" Either {_volume_name(view)} is in memory, or a cache was measured.",
             {"lat_mean_s": fastest_s, "bw_bytes_per_s": rate},
             severity=Severity.WARNING,
         )
@@ -485,8 +488,8 @@ def _volume_name(view: RunView) -> str:
 @rule(
     "the host was swapping",
     looks_at="Pages swapped in and out: 1 MB/s or more, mean over the run (volbench's own choice).",
-    why="Swapping costs CPU, blocks the tool, and is I/O itself, perhaps on the same disk.",
-    advice="Free memory, or turn swap off for the measurement.",
+    why="Swapping costs CPU time, blocks the tool, and adds I/O, possibly on the same disk.",
+    advice="Free memory, or turn swap off during the measurement.",
 )
 def swapping(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield the rate at which the host swapped during the run."""

@@ -70,13 +70,13 @@ _MAX_NOTE_OFF = 0.05
 
 
 @rule(
-    "the rate fell for a while and came back",
+    "the rate dropped temporarily",
     looks_at=(
-        "A fall of the rate of at least 15 % that ends by itself while the job asks for the same,"
-        " with the steal of that time. Local drives are left out: they have no neighbours."
+        "A fall of the rate of at least 15 % that recovers under the same load, with the steal"
+        " during that time. Local drives are left out: they have no other tenants."
     ),
-    why="Shared hardware was busy with other clients: another hour gives another number.",
-    advice="Repeat the run at other times, and quote the spread of the repeats.",
+    why="Shared hardware was busy with other clients. Results will vary with the time of day.",
+    advice="Repeat the run at other times, and report the spread of the repeats.",
 )
 def neighbour(view: RunView, context: Context) -> Iterator[Observation]:
     """Yield each fall of the rate that went away again."""
@@ -84,23 +84,23 @@ def neighbour(view: RunView, context: Context) -> Iterator[Observation]:
         yield observed(
             cause,
             f"The rate fell to {format_count(cause.level)} IOPS for"
-            f" {format_duration(cause.to_s - cause.from_s)} and came back",
+            f" {format_duration(cause.to_s - cause.from_s)} and recovered",
         )
 
 
 @rule(
-    "the device was busy with something else",
+    "other processes used the device",
     looks_at=(
-        "Runs with `direct=1` that do not flush: bytes that the device moved, by the kernel's"
-        " count, above those of fio, reads and writes apart, for the device and for the disk a"
-        " partition is on. It needs 3 samples, 1 MB/s, and 10 % of the run's own rate; 25 % for"
-        " files, because filesystems write a journal. What other clients of the same step did"
-        " meanwhile is expected. The thresholds are volbench's own."
+        "Runs with `direct=1` that do not flush: bytes moved by the device, as counted by the"
+        " kernel, beyond those of fio, for reads and writes separately, and for the device and"
+        " the disk that a partition is on. It needs 3 samples, 1 MB/s, and 10 % of the run's own"
+        " rate; 25 % for files, because filesystems write a journal. I/O of other clients in the"
+        " same step is expected. The thresholds are volbench's own."
     ),
-    why="The run got only a part of what the device can do.",
+    why="The run got only part of the device's performance.",
     advice=(
-        "Find the other load (iotop, lsof; the write-back tail of a run before this one is a"
-        " candidate), stop it, and measure again."
+        "Find the other load (iotop, lsof; it may be the write-back tail of the previous run),"
+        " stop it, and measure again."
     ),
 )
 def busy_device(view: RunView, context: Context) -> Iterator[Observation]:
@@ -176,16 +176,16 @@ def _foreign(
 @rule(
     "the host disturbed the run",
     looks_at=(
-        "Samples beside each interval: steal of at least 5 % of the host's CPU time; run-queue"
-        " delay of fio's jobs of at least 5 % each (CPU pressure of 25 % where it is unknown);"
-        " I/O on the device that is not the run's, above a quarter of its own. Such intervals are"
-        " left out of verdicts while at least 30 % are undisturbed, and grey in charts. It is a"
-        " warning where the mean of all differs by more than 5 % from that of the undisturbed ones,"
-        " or none is undisturbed; nothing is said of less than 5 % of the intervals. The thresholds"
-        " are volbench's own."
+        "Samples of the host beside each interval: steal of at least 5 % of the host's CPU"
+        " time; run-queue delay of fio's jobs of at least 5 % each (CPU pressure of 25 % if it"
+        " is unknown); I/O on the device that is not the run's, above a quarter of its own."
+        " Disturbed intervals are excluded from verdicts as long as at least 30 % are"
+        " undisturbed, and are grey in charts. It is a warning if the mean over all intervals"
+        " differs by more than 5 % from that of the undisturbed ones, or if none is undisturbed."
+        " Less than 5 % of the intervals is not reported. The thresholds are volbench's own."
     ),
-    why="What slowed the run was the host, not the volume: another run gives another number.",
-    advice="Measure again on a quiet host, or quote the rate with its uncertainty if known.",
+    why="The host slowed this run, not the volume. Results will vary between runs.",
+    advice="Measure again on an idle host, or report the rate with its uncertainty.",
 )
 def host_noise(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield how many intervals of each direction the host disturbed, and what that costs."""
@@ -198,13 +198,13 @@ def host_noise(view: RunView, _: Context) -> Iterator[Observation]:
         by = [name for name, own in noise.by.items() if np.isin(t_s, noise.t_s[own]).any()]
         clean, every = float(iops[~flags].mean()) if not flags.all() else math.nan, iops.mean()
         off = abs(clean / every - 1) if every > 0 else math.nan
-        uncertain = format_percent(off) if off >= _MIN_OFF else "less than 0.1 %"
-        result = (
-            f"without them {format_count(clean)} IOPS instead of {format_count(float(every))}, so"
-            f" the result is uncertain by {uncertain}"
-            if not math.isnan(off)
-            else "none is undisturbed, so the uncertainty of the result is unknown"
-        )
+        without = f"without them {format_count(clean)} IOPS instead of {format_count(float(every))}"
+        if math.isnan(off):
+            result = "none is undisturbed, so the uncertainty of the result is unknown"
+        elif off < _MIN_OFF:
+            result = "they changed the result by less than 0.1 %"
+        else:
+            result = f"{without}, so the result is uncertain by {format_percent(off)}"
         yield Observation(
             f"{flags.sum()} of {len(t_s)} intervals were disturbed by {several(by)}: {result}.",
             {
@@ -222,19 +222,18 @@ def host_noise(view: RunView, _: Context) -> Iterator[Observation]:
 @rule(
     "the CPU was the limit",
     looks_at=(
-        "fio's user and system time for each job: from 95 % of a core on, and below it what"
-        " explains the run: the same with the steal, or beside rates that most intervals reach"
-        " exactly. Where fio was short of the CPU: steal of at least 5 % of the host's CPU time,"
-        " mean over the run. Short is a fio whose jobs waited for a CPU for at least 5 % of the"
-        " time each (run-queue delay) or, where that is not known, would have used 90 % of a core"
-        " without steal. A host whose CPUs are at least 95 % busy is a note, unless the jobs used"
-        " a CPU or waited for one for less than 90 % of the time. The thresholds are volbench's"
-        " own."
+        "fio's user and system time per job, from 95 % of a core on. Below that, CPU time that"
+        " reaches 95 % together with the steal, or at the rate that most intervals have exactly."
+        " Steal of at least 5 % of the host's CPU time, mean over the run, if fio was short of"
+        " CPU time: its jobs waited for a CPU for at least 5 % of the time each (run-queue"
+        " delay) or, if that is unknown, would have used 90 % of a core without steal. A host"
+        " whose CPUs are at least 95 % busy is a note, unless the jobs used a CPU or waited for"
+        " one for less than 90 % of the time. The thresholds are volbench's own."
     ),
-    why="What was measured is how fast the CPU can submit I/O, not how fast the volume answers.",
+    why="The result is how fast the CPU submits I/O, not how fast the volume completes it.",
     advice=(
-        "Increase numjobs, use larger blocks, or io_uring. With steal, measure on a machine with"
-        " dedicated CPUs, or at another time."
+        "Increase numjobs, or use larger blocks or io_uring. With steal, measure on a machine"
+        " with dedicated CPUs, or at another time."
     ),
 )
 def cpu_bound(view: RunView, context: Context) -> Iterator[Observation]:
@@ -249,7 +248,7 @@ def cpu_bound(view: RunView, context: Context) -> Iterator[Observation]:
     rows, waits = host_rows_in_run(view), waits_for_cpu(view)
     if limited or len(rows) < _MIN_SAMPLES or waits < MIN_WAIT_PERCENT:
         return
-    waited = "" if math.isnan(waits) else f"; each job waited {waits:.3g} % of the time for one"
+    waited = "" if math.isnan(waits) else f"; each job waited for a CPU {waits:.3g} % of the time"
     steal, worst = float(rows["steal_percent"].mean()), float(rows["steal_percent"].max())
     if steal >= _MIN_STEAL_PERCENT and not _had_enough(view, steal):
         yield Observation(
@@ -269,14 +268,14 @@ def cpu_bound(view: RunView, context: Context) -> Iterator[Observation]:
 @rule(
     "a CPU limit throttled the run",
     looks_at=(
-        "The counts in `cpu.stat` of the run's cgroup (that of its sampler) and its parents, as far"
-        " as they have a CPU limit: from 1 % of the limit's periods on in which it throttled, mean"
-        " over the run. The threshold is volbench's own; a period is usually 100 ms, so that one"
-        " throttled period delays every request in it by tens of ms."
+        "The counters in `cpu.stat` of the run's cgroup (that of its sampler) and of its"
+        " parents with a CPU limit: 1 % of throttled periods or more, mean over the run. The"
+        " threshold is volbench's own; a period is usually 100 ms, so one throttled period"
+        " delays every request in it by tens of ms."
     ),
-    why="What was measured is the CPU limit of the container or service, not the volume.",
+    why="The result is the CPU limit of the container or service, not the speed of the volume.",
     advice=(
-        "Run without a CPU limit (for pods leave out --pod-limit cpu=..., or raise it), and reserve"
+        "Run without a CPU limit (for pods omit --pod-limit cpu=..., or raise it), and reserve"
         " CPUs by requests instead."
     ),
 )
@@ -314,7 +313,7 @@ def _tool_time(view: RunView) -> Iterator[Observation]:
             continue
         seen.add(result.section)
         yield Observation(
-            f"fio needed {user + system:.3g} % of a core for each job ({user:.3g} % user,"
+            f"fio used {user + system:.3g} % of a core per job ({user:.3g} % user,"
             f" {system:.3g} % system).",
             {"cpu_usr_percent": user, "cpu_sys_percent": system, "section": result.section},
         )
@@ -330,14 +329,13 @@ _MAX_NAMED = 5
 @rule(
     "the clock jumped",
     looks_at=(
-        "Time of day against the measured length of the intervals, in the device's samples: a"
-        " difference of 1 s or more from one to the next. A clock that is slewed gently stays far"
-        " below that."
+        "Time of day against the measured length of the intervals in the device's samples: a"
+        " step of 1 s or more between two samples. A clock that is slewed stays far below that."
     ),
     why=(
         "Rates are divided by time, and series of several sources are aligned by the time of day."
     ),
-    advice="Let the clock settle (chronyc tracking, timedatectl), then measure again.",
+    advice="Let the clock synchronize (chronyc tracking, timedatectl), then measure again.",
 )
 def clock_jumped(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield the largest step between the time of day and the length of the intervals."""
@@ -390,12 +388,12 @@ def late_start(view: RunView, _: Context) -> Iterator[Observation]:
 @rule(
     "the clients did not start together",
     looks_at=(
-        "When the clients of a step passed their start, by one clock: more than 0.5 s apart, beyond"
-        " the uncertainty of the clock offsets and the planned delays."
+        "Start times of the clients of a step on one clock: more than 0.5 s apart, beyond the"
+        " uncertainty of the clock offsets and the planned delays."
     ),
     why=(
-        "A client that ran before or after the others did not share the storage with them. A run"
-        " that was repeated alone, after a failure, has had all of it to itself."
+        "A client that ran before or after the others did not share the storage with them. A"
+        " run that was repeated alone after a failure had the storage to itself."
     ),
     advice="Run the whole step again on all clients: volbench resume DIR --redo-step STEP.",
 )
@@ -419,7 +417,7 @@ def start_skew(view: RunView, context: Context) -> Iterator[Observation]:
     more = [f"{len(late) - _MAX_NAMED} more"] if len(late) > _MAX_NAMED else []
     yield Observation(
         f"The clients of this step started {format_latency(skew_s)} ± {format_latency(bound_s)}"
-        f" apart: {several([*late[:_MAX_NAMED], *more])} after the others.",
+        f" apart: {several([*late[:_MAX_NAMED], *more])} started after the others.",
         {"start_skew_s": skew_s, "start_skew_bound_s": bound_s},
     )
 
@@ -432,14 +430,14 @@ def _start_s(view: RunView) -> float | None:
 
 @rule(
     "clients are missing",
-    looks_at="How many clients finished a step of the campaign, and how many were planned.",
+    looks_at="The number of clients that finished a step of the campaign, and the number planned.",
     why=(
-        "An aggregate over the remaining clients looks like one over all of them, and each of them"
-        " had a larger share of what they share."
+        "The aggregate covers only the remaining clients, and each of them had a larger share"
+        " of the common storage."
     ),
     advice=(
-        "Look at why the others failed, then do the campaign again; volbench resume --retry-failed"
-        " runs only the missing ones, without the load of the others."
+        "Find out why the others failed, then repeat the campaign. volbench resume"
+        " --retry-failed runs only the missing clients, without the load of the others."
     ),
 )
 def missing_clients(view: RunView, context: Context) -> Iterator[Observation]:

@@ -41,15 +41,18 @@ _ROOT_ROLE = "os"
 
 
 @rule(
-    "the queue depth was not kept",
+    "the queue depth was not reached",
     looks_at=(
-        "Sections with `iodepth` above 1: an engine that waits for each I/O (psync and its kin);"
-        " `libaio` with `direct=0`, which does the I/O inside the submission (io_submit(2); fio's"
-        " own iodepth_level still shows the full depth); and, for asynchronous direct I/O of at"
-        " least 2 s without rate limits or flushes, less than half of the depth in flight by"
-        " Little's law: IOPS times mean latency."
+        "Sections with `iodepth` above 1: an engine that waits for each I/O (psync and"
+        " similar); `libaio` with `direct=0`, which completes the I/O during submission"
+        " (io_submit(2); fio's own iodepth_level still shows the full depth); and, for"
+        " asynchronous direct I/O of at least 2 s without rate limits or flushes, less than half"
+        " of the depth in flight by Little's law: IOPS times mean latency."
     ),
-    why="A volume answers a queue of 16 at another rate than single I/Os; the label is wrong.",
+    why=(
+        "A volume completes 16 queued I/Os at a different rate than single I/Os, so the result"
+        " does not belong to the configured depth."
+    ),
     advice=(
         "Use ioengine: libaio or io_uring with direct: 1, or set iodepth: 1 and numjobs for"
         " parallel I/O."
@@ -107,26 +110,26 @@ def _not_kept(workload: WorkloadSpec, rows: list[Result]) -> Iterator[Observatio
     in_flight = math.fsum(row["iops"] * row["lat_mean_s"] for row in rows)
     if in_flight < _MIN_KEPT_DEPTH * wanted:
         yield Observation(
-            f"The queue depth was {in_flight:.3g} on average (IOPS times latency) of the requested"
-            f" {wanted}.",
+            f"The mean queue depth was {in_flight:.3g} (IOPS times latency) instead of the"
+            f" requested {wanted}.",
             {"asked_depth": float(wanted), "depth": in_flight, "ioengine": workload.engine},
         )
 
 
 @rule(
-    "several jobs work on the same blocks",
+    "several jobs access the same blocks",
     looks_at=(
-        "Sections with `numjobs` above 1 on one file or device without an `offset_increment` of at"
-        " least `size`, and sections of one job on the same range of which one writes. Random"
-        " offsets are a note."
+        "Sections with `numjobs` above 1 on one file or device without an `offset_increment` of"
+        " at least `size`, and sections of one job on the same range if one of them writes."
+        " Random offsets are a note."
     ),
     why=(
-        "Blocks that are accessed several times are in a cache the second time, and a volume that"
-        " is to be filled is filled once while the time of several passes is paid."
+        "Blocks that are accessed several times are cached after the first time. A volume to be"
+        " filled is filled once, but takes the time of several passes."
     ),
     advice=(
-        "Give each job its own part: size: 25% and offset_increment: 25% for numjobs: 4, or"
-        " leave out filename in a directory, so that each has its own file."
+        "Give each job its own range: size: 25% and offset_increment: 25% for numjobs: 4, or"
+        " omit filename in a directory, so that each job has its own file."
     ),
 )
 def overlapping_jobs(view: RunView, _: Context) -> Iterator[Observation]:
@@ -219,11 +222,11 @@ def _range(workload: WorkloadSpec, volume_bytes: float) -> tuple[float, float]:
     severity=Severity.NOTE,
     looks_at="Volumes that are a file or a directory, in any role but `os`.",
     why=(
-        "A filesystem allocates, writes a journal and answers reads of blocks that were never"
-        " written. The result is that of both."
+        "A filesystem allocates blocks, writes a journal, and answers reads of unwritten blocks"
+        " itself. The result is that of filesystem and device together."
     ),
     advice=(
-        "Name an empty device with --on data=/dev/..., if the disk is meant. The root disk can"
+        "To measure the disk itself, pass an empty device: --on data=/dev/... The root disk can"
         " only be tested through a file."
     ),
 )
@@ -260,18 +263,18 @@ _OTHER_ENDS = (*_EARLY_ENDS, "fill_device", "read_iolog", "verify", "ramp_time")
 
 
 @rule(
-    "too short for what is shown",
+    "too short for the reported statistics",
     looks_at=(
-        "I/Os of a direction against 10 / (1 - p) for each percentile p that was reported (1,000"
-        " for p99, 100,000 for p99.99), so that ten samples lie beyond it. It is a warning when"
-        " p99 or a lower one lacks them, else a note. A time-based run of less than 30 s is a"
-        " note (volbench's own choice)."
+        "I/Os of a direction against 10 / (1 - p) for each reported percentile p (1,000 for"
+        " p99, 100,000 for p99.99), so that ten samples lie above it. It is a warning if p99 or"
+        " a lower percentile has too few, otherwise a note. A time-based run of less than 30 s"
+        " is a note (volbench's own choice)."
     ),
     why=(
-        "A percentile of a few samples is chance: another run gives another one. A short run shows"
-        " caches and bursts, not the volume."
+        "A percentile of too few samples varies between runs. A short run measures caches and"
+        " bursts, not the volume."
     ),
-    advice="Make runtime longer, and do not quote the percentiles that are named here.",
+    advice="Increase runtime, and do not report the percentiles named here.",
 )
 def too_short(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield percentiles that rest on too few I/Os, and runs of few seconds."""
@@ -309,17 +312,20 @@ def _percentiles(view: RunView, direction: str, percentiles: list[float]) -> Ite
 
 
 @rule(
-    "shorter than asked for",
+    "shorter than requested",
     looks_at=(
-        "Runtime against the one asked for of time-based jobs (at least 95 %), and bytes moved"
-        " against `size` or `io_size` of the others (at least 99 %): fio cuts a size larger than"
-        " a device without a word. A job that was done with its size before a `runtime` without"
-        " `time_based` was over is a note. Jobs that something else may end are left out:"
+        "Runtime of time-based jobs against the requested one (at least 95 %), and bytes moved"
+        " by other jobs against `size` or `io_size` (at least 99 %): fio silently truncates a"
+        " size larger than the device. A job that finished its size before a `runtime` without"
+        " `time_based` was over is a note. Jobs that may end for other reasons are left out:"
         " `until: steady`, fio's `steadystate`, `number_ios`, `exitall`, or an unknown size."
     ),
-    why="A shorter run is another test: it may have seen only the cache, or a part of the volume.",
+    why=(
+        "A shorter run is a different test: it may have used only the cache, or only part of"
+        " the volume."
+    ),
     advice=(
-        "Add time_based: 1 to run for the whole runtime. Make size fit the volume, or leave it out"
+        "Add time_based: 1 to run for the whole runtime. Make size fit the volume, or omit it"
         " to use all of a device."
     ),
     phases=(Phase.PRECONDITION, Phase.WARMUP, Phase.MEASURED),
@@ -351,17 +357,17 @@ def ended_early(view: RunView, _: Context) -> Iterator[Observation]:
 @rule(
     "jobs in parallel ended at different times",
     looks_at=(
-        "Directions whose jobs in parallel ran at the same time for less than 98 % of the runtime,"
-        " by their logs or their own runtimes. A warning where the rate of that time and the one"
-        " over the whole runtime differ by more than 5 %, else a note."
+        "Directions whose parallel jobs all ran for less than 98 % of the runtime, by their"
+        " logs or their own runtimes. It is a warning if the rate during that time differs by"
+        " more than 5 % from the rate over the whole runtime, otherwise a note."
     ),
     why=(
-        "When one of the jobs ends, the sum of the others falls. That is no change of the volume,"
-        " and all I/Os over the longest runtime are a rate that it never had."
+        "When one job ends, the total rate falls although the volume has not changed. All I/Os"
+        " divided by the longest runtime is a rate that never occurred."
     ),
     advice=(
-        "Quote the rate while all jobs ran (`iops`), not `iops_overall`. Set time_based: 1, so that"
-        " all jobs end together, or exitall: 1."
+        "Report the rate while all jobs ran (`iops`), not `iops_overall`. Set time_based: 1 or"
+        " exitall: 1, so that all jobs end together."
     ),
 )
 def uneven_jobs(view: RunView, _: Context) -> Iterator[Observation]:

@@ -70,23 +70,21 @@ _MAX_STALLS = 5
 @rule(
     "the rate was not steady",
     looks_at=(
-        "IOPS over time of each direction, as the verdicts frame judges them: medians of blocks,"
-        " no change point, and the upper 95 % bound of the Theil-Sen drift over the run within"
-        " 10 % of the median. Runs of less than 12 s are not judged, nor is a drift in less than"
-        " 20 s. A series that is only noisy is a note with the interval of its level, a warning if"
-        " its estimated drift exceeds 20 % and 1.1 times its uncertainty in 20 s or more. One"
-        " that moved by at most 10 %, or stepped only within 5 % (at least 2 s) of its begin or end"
-        " is a note, and so is one whose host was disturbed for more than half of the time, or that"
-        " the CPU limited. Jobs with `thinktime` or `latency_target` are left out. Jobs with"
-        " `until: steady` are judged by their last window, when they ran into their deadline."
+        "IOPS over time of each direction, as in the verdicts frame: medians of blocks without"
+        " a change point, and an upper 95 % bound of the Theil-Sen drift over the run within 10"
+        " % of the median. Runs of less than 12 s are not judged, nor is a drift in less than 20"
+        " s. A series that is only noisy is a note with the interval of its level; it is a"
+        " warning if its estimated drift exceeds 20 % and 1.1 times its uncertainty in 20 s or"
+        " more. A note is also a series that moved by at most 10 %, that stepped only within 5 %"
+        " (at least 2 s) of its begin or end, whose host was disturbed for more than half of the"
+        " time, or that the CPU limited. Jobs with `thinktime` or `latency_target` are left out."
+        " Jobs with `until: steady` are judged by their last window if they reached their"
+        " deadline."
     ),
-    why=(
-        "The mean of a rate that moves depends on how long one looks. Another runtime gives another"
-        " number."
-    ),
+    why="The mean of a changing rate depends on the length of the run.",
     advice=(
-        "Look at the time series. Run longer, use until: steady, or warm the volume up first, and"
-        " quote the level after the last step."
+        "Look at the time series. Run longer, use until: steady, or warm the volume up first,"
+        " and report the level after the last step."
     ),
 )
 def not_steady(view: RunView, context: Context) -> Iterator[Observation]:
@@ -122,11 +120,7 @@ def _of_the_host(view: RunView, direction: str, context: Context) -> str:
     if share > _MIN_DISTURBED and len(kept) == len(t_s):
         return f"The host disturbed {format_percent(share)} of the intervals: see host-noise."
     causes = (each.cause for each in context.explanations(view) if each.direction == direction)
-    return (
-        "What limited the run is the CPU, not the volume."
-        if next(causes, None) is Cause.CPU
-        else ""
-    )
+    return "The CPU limited the run, not the volume." if next(causes, None) is Cause.CPU else ""
 
 
 def _known_to(view: RunView, direction: str, context: Context) -> str:
@@ -235,7 +229,7 @@ def _moved(judged: Steadiness) -> str:
 
 
 @rule(
-    "rounds ended before they were steady",
+    "rounds ended before steady state",
     looks_at=(
         "The tracking variables of a profile with `rounds`, by the criterion of SNIA's Performance"
         " Test Specification 2.0.2 (2.1.24), as in `volbench show --rounds`: over five rounds"
@@ -247,14 +241,14 @@ def _moved(judged: Steadiness) -> str:
         " after fewer when the campaign was stopped."
     ),
     why=(
-        "What SNIA's tests report is the mean over the steady window. Without one, the mean of the"
-        " last five rounds is a point on a curve that still moves, or the volume is noisier than"
-        " the criterion allows."
+        "SNIA's tests report the mean over the steady window. Without one, the mean of the last"
+        " five rounds is a point on a curve that still moves, or the volume is noisier than the"
+        " criterion allows."
     ),
     advice=(
-        "Look at the chart of rounds. A curve that still falls needs more preconditioning or more"
-        " rounds (rounds.max); volbench resume continues a campaign that was stopped. Where values"
-        " only scatter, quote their range beside the mean."
+        "Look at the chart of rounds. A curve that still falls needs more preconditioning or"
+        " more rounds (rounds.max); volbench resume continues a campaign that was stopped. If"
+        " values only scatter, report their range beside the mean."
     ),
 )
 def rounds_not_steady(view: RunView, context: Context) -> Iterator[Observation]:
@@ -302,21 +296,21 @@ def _most(ratios: Iterable[float]) -> float:
 
 
 @rule(
-    "nothing completed for a second or longer",
+    "no I/O completed for a second or longer",
     looks_at=(
-        "The series: intervals in which nothing completed, joined, that last at least 1 s and as"
-        " long as ten I/Os take on average. A series shows whole empty intervals only, so the"
-        " longest lasts as long as the maximum latency, where that fits. With one I/O in flight"
-        " also the longest latency. Jobs that were asked to pause (thinktime, latency_target) get"
-        " a note. The five longest are reported."
+        "Consecutive intervals of the series without completions, together at least 1 s and at"
+        " least as long as ten I/Os take on average. A series shows whole empty intervals only,"
+        " so the longest stall is as long as the maximum latency, where that fits. With one I/O"
+        " in flight, also the longest latency. Jobs with pauses (thinktime, latency_target) get"
+        " a note. The five longest stalls are reported."
     ),
     why=(
-        "A stall hangs everything that uses the volume, and means and most percentiles hide it."
-        " A full write-back cache can stall for minutes."
+        "A stall blocks everything that uses the volume, and means and most percentiles hide"
+        " it. A full write-back cache can stall for minutes."
     ),
     advice=(
-        "Look at the time series. Measure longer to see whether it repeats, and look at the"
-        " host's and the provider's cache settings."
+        "Look at the time series. Measure longer to see whether it repeats, and check the cache"
+        " settings of the host and the provider."
     ),
 )
 def stall(view: RunView, _: Context) -> Iterator[Observation]:

@@ -34,12 +34,15 @@ _MIN_WINDOWS = 10
 
 @rule(
     "lines are missing from the series",
-    looks_at="Lines of the logs that the series leaves out: cut off, or not in fio's log format.",
-    why=(
-        "A gap in the log looks like a stall, and verdicts on steadiness rest on the series. Totals"
-        " and percentiles come from fio's result and are not affected."
+    looks_at=(
+        "Lines of the logs that are not in the series because they are truncated or not in"
+        " fio's log format."
     ),
-    advice="Look at the logs in the run's folder; a full disk cuts them. Then measure again.",
+    why=(
+        "A gap in the log looks like a stall, and verdicts on steadiness depend on the series."
+        " Totals and percentiles come from fio's result and are not affected."
+    ),
+    advice="Look at the logs in the run's folder; a full disk truncates them. Then measure again.",
 )
 def bad_log_rows(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield the number of log lines that the series leaves out."""
@@ -55,13 +58,11 @@ def bad_log_rows(view: RunView, _: Context) -> Iterator[Observation]:
 @rule(
     "files of the run are damaged",
     looks_at=(
-        "Whether every file of a finished run can be read: its result (invalid when not), its logs,"
-        " the samples of the device."
+        "Whether every file of a finished run can be read: its result (invalid if not), its"
+        " logs, and the samples of the device."
     ),
-    why=(
-        "What cannot be read is missing from tables and charts, and rules that need it stay silent."
-    ),
-    advice="Restore the campaign folder from a copy, or do the run again.",
+    why="Unreadable data is missing from tables and charts, and rules that need it cannot report.",
+    advice="Restore the campaign folder from a copy, or repeat the run.",
 )
 def damaged_files(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield the files that could not be read."""
@@ -78,11 +79,8 @@ def damaged_files(view: RunView, _: Context) -> Iterator[Observation]:
 @rule(
     "the result is a copy of another one",
     looks_at="Digests of imported results: a file with the same bytes was imported as another run.",
-    why=(
-        "A copy is no repeat: intervals and medians that count it look surer than the measurements"
-        " are."
-    ),
-    advice="Import each result once: take the copies out of the folder.",
+    why="A copy is not a repeat: it makes intervals narrower than the measurements justify.",
+    advice="Import each result once: remove the copies from the folder.",
 )
 def copied_result(view: RunView, context: Context) -> Iterator[Observation]:
     """Yield the first run that has the same result."""
@@ -103,7 +101,7 @@ def copied_result(view: RunView, context: Context) -> Iterator[Observation]:
         " I/Os x block size, within 1 % (runs of at least 0.1 s); the sum of the IOPS log against"
         " the number of I/Os, within 15 % (at least 10 windows)."
     ),
-    why="At least one of the numbers is false, and nothing says which.",
+    why="Numbers that contradict each other are unreliable: either may be wrong.",
     advice="Look at fio.json: was it edited, or written by another program? Then measure again.",
 )
 def inconsistent_result(view: RunView, _: Context) -> Iterator[Observation]:
@@ -118,7 +116,7 @@ def inconsistent_result(view: RunView, _: Context) -> Iterator[Observation]:
             if abs(stated - derived) > tolerance:
                 yield Observation(
                     f"{name} of {_number(stated)} contradicts {_number(derived)}, which"
-                    " follows from the other numbers of the result.",
+                    " the other numbers of the result imply.",
                     {"stated": stated, "derived": derived, "section": result.section},
                     direction=result.direction,
                 )
@@ -167,16 +165,20 @@ def _log_sums(view: RunView) -> Iterator[Observation]:
 @rule(
     "I/O errors during the run",
     severity=Severity.INVALID,
-    looks_at="fio's error of a run that went on regardless, and the device's own error counter.",
-    why="An I/O that fails is often faster, or far slower, than one that works.",
-    advice="Look at the kernel's log (dmesg) and at the health of the device.",
+    looks_at=(
+        "The error that fio reported in a run that continued, and the error counter of the device."
+    ),
+    why="A failed I/O is often much faster, or much slower, than a successful one.",
+    advice="Check the kernel's log (dmesg) and the health of the device.",
 )
 def io_errors(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield the error that the tool met, and those that the device counted."""
     codes = sorted({result["error"] for result in results_of(view) if result["error"] > 0})
     if codes:
         words = f"errno {codes[0]:.0f}, {os.strerror(int(codes[0]))}"
-        yield Observation(f"{tool_name(view.run)} met an I/O error ({words}).", {"errno": codes[0]})
+        yield Observation(
+            f"{tool_name(view.run)} reported an I/O error ({words}).", {"errno": codes[0]}
+        )
     rows = device_rows(view)
     bad = rows[(rows["io_errors"] > 0).fillna(value=False)] if len(rows) else rows
     if not bad.empty:

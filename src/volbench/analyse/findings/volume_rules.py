@@ -53,15 +53,17 @@ _MAX_CACHE_LEFT = 0.5
     "the volume was throttled at a limit",
     severity=Severity.NOTE,
     looks_at=(
-        "What explains the level at which the run ended, as in the verdicts frame: a limit on"
-        " IOPS or on bandwidth, declared or inferred. Below 95 % of the declared limit it is a"
-        " warning: the volume delivers less than promised, or another limit (that of the machine)"
-        " applies."
+        "The bottleneck at the end of the run, as in the verdicts frame: a limit on IOPS or on"
+        " bandwidth, declared or inferred. Below 95 % of the declared limit it is a warning: the"
+        " volume delivers less than promised, or another limit (that of the machine) applies."
     ),
-    why="At a limit the number is a price list, not the speed of the hardware: all I/Os queue.",
+    why=(
+        "At a limit the result is what was paid for, not the speed of the hardware, and latency"
+        " is time in the queue."
+    ),
     advice=(
-        "Quote it as the limit. If it is below the declared one, look at the limits of the machine"
-        " type and of other disks on it, and declare the limit that applies."
+        "Report it as the limit. If it is below the declared limit, check the limits of the"
+        " machine type and of its other disks, and declare the limit that applies."
     ),
 )
 def throttled(view: RunView, context: Context) -> Iterator[Observation]:
@@ -73,7 +75,7 @@ def throttled(view: RunView, context: Context) -> Iterator[Observation]:
         level, declared_limit = total(view, column), declared(view.run, column)[0]
         if is_mixed and not is_paced and _is_near(level, declared_limit):
             yield Observation(
-                f"Throttled at {level_text(column, level)} in all directions together,"
+                f"Throttled at {level_text(column, level)} over all directions,"
                 f" {format_percent(level / declared_limit)} of the declared"
                 f" {level_text(column, declared_limit)}.",
                 {"level": level, "of": column, "declared": declared_limit},
@@ -110,19 +112,19 @@ def _throttled_at(view: RunView, explanation: Explanation, level: float) -> Obse
 @rule(
     "a cache of the host or the provider is suspected",
     looks_at=(
-        "Runs with `direct=1`: IOPS and bandwidth above 105 % of what is declared for the volume"
-        " (bursts included), or above 120 % for 5 s. Writes that were fast and then stalled again"
-        " and again, or fell by more than half to an uneven level after they were taken at the"
-        " speed of memory, where a full write-back cache is likelier than any other cause. Less"
-        " than half of the I/O arriving at the backing disk of a loop or dm device is a note. The"
-        " thresholds are volbench's own."
+        "Runs with `direct=1`: IOPS and bandwidth above 105 % of the declared limits (bursts"
+        " included), or above 120 % for 5 s. Writes that were fast and then stalled repeatedly,"
+        " or fell by more than half to an uneven level after they had been accepted at the speed"
+        " of memory, if a full write-back cache is the likeliest cause. It is a note if less"
+        " than half of the I/O reached the backing disk of a loop or dm device. The thresholds"
+        " are volbench's own."
     ),
     why=(
         "O_DIRECT bypasses the page cache of this host, not the caches below it: those of the"
         " hypervisor, the provider and the disk. They are fast until they are full or cold."
     ),
     advice=(
-        "Turn caching of the disk off where the provider allows it, measure over a range larger"
+        "Turn off caching of the disk if the provider allows it. Measure over a range larger"
         " than the cache, and long enough to fill it. If the declared limit is wrong, or a burst"
         " is not declared, correct limits in the profile."
     ),
@@ -206,9 +208,9 @@ def _backing(view: RunView, direction: str) -> Iterator[Observation]:
     ),
     why=(
         "I/O on one volume uses operations and credits of the other, so the roles are not"
-        " independent measurements, and the limit may be that of the shared disk."
+        " measured independently, and the limit may be that of the shared disk."
     ),
-    advice="Put the volumes on disks of their own, or measure only one of them.",
+    advice="Put the volumes on separate disks, or measure only one of them.",
 )
 def shared_limit(view: RunView, context: Context) -> Iterator[Observation]:
     """Yield that a volume of another role on the same host shares its disk."""
@@ -235,16 +237,16 @@ _MAX_LEVEL_DISTANCE = 0.15
 @rule(
     "burst credits ran out",
     looks_at=(
-        "A fall of the rate of at least 15 % that lasts, to within 5 % of the declared baseline, or"
-        " at the time at which a full bucket would have been empty (20 % either way). Without"
-        " declared credits a fall between two flat levels, on a network or virtual volume whose"
-        " I/Os queued before it as well, unless another cause is about as likely."
+        "A lasting fall of the rate of at least 15 %, to within 5 % of the declared baseline,"
+        " or at the time at which a full bucket would have been empty (within 20 %). Without"
+        " declared credits: a fall between two flat levels on a network or virtual volume whose"
+        " queue was already full before it, unless another cause is about as likely."
     ),
-    why="The mean of burst and baseline is a speed that the volume never has.",
+    why="The mean of burst and baseline is a rate at which the volume never runs.",
     advice=(
-        "Quote both levels and the time between. Wait until the credits are back before the next"
-        " run, and declare limits.burst_iops and limits.burst_ios, or limits.burst_bandwidth and"
-        " limits.burst_bytes, to have it predicted."
+        "Report both levels and the time of the change. Wait until the credits are back before"
+        " the next run. To have the end of credits predicted, declare limits.burst_iops and"
+        " limits.burst_ios, or limits.burst_bandwidth and limits.burst_bytes."
     ),
 )
 def credits_ran_out(view: RunView, context: Context) -> Iterator[Observation]:
@@ -284,20 +286,20 @@ class _Burst:
     "burst credits came back",
     severity=Severity.NOTE,
     looks_at=(
-        "A run that waited (`pause_before`) and asks the same as the run before it on the volume:"
-        " it began at least 20 % above the level at which that one ended, and fell back to within"
-        " 15 % of it, or stayed above to its end. What was read or written in the burst, over rest"
-        " and burst together, is the rate at which credits came back: the bucket was empty before"
-        " the one and after the other."
+        "A run that waited (`pause_before`) and repeats the workload of the previous run on the"
+        " volume. It began at least 20 % above the level at which that run ended, and fell back"
+        " to within 15 % of that level or stayed above it to the end. The I/Os of the burst,"
+        " divided by the time of rest and burst together, are the refill rate: the bucket was"
+        " empty before the rest and after the burst."
     ),
     why=(
-        "It says how often a volume can burst: credits for an hour that take a day to refill"
-        " suit a nightly job, not a peak at noon."
+        "The refill rate says how often a volume can burst: credits for an hour that refill"
+        " within a day suit a nightly job, but not hourly peaks."
     ),
     advice=(
-        "Compare it with the declared baseline, at which most providers refill. Where the burst"
-        " lasted to the end of the run, or the bucket may have been full again, it is a lower"
-        " bound: make the run longer or the rest shorter."
+        "Compare it with the declared baseline, at which most providers refill. If the burst"
+        " lasted to the end of the run, or the bucket may have been full again, the rate is a"
+        " lower bound: make the run longer or the rest shorter."
     ),
 )
 def credits_refilled(view: RunView, context: Context) -> Iterator[Observation]:

@@ -435,8 +435,8 @@ def inseparable(summary: pd.DataFrame, options: Sequence[str]) -> str:
         return ""
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return (
-        f"not drawn: {', '.join(names[:3])}{more} differ in nothing that a line shows and are no"
-        " repeats; choose with --where, or tell them apart with --by"
+        f"not drawn: {', '.join(names[:3])}{more} are neither repeats nor distinct points of a"
+        " line; choose with --where, or separate them with --by"
     )
 
 

@@ -73,7 +73,7 @@ def _tokens(condition: str) -> list[_Token]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise _unreadable(condition, at, f"{text[at]!r} has no meaning here")
+            raise _unreadable(condition, at, f"unexpected {text[at]!r}")
         kind = str(match.lastgroup)
         found.append(_Token(kind, match[kind], match.start(kind)))
         at = match.end()
@@ -98,7 +98,7 @@ class _Parser:
     def whole(self) -> pd.Series[bool]:
         mask = self._any()
         if self._place < len(self._tokens):
-            raise self._error(f"{self._tokens[self._place].text!r} is left over")
+            raise self._error(f"{self._tokens[self._place].text!r} is unexpected at the end")
         return mask
 
     def _any(self) -> pd.Series[bool]:
@@ -119,7 +119,7 @@ class _Parser:
         if self._takes("("):
             mask = self._any()
             if not self._takes(")"):
-                raise self._error("a ) is missing")
+                raise self._error(") is missing")
             return mask
         return self._comparison()
 
@@ -133,7 +133,7 @@ class _Parser:
             return ~found if sign == "!~" else found
         mask = _compare(column, sign, value)
         if mask is None:
-            raise self._error(f"{name} holds numbers, and {value!r} is none")
+            raise self._error(f"{name} is numeric, and {value!r} is not a number")
         return mask
 
     def _column(self, name: str) -> pd.Series:
@@ -149,7 +149,7 @@ class _Parser:
         try:
             pattern = re.compile(value, re.IGNORECASE)
         except re.error as error:
-            raise self._error(f"{value!r} is no regular expression ({error})") from error
+            raise self._error(f"{value!r} is not a regular expression ({error})") from error
         return column.map(lambda cell: pd.notna(cell) and bool(pattern.search(str(cell)))).astype(
             bool
         )
@@ -167,7 +167,7 @@ class _Parser:
             raise self._error(f"{wanted} is missing")
         token = self._tokens[self._place]
         if token.kind != kind:
-            raise self._error(f"{wanted} was expected, not {token.text!r}")
+            raise self._error(f"expected {wanted}, not {token.text!r}")
         self._place += 1
         return token.text
 

@@ -85,24 +85,18 @@ def _chance_of_slower(log_ratios: np.ndarray[tuple[int], np.dtype[np.float64]]) 
 
 def describe(probe: ColdProbe) -> str:
     """Return the result of a probe in words."""
-    verdict = _verdict(probe)
+    if probe.cold:
+        verdict = "cold"
+    else:
+        verdict = "not cold" if probe.pairs >= MIN_COLD_PAIRS else "too few blocks to decide"
     times = (
-        f"the first read of {probe.pairs} blocks took {format_latency(probe.first_median_s)} in"
-        f" the median, the second {format_latency(probe.second_median_s)}"
-        f" ({probe.median_ratio:.2f} times; p99 {probe.p99_ratio:.2f} times;"
+        f"first reads of {probe.pairs} sampled blocks took {probe.median_ratio:.3g} times as long"
+        f" as second reads (median {format_latency(probe.first_median_s)} against"
+        f" {format_latency(probe.second_median_s)}; p99 {probe.p99_ratio:.3g} times;"
         f" p = {probe.p_value:.2g})"
     )
-    return f"{verdict}: {times}.{_zeros(probe)}"
-
-
-def _verdict(probe: ColdProbe) -> str:
-    if probe.cold:
-        return "cold"
-    return "not cold" if probe.pairs >= MIN_COLD_PAIRS else "too few blocks to decide"
-
-
-def _zeros(probe: ColdProbe) -> str:
     if probe.zero_share is None:
-        return ""
-    share = f" {probe.zero_share * 100:.3g} % of sampled blocks hold only zeros"
-    return f"{share}: never written, or filled with zeros." if probe.never_written else f"{share}."
+        return f"{verdict}: {times}."
+    zeros = f"{probe.zero_share * 100:.3g} % of sampled blocks hold only zeros"
+    never = ": never written, or filled with zeros" if probe.never_written else ""
+    return f"{verdict}: {times}. {zeros}{never}."

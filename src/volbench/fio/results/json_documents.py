@@ -156,12 +156,12 @@ def _nothing(text: str, path: str) -> OutputError:
     quoted = _quote(text)
     if not quoted:
         return OutputError(
-            "fio left no output at all",
+            "fio produced no output",
             hint="see its stderr and exit status",
             path=str(path),
         )
     return OutputError(
-        f"fio left no JSON; it printed: {quoted}",
+        f"fio printed no JSON: {quoted}",
         hint="results need fio's --output-format=json or json+",
         path=str(path),
     )

@@ -63,7 +63,7 @@ def problems_of(
         *_of_messages(messages),
     ]
     if output is None:
-        problems.append("fio left no result.")
+        problems.append("fio produced no result.")
     else:
         problems += _of_jobs(output.jobs, expected, interrupted=interrupted)
     return tuple(dict.fromkeys(problems))
@@ -121,7 +121,7 @@ def _of_work(job: JobResult, section: Expected) -> Iterator[str]:
     """Yield what an entry failed to do; one that attained steady state may end early."""
     for name in section.directions:
         if not _did(job, name):
-            yield f"Job {job.name}: no {name.value} was done."
+            yield f"Job {job.name}: no {name.value} completed."
     if (job.steadystate or {}).get("attained") == 1:
         return
     runtime_s = max((d.runtime_s for d in job.directions), default=0.0)

@@ -181,7 +181,7 @@ SUMMARY: tuple[Column, ...] = (
     real("iops_min", "1/s", "Minimum over fio's windows that have completions."),
     real("iops_max", "1/s", "Maximum over fio's windows."),
     real("iops_stddev", "1/s", "Standard deviation over fio's windows."),
-    real("bw_bytes_per_s", "bytes/s", "As `iops`, of io_bytes."),
+    real("bw_bytes_per_s", "bytes/s", "Bandwidth, defined like `iops`."),
     real("bw_overall_bytes_per_s", "bytes/s", "io_bytes / runtime_s."),
     real("parallel_s", "s", "Time in which all jobs in parallel ran, at most runtime_s."),
     *_latency_columns(),
@@ -217,7 +217,7 @@ SUMMARY: tuple[Column, ...] = (
     real(
         "clock_offset_s",
         "s",
-        "Offset of the host's clock from the controller's; 0 if not distinguishable from none.",
+        "Offset of the host's clock from the controller's; 0 if too small to measure.",
     ),
     real("clock_bound_s", "s", "Maximum error of clock_offset_s."),
     whole("client", "", "Index among the clients on its host, from 1; missing for one."),
@@ -248,16 +248,16 @@ SERIES: tuple[Column, ...] = (
     real(
         "lat_p50_s",
         "s",
-        "Median, from per-I/O or histogram logs, as the next two; NaN without these.",
+        "Median, from per-I/O or histogram logs; NaN without these.",
     ),
-    real("lat_p99_s", "s", "Percentile 99; NaN as the median."),
-    real("lat_p999_s", "s", "Percentile 99.9; NaN as the median."),
+    real("lat_p99_s", "s", "Percentile 99, from the same logs."),
+    real("lat_p999_s", "s", "Percentile 99.9, from the same logs."),
     real("lat_max_s", "s", "Maximum; NaN where the logs contain means only."),
     whole(
         "jobs_running",
         "",
-        "Jobs in parallel that ran through the interval; fewer than at most makes it no rate of"
-        " the volume. Missing where unknown.",
+        "Jobs in parallel that ran through the whole interval; with fewer than the maximum, the"
+        " rates are not those of the volume. Missing if unknown.",
     ),
 )
 
@@ -273,12 +273,12 @@ DEVICE: tuple[Column, ...] = (
     real("write_iops", "1/s", "Writes completed by the device."),
     real("read_bw_bytes_per_s", "bytes/s", "Bytes read by the device."),
     real("write_bw_bytes_per_s", "bytes/s", "Bytes written by the device."),
-    real("read_lat_s", "s", "Mean time of a read in queue and device; NaN for none."),
-    real("write_lat_s", "s", "Mean time of a write in queue and device; NaN for none."),
+    real("read_lat_s", "s", "Mean time of a read in queue and device (iostat: r_await)."),
+    real("write_lat_s", "s", "Mean time of a write in queue and device (iostat: w_await)."),
     real("read_request_bytes", "bytes", "Mean size of a read; NaN for none."),
     real("write_request_bytes", "bytes", "Mean size of a write; NaN for none."),
-    real("queue_depth", "", "Mean number of requests in queue and device."),
-    real("active_percent", "%", "Share of the time with a request in flight, at most 100."),
+    real("queue_depth", "", "Mean requests in queue and device (iostat: aqu-sz)."),
+    real("active_percent", "%", "Time with a request in flight, at most 100 (iostat: %util)."),
     whole("io_errors", "", "Failed requests; missing if not counted."),
     real("cpu_busy_percent", "%", "CPU time neither idle nor iowait, of all CPUs."),
     real("iowait_percent", "%", "CPU time idle while I/O was pending, of all CPUs."),
@@ -293,9 +293,9 @@ DEVICE: tuple[Column, ...] = (
         "%",
         "CPU time of all tasks of the run's fio or dd, in percent of one CPU; NaN if unknown.",
     ),
-    real("tool_wait_percent", "%", "Time they waited for a CPU (run-queue delay), the same way."),
-    real("cpu_throttled_percent", "%", "Periods that a CPU limit (cgroup) throttled, if any."),
-    real("cpu_throttled_s", "s", "Time for which it did, added up over CPUs."),
+    real("tool_wait_percent", "%", "Time that these tasks waited for a CPU (run-queue delay)."),
+    real("cpu_throttled_percent", "%", "Periods in which a CPU limit (cgroup) throttled the run."),
+    real("cpu_throttled_s", "s", "Time throttled by that limit, summed over CPUs."),
     real("swap_bytes_per_s", "bytes/s", "Bytes swapped in and out by the host."),
 )
 
@@ -311,14 +311,18 @@ VERDICTS: tuple[Column, ...] = (
     real("iops", "1/s", "Median of the window."),
     real("spread_percent", "%", "Spread of the block medians: 1.4826 MAD over the median."),
     real("drift_percent", "%", "Theil-Sen slope over the window, relative to the median."),
-    real("drift_bound_percent", "%", "Upper 95 % bound of the drift's size; steady: at most 10."),
+    real(
+        "drift_bound_percent", "%", "Upper 95 % bound of the absolute drift; at most 10 if steady."
+    ),
     whole("changes", "", "Change points in the whole series."),
     real("steady_from_s", "s", "Start of the steady stretch at the end; missing without one."),
     real("steady_iops", "1/s", "Median of the steady stretch, without the transient before."),
-    real("level_iops", "1/s", "Level at the end: upper edge of a limit, else middle of the noise."),
+    real("level_iops", "1/s", "Level at the end: upper edge under a limit, otherwise middle."),
     real("level_low_iops", "1/s", "Lower end of its 95 % interval."),
     real("level_high_iops", "1/s", "Upper end of its 95 % interval."),
-    Column("snia_steady", "bool", "", "SNIA PTS: 5 rounds, range and slope in bounds."),
+    Column(
+        "snia_steady", "bool", "", "Whether the last five rounds meet the criterion of SNIA PTS."
+    ),
     whole("snia_round", "", "Last round of the first window that passed; missing for none."),
     real("snia_range_percent", "%", "Range of the last five rounds over their mean; at most 20."),
     real("snia_slope_percent", "%", "Slope of the last five rounds over their mean; at most 10."),
@@ -337,29 +341,29 @@ FINDINGS: tuple[Column, ...] = (
     real("to_s", "s", "End of the affected interval; missing for the whole run."),
     text("message", "Observation, one sentence with its numbers."),
     text("evidence", "The numbers as JSON: name to value, units in the names."),
-    text("why", "Significance."),
+    text("why", "Why it matters."),
     text("advice", "Recommended next step."),
 )
 
 AGGREGATE: tuple[Column, ...] = (
     *same(IDENTITY, "campaign", "profile", "job", "group"),
-    whole("step", "", "Position in the plan of every client, from 1."),
+    whole("step", "", "Number of the step in the plan, from 1; the same for every client."),
     whole("repeat", "", "Number of the repeat, from 1."),
     text("direction", "`read`, `write`, `trim` or `sync`."),
     whole("clients", "", "Clients that finished; all sums are over these."),
     whole("clients_planned", "", "Clients planned; more than `clients` when some failed."),
     real("overlap_s", "s", "Time during which all clients ran; rates cover this time only."),
-    real("start_skew_s", "s", "From the first client's first I/O interval to the last one's."),
+    real("start_skew_s", "s", "Time from the first client's first interval to the last client's."),
     real("start_skew_bound_s", "s", "Maximum error of start_skew_s: clock offsets, whole ms."),
-    real("end_skew_s", "s", "From the first client's end to the last one's."),
+    real("end_skew_s", "s", "Time from the first client's end to the last client's."),
     real("iops", "1/s", "Sum over the clients; NaN if they never ran at the same time."),
     real(
         "bw_bytes_per_s", "bytes/s", "Sum over the clients; NaN if they never ran at the same time."
     ),
     real("lat_mean_s", "s", "Mean total latency of all I/Os, over the whole runs."),
     real("lat_p50_s", "s", "Median, from the clients' summed bins; to fio's resolution."),
-    real("lat_p99_s", "s", "99th percentile, the same way."),
-    real("lat_p999_s", "s", "99.9th percentile, the same way."),
+    real("lat_p99_s", "s", "99th percentile, from the same bins."),
+    real("lat_p999_s", "s", "99.9th percentile, from the same bins."),
     real("lat_max_s", "s", "Maximum over the clients."),
 )
 
