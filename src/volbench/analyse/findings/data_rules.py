@@ -141,8 +141,8 @@ def never_written(view: RunView, context: Context) -> Iterator[Observation]:
     if view.cold is not None and view.cold.never_written:
         share = view.cold.zero_share or 0.0
         yield Observation(
-            f"Before the campaign, {format_percent(share)} of the sampled blocks held only zeros, and no"
-            " earlier run wrote to the volume.",
+            f"Before the campaign, {format_percent(share)} of the sampled blocks held only zeros,"
+            " and no earlier run wrote to the volume.",
             {"zero_share_percent": 100 * share},
             "read",
             severity=Severity.INVALID if share >= _MIN_INVALID_EMPTY else None,

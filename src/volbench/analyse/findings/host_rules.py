@@ -413,7 +413,9 @@ def start_skew(view: RunView, context: Context) -> Iterator[Observation]:
     bound_s = clock_bounds_s(context.by_id[run_id].summary for run_id in starts_s)
     if skew_s - bound_s <= _MAX_LATE_S:
         return
-    late = [run.client_name for run in step if starts_s.get(run.id, first_s) - first_s > _MAX_LATE_S]
+    late = [
+        run.client_name for run in step if starts_s.get(run.id, first_s) - first_s > _MAX_LATE_S
+    ]
     more = [f"{len(late) - _MAX_NAMED} more"] if len(late) > _MAX_NAMED else []
     yield Observation(
         f"The clients of this step started {format_latency(skew_s)} ± {format_latency(bound_s)}"
