@@ -39,6 +39,7 @@ _TOPOLOGY = {
     "none": "",
 }
 _ROLES = {"data", "os"}
+NAMESPACE_HELP = "Namespace. Default: that of the context."
 _EXAMPLE = "write it like dedicated=disktest:NoSchedule"
 
 UNPRIVILEGED_USER = 65532  # The user and group of distroless images.
@@ -117,6 +118,12 @@ def repeatable(name: str, metavar: str, text: str, parse: Callable[[str], object
     )
 
 
+def text_option(name: str, metavar: str, text: str, default: str = "") -> Any:  # noqa: ANN401 - the same
+    """Return a field with a text."""
+    shown = bool(default)
+    return option(name, default=default, metavar=metavar, help=text, show_default=shown)
+
+
 def _pairs(name: str, metavar: str, text: str) -> Any:  # noqa: ANN401 - the same
     def parse(_context: click.Context, _option: click.Parameter, texts: Iterable[str]) -> object:
         return parse_pairs(texts, option=name)
@@ -154,9 +161,7 @@ class ClusterSpec:
         "NAME",
         "StorageClass of the volume; several are compared with each other",
     )
-    size: str = option(
-        "--size", default="", metavar="SIZE", help="Size of each volume, like 250Gi."
-    )
+    size: str = text_option("--size", "SIZE", "Size of each volume, like 250Gi.")
     volume_mode: str = option(
         "--volume-mode",
         default="Filesystem",
@@ -177,12 +182,11 @@ class ClusterSpec:
         metavar="N",
         help="Measure N volumes of each class at the same time, each in its own pod.",
     )
-    spread: str = option(
+    spread: str = text_option(
         "--spread",
-        default="node",
-        show_default=True,
-        metavar="node|zone|none|LABEL",
-        help="Spread replicas evenly over nodes, zones, or values of a node label.",
+        "node|zone|none|LABEL",
+        "Spread replicas evenly over nodes, zones, or values of a node label.",
+        "node",
     )
     is_parallel: bool = _flag(
         "--parallel-classes",
@@ -232,12 +236,10 @@ class ClusterSpec:
         metavar="UID",
         help="User and group of the container. Default: 65532; 0 for --volume-mode Block.",
     )
-    service_account: str = option(  # its token is not mounted
-        "--service-account", default="", metavar="NAME", help="Service account of the pods."
+    service_account: str = text_option(  # its token is not mounted
+        "--service-account", "NAME", "Service account of the pods."
     )
-    namespace: str = option(
-        "--namespace", default="", metavar="NAME", help="Namespace. Default: that of the context."
-    )
+    namespace: str = text_option("--namespace", "NAME", NAMESPACE_HELP)
     deadline_s: int = option(
         "--deadline",
         default=86400,
@@ -266,11 +268,6 @@ class ClusterSpec:
         self._require_container()
 
     def _require_volume(self) -> None:
-        if self.os_disk and self.ephemeral:
-            raise InputError(
-                "--os-disk and --ephemeral exclude each other",
-                hint="the node's own disk is an emptyDir, which is ephemeral anyway",
-            )
         if not self.size and not self.os_disk:
             raise InputError(
                 "no size of the volumes given",
@@ -278,23 +275,22 @@ class ClusterSpec:
             )
         if self.size:
             require_quantity(self.size, what="size")
-        if self.os_disk and self.is_block:
-            raise InputError(
-                "the node's own disk has no raw block volume",
-                hint="measure it as a filesystem, or a storage class with --volume-mode Block",
-            )
-        if self.os_disk and self.storage_classes:
-            raise InputError(
-                f"--os-disk measures the node's own disk, not storage class "
-                f"{self.storage_classes[0]}",
-                hint="leave out one of --os-disk and --storage-class",
-            )
-        if self.keep and self.source is not VolumeSource.CLAIM:
-            option = "--os-disk" if self.os_disk else "--ephemeral"
-            raise InputError(
-                f"--keep and {option} exclude each other: such volumes end with their pods",
-                hint=f"leave out {option} to use a claim, which can be kept",
-            )
+        contradictions = (
+            ("--os-disk", "--ephemeral", self.os_disk and self.ephemeral),
+            ("--os-disk", "--volume-mode Block", self.os_disk and self.is_block),
+            ("--os-disk", "--storage-class", self.os_disk and self.storage_classes),
+            ("--os-disk", "--keep", self.os_disk and self.keep),
+            ("--ephemeral", "--keep", self.ephemeral and self.keep),
+            ("--parallel-classes", "--replicas", self.is_parallel and self.replicas > 1),
+        )
+        for option, other, is_given in contradictions:
+            if is_given:
+                raise InputError(
+                    f"{option} and {other} exclude each other",
+                    hint="the node's own disk is a folder that ends with its pod"
+                    if option == "--os-disk"
+                    else "leave out one of them",
+                )
 
     def _require_placement(self) -> None:
         for key, value in self.node_selector.items():
@@ -303,11 +299,6 @@ class ClusterSpec:
         if self.topology_key:
             require_key(self.topology_key, what="--spread")
         _require_range(self.replicas, 1, MAX_REPLICAS, what="replicas")
-        if self.is_parallel and self.replicas > 1:
-            raise InputError(
-                "replicas of several storage classes cannot be measured at the same time",
-                hint="leave out one of --parallel-classes and --replicas",
-            )
 
     def _require_container(self) -> None:
         if self.image_pull_policy not in (None, *PULL_POLICIES):

@@ -25,6 +25,7 @@ from volbench.kubernetes.cluster_spec import (
     repeatable,
     require_name,
     require_quantity,
+    text_option,
 )
 from volbench.kubernetes.manifests import (
     MANAGED_BY,
@@ -102,37 +103,22 @@ class ControllerSpec:
     image: str  # with Python and volbench
     arguments: tuple[str, ...]  # of volbench run, beside the profiles
     profiles: Mapping[str, str]  # texts of the profiles, by file name, in their order
-    service_account: str = option(
-        "--service-account",
-        default="volbench",
-        show_default=True,
-        metavar="NAME",
-        help="Account with the rights of volbench k8s role.",
+    service_account: str = text_option(
+        "--service-account", "NAME", "Account with the rights of volbench k8s role.", "volbench"
     )
-    claim_size: str = option(
-        "--claim-size",
-        default="1Gi",
-        show_default=True,
-        metavar="SIZE",
-        help="Size of the volume for the campaign folder.",
+    claim_size: str = text_option(
+        "--claim-size", "SIZE", "Size of the volume for the campaign folder.", "1Gi"
     )
-    claim_class: str = option(
-        "--claim-class",
-        default="",
-        metavar="NAME",
-        help="StorageClass of that volume. Default: the cluster's.",
+    claim_class: str = text_option(
+        "--claim-class", "NAME", "StorageClass of that volume. Default: the cluster's."
     )
-    upload: str = option(
-        "--upload",
-        default="",
-        metavar="s3://BUCKET/PREFIX",
-        help="Upload the campaign folder there when the campaign ends.",
+    upload: str = text_option(
+        "--upload", "s3://BUCKET/PREFIX", "Upload the campaign folder there when the campaign ends."
     )
-    secret: str = option(
+    secret: str = text_option(
         "--secret",
-        default="",
-        metavar="NAME",
-        help="Secret whose entries become environment variables, such as AWS_ACCESS_KEY_ID.",
+        "NAME",
+        "Secret whose entries become environment variables, such as AWS_ACCESS_KEY_ID.",
     )
     image_pull_policy: str | None = option(
         "--image-pull-policy",

@@ -15,7 +15,7 @@ from click.core import ParameterSource
 from volbench.cli.options import PATH, Quantity, Verb, flag, option_group
 from volbench.errors import InputError
 from volbench.kubernetes.cluster import ClusterAddress
-from volbench.kubernetes.cluster_spec import ClusterSpec, spec_options
+from volbench.kubernetes.cluster_spec import NAMESPACE_HELP, ClusterSpec, spec_options
 from volbench.units import parse_duration
 
 if TYPE_CHECKING:
@@ -57,9 +57,7 @@ _CONTEXT = click.option(
     metavar="NAME",
     help="Context of the kubeconfig file. Default: the current one.",
 )
-_NAMESPACE = click.option(
-    "--namespace", default="", metavar="NAME", help="Namespace. Default: that of the context."
-)
+_NAMESPACE = click.option("--namespace", default="", metavar="NAME", help=NAMESPACE_HELP)
 _POD_TIMEOUT = click.option(
     "--pod-timeout",
     "pod_timeout_s",

@@ -81,24 +81,20 @@ def ready_pods(
             pending = why_pending(pod, _warnings(cluster, name, claim))
             if pending is None and pod is not None:
                 ready[host] = pod
-            elif pending is not None:
-                if printed.get(host) != pending.reason:
-                    click.echo(f"{host}: Pending: {pending.reason}", err=True)
+                continue
+            if pending is not None and printed.get(host) != pending.reason:
+                click.echo(f"{host}: Pending: {pending.reason}", err=True)
                 printed[host] = pending.reason
-                _raise_if_over(host, name, pending, is_late=time.monotonic() > end_s)
+            hint = f"see: kubectl describe pod {name}"
+            if pending is not None and pending.is_final:
+                raise TransportError(f"the pod of {host} cannot start: {pending.reason}", hint=hint)
+            if time.monotonic() > end_s:
+                raise DeadlineError(
+                    f"the pod of {host} is not ready: {printed.get(host, 'it was deleted')}",
+                    hint=f"{hint}; or wait longer: --pod-timeout",
+                )
         time.sleep(POLL_S if len(ready) < len(wanted) else 0)
     return ready
-
-
-def _raise_if_over(host: str, pod: str, pending: Pending, *, is_late: bool) -> None:
-    hint = f"see: kubectl describe pod {pod}"
-    if pending.is_final:
-        raise TransportError(f"the pod of {host} cannot start: {pending.reason}", hint=hint)
-    if is_late:
-        raise DeadlineError(
-            f"the pod of {host} is not ready: {pending.reason}",
-            hint=f"{hint}; or wait longer: --pod-timeout",
-        )
 
 
 def _warnings(cluster: Cluster, pod: str, claim: str) -> list[Manifest]:
