@@ -59,19 +59,19 @@ def control(folder: Path) -> None:
     """Run the campaign, in a process of its own, over simulated channels."""
     from volbench.cli.main import main  # noqa: PLC0415 - only the child needs it
     from volbench.execute import connect  # noqa: PLC0415 - only the child needs it
-    from volbench.execute.shell.shell_executor import (  # noqa: PLC0415 - only the child needs it
-        ShellExecutor,
+    from volbench.execute.agent_executor import (  # noqa: PLC0415 - only the child needs it
+        AgentExecutor,
     )
 
     @contextmanager
     def simulated(*_words: object, **_options: object) -> Iterator[object]:
         path = str(folder / "socket")
-        yield lambda host: ShellExecutor(
+        yield lambda host: AgentExecutor(
             SimulatedChannel(host.name, path), work_folder=host.workdir
         )
 
     words = ["run", str(folder / "p.yaml"), "--inventory", str(folder / "fleet.yaml")]
-    with mock.patch.object(connect, "_ssh", simulated):
+    with mock.patch.object(connect, "open_ssh", simulated):
         main([*words, "--output", str(folder / "out"), "--yes"])
 
 
