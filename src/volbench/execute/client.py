@@ -34,11 +34,21 @@ _CLOCK_SPACING_S = 0.01  # So that readings do not wait for one another on the w
 _MAX_LINE_BYTES = 128 * 1024**2  # Twice what the agent reads of a program or a file.
 _MAX_PREAMBLE_BYTES = 65_536
 _PLAIN_BYTES = 1024  # As in `agent.service`.
-_MISSING = re.compile(r"not found|no such file|cannot execute|permission denied", re.IGNORECASE)
+_UNUSABLE = re.compile(  # Python 2 knows no -I.
+    r"not found|no such file|cannot execute|permission denied|unknown option", re.IGNORECASE
+)
 _PYTHON_HINT = (
     "install Python 3.6 or newer there (apt-get install python3, dnf install python3, "
     "apk add python3), or set `python` of the host in the inventory to its path"
 )
+
+
+class PythonError(TransportError):
+    """A host has no Python that can run the agent."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, hint=_PYTHON_HINT)
+
 
 Arguments = Mapping[str, object]
 T = TypeVar("T")
@@ -126,7 +136,6 @@ class Session:
         self.heard_s = time.monotonic()  # of the last output
         self.error: VolbenchError | None = None  # reason of its end; None while it is open
         self.is_ready = False  # whether the agent answers
-        self.is_missing = False  # whether it ended because there is no such interpreter
         self._mark = f"volbench-{secrets.token_hex(8)}"
         self._changed = threading.Condition()
         self._sending = threading.Lock()
@@ -297,11 +306,8 @@ class Session:
                 self.is_ready = True
                 self._changed.notify_all()
         else:
-            self.is_missing = words[1] == "old"
-            reason = f"it is {words[2]}" if self.is_missing else "it arrived damaged"
-            raise TransportError(
-                f"Python on {self.host} cannot run the agent: {reason[:40]}", hint=_PYTHON_HINT
-            )
+            reason = f"it is {words[2]}" if words[1] == "old" else "it arrived damaged"
+            raise PythonError(f"Python on {self.host} cannot run the agent: {reason[:40]}")
 
     def _send_program(self) -> None:
         try:
@@ -321,11 +327,9 @@ class Session:
 
     def _not_started(self, end: ProgramEnd) -> TransportError:
         text = f"{self._preamble.decode('utf-8', 'replace')} {end.stderr}".strip()
-        self.is_missing = end.status in {126, 127} or bool(_MISSING.search(text))
-        if self.is_missing or "nknown option" in text:  # of Python 2
-            return TransportError(
-                f"{self.host} has no usable Python: {text[-300:] or f'status {end.status}'}",
-                hint=_PYTHON_HINT,
+        if end.status in {126, 127} or _UNUSABLE.search(text):
+            return PythonError(
+                f"{self.host} has no usable Python: {text[-300:] or f'status {end.status}'}"
             )
         return TransportError(
             f"the login shell on {self.host} did not start Python: "
@@ -366,7 +370,7 @@ class AgentClient:
         self.host = channel.host
         self.patience = Patience() if patience is None else patience
         self._channel = channel
-        self._interpreters = [python] if python else list(INTERPRETERS)
+        self._interpreters = (python,) if python else INTERPRETERS  # those not found unusable
         self._opening = threading.Lock()
         self._session: Session | None = None
         self._heard_s = time.monotonic()
@@ -388,21 +392,11 @@ class AgentClient:
             if self._session is not None and self._session.error is None:
                 return self._session
             self._heard_s = time.monotonic() - self.silent_s
-            while True:
-                session = Session(self.host)
-                session.heard_s = self._heard_s
-                try:
-                    session.open(self._channel, self._interpreters[0])
-                    if len(self._interpreters) > 1:
-                        session.wait_until_ready()
-                        del self._interpreters[1:]
-                except TransportError:
-                    if not session.is_missing or len(self._interpreters) == 1:
-                        raise
-                    del self._interpreters[0]
-                    continue
-                self._session = session
-                return session
+            session = Session(self.host)
+            session.heard_s = self._heard_s
+            session.open(self._channel, self._interpreters[0])
+            self._session = session
+            return session
 
     def ask(self, request: Request) -> object:
         """Return the result of a request; retry transient errors if that is safe.
@@ -493,7 +487,14 @@ class AgentClient:
                 return request.repeatable or not error.sent
             return request.repeatable and error.transient
 
-        return retry(attempt, may_repeat=may_repeat, patience=self.patience)
+        while True:
+            interpreters = self._interpreters
+            try:
+                return retry(attempt, may_repeat=may_repeat, patience=self.patience)
+            except PythonError:
+                if len(interpreters) == 1:
+                    raise
+                self._interpreters = interpreters[1:]
 
     def _ask_once(self, request: Request) -> object:
         return self.post(request)()
