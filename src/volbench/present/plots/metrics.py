@@ -14,6 +14,7 @@ from volbench.present.plots.marks import ReferenceLine
 if TYPE_CHECKING:
     import pandas as pd
 
+_WIDE = 30.0  # Ratio of values above which an axis is logarithmic: more would be lost at zero
 LATENCY_KINDS = {"lat": "total latency", "clat": "completion latency"}
 SINCE_START = "Time since the run's I/O began"
 
@@ -35,6 +36,18 @@ class Metric:
     def axis(self, top: float, *, label: str = "") -> Axis:
         """Return an axis from zero to `top`."""
         return Axis(label or self.label, self.format, limits=(0.0, top or 1.0))
+
+    def wide_axis(self, values: pd.Series, *, label: str, room: float, log_room: float) -> Axis:
+        """Return an axis from zero, or a logarithmic one where values differ much.
+
+        Args:
+            room: factor above the highest value on a linear axis; `log_room` on the other.
+        """
+        low, high = float(values.min()), float(values.max())
+        if low > 0 and high / low > _WIDE:
+            ends = log_limits((low, high), room=(0.7, log_room))
+            return Axis(f"{label} (logarithmic)", self.format, "log", ends)
+        return self.axis(high * room, label=label)
 
     def text(self, value: float) -> str:
         """Return a value with its unit."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import COLOUR
 from volbench.present.plots.description import Axis, Series
+from volbench.present.plots.marks import Areas
 
 MOST_LINES = 7  # Lines of one panel that an eye can tell apart: one for each colour of the palette
+Part = TypeVar("Part")
 REST = "rest"  # Key of the series that shows what has no line of its own
 _WORKLOAD = ["job", "group", "direction"]
 
@@ -47,6 +50,22 @@ def largest(
     return kept, not_shown(len(kept), len(rows), what, criterion)
 
 
+def worst(
+    parts: Sequence[Part], badness: Iterable[float], *, most: int, what: str, criterion: str
+) -> tuple[list[Part], str]:
+    """Return the worst parts of a chart, in their order, and a sentence about the others.
+
+    Args:
+        badness: of each part; unknown values are the least.
+        most: parts that a chart can show.
+        what: the parts are, in the plural.
+        criterion: by which they are chosen, such as ``those with the slowest p99``.
+    """
+    rows = pd.DataFrame({"place": range(len(parts)), "badness": list(badness)})
+    kept, fewer = largest(rows, "badness", most=most, what=what, criterion=criterion)
+    return [parts[place] for place in kept["place"]], fewer
+
+
 def workloads(rows: pd.DataFrame) -> pd.Series[int]:
     """Return a number for each row: rows that differ in colour alone share it."""
     if COLOUR not in rows:
@@ -76,20 +95,15 @@ def rest_series(count: int, what: str) -> tuple[Series, ...]:
     return (Series(REST, f"the other {count:,} {what}", "pale"),) if count > 0 else ()
 
 
-def range_of_rest(rows: pd.DataFrame, at: str, columns: Sequence[str]) -> pd.DataFrame:
-    """Return the range of several columns at each place.
+def rest_band(rows: pd.DataFrame, at: str, column: str) -> Areas:
+    """Return the range of a column over all lines without a name, at each place.
 
-    Args:
-        rows: the points of all lines without a name.
-
-    Returns:
-        A row for each place, ascending: ``at``, and ``_low_NAME`` and ``_high_NAME`` of each
-        column. Private columns, because all points are among the chart's numbers.
+    Its columns are private, because all points are among the chart's numbers.
     """
-    groups = rows.groupby(at, sort=True)
-    ends = {f"_low_{name}": groups[name].min() for name in columns}
-    ends |= {f"_high_{name}": groups[name].max() for name in columns}
-    return pd.DataFrame(ends).rename_axis("_at").reset_index()
+    values = rows.groupby(at, sort=True)[column]
+    low, high = f"_low_{column}", f"_high_{column}"
+    band = pd.DataFrame({low: values.min(), high: values.max()}).rename_axis("_at").reset_index()
+    return Areas(band, x="_at", low=low, high=high, series=REST)
 
 
 def apart(places: pd.DataFrame, x: Axis, y: Axis, *, room: tuple[float, float]) -> pd.DataFrame:

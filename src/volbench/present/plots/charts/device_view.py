@@ -30,7 +30,7 @@ from volbench.present.plots.charts.device_layout import (
 from volbench.present.plots.description import FORMATS, Axis, Panel, Plot, Series, grid
 from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.labels import wrap_name
-from volbench.present.plots.selection import largest
+from volbench.present.plots.selection import worst
 from volbench.units import format_count, format_duration, format_rate
 
 _WIDTH_IN, _NARROW_IN = 13.0, 10.0
@@ -69,17 +69,17 @@ def read(frames: Frames, _: Options) -> _Runs | str:
     uses = uses_of(frames, samples)
     if not uses:
         return "the host's counters were not sampled beside any run"
-    shown, fewer = _slowest(uses)
+    shown, fewer = worst(
+        uses,
+        # A run whose latency is unknown comes last, as `max` of pandas passes over NaN.
+        pd.DataFrame(
+            [[number(use, f"{way}_lat_s") for way in ("read", "write")] for use in uses]
+        ).max(axis=1),
+        most=_MOST,
+        what="runs",
+        criterion="those with the slowest requests of the device",
+    )
     return _Runs(uses, spans_of(frames, samples, shown), fewer)
-
-
-def _slowest(uses: Sequence[Row]) -> tuple[Sequence[Row], str]:
-    """Return the runs with the slowest requests of the device, in their order, and a sentence."""
-    latencies = [[number(use, f"{way}_lat_s") for way in ("read", "write")] for use in uses]
-    found = pd.DataFrame(latencies).max(axis=1).rename("lat_s").rename_axis("place").reset_index()
-    criterion = "those with the slowest requests of the device"
-    kept, fewer = largest(found, "lat_s", most=_MOST, what="runs", criterion=criterion)
-    return [uses[place] for place in kept["place"]], fewer
 
 
 def build(runs: _Runs) -> Plot:

@@ -23,10 +23,9 @@ from volbench.present.plots.metrics import (
     LATENCY_KINDS,
     P99_LATENCY,
     Metric,
-    log_limits,
     rows_axis,
 )
-from volbench.present.plots.selection import apart, largest
+from volbench.present.plots.selection import apart, worst
 
 FENCE = 1.5
 _NEAR = 0.05  # Minimum distance of an outlier from the middle half, as a share of the median
@@ -34,7 +33,6 @@ _FEWEST = 5  # Minimum number of hosts for outlier detection
 _MOST_NAMED = 6  # Maximum number of named outliers of a job; the others are counted
 _ROW_IN = 0.62
 _MOST_STRIPS = 18
-_WIDE = 30.0  # Ratio of values above which their axis is logarithmic
 _NAME_SHARE, _NAME_ROWS = 0.11, 0.5  # Room of a name: share of the panel's width, and rows
 
 
@@ -109,7 +107,13 @@ def build(fleet: _Fleet) -> Plot:
     """Draw a strip of dots for each job, over the box between the quartiles."""
     rows = fleet.dots
     every = [strip for _, strip in rows.groupby(["label", "direction"], sort=False)]
-    strips, fewer = _farthest(every)
+    strips, fewer = worst(
+        every,
+        map(_distance, every),
+        most=_MOST_STRIPS,
+        what="jobs",
+        criterion="those with the worst dot farthest from the median",
+    )
     data = pd.concat([_placed(strip, row) for row, strip in enumerate(strips)], ignore_index=True)
     metrics = [m for m in (IOPS, P99_LATENCY) if rows[m.column].notna().any()]
     names = [f"{strip['label'].iloc[0]}, {strip['direction'].iloc[0]}" for strip in strips]
@@ -130,15 +134,6 @@ def build(fleet: _Fleet) -> Plot:
     )
 
 
-def _farthest(strips: list[pd.DataFrame]) -> tuple[list[pd.DataFrame], str]:
-    """Return the jobs with the worst member, in their order, and a sentence about the others."""
-    distances = [_distance(strip) for strip in strips]
-    found = pd.DataFrame({"place": range(len(strips)), "distance": distances})
-    criterion = "those with the worst dot farthest from the median"
-    kept, fewer = largest(found, "distance", most=_MOST_STRIPS, what="jobs", criterion=criterion)
-    return [strips[place] for place in kept["place"]], fewer
-
-
 def _distance(strip: pd.DataFrame) -> float:
     """Return how many times worse than the median the worst member is, in IOPS or in p99."""
     iops, p99 = strip["iops"], strip["lat_p99_s"]
@@ -152,7 +147,9 @@ def _placed(strip: pd.DataFrame, row: int) -> pd.DataFrame:
 
 
 def _panel(data: pd.DataFrame, metric: Metric, strips: int) -> Panel:
-    boxes, x = _boxes(data, metric), _axis(data, metric)
+    boxes = _boxes(data, metric)
+    label = metric.label if metric is IOPS else f"p99 of {data['latency'].iloc[0]}"
+    x = metric.wide_axis(data[metric.column].dropna(), label=label, room=1.05, log_room=1.4)
     return Panel(
         x=x,
         y=Axis(),
@@ -163,17 +160,6 @@ def _panel(data: pd.DataFrame, metric: Metric, strips: int) -> Panel:
             *_names(data, metric, x, Axis(limits=(0.0, float(strips)))),
         ),
     )
-
-
-def _axis(data: pd.DataFrame, metric: Metric) -> Axis:
-    """Return an axis from zero, or a logarithmic one where jobs differ much."""
-    label = metric.label if metric is IOPS else f"p99 of {data['latency'].iloc[0]}"
-    values = data[metric.column].dropna()
-    low, high = float(values.min()), float(values.max())
-    if low > 0 and high / low > _WIDE:
-        ends = log_limits((low, high), room=(0.7, 1.4))
-        return Axis(f"{label} (logarithmic)", metric.format, "log", ends)
-    return metric.axis(1.05 * high, label=label)
 
 
 def _boxes(data: pd.DataFrame, metric: Metric) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.metrics import log_limits, only_last_named, time_axis
-from volbench.present.plots.selection import largest
+from volbench.present.plots.selection import worst
 from volbench.units import format_count, format_latency
 
 _MOST = 6
@@ -56,7 +56,13 @@ def read(frames: Frames, _: Options) -> _Maps | str:
 
 def build(maps: _Maps) -> Plot:
     """Draw a map for each run: the darker a cell, the more I/Os had its latency."""
-    shown, fewer = _slowest(maps.runs)
+    shown, fewer = worst(
+        list(maps.runs.items()),
+        map(_p99, maps.runs.values()),
+        most=_MOST,
+        what="runs",
+        criterion="those with the slowest p99",
+    )
     panels = [_panel(name, run, maps.series) for name, run in shown]
     return replace(
         grid(only_last_named(panels), height_in=_PANEL_IN),
@@ -68,14 +74,6 @@ def build(maps: _Maps) -> Plot:
         ),
         rows=pd.concat([labels.identified(run, _COLUMNS) for _, run in shown], ignore_index=True),
     )
-
-
-def _slowest(runs: Mapping[str, pd.DataFrame]) -> tuple[list[tuple[str, pd.DataFrame]], str]:
-    """Return the runs with the slowest p99, in their order, and a sentence about the others."""
-    found = pd.DataFrame({"name": list(runs), "p99": [_p99(run) for run in runs.values()]})
-    criterion = "those with the slowest p99"
-    kept, fewer = largest(found, "p99", most=_MOST, what="runs", criterion=criterion)
-    return [(str(name), runs[str(name)]) for name in kept["name"]], fewer
 
 
 def _p99(run: pd.DataFrame) -> float:

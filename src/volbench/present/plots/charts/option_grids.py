@@ -22,7 +22,7 @@ from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot
 from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.metrics import LATENCY_KINDS, category_axis
-from volbench.present.plots.selection import largest
+from volbench.present.plots.selection import worst
 from volbench.units import format_count, format_latency
 
 _ROW_IN, _TOWERS_IN = 0.36, 3.3
@@ -135,12 +135,9 @@ def build_heatmap(grids: Sequence[Grid]) -> Plot:
 
 
 def _slowest(grids: Sequence[Grid], most: int) -> tuple[Sequence[Grid], str]:
-    """Return the patterns with the slowest cell, in their order, and a sentence on the others."""
-    slowest = [grid.points["mean_s"].max() for grid in grids]
-    found = pd.DataFrame({"place": range(len(grids)), "mean_s": slowest})
+    slowest = (float(grid.points["mean_s"].max()) for grid in grids)
     criterion = "those with the slowest cell"
-    kept, fewer = largest(found, "mean_s", most=most, what="patterns", criterion=criterion)
-    return [grids[place] for place in kept["place"]], fewer
+    return worst(grids, slowest, most=most, what="patterns", criterion=criterion)
 
 
 def build_towers(grids: Sequence[Grid]) -> Plot:

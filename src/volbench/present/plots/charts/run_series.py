@@ -26,9 +26,8 @@ from volbench.present.plots.metrics import (
 )
 from volbench.present.plots.selection import (
     MOST_LINES,
-    REST,
     largest,
-    range_of_rest,
+    rest_band,
     rest_series,
     unsteadiness,
 )
@@ -265,9 +264,8 @@ def _band(rest: pd.DataFrame, metric: Metric) -> tuple[marks.AnyMark, ...]:
         return ()
     step = float(rest["t_s"].max()) / _BAND_STEPS or 1.0
     at = (rest["t_s"] / step).round() * step
-    band = range_of_rest(rest.assign(_at=at), "_at", [metric.column])
-    low, high = f"_low_{metric.column}", f"_high_{metric.column}"
-    return (marks.Areas(band.dropna(), x="_at", low=low, high=high, series=REST),)
+    known = rest.assign(_at=at).dropna(subset=[metric.column])
+    return (rest_band(known, "_at", metric.column),)
 
 
 def _line(place: int, job: Row) -> Series:

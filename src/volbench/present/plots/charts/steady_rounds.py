@@ -8,7 +8,7 @@ that fits them best. The repeat of a run is its round.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,7 +31,7 @@ from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.metrics import BANDWIDTH, IOPS, MEAN_LATENCY, category_axis
 from volbench.present.plots.metrics import Metric as Quantity
-from volbench.present.plots.selection import largest
+from volbench.present.plots.selection import worst
 from volbench.units import format_count, format_percent, format_size
 
 QUANTITIES: Mapping[Metric, Quantity] = {
@@ -136,7 +136,13 @@ def build_convergence(judged: JudgedRounds) -> Plot:
     names = {f"{size:.0f}": format_size(float(size)) for size in sizes}
     names |= {str(job): str(job) for job in rows.loc[rows["_block"].isna(), "_series"].unique()}
     mixes = [mix for _, mix in rows.groupby(["_mix", "_setting"], sort=False)]
-    shown, fewer = _least_steady_mixes(mixes)
+    shown, fewer = worst(
+        mixes,
+        map(_range_over_rounds, mixes),
+        most=_MOST_MIXES,
+        what="panels",
+        criterion="those whose rounds differ most",
+    )
     panels = [_mix_panel(mix, judged) for mix in shown]
     return replace(
         grid(panels, height_in=_PANEL_IN, abreast=2),
@@ -157,16 +163,10 @@ def build_convergence(judged: JudgedRounds) -> Plot:
     )
 
 
-def _least_steady_mixes(mixes: list[pd.DataFrame]) -> tuple[list[pd.DataFrame], str]:
-    """Return the panels with the widest range of a job, in their order, and a sentence."""
-    ranges = []
-    for mix in mixes:
-        rates = mix.groupby("job")["iops"]
-        ranges.append(float(((rates.max() - rates.min()) / rates.mean()).max()))
-    found = pd.DataFrame({"place": range(len(mixes)), "range": ranges})
-    criterion = "those whose rounds differ most"
-    kept, fewer = largest(found, "range", most=_MOST_MIXES, what="panels", criterion=criterion)
-    return [mixes[place] for place in kept["place"]], fewer
+def _range_over_rounds(mix: pd.DataFrame) -> float:
+    """Return the widest range of a job, as a share of its mean."""
+    rates = mix.groupby("job")["iops"]
+    return float(((rates.max() - rates.min()) / rates.mean()).max())
 
 
 def _convergence_rows(judged: JudgedRounds) -> pd.DataFrame:
@@ -219,7 +219,14 @@ def _window_span(judged: JudgedRounds) -> list[marks.AnyMark]:
 
 def build_window(judged: JudgedRounds) -> Plot:
     """Draw each tracking variable with mean, band and fitted line, and the table below."""
-    shown, fewer = _least_steady(judged.found.variables)
+    variables = judged.found.variables
+    shown, fewer = worst(
+        variables,
+        (float(np.ptp(own.judged.values) / own.judged.mean) for own in variables),
+        most=_MOST_VARIABLES,
+        what="variables",
+        criterion="those with the widest range over the last rounds",
+    )
     rows = [_variable_rows(variable, judged) for variable in shown]
     panels = [
         _variable_panel(variable, own, judged) for variable, own in zip(shown, rows, strict=True)
@@ -251,17 +258,6 @@ def build_window(judged: JudgedRounds) -> Plot:
         ),
         rows=pd.concat(rows, ignore_index=True),
     )
-
-
-def _least_steady(variables: tuple[Variable, ...]) -> tuple[tuple[Variable, ...], str]:
-    """Return the variables with the widest range, in their order, and a sentence on the others."""
-    widths = [np.ptp(own.judged.values) / own.judged.mean for own in variables]
-    found = pd.DataFrame({"place": range(len(variables)), "range": widths})
-    criterion = "those with the widest range over the last rounds"
-    kept, fewer = largest(
-        found, "range", most=_MOST_VARIABLES, what="variables", criterion=criterion
-    )
-    return tuple(variables[place] for place in kept["place"]), fewer
 
 
 def _variable_panel(variable: Variable, rows: pd.DataFrame, judged: JudgedRounds) -> Panel:
@@ -309,7 +305,7 @@ def _variable_rows(variable: Variable, judged: JudgedRounds) -> pd.DataFrame:
     )
 
 
-def _determination_table(shown: tuple[Variable, ...]) -> marks.Table:
+def _determination_table(shown: Sequence[Variable]) -> marks.Table:
     """Return mean, range and slope of each variable, and whether it passes."""
     rows = []
     for variable in shown:

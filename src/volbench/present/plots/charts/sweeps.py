@@ -33,7 +33,6 @@ from volbench.present.plots.metrics import (
     Metric,
     declared,
     limits_along,
-    log_limits,
     only_last_named,
 )
 from volbench.present.plots.selection import (
@@ -41,13 +40,12 @@ from volbench.present.plots.selection import (
     REST,
     apart,
     largest,
-    range_of_rest,
+    rest_band,
     rest_series,
 )
 from volbench.units import format_size
 
 _LOADS = ("iodepth", "numjobs")
-_WIDE = 30.0  # Ratio of latencies above which their axis is logarithmic
 _MOST_IOPS = "those with most IOPS"
 _PLACE = ["_x", "_y", "_text"]
 _TEXT_ROOM = (0.05, 0.05)  # Room of the load at a knee, as a share of the panel
@@ -190,9 +188,7 @@ def _band(rest: pd.DataFrame, option: str, metric: Metric) -> tuple[marks.AnyMar
     """Return the range of a metric over the lines without a name; nothing without any."""
     if rest[metric.column].notna().sum() == 0:
         return ()
-    band = range_of_rest(rest, option, [metric.column])
-    low, high = f"_low_{metric.column}", f"_high_{metric.column}"
-    return (marks.Areas(band, x="_at", low=low, high=high, series=REST),)
+    return (rest_band(rest, option, metric.column),)
 
 
 def describe_sweep(found: Sweep) -> str:
@@ -282,7 +278,8 @@ def _knee_panel(data: pd.DataFrame, rest: pd.DataFrame, metric: Metric) -> Panel
     named = places.dropna(subset=_PLACE) if len(data["label"].unique()) == 1 else rings
     iops = pd.concat([data["iops"], rest["iops"]])
     values = pd.concat([data[metric.column], rest[metric.column]]).dropna()
-    x, y = IOPS.axis(1.12 * float(iops.max())), _latency_axis(values, metric)
+    x = IOPS.axis(1.12 * float(iops.max()))
+    y = metric.wide_axis(values, label=metric.label, room=1.12, log_room=1.6)
     others = rest[["label", "iops", metric.column]].rename(columns={metric.column: "_y"})
     pale = marks.Lines(others, group="label", x="iops", y="_y", series=REST, width=0.8)
     texts = marks.Texts(
@@ -302,14 +299,6 @@ def _knee_panel(data: pd.DataFrame, rest: pd.DataFrame, metric: Metric) -> Panel
             texts,
         ),
     )
-
-
-def _latency_axis(values: pd.Series, metric: Metric) -> Axis:
-    low, high = float(values.min()), float(values.max())
-    if low > 0 and high / low > _WIDE:
-        ends = log_limits((low, high), room=(0.7, 1.6))
-        return Axis(f"{metric.label} (logarithmic)", "latency", "log", ends)
-    return metric.axis(high * 1.12)
 
 
 def describe_knee(found: Sweep) -> str:

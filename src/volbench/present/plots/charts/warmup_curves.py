@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -17,14 +16,12 @@ from volbench.present.plots.description import Axis, Panel, Plot, grid
 from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.labels import DIRECTIONS, short_target, wrap_name
 from volbench.present.plots.metrics import BANDWIDTH, MEAN_LATENCY, Limit, limits_along, time_axis
-from volbench.present.plots.selection import largest
+from volbench.present.plots.selection import worst
 from volbench.units import format_count, format_duration, format_rate, format_size
 
 _PANEL_IN = 1.7
 _LATENCY_IN = 1.1
 _MOST = 4  # Volumes, and passes over a volume, in one chart
-
-Part = TypeVar("Part")
 
 
 @dataclass(frozen=True)
@@ -41,15 +38,19 @@ class _WarmUps:
 def read(frames: Frames, options: Options) -> _WarmUps | str:
     """Return the curves and passes of the campaign."""
     summary = frames["summary"]
-    shown, curves_note = _worst(
-        curves(summary, frames["series"], frames.get("verdicts")),
-        lambda curve: curve.penalty,
+    found = curves(summary, frames["series"], frames.get("verdicts"))
+    shown, curves_note = worst(
+        found,
+        (curve.penalty for curve in found),
+        most=_MOST,
         what="volumes",
         criterion="those with the largest penalty for fresh blocks",
     )
-    passes, passes_note = _worst(
-        [fill for fill in fills(summary) if len(fill.runs) > 1],
-        lambda fill: -fill.slowest_bytes_per_s,
+    several = [fill for fill in fills(summary) if len(fill.runs) > 1]
+    passes, passes_note = worst(
+        several,
+        (-fill.slowest_bytes_per_s for fill in several),
+        most=_MOST,
         what="passes",
         criterion="those with the slowest extent",
     )
@@ -60,15 +61,6 @@ def read(frames: Frames, options: Options) -> _WarmUps | str:
     costs = [_cost(pace.bytes_per_s, pace.direction, options) for pace in paces]
     notes = (curves_note, passes_note)
     return _WarmUps(shown, passes, summary, tuple(dict.fromkeys(filter(None, costs))), notes)
-
-
-def _worst(
-    every: Sequence[Part], badness: Callable[[Part], float], *, what: str, criterion: str
-) -> tuple[list[Part], str]:
-    """Return the worst parts of the chart, in their order, and a sentence about the others."""
-    found = pd.DataFrame({"place": range(len(every)), "badness": list(map(badness, every))})
-    kept, fewer = largest(found, "badness", most=_MOST, what=what, criterion=criterion)
-    return [every[place] for place in kept["place"]], fewer
 
 
 def build(found: _WarmUps) -> Plot:
