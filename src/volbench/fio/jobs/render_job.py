@@ -12,6 +12,7 @@ from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.host import LOCAL
 from volbench.model.campaign.planned_run import Run, Section, VolumeKind
 from volbench.model.campaign.run_secrets import variables_of
+from volbench.model.profile.fio_options import check_text
 from volbench.model.profile.profile_model import Tool
 from volbench.model.profile.secret_values import option_variable, reference, target_variable
 
@@ -152,9 +153,6 @@ LOG_PREFIX = "series"  # Prefix of the log files in a run's folder
 
 _LINE_LIMIT = 8191
 _FILENAME_LIMIT = 4096
-_UNSAFE = re.compile(
-    r"[#;\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]|\$\{|\$(?:ncpus|mb_memory|pagesize)"
-)
 _ALLOWED_NAME = re.compile(r"(?!include)[A-Za-z0-9_-]+")
 _ALLOWED_HEADER = re.compile(r"[A-Za-z0-9_.-]+")
 _NO_FILES = frozenset({"null", "cpuio", "net", "netsplice"})
@@ -360,11 +358,13 @@ def _line(name: str, value: str, *, variable: str = "") -> str:
     A masked secret becomes a reference to its environment variable.
     """
     line = f"{name}={value}"
-    if not _ALLOWED_NAME.fullmatch(name) or _UNSAFE.search(value) or value != value.strip():
-        raise InputError(
-            f"{line!r} cannot be written into a job file",
-            hint="leave out # ; ${} $ncpus, control characters and blanks at the ends",
-        )
+    try:
+        check_text(value)
+        if not _ALLOWED_NAME.fullmatch(name):
+            raise InputError(f"{name!r} is not the name of an option", hint="correct its name")
+    except InputError as error:
+        message = f"{line!r} cannot be written into a job file: {error.message}"
+        raise InputError(message, hint=error.hint) from error
     limit = _FILENAME_LIMIT if name == "filename" else _LINE_LIMIT
     if len(line.encode()) >= limit:
         raise InputError(f"{name} is longer than the {limit} bytes fio reads", hint="shorten it")

@@ -66,7 +66,7 @@ class OptionTable:
         return [*self.options, *(a for option in self.options.values() for a in option.aliases)]
 
 
-_FORBIDDEN = re.compile(r"[#;\x00-\x1f\x7f\u0085\u2028\u2029]")
+_FORBIDDEN = re.compile(r"[#;\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _SUBSTITUTED = re.compile(r"\$\{|\$(ncpus|mb_memory|pagesize)")
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
