@@ -358,13 +358,13 @@ def _line(name: str, value: str, *, variable: str = "") -> str:
     A masked secret becomes a reference to its environment variable.
     """
     line = f"{name}={value}"
+    refused = f"{line!r} cannot be written into a job file"
+    if not _ALLOWED_NAME.fullmatch(name):
+        raise InputError(f"{refused}: {name!r} is not an option", hint="correct the name")
     try:
         check_text(value)
-        if not _ALLOWED_NAME.fullmatch(name):
-            raise InputError(f"{name!r} is not the name of an option", hint="correct its name")
     except InputError as error:
-        message = f"{line!r} cannot be written into a job file: {error.message}"
-        raise InputError(message, hint=error.hint) from error
+        raise InputError(f"{refused}: {error.message}", hint=error.hint) from error
     limit = _FILENAME_LIMIT if name == "filename" else _LINE_LIMIT
     if len(line.encode()) >= limit:
         raise InputError(f"{name} is longer than the {limit} bytes fio reads", hint="shorten it")

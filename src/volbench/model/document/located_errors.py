@@ -37,6 +37,11 @@ class Node:
         return "nothing" if self.raw is None else "a value"
 
     @property
+    def is_null(self) -> bool:
+        """Whether a key has no value."""
+        return self.is_scalar and self.raw is None
+
+    @property
     def is_scalar(self) -> bool:
         """Whether the node is a single value or null."""
         return self.entries is None and self.items is None

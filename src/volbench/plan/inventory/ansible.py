@@ -29,7 +29,6 @@ from volbench.plan.inventory.host_document import (
     check_port,
     check_user,
     hop_text,
-    is_null,
 )
 from volbench.plan.inventory.host_drafts import (
     Draft,
@@ -112,7 +111,7 @@ class Fields:
 def fields_of(reader: HostReader, variables: Node) -> Fields:
     """Return the keys from the variables of a host, and record problems."""
     entries = reader.entries(variables, "variables")
-    known = {entry.name: entry.value for entry in entries if not is_null(entry.value)}
+    known = {entry.name: entry.value for entry in entries if not entry.value.is_null}
     usable = {name: node for name, node in known.items() if _is_usable(reader, name, node)}
     fields = _connection(reader, usable) | _volbench_keys(reader, usable)
     inherited = {name: fields.pop(name) for name in ("jump",) if name in fields}

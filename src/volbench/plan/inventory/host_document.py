@@ -388,7 +388,7 @@ def _fields(reader: HostReader, draft: Draft) -> dict[str, Node]:
     """Return the effective values of a host; null removes an inherited one."""
     found = dict(draft.inherited)
     for name, node in draft.own.items():
-        if is_null(node):
+        if node.is_null:
             if found.pop(name, None) is None:
                 reader.complain(node, "has no value", hint="write one, or remove the key")
         elif name in MERGED and name in found:
@@ -404,21 +404,16 @@ def _merged(inherited: Node, own: Node) -> Node:
         return own
     found = {entry.name: entry for entry in inherited.entries}
     for entry in own.entries:
-        if is_null(entry.value) and entry.name in found:
+        if entry.value.is_null and entry.name in found:
             del found[entry.name]
         else:
             found[entry.name] = entry
     return Node(own.line, own.column, own.key, entries=tuple(found.values()))
 
 
-def is_null(node: Node) -> bool:
-    """Whether a key has no value."""
-    return node.is_scalar and node.raw is None
-
-
 def _check_local(reader: HostReader, draft: Draft) -> None:
     for name in _OF_CONNECTIONS:
-        if name in draft.own and not is_null(draft.own[name]):
+        if name in draft.own and not draft.own[name].is_null:
             reader.complain(
                 draft.own[name],
                 "has no effect for the controller's own machine, which needs no connection",
@@ -443,3 +438,15 @@ def _closed(schema: Any) -> Any:  # noqa: ANN401 - any part of a JSON Schema
         return schema
     closed = {key: _closed(value) for key, value in schema.items()}
     return closed | {"additionalProperties": False} if "patternProperties" in closed else closed
+
+
+def read_defaults(reader: HostReader, node: Node) -> dict[str, Node]:
+    """Return the default values of all hosts."""
+    defaults = {}
+    for entry in reader.known(node, tuple(HostDefaults.model_fields), "defaults"):
+        if entry.value.is_null:
+            hint = "write one, or leave it out"
+            reader.complain(entry, f"{entry.name} has no value", hint=hint)
+        else:
+            defaults[entry.name] = entry.value
+    return defaults

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from volbench.errors import InputError, Problems
@@ -105,6 +105,14 @@ class HostReader:
         """Record an unknown key, with the nearest known one."""
         hint = suggestion(entry.name, list(known))
         self.complain(entry, f"{what} has no key {entry.name!r}", hint=hint)
+
+    def known(self, node: Node, known: Iterable[str], what: str) -> Iterator[Entry]:
+        """Yield the entries of a mapping, which may be null; record those with unknown keys."""
+        for entry in () if node.is_null else self.entries(node, what):
+            if entry.name in known:
+                yield entry
+            else:
+                self.unknown(entry, known, what)
 
     def is_name(self, node: Node, name: str, what: str) -> bool:
         """Check the name of a host or a group."""

@@ -18,9 +18,8 @@ from pydantic import Field
 from volbench.errors import did_you_mean
 from volbench.model.document.document_model import Document, Text
 from volbench.model.document.located_errors import Entry, Node
-from volbench.plan.inventory.host_document import HOST_KEYS, HostDefaults, read_host
+from volbench.plan.inventory.host_document import HOST_KEYS, HostDefaults, read_defaults, read_host
 from volbench.plan.inventory.host_drafts import Draft, GroupDraft, HostReader, Sheet, at, node_of
-from volbench.plan.inventory.own_yaml import read_defaults
 
 _OUTPUT_KEYS = {"value", "type", "sensitive"}
 _HOLE = re.compile(r"\{([^{}]+)\}")
