@@ -16,10 +16,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-from volbench.lab.disk_clock import Speed
+from volbench.lab.disk_effects import Flash, Noise, Speed
 from volbench.lab.disk_parameters import BucketParameters, NoiseParameters
-from volbench.lab.flash import Flash
-from volbench.lab.noise import Noise
 from volbench.lab.scenario import Scenario
 
 TICK_S = 0.05

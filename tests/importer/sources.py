@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 
 from volbench.api.campaign_data import CampaignData, open_campaign
-from volbench.importer.folder_labels import parse_labels
 from volbench.importer.import_campaign import ImportReport, ImportRequest, import_results
+from volbench.importer.run_names import parse_labels
 
 CASES = Path(__file__).parents[1] / "cases"
 CLIENTS = CASES / "client-server" / "3.33-two-hosts"

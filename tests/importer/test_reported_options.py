@@ -10,7 +10,7 @@ import pytest
 from tests.importer.sources import CASES, copy_logs, put, result_of, take
 from volbench.analyse.frames.run_facts import fact_columns, stack, with_facts
 from volbench.fio.results.embedded_results import find_results
-from volbench.importer.reported_options import reported_options, unreported_flags, volume_of
+from volbench.importer.run_drafts import reported_options, unreported_flags, volume_of
 from volbench.model.campaign.planned_run import VolumeKind
 
 

@@ -8,8 +8,7 @@ import pytest
 
 from tests.importer.sources import JSON, put, result_of, take
 from volbench.errors import InputError
-from volbench.importer.folder_labels import parse_labels, parse_pattern
-from volbench.importer.run_names import assign_host_names, split_repeat
+from volbench.importer.run_names import assign_host_names, parse_labels, parse_pattern, split_repeat
 
 RANDREAD = result_of("fio-3.33/logs-histogram", jobname="FIOJOB")
 DEEPER = result_of("fio-3.33/logs-histogram", jobname="FIOJOB", iodepth="16")

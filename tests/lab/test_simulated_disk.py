@@ -6,7 +6,7 @@ from threading import Thread
 import pytest
 
 from tests.lab.clients import KIB, MIB, Answer, keep_busy, parameters, rate
-from volbench.lab.disk_clock import Pacer
+from volbench.lab.disk_effects import Pacer
 from volbench.lab.disk_parameters import (
     BucketParameters,
     CacheParameters,

@@ -15,12 +15,11 @@ from pathlib import Path
 
 from volbench import __version__
 from volbench.errors import ArchiveError, InputError, OutputError, Problem
-from volbench.importer.folder_labels import parse_pattern, pattern_mismatch
 from volbench.importer.log_matching import assign_logs
 from volbench.importer.orphan_logs import draft_orphan_logs
 from volbench.importer.run_assembly import AssembledRun, assemble_run
-from volbench.importer.run_drafts import Draft, campaign_hosts, draft_runs, order_runs
-from volbench.importer.run_identity import name_runs
+from volbench.importer.run_drafts import Draft, campaign_hosts, draft_runs, name_runs, order_runs
+from volbench.importer.run_names import parse_pattern, pattern_mismatch
 from volbench.importer.scan_folders import ScanResult, scan
 from volbench.ingest.run_files import STATUS_FORMAT
 from volbench.model.campaign.planned_run import Campaign

@@ -79,8 +79,8 @@ def import_verb(
     with its logs beside it; each of fio's clients becomes a host. The sources are not changed.
     """
     from volbench.api.campaign_data import open_campaign
-    from volbench.importer.folder_labels import parse_labels
     from volbench.importer.import_campaign import ImportRequest, import_results
+    from volbench.importer.run_names import parse_labels
     from volbench.ingest.run_files import parsed_results
     from volbench.store.worker_processes import cores
 

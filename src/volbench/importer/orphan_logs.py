@@ -20,8 +20,7 @@ from volbench.fio.logs.log_windows import histogram_columns
 from volbench.fio.results.merge_jobs import Part
 from volbench.fio.version import parse_version
 from volbench.importer.log_matching import UNCLAIMED, FioProcess, opened_log
-from volbench.importer.reported_options import ReportedOptions
-from volbench.importer.run_drafts import Draft
+from volbench.importer.run_drafts import Draft, ReportedOptions
 from volbench.importer.scan_folders import LogFile, ResultFile, ScanResult
 from volbench.model.results.result import JobResult, RunOutput
 

@@ -12,8 +12,7 @@ from pathlib import Path
 from volbench.fio.results.merge_jobs import plain_name
 from volbench.fio.results.validation import problems_of
 from volbench.importer.log_matching import interval_s
-from volbench.importer.reported_options import unreported_flags, volume_of
-from volbench.importer.run_drafts import Draft
+from volbench.importer.run_drafts import Draft, unreported_flags, volume_of
 from volbench.importer.scan_folders import LogFile
 from volbench.model.campaign.planned_run import (
     Imported,

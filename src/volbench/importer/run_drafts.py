@@ -1,19 +1,142 @@
-"""Drafts of imported runs: one for each part of a result, with the process that wrote its logs."""
+"""Drafts of imported runs: one for each part of a result, with its options, labels and logs.
+
+Nothing is guessed: an option that cannot be parsed is omitted and listed, and a volume that is not
+reported is unknown.
+"""
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import PurePosixPath
 
+from volbench.errors import InputError, OutputError
+from volbench.fio.jobs.job_syntax import is_device, read_value
+from volbench.fio.jobs.option_table import shipped_table
 from volbench.fio.results.embedded_results import started_utc_s
 from volbench.fio.results.merge_jobs import Part, plain_name, sections_of, split_result
+from volbench.fio.version import parse_version
 from volbench.importer.log_matching import FioProcess, prefixes_of
-from volbench.importer.reported_options import ReportedOptions, reported_options
-from volbench.importer.run_names import Naming
+from volbench.importer.run_names import (
+    HOST,
+    JOB,
+    REPEAT,
+    RESERVED,
+    LabelPattern,
+    Naming,
+    assign_host_names,
+    assign_job_names,
+    split_repeat,
+)
 from volbench.importer.scan_folders import ResultFile
 from volbench.model.campaign.host import Host
+from volbench.model.campaign.planned_run import Volume, VolumeKind
+from volbench.model.profile.fio_options import OptionKind
 from volbench.model.results.result import JobResult, RunOutput
+
+ROLE = "data"
+UNKNOWN = "unknown"
+_NOT_OPTIONS = frozenset({"name", "description"})
+# Version from which results contain options without a value; 3.36 is known to omit them
+_WRITES_VALUELESS_SINCE = (3, 42)
+
+
+@dataclass(frozen=True)
+class ReportedOptions:
+    """Options of one section."""
+
+    options: dict[str, str]  # canonical
+    note: str = ""  # its description
+    is_whole: bool = True  # whether options that are not listed have fio's defaults
+    left_out: tuple[str, ...] = ()  # options that cannot be parsed, as reported
+
+
+def reported_options(output: RunOutput, job: JobResult) -> ReportedOptions:
+    """Return the options of an entry: fio's global ones, and its own over them.
+
+    fio 2.2 reports none at all, and later versions omit those of some clients' jobs.
+    """
+    shared = output.shared_options(job)
+    texts = {**shared, **job.options}
+    has_own = bool(job.options) or (bool(shared) and not job.hostname)
+    has_own = has_own and output.disputed <= job.options.keys()
+    options: dict[str, str] = {}
+    left_out: list[str] = []
+    kb_base = 1000 if texts.get("kb_base") == "1000" else 1024
+    for name, text in texts.items():
+        option = shipped_table().find(name)
+        if option is None or option.name in _NOT_OPTIONS:
+            continue
+        try:
+            options[option.name] = _canonical(option.name, text, kb_base)
+        except (InputError, ValueError):
+            left_out.append(f"{name}={text}")
+    is_whole = has_own and not left_out
+    return ReportedOptions(options, texts.get("description", ""), is_whole, tuple(left_out))
+
+
+def unreported_flags(output: RunOutput) -> tuple[str, ...]:
+    """Return the options that a result omits although they may have been set.
+
+    Up to fio 3.36 those without a value, such as a bare ``time_based``, are omitted; 3.42 writes
+    them with an empty text.
+    """
+    texts = [output.global_options, *(job.options for job in output.jobs)]
+    if _writes_valueless(output.tool_version) or any("" in options.values() for options in texts):
+        return ()
+    flags = (
+        option.name for option in shipped_table().options.values() if option.kind is OptionKind.FLAG
+    )
+    return tuple(flags)
+
+
+def _writes_valueless(version: str) -> bool:
+    """Return whether a version writes options without a value; False for an unknown version."""
+    try:
+        return parse_version(version) >= _WRITES_VALUELESS_SINCE
+    except OutputError:
+        return False
+
+
+@lru_cache(maxsize=4096)
+def _canonical(name: str, text: str, kb_base: int) -> str:
+    """Return the value of an option of the shipped table; the results of a campaign repeat many."""
+    option = shipped_table().options[name]
+    is_bare = text == "" and option.kind is OptionKind.FLAG
+    return read_value(option, None if is_bare else text, kb_base=kb_base).value
+
+
+def volume_of(sections: Mapping[str, ReportedOptions]) -> Volume:
+    """Return the volume of a run, as far as it is reported."""
+    places = list(
+        dict.fromkeys(_volume_from_options(section.options) for section in sections.values())
+    )
+    if len(places) == 1:
+        kind, target = places[0]
+        return Volume(role=ROLE, kind=kind, target=target)
+    return Volume(
+        role=ROLE, kind=VolumeKind.UNKNOWN, target=", ".join(target for _, target in places)
+    )
+
+
+def _volume_from_options(options: Mapping[str, str]) -> tuple[VolumeKind, str]:
+    if options.get("ioengine") == "nbd" and "uri" in options:
+        return VolumeKind.NBD, options["uri"]
+    folder, name = options.get("directory", ""), options.get("filename", "")
+    plain = name.replace("\\:", "")
+    if ":" in plain or ":" in folder.replace("\\:", ""):
+        return VolumeKind.UNKNOWN, name or folder
+    path = name.replace("\\:", ":")
+    if path and is_device(path):
+        return VolumeKind.DEVICE, path
+    if path:
+        return VolumeKind.FILE, str(PurePosixPath(folder) / path.lstrip("/")) if folder else path
+    if folder:
+        return VolumeKind.DIRECTORY, folder
+    return VolumeKind.UNKNOWN, UNKNOWN
 
 
 @dataclass
@@ -135,3 +258,117 @@ def campaign_hosts(drafts: Sequence[Draft]) -> tuple[Host, ...]:
         Host(name=name, labels={key: value for key, value in first[name].items() if key in labels})
         for name, labels in found.items()
     )
+
+
+_LOG_OPTIONS = re.compile(r"write_.*_log|log_.*|per_job_logs")
+
+
+def name_runs(
+    drafts: Sequence[Draft],
+    *,
+    pattern: LabelPattern | None,
+    labels: Mapping[str, str],
+    host: str,
+) -> list[Draft]:
+    """Set the labels, host, job and repeat of each draft.
+
+    Args:
+        pattern: of labels in paths; None for none.
+
+    Returns:
+        The drafts whose path does not match the pattern.
+    """
+    pattern_mismatch, hosts, paths = [], [], []
+    for draft in drafts:
+        source = draft.file.source
+        read = pattern.read(source.inside, stem=source.stem) if pattern else {}
+        if read is None:
+            pattern_mismatch.append(draft)
+        path = (source.root, *source.inside.parts[:-1], source.stem)
+        if pattern and read is not None:
+            kept = (value for name, value in read.items() if name not in RESERVED)
+            path = (*kept, *pattern.rest(source.inside, stem=source.stem))
+        read = read or {}
+        draft.labels = {**labels, **{k: v for k, v in read.items() if k not in RESERVED}}
+        hosts.append(draft.part.hostname or read.get(HOST, "") or host)
+        paths.append((path, read))
+    clients = _clients(drafts)
+    names = assign_host_names(hosts)
+    differing = _differing_labels(drafts, names)
+    for draft, name, (path, read) in zip(drafts, names, paths, strict=True):
+        short, number = split_repeat(path)
+        draft.naming = Naming(
+            host=name,
+            client=clients[id(draft)],
+            path=short,
+            jobname=read.get(JOB) or _jobname(draft),
+            among_others=_has_siblings(draft),
+            settings=(draft.labels, _settings(draft)),
+            labels={own: draft.labels[own] for own in differing[name] if own in draft.labels},
+            folder="/".join(split_repeat(path[:-1])[0]),
+            repeat=_number(read.get(REPEAT, "")) if REPEAT in read else number,
+        )
+    assign_job_names([draft.naming for draft in drafts])
+    return pattern_mismatch
+
+
+def _differing_labels(
+    drafts: Sequence[Draft], hosts: Sequence[str]
+) -> Mapping[str, tuple[str, ...]]:
+    """Return for each host the labels in which its results differ."""
+    found: dict[str, list[Mapping[str, str]]] = defaultdict(list)
+    for draft, host in zip(drafts, hosts, strict=True):
+        found[host].append(draft.labels)
+    return {
+        host: tuple(
+            name
+            for name in dict.fromkeys(name for labels in own for name in labels)
+            if len({labels.get(name) for labels in own}) > 1
+        )
+        for host, own in found.items()
+    }
+
+
+def _clients(drafts: Sequence[Draft]) -> dict[int, int]:
+    """Return the number of each draft's client among those of the same name in its result."""
+    ports: dict[tuple[str, int, str], list[int | None]] = defaultdict(list)
+    for draft in drafts:
+        key = draft.file.source.shown, draft.document, draft.part.hostname
+        if draft.part.port not in ports[key]:
+            ports[key].append(draft.part.port)
+    found = {}
+    for draft in drafts:
+        mine = ports[draft.file.source.shown, draft.document, draft.part.hostname]
+        found[id(draft)] = mine.index(draft.part.port) + 1 if len(mine) > 1 else 0
+    return found
+
+
+def _jobname(draft: Draft) -> str:
+    return "_".join(dict.fromkeys(plain_name(job) for job, _ in draft.sections)) or "job"
+
+
+def _has_siblings(draft: Draft) -> bool:
+    own = (draft.part.hostname, draft.part.port)
+    parts = [part for part in split_result(draft.output) if (part.hostname, part.port) == own]
+    return len(parts) > 1
+
+
+def _number(text: str) -> int | None:
+    digits = re.search(r"\d+", text)
+    return int(digits.group()) if digits else None
+
+
+def _settings(draft: Draft) -> object:
+    """Return what makes results comparable as repeats: jobs, and all options but those of logs."""
+    return [
+        (
+            plain_name(job),
+            tuple(direction.direction for direction in job.directions),
+            {
+                name: value
+                for name, value in draft.reported[job.name, job.groupid].options.items()
+                if not _LOG_OPTIONS.fullmatch(name)
+            },
+        )
+        for job, _ in draft.sections
+    ]

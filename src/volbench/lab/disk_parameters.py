@@ -1,7 +1,7 @@
 """Parameters of the simulated disk: plain numbers, to and from JSON.
 
 The simulation runs inside nbdkit, in the system's Python without volbench's dependencies. The
-modules it imports therefore use the standard library only: this one, `disk_clock`, `flash`,
+modules it imports therefore use the standard library only: this one, `disk_effects`
 `noise`, `simulated_disk` and `plugin`.
 """
 

@@ -15,15 +15,13 @@ from math import exp
 from random import Random
 from threading import Lock
 
-from volbench.lab.disk_clock import Pacer, Timeline
+from volbench.lab.disk_effects import Flash, Noise, Pacer, Timeline
 from volbench.lab.disk_parameters import (
     BucketParameters,
     CacheParameters,
     DiskParameters,
     ServiceParameters,
 )
-from volbench.lab.flash import Flash
-from volbench.lab.noise import Noise
 
 
 @dataclass(frozen=True)
