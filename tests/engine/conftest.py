@@ -5,19 +5,21 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from tests.waiting import until
-from volbench.engine.guard.run_guard import Consent, check_run
-from volbench.engine.hosts.volume_probe import find_volume
+from volbench.engine.guard.held_devices import OpenDevice
+from volbench.engine.guard.run_guard import Consent, check_run, question_about
+from volbench.engine.guard.volume_targets import find_volume
+from volbench.engine.hosts.described_volumes import look_at
 from volbench.errors import RefusedError
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Executor
-from volbench.model.campaign.planned_run import Extent, Run, Section, Volume
+from volbench.model.campaign.planned_run import Extent, Run, Section, Volume, VolumeKind
 
 IMAGE_BYTES = 32 * 1024**2
 """Large enough for every filesystem and swap area the tests make."""
@@ -193,32 +195,41 @@ def refusal(  # noqa: PLR0913 - one argument for each of the guard's
     try:
         if isinstance(volume, str):
             volume = find_volume(executor, role="data", target=volume)
-        check_run(
-            executor,
-            Run(
-                id="1-j-r1",
-                profile="p",
-                job="j",
-                volume=volume,
-                sections=(
-                    Section(
-                        name="j", options={"rw": "write" if writes else "read", **(options or {})}
-                    ),
-                ),
-                # A warm-up that reads lays out nothing.
-                extent=None if writes else _READ,
+        run = Run(
+            id="1-j-r1",
+            profile="p",
+            job="j",
+            volume=volume,
+            sections=(
+                Section(name="j", options={"rw": "write" if writes else "read", **(options or {})}),
             ),
-            files=files,
-            consent=Consent(
-                campaign_dir,
-                [volume.target] if allow is None else allow,
-                wipe_signatures=wipe,
-            ),
-            ours=made.__contains__,
+            # A warm-up that reads lays out nothing.
+            extent=None if writes else _READ,
         )
+        allowed = [volume.target] if allow is None else allow
+        consent = Consent(campaign_dir, allowed, wipe_signatures=wipe)
+        check_now(executor, run, consent, files=files, ours=made.__contains__)
     except RefusedError as error:
-        return error.message if error.hint else f"no way out: {error.message}"
+        return error.message if error.hint else f"without a hint: {error.message}"
     return ""
+
+
+def check_now(
+    executor: Executor,
+    run: Run,
+    consent: Consent,
+    *,
+    files: Sequence[str],
+    ours: Callable[[str], bool] = lambda _path: False,
+    opened: OpenDevice | None = None,
+) -> None:
+    """Look at the volume of a run, and check the run with the guard."""
+    questions = [question_about(run, files, consent, opened)]
+    if run.volume.kind is VolumeKind.NBD:
+        questions = []
+    campaign_dir, by_sudo = consent.campaign_dir, consent.by_sudo
+    state = look_at(executor, questions, campaign_dir=campaign_dir, by_sudo=by_sudo)
+    check_run(run, state, files=files, consent=consent, ours=ours, opened=opened)
 
 
 @pytest.fixture

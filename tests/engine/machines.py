@@ -10,6 +10,7 @@ from volbench.execute.protocol import Completed, FileStat
 
 GIB = 1024**3
 _MOUNTINFO = "/proc/self/mountinfo"
+_BY_ID = "/dev/disk/by-id/"
 
 
 @dataclass
@@ -20,13 +21,11 @@ class Server:
         machine: the executor.
         signatures: node to what blkid exports of it, and its exit status; ``NODE@OFFSET`` for
             a part.
-        by_id: name in /dev/disk/by-id to node.
         contents: node to bytes on it, by offset; zeros elsewhere.
     """
 
     machine: FakeExecutor = field(default_factory=FakeExecutor)
     signatures: dict[str, tuple[int, str]] = field(default_factory=dict)
-    by_id: dict[str, str] = field(default_factory=dict)
     contents: dict[str, dict[int, bytes]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -37,7 +36,8 @@ class Server:
             "/proc/sys/kernel/random/boot_id": "b00t\n",
             "/data/x": "",
         }
-        self.machine.answers |= {"blkid": self._blkid, "sh": self._read}
+        self.machine.answers |= {"blkid": self._blkid}
+        self.machine.content = self._read  # type: ignore[method-assign]  # scripted
         self.disk("sda", (8, 0))
         self.part("sda", "sda1", (8, 1))
 
@@ -82,18 +82,17 @@ class Server:
         status, text = self.signatures.get(argv[-1] + part, (2, ""))
         return Completed(argv, status, text, "")
 
-    def _read(self, argv: tuple[str, ...]) -> Completed:
-        """Answer the scripts that print names of a device, and parts of it in hexadecimal."""
-        if argv[3] == "by-id":
-            links = [name for name in self.by_id if self.by_id[name] == argv[4]]
-            return Completed(argv, 0, "".join(f"{name}\n" for name in links), "")
-        node, *sectors = argv[4:]
-        spans = [int(number) * 512 for number in sectors]
-        texts = []
-        for start, length in zip(spans[::2], spans[1::2], strict=True):
-            data = bytearray(length)
-            for offset, found in self.contents.get(node, {}).items():
-                if start <= offset < start + length:
-                    data[offset - start : offset - start + len(found)] = found
-            texts.append(f" {data.hex(' ')}\n")
-        return Completed(argv, 0, "".join(texts), "")
+    def _read(self, node: str, offset: int, length: int) -> bytes:
+        """Return bytes of a device."""
+        data = bytearray(length)
+        for start, found in self.contents.get(node, {}).items():
+            for number, byte in enumerate(found, start - offset):
+                if 0 <= number < length:
+                    data[number] = byte
+        return bytes(data)
+
+    def name(self, by_id: str, node: str) -> None:
+        """Give a device its only name in /dev/disk/by-id."""
+        for path in [path for path in self.machine.links if path.startswith(_BY_ID)]:
+            del self.machine.links[path]
+        self.machine.links[_BY_ID + by_id] = node

@@ -12,9 +12,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from volbench.errors import RefusedError, TransportError
+from volbench.errors import InputError, RefusedError, TransportError
+from volbench.execute.agent.agent_error import AgentError
+from volbench.execute.agent.looks import Looks, Output, Stat
+from volbench.execute.agent.operations import OPERATIONS
 from volbench.execute.local import LocalBase
-from volbench.execute.protocol import FOREVER_S, Completed, FileStat, SharedLocks
+from volbench.execute.protocol import (
+    FOREVER_S,
+    Completed,
+    FileStat,
+    OperationError,
+    SharedLocks,
+)
 from volbench.model.campaign.planned_run import FileIdentity
 
 ROOT_FILESYSTEM = (8, 1)  # Device number of the filesystem of all scripted files
@@ -122,6 +131,19 @@ class FakeExecutor(LocalBase):
     def remove_exactly(self, files: Sequence[tuple[str, FileIdentity]]) -> list[bool]:
         """Remove scripted files in order."""
         return [self.remove_exact(path, identity) for path, identity in files]
+
+    def ask(self, operation: str, *, within_s: float = 60.0, **arguments: object) -> object:
+        """Return the result of an operation of the agent on the scripted host."""
+        del within_s
+        try:
+            return OPERATIONS[operation](**arguments, looks=ScriptedLooks(self))
+        except AgentError as error:
+            raise OperationError(error.kind, error.message) from error
+
+    def content(self, node: str, offset: int, length: int) -> bytes:
+        """Return bytes of a block device: zeros, unless a test replaces this."""
+        del node, offset
+        return bytes(length)
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 60.0) -> Completed:
         """Return the scripted result of a program."""
@@ -252,6 +274,58 @@ class FakeExecutor(LocalBase):
 
     def _all_paths(self) -> set[str]:
         return {*self.files, *self.stats, *self.links}
+
+
+class ScriptedLooks(Looks):
+    """What the agent sees of a scripted host."""
+
+    def __init__(self, executor: FakeExecutor) -> None:
+        super().__init__()
+        self._executor = executor
+
+    def _stat(self, path: str, *, follow: bool) -> Stat | None:
+        try:
+            found = self._executor.stat(path, follow=follow)
+        except InputError as error:
+            raise AgentError("denied", error.message) from error
+        return None if found is None else Stat(**vars(found))
+
+    def _text(self, path: str) -> str:
+        return self._executor.read_text(path) or ""
+
+    def _names(self, path: str) -> list[str]:
+        return list(self._executor.list_directory(path))
+
+    def _real_path(self, path: str) -> str:
+        return self._executor.real_path(path)
+
+    def free_bytes(self, path: str) -> int:
+        """Return the scripted free space."""
+        return self._executor.free_bytes(path)
+
+    def which(self, program: str) -> str:
+        """Return the path of a scripted program."""
+        return self._executor.which(program) or ""
+
+    def run(self, argv: list[str], timeout_s: float = 60.0) -> Output:
+        """Return the scripted output of a program."""
+        try:
+            done = self._executor.run(argv, timeout_s=timeout_s)
+        except TransportError as error:
+            raise AgentError("missing", error.message) from error
+        return Output(done.exit_status, done.stdout, done.stderr)
+
+    def read(self, node: str, offset: int, length: int) -> bytes:
+        """Return scripted bytes of a device."""
+        return self._executor.content(node, offset, length)
+
+    def edges(self, node: str, size_bytes: int) -> str:
+        """Return the scripted digest of a device."""
+        return self._executor.edges.get(self._executor.real_path(node), "") if size_bytes else ""
+
+    def exclusive_error(self, node: str) -> str:
+        """Return the scripted error of an exclusive open."""
+        return self._executor.exclusive_error(node)
 
 
 def _parts(path: str) -> list[str]:

@@ -6,12 +6,13 @@ import random
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.engine.conftest import check_now
 from tests.execute.fake import FakeExecutor
 from tests.torture.device_world import Device, World, made_up
 from tests.torture.scripted_devices import CAMPAIGN, ScriptedDevices
 from volbench.engine.guard.held_devices import HeldDevices
-from volbench.engine.guard.run_guard import Consent, check_run
-from volbench.engine.hosts.volume_probe import find_volume
+from volbench.engine.guard.run_guard import Consent
+from volbench.engine.guard.volume_targets import find_volume
 from volbench.errors import RefusedError
 from volbench.model.campaign.planned_run import Run, Section
 
@@ -67,19 +68,14 @@ def answer(executor: FakeExecutor, target: str, chance: random.Random, *, wipe: 
             sections=(Section(name="j", options=dict(chance.choice(WRITES))),),
         )
         consent = Consent(CAMPAIGN, [volume.target], wipe_signatures=wipe)
-        check_run(executor, run, files=(), consent=consent, ours=_is_ours)
+        check_now(executor, run, consent, files=())
         if chance.random() < 0.5:
             return ""
         with HeldDevices(executor, _Log(), {}).holding(run) as opened:
-            check_run(executor, run, files=(), consent=consent, ours=_is_ours, opened=opened)
+            check_now(executor, run, consent, files=(), opened=opened)
     except RefusedError as error:
         return error.message if error.hint else f"without a hint: {error.message}"
     return ""
-
-
-def _is_ours(path: str) -> bool:
-    """Return that a campaign made no file."""
-    return not path
 
 
 def is_untouched(world: World, device: Device) -> bool:

@@ -14,15 +14,15 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, given, seed, settings
 
-from tests.execute.fake import FakeExecutor
+from tests.execute.fake import FakeExecutor, ScriptedLooks
 from tests.fio.runs import run_on
 from tests.torture.damaged_texts import damaged_texts
 from tests.torture.stored_files import finished_campaign
 from volbench.catalogue.price_list import parse_prices
 from volbench.catalogue.volume_types import parse_types
-from volbench.engine.guard.partition_tables import read_table
-from volbench.engine.hosts.mounts import read_mounts, read_swaps
 from volbench.errors import VolbenchError
+from volbench.execute.agent.mounts import read_swaps
+from volbench.execute.agent.partition_tables import read_table
 from volbench.fio.dd import parse_dd
 from volbench.fio.jobs.job_file import parse_jobfile
 from volbench.fio.jobs.option_table import shipped_table
@@ -155,7 +155,7 @@ def _kernel_tables(content: bytes) -> object:
     machine = FakeExecutor(
         files={"/proc/self/mountinfo": _text(content), "/proc/swaps": _text(content)}
     )
-    return read_mounts(machine), read_swaps(machine)
+    return machine.ask("describe_volumes", volumes=[]), read_swaps(ScriptedLooks(machine))
 
 
 def _partitions(content: bytes) -> object:

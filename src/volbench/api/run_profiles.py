@@ -194,7 +194,7 @@ def imported_text(
     Raises:
         InputError: the file cannot be read, or a profile cannot express it.
     """
-    from volbench.engine.hosts.installed_fio import options_on  # noqa: PLC0415 - slow to import
+    from volbench.engine.hosts.host_facts import options_on  # noqa: PLC0415 - slow to import
     from volbench.fio.jobs.job_file import parse_jobfile  # noqa: PLC0415 - same
     from volbench.plan.profile.load_profile import dump_profile  # noqa: PLC0415 - same
 
@@ -227,7 +227,7 @@ def load_texts(
     Raises:
         InputError: a profile is wrong in one or more places.
     """
-    from volbench.engine.hosts.installed_fio import options_on  # noqa: PLC0415 - slow to import
+    from volbench.engine.hosts.host_facts import options_on  # noqa: PLC0415 - slow to import
     from volbench.plan.profile.load_profile import load_profile  # noqa: PLC0415 - same
     from volbench.plan.profile.profile_edits import settings_by_profile  # noqa: PLC0415 - same
 

@@ -79,7 +79,7 @@ def confirm_destruction(
     if not sys.stdin.isatty():
         return
     from volbench.engine.guard.run_guard import describe_device
-    from volbench.engine.hosts.volume_probe import probe_volume
+    from volbench.engine.guard.volume_targets import probe_volume
 
     executors = {host.name: host.executor for host in hosts}
     for (host, target), volume in _written_devices(campaign).items():

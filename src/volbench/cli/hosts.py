@@ -322,7 +322,7 @@ def _looks(
     executor: Executor, targets: tuple[str, ...], *, with_cold: bool
 ) -> Iterator[tuple[VolumeFacts, Probed | None]]:
     """Yield the facts of each target, and the result of the cold probe."""
-    from volbench.engine.hosts.volume_probe import find_volume, probe_volume
+    from volbench.engine.guard.volume_targets import find_volume, probe_volume
 
     for text in targets:
         for role, place in parse_targets([text]).items():
@@ -334,7 +334,7 @@ def _looks(
 
 def _probe(executor: Executor, volume: Volume) -> Probed:
     from volbench.engine.conditioning.cold_probe import probe_cold
-    from volbench.engine.hosts.installed_fio import require_fio
+    from volbench.engine.hosts.host_facts import require_fio
     from volbench.engine.run.process_watch import StopRequest
     from volbench.store.layout import ProbeFolder
 

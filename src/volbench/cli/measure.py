@@ -210,7 +210,7 @@ _LETTERS = "abcdefghijkl"
 
 def _profile(roles: dict[str, str], workloads: Workloads, settings: tuple[str, ...]) -> Profile:
     """Return the profile that the options stand for."""
-    from volbench.engine.hosts.volume_probe import find_volume
+    from volbench.engine.guard.volume_targets import find_volume
     from volbench.execute.local import LocalExecutor
     from volbench.model.campaign.planned_run import VolumeKind
     from volbench.model.document.yaml_text import yaml_text

@@ -255,7 +255,7 @@ def import_job_file(job_file: Path, output: Path | None, *, allow_exec: bool) ->
 @schema_command(profile, "a profile")
 def schema() -> object:
     """Return the JSON Schema of profiles, with the options of the installed fio."""
-    from volbench.engine.hosts.installed_fio import options_on
+    from volbench.engine.hosts.host_facts import options_on
     from volbench.execute.local import LocalExecutor
     from volbench.plan.profile.load_profile import json_schema
 

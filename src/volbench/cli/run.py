@@ -302,7 +302,7 @@ def warmup(
 
 def _check(executor: Executor, job: Job, target: str) -> None:
     """Refuse invalid warm-up jobs, and files that volbench would create and then remove."""
-    from volbench.engine.hosts.volume_probe import find_volume
+    from volbench.engine.guard.volume_targets import find_volume
     from volbench.model.campaign.planned_run import VolumeKind
     from volbench.plan.profile.profile_document import warming_conflict
 

@@ -81,7 +81,7 @@ class AgentExecutor(AgentHost):
     def _request(self, operation: str, arguments: Mapping[str, object], within_s: float) -> Request:
         argv = arguments.get("argv")
         as_root = self._sudo and (
-            operation in AS_ROOT or (isinstance(argv, list) and _uses_device(argv))
+            operation in AS_ROOT or (isinstance(argv, list) and uses_device(argv))
         )
         path = arguments.get("path", argv[0] if isinstance(argv, list) else "")
         return Request(
@@ -290,7 +290,7 @@ class RemoteDevice:
         """Do nothing."""
 
 
-def _uses_device(argv: Sequence[str]) -> bool:
+def uses_device(argv: Sequence[str]) -> bool:
     """Return whether a program is fio, a device tool, or has an argument that is a device."""
     is_tool = posixpath.basename(argv[0]) in _DEVICE_TOOLS
     return is_tool or any(argument.startswith(_DEVICE_FOLDERS) for argument in argv[1:])

@@ -171,6 +171,19 @@ class Executor(Protocol):
     # locks that are not kept on the host itself; None to keep them there
     shared_locks: SharedLocks | None
 
+    def ask(self, operation: str, *, within_s: float = 60.0, **arguments: object) -> object:
+        """Return the result of an operation of the agent; see `execute.agent.operations`.
+
+        Args:
+            operation: its name.
+            within_s: time limit of the reply.
+            arguments: what JSON can carry.
+
+        Raises:
+            OperationError: it could not be carried out.
+            TransportError: the host does not answer.
+        """
+
     def run(self, argv: Sequence[str], *, timeout_s: float = 60.0) -> Completed:
         """Run a program to completion with LC_ALL=C and no input.
 

@@ -18,7 +18,7 @@ from volbench import __version__
 from volbench.cli.execution import show_plan
 from volbench.cli.hosts import connect
 from volbench.engine.campaign.prepare import CampaignRequest, Prepared
-from volbench.engine.hosts.mounts import read_mounts
+from volbench.engine.hosts.described_volumes import VolumeQuestion, look_at
 from volbench.errors import InputError, StoppedError
 from volbench.execute.connect import HostKeyPolicy
 from volbench.kubernetes.cluster_spec import ClusterSpec, VolumeSource, quantity_bytes
@@ -212,10 +212,11 @@ def _host(
 
 def check_mounts(executor: Executor, host: Host) -> None:
     """Check that the volumes of a pod are there: fio makes missing folders, on another disk."""
-    mounted = {mount.mount_point for mount in read_mounts(executor)}
+    volumes = look_at(executor, [VolumeQuestion(path) for path in host.volumes.values()]).volumes
     for role, path in host.volumes.items():
-        file = executor.stat(path)
-        if path not in mounted and (file is None or file.kind != "block"):
+        mount = volumes[path].mount
+        is_mounted = mount is not None and mount.mount_point == path
+        if not is_mounted and not volumes[path].is_device:
             raise InputError(
                 f"the volume {role} of {host.name} is not mounted at {path}",
                 hint=f"see: kubectl describe pod {host.pod.name if host.pod else ''}",

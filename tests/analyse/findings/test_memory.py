@@ -23,14 +23,12 @@ from tests.analyse.findings.conftest import (
     series_rows,
     summary_row,
 )
-from tests.execute.fake import FakeExecutor
+from tests.engine.machines import Server
 from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings import find
-from volbench.engine.hosts import volume_probe
-from volbench.engine.hosts.block_devices import BlockDevice
+from volbench.engine.guard.volume_targets import find_volume, probe_volume
 from volbench.model.campaign.planned_run import Imported, Run
 from volbench.model.results.finding import Severity
-from volbench.model.results.provenance import VolumeFacts
 from volbench.present.terminal.campaign_text import memory_words
 
 RATE = IOPS * BLOCK
@@ -320,17 +318,11 @@ def test_imports_of_an_engine_without_a_disk_are_invalid(engine: str) -> None:
 @pytest.mark.parametrize("mounted", ["tmpfs", "ext4"])
 def test_the_file_of_a_loop_device_may_be_in_memory(mounted: str) -> None:
     """A loop on tmpfs is memory, and the plan says so before the run."""
-    host = FakeExecutor(
-        files={
-            "/sys/class/block/loop3/loop/backing_file": "/dev/shm/image\n",
-            "/dev/shm/image": "",
-            "/proc/self/mountinfo": f"30 1 0:26 / /dev/shm rw - {mounted} none rw\n",
-        }
-    )
-    loop = BlockDevice((7, 3), "loop3", "/dev/loop3", "/sys/class/block/loop3")
-    below = volume_probe._memory_below(host, (loop,))  # noqa: SLF001 - a sysfs without devices
-    facts = VolumeFacts(
-        role="d", target="/dev/loop3", kind=VolumeKind.DEVICE, path="/dev/loop3", memory_below=below
-    )
-    assert bool(below) == (mounted == "tmpfs")
-    assert ("memory of the host" in memory_words([facts])) == bool(below)
+    server = Server()
+    server.disk("loop3", (7, 3), loop__backing_file="/dev/shm/image")
+    server.machine.files["/dev/shm/image"] = ""
+    server.mount(f"30 1 0:26 / /dev/shm rw - {mounted} none rw")
+    volume = find_volume(server.machine, role="d", target="/dev/loop3")
+    facts = probe_volume(server.machine, volume)
+    assert bool(facts.memory_below) == (mounted == "tmpfs")
+    assert ("memory of the host" in memory_words([facts])) == bool(facts.memory_below)

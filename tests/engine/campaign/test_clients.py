@@ -9,9 +9,9 @@ import pytest
 
 from volbench.engine.campaign.campaign_engine import run_campaign
 from volbench.engine.campaign.campaign_state import UNFINISHED, Settings
+from volbench.engine.guard.volume_targets import find_volume
 from volbench.engine.hosts.connected_host import this_machine
-from volbench.engine.hosts.installed_fio import require_fio
-from volbench.engine.hosts.volume_probe import find_volume
+from volbench.engine.hosts.host_facts import require_fio
 from volbench.engine.run.process_watch import StopRequest
 from volbench.errors import CampaignError
 from volbench.execute.local import LocalExecutor

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.analyse.findings.conftest import a_run, a_view, found, summary_row
-from volbench.engine.conditioning import block_sample
 from volbench.engine.conditioning.block_sample import reads_blocks, sample_blocks
+from volbench.execute.agent.block_reads import thin_share
 from volbench.execute.local import LocalExecutor
 from volbench.model.campaign.planned_run import Run, Volume, VolumeKind
 from volbench.model.profile.profile_model import Phase
@@ -43,17 +43,6 @@ def test_holes_and_zeros_of_a_file_are_seen(tmp_path: Path, written: float) -> N
     assert path.stat().st_blocks == blocks
 
 
-def test_a_bare_host_reads_blocks_with_dd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without Python fewer blocks are read, with dd and od."""
-    path = tmp_path / "file"
-    path.write_bytes(os.urandom(SIZE // 2))
-    os.truncate(path, SIZE)
-    monkeypatch.setattr(block_sample, "python_of", lambda _: None)
-    found = block_sample._read(LocalExecutor(), str(path), 0, SIZE)  # noqa: SLF001 - the script
-    assert found is not None
-    assert (found.sampled, found.zeros) == (16, 8)
-
-
 def test_a_file_that_cannot_be_read_is_a_problem_and_no_failure(tmp_path: Path) -> None:
     """The run goes on, and what was wrong is kept."""
     path = tmp_path / "file"
@@ -73,8 +62,8 @@ def test_only_measured_reads_are_sampled() -> None:
 
 def test_a_thin_volume_knows_what_is_mapped() -> None:
     """The status line of device mapper has the length and the mapped sectors."""
-    assert block_sample._thin_share("0 1000 thin 250 999") == 0.75  # noqa: SLF001 - pure
-    assert block_sample._thin_share("0 1000 linear 8:16 0") is None  # noqa: SLF001 - pure
+    assert thin_share("0 1000 thin 250 999") == 0.75
+    assert thin_share("0 1000 linear 8:16 0") is None
 
 
 @pytest.mark.parametrize(

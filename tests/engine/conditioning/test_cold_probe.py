@@ -18,9 +18,9 @@ from volbench.engine.campaign.campaign_state import Settings
 from volbench.engine.campaign.prepare import CampaignRequest, Prepared, prepare
 from volbench.engine.conditioning.cold_probe import probe_cold
 from volbench.engine.conditioning.cold_reads import read_offset_log, spread_bytes
+from volbench.engine.guard.volume_targets import find_volume
 from volbench.engine.hosts.connected_host import this_machine
-from volbench.engine.hosts.installed_fio import require_fio
-from volbench.engine.hosts.volume_probe import find_volume
+from volbench.engine.hosts.host_facts import require_fio
 from volbench.engine.run.process_watch import StopRequest
 from volbench.errors import FioError, OutputError, RefusedError, StoppedError
 from volbench.execute.local import LocalExecutor

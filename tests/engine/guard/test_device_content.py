@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.engine.conftest import IMAGE_BYTES, Disks, call, refusal
-from tests.execute.loopback import LoopbackChannel
-from volbench.engine.guard.device_content import content_of
-from volbench.engine.guard.magic_bytes import find_magic
-from volbench.engine.guard.partition_tables import Region, read_table
+from volbench.engine.hosts.described_volumes import VolumeQuestion, look_at_volume
+from volbench.engine.hosts.device_content import Content
+from volbench.execute.agent import files
+from volbench.execute.agent.partition_tables import Region, read_table
+from volbench.execute.agent.signatures import find_magic
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Executor
-from volbench.execute.shell.shell_executor import ShellExecutor
 
 MIB = 1024**2
 LUKS = b"LUKS\xba\xbe\0\2"
@@ -176,14 +176,20 @@ def test_random_data_has_no_signature() -> None:
 
 @pytest.fixture
 def bare_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Executor:
-    """Return a host reached by a channel that has the tools of busybox, and nothing else."""
+    """Return a host that has the tools of busybox, and Python."""
     folder, busybox = tmp_path / "bin", shutil.which("busybox")
     assert busybox is not None, "install busybox"
     folder.mkdir()
     for applet in call(busybox, "--list").split():
         (folder / applet).symlink_to(busybox)
     monkeypatch.setenv("PATH", str(folder))
-    return ShellExecutor(LoopbackChannel())
+    monkeypatch.setattr(files, "SYSTEM_PATH", ())
+    return LocalExecutor()
+
+
+def content_of(executor: Executor, path: str) -> Content:
+    """Return what is on a device."""
+    return look_at_volume(executor, VolumeQuestion(path, details=("content",))).content
 
 
 @pytest.mark.root

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.engine.machines import Server
-from volbench.engine.guard.device_identity import check_identity
-from volbench.engine.hosts.volume_probe import find_volume
+from volbench.engine.guard.device_guard import check_identity
+from volbench.engine.guard.volume_targets import find_volume
+from volbench.engine.hosts.described_volumes import VolumeQuestion, look_at_volume
 from volbench.errors import RefusedError
 from volbench.execute.agent.held_device import BLANK
 
 DEVICE = "/dev/vdb"
+QUESTION = VolumeQuestion(DEVICE, details=("content", "edges"))
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
@@ -41,7 +43,7 @@ class Disk:
     def refusal(self, *, edges: str | None) -> str:
         """Return why it is refused."""
         try:
-            check_identity(self.server.machine, self.volume, edges=edges)
+            check_identity(self.volume, look_at_volume(self.server.machine, QUESTION), edges=edges)
         except RefusedError as error:
             return error.message
         return ""

@@ -10,8 +10,8 @@ import pytest
 
 from tests.engine.conftest import Disks, attach_loop, call, refusal
 from tests.execute.fake import FakeExecutor
-from volbench.engine.guard.run_guard import RESERVE_BYTES, check_space
-from volbench.engine.hosts.volume_probe import find_volume
+from volbench.engine.guard.run_guard import RESERVE_BYTES, check_room
+from volbench.engine.guard.volume_targets import find_volume
 from volbench.errors import RefusedError
 from volbench.execute.local import LocalExecutor
 from volbench.model.campaign.planned_run import Volume, VolumeKind
@@ -224,21 +224,21 @@ def test_space_is_checked_with_a_reserve() -> None:
     machine = FakeExecutor(files={"/data/x": ""})
     needed = 100 * 1024**2
     machine.free = needed + needed // 20 + RESERVE_BYTES
-    check_space(machine, "/data/new", needed_bytes=needed)
+    check_room(machine, "/data/new", needed_bytes=needed)
     machine.free -= 1
     with pytest.raises(RefusedError, match="/data/new needs 100m and a reserve of 69m") as caught:
-        check_space(machine, "/data/new", needed_bytes=needed)
+        check_room(machine, "/data/new", needed_bytes=needed)
     assert "room for 99m, see --set size" in caught.value.hint
     machine.free = 0
-    check_space(machine, "/data/new", needed_bytes=0)
+    check_room(machine, "/data/new", needed_bytes=0)
 
 
 def test_space_is_that_of_the_filesystem(executor: LocalExecutor, folder: Path) -> None:
     """The room is looked up where the file will be, though its folders do not exist yet."""
     there = str(folder / "not" / "yet" / "file")
-    check_space(executor, there, needed_bytes=1)
+    check_room(executor, there, needed_bytes=1)
     with pytest.raises(RefusedError, match="needs 1024t"):
-        check_space(executor, there, needed_bytes=2**50)
+        check_room(executor, there, needed_bytes=2**50)
 
 
 class TestInUse:

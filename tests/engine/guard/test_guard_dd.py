@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.conftest import Disks
-from volbench.engine.guard.run_guard import Consent, check_run
-from volbench.engine.hosts.volume_probe import find_volume
+from tests.engine.conftest import Disks, check_now
+from volbench.engine.guard.run_guard import Consent
+from volbench.engine.guard.volume_targets import find_volume
 from volbench.errors import RefusedError
 from volbench.execute.local import LocalExecutor
 from volbench.fio.jobs.render_job import planned_files
@@ -32,13 +32,7 @@ def dd_refusal(
         sections=(Section(name="j", options={**SIZES, **options}),),
     )
     try:
-        check_run(
-            executor,
-            run,
-            files=planned_files(run),
-            consent=Consent("/", allow),
-            ours=lambda _path: False,
-        )
+        check_now(executor, run, Consent("/", allow), files=planned_files(run))
     except RefusedError as error:
         return error.message
     return ""

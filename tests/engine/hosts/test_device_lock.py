@@ -88,9 +88,9 @@ def test_a_campaign_finds_its_own_lock_again() -> None:
 def test_a_lock_from_before_a_restart_holds_nothing() -> None:
     """Nothing of that campaign can still run."""
     lock_devices(EXECUTOR, a_campaign(1, 1))
-    (lock_of(1) / "holder").write_text("0000-another-boot somebody\n")
+    lock_of(1).write_text("0000-another-boot somebody\n")
     lock_devices(EXECUTOR, a_campaign(2, 1))
-    assert "another-boot" not in (lock_of(1) / "holder").read_text()
+    assert "another-boot" not in lock_of(1).read_text()
 
 
 @pytest.mark.root

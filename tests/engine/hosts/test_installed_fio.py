@@ -7,7 +7,12 @@ from collections.abc import Callable
 import pytest
 
 from tests.execute.fake import FakeExecutor
-from volbench.engine.hosts.installed_fio import find_fio
+from volbench.engine.hosts.host_facts import (
+    find_fio,
+    install_missing_fio,
+    require_fio,
+    survey_machine,
+)
 from volbench.errors import FioError
 from volbench.execute.protocol import Completed
 
@@ -34,6 +39,11 @@ def a_machine(*managers: str, uid: str = "0", works: bool = True) -> FakeExecuto
     return machine
 
 
+def installed(machine: FakeExecutor) -> str:
+    """Return the path of fio, which is installed if it is missing."""
+    return find_fio(machine, install_missing_fio(machine, survey_machine(machine))).path
+
+
 @pytest.mark.parametrize(
     ("manager", "uid", "requested"),
     [
@@ -46,7 +56,7 @@ def a_machine(*managers: str, uid: str = "0", works: bool = True) -> FakeExecuto
 def test_the_manager_that_is_there_is_requested(manager: str, uid: str, requested: str) -> None:
     """It is started once, by sudo where the user is not root."""
     machine = a_machine(manager, uid=uid)
-    assert find_fio(machine, may_install=True).path == "/usr/bin/fio"
+    assert installed(machine) == "/usr/bin/fio"
     assert [" ".join(argv) for argv in machine.ran if "fio" in argv[1:]] == [requested]
 
 
@@ -54,7 +64,7 @@ def test_nothing_is_installed_unasked() -> None:
     """Without leave a missing fio is an error, as ever."""
     machine = a_machine("apt-get")
     with pytest.raises(FioError, match="not installed on vm1"):
-        find_fio(machine, may_install=False)
+        require_fio(machine)
     assert machine.ran == []
 
 
@@ -62,13 +72,13 @@ def test_a_fio_that_is_there_stays() -> None:
     """Nothing is upgraded."""
     machine = a_machine("apt-get")
     machine.answers["fio"] = says("fio-3.33\n")
-    find_fio(machine, may_install=True)
+    installed(machine)
     assert not [argv for argv in machine.ran if "install" in argv]
 
 
 def test_what_fails_is_reported_in_its_own_words() -> None:
     """The last line of the package manager, or that there is none."""
     with pytest.raises(FioError, match="apt-get: E: no such package"):
-        find_fio(a_machine("apt-get", works=False), may_install=True)
+        installed(a_machine("apt-get", works=False))
     with pytest.raises(FioError, match="no supported package manager"):
-        find_fio(a_machine(), may_install=True)
+        installed(a_machine())

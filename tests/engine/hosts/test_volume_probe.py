@@ -12,9 +12,8 @@ from tests.engine.conftest import IMAGE_BYTES, Disks
 from tests.engine.machines import GIB, Server
 from tests.execute.fake import FakeExecutor
 from volbench.engine.guard.run_guard import describe_device
-from volbench.engine.hosts.host_facts import probe_host
-from volbench.engine.hosts.installed_fio import require_fio
-from volbench.engine.hosts.volume_probe import find_volume, probe_volume
+from volbench.engine.guard.volume_targets import find_volume, probe_volume
+from volbench.engine.hosts.host_facts import probe_host, require_fio
 from volbench.errors import FioError, InputError, RefusedError
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Completed, FileStat
@@ -244,7 +243,7 @@ class TestTarget:
             "serial": "ABC",
             "model": "Fast 1",
             "wwid": "eui.1",
-            "by_id": "",
+            "by_id": "it",
             "backing": "",
             "start_sector": 0,
             "boot_id": "b00t",

@@ -16,20 +16,20 @@ import pytest
 
 from tests.command_line import call as volbench
 from tests.engine.conftest import IMAGE_BYTES, Disks, call, is_attached
-from tests.execute.loopback import LoopbackChannel
 from tests.loopback_fleet import loopback_fleet
 from tests.waiting import until
-from volbench.engine.guard.device_identity import Attachment, attachment_of
+from volbench.engine.guard.device_guard import Attachment, attachment_of
+from volbench.engine.guard.volume_targets import find_volume
 from volbench.engine.hosts.connected_host import ConnectedHost
-from volbench.engine.hosts.volume_probe import find_volume
+from volbench.engine.hosts.described_volumes import VolumeQuestion, look_at_volume
 from volbench.engine.run.device_hold import held_open
 from volbench.engine.run.process_watch import StopRequest
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, execute_run
 from volbench.engine.run.run_outcome import RunOutcome
 from volbench.errors import RefusedError
-from volbench.execute.shell import posix_scripts
-from volbench.execute.shell.shell_executor import ShellExecutor
+from volbench.execute.agent_executor import AgentExecutor, uses_device
+from volbench.execute.channels import SubprocessChannel
 from volbench.execute.waiting_work import finish
 from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import Run, RunState, Section
@@ -63,12 +63,12 @@ class Remote:
 def _remote(tmp_path: Path, disks: Disks) -> Remote:
     image = disks.image()
     device = disks.attach(image)
-    executor = ShellExecutor(LoopbackChannel("vm1"), work_folder=str(tmp_path / "work"))
+    executor = AgentExecutor(SubprocessChannel("vm1"), work_folder=str(tmp_path / "work"))
     volume = find_volume(executor, role="data", target=device)
     section = Section(name="j", options=dict(WRITE))
     run = Run(id="001-j-r1", profile="p", job="j", volume=volume, host="vm1", sections=(section,))
     run = run.model_copy(update={"sample_s": 0, "device_sample_s": 0})
-    attachment = attachment_of(executor, volume)
+    attachment = attachment_of(look_at_volume(executor, VolumeQuestion(volume.target)))
     assert attachment is not None
 
     def attempt(run: Run = run, **options: Any) -> RunOutcome:  # noqa: ANN401 - of any attribute
@@ -167,9 +167,9 @@ def test_the_host_checks_at_the_start_itself(tmp_path: Path, disks: Disks) -> No
     other.write_bytes(b"precious" + other.read_bytes()[8:])
     before = digest(other)
     starts: list[list[str]] = []
-    start = ShellExecutor.start
+    start = AgentExecutor.start
 
-    def swapped(executor: ShellExecutor, argv: list[str], **options: Any) -> object:  # noqa: ANN401 - passed on
+    def swapped(executor: AgentExecutor, argv: list[str], **options: Any) -> object:  # noqa: ANN401 - passed on
         if any(word.endswith("fio") for word in argv) and not starts:
             starts.append(argv)
             replace_image(device, other)
@@ -179,7 +179,7 @@ def test_the_host_checks_at_the_start_itself(tmp_path: Path, disks: Disks) -> No
         text = fleet.inventory.read_text().replace(str(fleet.data("vm1")), device)
         fleet.inventory.write_text(text)
         profile = fleet.profile("jobs:\n  a: {rw: write, bs: 4k}\n")
-        with mock.patch.object(ShellExecutor, "start", swapped):
+        with mock.patch.object(AgentExecutor, "start", swapped):
             done = volbench(
                 *("run", profile, "--inventory", fleet.inventory, "-o", tmp_path / "out"),
                 *("--allow-destroy", f"vm1:{device}", "--yes"),
@@ -209,10 +209,12 @@ def test_every_shell_holds_the_device(remote: Remote, shell: str) -> None:
 
 def test_a_partition_has_the_attachment_of_its_disk(disks: Disks, remote: Remote) -> None:
     """The kernel numbers disks; a number that is not the checked one is refused."""
-    executor = ShellExecutor(LoopbackChannel("vm1"))
+    executor = AgentExecutor(SubprocessChannel("vm1"))
     volume = find_volume(executor, role="data", target=disks.partition(remote.device))
     run = remote.run.model_copy(update={"volume": volume})
-    assert attachment_of(executor, volume) == remote.attachment
+    assert (
+        attachment_of(look_at_volume(executor, VolumeQuestion(volume.target))) == remote.attachment
+    )
     assert remote.attachment.diskseq.isdecimal()
     for diskseq, status in ((remote.attachment.diskseq, 0), ("1", 93)):
         argv = held_open(run, ["true"], Attachment(diskseq, remote.attachment.boot_id))
@@ -225,25 +227,4 @@ def test_the_program_is_held_under_sudo(remote: Remote) -> None:
     argv = held_open(
         remote.run.model_copy(update={"volume": volume}), ["fio", "job.fio"], remote.attachment
     )
-    assert ShellExecutor(LoopbackChannel("vm1"), sudo=True).needs_sudo(argv)
-
-
-@pytest.mark.parametrize("is_ours", [True, False])
-def test_another_client_at_its_gate_is_no_user(remote: Remote, *, is_ours: bool) -> None:
-    """Without perl and python, a device that is open elsewhere is in use, but not by volbench."""
-    script = posix_scripts.EXCLUSIVE.replace("command -v", "false")
-    environment = dict(os.environ) | ({"VOLBENCH_CONTROL": "/x"} if is_ours else {})
-    argv = held_open(remote.run, ["cat"], remote.attachment)
-    with subprocess.Popen(argv, stdin=subprocess.PIPE, env=environment) as holder:
-        until(lambda: Path(f"/proc/{holder.pid}/comm").read_text() == "cat\n")
-        requested = subprocess.run(
-            ["sh", "-c", script, "exclusive", remote.device, "", "", ""],
-            check=False,
-            capture_output=True,
-            text=True,
-        )
-        assert holder.stdin is not None
-        holder.stdin.close()
-    assert requested.stdout.strip() == ("" if is_ours else f"open in process {holder.pid}"), (
-        requested
-    )
+    assert uses_device(argv)

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.execute.loopback import LoopbackChannel
 from tests.fio.runs import run_on
 from tests.waiting import PATIENCE_S
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.secret_files import with_secrets
 from volbench.errors import InputError
+from volbench.execute.agent_executor import AgentExecutor
+from volbench.execute.channels import SubprocessChannel
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Executor
-from volbench.execute.shell.shell_executor import ShellExecutor
 from volbench.model.campaign.planned_run import Volume, VolumeKind
 from volbench.store.layout import RunFolder
 
@@ -33,7 +33,7 @@ def test_the_program_has_it_in_its_environment_only(tmp_path: Path, *, is_here: 
     """Neither its arguments nor its folder have it once it has started."""
     executor: Executor = LocalExecutor()
     if not is_here:
-        executor = ShellExecutor(LoopbackChannel(), work_folder=str(tmp_path / "work"))
+        executor = AgentExecutor(SubprocessChannel("here"), work_folder=str(tmp_path / "work"))
     folder = tmp_path / "run"
     folder.mkdir()
     directory = RunDirectory(executor, RunFolder(folder), name="key/run-0")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from volbench.engine.guard.volume_targets import find_volume
 from volbench.engine.hosts.connected_host import this_machine
-from volbench.engine.hosts.volume_probe import find_volume
 from volbench.engine.run.process_watch import StopRequest
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, execute_run

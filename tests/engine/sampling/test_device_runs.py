@@ -15,8 +15,8 @@ import pytest
 from tests.engine.conftest import Disks, call
 from tests.engine.sampling.test_sampler import running
 from tests.waiting import kill_all, until
+from volbench.engine.guard.volume_targets import find_volume, probe_volume
 from volbench.engine.hosts.connected_host import this_machine
-from volbench.engine.hosts.volume_probe import find_volume, probe_volume
 from volbench.engine.run.process_watch import StopRequest
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, execute_run

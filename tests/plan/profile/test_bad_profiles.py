@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import call
-from volbench.engine.hosts import installed_fio
+from volbench.engine.hosts import host_facts
 from volbench.errors import ProfileError
 from volbench.execute.local import LocalExecutor
 from volbench.fio.jobs.option_table import shipped_table
@@ -57,9 +57,9 @@ def test_every_problem_has_its_place_and_suggestion(defect: str) -> None:
 @pytest.fixture(scope="module")
 def fio_read_once() -> Iterator[None]:
     """Read the options of the installed fio once, not with three processes for each profile."""
-    table = installed_fio.options_on(LocalExecutor())
+    table = host_facts.options_on(LocalExecutor())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(installed_fio, "installed_table", lambda _ask: table)
+        patch.setattr(host_facts, "installed_table", lambda _ask: table)
         yield
 
 

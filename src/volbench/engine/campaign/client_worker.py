@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,13 +16,15 @@ from volbench.engine.conditioning.cold_probe import probe_campaign
 from volbench.engine.conditioning.idle_time import LATE_S, DirtyData, flush_volume, pause_before
 from volbench.engine.conditioning.warmup_preparation import make_room, with_parallelism
 from volbench.engine.conditioning.warmup_verification import progress_words
+from volbench.engine.guard.device_guard import attachment_of
 from volbench.engine.guard.held_devices import HeldDevices
-from volbench.engine.guard.preflight import guard_run
+from volbench.engine.guard.preflight import RunGuard
 from volbench.engine.guard.run_guard import RESULT_BYTES, check_space
-from volbench.engine.guard.scratch_files import Scratch, paths_before
+from volbench.engine.guard.scratch_files import Scratch
+from volbench.engine.guard.volume_targets import probe_volume, volume_facts
 from volbench.engine.hosts.connected_host import ConnectedHost
+from volbench.engine.hosts.described_volumes import HostState
 from volbench.engine.hosts.orphans import intent_record, start_record
-from volbench.engine.hosts.volume_probe import probe_volume
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, execute_run, take_over_run
 from volbench.engine.run.run_outcome import RunOutcome, stopped_by
@@ -72,6 +74,8 @@ class Worker:
         self._results_in: tuple[str, ...] = ()
         self._began_s = 0.0
         self._blocks = BlockSampler(host.executor)
+        root = str(context.layout.root.resolve())
+        self._guard = RunGuard(host.executor, context.campaign, root)
         self._gate: Gate | None = None
         self._dirty = DirtyData(writes=0 if context.states.is_new else 1)
 
@@ -194,9 +198,7 @@ class Worker:
             raise
         except VolbenchError as error:
             outcome = RunOutcome(RunState.FAILED, error.message)
-        later = self.runs[self.runs.index(run) + 1 :]
-        with self._looks(run, *later[:1]):
-            self._scratch.settle(planned_files(self._scratch.place(run, make=False) or run))
+        self._scratch.settle(planned_files(self._scratch.place(run, make=False) or run))
         self._end(run, outcome)
         return outcome
 
@@ -235,46 +237,48 @@ class Worker:
         context.outcomes.forget(run)
         with ExitStack() as stack:
             directory = self._directory(run, folder)
-            with self._looks(run):
+            run = self._scratch.place(run) or run
+            opened = stack.enter_context(self._devices.holding(run))
+            state = self._guard.look([run], opened=opened, space=self._results_in)
+            if not self._is_in_place(run, state):
                 run = self._scratch.place(run) or run
-                opened = stack.enter_context(self._devices.holding(run))
-                guard_run(
-                    executor,
-                    run,
-                    campaign=context.campaign,
-                    campaign_dir=str(context.layout.root.resolve()),
-                    ours=self._scratch.owns,
-                    opened=opened,
-                )
-                attempt = self._prepared(run, directory, gate)
-            attempt = replace(attempt, attachment=opened.attachment)
+                state = self._guard.look([run], opened=opened, space=self._results_in)
+            self._guard.check(
+                run, state, ours=lambda path: self._scratch.owns(path, state.files), opened=opened
+            )
+            attempt = self._prepared(run, directory, gate, state)
             return (yield from execute_run(attempt))
 
-    def _looks(self, *runs: Run) -> AbstractContextManager[None]:
-        """Answer the looks around some runs together."""
-        key = self.context.campaign.key
-        paths = [path for run in runs for path in paths_before(run, key=key)]
-        return self._executor.snapshot([*paths, *self._scratch.paths[:50], *self._results_in])
+    def _is_in_place(self, run: Run, state: HostState) -> bool:
+        seen = state.volumes.get(run.volume.target)
+        return seen is None or self._scratch.is_in_place(run, seen)
 
-    def _prepared(self, run: Run, directory: RunDirectory, gate: Gate | None) -> Attempt:
+    def _prepared(
+        self, run: Run, directory: RunDirectory, gate: Gate | None, state: HostState
+    ) -> Attempt:
         """Return a guarded run with its work folder, facts and files prepared."""
         context, executor = self.context, self._executor
-        for path in self._results_in:
-            check_space(executor, path, needed_bytes=RESULT_BYTES)
+        for path, free_bytes in state.free_bytes.items():
+            check_space(path, free_bytes=free_bytes, needed_bytes=RESULT_BYTES)
         self._flush(run)
-        facts = self._blocks.added_to(run)
+        seen = state.volumes.get(run.volume.target)
+        facts = self._blocks.added_to(volume_facts(run.volume, seen), run)
         directory.keep(directory.folder.facts, facts.model_dump_json(indent=1) + "\n")
-        had_files = not (may_leave_dirt(run) and self._scratch.misses_files(run))
+        files = planned_files(run)
+        is_missing = any(state.files[path].identity is None for path in files)
+        had_files = not (may_leave_dirt(run) and is_missing)
         if writes_buffered(run) or not had_files:
             self._dirty.writes += 1
         self._devices.begin(run)
-        self._scratch.expect(planned_files(run))
-        make_room(executor, run)
-        self._scratch.settle(planned_files(run))
+        self._scratch.expect(files, state.files)
+        if make_room(executor, run, state.files):
+            self._scratch.settle(files)
         run = with_parallelism(
             context.outcomes, context.campaign, run, is_done=self._states.is_finished
         )
-        return replace(self._attempt(run, directory, facts, gate), had_files=had_files)
+        attempt = self._attempt(run, directory, facts, gate)
+        attachment = None if seen is None else attachment_of(seen)
+        return replace(attempt, had_files=had_files, attachment=attachment)
 
     def _flush(self, run: Run) -> None:
         if self._dirty.needs_flush(run.volume.target) and (

@@ -13,13 +13,12 @@ from tempfile import TemporaryDirectory
 
 from volbench.engine.campaign.barrier import Barrier
 from volbench.engine.campaign.start_gate import Gate
-from volbench.engine.guard.preflight import guard_run
-from volbench.engine.guard.run_guard import RESULT_BYTES, check_space
+from volbench.engine.guard.preflight import RunGuard
+from volbench.engine.guard.run_guard import RESULT_BYTES, check_room
+from volbench.engine.guard.volume_targets import examine_targets
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.device_lock import device_holder
-from volbench.engine.hosts.host_facts import probe_host
-from volbench.engine.hosts.installed_fio import find_fio
-from volbench.engine.hosts.volume_probe import find_volume, probe_volume
+from volbench.engine.hosts.host_facts import Survey, find_fio, probe_host, survey_machine
 from volbench.engine.run.process_watch import StopRequest
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, execute_run
@@ -64,11 +63,10 @@ def _survey_host(host: ConnectedHost) -> HostSurvey:
     executor = host.executor
     volumes: dict[str, VolumeFacts] = {}
     problems: dict[str, str] = {}
-    facts = probe_host(executor)
+    machine = survey_machine(executor)
     for role, target in host.host.volumes.items():
         try:
-            volume = find_volume(executor, role=role, target=target)
-            volumes[role] = probe_volume(executor, volume)
+            volume, volumes[role] = examine_targets(executor, {role: target})[role]
             _check_volume(host, volume, volumes[role])
         except VolbenchError as error:
             if error.transient:
@@ -77,7 +75,7 @@ def _survey_host(host: ConnectedHost) -> HostSurvey:
     clock = read_clock(executor)
     problem, hint = "", ""
     try:
-        rehearse(host, clock=clock or Clock())
+        rehearse(host, machine, clock=clock or Clock())
     except VolbenchError as error:
         if error.transient:
             raise
@@ -86,9 +84,9 @@ def _survey_host(host: ConnectedHost) -> HostSurvey:
         name=host.name,
         problem=problem,
         hint=hint,
-        host=facts,
+        host=probe_host(executor, survey=machine),
         clock=clock,
-        boot_id=(executor.read_text("/proc/sys/kernel/random/boot_id") or "").strip(),
+        boot_id=machine.boot_id,
         volumes=volumes,
         volume_problems=problems,
     )
@@ -110,9 +108,8 @@ def _check_volume(host: ConnectedHost, volume: Volume, facts: VolumeFacts) -> No
         sections=(Section(name="probe", options=_READ),),
     )
     plan = Campaign(name="probe", created_utc="", runs=(run,), seed=0, hosts=(host.host,))
-    guard_run(
-        host.executor, run, campaign=plan, campaign_dir="/nonexistent", ours=lambda _path: False
-    )
+    guard = RunGuard(host.executor, plan, "/nonexistent")
+    guard.check(run, guard.look([run]), ours=lambda _path: False)
 
 
 def shared_machines(surveyed: Sequence[HostSurvey]) -> list[tuple[str, ...]]:
@@ -142,9 +139,9 @@ _SAMPLE_S = 1.0
 _OPTIONS = {"ioengine": "null", "rw": "read", "bs": "4096", "size": "1048576"}
 
 
-def rehearse(host: ConnectedHost, *, clock: Clock) -> None:
+def rehearse(host: ConnectedHost, machine: Survey, *, clock: Clock) -> None:
     """Execute a run without I/O on a host as a campaign would, and remove its files."""
-    found = find_fio(host.executor)
+    found = find_fio(host.executor, machine)
     ready = replace(host, fio=found.path, versions={Tool.FIO: found.version}, clock=clock)
     run = Run(
         id="rehearsal",
@@ -160,7 +157,7 @@ def rehearse(host: ConnectedHost, *, clock: Clock) -> None:
         name = f"rehearsal-{secrets.token_hex(4)}"
         directory = RunDirectory(host.executor, RunFolder(Path(here)), name=name)
         try:
-            check_space(host.executor, directory.path, needed_bytes=RESULT_BYTES)
+            check_room(host.executor, directory.path, needed_bytes=RESULT_BYTES)
             _execute(ready, run, directory)
         finally:
             directory.remove()

@@ -11,14 +11,18 @@ from pathlib import Path
 from volbench import __version__
 from volbench.engine.conditioning.warmup_preparation import sizes_of
 from volbench.engine.guard.preflight import check_campaign
+from volbench.engine.guard.volume_targets import examine_targets
 from volbench.engine.hosts.connected_host import ConnectedHost, on_every_host, raise_all
-from volbench.engine.hosts.host_facts import probe_host
-from volbench.engine.hosts.installed_fio import find_fio
-from volbench.engine.hosts.volume_probe import find_volume, probe_volume
+from volbench.engine.hosts.host_facts import (
+    Survey,
+    find_fio,
+    install_missing_fio,
+    probe_host,
+    survey_machine,
+)
 from volbench.engine.sampling.clock_offset import Clock, read_clock
 from volbench.errors import RefusedError, VolbenchError
 from volbench.execute.parallel import on_each
-from volbench.fio.jobs.render_job import planned_files
 from volbench.model.campaign.host import Host, HostKind, Policy
 from volbench.model.campaign.planned_run import Absent, Campaign, Volume
 from volbench.model.campaign.run_secrets import conceal
@@ -119,8 +123,6 @@ class _ProbedHost:
     sizes_bytes: Mapping[str, int]
 
 
-_MAX_PATHS = 100  # Paths of a host looked at together; more are looked at one by one
-
 _Results = Sequence[_ProbedHost | VolbenchError]
 
 
@@ -153,8 +155,7 @@ def prepare(hosts: Sequence[ConnectedHost], request: CampaignRequest) -> Prepare
     folder = str(request.into.absolute())
 
     def check(host: ConnectedHost) -> None:
-        with host.executor.snapshot(paths_of(campaign, host.name)):
-            check_campaign(host, campaign, facts=found[host.name].facts, campaign_dir=folder)
+        check_campaign(host, campaign, facts=found[host.name].facts, campaign_dir=folder)
 
     on_every_host(ready, check)
     archive = Archive(
@@ -205,44 +206,29 @@ def _absent(
 def _probe(host: ConnectedHost, request: CampaignRequest) -> _ProbedHost:
     """Prepare a host and identify its volumes."""
     executor = host.executor
-    targets = request.targets_of(host.host)
-    with executor.snapshot([path for path in targets.values() if path.startswith("/")]):
-        ready = ready_host(host, request.tools, may_install=request.install_fio)
-        executor.work_folder(str(request.into), name="")  # answered together with the rest
-        facts = probe_host(executor, fio_version=ready.versions.get(Tool.FIO, ""))
-        volumes = {
-            role: find_volume(executor, role=role, target=target)
-            for role, target in targets.items()
-        }
-        return _ProbedHost(
-            host=ready,
-            facts=facts,
-            volumes=volumes,
-            volume_facts=tuple(probe_volume(executor, volume) for volume in volumes.values()),
-            sizes_bytes=sizes_of(executor, request.profiles, volumes),
-        )
+    survey = survey_machine(executor)
+    if request.install_fio and Tool.FIO in request.tools:
+        survey = install_missing_fio(executor, survey)
+    ready = ready_host(host, request.tools, survey)
+    examined = examine_targets(executor, request.targets_of(host.host))
+    volumes = {role: volume for role, (volume, _) in examined.items()}
+    return _ProbedHost(
+        host=ready,
+        facts=probe_host(executor, survey=survey),
+        volumes=volumes,
+        volume_facts=tuple(facts for _, facts in examined.values()),
+        sizes_bytes=sizes_of(executor, request.profiles, volumes),
+    )
 
 
-def paths_of(campaign: Campaign, host: str) -> list[str]:
-    """Return the volumes and planned files of a campaign on a host, for a snapshot."""
-    runs = [run for run in campaign.runs if run.host == host]
-    paths = [path for run in runs for path in (run.volume.target, *planned_files(run))]
-    return [path for path in dict.fromkeys(paths) if path.startswith("/")][:_MAX_PATHS]
-
-
-def ready_host(
-    host: ConnectedHost, tools: Collection[Tool], *, may_install: bool = False
-) -> ConnectedHost:
-    """Return a host with known tools and known clock offset.
-
-    Args:
-        may_install: install fio if it is missing.
-    """
+def ready_host(host: ConnectedHost, tools: Collection[Tool], survey: Survey) -> ConnectedHost:
+    """Return a surveyed host with known tools and known clock offset."""
     path, versions = "", {}
     if Tool.FIO in tools:
-        fio = find_fio(host.executor, may_install=may_install)
+        fio = find_fio(host.executor, survey)
         path, versions[Tool.FIO] = fio.path, fio.version
     if Tool.DD in tools:
-        versions[Tool.DD] = host.version_of(Tool.DD)
+        is_there = bool(survey.dd.path)
+        versions[Tool.DD] = survey.dd_version if is_there else host.version_of(Tool.DD)
     clock = Clock() if host.host.kind is HostKind.LOCAL else read_clock(host.executor)
     return replace(host, fio=path, versions=versions, clock=clock or Clock(bound_s=float("inf")))

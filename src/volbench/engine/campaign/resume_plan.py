@@ -11,12 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from volbench.engine.campaign.prepare import ready_host
-from volbench.engine.guard.device_content import content_of
 from volbench.engine.guard.device_guard import check_content
-from volbench.engine.guard.device_identity import find_device
+from volbench.engine.guard.volume_targets import find_device
 from volbench.engine.hosts.connected_host import ConnectedHost, raise_all
-from volbench.engine.hosts.host_facts import machine_of
-from volbench.engine.hosts.installed_fio import options_on
+from volbench.engine.hosts.host_facts import machine_of, options_on, survey_machine
 from volbench.errors import ArchiveError, InputError, RefusedError, TransportError
 from volbench.execute.parallel import on_each
 from volbench.fio.jobs.option_table import shipped_table
@@ -106,13 +104,14 @@ def resume_on(hosts: Sequence[ConnectedHost], archive: Archive, *, allow_exec: b
         tools.add(Tool.FIO)
 
     def ready(host: ConnectedHost) -> ConnectedHost:
-        if planned.get(host.name) != machine_of(host.executor):
+        survey = survey_machine(host.executor)
+        if planned.get(host.name) != machine_of(host.executor, survey):
             raise _wrong_machine(host)
         table = options_on(host.executor)
         for run in plan.runs:
             if run.host == host.name:
                 _check_options(run, table, allow_exec=allow_exec)
-        return ready_host(host, tools)
+        return ready_host(host, tools, survey)
 
     results = on_each(hosts, ready)
     raise_all(hosts, [None if isinstance(found, TransportError) else found for found in results])
@@ -155,8 +154,8 @@ def allow_anew(
     with hold_campaign(layout), Journal(layout.journal, seal) as journal:
         for run in (devices[name] for name in consent.allow_destroy):
             executor, target = executors[run.host], run.volume.target
-            pin = _same_size(run, find_device(executor, target))
-            content = content_of(executor, target)
+            found, content = find_device(executor, target)
+            pin = _same_size(run, found)
             check_content(target, content, may_wipe=consent.wipe_signatures)
             journal.write(
                 "pin", host=run.host, target=run.volume.target, pin=pin.model_dump(mode="json")

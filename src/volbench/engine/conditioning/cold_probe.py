@@ -10,7 +10,8 @@ import secrets
 
 from volbench.analyse.time.cold_volume import judge_cold, pair_by_offset
 from volbench.engine.conditioning.cold_reads import READ_BYTES, SPREAD_BYTES, Reader, make_folder
-from volbench.engine.guard.device_identity import check_identity
+from volbench.engine.guard.device_guard import check_identity
+from volbench.engine.hosts.described_volumes import VolumeQuestion, look_at_volume
 from volbench.engine.run.process_watch import StopRequest
 from volbench.errors import OutputError, RefusedError, StoppedError, VolbenchError
 from volbench.execute.protocol import Executor
@@ -63,7 +64,7 @@ def _readable(executor: Executor, volume: Volume) -> tuple[int | None, str]:
         case VolumeKind.UNKNOWN:
             return None, "nothing to probe: the kind of the volume is unknown"
         case VolumeKind.DEVICE:
-            check_identity(executor, volume)
+            check_identity(volume, look_at_volume(executor, VolumeQuestion(volume.target)))
             return None if volume.pin is None else volume.pin.size_bytes, ""
         case VolumeKind.FILE:
             found = executor.stat(volume.target)

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from volbench.engine.guard.path_checks import nearest_existing
+from volbench.engine.hosts.described_volumes import parse_answer
 from volbench.engine.run.process_watch import StopRequest
 from volbench.errors import TransportError
 from volbench.execute.protocol import Executor
@@ -22,6 +22,7 @@ PAUSED = "paused"  # State of a run's progress while its volume is idle
 LATE_S = 60.0
 
 _STEP_S = 0.5
+_REPLY_S = 15.0  # Time of a reply on a slow link, besides the flush itself
 
 
 @dataclass
@@ -39,14 +40,6 @@ class DirtyData:
         return is_due
 
 
-# Shell script that prints a dot every 5 s during a command: a machine with many dirty pages is not
-# hung
-_WITH_SIGNS_OF_LIFE = (
-    '(while sleep 5 >/dev/null 2>&1; do echo .; done) & beside=$!; "$0" "$@"; status=$?; '
-    'kill "$beside"; exit "$status"'
-)
-
-
 def flush_volume(executor: Executor, volume: Volume) -> str:
     """Write back every dirty page of a volume.
 
@@ -56,22 +49,17 @@ def flush_volume(executor: Executor, volume: Volume) -> str:
     Returns:
         The reason of a failure; empty on success, or if there is nothing to write back.
     """
-    match volume.kind:
-        case VolumeKind.NBD:
-            return ""
-        case VolumeKind.DEVICE:
-            argv = ["sync", volume.target]
-        case VolumeKind.FILE | VolumeKind.DIRECTORY:
-            argv = ["sync", "-f", nearest_existing(executor, volume.target)]
+    if volume.kind is VolumeKind.NBD:
+        return ""
     try:
-        is_remote = bool(executor.handle_of("sync"))
-        shown = ["sh", "-c", _WITH_SIGNS_OF_LIFE, *argv] if is_remote else argv
-        done = executor.run(shown, timeout_s=FLUSH_S)
+        answer = executor.ask(
+            "flush", within_s=FLUSH_S + _REPLY_S, path=volume.target, limit_s=FLUSH_S
+        )
     except TransportError as error:
         if error.transient:
             raise
         return error.message
-    return done.stderr.strip() if done.exit_status else ""
+    return parse_answer(str, answer, host=executor.host)
 
 
 def pause_before(run: Run, *, ended_utc: str, listener: Listener, stop: StopRequest) -> Work[float]:

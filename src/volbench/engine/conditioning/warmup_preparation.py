@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from volbench.engine.conditioning.warmup_verification import IsDone, Outcomes, is_same_pass
-from volbench.engine.guard.run_guard import check_space
+from volbench.engine.guard.run_guard import check_room
+from volbench.engine.hosts.described_volumes import DescribedFile
 from volbench.errors import InputError, RefusedError
 from volbench.execute.protocol import Executor
 from volbench.fio.jobs.render_job import planned_files, writes
@@ -51,30 +52,35 @@ def _size_of(executor: Executor, volume: Volume) -> int:
     return 0
 
 
-def make_room(executor: Executor, run: Run) -> None:
+def make_room(executor: Executor, run: Run, files: Mapping[str, DescribedFile]) -> bool:
     """Extend the file of a warm-up to its full length without writing data.
 
     fio replaces a file that is shorter than the range of a job, which would lose earlier extents.
+
+    Returns:
+        Whether a file was made or extended.
     """
     if run.extent is None:
-        return
+        return False
+    size_bytes, is_changed = run.extent.volume_bytes, False
     for path in planned_files(run):
-        found = executor.stat(path)
-        size_bytes = run.extent.volume_bytes
-        if found is not None and found.size_bytes >= size_bytes:
+        file = files[path].stat
+        if file is not None and file.size_bytes >= size_bytes:
             continue
         if not writes(run):
             raise RefusedError(
                 f"{path} is shorter than the {format_size(size_bytes)} to read",
                 hint="write it first (mode write-read), or give a smaller size",
             )
-        check_space(executor, path, needed_bytes=size_bytes)
+        check_room(executor, path, needed_bytes=size_bytes)
         done = executor.run(["truncate", "-s", str(size_bytes), "--", path])
         if done.exit_status:
             raise RefusedError(
                 f"{path} cannot be extended to {size_bytes} bytes: {done.stderr.strip()}",
                 hint="check its file system and permissions",
             )
+        is_changed = True
+    return is_changed
 
 
 def with_parallelism(outcomes: Outcomes, campaign: Campaign, run: Run, *, is_done: IsDone) -> Run:

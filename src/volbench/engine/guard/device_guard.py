@@ -1,184 +1,218 @@
-"""Checks that a block device is not in use and that the user agreed to overwrite it.
+"""Checks that a block device is the planned one, is not in use, and may be overwritten.
 
 fio only looks for the given name in the mount table, so it misses symlinks, mounted partitions,
 swap and RAID members. These checks compare device numbers instead.
+
+The kernel numbers every attachment of a disk (``diskseq``, Linux 5.15), which identifies a device
+within one boot. After a reboot or a reattachment it must have the same serial number, WWN or loop
+backing file, or its first and last MiB must be unchanged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from dataclasses import dataclass
 
-from volbench.engine.guard.device_content import Content, Part, read_whole
-from volbench.engine.guard.path_checks import nearest_existing
-from volbench.engine.guard.shared_storage import SharedStorage
-from volbench.engine.hosts.block_devices import (
-    BlockDevice,
-    backing_devices,
-    devices_of_path,
-    holders,
-    is_read_only,
-    partitions,
-    size_bytes,
-    whole_disk,
-)
-from volbench.engine.hosts.mounts import (
-    Number,
-    mount_points,
-    read_loop_files,
-    stat_visible,
-    swap_numbers,
-)
+from volbench.engine.guard.volume_targets import pin_of
+from volbench.engine.hosts.described_volumes import DescribedDevice, DescribedVolume, DeviceUse
+from volbench.engine.hosts.device_content import Content, Part
 from volbench.errors import RefusedError
-from volbench.execute.protocol import Executor
+from volbench.execute.agent.held_device import BLANK
+from volbench.execute.protocol import HeldDevice
+from volbench.model.campaign.planned_run import DevicePin, Volume
 
-_Reason = tuple[str, str]  # Predicate that follows the name of the device, and a hint
-
+_Reason = tuple[str, str]
+"""Predicate that follows the name of the device, and a hint."""
 
 # Maximum size of an extended partition in sysfs: two sectors or a logical block, whatever its real
 # size (put_partition in block/partitions/msdos.c of the kernel)
 _EXTENDED_BYTES = 4096
 
 
-def check_unused(
-    executor: Executor,
-    target: str,
-    device: BlockDevice,
+@dataclass(frozen=True)
+class Attachment:
+    """Attachment of a device to a running machine; another disk, or the same later, has another."""
+
+    diskseq: str  # the kernel's number of it; empty before Linux 5.15
+    boot_id: str  # boot ID of the kernel that reported it
+
+
+def attachment_of(seen: DescribedVolume) -> Attachment | None:
+    """Return the attachment of a described device; None for other volumes.
+
+    Described before the guard's check and verified when fio starts, it covers all that lies
+    between.
+    """
+    pin = None if seen.device is None else seen.device.pin
+    return None if pin is None else Attachment(str(pin.diskseq or ""), pin.boot_id)
+
+
+def check_identity(
+    volume: Volume,
+    seen: DescribedVolume,
     *,
-    campaign_dir: str,
-    is_held: bool = False,
-) -> None:
+    held: HeldDevice | None = None,
+    edges: str | None = None,
+) -> DescribedDevice:
+    """Check that a target is still the block device that was planned.
+
+    Args:
+        volume: pinned.
+        seen: its description; with its edges if `edges` is a digest, with its content if it is "".
+        held: the opened device; None to check its path only.
+        edges: digest of its first and last MiB after volbench's last write, empty if unknown; None
+            to skip the check of its content.
+
+    Raises:
+        RefusedError: it is missing, is not a block device, is a different device, or holds content
+            that was neither planned nor written by volbench.
+    """
+    target, pin = volume.target, volume.pin
+    if seen.stat is None or not seen.is_device:
+        is_gone = seen.stat is None
+        raise RefusedError(
+            f"{target} no longer exists" if is_gone else f"{target} is not a block device",
+            hint="attach it again, or plan a new campaign; lsblk lists the devices",
+        )
+    now = pin_of(target, seen)
+    problems = ["it was not identified then"] if pin is None else _changes(pin, now)
+    if held is not None and held.number != seen.stat.rdev:
+        problems.append("another device was opened")
+    if pin is not None and not problems:
+        problems = _mismatches(pin, now, seen, edges=edges)
+    if problems or seen.device is None:
+        raise RefusedError(
+            f"{target} is not the device that was planned: {', '.join(problems)}",
+            hint=f"examine it with volbench probe {target}; if it may be overwritten all the same: "
+            f"volbench resume DIR --allow-destroy {target}, or plan a new campaign",
+        )
+    return seen.device
+
+
+def _changes(pin: DevicePin, now: DevicePin) -> list[str]:
+    pairs = (
+        ("device number", f"{pin.major}:{pin.minor}", f"{now.major}:{now.minor}"),
+        ("size in bytes", str(pin.size_bytes), str(now.size_bytes)),
+        ("serial", pin.serial, now.serial),
+        ("model", pin.model, now.model),
+        ("WWN", pin.wwid, now.wwid),
+        ("name in /dev/disk/by-id", pin.by_id, now.by_id),
+        ("file behind it", pin.backing, now.backing),
+        ("first sector", str(pin.start_sector), str(now.start_sector)),
+    )
+    return [
+        f"{what} was {before or 'unknown'}, is {after or 'unknown'}"
+        for what, before, after in pairs
+        if before != after
+    ]
+
+
+def _mismatches(
+    pin: DevicePin, now: DevicePin, seen: DescribedVolume, *, edges: str | None
+) -> list[str]:
+    """Return the reasons why a device is a different one or has foreign content."""
+    is_same_boot = bool(pin.boot_id) and pin.boot_id == now.boot_id
+    is_identified = is_same_boot and 0 < pin.diskseq == now.diskseq
+    is_identified |= bool(pin.serial or pin.wwid or pin.by_id or pin.backing)
+    content = seen.device.edges if edges and seen.device is not None else ""
+    if not is_identified:
+        # Linux before 5.15 does not number attachments: the content must match, even zeros.
+        is_unnumbered = is_same_boot and not pin.diskseq and not now.diskseq
+        is_same_content = bool(edges) and content == edges and (edges != BLANK or is_unnumbered)
+        if not is_same_content and not (is_unnumbered and edges is None):
+            since = "it was attached again" if is_same_boot else "the machine has restarted"
+            return [f"{since}, and it has no serial number or WWN to identify it by"]
+    if edges and content != edges:
+        return ["its first or last MiB is not as volbench left it: something else wrote to it"]
+    if edges == "" and (mark := seen.content.mark) not in {"", pin.signature}:
+        return [f"it holds {mark} now, which was neither planned nor written by volbench"]
+    return []
+
+
+def check_unused(target: str, device: DescribedDevice, *, is_held: bool = False) -> None:
     """Check that a device is neither in use nor part of a larger volume.
 
     Args:
-        campaign_dir: absolute path of the campaign folder; it may not exist yet.
+        target: name as given by the user, for the message.
+        device: described with its use.
         is_held: whether volbench itself holds it open exclusively.
+
+    Raises:
+        RefusedError: it is read-only, in use, part of a larger volume, or its use is unknown.
     """
-    if reason := _reason(executor, device, campaign_dir, is_held=is_held):
-        problem, hint = reason
+    if device.use is None:
+        raise RefusedError(
+            f"{target} was not examined for users", hint="repeat the command; examine it with lsblk"
+        )
+    problem, hint = _reason(target, device, device.use, is_held=is_held)
+    if problem:
         raise RefusedError(f"{target} {problem}", hint=hint)
 
 
-def _reason(
-    executor: Executor, device: BlockDevice, campaign_dir: str, *, is_held: bool
-) -> _Reason | None:
-    """Return the reason why a device must not be overwritten, with a hint; None if it may be."""
-    shared = SharedStorage(executor, device)
-    family = _family(executor, device)
-    used = (*shared.overlapping, *shared.elsewhere)
-    numbers = {part.number for part in used}
-    checks: tuple[Callable[[], _Reason | None], ...] = (
-        lambda: _read_only(executor, device),
-        lambda: _extended(executor, device),
-        lambda: _disk_of(executor, device, "/", "the disk of /"),
-        lambda: _disk_of(executor, device, campaign_dir, "the disk of the campaign folder"),
-        lambda: _mounted(executor, numbers),
-        lambda: _swap(executor, numbers),
-        lambda: _held(executor, device, used),
-        lambda: _loop_backing(executor, {part.number for part in family}),
-        lambda: _part_of_member(executor, shared.wholes),
-        lambda: None if is_held else _not_exclusive(executor, device, ""),
-        *(
-            partial(_not_exclusive, executor, other, f" as {other.node}")
-            for other in shared.independent
-        ),
-    )
-    return next((reason for check in checks if (reason := check()) is not None), None)
-
-
-def _family(executor: Executor, device: BlockDevice) -> tuple[BlockDevice, ...]:
-    """Return a device, its partitions, and for a partition its disk."""
-    disk = whole_disk(executor, device)
-    above = () if disk == device else (disk,)
-    return (device, *partitions(executor, device), *above)
-
-
-def _read_only(executor: Executor, device: BlockDevice) -> _Reason | None:
-    if is_read_only(executor, device):
-        return "is read-only", f"make it writable: blockdev --setrw {device.node}"
-    return None
-
-
-def _extended(executor: Executor, device: BlockDevice) -> _Reason | None:
-    if whole_disk(executor, device) != device and size_bytes(executor, device) <= _EXTENDED_BYTES:
-        return (
+def _reason(target: str, device: DescribedDevice, use: DeviceUse, *, is_held: bool) -> _Reason:
+    """Return the first reason why a device must not be overwritten, with a hint; or ("", "")."""
+    disk = "/" if "/" in use.disk_of else "the campaign folder"
+    loop = use.loops[0] if use.loops else ""
+    member = next((whole for whole in use.members if whole.is_member), None)
+    names = [("", "" if is_held else use.exclusive)]
+    names += [(f" as {node}", error) for node, error in use.others]
+    opened = next(((name, error) for name, error in names if error), None)
+    reasons: tuple[tuple[object, str, str], ...] = (
+        (device.read_only, "is read-only", f"make it writable: blockdev --setrw {target}"),
+        (
+            device.is_partition and device.size_bytes <= _EXTENDED_BYTES,
             "is an extended partition: it holds the partition table of the logical ones",
             "name one of the logical partitions; lsblk lists them",
-        )
-    return None
-
-
-def _disk_of(executor: Executor, device: BlockDevice, path: str, name: str) -> _Reason | None:
-    lower = backing_devices(executor, device, through_files=False)
-    used = devices_of_path(executor, nearest_existing(executor, executor.real_path(path)))
-    if {part.number for part in (device, *lower)} & {part.number for part in used}:
-        return f"is {name}, or part of it", "use a separate disk, or measure through a file"
-    return None
-
-
-def _mounted(executor: Executor, numbers: set[Number]) -> _Reason | None:
-    points = mount_points(executor, numbers)
-    if not points:
-        return None
-    places = ", ".join(dict.fromkeys(points))
-    return f"is mounted, or one of its partitions is: {places}", f"unmount it: umount {points[-1]}"
-
-
-def _swap(executor: Executor, numbers: set[Number]) -> _Reason | None:
-    if numbers & swap_numbers(executor):
-        return "is in use as swap, or one of its partitions is", "disable it: swapoff DEVICE"
-    return None
-
-
-def _held(executor: Executor, device: BlockDevice, used: Sequence[BlockDevice]) -> _Reason | None:
-    below = backing_devices(executor, device, through_files=False)
-    own = {part.name for part in (device, *below)}
-    names = {name for part in used for name in holders(executor, part)} - own
-    if names:
-        return (
-            f"is held by {', '.join(sorted(names))} (LVM, RAID, device mapper or similar)",
+        ),
+        (
+            use.disk_of,
+            f"is the disk of {disk}, or part of it",
+            "use a separate disk, or measure through a file",
+        ),
+        (
+            use.mounted_at,
+            f"is mounted, or one of its partitions is: {', '.join(use.mounted_at)}",
+            f"unmount it: umount {next(reversed(use.mounted_at), '')}",
+        ),
+        (
+            use.is_swap,
+            "is in use as swap, or one of its partitions is",
+            "disable it: swapoff DEVICE",
+        ),
+        (
+            use.held_by,
+            f"is held by {', '.join(use.held_by)} (LVM, RAID, device mapper or similar)",
             "remove it from the stack that uses it, as shown by lsblk",
-        )
-    return None
-
-
-def _part_of_member(executor: Executor, wholes: Sequence[BlockDevice]) -> _Reason | None:
-    for disk in wholes:
-        whole = read_whole(executor, disk)
-        if whole.is_member:
-            return (
-                f"is a partition of {disk.node}, a member of a larger volume: {whole.signature}",
-                f"if that volume is gone, clear what is left of it: wipefs {disk.node}",
-            )
-    return None
-
-
-def _loop_backing(executor: Executor, numbers: set[Number]) -> _Reason | None:
-    for loop, backing in read_loop_files(executor).items():
-        found = stat_visible(executor, backing)
-        if found is not None and found.kind == "block" and found.rdev in numbers:
-            return f"is in use by the loop device {loop}", f"detach it: losetup -d /dev/{loop}"
-    return None
-
-
-def _not_exclusive(executor: Executor, device: BlockDevice, name: str) -> _Reason | None:
-    if error := executor.exclusive_error(device.node):
-        return (
-            f"cannot be opened exclusively{name}: {error}",
+        ),
+        (loop, f"is in use by the loop device {loop}", f"detach it: losetup -d /dev/{loop}"),
+        (
+            member,
+            f"is a partition of {member.node}, a member of a larger volume: {member.signature}"
+            if member
+            else "",
+            f"if that volume is gone, clear what is left of it: wipefs {member and member.node}",
+        ),
+        (
+            opened,
+            "cannot be opened exclusively{}: {}".format(*opened or ("", "")),
             "end the process that uses it, or run volbench as a user who may write to it",
-        )
-    return None
+        ),
+    )
+    return next(((problem, hint) for found, problem, hint in reasons if found), ("", ""))
 
 
 def check_content(target: str, content: Content, *, may_wipe: bool) -> None:
     """Check that a device holds nothing, or that the user agreed to overwrite what it holds.
 
     Args:
+        target: name as given by the user, for the message.
+        content: what is on it.
         may_wipe: whether filesystems, partition tables and members may be overwritten.
+
+    Raises:
+        RefusedError: it holds a filesystem or similar, or could not be examined.
     """
     if reason := _unclear(content) or (None if may_wipe else _occupied(content)):
-        problem, hint = reason
-        raise RefusedError(f"{target} {problem}", hint=hint)
+        raise RefusedError(f"{target} {reason[0]}", hint=reason[1])
 
 
 def _unclear(content: Content) -> _Reason | None:
@@ -188,7 +222,7 @@ def _unclear(content: Content) -> _Reason | None:
             f"see what blkid reports: blkid -p {node} (it is part of util-linux)",
         )
     if part := content.ambivalent:
-        return f"holds {part}", f"examine them: wipefs {part.node}"
+        return f"holds {content.describe(part)}", f"examine them: wipefs {part.node}"
     return None
 
 
@@ -204,20 +238,6 @@ _WIPE = "if it may be overwritten all the same: --wipe-signatures besides --allo
 
 
 def _member(part: Part) -> str:
-    place = part.name or part.node
-    if part.signature.type == "btrfs":
-        return f"is part of a btrfs that spans several devices: {place}"
-    return f"is a member of a larger volume: {place} holds {part.signature}"
-
-
-def is_allowed_device(
-    executor: Executor, target: str, device: BlockDevice, allow_destroy: Sequence[str]
-) -> bool:
-    """Return whether the user named this device, by its resolved path and its number."""
-    real = executor.real_path(target)
-    for entry in allow_destroy:
-        found = stat_visible(executor, entry)
-        same = found is not None and found.kind == "block" and found.rdev == device.number
-        if same and executor.real_path(entry) == real:
-            return True
-    return False
+    if part.type == "btrfs":
+        return f"is part of a btrfs that spans several devices: {part.name}"
+    return f"is a member of a larger volume: {part.name} holds {part.signature}"

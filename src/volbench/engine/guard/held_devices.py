@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from threading import RLock
 
-from volbench.engine.guard.device_identity import Attachment, attachment_of
 from volbench.engine.guard.scratch_files import Log
+from volbench.engine.hosts.described_volumes import parse_answer
 from volbench.errors import RefusedError
 from volbench.execute.protocol import Executor, HeldDevice
 from volbench.fio.jobs.render_job import writes
@@ -29,14 +29,14 @@ class OpenDevice:
     # the check of its content
     edges: str | None = None
     refusal: RefusedError | None = None  # reason of a failed open
-    attachment: Attachment | None = None  # of the device when it was opened; None for other volumes
+    is_shared: bool = False  # another client of the campaign writes to it
 
 
 @dataclass
 class _Use:
     """A device in use by the runs of one or more clients."""
 
-    held: HeldDevice
+    held: HeldDevice | None  # None on another machine
     count: int = 0
     is_written: bool = False
     is_unknown: bool = False
@@ -56,13 +56,12 @@ class HeldDevices:
     def holding(self, run: Run) -> Iterator[OpenDevice]:
         """Hold the device that a run writes; a read-only run holds none.
 
-        On another machine the run's program holds it, in the attachment that is returned here.
+        On another machine the run's own program holds it.
         When the last run on a device ends, its first and last MiB are recorded.
         """
         number = number_of(run)
-        attachment = attachment_of(self._executor, run.volume)
         if not number or not writes(run):
-            yield OpenDevice(attachment=attachment)
+            yield OpenDevice()
             return
         try:
             opened = self._open(number, run)
@@ -71,7 +70,7 @@ class HeldDevices:
             yield OpenDevice(edges=self._expected(number, run), refusal=refusal)
             return
         try:
-            yield replace(opened, attachment=attachment)
+            yield opened
         except BaseException:
             self._uses[number].is_unknown = True
             raise
@@ -82,12 +81,15 @@ class HeldDevices:
         with self._lock:
             use = self._uses.get(number)
             if use is None:
-                use = _Use(self._executor.hold(run.volume.target, exclusive=True))
+                is_remote = bool(self._executor.handle_of("stderr"))
+                hold = self._executor.hold
+                use = _Use(None if is_remote else hold(run.volume.target, exclusive=True))
                 self._uses[number] = use
             use.count += 1
             # While another client writes, the content cannot be verified.
-            edges = self._expected(number, run) if use.count == 1 else None
-            return OpenDevice(use.held, edges)
+            is_shared = use.count > 1
+            edges = None if is_shared else self._expected(number, run)
+            return OpenDevice(use.held, edges, is_shared=is_shared)
 
     def _expected(self, number: str, run: Run) -> str:
         return self._edges.get(number, run.volume.pin.edges if run.volume.pin else "")
@@ -112,9 +114,18 @@ class HeldDevices:
             del self._uses[number]
             try:
                 if use.is_written and not use.is_unknown and run.volume.pin is not None:
-                    self._record(number, use.held.digest(run.volume.pin.size_bytes))
+                    self._record(number, self._digest(use, run, run.volume.pin.size_bytes))
             finally:
-                use.held.close()
+                if use.held is not None:
+                    use.held.close()
+
+    def _digest(self, use: _Use, run: Run, size_bytes: int) -> str:
+        """Return the digest of the first and last MiB; empty if they cannot be read."""
+        if use.held is not None:
+            return use.held.digest(size_bytes)
+        path = run.volume.target
+        answer = self._executor.ask("edges_digest", path=path, size_bytes=size_bytes)
+        return parse_answer(str, answer, host=self._executor.host)
 
     def _record(self, number: str, digest: str) -> None:
         if self._edges.get(number) != digest:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from volbench.engine.guard.held_devices import OpenDevice
-from volbench.engine.guard.run_guard import Consent, check_run, check_space
+from volbench.engine.guard.run_guard import Consent, check_run, check_space, question_about
 from volbench.engine.hosts.connected_host import ConnectedHost
-from volbench.engine.hosts.volume_probe import probe_volume
+from volbench.engine.hosts.described_volumes import HostState, look_at
 from volbench.errors import FioError, InputError
 from volbench.execute.protocol import Executor
 from volbench.fio.jobs.render_job import planned_files, render
@@ -35,16 +35,15 @@ def check_campaign(
         campaign_dir: absolute path of the campaign folder.
     """
     made: set[str] = set()
-    executor = host.executor
     runs = _distinct(run for run in campaign.runs if run.host == host.name)
-    _check_blocks(executor, runs)
+    guard = RunGuard(host.executor, campaign, campaign_dir)
+    state = guard.look(runs)
     for run in runs:
+        _check_blocks(run, state)
         check_cpus(run, cpus=facts.cpus)
         check_memory(run, memory_bytes=facts.memory_bytes)
-        guard_run(
-            executor, run, campaign=campaign, campaign_dir=campaign_dir, ours=made.__contains__
-        )
-        made.update(path for path in planned_files(run) if executor.stat(path) is None)
+        guard.check(run, state, ours=made.__contains__)
+        made.update(path for path in planned_files(run) if _is_missing(path, state))
     if host.fio:
         check_job_files(host, runs)
 
@@ -58,23 +57,19 @@ def _distinct(runs: Iterable[Run]) -> list[Run]:
     return list(found.values())
 
 
-def _check_blocks(executor: Executor, runs: Sequence[Run]) -> None:
+def _check_blocks(run: Run, state: HostState) -> None:
     """Check direct I/O in blocks below 4 KiB against the logical block size of the device."""
-    known: dict[str, int] = {}
-    for run in runs:
-        block_bytes = min(map(_direct_block, map(run.effective, run.sections)))
-        if block_bytes >= _DEFAULT_BLOCK:
-            continue
-        if run.volume.target not in known:
-            facts = probe_volume(executor, run.volume)
-            known[run.volume.target] = facts.logical_block_bytes or 0
-        if known[run.volume.target] > block_bytes:
-            raise InputError(
-                f"job {run.job} requests direct I/O of {block_bytes} bytes, but {run.volume.target}"
-                f" has logical blocks of {known[run.volume.target]} bytes",
-                hint=f"leave the job out with --set '{run.job}=', or all such jobs with a pattern "
-                "such as --set '*-512='",
-            )
+    block_bytes = min(map(_direct_block, map(run.effective, run.sections)))
+    seen = state.volumes.get(run.volume.target)
+    if block_bytes >= _DEFAULT_BLOCK or seen is None or seen.device is None:
+        return
+    if (logical_bytes := seen.device.logical_block_bytes or 0) > block_bytes:
+        raise InputError(
+            f"job {run.job} requests direct I/O of {block_bytes} bytes, but {run.volume.target}"
+            f" has logical blocks of {logical_bytes} bytes",
+            hint=f"leave the job out with --set '{run.job}=', or all such jobs with a pattern "
+            "such as --set '*-512='",
+        )
 
 
 _DEFAULT_BLOCK = 4096
@@ -88,36 +83,71 @@ def _direct_block(options: Mapping[str, str]) -> int:
     return min((int(size) for size in sizes if size.isdecimal()), default=_DEFAULT_BLOCK)
 
 
-def guard_run(
-    executor: Executor,
-    run: Run,
-    *,
-    campaign: Campaign,
-    campaign_dir: str,
-    ours: Callable[[str], bool],
-    opened: OpenDevice | None = None,
-) -> None:
-    """Check one run with the guard, and the free space for its files."""
-    files = planned_files(run)
-    host = next((host for host in campaign.hosts if host.name == run.host), None)
-    check_run(
-        executor,
-        run,
-        files=files,
-        consent=Consent(
-            campaign_dir,
-            allowed_for(run, campaign),
-            allow_shared=campaign.allow_shared_folder,
-            by_sudo=host is not None and host.sudo,
-            wipe_signatures=campaign.wipe_signatures,
-        ),
-        ours=ours,
-        opened=opened,
-    )
-    missing = [path for path in files if executor.stat(path) is None]
-    if missing and run.volume.kind in {VolumeKind.DIRECTORY, VolumeKind.FILE}:
-        share = len(missing) / len(files)
-        check_space(executor, missing[0], needed_bytes=round(layout_bytes(run) * share))
+class RunGuard:
+    """Guard of the runs of a campaign on one host."""
+
+    def __init__(self, executor: Executor, campaign: Campaign, campaign_dir: str) -> None:
+        self._executor = executor
+        self._campaign = campaign
+        self._campaign_dir = campaign_dir  # absolute path of the campaign folder
+        hosts = {host.name: host for host in campaign.hosts}
+        host = hosts.get(executor.host)
+        self._by_sudo = host is not None and host.sudo
+
+    def look(
+        self,
+        runs: Sequence[Run],
+        *,
+        opened: OpenDevice | None = None,
+        space: Sequence[str] = (),
+    ) -> HostState:
+        """Return the state of the volumes and files of runs, and the free space at paths."""
+        questions = [
+            question_about(run, planned_files(run), self._consent(run), opened)
+            for run in runs
+            if run.volume.kind is not VolumeKind.NBD
+        ]
+        return look_at(
+            self._executor,
+            questions,
+            campaign_dir=self._campaign_dir,
+            space=space,
+            by_sudo=self._by_sudo,
+        )
+
+    def check(
+        self,
+        run: Run,
+        state: HostState,
+        *,
+        ours: Callable[[str], bool],
+        opened: OpenDevice | None = None,
+    ) -> None:
+        """Check one run, and the free space for its files; see `check_run`."""
+        files = planned_files(run)
+        consent = self._consent(run)
+        check_run(run, state, files=files, consent=consent, ours=ours, opened=opened)
+        missing = [path for path in files if _is_missing(path, state)]
+        if missing and run.volume.kind in {VolumeKind.DIRECTORY, VolumeKind.FILE}:
+            share = len(missing) / len(files)
+            check_space(
+                missing[0],
+                free_bytes=state.volumes[run.volume.target].room_bytes or 0,
+                needed_bytes=round(layout_bytes(run) * share),
+            )
+
+    def _consent(self, run: Run) -> Consent:
+        return Consent(
+            self._campaign_dir,
+            allowed_for(run, self._campaign),
+            allow_shared=self._campaign.allow_shared_folder,
+            by_sudo=self._by_sudo,
+            wipe_signatures=self._campaign.wipe_signatures,
+        )
+
+
+def _is_missing(path: str, state: HostState) -> bool:
+    return path in state.files and state.files[path].stat is None
 
 
 def allowed_for(run: Run, campaign: Campaign) -> tuple[str, ...]:

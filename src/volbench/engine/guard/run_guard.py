@@ -10,16 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from volbench.engine.guard.device_content import Content, read_content
-from volbench.engine.guard.device_guard import (
-    check_content,
-    check_unused,
-    is_allowed_device,
+from volbench.engine.guard.device_guard import check_content, check_identity, check_unused
+from volbench.engine.guard.file_guard import (
+    check_file,
+    check_not_shared,
+    check_overwrite,
+    check_place,
+    folder_of,
 )
-from volbench.engine.guard.device_identity import check_identity
-from volbench.engine.guard.file_guard import check_file, check_kept, check_overwrite, check_place
 from volbench.engine.guard.held_devices import OpenDevice
-from volbench.engine.guard.path_checks import nearest_existing
+from volbench.engine.hosts.described_volumes import (
+    DescribedVolume,
+    HostState,
+    VolumeQuestion,
+    free_bytes_at,
+)
+from volbench.engine.hosts.device_content import Content
 from volbench.errors import RefusedError
 from volbench.execute.protocol import Executor
 from volbench.fio.dd import dd_argv
@@ -54,9 +60,28 @@ class Consent:
     wipe_signatures: bool = False
 
 
+def question_about(
+    run: Run, files: Sequence[str], consent: Consent, opened: OpenDevice | None = None
+) -> VolumeQuestion:
+    """Return what the guard must know of a run's volume, which is no NBD export."""
+    volume, details = run.volume, ["content"]
+    if may_write(run):
+        details.append("use")
+    if opened is not None and opened.edges:
+        details.append("edges")
+    return VolumeQuestion(
+        volume.target,
+        files=files,
+        allow=consent.allow_destroy,
+        folder="" if volume.kind is VolumeKind.DEVICE else folder_of(volume),
+        private_folder=volume.folder if volume.private_folder else "",
+        details=details,
+    )
+
+
 def check_run(
-    executor: Executor,
     run: Run,
+    state: HostState,
     *,
     files: Sequence[str],
     consent: Consent,
@@ -66,50 +91,59 @@ def check_run(
     """Check that a run destroys only data that the user agreed to lose, and nothing in use.
 
     Args:
-        files: absolute paths of the files it may create or overwrite.
+        run: the run.
+        state: of its host, with what `question_about` asks.
+        files: absolute paths of the files that it may create or overwrite.
+        consent: consent of the user.
         ours: returns whether this campaign created a file.
         opened: its device, open for the run; None if the run is not about to start.
+
+    Raises:
+        RefusedError: with the reason and a hint.
+        InputError: dd cannot do what the run requests.
     """
-    volume, may_write = run.volume, writes(run) or lays_out(run) or _dd_writes(run)
-    match volume.kind:
-        case VolumeKind.DEVICE:
-            agreed = consent if may_write else None
-            _check_device(executor, run, agreed, opened=opened)
-        case VolumeKind.NBD:
-            if may_write and volume.target not in consent.allow_destroy:
-                raise _needs_consent(run)
-        case VolumeKind.DIRECTORY | VolumeKind.FILE:
-            check_place(
-                executor,
-                volume,
-                writes=may_write,
-                by_sudo=consent.by_sudo,
-                allow_shared=consent.allow_shared,
-            )
-            for path in files:
-                found = check_file(executor, volume, path)
-                if may_write:
-                    allowed = consent.allow_destroy
-                    check_overwrite(executor, path, found, allow_destroy=allowed, ours=ours)
-                    if found is not None and not ours(path):
-                        check_kept(run, path, found)
+    volume, writing = run.volume, may_write(run)
+    if volume.kind is VolumeKind.NBD:
+        if writing and volume.target not in consent.allow_destroy:
+            raise _needs_consent(run)
+        return
+    seen = state.volumes[volume.target]
+    if volume.kind is VolumeKind.DEVICE:
+        _check_device(run, seen, consent if writing else None, opened=opened)
+        return
+    check_place(volume, seen, writes=writing)
+    if writing and not consent.allow_shared:
+        check_not_shared(seen, user=state.user, by_sudo=consent.by_sudo)
+    for path in files:
+        file = state.files[path]
+        check_file(volume, seen, path, file)
+        if writing:
+            check_overwrite(run, path, file, is_ours=ours(path))
+
+
+def may_write(run: Run) -> bool:
+    """Return whether a run may write to its volume.
+
+    A dd run writes by its command line: dd has no --readonly to prevent it.
+    """
+    dd_writes = run.tool is Tool.DD and "of=/dev/null" not in dd_argv(run)
+    return writes(run) or lays_out(run) or dd_writes
 
 
 def _check_device(
-    executor: Executor, run: Run, consent: Consent | None, *, opened: OpenDevice | None
+    run: Run, seen: DescribedVolume, consent: Consent | None, *, opened: OpenDevice | None
 ) -> None:
     """Check a device that a run reads, or overwrites with the user's consent."""
     target, is_start = run.volume.target, opened is not None
     opened = opened or OpenDevice()
     held = opened.held
-    device = check_identity(executor, run.volume, held=held, edges=opened.edges)
+    device = check_identity(run.volume, seen, held=held, edges=opened.edges)
     if consent is None:
         return
-    is_held = held is not None and held.is_exclusive
-    check_unused(executor, target, device, campaign_dir=consent.campaign_dir, is_held=is_held)
-    if not is_allowed_device(executor, target, device, consent.allow_destroy):
+    check_unused(target, device, is_held=held is not None and held.is_exclusive)
+    if not device.named:
         raise _needs_consent(run)
-    content = read_content(executor, device)
+    content = seen.content
     if not (is_start and _is_agreed(content, run, opened)):
         check_content(target, content, may_wipe=consent.wipe_signatures)
     if opened.refusal is not None:
@@ -121,14 +155,8 @@ def _is_agreed(content: Content, run: Run, opened: OpenDevice) -> bool:
     pin = run.volume.pin
     if content.unreadable or pin is None:
         return False
-    is_shared = opened.held is not None and opened.edges is None
     is_written = bool(opened.edges) and opened.edges != pin.edges
-    return is_shared or is_written or content.mark == pin.signature
-
-
-def _dd_writes(run: Run) -> bool:
-    """Return whether a dd run writes, by its command line: dd has no --readonly to prevent it."""
-    return run.tool is Tool.DD and "of=/dev/null" not in dd_argv(run)
+    return opened.is_shared or is_written or content.mark == pin.signature
 
 
 def _needs_consent(run: Run) -> RefusedError:
@@ -150,25 +178,34 @@ def _needs_consent(run: Run) -> RefusedError:
     )
 
 
-def check_space(executor: Executor, path: str, *, needed_bytes: int) -> None:
+def check_space(path: str, *, free_bytes: int, needed_bytes: int) -> None:
     """Check that a file system has room for new files and a reserve.
 
     The reserve is 64 MiB plus 5 % of the needed space.
 
     Args:
         path: a file or folder; it may not exist yet.
+        free_bytes: free on its file system.
         needed_bytes: number of bytes to write.
+
+    Raises:
+        RefusedError: there is too little space.
     """
-    free = executor.free_bytes(nearest_existing(executor, path))
     reserve = RESERVE_BYTES + round(needed_bytes * RESERVE_SHARE)
-    if needed_bytes and free < needed_bytes + reserve:
-        fits = int((free - RESERVE_BYTES) / (1 + RESERVE_SHARE)) // _MIB * _MIB
+    if needed_bytes and free_bytes < needed_bytes + reserve:
+        fits = int((free_bytes - RESERVE_BYTES) / (1 + RESERVE_SHARE)) // _MIB * _MIB
         less = f", or write less: there is room for {format_size(fits)}, see --set size"
         raise RefusedError(
             f"{path} needs {format_size(needed_bytes)} and a reserve of {format_size(reserve)}, "
-            f"but only {format_size(free)} are free",
+            f"but only {format_size(free_bytes)} are free",
             hint="free some space" + (less if fits >= _MIB else ""),
         )
+
+
+def check_room(executor: Executor, path: str, *, needed_bytes: int) -> None:
+    """Look up the free space at a path, and check it; see `check_space`."""
+    free_bytes = free_bytes_at(executor, path)
+    check_space(path, free_bytes=free_bytes, needed_bytes=needed_bytes)
 
 
 def describe_device(facts: VolumeFacts, *, host: str) -> str:

@@ -13,9 +13,15 @@ from itertools import count
 from threading import RLock
 from typing import Protocol
 
-from volbench.engine.guard.file_guard import is_allowed_file
+from volbench.engine.hosts.described_volumes import (
+    DescribedFile,
+    DescribedVolume,
+    describe_files,
+    identities_of,
+    parse_answer,
+)
 from volbench.errors import RefusedError
-from volbench.execute.protocol import Executor, FileStat
+from volbench.execute.protocol import Executor
 from volbench.fio.jobs.render_job import planned_files
 from volbench.model.campaign.planned_run import FileIdentity, Run, VolumeKind
 
@@ -31,9 +37,6 @@ class Log(Protocol):
 
     def write(self, kind: str, **facts: object) -> None:
         """Append an entry."""
-
-
-_MAX_PATHS = 50  # Files of a run looked at together; more are looked at one by one
 
 
 class Scratch:
@@ -78,9 +81,7 @@ class Scratch:
             The run; None if the folder is missing and is not to be created.
         """
         files = planned_files(run)
-        allowed = self._allowed(run)
-        named = any(is_allowed_file(self._executor, path, allowed) for path in files)
-        if run.volume.kind is not VolumeKind.DIRECTORY or not files or named:
+        if run.volume.kind is not VolumeKind.DIRECTORY or not files or self._is_named(run, files):
             return run
         with self._lock:
             folder = self._usable_folder(run.volume.target)
@@ -88,30 +89,61 @@ class Scratch:
                 folder = self._make_folder(run.volume.target)
         if folder is None:
             return None
-        return _in_folder(run, folder)
+        volume = run.volume.model_copy(update={"private_folder": posixpath.basename(folder)})
+        return run.model_copy(update={"volume": volume})
 
-    def misses_files(self, run: Run) -> bool:
-        """Return whether a file of a run is missing."""
-        placed = self.place(run, make=False)
-        paths = () if placed is None else planned_files(placed)
-        return placed is None or any(self._identity(path) is None for path in paths)
+    def _is_named(self, run: Run, files: Sequence[str]) -> bool:
+        allowed = self._allowed(run)
+        described = describe_files(self._executor, files, allow=allowed) if allowed else ()
+        return any(file.named for file in described)
 
-    def _usable_folder(self, target: str) -> str | None:
-        """Return the private folder of a volume, unless it was replaced."""
-        if target not in self._folders:
-            return None
-        path, identity = self._folders[target]
-        above, found = self._executor.stat(target), self._executor.stat(path, follow=False)
-        if above is None or above.device != identity[:2]:
+    def is_in_place(self, run: Run, seen: DescribedVolume) -> bool:
+        """Return whether the private folder of a placed run is still the recorded one.
+
+        Raises:
+            RefusedError: its volume is unmounted.
+        """
+        if run.volume.private_folder is None:
+            return True
+        with self._lock:
+            _, identity = self._folders[run.volume.target]
+            device = None if seen.stat is None else seen.stat.device
+            self._check_device(run.volume.target, device, identity)
+            if seen.private_folder == identity:
+                return True
+            del self._folders[run.volume.target]
+            return False
+
+    def _check_device(
+        self, target: str, device: tuple[int, int] | None, identity: FileIdentity
+    ) -> None:
+        if device != identity[:2]:
             raise RefusedError(
                 f"{target} is on a different file system than before: its volume is unmounted",
                 hint="mount it again, then continue with: volbench resume DIR",
             )
-        if found is not None and found.identity == identity:
-            if path in self._made:
-                return path
-            names = self._executor.list_directory(path)
-            if all(self.owns(f"{path}/{name}") for name in names):
+
+    def misses_files(self, run: Run) -> bool:
+        """Return whether a file of a run is missing."""
+        placed = self.place(run, make=False)
+        return placed is None or None in identities_of(self._executor, planned_files(placed))
+
+    def _usable_folder(self, target: str) -> str | None:
+        """Return the private folder of a volume, unless it was replaced.
+
+        One that this controller has used before is checked by `is_in_place` before a run.
+        """
+        if target not in self._folders:
+            return None
+        path, identity = self._folders[target]
+        if path in self._made:
+            return path
+        above, found = describe_files(self._executor, [target, path])
+        self._check_device(target, above.stat.device if above.stat else None, identity)
+        if found.identity == identity:
+            files = [f"{path}/{name}" for name in self._executor.list_directory(path)]
+            seen = zip(files, identities_of(self._executor, files), strict=True)
+            if all(self._is_own(file, mark) for file, mark in seen):
                 self._made.add(path)
                 return path
             self._abandoned[path] = identity
@@ -122,34 +154,47 @@ class Scratch:
         names = (f"volbench-{self._key}" + (f"-{number}" if number else "") for number in count())
         paths = (f"{target.rstrip('/')}/{name}" for name in names)
         path = next(path for path in paths if self._executor.make_private_folder(path))
-        found = self._executor.stat(path, follow=False)
-        if found is None:
+        (identity,) = identities_of(self._executor, [path])
+        if identity is None:
             raise RefusedError(
                 f"{path} was removed right after its creation",
                 hint="end the program that removes files there",
             )
         self._log.write(
-            "folder", host=self._executor.host, target=target, path=path, identity=found.identity
+            "folder", host=self._executor.host, target=target, path=path, identity=identity
         )
-        self._folders[target] = path, found.identity
+        self._folders[target] = path, identity
         self._made.add(path)
         return path
 
-    def owns(self, path: str) -> bool:
-        """Return whether this campaign created the file at a path."""
-        identity = self._files.get(path)
-        return identity is not None and identity == self._identity(path) and self._is_certain(path)
+    def owns(self, path: str, seen: Mapping[str, DescribedFile] | None = None) -> bool:
+        """Return whether this campaign created the file at a path, as described before."""
+        return self._is_own(path, self._identities([path], seen)[path])
+
+    def _is_own(self, path: str, identity: FileIdentity | None) -> bool:
+        recorded = self._files.get(path)
+        return recorded is not None and recorded == identity and self._is_certain(path)
 
     def _is_certain(self, path: str) -> bool:
         """Return whether an identity is certain: has a time of birth, or was recorded just now."""
         identity = self._files[path]
         return identity is not None and (bool(identity[-1]) or path in self._made)
 
-    def expect(self, paths: Sequence[str]) -> None:
+    def _identities(
+        self, paths: Sequence[str], seen: Mapping[str, DescribedFile] | None = None
+    ) -> dict[str, FileIdentity | None]:
+        """Return the identities of files, as described before or looked up now."""
+        if seen is not None and all(path in seen for path in paths):
+            return {path: seen[path].identity for path in paths}
+        return dict(zip(paths, identities_of(self._executor, paths), strict=True))
+
+    def expect(self, paths: Sequence[str], seen: Mapping[str, DescribedFile] | None = None) -> None:
         """Record the files that a run is about to create; existing files are skipped."""
         with self._lock:
-            absent = [path for path in paths if self._identity(path) is None]
-            self._awaited.update(path for path in paths if path in absent or self.owns(path))
+            identities = self._identities(paths, seen)
+            absent = [path for path, identity in identities.items() if identity is None]
+            owned = (path for path, mark in identities.items() if self._is_own(path, mark))
+            self._awaited.update(absent, owned)
             self._record(dict.fromkeys(absent))
 
     def watcher(self, paths: Sequence[str]) -> Callable[[float], None]:
@@ -173,7 +218,7 @@ class Scratch:
         fio replaces a file that is too short, so each identity may change once in a run.
         """
         with self._lock:
-            seen = {path: self._identity(path) for path in paths if path in self._awaited}
+            seen = self._identities([path for path in paths if path in self._awaited])
             changed = {
                 path: identity
                 for path, identity in seen.items()
@@ -185,10 +230,9 @@ class Scratch:
 
     def claim_open(self, run: Run, *, pid: int) -> None:
         """Record the files of a run that its orphaned process holds open."""
-        folder = f"/proc/{pid}/fd"
-        links = (f"{folder}/{name}" for name in self._executor.list_directory(folder))
-        opened = {found.identity for link in links if (found := self._executor.stat(link))}
-        self._claim(run, lambda found: found.identity in opened)
+        answer = self._executor.ask("open_files", pid=pid)
+        opened = parse_answer(set[FileIdentity], answer, host=self._executor.host)
+        self._claim(run, opened.__contains__)
 
     def claim_born(self, run: Run, *, handle: str) -> None:
         """Record the files of a run created while its process ran without a controller."""
@@ -196,18 +240,17 @@ class Scratch:
         ended = self._executor.stat(f"{handle}/rc")
         if began is not None and began.born_ns:
             last_ns = math.inf if ended is None else ended.born_ns
-            self._claim(run, lambda found: began.born_ns <= found.born_ns <= last_ns)
+            self._claim(run, lambda identity: began.born_ns <= identity[-1] <= last_ns)
 
-    def _claim(self, run: Run, is_made: Callable[[FileStat], bool]) -> None:
+    def _claim(self, run: Run, is_made: Callable[[FileIdentity], bool]) -> None:
         """Record the expected files of a run that pass a test."""
         if run.volume.target in self._folders:
-            run = _in_folder(run, self._folders[run.volume.target][0])
+            folder = posixpath.basename(self._folders[run.volume.target][0])
+            volume = run.volume.model_copy(update={"private_folder": folder})
+            run = run.model_copy(update={"volume": volume})
         with self._lock:
-            paths = [path for path in planned_files(run) if path in self._files]
-            seen = {path: self._executor.stat(path, follow=False) for path in paths}
-            made = {
-                path: found.identity for path, found in seen.items() if found and is_made(found)
-            }
+            seen = self._identities([path for path in planned_files(run) if path in self._files])
+            made = {path: mark for path, mark in seen.items() if mark and is_made(mark)}
             self._record({path: mark for path, mark in made.items() if mark != self._files[path]})
 
     def remove(self) -> tuple[str, ...]:
@@ -218,14 +261,14 @@ class Scratch:
         """
         with self._lock:
             folders = [*self._folders.values(), *self._abandoned.items()]
-            with self._executor.snapshot([*self._files, *(path for path, _ in folders)]):
-                certain = [
-                    (path, identity)
-                    for path in sorted(self._files)
-                    if (identity := self._files[path]) is not None and self._is_certain(path)
-                ]
-                free = {path for path in self._files if self._identity(path) is None}
-                removed = self._executor.remove_exactly([*certain, *folders])
+            certain = [
+                (path, identity)
+                for path in sorted(self._files)
+                if (identity := self._files[path]) is not None and self._is_certain(path)
+            ]
+            unknown = [path for path in self._files if path not in dict(certain)]
+            free = {path for path, mark in self._identities(unknown).items() if mark is None}
+            removed = self._executor.remove_exactly([*certain, *folders])
             listed = [path for path, _ in (*certain, *folders)]
             free |= {path for path, is_gone in zip(listed, removed, strict=True) if is_gone}
             if gone := [path for path in self._files if path in free]:
@@ -246,21 +289,3 @@ class Scratch:
         if files:
             self._log.write("scratch", host=self._executor.host, files=dict(files))
             self._files.update(files)
-
-    def _identity(self, path: str) -> FileIdentity | None:
-        found = self._executor.stat(path, follow=False)
-        return None if found is None else found.identity
-
-
-def _in_folder(run: Run, folder: str) -> Run:
-    """Return a run whose files are in a private folder of its volume."""
-    volume = run.volume.model_copy(update={"private_folder": posixpath.basename(folder)})
-    return run.model_copy(update={"volume": volume})
-
-
-def paths_before(run: Run, *, key: str) -> list[str]:
-    """Return the paths that are looked at before a run, for `Executor.snapshot`."""
-    target, files = run.volume.target, planned_files(run)[:_MAX_PATHS]
-    folder = f"{target.rstrip('/')}/volbench-{key}"
-    placed = (f"{folder}{path.removeprefix(target)}" for path in files)
-    return [path for path in (target, *files, folder, *placed) if path.startswith("/")]

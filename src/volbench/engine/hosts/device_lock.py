@@ -9,10 +9,9 @@ campaign there prints a note about the others.
 
 from __future__ import annotations
 
-from importlib.resources import files
-
+from volbench.engine.hosts.described_volumes import identities_of, parse_answer
 from volbench.errors import RefusedError
-from volbench.execute.protocol import Executor
+from volbench.execute.protocol import Executor, OperationError
 from volbench.model.campaign.planned_run import Campaign, VolumeKind
 
 
@@ -28,7 +27,7 @@ def devices_of(campaign: Campaign, host: str) -> dict[str, str]:
 def lock_devices(executor: Executor, campaign: Campaign) -> None:
     """Lock every block device that a campaign uses on a machine."""
     for number, target in devices_of(campaign, executor.host).items():
-        holder = _run_lock_script(executor, "take", number, campaign.key)
+        holder = _answer(executor, "take", number, campaign.key)
         if holder:
             unlock_devices(executor, campaign)
             raise RefusedError(
@@ -40,12 +39,12 @@ def lock_devices(executor: Executor, campaign: Campaign) -> None:
 def unlock_devices(executor: Executor, campaign: Campaign) -> None:
     """Release the devices locked by a campaign; locks of other campaigns are kept."""
     for number in devices_of(campaign, executor.host):
-        _run_lock_script(executor, "free", number, campaign.key)
+        _answer(executor, "free", number, campaign.key)
 
 
 def device_holder(executor: Executor, number: tuple[int, int]) -> str:
     """Return the key of the campaign that has locked a device, by major and minor; or ""."""
-    return _run_lock_script(executor, "show", f"{number[0]}:{number[1]}", "-")
+    return _answer(executor, "show", f"{number[0]}:{number[1]}", "-")
 
 
 def join_filesystems(executor: Executor, campaign: Campaign) -> dict[str, list[str]]:
@@ -54,11 +53,11 @@ def join_filesystems(executor: Executor, campaign: Campaign) -> dict[str, list[s
     Returns:
         Target to the keys of other campaigns on its file system, which may have been abandoned.
     """
-    shared = {}
-    for name, target in _filesystems(executor, campaign).items():
-        if others := _run_lock_script(executor, "join", name, campaign.key).split():
-            shared[target] = others
-    return shared
+    return {
+        target: others
+        for name, target in _filesystems(executor, campaign).items()
+        if (others := _answer(executor, "join", name, campaign.key).split())
+    }
 
 
 def leave_filesystems(executor: Executor, campaign: Campaign) -> None:
@@ -68,19 +67,14 @@ def leave_filesystems(executor: Executor, campaign: Campaign) -> None:
     else:
         names = list(_filesystems(executor, campaign))
     for name in names:
-        _run_lock_script(executor, "leave", name, campaign.key)
+        _answer(executor, "leave", name, campaign.key)
 
 
 def _filesystems(executor: Executor, campaign: Campaign) -> dict[str, str]:
     """Return name of the record to target, for each file system of a campaign on a machine."""
     targets = _file_targets(executor, campaign)
-    with executor.snapshot(targets):
-        found = {target: executor.stat(target) for target in targets}
-    return {
-        f"fs-{stat.device[0]}:{stat.device[1]}": target
-        for target, stat in found.items()
-        if stat is not None
-    }
+    identities = zip(targets, identities_of(executor, targets), strict=True)
+    return {f"fs-{mark[0]}:{mark[1]}": target for target, mark in identities if mark is not None}
 
 
 def _file_targets(executor: Executor, campaign: Campaign) -> list[str]:
@@ -90,8 +84,29 @@ def _file_targets(executor: Executor, campaign: Campaign) -> list[str]:
     return sorted({run.volume.target for run in runs if run.volume.kind in kinds})
 
 
-def _run_lock_script(executor: Executor, verb: str, number: str, key: str) -> str:
+def _answer(executor: Executor, verb: str, name: str, key: str) -> str:
+    """Take, free, show, join or leave a lock; return the keys of other campaigns, one per line."""
     if executor.shared_locks is not None:
-        return executor.shared_locks.answer(verb, number, key)
-    text = files("volbench.engine.hosts").joinpath("lock.sh").read_text(encoding="utf-8")
-    return executor.run(["sh", "-c", text, "lock", verb, number, key]).stdout.strip()
+        return executor.shared_locks.answer(verb, name, key)
+    ask = executor.ask
+    try:
+        match verb:
+            case "take":
+                answer = ask("take_lock", name=name, key=key)
+            case "free":
+                answer = ask("free_lock", name=name, key=key) or ""
+            case "show":
+                answer = ask("lock_holder", name=name)
+            case "join":
+                others = parse_answer(
+                    list[str], ask("join_filesystem", name=name, key=key), host=executor.host
+                )
+                answer = "\n".join(others)
+            case _:
+                answer = ask("leave_filesystems", key=key) or ""
+    except OperationError as error:
+        raise RefusedError(
+            f"the lock {name} on {executor.host} cannot be examined: {error.reason}",
+            hint="check the permissions of /run/lock, and what is in it",
+        ) from error
+    return parse_answer(str, answer, host=executor.host)

@@ -1,79 +1,180 @@
-"""Facts about a machine: kernel, CPUs, memory, fio, virtualization, and its identity."""
+"""Facts about a machine, its identity, and its fio: detection, installation, version, options."""
 
 from __future__ import annotations
 
 import hashlib
-import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
-from volbench.errors import TransportError
+from volbench.engine.hosts.described_volumes import parse_answer
+from volbench.errors import FioError, OutputError
 from volbench.execute.protocol import Executor
+from volbench.fio.dd import parse_dd_version
+from volbench.fio.jobs.option_table import installed_table, shipped_table
+from volbench.fio.version import parse_version
+from volbench.model.base import Count, Frozen
+from volbench.model.profile.fio_options import OptionTable
 from volbench.model.results.provenance import HostFacts
 
-_CPU_MODEL = re.compile(r"^(?:model name|cpu model|Model|cpu)\s*:\s*(.+)$", re.MULTILINE)
-_MEMORY = re.compile(r"^MemTotal:\s*(\d+) kB$", re.MULTILINE)
-_PRETTY_NAME = re.compile(r"^PRETTY_NAME=[\"']?(.*?)[\"']?$", re.MULTILINE)
-_HYPERVISOR_FLAG = re.compile(r"^flags\s*:.*\bhypervisor\b", re.MULTILINE)
+OLDEST_FIO = (3, 18)  # Oldest fio supported for runs; results of older versions can be imported
+INSTALL_S = 900.0  # Time limit of an installation: slow mirrors take minutes
+_SIDE_BY_SIDE = 4  # Number of parallel fio processes that print option descriptions
+
+# Package manager to the command that installs fio
+_MANAGERS = {
+    "apt-get": ("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qy", "install", "fio"),
+    "dnf": ("dnf", "-qy", "install", "fio"),
+    "apk": ("apk", "add", "fio"),
+}
 
 
-def probe_host(executor: Executor, *, fio_version: str = "") -> HostFacts:
-    """Return facts about a machine, with or without fio.
+class _Program(Frozen):
+    """A program on a machine, and what it prints with ``--version``."""
 
-    Args:
-        fio_version: version of its fio, if already known.
-    """
-    cpu_text = executor.read_text("/proc/cpuinfo") or ""
-    memory = _MEMORY.search(executor.read_text("/proc/meminfo") or "")
+    path: str  # empty if it is missing
+    stdout: str
+    stderr: str
+    status: int
+
+
+class Survey(Frozen):
+    """What a machine reports about itself."""
+
+    machine_id: str
+    hostname: str
+    boot_id: str
+    kernel: str
+    os: str
+    cpu_model: str
+    cpus: Count
+    memory_bytes: Count | None
+    virtualization: str
+    fio: _Program
+    dd: _Program
+
+    @property
+    def fio_version(self) -> str:
+        """Version of fio; empty if it is missing or does not start."""
+        return "" if self.fio.status else self.fio.stdout.strip()
+
+    @property
+    def dd_version(self) -> str:
+        """Version of dd."""
+        return parse_dd_version(self.dd.stdout)
+
+
+@dataclass(frozen=True)
+class InstalledFio:
+    """A fio binary supported for runs."""
+
+    path: str  # path of the binary
+    version: str  # version as printed by fio, such as ``fio-3.33``
+
+
+def survey_machine(executor: Executor) -> Survey:
+    """Return what a machine reports about itself."""
+    return parse_answer(Survey, executor.ask("survey"), host=executor.host)
+
+
+def probe_host(executor: Executor, *, survey: Survey | None = None) -> HostFacts:
+    """Return facts about a machine, with or without fio."""
+    survey = survey or survey_machine(executor)
     return HostFacts(
         host=executor.host,
-        machine=machine_of(executor),
-        kernel=(executor.read_text("/proc/sys/kernel/osrelease") or "").strip(),
-        os=_first(_PRETTY_NAME, executor.read_text("/etc/os-release") or ""),
-        cpu_model=_first(_CPU_MODEL, cpu_text),
-        cpus=_online(executor) or cpu_text.count("processor\t:") or 1,
-        memory_bytes=None if memory is None else int(memory[1]) * 1024,
-        fio_version=fio_version or _fio_version(executor),
-        virtualization=_virtualization(executor, cpu_text),
+        machine=machine_of(executor, survey),
+        kernel=survey.kernel,
+        os=survey.os,
+        cpu_model=survey.cpu_model,
+        cpus=survey.cpus,
+        memory_bytes=survey.memory_bytes,
+        fio_version=survey.fio_version,
+        virtualization=survey.virtualization,
     )
 
 
-def machine_of(executor: Executor) -> str:
+def machine_of(executor: Executor, survey: Survey) -> str:
     """Return an identity of the machine that does not disclose its machine-id.
 
     machine-id(5) is confidential, so its digest is used; without one, the digest of the host name.
     The identity of a pod is that of its node and its claim: its host name is another one each time.
     """
-    machine_id = executor.identity or (executor.read_text("/etc/machine-id") or "").strip()
-    name = machine_id or (executor.read_text("/proc/sys/kernel/hostname") or "").strip()
+    name = executor.identity or survey.machine_id or survey.hostname
     return hashlib.sha256(f"volbench {name}".encode()).hexdigest()[:16]
 
 
-def _first(pattern: re.Pattern[str], text: str) -> str:
-    match = pattern.search(text)
-    return "" if match is None else match[1].strip()
+def require_fio(executor: Executor) -> str:
+    """Return the path of a supported fio; see `find_fio`."""
+    return find_fio(executor, survey_machine(executor)).path
 
 
-def _online(executor: Executor) -> int:
-    """Return the number of CPUs online, from a list such as ``0-3,8``."""
-    text = (executor.read_text("/sys/devices/system/cpu/online") or "").strip()
-    ranges = [part.partition("-") for part in text.split(",") if part]
-    return sum(int(last or first) - int(first) + 1 for first, _, last in ranges)
+def install_missing_fio(executor: Executor, survey: Survey) -> Survey:
+    """Install fio if it is missing, and return what the machine reports then."""
+    if survey.fio.path:
+        return survey
+    manager = next((name for name in _MANAGERS if executor.which(name)), None)
+    if manager is None:
+        raise FioError(
+            f"fio is not installed on {executor.host}, and no supported package manager is there",
+            hint=f"install it manually; supported are {', '.join(_MANAGERS)}",
+        )
+    as_root = () if executor.run(["id", "-u"]).stdout.strip() == "0" else ("sudo", "-n")
+    done = executor.run([*as_root, *_MANAGERS[manager]], timeout_s=INSTALL_S)
+    if done.exit_status:
+        last_line = (done.stderr.strip() or done.stdout.strip()).rpartition("\n")[2]
+        raise FioError(
+            f"fio cannot be installed on {executor.host}: {manager}: {last_line}",
+            hint="install it manually, or give your user sudo without a password",
+        )
+    return survey_machine(executor)
 
 
-def _fio_version(executor: Executor) -> str:
-    """Return the version of fio; empty if it is missing or does not start."""
-    path = executor.which("fio")
-    if path is None:
-        return ""
+def find_fio(executor: Executor, survey: Survey) -> InstalledFio:
+    """Return a supported fio.
+
+    Raises:
+        FioError: fio is missing, does not work, or is older than 3.18.
+    """
+    path, version = survey.fio.path, survey.fio.stdout.strip()
+    if not path:
+        raise FioError(
+            f"fio is not installed on {executor.host}", hint="install it: apt-get install fio"
+        )
     try:
-        done = executor.run([path, "--version"])
-    except TransportError:
-        return ""
-    return "" if done.exit_status else done.stdout.strip()
+        numbers = parse_version(version)
+    except OutputError as error:
+        printed = survey.fio.stderr.strip() or version or f"exit status {survey.fio.status}"
+        raise FioError(
+            f"{path} does not print its version: {printed}",
+            hint="check that this fio works: fio --version",
+        ) from error
+    if numbers < OLDEST_FIO:
+        raise FioError(
+            f"{path} is {version}; runs need fio 3.18 or newer",
+            hint="install a newer fio and put it first on PATH",
+        )
+    return InstalledFio(path, version)
 
 
-def _virtualization(executor: Executor, cpu_text: str) -> str:
-    """Return the hypervisor detected by systemd; without systemd, from the CPU flags."""
-    detect = executor.which("systemd-detect-virt")
-    if detect is not None and (detected := executor.run([detect]).stdout.strip()):
-        return detected
-    return "vm" if _HYPERVISOR_FLAG.search(cpu_text) else ""
+def options_on(executor: Executor) -> OptionTable:
+    """Return the options of a machine's fio, or the shipped table if fio is missing."""
+    fio = executor.which("fio")
+    if fio is None:
+        return shipped_table()
+
+    def answer(argument: str) -> str:
+        done = executor.run([fio, argument])
+        if done.exit_status:
+            raise FioError(
+                f"{fio} {argument} failed: {done.stderr.strip() or done.stdout.strip()}",
+                hint="check that this fio works: fio --version",
+            )
+        return done.stdout
+
+    def ask(arguments: Sequence[str]) -> list[str]:
+        if not arguments:
+            return []
+        with ThreadPoolExecutor(min(len(arguments), _SIDE_BY_SIDE)) as threads:
+            return list(threads.map(answer, arguments))
+
+    return installed_table(ask)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from volbench.engine.hosts.described_volumes import parse_answer
 from volbench.errors import CampaignError
 from volbench.execute.protocol import Executor, Process
 from volbench.store.journal import utc_now
 
-_SIGNALS = (("-INT", 30.0), ("-TERM", 10.0), ("-KILL", 10.0))
+# Seconds to end a process: its signals, each with the time that fio needs to complete its I/O
+_END_S = 60.0
 
 
 def start_record(executor: Executor, process: Process, *, sampler_handle: str) -> dict[str, object]:
@@ -41,20 +42,8 @@ def identify(executor: Executor, pid: int) -> dict[str, object]:
     Returns:
         ``pid``, ``start_ticks`` (field 22 of proc(5) stat, None if it has ended) and ``boot_id``.
     """
-    return {
-        "pid": pid,
-        "start_ticks": _start_ticks(executor, pid),
-        "boot_id": (executor.read_text("/proc/sys/kernel/random/boot_id") or "").strip(),
-    }
-
-
-def _start_ticks(executor: Executor, pid: int) -> int | None:
-    """Return the start time of a live process in clock ticks since boot."""
-    text = executor.read_text(f"/proc/{pid}/stat") or ""
-    fields = text.rpartition(")")[2].split()
-    if len(fields) < 20 or fields[0] == "Z":
-        return None
-    return int(fields[19])
+    answer = executor.ask("identify_process", pid=pid)
+    return parse_answer(dict[str, object], answer, host=executor.host)
 
 
 def is_alive(executor: Executor, process: Mapping[str, object]) -> bool:
@@ -78,21 +67,12 @@ def end_strays(executor: Executor, folders: Iterable[Path]) -> tuple[Path, ...]:
     """
     if executor.handle_of("stderr"):
         return ()
-    ours = {executor.real_path(str(folder)): folder for folder in folders}
-    found = []
-    for name in executor.list_directory("/proc"):
-        folder = _temporary_folder(executor, name) if name.isdecimal() else ""
-        if folder in ours:
-            end_orphan(executor, identify(executor, int(name)))
-            found.append(ours[folder])
-    return tuple(found)
-
-
-def _temporary_folder(executor: Executor, pid: str) -> str:
-    """Return the TMPDIR of a process; empty if it has none."""
-    variables = (executor.read_text(f"/proc/{pid}/environ") or "").split("\0")
-    named = next((text.partition("=")[2] for text in variables if text.startswith("TMPDIR=/")), "")
-    return executor.real_path(named) if named else ""
+    listed = {str(folder): folder for folder in folders}
+    answer = executor.ask("find_strays", folders=list(listed))
+    strays = parse_answer(list[tuple[str, dict[str, object]]], answer, host=executor.host)
+    for _, process in strays:
+        end_orphan(executor, process)
+    return tuple(dict.fromkeys(listed[path] for path, _ in strays if path in listed))
 
 
 def end_orphan(executor: Executor, process: Mapping[str, object]) -> bool:
@@ -101,16 +81,10 @@ def end_orphan(executor: Executor, process: Mapping[str, object]) -> bool:
     Returns:
         Whether the process was still running.
     """
-    if not is_alive(executor, process):
-        return False
-    for option, patience_s in _SIGNALS:
-        executor.run(["sh", "-c", 'kill "$1" "$2"', "kill", option, str(process["pid"])])
-        until = time.monotonic() + patience_s
-        while time.monotonic() < until:
-            if not is_alive(executor, process):
-                return True
-            time.sleep(0.1)
-    raise CampaignError(
-        f"process {process['pid']}, started by an earlier controller, cannot be ended",
-        hint="it waits for the volume; resume when it has ended",
-    )
+    answer = executor.ask("end_process", within_s=_END_S, process=dict(process))
+    if answer is None:
+        raise CampaignError(
+            f"process {process['pid']}, started by an earlier controller, cannot be ended",
+            hint="it waits for the volume; resume when it has ended",
+        )
+    return parse_answer(bool, answer, host=executor.host)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from importlib.resources import files
 
-from volbench.engine.guard.device_identity import Attachment
+from volbench.engine.guard.device_guard import Attachment
 from volbench.engine.run.process_watch import Watched
 from volbench.errors import RefusedError
 from volbench.ingest.run_files import read_stderr

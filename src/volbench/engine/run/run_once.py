@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from volbench.analyse.frames.kernel_counters import STARTED
 from volbench.engine.campaign.start_gate import Gate
-from volbench.engine.guard.device_identity import Attachment
+from volbench.engine.guard.device_guard import Attachment
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.run.device_hold import check_start, held_open
 from volbench.engine.run.process_watch import StopRequest, Watched, end_process, watch

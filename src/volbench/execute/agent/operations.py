@@ -3,7 +3,19 @@
 import os
 from collections.abc import Callable
 
-from volbench.execute.agent import files, held_device, locks, programs, supervisor, transfer, watch
+from volbench.execute.agent import (
+    block_reads,
+    facts,
+    files,
+    held_device,
+    locks,
+    processes,
+    programs,
+    supervisor,
+    transfer,
+    volumes,
+    watch,
+)
 
 OPERATIONS: "dict[str, Callable[..., object]]" = {
     "stat": files.stat,
@@ -34,8 +46,29 @@ OPERATIONS: "dict[str, Callable[..., object]]" = {
     "join_filesystem": locks.join_filesystem,
     "leave_filesystems": locks.leave_filesystems,
     "fetch_folder": transfer.fetch_folder,
+    "survey": facts.survey,
+    "describe_volumes": volumes.describe_volumes,
+    "describe_files": volumes.describe_files,
+    "file_identities": volumes.file_identities,
+    "sample_blocks": block_reads.sample_blocks,
+    "map_nbd": block_reads.map_nbd,
+    "flush": block_reads.flush,
+    "identify_process": processes.identify,
+    "end_process": processes.end_process,
+    "find_strays": processes.find_strays,
+    "open_files": processes.open_files,
 }
 """Name of each operation and its function, which is called with keyword arguments."""
 
-AS_ROOT: "frozenset[str]" = frozenset({"exclusive_error", "edges_digest"})
+AS_ROOT: "frozenset[str]" = frozenset(
+    {
+        "describe_files",
+        "describe_volumes",
+        "edges_digest",
+        "exclusive_error",
+        "file_identities",
+        "flush",
+        "sample_blocks",
+    }
+)
 """Operations on devices, which run as root where the inventory says ``sudo: yes``."""

@@ -1,0 +1,186 @@
+"""Identification of a user's targets, and the facts of their volumes."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from pathlib import Path
+
+from volbench.engine.hosts.described_volumes import (
+    DescribedVolume,
+    VolumeQuestion,
+    look_at,
+    look_at_volume,
+)
+from volbench.engine.hosts.device_content import Content
+from volbench.errors import InputError, RefusedError
+from volbench.execute.protocol import Executor
+from volbench.model.campaign.planned_run import DevicePin, Volume, VolumeKind
+from volbench.model.profile.secret_values import mask_text
+from volbench.model.results.provenance import VolumeFacts
+
+_NBD_SCHEMES = ("nbd://", "nbd+unix://", "nbds://", "nbds+unix://")
+# Folders whose children are mount points; a new file in them would fill the root disk
+_MOUNT_FOLDERS = {"/", "/mnt", "/media"}
+_DEVICES = "/dev"
+
+
+def find_volume(executor: Executor, *, role: str, target: str) -> Volume:
+    """Return the volume of a target; a block device is pinned by its identity.
+
+    Args:
+        executor: the machine of the target.
+        role: its role in the profile.
+        target: a path or an NBD URI; the folder of a new file must exist.
+
+    Raises:
+        InputError: the target is empty or contains control characters.
+        RefusedError: the target is unsuitable: a mistyped device, a character device, or a file in
+            a missing folder.
+    """
+    return examine_targets(executor, {role: target})[role][0]
+
+
+def probe_volume(executor: Executor, volume: Volume) -> VolumeFacts:
+    """Return the facts of a volume and its backing devices."""
+    if volume.kind is VolumeKind.NBD:
+        return volume_facts(volume, None)
+    question = VolumeQuestion(volume.target, details=("content",))
+    return volume_facts(volume, look_at_volume(executor, question))
+
+
+def examine_targets(
+    executor: Executor, targets: Mapping[str, str]
+) -> dict[str, tuple[Volume, VolumeFacts]]:
+    """Return the volume of each target, by role, and its facts; see `find_volume`."""
+    for role, target in targets.items():
+        if not target or not target.isprintable():
+            raise InputError(
+                f"{target!r} is not a target for role {role}",
+                hint="name a device, a file, a directory or an NBD URI",
+            )
+    paths = {
+        role: str(Path(target).absolute())
+        for role, target in targets.items()
+        if not target.startswith(_NBD_SCHEMES)
+    }
+    questions = [VolumeQuestion(path, details=("content", "edges")) for path in paths.values()]
+    volumes = look_at(executor, questions).volumes if questions else {}
+    seen = {role: volumes[path] for role, path in paths.items()}
+    found = {}
+    for role, target in targets.items():
+        if role not in paths:
+            volume = Volume(role=role, kind=VolumeKind.NBD, target=mask_text(target))
+        else:
+            is_folder = target.endswith("/")
+            volume = _identified(role, paths[role], seen[role], is_folder=is_folder)
+        found[role] = volume, volume_facts(volume, seen.get(role))
+    return found
+
+
+def _identified(role: str, path: str, seen: DescribedVolume, *, is_folder: bool) -> Volume:
+    if seen.is_device:
+        return Volume(role=role, kind=VolumeKind.DEVICE, target=path, pin=_whole_pin(path, seen))
+    if seen.stat is not None and seen.stat.kind not in {"file", "directory"}:
+        is_char = seen.stat.kind == "char"
+        what = "a character device" if is_char else "neither file nor folder"
+        raise RefusedError(
+            f"{path} is {what}, not a volume", hint="name a block device, a file or a directory"
+        )
+    check_not_among_devices(path, seen)
+    if seen.stat is not None:
+        return Volume(role=role, kind=VolumeKind(seen.stat.kind), target=path)
+    _check_new_file(path, seen, is_folder=is_folder)
+    return Volume(role=role, kind=VolumeKind.FILE, target=path)
+
+
+def find_device(executor: Executor, path: str) -> tuple[DevicePin, Content]:
+    """Return the identity of the block device at a path, and what is on it."""
+    seen = look_at_volume(executor, VolumeQuestion(path, details=("content", "edges")))
+    return _whole_pin(path, seen), seen.content
+
+
+def _whole_pin(path: str, seen: DescribedVolume) -> DevicePin:
+    """Return the identity of a device with the marks of its content."""
+    edges = "" if seen.device is None else seen.device.edges or ""
+    marks = {"edges": edges, "signature": seen.content.mark}
+    return pin_of(path, seen).model_copy(update=marks)
+
+
+def pin_of(path: str, seen: DescribedVolume) -> DevicePin:
+    """Return the identity of the block device at a path, without its content.
+
+    Raises:
+        RefusedError: it is not a block device known to the kernel, or it has no capacity.
+    """
+    pin = None if seen.device is None else seen.device.pin
+    if pin is None or not pin.size_bytes:
+        is_known = "without capacity" if seen.is_device else ""
+        problem = f"is a block device {is_known}" if is_known else "is not a block device"
+        raise RefusedError(
+            f"{path} {problem}", hint="attach the disk, or name another: lsblk lists the devices"
+        )
+    return pin
+
+
+def _check_new_file(path: str, seen: DescribedVolume, *, is_folder: bool) -> None:
+    """Check that a path that does not exist may become a file."""
+    folder = seen.parent
+    is_root = folder.path in _MOUNT_FOLDERS and folder.mount_point in {"", "/"}
+    if is_folder or is_root:
+        raise RefusedError(
+            f"{path} does not exist: fio would fill the disk of {folder.path}",
+            hint=f"mount the volume there, or make the folder: mkdir {path}",
+        )
+    if folder.kind != "directory":
+        raise RefusedError(
+            f"{path} cannot be created: there is no folder {folder.path}; fio would create it and "
+            f"fill the disk of {folder.nearest}",
+            hint=f"mount the volume, or make the folder: mkdir -p {folder.path}",
+        )
+
+
+def check_not_among_devices(path: str, seen: DescribedVolume) -> None:
+    """Check that a path other than a block device is not below /dev.
+
+    For a mistyped device name, fio creates a file in memory and exits with 0. File systems mounted
+    below /dev, such as /dev/shm, are accepted.
+
+    Raises:
+        RefusedError: it is below /dev.
+    """
+    is_below = seen.real == _DEVICES or seen.real.startswith(f"{_DEVICES}/")
+    if not is_below or seen.real_mount_point.startswith(f"{_DEVICES}/"):
+        return
+    close = difflib.get_close_matches(seen.real.removeprefix(f"{_DEVICES}/"), seen.similar, n=3)
+    similar = " or ".join(f"{_DEVICES}/{name}" for name in close)
+    raise RefusedError(
+        f"{path} is not a block device but a file in memory below /dev"
+        if seen.exists_at_real
+        else f"{path} does not exist: fio would create a file in memory there",
+        hint=f"did you mean {similar}?" if similar else "lsblk lists the devices",
+    )
+
+
+def volume_facts(volume: Volume, seen: DescribedVolume | None) -> VolumeFacts:
+    """Return the facts of a volume from its description; None for an NBD export."""
+    facts: dict[str, object] = {"role": volume.role, "target": volume.target, "kind": volume.kind}
+    if seen is None:
+        return VolumeFacts.model_validate({**facts, "path": volume.target})
+    facts["path"] = seen.real
+    device = seen.device
+    if volume.kind is not VolumeKind.DEVICE:
+        facts["free_bytes"] = seen.free_bytes
+    elif seen.is_device:
+        facts["content"] = str(seen.content)
+    else:
+        device = None  # it is gone; facts of the file system at its path are not its own
+    if seen.mount is not None and (volume.kind is not VolumeKind.DEVICE or device is not None):
+        facts["filesystem"] = seen.mount.filesystem
+        facts["mount_point"] = seen.mount.mount_point
+        facts["mount_options"] = seen.mount.options
+    if device is not None:
+        known = set(VolumeFacts.model_fields) & set(type(device).model_fields) - {"content"}
+        facts |= {name: getattr(device, name) for name in known}
+        facts |= {"device": device.name, "major": device.number[0], "minor": device.number[1]}
+    return VolumeFacts.model_validate(facts)

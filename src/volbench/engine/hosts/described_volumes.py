@@ -1,0 +1,293 @@
+"""Volumes as the agent of a host describes them: validated once, where the description enters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from volbench.engine.hosts.device_content import Content, Part
+from volbench.errors import InputError, RefusedError, TransportError
+from volbench.execute.protocol import Executor, FileStat
+from volbench.model.base import Count, Frozen
+from volbench.model.campaign.planned_run import DevicePin, FileIdentity
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class VolumeQuestion:
+    """What to describe of a volume."""
+
+    target: str  # absolute path
+    files: Sequence[str] = ()  # that a run may use
+    allow: Sequence[str] = ()  # what may be overwritten, as the user named it
+    folder: str = ""  # that must exist
+    private_folder: str = ""  # of the campaign in a directory
+    # of a device: ``content``, ``edges`` (digest of its first and last MiB), ``use`` by others
+    details: Sequence[str] = ()
+
+
+class MountPoint(Frozen):
+    """A mounted filesystem."""
+
+    filesystem: str
+    mount_point: str
+    options: str
+
+
+class ParentFolder(Frozen):
+    """Folder of a path whose symlinks are resolved."""
+
+    path: str
+    kind: str  # empty if it does not exist
+    mount_point: str
+    nearest: str  # the folder or its nearest existing parent
+
+
+class RequiredFolder(Frozen):
+    """Folder in which files of a run are to be made."""
+
+    kind: str  # empty if it does not exist
+    parents: tuple[tuple[str, int, int], ...]  # path, owner and mode of it and all its parents
+
+
+class DescribedFile(Frozen):
+    """A file that a run may use."""
+
+    real: str  # path with all symlinks resolved
+    placed: str  # path with those of its folder resolved
+    stat: FileStat | None
+    identity: FileIdentity | None  # of the path itself, even if it is a symlink
+    user: str  # in the kernel: ``swap PATH`` or ``loop NAME``; empty for none
+    named: bool  # whether the user named it as one that may be overwritten
+
+
+class DeviceUse(Frozen):
+    """Uses of a device, under any of its names."""
+
+    disk_of: tuple[str, ...]  # which of / and the campaign folder are on its disks
+    mounted_at: tuple[str, ...]
+    is_swap: bool
+    held_by: tuple[str, ...]  # kernel names of devices built on it
+    loops: tuple[str, ...]  # loop devices on it
+    members: tuple[Part, ...]  # disks of which it is a partition
+    exclusive: str  # error of an exclusive open; empty if it is free
+    others: tuple[tuple[str, str], ...]  # node and that error of its independent names
+
+
+class DescribedDevice(Frozen):
+    """The block device that a volume is, or is on."""
+
+    name: str  # of the kernel
+    number: tuple[Count, Count]
+    is_partition: bool
+    serial: str
+    model: str
+    size_bytes: Count
+    read_only: bool
+    rotational: bool | None
+    scheduler: str
+    logical_block_bytes: Count | None
+    physical_block_bytes: Count | None
+    write_cache: str
+    backing: tuple[str, ...]
+    memory_below: str
+    pin: DevicePin | None  # where the volume is the device
+    named: bool  # whether the user named it as one that may be overwritten
+    edges: str | None  # None where not asked; empty if unreadable
+    content: tuple[Part, ...] | None  # None where not asked
+    use: DeviceUse | None  # None where not asked
+
+
+class DescribedVolume(Frozen):
+    """A volume at the time of the description."""
+
+    denied: str
+    real: str  # path with all symlinks resolved
+    stat: FileStat | None
+    exists_at_real: bool
+    nearest: str  # the path or its nearest existing parent
+    mount: MountPoint | None  # of the nearest path; of a device, its newest one
+    free_bytes: Count
+    room_bytes: Count | None  # free space for the first missing file; None if all exist
+    real_mount_point: str
+    parent: ParentFolder
+    similar: tuple[str, ...]  # names of devices, for a path below /dev
+    unmounted: str  # mount point of /etc/fstab at or above it where nothing is mounted
+    folder: RequiredFolder
+    private_folder: FileIdentity | None
+    files: tuple[DescribedFile, ...]
+    device: DescribedDevice | None
+
+    @property
+    def is_device(self) -> bool:
+        """Whether it is a block device."""
+        return self.stat is not None and self.stat.kind == "block"
+
+    @property
+    def content(self) -> Content:
+        """What is on the device; unreadable where it is none, or was not examined."""
+        parts = self.device.content if self.device is not None else None
+        return Content(parts or (_UNEXAMINED.model_copy(update={"node": self.real}),))
+
+
+_UNEXAMINED = Part(
+    node="",
+    number=0,
+    offset=0,
+    size_bytes=0,
+    known=False,
+    type="",
+    usage="",
+    label="",
+    table="",
+    uuids="",
+    ambivalent=False,
+    unidentified=False,
+    siblings=1,
+)
+
+
+class _Answer(Frozen):
+    """Answer to questions about volumes."""
+
+    user: int
+    free_bytes: tuple[Count, ...]
+    volumes: tuple[DescribedVolume, ...]
+
+
+@dataclass(frozen=True)
+class HostState:
+    """State of volumes and files of a host at one instant."""
+
+    user: int  # who may write to a folder besides root
+    free_bytes: Mapping[str, int]  # by path
+    volumes: Mapping[str, DescribedVolume]  # by target
+    files: Mapping[str, DescribedFile]  # by path
+
+
+def look_at(
+    executor: Executor,
+    questions: Sequence[VolumeQuestion],
+    *,
+    campaign_dir: str = "/",
+    space: Sequence[str] = (),
+    by_sudo: bool = False,
+) -> HostState:
+    """Return the state of volumes of a host; questions about one target are joined.
+
+    Args:
+        executor: the machine.
+        questions: the volumes.
+        campaign_dir: absolute path of the campaign folder; it may not exist yet.
+        space: paths whose free space is needed.
+        by_sudo: whether fio runs as root regardless of the login user.
+
+    Raises:
+        InputError: access to a volume is denied.
+        RefusedError: the mounted devices cannot be listed.
+        TransportError: the machine does not answer, or its answer is malformed.
+    """
+    joined: dict[str, VolumeQuestion] = {}
+    for question in questions:
+        first = joined.get(question.target, question)
+        joined[question.target] = replace(
+            first,
+            files=list(dict.fromkeys([*first.files, *question.files])),
+            details=list(dict.fromkeys([*first.details, *question.details])),
+        )
+    answer = executor.ask(
+        "describe_volumes",
+        volumes=[{**asdict(each), "allow": list(each.allow)} for each in joined.values()],
+        campaign_dir=campaign_dir,
+        space=list(space),
+        by_sudo=by_sudo,
+    )
+    raw = parse_answer(dict[str, object], answer, host=executor.host)
+    if not raw.pop("mounts_known", False):
+        raise RefusedError(
+            "/proc/self/mountinfo cannot be read, so mounted devices are unknown",
+            hint="mount /proc, and see what it holds: findmnt",
+        )
+    volumes = parse_answer(list[dict[str, object]], raw.get("volumes"), host=executor.host)
+    if denied := next((str(volume["denied"]) for volume in volumes if volume.get("denied")), ""):
+        raise InputError(denied, hint="check the path and its permissions")
+    found = parse_answer(_Answer, raw, host=executor.host)
+    if len(found.volumes) != len(joined) or len(found.free_bytes) != len(space):
+        raise _malformed(executor.host, "it does not answer all questions")
+    files = {
+        path: file
+        for question, volume in zip(joined.values(), found.volumes, strict=True)
+        for path, file in zip(question.files, volume.files, strict=False)
+    }
+    return HostState(
+        found.user,
+        dict(zip(space, found.free_bytes, strict=True)),
+        dict(zip(joined, found.volumes, strict=True)),
+        files,
+    )
+
+
+def look_at_volume(executor: Executor, question: VolumeQuestion) -> DescribedVolume:
+    """Return the state of one volume of a host."""
+    return look_at(executor, [question]).volumes[question.target]
+
+
+def free_bytes_at(executor: Executor, path: str) -> int:
+    """Return the free space at a path, which may not exist yet."""
+    return look_at(executor, [], space=[path]).free_bytes[path]
+
+
+def describe_files(
+    executor: Executor, paths: Sequence[str], *, allow: Sequence[str] = ()
+) -> tuple[DescribedFile, ...]:
+    """Return what there is to know of files, in the order of their paths."""
+    if not paths:
+        return ()
+    answer = executor.ask("describe_files", paths=list(paths), allow=list(allow))
+    files = parse_answer(tuple[DescribedFile, ...], answer, host=executor.host)
+    if len(files) != len(paths):
+        raise _malformed(executor.host, "it does not describe all files")
+    return files
+
+
+def identities_of(executor: Executor, paths: Sequence[str]) -> tuple[FileIdentity | None, ...]:
+    """Return the identities of files, even if they are symlinks; None for missing ones."""
+    if not paths:
+        return ()
+    answer = executor.ask("file_identities", paths=list(paths))
+    identities = parse_answer(tuple[FileIdentity | None, ...], answer, host=executor.host)
+    if len(identities) != len(paths):
+        raise _malformed(executor.host, "it does not identify all files")
+    return identities
+
+
+# Validators by the shape of answers; making one takes longer than a look at a file
+_adapters: dict[object, TypeAdapter[Any]] = {}
+
+
+def parse_answer(shape: type[T], answer: object, *, host: str) -> T:
+    """Return the validated answer of an agent.
+
+    Raises:
+        TransportError: it does not have the expected shape.
+    """
+    try:
+        if shape not in _adapters:
+            _adapters[shape] = TypeAdapter(shape)
+        value: T = _adapters[shape].validate_python(answer)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "it"
+        raise _malformed(host, f"{place}: {first['msg']}") from error
+    return value
+
+
+def _malformed(host: str, problem: str) -> TransportError:
+    return TransportError(
+        f"{host} sent a malformed answer: {problem}",
+        hint="check the host with volbench probe; repeat the command",
+    )

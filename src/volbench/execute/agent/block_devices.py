@@ -1,0 +1,278 @@
+"""Block devices in sysfs: partitions, holders, what a device is built on, its other names.
+
+Devices are identified by number, never by name, because a device can have many names. See
+Documentation/ABI/stable/sysfs-block of the kernel.
+
+The kernel takes devices that show the same storage for different ones: a disk with two paths and no
+multipathd is two disks, an image that was attached twice is two loop devices, a loop device on a
+disk shows the disk again. A use of one is a use of all (`SharedStorage`).
+"""
+
+from typing import Iterable, Iterator, NamedTuple
+
+from volbench.execute.agent.looks import SECTOR_BYTES, Looks, Stat
+from volbench.execute.agent.mounts import number_under, read_loop_files
+
+_SERIALS = ("device/serial", "serial", "device/vpd_pg80", "device/wwid", "wwid")
+_WWIDS = ("wwid", "device/wwid", "uuid", "nguid", "eui")
+_PATH_WWIDS = ("wwid", "device/wwid")  # equal for two paths to one disk
+
+
+class BlockDevice(NamedTuple):
+    """One block device."""
+
+    number: "tuple[int, int]"
+    name: str  # of the kernel, such as sdb1
+    node: str  # in /dev
+    sysfs: str  # its resolved folder in /sys
+
+
+class Devices:
+    """Block devices of this machine, as one set of looks shows them."""
+
+    def __init__(self, looks: Looks) -> None:
+        self._looks = looks
+        self._loops = None  # type: dict[str, Stat] | None
+
+    def with_number(self, number: "tuple[int, int]") -> "BlockDevice | None":
+        """Return the device with a number; None if there is none."""
+        return self._at(self._looks.real_path("/sys/dev/block/{}:{}".format(*number)))
+
+    def named(self, name: str) -> "BlockDevice | None":
+        """Return the device with a kernel name; None if there is none."""
+        return self._at(self._looks.real_path("/sys/class/block/" + name))
+
+    def attribute(self, device: BlockDevice, *names: str) -> str:
+        """Return the first attribute that is not empty, stripped; empty if there is none."""
+        texts = (self._looks.text(device.sysfs + "/" + name).strip() for name in names)
+        return next(filter(None, texts), "")
+
+    def number_in(self, device: BlockDevice, name: str) -> "int | None":
+        """Return a numeric attribute; None if there is none."""
+        text = self.attribute(device, name)
+        return int(text) if text.isdigit() else None
+
+    def size_bytes(self, device: BlockDevice) -> int:
+        """Return the capacity; 0 without a medium."""
+        return (self.number_in(device, "size") or 0) * SECTOR_BYTES
+
+    def whole_disk(self, device: BlockDevice) -> BlockDevice:
+        """Return the disk of a partition; for any other device the device itself."""
+        if self.attribute(device, "partition"):
+            return self._at(device.sysfs.rpartition("/")[0]) or device
+        return device
+
+    def partitions(self, device: BlockDevice) -> "list[BlockDevice]":
+        """Return the partitions of a disk."""
+        folders = [device.sysfs + "/" + name for name in self._looks.names(device.sysfs)]
+        parts = (self._at(path) for path in folders if self._looks.text(path + "/partition"))
+        return [part for part in parts if part is not None]
+
+    def holders(self, device: BlockDevice) -> "list[str]":
+        """Return the kernel names of the devices built on a device: dm, md, bcache and similar."""
+        return self._looks.names(device.sysfs + "/holders")
+
+    def below(self, device: BlockDevice, *, through_files: bool) -> "list[BlockDevice]":
+        """Return every device that a device is built on, nearest first, without itself.
+
+        `through_files`: continue from a loop device on a file to the disk that holds the file.
+        """
+        found = {}  # type: dict[tuple[int, int], BlockDevice]
+        waiting = [device]
+        while waiting:
+            here = waiting.pop(0)
+            disk = self.whole_disk(here)
+            slaves = (self.named(name) for name in self._looks.names(here.sysfs + "/slaves"))
+            lower = [slave for slave in slaves if slave is not None]
+            lower += ([] if disk == here else [disk]) + self._under_loop(
+                here, through_files=through_files
+            )
+            fresh = [part for part in lower if part.number not in found and part != device]
+            found.update((part.number, part) for part in fresh)
+            waiting += fresh
+        return list(found.values())
+
+    def of_path(self, path: str) -> "list[BlockDevice]":
+        """Return the devices that hold the file system of a path, nearest first."""
+        number = number_under(self._looks, path)
+        device = None if number is None else self.with_number(number)
+        return [] if device is None else [device, *self.below(device, through_files=True)]
+
+    def serial_and_model(self, disk: BlockDevice) -> "tuple[str, str]":
+        """Return serial number and model of a disk.
+
+        The model of a loop device is its backing file, the serial of dm and md devices their UUID.
+        """
+
+        def first(*names: str) -> str:
+            texts = (_printable(self.attribute(disk, name)) for name in names)
+            return next(filter(None, texts), "")
+
+        backing = first("loop/backing_file")
+        model = "file " + backing if backing else first("device/model", "dm/name")
+        return first(*_SERIALS) or first("dm/uuid", "md/uuid"), model
+
+    def loops(self) -> "dict[str, Stat]":
+        """Return what the visible files of loop devices are, by the names of the loop devices."""
+        if self._loops is None:
+            stats = {
+                name: self._looks.stat_visible(path)
+                for name, path in read_loop_files(self._looks).items()
+            }
+            self._loops = {name: file for name, file in stats.items() if file is not None}
+        return self._loops
+
+    def identity(self, device: BlockDevice, path: str) -> "dict[str, object]":
+        """Return what identifies a device across time; the fields of a `DevicePin`."""
+        disk = self.whole_disk(device)
+        serial, model = self.serial_and_model(disk)
+        backing = self.attribute(disk, "loop/backing_file")
+        file = self._looks.stat_visible(backing) if backing else None
+        return {
+            "path": self._looks.real_path(path),
+            "major": device.number[0],
+            "minor": device.number[1],
+            "size_bytes": self.size_bytes(device),
+            "serial": serial,
+            "model": model,
+            "wwid": self.attribute(disk, *_WWIDS),
+            "by_id": self._by_id(device),
+            "backing": "" if file is None else ":".join(map(str, file.identity)),
+            "start_sector": self.number_in(device, "start") or 0,
+            "boot_id": boot_id(self._looks),
+            "diskseq": self.number_in(disk, "diskseq") or 0,
+        }
+
+    def _by_id(self, device: BlockDevice) -> str:
+        """Return the first name of a device in /dev/disk/by-id."""
+        for name in self._looks.names("/dev/disk/by-id"):
+            node = self._looks.stat_visible("/dev/disk/by-id/" + name)
+            if node is not None and node.kind == "block" and node.rdev == device.number:
+                return name
+        return ""
+
+    def _under_loop(self, device: BlockDevice, *, through_files: bool) -> "list[BlockDevice]":
+        """Return the device that a loop device is on, or the one that holds its file."""
+        backing = self.attribute(device, "loop/backing_file")
+        file = self._looks.stat_visible(backing) if backing else None
+        number = None  # type: tuple[int, int] | None
+        if file is not None and file.kind == "block":
+            number = file.rdev
+        elif backing and through_files:
+            number = number_under(self._looks, backing)
+        found = None if number is None else self.with_number(number)
+        return [] if found is None else [found]
+
+    def _at(self, sysfs: str) -> "BlockDevice | None":
+        """Return the device of a sysfs folder; None if the folder does not describe a device."""
+        major, _, minor = self._looks.text(sysfs + "/dev").strip().partition(":")
+        if not (major.isdigit() and minor.isdigit()):
+            return None
+        name = sysfs.rpartition("/")[2]
+        return BlockDevice((int(major), int(minor)), name, "/dev/" + name.replace("!", "/"), sysfs)
+
+
+class SharedStorage:
+    """Devices of this machine by the storage that they show, seen from one device."""
+
+    def __init__(self, looks: Looks, devices: Devices, device: BlockDevice) -> None:
+        self._looks = looks
+        self._devices = devices
+        whole_disk = devices.whole_disk
+        same = self._same_as(device)  # the device itself, then all with exactly the same content
+        disks = _distinct(whole_disk(each) for each in same)
+        self.wholes = [disk for disk in disks if disk not in same]
+        """The disks of which the same devices are partitions."""
+        parts = _distinct(
+            other
+            for each in same
+            for part in devices.partitions(each)
+            for other in self._same_as(part)
+        )
+        whole_names = _distinct(other for disk in self.wholes for other in self._same_as(disk))
+        self.overlapping = _distinct(same + parts + whole_names)
+        """The same devices, their partitions, and the disks that they are a part of."""
+        known, names = {each.number for each in same}, {disk.number for disk in disks}
+        self.independent = _distinct(
+            same[1:]
+            + [p for p in parts if p.number not in known and whole_disk(p).number not in names]
+            # A whole disk with the same partition is known through that.
+            + [whole for whole in whole_names if whole.number not in names]
+        )
+        """Devices that the kernel lets others use while it gives this one exclusively."""
+        below = devices.below(device, through_files=False)
+        used = {each.number for each in below + self.overlapping}
+        others = _distinct(other for each in below for other in self._same_as(each))
+        self.elsewhere = [other for other in others if other.number not in used]
+        """Other names of the devices on which this one is built: those it does not use itself."""
+
+    def _same_as(self, device: BlockDevice) -> "list[BlockDevice]":
+        found = {device.number: device}
+        waiting = [device]
+        while waiting:
+            for other in self._other_names(waiting.pop(0)):
+                if other.number not in found:
+                    found[other.number] = other
+                    waiting.append(other)
+        return list(found.values())
+
+    def _other_names(self, device: BlockDevice) -> "Iterator[BlockDevice]":
+        disk = self._devices.whole_disk(device)
+        if disk != device:
+            yield from self._same_parts(device, disk)
+        else:
+            yield from self._other_paths(device)
+        loops = self._devices.loops()
+        own = loops.get(device.name)
+        for name, file in loops.items():
+            is_on_device = file.kind == "block" and file.rdev == device.number
+            is_same_file = own is not None and _storage_of(own) == _storage_of(file)
+            loop = self._devices.named(name) if is_on_device or is_same_file else None
+            if loop is not None:
+                yield loop
+        is_on_block = own is not None and own.kind == "block"
+        lower = self._devices.with_number(own.rdev) if own is not None and is_on_block else None
+        if lower is not None:
+            yield lower
+
+    def _same_parts(self, part: BlockDevice, disk: BlockDevice) -> "Iterator[BlockDevice]":
+        """Yield the partitions with the same extent on the other names of a disk."""
+        extent = self._extent(part)
+        for other in self._same_as(disk):
+            for found in self._devices.partitions(other):
+                if self._extent(found) == extent:
+                    yield found
+
+    def _extent(self, part: BlockDevice) -> "tuple[str, str]":
+        return self._devices.attribute(part, "start"), self._devices.attribute(part, "size")
+
+    def _other_paths(self, disk: BlockDevice) -> "Iterator[BlockDevice]":
+        """Yield the disks with the World Wide Name of a disk."""
+        wwid = self._devices.attribute(disk, *_PATH_WWIDS)
+        if not wwid:
+            return
+        for name in self._looks.names("/sys/block"):
+            other = None if name in self._devices.loops() else self._devices.named(name)
+            if other is not None and self._devices.attribute(other, *_PATH_WWIDS) == wwid:
+                yield other
+
+
+def boot_id(looks: Looks) -> str:
+    """Return the boot ID of the running kernel."""
+    return looks.text("/proc/sys/kernel/random/boot_id").strip()
+
+
+def _distinct(devices: "Iterable[BlockDevice]") -> "list[BlockDevice]":
+    return list({device.number: device for device in devices}.values())
+
+
+def _storage_of(file: Stat) -> "tuple[object, ...]":
+    """Return what identifies a file, or the device of a node, whatever its name."""
+    if file.kind == "block":
+        return "block", file.rdev
+    return "file", file.device, file.inode
+
+
+def _printable(text: str) -> str:
+    """Return text without control characters; SCSI page 0x80 begins with a binary header."""
+    return "".join(c for c in text if " " <= c <= "~").strip()

@@ -1,0 +1,200 @@
+"""Looks at this machine, each taken once, so that one operation judges from one instant.
+
+Looks change nothing: stat, real path, text of a file, names in a folder, bytes of a device, output
+of a program that only reports.
+"""
+
+import errno
+import os
+import threading
+from typing import Callable, NamedTuple, TypeVar
+
+from volbench.execute.agent import files, held_device, programs
+from volbench.execute.agent.agent_error import AgentError
+
+SECTOR_BYTES = 512  # Unit of sizes in sysfs, whatever the sector size of the device.
+
+_READ_S = 60.0  # Time for a volume to answer a read: longer than SCSI waits before it retries.
+
+T = TypeVar("T")
+
+
+class Stat(NamedTuple):
+    """Stat result of a path; see `files.stat`."""
+
+    kind: str
+    device: "tuple[int, int]"
+    rdev: "tuple[int, int]"
+    inode: int
+    size_bytes: int
+    born_ns: int
+    owner: int
+    mode: int
+
+    @property
+    def identity(self) -> "list[int]":
+        """Device, inode and birth: unique even if the inode number is reused later."""
+        return [*self.device, self.inode, self.born_ns]
+
+
+class Output(NamedTuple):
+    """Output of a completed program."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+
+class Looks:
+    """Looks at this machine. Tests replace the methods with an underscore."""
+
+    def __init__(self) -> None:
+        self._stats = {}  # type: dict[tuple[str, bool], Stat | AgentError | None]
+        self._texts = {}  # type: dict[str, str]
+        self._lists = {}  # type: dict[str, list[str]]
+        self._reals = {}  # type: dict[str, str]
+
+    def stat(self, path: str, *, follow: bool = True) -> "Stat | None":
+        """Return the stat result of a path, or None if it does not exist.
+
+        Raises:
+            AgentError: access is denied.
+        """
+        key = path, follow
+        if key not in self._stats:
+            try:
+                self._stats[key] = self._stat(path, follow=follow)
+            except AgentError as error:
+                message = "{} cannot be examined: {}".format(path, error.message)
+                self._stats[key] = AgentError("denied", message)
+        found = self._stats[key]
+        if isinstance(found, AgentError):
+            raise found
+        return found
+
+    def stat_visible(self, path: str) -> "Stat | None":
+        """Return the stat result of a path from a kernel table; None if missing or inaccessible.
+
+        An unprivileged user cannot access every folder. Files in such folders are not the user's
+        own, and device nodes are accessible to all users.
+        """
+        try:
+            return self.stat(path)
+        except AgentError:
+            return None
+
+    def text(self, path: str) -> str:
+        """Return the text of a regular file; empty if it is missing or unreadable."""
+        if path not in self._texts:
+            self._texts[path] = self._text(path)
+        return self._texts[path]
+
+    def names(self, path: str) -> "list[str]":
+        """Return the sorted names in a directory; none if it does not exist."""
+        if path not in self._lists:
+            self._lists[path] = self._names(path)
+        return self._lists[path]
+
+    def real_path(self, path: str) -> str:
+        """Return a path with all symlinks resolved; nonexistent components are kept."""
+        if path not in self._reals:
+            self._reals[path] = self._real_path(path)
+        return self._reals[path]
+
+    def nearest(self, path: str) -> str:
+        """Return a path, or its nearest existing parent."""
+        while path != "/" and self.stat(path) is None:
+            path = parent_of(path)
+        return path
+
+    def _stat(self, path: str, *, follow: bool) -> "Stat | None":
+        found = files.stat(path, follow=follow)
+        if found is None:
+            return None
+        for name in ("device", "rdev"):
+            found[name] = tuple(found[name])  # type: ignore[arg-type]  # what JSON carries as a list
+        return Stat(**found)  # type: ignore[arg-type]  # the fields of this class
+
+    def _text(self, path: str) -> str:
+        return files.read_text(path) or ""
+
+    def _names(self, path: str) -> "list[str]":
+        return files.list_directory(path)
+
+    def _real_path(self, path: str) -> str:
+        return files.real_path(path)
+
+    def free_bytes(self, path: str) -> int:
+        """Return the bytes available to unprivileged users on the filesystem of a path."""
+        return files.free_bytes(path)
+
+    def which(self, program: str) -> str:
+        """Return the absolute path of a program; empty if it is missing."""
+        return files.which(program) or ""
+
+    def run(self, argv: "list[str]", timeout_s: float = 60.0) -> Output:
+        """Run a program that changes nothing."""
+        return Output(**programs.run(argv, timeout_s))  # type: ignore[arg-type]  # its fields
+
+    def read(self, node: str, offset: int, length: int) -> bytes:
+        """Return bytes of a block device.
+
+        Raises:
+            OSError: it cannot be opened, or not all of them can be read in time.
+        """
+        return within(_READ_S, _read_device, node, offset, length)
+
+    def edges(self, node: str, size_bytes: int) -> str:
+        """Return the digest of the first and last MiB of a device; empty if unreadable."""
+        try:
+            return within(_READ_S, held_device.edges_digest, node, size_bytes)
+        except OSError:
+            return ""
+
+    def exclusive_error(self, node: str) -> str:
+        """Return the error of opening a block device with O_EXCL; empty on success."""
+        return held_device.exclusive_error(node)
+
+
+def parent_of(path: str) -> str:
+    """Return the folder of a path."""
+    return path.rpartition("/")[0] or "/"
+
+
+def within(limit_s: float, work: "Callable[..., T]", *arguments: object) -> T:
+    """Return the result of a function that may block on a volume.
+
+    Raises:
+        OSError: it raised one, or did not end in time; its thread is left behind then, because
+            nothing ends a thread in uninterruptible sleep.
+    """
+    results = []  # type: list[T]
+    errors = []  # type: list[OSError]
+
+    def call() -> None:
+        try:
+            results.append(work(*arguments))
+        except OSError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    thread.join(limit_s)
+    if results:
+        return results[0]
+    raise errors[0] if errors else OSError(errno.ETIMEDOUT, "no answer in {:g} s".format(limit_s))
+
+
+def _read_device(node: str, offset: int, length: int) -> bytes:
+    descriptor = os.open(node, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    parts = []
+    try:
+        while length:
+            part = os.pread(descriptor, length, offset)
+            if not part:
+                raise OSError(errno.EIO, "the device is shorter than reported")
+            parts.append(part)
+            offset, length = offset + len(part), length - len(part)
+    finally:
+        os.close(descriptor)
+    return b"".join(parts)

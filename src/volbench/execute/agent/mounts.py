@@ -1,0 +1,141 @@
+"""Mounts, swap areas, backing files of loop devices and fstab of this machine.
+
+See proc_pid_mountinfo(5), proc_swaps(5) and fstab(5).
+"""
+
+import re
+from typing import NamedTuple
+
+from volbench.execute.agent.agent_error import AgentError
+from volbench.execute.agent.looks import Looks
+
+_MOUNTINFO = "/proc/self/mountinfo"
+_ESCAPE = re.compile(r"\\([0-7]{3})")
+_BLANKS = re.compile(r"[ \t]+")  # the kernel escapes only these; names may contain others
+_DELETED = " (deleted)"
+
+
+class Mount(NamedTuple):
+    """One line of mountinfo."""
+
+    number: "tuple[int, int]"  # of the filesystem; major 0 for btrfs, overlay, tmpfs and similar
+    mount_point: str
+    options: str  # of the mount and of the filesystem, comma-separated, without duplicates
+    filesystem: str
+    source: str  # what was mounted, as given to mount(8)
+
+
+def read_mounts(looks: Looks) -> "list[Mount]":
+    """Return every mount, oldest first.
+
+    Raises:
+        AgentError: the list cannot be read, so devices in use are unknown.
+    """
+    try:
+        mounts = [_mount(line) for line in looks.text(_MOUNTINFO).split("\n") if line]
+    except (IndexError, ValueError):
+        mounts = []
+    if not mounts:
+        message = "{} cannot be read, so mounted devices are unknown".format(_MOUNTINFO)
+        raise AgentError("refused", message)
+    return mounts
+
+
+def _mount(line: str) -> Mount:
+    before, _, after = line.partition(" - ")
+    mount, filesystem = before.split(" "), after.split(" ")
+    major, _, minor = mount[2].partition(":")
+    options = dict.fromkeys(mount[5].split(",") + filesystem[2].split(","))
+    return Mount(
+        (int(major), int(minor)),
+        unescape(mount[4]),
+        ",".join(options),
+        filesystem[0],
+        unescape(filesystem[1]),
+    )
+
+
+def unescape(text: str) -> str:
+    """Return a field of a kernel table with its octal escapes resolved."""
+    return _ESCAPE.sub(lambda match: chr(int(match.group(1), 8)), text)
+
+
+def is_inside(path: str, folder: str) -> bool:
+    """Return whether a resolved path is a folder or is below it."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def mount_of(looks: Looks, path: str) -> "Mount | None":
+    """Return the mount of a path: the newest one on the longest mount point above it."""
+    real = looks.real_path(path)
+    above = [mount for mount in read_mounts(looks) if is_inside(real, mount.mount_point)]
+    return max(enumerate(above), key=_length_and_age)[1] if above else None
+
+
+def _length_and_age(numbered: "tuple[int, Mount]") -> "tuple[int, int]":
+    return len(numbered[1].mount_point), numbered[0]
+
+
+def mount_numbers(looks: Looks, mount: Mount) -> "set[tuple[int, int]]":
+    """Return the device numbers of a mount: the filesystem's and that of its source."""
+    numbers = {mount.number}
+    source = looks.stat_visible(mount.source) if mount.source.startswith("/") else None
+    if source is not None:
+        numbers.add(source.rdev)
+    return {number for number in numbers if number[0]}
+
+
+def number_under(looks: Looks, path: str) -> "tuple[int, int] | None":
+    """Return the number of the block device that holds a path; None for tmpfs, NFS and similar."""
+    mount = mount_of(looks, path)
+    if mount is None:
+        return None
+    # The name of the source may have been given to another device since.
+    return mount.number if mount.number[0] else min(mount_numbers(looks, mount), default=None)
+
+
+def mount_points(looks: Looks, numbers: "set[tuple[int, int]]") -> "list[str]":
+    """Return the mount points of any of these devices, under any of their names."""
+    return [
+        mount.mount_point for mount in read_mounts(looks) if mount_numbers(looks, mount) & numbers
+    ]
+
+
+def read_swaps(looks: Looks) -> "list[str]":
+    """Return the devices and files in use as swap."""
+    lines = looks.text("/proc/swaps").split("\n")[1:]
+    return [unescape(_BLANKS.split(line)[0]) for line in lines if line]
+
+
+def swap_numbers(looks: Looks) -> "set[tuple[int, int]]":
+    """Return the numbers of the block devices in use as swap."""
+    swaps = [looks.stat_visible(path) for path in read_swaps(looks)]
+    return {swap.rdev for swap in swaps if swap is not None and swap.kind == "block"}
+
+
+def read_loop_files(looks: Looks) -> "dict[str, str]":
+    """Return the backing file of each active loop device, by the device's kernel name."""
+    files = {}
+    for name in looks.names("/sys/block"):
+        path = looks.text("/sys/block/{}/loop/backing_file".format(name)).rstrip("\n")
+        if path:
+            is_deleted = path.endswith(_DELETED)
+            files[name] = path[: -len(_DELETED)] if is_deleted else path
+    return files
+
+
+def unmounted_above(looks: Looks, path: str) -> str:
+    """Return the mount point of fstab at or above a path that is not mounted; empty for none.
+
+    Writing there would fill the disk that holds the mount point.
+    """
+    real = looks.real_path(path)
+    mounted = {mount.mount_point for mount in read_mounts(looks)}
+    for line in looks.text("/etc/fstab").splitlines():
+        fields = line.split()
+        if len(fields) < 3 or fields[0].startswith("#") or not fields[1].startswith("/"):
+            continue
+        point = looks.real_path(unescape(fields[1]))
+        if is_inside(real, point) and point not in mounted:
+            return point
+    return ""

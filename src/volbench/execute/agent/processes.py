@@ -1,0 +1,74 @@
+"""Orphans: processes on this machine that an earlier controller left behind."""
+
+import os
+import signal
+import time
+
+from volbench.execute.agent.block_devices import boot_id
+from volbench.execute.agent.looks import Looks
+
+_SIGNALS = ((signal.SIGINT, 30.0), (signal.SIGTERM, 10.0), (signal.SIGKILL, 10.0))
+_POLL_S = 0.1
+
+
+def identify(pid: int) -> "dict[str, object]":
+    """Return the unique identity of a process: ``pid``, ``start_ticks`` and ``boot_id``.
+
+    ``start_ticks`` is field 22 of proc_pid_stat(5), None if the process has ended.
+    """
+    looks = Looks()
+    fields = looks.text("/proc/{}/stat".format(pid)).rpartition(")")[2].split()
+    is_alive = len(fields) >= 20 and fields[0] != "Z"
+    return {
+        "pid": pid,
+        "start_ticks": int(fields[19]) if is_alive else None,
+        "boot_id": boot_id(looks),
+    }
+
+
+def end_process(process: "dict[str, object]") -> "bool | None":
+    """End a process that `identify` described; a reused pid does not count.
+
+    Return whether it was still running; None if it cannot be ended.
+    """
+    pid = process.get("pid")
+    if not isinstance(pid, int) or process.get("start_ticks") is None or identify(pid) != process:
+        return False
+    for number, patience_s in _SIGNALS:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            return True
+        until = time.monotonic() + patience_s
+        while time.monotonic() < until:
+            if identify(pid) != process:
+                return True
+            time.sleep(_POLL_S)
+    return None
+
+
+def find_strays(folders: "list[str]") -> "list[list[object]]":
+    """Return folder and identity of each process whose TMPDIR is one of some folders.
+
+    Only processes started for a run have their TMPDIR there: a user's shell in such a folder is not
+    among them.
+    """
+    looks = Looks()
+    real_folders = {os.path.realpath(folder): folder for folder in folders}
+    strays = []  # type: list[list[object]]
+    for name in looks.names("/proc"):
+        if not name.isdigit():
+            continue
+        variables = looks.text("/proc/{}/environ".format(name)).split("\0")
+        folder = next((text[7:] for text in variables if text.startswith("TMPDIR=/")), "")
+        if folder and os.path.realpath(folder) in real_folders:
+            strays.append([real_folders[os.path.realpath(folder)], identify(int(name))])
+    return strays
+
+
+def open_files(pid: int) -> "list[list[int]]":
+    """Return the identities of the files that a process holds open."""
+    looks = Looks()
+    folder = "/proc/{}/fd".format(pid)
+    stats = [looks.stat_visible("{}/{}".format(folder, name)) for name in looks.names(folder)]
+    return [found.identity for found in stats if found is not None]

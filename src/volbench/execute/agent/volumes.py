@@ -1,0 +1,349 @@
+"""Volumes of a campaign: all that the guard and the archive must know of them, at one instant."""
+
+import os
+import re
+
+from volbench.execute.agent.agent_error import AgentError
+from volbench.execute.agent.block_devices import BlockDevice, Devices, SharedStorage
+from volbench.execute.agent.looks import Looks, Stat, parent_of
+from volbench.execute.agent.mounts import (
+    Mount,
+    mount_numbers,
+    mount_of,
+    mount_points,
+    number_under,
+    read_loop_files,
+    read_mounts,
+    read_swaps,
+    swap_numbers,
+    unmounted_above,
+)
+from volbench.execute.agent.signatures import read_content, read_whole
+
+_CHOSEN = re.compile(r"\[(.+)\]")
+_IN_MEMORY = ("tmpfs", "ramfs")
+
+
+def describe_volumes(
+    volumes: "list[dict[str, object]]",
+    campaign_dir: str = "/",
+    space: "list[str] | None" = None,
+    *,
+    by_sudo: bool = False,
+    looks: "Looks | None" = None,
+) -> "dict[str, object]":
+    """Return what the guard must know of volumes, all at one instant.
+
+    Args:
+        volumes: requests: ``target`` (absolute path); ``files`` that a run may use; ``allow``: what
+            may be overwritten, as the user named it; ``folder`` that must exist;
+            ``private_folder``; and ``details`` to add of a device: ``content``, ``edges`` (digest
+            of its first and last MiB), ``use`` (by others).
+        campaign_dir: whose disk must not be overwritten; it may not exist yet.
+        space: paths whose free space is needed.
+        by_sudo: whether fio runs as root regardless of the login user.
+        looks: at this machine; for tests.
+
+    Returns:
+        ``mounts_known``: False where the mount table cannot be read, and nothing else is there;
+        ``user``: who may write to a folder besides root; ``boot_id``; ``free_bytes`` of `space`;
+        ``volumes``: see `_describe`, in the order of the requests.
+    """
+    looks = looks or Looks()
+    try:
+        if volumes:
+            read_mounts(looks)
+    except AgentError:
+        return {"mounts_known": False}
+    describer = _Describer(looks, campaign_dir)
+    return {
+        "mounts_known": True,
+        "user": _login_user(looks, by_sudo=by_sudo),
+        "free_bytes": [looks.free_bytes(looks.nearest(path)) for path in space or []],
+        "volumes": [describer.describe(**request) for request in volumes],  # type: ignore[arg-type]  # what the controller sends
+    }
+
+
+def _login_user(looks: Looks, *, by_sudo: bool) -> int:
+    """Return the user who logged in, also where sudo started the agent."""
+    process = looks.stat("/proc/self")
+    user = 0 if process is None else process.owner
+    login = os.environ.get("SUDO_UID", "")
+    return int(login) if by_sudo and not user and login.isdigit() else user
+
+
+class _Describer:
+    """Descriptions of volumes from one set of looks."""
+
+    def __init__(self, looks: Looks, campaign_dir: str) -> None:
+        self._looks = looks
+        self._devices = Devices(looks)
+        self._campaign_dir = campaign_dir
+
+    def describe(
+        self,
+        target: str,
+        files: "list[str]",
+        allow: "list[str]",
+        folder: str,
+        private_folder: str,
+        details: "list[str]",
+    ) -> "dict[str, object]":
+        """Return the description of one volume; only ``denied`` where access is denied.
+
+        ``real``: path with all symlinks resolved; ``stat``: see `_stat`; ``exists_at_real``;
+        ``nearest``: the path or its nearest existing parent, with its ``mount`` and ``free_bytes``;
+        ``room_bytes``: free space for the first of the files that does not exist;
+        ``real_mount_point``: of the resolved path; ``parent``: folder of the resolved path, its
+        kind, mount point and nearest existing parent; ``similar``: names of devices, for a path
+        below /dev; ``unmounted``: mount point of fstab at or above it where nothing is mounted;
+        ``folder``: kind of the required folder, and owner and mode of it and all its parents;
+        ``private_folder``: its identity; ``files``: see `file`; ``device``: see `_device`, the
+        block device that it is or is on.
+        """
+        looks = self._looks
+        try:
+            real, found, nearest = (
+                looks.real_path(target),
+                looks.stat(target),
+                looks.nearest(target),
+            )
+            parent = parent_of(real)
+            is_device = found is not None and found.kind == "block"
+            number = found.rdev if found is not None and is_device else number_under(looks, nearest)
+            device = None if number is None else self._devices.with_number(number)
+            mount = mount_of(looks, nearest)
+            if is_device:
+                mount = self._newest_mount(number)
+            return {
+                "denied": "",
+                "real": real,
+                "stat": _stat(found),
+                "exists_at_real": looks.stat(real) is not None,
+                "nearest": nearest,
+                "mount": mount and _mount(mount),
+                "free_bytes": looks.free_bytes(nearest),
+                "room_bytes": self._room_bytes(files),
+                "real_mount_point": self._mount_point(real),
+                "parent": {
+                    "path": parent,
+                    "kind": self._kind(parent),
+                    "mount_point": self._mount_point(parent),
+                    "nearest": looks.nearest(parent),
+                },
+                "similar": self._names() if real.startswith("/dev/") and not is_device else [],
+                "unmounted": unmounted_above(looks, target),
+                "folder": self._folder(folder),
+                "private_folder": _identity(looks.stat(private_folder, follow=False)),
+                "files": [self.file(path, allow) for path in files],
+                "device": device
+                and self._device(device, target if is_device else "", allow, details),
+            }
+        except AgentError as error:
+            return {"denied": error.message}
+
+    def _room_bytes(self, files: "list[str]") -> "int | None":
+        missing = next((path for path in files if self._looks.stat(path) is None), "")
+        return self._looks.free_bytes(self._looks.nearest(missing)) if missing else None
+
+    def _kind(self, path: str) -> str:
+        found = self._looks.stat(path)
+        return "" if found is None else found.kind
+
+    def _mount_point(self, path: str) -> str:
+        mount = mount_of(self._looks, path)
+        return "" if mount is None else mount.mount_point
+
+    def _names(self) -> "list[str]":
+        return [name.replace("!", "/") for name in self._looks.names("/sys/class/block")]
+
+    def _newest_mount(self, number: "tuple[int, int] | None") -> "Mount | None":
+        mounts = reversed(read_mounts(self._looks))
+        return next((each for each in mounts if number in mount_numbers(self._looks, each)), None)
+
+    def _folder(self, path: str) -> "dict[str, object]":
+        """Return the kind of a folder, and path, owner and mode of it and each of its parents."""
+        here = self._looks.real_path(path or "/")
+        parents = []
+        while path:
+            found = self._looks.stat(here)
+            if found is not None:
+                parents.append([here, found.owner, found.mode])
+            if here == "/":
+                break
+            here = parent_of(here)
+        return {"kind": self._kind(path) if path else "", "parents": parents}
+
+    def file(self, path: str, allow: "list[str]") -> "dict[str, object]":
+        """Return what is known of a file that a run may use.
+
+        ``real``: with all symlinks resolved; ``placed``: with those of its folder resolved;
+        ``stat``; ``identity`` of the path itself, even if it is a symlink; ``user`` in the kernel:
+        ``swap PATH``, ``loop NAME`` or nothing; ``named``: whether the user named it.
+        """
+        looks = self._looks
+        real, found, link = looks.real_path(path), looks.stat(path), looks.stat(path, follow=False)
+        return {
+            "real": real,
+            "placed": looks.real_path(parent_of(path)).rstrip("/") + "/" + path.rpartition("/")[2],
+            "stat": _stat(found),
+            "identity": _identity(link),
+            "user": "" if found is None else self._kernel_user(found),
+            "named": any(looks.real_path(entry) == real for entry in allow),
+        }
+
+    def _kernel_user(self, file: Stat) -> str:
+        users = [("swap " + path, path) for path in read_swaps(self._looks)]
+        users += [("loop " + name, path) for name, path in read_loop_files(self._looks).items()]
+        for user, path in users:
+            used = self._looks.stat_visible(path)
+            if used is not None and (used.device, used.inode) == (file.device, file.inode):
+                return user
+        return ""
+
+    def _attributes(self, device: BlockDevice) -> "dict[str, object]":
+        """Return the attributes of a block device; details are for `_device` to add."""
+        devices = self._devices
+        disk, below = devices.whole_disk(device), devices.below(device, through_files=True)
+        scheduler = devices.attribute(disk, "queue/scheduler")
+        chosen = _CHOSEN.search(scheduler)
+        rotational = devices.attribute(disk, "queue/rotational")
+        serial, model = devices.serial_and_model(disk)
+        return {
+            "name": device.name,
+            "number": list(device.number),
+            "is_partition": disk != device,
+            "serial": serial,
+            "model": model,
+            "size_bytes": devices.size_bytes(device),
+            "read_only": devices.attribute(device, "ro") == "1",
+            "rotational": rotational == "1" if rotational else None,
+            "scheduler": chosen.group(1) if chosen else scheduler,
+            "logical_block_bytes": devices.number_in(disk, "queue/logical_block_size"),
+            "physical_block_bytes": devices.number_in(disk, "queue/physical_block_size"),
+            "write_cache": devices.attribute(disk, "queue/write_cache"),
+            "backing": [lower.name for lower in below],
+            "memory_below": self._memory_below([device, *below]),
+            "pin": None,
+            "named": False,
+            "edges": None,
+            "content": None,
+            "use": None,
+        }
+
+    def _device(
+        self, device: BlockDevice, target: str, allow: "list[str]", details: "list[str]"
+    ) -> "dict[str, object]":
+        """Return the attributes of a block device, and more of one that is the target.
+
+        ``pin``: its identity over time; ``named``: whether the user named it; ``content``: see
+        `read_content`; ``use``: see `_use`.
+        """
+        description = self._attributes(device)
+        if not target:
+            return description
+        description["pin"] = self._devices.identity(device, target)
+        description["named"] = self._is_named(device, target, allow)
+        if "edges" in details:
+            description["edges"] = self._looks.edges(target, self._devices.size_bytes(device))
+        if "content" in details:
+            description["content"] = read_content(self._looks, self._devices, device, target)
+        if "use" in details:
+            description["use"] = self._use(device, target)
+        return description
+
+    def _memory_below(self, devices: "list[BlockDevice]") -> str:
+        """Return the filesystem in memory that holds the file of a loop device; empty for none."""
+        for device in devices:
+            path = self._devices.attribute(device, "loop/backing_file")
+            mount = mount_of(self._looks, self._looks.nearest(path)) if path else None
+            if mount is not None and mount.filesystem in _IN_MEMORY:
+                return "{} under {}".format(mount.filesystem, device.name)
+        return ""
+
+    def _is_named(self, device: BlockDevice, target: str, allow: "list[str]") -> bool:
+        """Return whether the user named this device, by its resolved path and its number."""
+        real = self._looks.real_path(target)
+        for entry in allow:
+            found = self._looks.stat_visible(entry)
+            is_same = found is not None and found.kind == "block" and found.rdev == device.number
+            if is_same and self._looks.real_path(entry) == real:
+                return True
+        return False
+
+    def _use(self, device: BlockDevice, target: str) -> "dict[str, object]":
+        """Return the uses of a device, under any of its names.
+
+        ``disk_of``: which of ``/`` and the campaign folder are on its disks; ``mounted_at``;
+        ``is_swap``; ``held_by``: kernel names of devices built on it; ``loops`` on it; ``members``:
+        disks of which it is a partition, as `read_whole` describes them; ``exclusive``: the error
+        of an exclusive open; ``others``: node and the same error of its independent names.
+        """
+        looks, devices = self._looks, self._devices
+        shared = SharedStorage(looks, devices, device)
+        used = shared.overlapping + shared.elsewhere
+        numbers = {part.number for part in used}
+        below = devices.below(device, through_files=False)
+        own = {part.number for part in [device, *below]}
+        own_names = {part.name for part in [device, *below]}
+        disk = devices.whole_disk(device)
+        family = {part.number for part in [device, disk, *devices.partitions(device)]}
+        files = devices.loops().items()
+        return {
+            "disk_of": [
+                path
+                for path in ("/", self._campaign_dir)
+                if own & {part.number for part in self._under(path)}
+            ],
+            "mounted_at": list(dict.fromkeys(mount_points(looks, numbers))),
+            "is_swap": bool(numbers & swap_numbers(looks)),
+            "held_by": sorted({n for part in used for n in devices.holders(part)} - own_names),
+            "loops": [name for name, f in files if f.kind == "block" and f.rdev in family],
+            "members": [read_whole(looks, devices, whole) for whole in shared.wholes],
+            "exclusive": looks.exclusive_error(target),
+            "others": [[o.node, looks.exclusive_error(o.node)] for o in shared.independent],
+        }
+
+    def _under(self, path: str) -> "list[BlockDevice]":
+        return self._devices.of_path(self._looks.nearest(self._looks.real_path(path)))
+
+
+def describe_files(
+    paths: "list[str]", allow: "list[str] | None" = None, looks: "Looks | None" = None
+) -> "list[dict[str, object]]":
+    """Return what is known of files; see `_Describer.file`."""
+    describer = _Describer(looks or Looks(), "/")
+    return [describer.file(path, allow or []) for path in paths]
+
+
+def file_identities(paths: "list[str]", looks: "Looks | None" = None) -> "list[list[int] | None]":
+    """Return the identities of files, even if they are symlinks; None for missing ones."""
+    looks = looks or Looks()
+    return [_identity(looks.stat(path, follow=False)) for path in paths]
+
+
+def _identity(found: "Stat | None") -> "list[int] | None":
+    return None if found is None else found.identity
+
+
+def _mount(mount: Mount) -> "dict[str, object]":
+    return {
+        "filesystem": mount.filesystem,
+        "mount_point": mount.mount_point,
+        "options": mount.options,
+    }
+
+
+def _stat(found: "Stat | None") -> "dict[str, object] | None":
+    if found is None:
+        return None
+    return {
+        "kind": found.kind,
+        "device": list(found.device),
+        "rdev": list(found.rdev),
+        "inode": found.inode,
+        "size_bytes": found.size_bytes,
+        "born_ns": found.born_ns,
+        "owner": found.owner,
+        "mode": found.mode,
+    }
