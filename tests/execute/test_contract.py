@@ -20,7 +20,7 @@ from volbench.execute.agent_executor import AgentExecutor
 from volbench.execute.channels import SubprocessChannel
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Completed, Executor
-from volbench.execute.ssh.connection_pool import open_pool
+from volbench.execute.ssh.connection import open_pool
 from volbench.execute.ssh.ssh_channel import ssh_executor
 from volbench.kubernetes.cluster import Cluster, open_cluster
 from volbench.kubernetes.cluster_spec import ClusterSpec

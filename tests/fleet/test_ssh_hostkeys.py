@@ -11,7 +11,7 @@ from tests.fleet.hosts import Fleet, RealHost, call, fleet
 from tests.fleet.ways import listed, pool_for
 from volbench.errors import HostKeyError
 from volbench.execute.parallel import on_each
-from volbench.execute.ssh.known_hosts import fingerprint, known_keys
+from volbench.execute.ssh.host_keys import fingerprint, read_keys
 
 pytestmark = pytest.mark.root
 
@@ -90,7 +90,7 @@ def test_a_changed_key_always_fails(tmp_path: Path, *, accept_new: bool) -> None
         assert command in caught.value.hint
         call("sh", "-c", command)
         connect(own, host, known, accept_new=True)
-        (key,) = known_keys(known, host.address)
+        (key,) = read_keys(known, host.address)
         assert f"ssh-ed25519 {fingerprint(key.blob)}" in caught.value.message
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.fleet.hosts import Fleet, RealHost
 from volbench.execute.agent_executor import AgentExecutor
-from volbench.execute.ssh.connection_pool import ConnectionPool
+from volbench.execute.ssh.connection import ConnectionPool
 from volbench.execute.ssh.host_keys import KnownHosts
 from volbench.execute.ssh.ssh_channel import ssh_executor
 from volbench.execute.ssh.ssh_config import SshConfig

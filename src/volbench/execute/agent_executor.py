@@ -25,7 +25,7 @@ from volbench.execute.retry import PATIENCE_S, Patience
 
 _WORK_FOLDER = ".volbench"
 _LAUNCH_S = 45.0  # The agent itself waits 30 s for a supervisor on a busy host.
-_SILENCE_S = 60.0
+_SILENCE_S = 60.0  # Between chunks: hashing 1 GB that arrived before takes seconds.
 _DEVICE_TOOLS = frozenset({"blkid", "blockdev", "fio", "fuser", "lsof", "nvme", "smartctl"})
 _DEVICE_FOLDERS = ("/dev/", "/sys/dev/block/")
 

@@ -19,7 +19,7 @@ from volbench.execute.protocol import (
 )
 from volbench.model.campaign.planned_run import FileIdentity
 
-_RUN_S = 60.0
+_RUN_S = 60.0  # Tools such as blkid take milliseconds, seconds on a busy volume.
 _WRITABLE_HINT = "check permissions and free space"
 _MANUAL_HINT = "remove it manually"
 

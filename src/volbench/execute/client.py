@@ -29,10 +29,10 @@ INTERPRETERS = ("python3", "/usr/libexec/platform-python")
 """What is tried unless the inventory names one; the second is the system's own of RHEL 8 and 9."""
 
 OPEN_S = 45.0  # Over 64 kbit/s, connection and program take 6 s; MaxStartups may delay the login.
-_CLOCK_S = 20.0
+_CLOCK_S = 20.0  # As the silence of a watched program. Noticed by: tests/fleet/test_clock.py
 _CLOCK_SPACING_S = 0.01  # So that readings do not wait for one another on the way.
 _MAX_LINE_BYTES = 128 * 1024**2  # Twice what the agent reads of a program or a file.
-_MAX_PREAMBLE_BYTES = 65_536
+_MAX_PREAMBLE_BYTES = 65_536  # A greeting has a few kB. Noticed by: tests/execute/test_agent.py
 _PLAIN_BYTES = 1024  # As in `agent.service`.
 _UNUSABLE = re.compile(  # Python 2 knows no -I.
     r"not found|no such file|cannot execute|permission denied|unknown option", re.IGNORECASE

@@ -51,7 +51,7 @@ def open_local(_hosts: Sequence[Host], _host_keys: HostKeyPolicy) -> Iterator[Co
 @contextmanager
 def open_ssh(hosts: Sequence[Host], host_keys: HostKeyPolicy) -> Iterator[Connect]:
     """Yield the executors of hosts with sshd, whose connections are closed at the end."""
-    from volbench.execute.ssh.connection_pool import open_pool  # noqa: PLC0415 - paramiko imports slowly
+    from volbench.execute.ssh.connection import open_pool  # noqa: PLC0415 - paramiko imports slowly
     from volbench.execute.ssh.ssh_channel import ssh_executor  # noqa: PLC0415 - the same
 
     pool = open_pool(hosts, known_hosts=host_keys.known_hosts, accept_new=host_keys.accept_new)

@@ -17,7 +17,7 @@ from typing import IO, Self
 from volbench.errors import ArchiveError, TransferError, TransportError
 
 _MAX_FILES = 100_000  # A run has dozens, a campaign thousands; a hostile host any number.
-_MAX_DEPTH = 8
+_MAX_DEPTH = 8  # A run has three levels. Noticed by: tests/execute/test_agent.py
 _MAX_CHUNK_BYTES = 1024**2  # The agent sends 64 KiB; a small part must not unpack to gigabytes.
 
 

@@ -17,7 +17,7 @@ from paramiko.pkey import PublicBlob, UnknownKeyType
 from volbench.errors import AuthError, ConnectError
 from volbench.execute.ssh.ssh_route import Hop
 
-_AGENT_TIMEOUT_S = 15.0
+_AGENT_TIMEOUT_S = 15.0  # A hung agent; a hardware key waits for a touch. Noticed by: no test.
 
 
 class _Agent(AgentSSH):

@@ -12,26 +12,31 @@ import shlex
 import socket
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import paramiko
 
 from volbench.errors import ConnectError, TransportError, VolbenchError
 from volbench.execute.channels import connection_lost
+from volbench.execute.parallel import on_each
 from volbench.execute.ssh.authentication import authenticate
-from volbench.execute.ssh.host_keys import KnownHosts
-from volbench.execute.ssh.proxy_command import open_proxy
-from volbench.execute.ssh.ssh_route import Hop, Route
+from volbench.execute.ssh.host_keys import KnownHosts, default_known_hosts
+from volbench.execute.ssh.ssh_config import SshConfig
+from volbench.execute.ssh.ssh_route import Hop, Resolver, Route, open_proxy
+from volbench.model.campaign.host import Host, HostKind, by_name
 
 logging.getLogger("paramiko").addHandler(logging.NullHandler())  # errors are raised, not logged
 
-CONNECT_S = 15.0
+CONNECT_S = 15.0  # Of a hop; a busy sshd needs seconds. Noticed by: tests/fleet/test_ssh_faults.py
 OPEN_S = 10.0  # Opening a session on an open connection is cheap: a timeout indicates a fault
 
+# Without it a cut link hangs for longer than 25 s. Noticed by: tests/fleet/test_ssh_faults.py
 USER_TIMEOUT_S = 15
-KEEPALIVE_S = 5
-WINDOW_BYTES = 8 * 1024**2
+KEEPALIVE_S = 5  # Data for the kernel to miss on an idle link: TCP_USER_TIMEOUT needs some.
+WINDOW_BYTES = 8 * 1024**2  # 2 MiB would limit a link of 1 Gbit/s at 20 ms. Noticed by: no test.
 # Concurrent logins per sshd. The default MaxStartups, 10:30:100, drops connections above ten
 # unauthenticated ones (sshd_config(5)), which count until sshd notices their end.
 LOGINS_AT_ONCE = 6
@@ -73,15 +78,6 @@ class Connection:
     def is_alive(self) -> bool:
         """Whether the transports of all hops are active."""
         return all(transport.is_active() for transport in self._transports)
-
-    @contextmanager
-    def channel(self, within_s: float) -> Iterator[paramiko.Channel]:
-        """Open a channel, closed on exit; see `open_channel`."""
-        channel = self.open_channel(within_s)
-        try:
-            yield channel
-        finally:
-            self.close_channel(channel)
 
     def open_channel(self, within_s: float) -> paramiko.Channel:
         """Open a channel, to be closed by `close_channel`."""
@@ -262,3 +258,84 @@ def _closed_early(hop: Hop, error: Exception) -> ConnectError:
         else "its sshd may be starting, or busy (MaxStartups); see its log",
         sent=False,
     )
+
+
+@dataclass
+class _Entry:
+    """Route and open connection of a host."""
+
+    route: Route
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    connection: Connection | None = None
+
+
+class ConnectionPool:
+    """Connections to hosts."""
+
+    def __init__(self, resolver: Resolver, *, known: KnownHosts) -> None:
+        self._resolver = resolver
+        self._known = known
+        self._logins = LoginLimits()
+        self._entries: dict[str, _Entry] = {}
+        self._lock = threading.Lock()
+
+    def add(self, host: Host) -> Route:
+        """Register a host by name and return its route, without connecting."""
+        with self._lock:
+            if host.name not in self._entries:
+                self._entries[host.name] = _Entry(self._resolver.route(host))
+            return self._entries[host.name].route
+
+    def existing(self, name: str) -> Connection | None:
+        """Return the existing connection to a host, which may have died, or None."""
+        return self._entries[name].connection
+
+    def connection(self, name: str) -> Connection:
+        """Return the connection to a host, opened if there is none or it is dead."""
+        entry = self._entries[name]
+        with entry.lock:
+            if entry.connection is not None and entry.connection.is_alive:
+                return entry.connection
+            if entry.connection is not None:
+                entry.connection.close()
+                entry.connection = None
+            entry.connection = connect(
+                entry.route, known=self._known, logins=self._logins, within_s=CONNECT_S
+            )
+            return entry.connection
+
+    def close(self) -> None:
+        """Close all connections; programs on the hosts continue."""
+        with self._lock:
+            entries = list(self._entries.values())
+        on_each(entries, _close_entry)
+
+
+def open_pool(
+    hosts: Iterable[Host],
+    *,
+    config: Path | None = None,
+    known_hosts: Path | None = None,
+    accept_new: bool = False,
+) -> ConnectionPool:
+    """Return a pool for the hosts of an inventory, without connecting.
+
+    Args:
+        config: path of the ssh configuration; None for ``~/.ssh/config``.
+        known_hosts: volbench's known_hosts file; None for the default path.
+        accept_new: whether to add the keys of unknown hosts to it.
+    """
+    listed = tuple(hosts)
+    others = {name: host for name, host in by_name(listed).items() if host.kind is HostKind.SSH}
+    known = KnownHosts(known_hosts or default_known_hosts(), accept_new=accept_new)
+    pool = ConnectionPool(Resolver(SshConfig(config), others=others), known=known)
+    for host in others.values():
+        pool.add(host)
+    return pool
+
+
+def _close_entry(entry: _Entry) -> None:
+    with entry.lock:
+        if entry.connection is not None:
+            entry.connection.close()
+            entry.connection = None

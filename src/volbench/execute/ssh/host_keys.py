@@ -1,27 +1,25 @@
 """Verification of SSH host keys.
 
 Unknown hosts are refused by default; if accepted, their keys are added to volbench's own
-known_hosts file only. A changed key is always refused.
+known_hosts file only. A changed key is always refused. For the format of the files see sshd(8),
+"SSH_KNOWN_HOSTS FILE FORMAT" (OpenSSH 9.2).
 """
 
 from __future__ import annotations
 
 import base64
+import binascii
 import fcntl
+import hashlib
+import hmac
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from volbench.errors import HostKeyError, InputError
-from volbench.execute.ssh.known_hosts import (
-    AUTHORITY,
-    REVOKED,
-    KnownKey,
-    fingerprint,
-    known_keys,
-)
 from volbench.execute.ssh.ssh_route import Hop
 
 
@@ -35,7 +33,7 @@ def default_known_hosts() -> Path:
 class KnownHosts:
     """Known host keys."""
 
-    own: Path  # volbench's known_hosts file, which need not exist
+    path: Path  # volbench's known_hosts file, which need not exist
     accept_new: bool = False  # whether to add the keys of unknown hosts to it
 
     def kinds(self, hop: Hop) -> tuple[str, ...]:
@@ -53,53 +51,53 @@ class KnownHosts:
                 "/etc/ssh/ssh_host_ed25519_key.pub), then connect once with ssh, "
                 "or pass --accept-new-host-keys",
             )
-        with _locked(self.own):
+        with _locked(self.path):
             if not self._is_known(hop, kind=kind, blob=blob):  # another process may have added it
                 self._add(f"{hop.known_as} {kind} {base64.b64encode(blob).decode('ascii')}\n")
 
     def _known_keys(self, hop: Hop) -> list[KnownKey]:
         return [
-            key for path in (*hop.known_hosts, self.own) for key in known_keys(path, hop.known_as)
+            key for path in (*hop.known_hosts, self.path) for key in read_keys(path, hop.known_as)
         ]
 
     def _is_known(self, hop: Hop, *, kind: str, blob: bytes) -> bool:
         """Return whether a key is known; raise if the host has a different known key."""
-        found = self._known_keys(hop)
-        for key in found:
+        known_keys = self._known_keys(hop)
+        for key in known_keys:
             if key.marker == REVOKED and key.blob == blob:
                 raise HostKeyError(
-                    f"{_name(hop)} presents a key revoked in {key.place}: "
+                    f"{_name(hop)} presents a key revoked in {key.location}: "
                     f"{kind} {fingerprint(blob)}",
                     hint="do not connect; ask the administrator who revoked it",
                 )
-        plain = [key for key in found if not key.marker]
+        plain = [key for key in known_keys if not key.marker]
         if any(key.blob == blob for key in plain):
             return True
         if plain:
             raise _changed(hop, kind=kind, blob=blob, known=plain[0])
-        for key in found:
+        for key in known_keys:
             if key.marker == AUTHORITY:
                 raise HostKeyError(
-                    f"{_name(hop)} has only a certificate authority ({key.place}), "
+                    f"{_name(hop)} has only a certificate authority ({key.location}), "
                     "and volbench does not support host certificates",
-                    hint=f"add the host key to {self.own} under the name {hop.known_as}",
+                    hint=f"add the host key to {self.path} under the name {hop.known_as}",
                 )
         return False
 
     def _add(self, line: str) -> None:
         """Add a line atomically."""
-        temporary = self.own.with_name(f".{self.own.name}.{os.getpid()}.tmp")
+        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
         try:
-            old = self.own.read_bytes() if self.own.exists() else b""
+            old = self.path.read_bytes() if self.path.exists() else b""
             start = old if not old or old.endswith(b"\n") else old + b"\n"
             with temporary.open("wb") as file:
                 file.write(start + line.encode())
                 file.flush()
                 os.fsync(file.fileno())
-            temporary.replace(self.own)
+            temporary.replace(self.path)
         except OSError as error:
             temporary.unlink(missing_ok=True)
-            raise _unwritable(self.own, error) from error
+            raise _unwritable(self.path, error) from error
 
 
 @contextmanager
@@ -122,7 +120,7 @@ def _locked(path: Path) -> Iterator[None]:
 def _changed(hop: Hop, *, kind: str, blob: bytes, known: KnownKey) -> HostKeyError:
     return HostKeyError(
         f"the key of {_name(hop)} has changed: it presents {kind} {fingerprint(blob)}, "
-        f"and {known.place} has {known.kind} {fingerprint(known.blob)}",
+        f"and {known.location} has {known.kind} {fingerprint(known.blob)}",
         hint="this may be a man-in-the-middle attack. Only if the host was reinstalled, "
         f"remove the old key: ssh-keygen -f '{known.path}' -R '{hop.known_as}'",
     )
@@ -137,3 +135,83 @@ def _unwritable(path: Path, error: OSError) -> InputError:
         f"{path} cannot be written: {error.strerror}",
         hint="choose another file with --known-hosts",
     )
+
+
+AUTHORITY = "@cert-authority"
+REVOKED = "@revoked"
+
+
+@dataclass(frozen=True)
+class KnownKey:
+    """A known_hosts line that matches a host."""
+
+    marker: str  # ``@cert-authority``, ``@revoked`` or empty
+    kind: str  # type of the key, such as ``ssh-ed25519``
+    blob: bytes  # public key in wire format
+    location: str  # file and line number
+    path: Path
+
+
+def read_keys(path: Path, name: str) -> list[KnownKey]:
+    """Return the keys of a name in a known_hosts file; empty if the file is missing."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be read: {error.strerror}",
+            hint="check its permissions: it holds known host keys",
+        ) from error
+    return list(_matching(text, path, name))
+
+
+def _matching(text: str, path: Path, name: str) -> Iterator[KnownKey]:
+    for number, line in enumerate(text.splitlines(), 1):
+        fields = line.split()
+        if not fields or fields[0].startswith("#"):
+            continue
+        marker = fields.pop(0) if fields[0].startswith("@") else ""
+        if len(fields) < 3 or not _matches(fields[0], name):
+            continue
+        try:
+            blob = base64.b64decode(fields[2], validate=True)
+        except binascii.Error:  # ssh skips malformed lines, too
+            continue
+        yield KnownKey(marker, fields[1], blob, f"{path}:{number}", path)
+
+
+def fingerprint(blob: bytes) -> str:
+    """Return the fingerprint of a key in the format of ssh."""
+    digest = hashlib.sha256(blob).digest()
+    return "SHA256:" + base64.b64encode(digest).decode("ascii").rstrip("=")
+
+
+def _matches(patterns: str, name: str) -> bool:
+    """Return whether a pattern matches a name and no ``!`` pattern does."""
+    if patterns.startswith("|"):
+        return _hashed(patterns, name)
+    matches = False
+    for pattern in patterns.lower().split(","):
+        if _glob(pattern.removeprefix("!")).fullmatch(name):
+            if pattern.startswith("!"):
+                return False
+            matches = True
+    return matches
+
+
+def _hashed(text: str, name: str) -> bool:
+    parts = text.split("|")
+    if len(parts) != 4 or parts[1] != "1":
+        return False
+    try:
+        salt, digest = base64.b64decode(parts[2]), base64.b64decode(parts[3])
+    except binascii.Error:
+        return False
+    # The format prescribes SHA-1, used only to obscure host names.
+    return hmac.compare_digest(hmac.new(salt, name.encode(), hashlib.sha1).digest(), digest)
+
+
+def _glob(pattern: str) -> re.Pattern[str]:
+    """Compile an ssh pattern: ``*`` and ``?`` are wildcards, brackets literal (``[host]:port``)."""
+    return re.compile(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."))

@@ -26,8 +26,7 @@ from volbench.execute.channels import (
     connection_lost,
 )
 from volbench.execute.retry import Patience
-from volbench.execute.ssh.connection import Connection
-from volbench.execute.ssh.connection_pool import ConnectionPool
+from volbench.execute.ssh.connection import Connection, ConnectionPool
 from volbench.model.campaign.host import Host
 
 _CHUNK_BYTES = 65_536

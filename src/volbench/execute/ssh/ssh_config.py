@@ -56,23 +56,25 @@ class SshConfig:
     def lookup(self, name: str) -> Entry:
         """Return the settings of a host name."""
         try:
-            found = self._parsed.lookup(name)
+            settings = self._parsed.lookup(name)
         except (paramiko.SSHException, KeyError, ValueError, OSError) as error:
             raise self._refused(f"{name} has invalid settings: {error}") from error
-        agent = found.get("identityagent")
+        agent = settings.get("identityagent")
         return Entry(
-            hostname=found["hostname"],
-            port=self._port(found.get("port")),
-            user=found.get("user"),
-            identity_files=tuple(found.get("identityfile", ())),
-            certificate_file=found.get("certificatefile", ""),
-            identities_only=found.get("identitiesonly", "no").lower() == "yes",
+            hostname=settings["hostname"],
+            port=self._port(settings.get("port")),
+            user=settings.get("user"),
+            identity_files=tuple(settings.get("identityfile", ())),
+            certificate_file=settings.get("certificatefile", ""),
+            identities_only=settings.get("identitiesonly", "no").lower() == "yes",
             identity_agent=agent,
-            jump="" if found.get("proxyjump", "none").lower() == "none" else found["proxyjump"],
-            proxy_command=_proxy_command(found.get("proxycommand")),
-            alias=found.get("hostkeyalias", ""),
-            known_hosts=_files(found.get("userknownhostsfile")),
-            global_known_hosts=_files(found.get("globalknownhostsfile")),
+            jump=""
+            if settings.get("proxyjump", "none").lower() == "none"
+            else settings["proxyjump"],
+            proxy_command=_proxy_command(settings.get("proxycommand")),
+            alias=settings.get("hostkeyalias", ""),
+            known_hosts=_files(settings.get("userknownhostsfile")),
+            global_known_hosts=_files(settings.get("globalknownhostsfile")),
         )
 
     def expand(self, path: str) -> Path:
@@ -119,37 +121,41 @@ def _files(text: str | None) -> tuple[str, ...] | None:
 
 def _lines(path: Path, folder: Path, depth: int) -> list[str]:
     """Return the lines of a file with all Includes expanded in place."""
-    found, block = [], "Host *"
+    lines, block = [], "Host *"
     for number, line in enumerate(_text(path).splitlines(), 1):
         setting = _SETTING.match(line)
         key, value = (setting[1].lower(), setting[2]) if setting else ("", "")
-        place = f"{path}:{number}"
+        location = f"{path}:{number}"
         if key == "match" and re.search(r"\bexec\b", value, re.IGNORECASE):
-            raise _bad(place, "`Match exec` would execute a program", "use `Host` or `Match host`")
+            raise _bad(
+                location, "`Match exec` would execute a program", "use `Host` or `Match host`"
+            )
         if key in {"host", "match"}:
             block = line
         if key != "include":
-            found.append(line)
+            lines.append(line)
             continue
         if block != "Host *":
             raise _bad(
-                place, "`Include` inside a block is not supported", "move it above the first `Host`"
+                location,
+                "`Include` inside a block is not supported",
+                "move it above the first `Host`",
             )
         if depth >= _MAX_DEPTH:
-            raise _bad(place, "too many nested `Include`", "remove the cycle")
+            raise _bad(location, "too many nested `Include`", "remove the cycle")
         for name in _included(value, folder):
-            found += _lines(name, folder, depth + 1)
-        found.append(block)
-    return found
+            lines += _lines(name, folder, depth + 1)
+        lines.append(block)
+    return lines
 
 
 def _included(value: str, folder: Path) -> list[Path]:
-    found = []
+    paths: list[Path] = []
     for word in value.replace('"', " ").split():
         pattern = Path(word).expanduser() if word.startswith("~") else folder / word
         names = Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor)))
-        found += [path for path in sorted(names) if path.is_file()]
-    return found
+        paths += [path for path in sorted(names) if path.is_file()]
+    return paths
 
 
 def _text(path: Path) -> str:
@@ -162,5 +168,5 @@ def _text(path: Path) -> str:
         ) from error
 
 
-def _bad(place: str, message: str, hint: str) -> InputError:
-    return InputError(f"{place}: {message}", hint=hint)
+def _bad(location: str, message: str, hint: str) -> InputError:
+    return InputError(f"{location}: {message}", hint=hint)

@@ -1,6 +1,8 @@
-"""SSH route to a host: address, user, keys and jump hosts.
+"""SSH route to a host: address, user, keys, jump hosts and ProxyCommand.
 
-The inventory takes precedence over ``~/.ssh/config``, and that over ssh's defaults.
+The inventory takes precedence over ``~/.ssh/config``, and that over ssh's defaults. ssh starts a
+ProxyCommand with the user's shell. volbench splits it as a shell would, then replaces placeholders,
+so that no value is ever parsed by a shell.
 """
 
 from __future__ import annotations
@@ -8,12 +10,15 @@ from __future__ import annotations
 import getpass
 import os
 import re
+import shlex
+import socket
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Thread
 
-from volbench.errors import InventoryError
-from volbench.execute.ssh.proxy_command import proxy_argv
+from volbench.errors import InputError, InventoryError, TransportError
 from volbench.execute.ssh.ssh_config import Entry, SshConfig
 from volbench.model.campaign.host import Host
 
@@ -21,7 +26,9 @@ _DEFAULT_PORT = 22
 _DEFAULT_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")
 _DEFAULT_KNOWN = ("known_hosts", "known_hosts2")
 _GLOBAL_KNOWN = ("/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2")
-_MAX_HOPS = 8
+_MAX_HOPS = 8  # Longer routes are mistakes. Noticed by: tests/execute/ssh/test_ssh_route.py
+_NEEDS_SHELL = re.compile(r"[|&;<>()$`]")
+_PLACEHOLDER = re.compile(r"%(.)")
 _JUMP = re.compile(
     r"(?:ssh://)?(?:(?P<user>[^@\s]+)@)?(?P<name>\[[^\]\s]+\]|[^@:\s\[\]/]+)(?::(?P<port>\d+))?/?"
 )
@@ -100,20 +107,20 @@ class Resolver:
     def _jump(self, text: str, host: str) -> Host:
         if text in self.others:
             return self.others[text]
-        found = _JUMP.fullmatch(text)
-        if found is None or int(found["port"] or 1) not in range(1, 65536):
+        jump = _JUMP.fullmatch(text)
+        if jump is None or int(jump["port"] or 1) not in range(1, 65536):
             raise InventoryError(
                 f"{host}: the jump host {text!r} is neither in the inventory nor an address",
                 hint="use a host name of the inventory, or user@host:port",
             )
-        name = found["name"].strip("[]")
-        port = int(found["port"]) if found["port"] else None
+        name = jump["name"].strip("[]")
+        port = int(jump["port"]) if jump["port"] else None
         known = self.others.get(name)
         if known is not None:
             return known.model_copy(
-                update={"port": port or known.port, "user": found["user"] or known.user}
+                update={"port": port or known.port, "user": jump["user"] or known.user}
             )
-        return Host(name=name, address=name, port=port, user=found["user"])
+        return Host(name=name, address=name, port=port, user=jump["user"])
 
     def _hop(self, host: Host, entry: Entry) -> Hop:
         keys, chosen = self._keys(host, entry)
@@ -180,3 +187,54 @@ def _current_user() -> str:
         raise InventoryError(
             "the current user has no name on this machine", hint="set `user` in the inventory"
         ) from error
+
+
+def proxy_argv(command: str, values: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the program and arguments of a ProxyCommand.
+
+    Args:
+        values: placeholder letter to its value: h for the host, p for the port, r for the user.
+    """
+    if _NEEDS_SHELL.search(command):
+        raise _unusable(command, "it needs a shell", "put it into a script, and name the script")
+    try:
+        arguments = shlex.split(command)
+    except ValueError as error:
+        raise _unusable(command, str(error), "check its quotes") from error
+    arguments = arguments[1:] if arguments[:1] == ["exec"] else arguments
+    if not arguments:
+        raise _unusable(command, "it names no program", "write it as for ssh")
+
+    def value(placeholder: re.Match[str]) -> str:
+        known = {"%": "%", **values}
+        if placeholder[1] not in known:
+            raise _unusable(command, f"{placeholder[0]} is not supported", "use %h, %p, %r and %%")
+        return known[placeholder[1]]
+
+    return tuple(_PLACEHOLDER.sub(value, word) for word in arguments)
+
+
+def open_proxy(argv: tuple[str, ...], *, host: str) -> socket.socket:
+    """Start a ProxyCommand and return the socket to it; it ends when the socket is closed."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        try:
+            process = subprocess.Popen(  # noqa: S603 - the user's own command, as for ssh
+                argv,
+                stdin=theirs.fileno(),
+                stdout=theirs.fileno(),
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except OSError as error:
+            ours.close()
+            raise TransportError(
+                f"the ProxyCommand of {host} cannot be started: {error.strerror}",
+                hint=f"check it in ~/.ssh/config: {argv[0]}",
+            ) from error
+    Thread(target=process.wait, daemon=True).start()
+    return ours
+
+
+def _unusable(command: str, reason: str, hint: str) -> InputError:
+    return InputError(f"ProxyCommand {command!r} cannot be used: {reason}", hint=hint)
