@@ -40,7 +40,7 @@ def test_a_long_campaign_is_requested_about(long: list[str], tmp_path: Path) -> 
     """Anything but yes is a refusal, and nothing was made."""
     status, stderr = at_a_terminal(long, "n")
     assert status == 3, stderr
-    assert "Time: about 2h" in stderr
+    assert "Estimated time: 2h" in stderr
     assert "This takes long. Start?" in stderr
     assert not (tmp_path / "out").exists()
 
@@ -60,7 +60,7 @@ def test_scripts_are_never_requested(long: list[str], volbench: Volbench) -> Non
     slow = ["--set", "first.runtime=2h", "--set", "first.pause_before="]
     done = volbench(*long, *slow)
     assert done.returncode == 0, done.stderr
-    assert "Time: at most 2h" in done.stderr
+    assert "Estimated time: at most 2h" in done.stderr
     assert "This takes long" not in done.stderr
 
 
@@ -75,8 +75,8 @@ def test_a_plan_tells_the_least_and_the_most(
         "jobs:\n  a: {rw: write, pause_before: 9.5s}\n"
     )
     done = volbench("run", profile, "--on", scratch, "--dry-run")
-    assert "Time: at least 5m 00s, at most 20m 00s (5 to 20 runs)," in done.stdout
-    assert "without laying out files and writing back what is cached." in done.stdout
+    assert "Estimated time: 5m 00s to 20m 00s (5 to 20 runs), plus" in done.stdout
+    assert "plus file layout and write-back of cached data." in done.stdout
     limits = ["--set", "limits.bandwidth=1MB/s"]
     bounded = volbench("run", profile, "--on", scratch, "--dry-run", *limits)
     assert "at most 955 MiB, or 239 MiB if everything is steady at once" in bounded.stdout
@@ -97,4 +97,4 @@ def test_prices_need_hosts_that_say_what_they_are(
     )
     reported = volbench(*long, "--dry-run", "--prices", prices, "--inventory", inventory)
     assert reported.returncode == 0, reported.stderr
-    assert "Money: about 1.20 USD." in reported.stdout
+    assert "Cost: about 1.20 USD." in reported.stdout

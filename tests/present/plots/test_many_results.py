@@ -72,9 +72,9 @@ def test_two_drives_keep_both_bars_of_a_job() -> None:
     summary = frames(rows)["summary"]
     summary[COLOUR] = summary["volume"]
     kept, sentence = largest(
-        summary, "iops", most=61, what="results", criterion="those with most IOPS"
+        summary, "iops", most=61, what="results", criterion="those with the highest IOPS"
     )
-    assert sentence.startswith("Showing 60 of 260 results, those with most IOPS")
+    assert sentence.startswith("Showing 60 of 260 results, those with the highest IOPS")
     assert kept[COLOUR].value_counts().to_dict() == {"ssd": 30, "hdd": 30}
     assert kept.groupby("job")[COLOUR].nunique().eq(2).all()
 

@@ -105,7 +105,8 @@ def test_invalid_runs_are_drawn_and_counted_in_the_caption() -> None:
     ]
     given = {**frames(rows), "findings": pd.DataFrame(found)}
     assert (
-        "Invalid, as volbench check says: 1 of 3 runs (cached)" in build_plot("iops", given).caption
+        "Invalid results (see volbench check): 1 of 3 runs (cached)"
+        in build_plot("iops", given).caption
     )
     assert not any("nvalid" in text for text in build_plot("iops", frames(rows)).caption)
 

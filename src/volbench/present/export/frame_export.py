@@ -98,7 +98,7 @@ def file_name(frame_name: str, format_name: str) -> str:
 def _checked(format_name: str) -> str:
     if format_name not in FORMATS:
         raise InputError(
-            f"{format_name!r} is not a format of export", hint=f"use one of {', '.join(FORMATS)}"
+            f"{format_name!r} is not an export format", hint=f"use one of {', '.join(FORMATS)}"
         )
     return format_name
 
@@ -195,8 +195,8 @@ def _check_campaign(file: Path, part: Rows) -> None:
         made = (pq.read_schema(file).metadata or {}).get(MADE.encode(), b"").decode()
     except (OSError, pa.ArrowException) as error:
         raise InputError(
-            f"{file} is no Parquet file: {error}",
-            hint="export into a folder of its own",
+            f"{file} is not a Parquet file: {error}",
+            hint="export into an empty folder",
         ) from error
     if made != part.made:
         raise InputError(

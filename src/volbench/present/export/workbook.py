@@ -76,7 +76,7 @@ def _fill_sheet(sheet: WriteOnlyWorksheet, frame: pd.DataFrame, *, frame_name: s
     """Write names, units and rows of a frame; the two header rows stay in view."""
     if len(frame) + 2 > _SHEET_ROWS:
         raise InputError(
-            f"frame {frame_name} has {len(frame)} rows, a sheet holds {_SHEET_ROWS - 2}",
+            f"frame {frame_name} has {len(frame)} rows; a sheet holds at most {_SHEET_ROWS - 2}",
             hint="use --format parquet or csv",
         )
     columns = [described(str(name), frame_name=frame_name) for name in frame.columns]

@@ -49,7 +49,7 @@ def build_plot(
     is_measured = not _missing_results(complete)
     raise InputError(
         f"the chart {chosen.name} cannot be drawn: {plot}",
-        hint="volbench plot all draws those that there are results for" if is_measured else "",
+        hint="volbench plot all draws every chart that these results allow" if is_measured else "",
     )
 
 
@@ -92,7 +92,7 @@ def _built(
     )
     counted = [pooled(frames["summary"]) for _, frames in parts if kind.is_pooled]
     empty = len(parts) - len(plots)
-    others = f"{empty} further panels have nothing to show" if empty else ""
+    others = f"{empty} more panels have no data" if empty else ""
     named = (
         chart_title(kind, summary) if title is None else title,
         parts[0][0] if len(parts) == 1 else "",
@@ -175,7 +175,7 @@ def _invalid(summary: pd.DataFrame, findings: pd.DataFrame) -> str:
     jobs = [printable(str(job)) for job in found["job"].dropna().unique()]
     named = f" ({', '.join(jobs)})" if len(jobs) <= _MOST_INVALID else ""
     count = f"{found['run'].nunique()} of {counted_noun(rows['run'].nunique(), 'run')}"
-    return f"Invalid, as volbench check says: {count}{named}"
+    return f"Invalid results (see volbench check): {count}{named}"
 
 
 def _not_shown(state: str, count: int) -> str:

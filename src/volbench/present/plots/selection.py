@@ -39,7 +39,7 @@ def largest(
 
     Args:
         column: numeric; unknown values are the smallest.
-        criterion: meaning of the largest, such as ``those with most IOPS``.
+        criterion: meaning of the largest, such as ``those with the highest IOPS``.
     """
     if len(rows) <= most:
         return rows, ""

@@ -42,10 +42,10 @@ from volbench.present.tables.table import Table
 from volbench.present.tables.use_table import run_names, use_page_table
 
 METHODS = (
-    "Each run is one fio process. Its own output and logs are kept, and every number here is read"
-    " from them: rates are I/Os divided by the time they took, percentiles come from fio's bins"
-    " (0.8 % exact), means and extremes are exact. Warm-up and preparation are not part of the"
-    " headline numbers. Repeats of a job are pooled by their median, never seconds of one run."
+    "Each run is one fio process. fio's output and logs are kept, and every number here is read"
+    " from them: rates are I/Os divided by elapsed time, percentiles come from fio's bins (accurate"
+    " to 0.8 %), means and extremes are exact. Warm-up and preparation are not part of the headline"
+    " numbers. Repeats of a job are pooled by their median, never single seconds of a run."
 )
 
 JobRun = tuple[str, str, RunState]

@@ -191,7 +191,7 @@ def _shaded(plot: Plot, start_s: float, end_s: float) -> Plot:
     span = Span(start_s, end_s)
     panels = (replace(panel, marks=(span, *panel.marks)) for panel in plot.panels)
     return replace(
-        plot, panels=tuple(panels), caption=("Shaded: the affected stretch", *plot.caption)
+        plot, panels=tuple(panels), caption=("Shaded: the affected period", *plot.caption)
     )
 
 

@@ -65,7 +65,8 @@ def multi_campaign_section(content: MultiCampaignContent) -> MultiCampaignSectio
     shared = sum(len(by_campaign) == len(campaigns) for by_campaign in rows.values())
     sentences = [
         f"{len(campaigns)} campaigns: {', '.join(campaigns)}.",
-        f"{shared} of {len(rows)} results are of workloads that all ran; names of jobs are labels.",
+        f"{shared} of {len(rows)} results belong to workloads that all campaigns ran.",
+        "Names of jobs serve only as labels.",
     ]
     tables = side_by_side_tables(rows, campaigns, findings=records(frames["findings"]))
     if content.comparison:
@@ -149,11 +150,11 @@ def means_table(means: Sequence[WorkloadMean]) -> Table[WorkloadMean]:
             ratio("Mean", "change against the base", lambda mean: mean.mean),
             ratio("Lowest", "of a workload", lambda mean: min(mean.ratios)),
             ratio("Highest", "of a workload", lambda mean: max(mean.ratios)),
-            Column("reason", lambda mean: mean.reason, label="No interval because"),
+            Column("reason", lambda mean: mean.reason, label="Why no interval"),
         ],
         means,
-        title="Geometric means of the ratios to the base over workloads, where no interval is "
-        "known: the spread is that over workloads and says nothing about chance.",
+        title="Geometric means, over workloads, of the ratios to the base where there is no "
+        "confidence interval. The spread is that of the workloads; it does not measure chance.",
     )
 
 

@@ -23,7 +23,7 @@ from volbench.present.report.lead_charts import worst_warm_up
 from volbench.present.report.outcomes import REACHED, AgainstLimit, KeyNumber, Outcome
 from volbench.present.tables.findings_table import invalid_runs
 from volbench.present.terminal.campaign_text import came_from, sources
-from volbench.units import format_count, format_duration, format_rate, format_size
+from volbench.units import format_count, format_duration, format_percent, format_rate, format_size
 
 _MOST_NAMES = 6  # Names that a sentence lists before it counts the rest
 BOTTLENECKS = {
@@ -112,14 +112,14 @@ def cautions(outcomes: Sequence[Outcome]) -> list[str]:
     sentences = []
     if buffered:
         sentences.append(
-            f"{listed(buffered)} went through the page cache (direct=0): such numbers show the"
-            " memory of the host as much as the volume."
+            f"{listed(buffered)} went through the page cache (direct=0): these numbers reflect"
+            " the memory of the host as much as the volume."
         )
     repeats = max((outcome.repeats for outcome in outcomes), default=0)
     if repeats > 1:
         sentences.append(f"Headline numbers are the median of {repeats} repeats.")
     elif outcomes:
-        sentences.append("Each job ran once, so the variation between repeats is not known.")
+        sentences.append("Each job ran once, so the variation between repeats is unknown.")
     return sentences
 
 
@@ -158,7 +158,9 @@ def _steady_sentences(verdicts: Sequence[Row]) -> list[str]:
     if not judged:
         is_short = "too-short" in by_verdict
         return ["The runs were too short to judge their steady state."] * is_short
-    sentence = f"Of {counted_noun(judged, 'result')} over time, {steady} {_be(steady)} steady"
+    if judged == 1:
+        return [f"The only result with a series is {'' if steady else 'not '}steady."]
+    sentence = f"Of {judged} results with a series, {steady} {_be(steady)} steady"
     parts = [
         f"{name}: {listed(jobs)}"
         for name, jobs in by_verdict.items()
@@ -279,7 +281,7 @@ def _curve_text(curve: Curve) -> str:
     if curve.to_90_s is not None:
         reached = f"reached 90 % of that after {format_duration(curve.to_90_s)}"
     return (
-        f"Fresh blocks are {100 * curve.penalty:.0f} % slower: {curve.direction}s began at "
+        f"Fresh blocks are {format_percent(curve.penalty)} slower: {curve.direction}s began at "
         f"{format_count(curve.cold_iops)} IOPS, {format_count(curve.warm_iops)} IOPS is the warm "
         f"level, and they {reached}."
     )
@@ -308,7 +310,7 @@ def _limit(limits: Sequence[AgainstLimit]) -> list[str]:
     reached = sum(share >= REACHED for share in shares)
     if reached:
         return [f"{reached} of {counted_noun(len(shares), 'job')} reached the declared limit"]
-    return [f"at most {100 * max(shares):.0f} % of the declared limit"]
+    return [f"at most {format_percent(max(shares))} of the declared limit"]
 
 
 def _bottleneck(verdicts: Sequence[Row]) -> list[str]:
@@ -317,9 +319,7 @@ def _bottleneck(verdicts: Sequence[Row]) -> list[str]:
     if cause not in BOTTLENECKS:
         return []
     many = counted_noun(len(verdicts), "result")
-    return [
-        f"{count} of {many} {'is' if count == 1 else 'are'} consistent with {BOTTLENECKS[cause]}"
-    ]
+    return [f"{count} of {many} {_be(count)} consistent with {BOTTLENECKS[cause]}"]
 
 
 def _left_out(rows: Mapping[str, Sequence[Row]]) -> list[str]:
@@ -328,7 +328,8 @@ def _left_out(rows: Mapping[str, Sequence[Row]]) -> list[str]:
     invalid = runs.intersection(invalid_runs(rows["findings"]))
     if not invalid or invalid == runs:
         return []
-    return [f"{len(invalid)} of {counted_noun(len(runs), 'run')} are invalid and left out"]
+    count = len(invalid)
+    return [f"{count} of {len(runs)} runs {_be(count)} invalid and left out"]
 
 
 def _steady(verdicts: Sequence[Row]) -> list[str]:
@@ -337,8 +338,8 @@ def _steady(verdicts: Sequence[Row]) -> list[str]:
     if not judged:
         return []
     steady = judged.count("steady")
-    if steady == len(judged) == 1:
-        return ["steady"]
+    if len(judged) == 1:
+        return ["steady" if steady else "not steady"]
     if steady == len(judged):
         return ["all results are steady"]
-    return [f"{steady} of {counted_noun(len(judged), 'result')} are steady"]
+    return [f"{steady} of {len(judged)} results {_be(steady)} steady"]

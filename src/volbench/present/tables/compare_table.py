@@ -23,7 +23,7 @@ from volbench.analyse.compare.workload_trends import (
 from volbench.model.frames.column_names import Measure
 from volbench.present.formatting import MISSING, counted_noun
 from volbench.present.tables.table import IDENTITY, Column, Table
-from volbench.units import format_count, format_latency, format_rate, percent
+from volbench.units import format_count, format_latency, format_percent, format_rate, percent
 
 _MOST_NAMED = 3
 # Means over workloads up to which each has a sentence in the caption of a report's table
@@ -81,12 +81,12 @@ def facts_table(found: Comparability) -> Table[DifferingFact]:
 def notes(comparison: Comparison, *, is_brief: bool = False) -> list[str]:
     """Return the notes that explain the verdicts, one sentence each."""
     tested = [row for row in comparison.rows if row.contrast]
-    share = f"{100 * comparison.confidence:g} %"
+    share = format_percent(comparison.confidence)
     lines = ["Percent: change of the metric against the base; faster is more IOPS or less latency."]
     if len(tested) > 1:
         lines.append(
             f"{len(tested)} comparisons: family-wise confidence {share} (Holm-Bonferroni);"
-            " an interval is as wide as its own verdict needs."
+            " each interval is adjusted for multiple comparisons."
         )
     elif tested:
         lines.append(f"Confidence of the intervals: {share}.")
@@ -96,7 +96,7 @@ def notes(comparison: Comparison, *, is_brief: bool = False) -> list[str]:
     if "repeats" in units:
         lines.append("n = 1 volume per side: does not generalise to the volume type.")
     if any(row.warnings for row in comparison.rows):
-        lines.append("! data-quality warnings on a run; see volbench check.")
+        lines.append("! marks a run with data-quality warnings; see volbench check.")
     return lines
 
 
@@ -237,11 +237,11 @@ def _facts(change: LevelChange) -> str:
 
 
 def _trend_notes(trends: Trends) -> list[str]:
-    lines = ["Dates are those of the first campaign of a new level; no cause is implied."]
+    lines = ["Dates: the first campaign at the new level. They do not imply a cause."]
     if any(trend.limits for trend in trends.rows):
         lines.append(
-            f"Limits: an unchanged campaign is beyond one on the worse side with at most"
-            f" {100 * FALSE_ALARMS:g} %, over all rows together."
+            f"Limits: false-alarm rate at most {format_percent(FALSE_ALARMS)} per campaign, over"
+            " all workloads."
         )
     return lines
 

@@ -12,11 +12,9 @@ from volbench.model.campaign.host import Host, HostKind, Inventory
 from volbench.model.campaign.planned_run import RunState
 from volbench.model.campaign.run_secrets import masked_host
 from volbench.model.results.provenance import VolumeFacts
-from volbench.present.formatting import Row, printable
+from volbench.present.formatting import MISSING, Row, printable
 from volbench.present.tables.table import IDENTITY, Column, Table, text_table
 from volbench.units import format_capacity, format_duration, format_latency
-
-NOT_KNOWN = "not known"
 
 
 def hosts_table(inventory: Inventory) -> Table[Any]:
@@ -209,7 +207,7 @@ def _label(name: str) -> str:
 
 def _words(name: str, value: object) -> str:
     if value is None or value == "":
-        return NOT_KNOWN
+        return MISSING
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):

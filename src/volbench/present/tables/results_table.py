@@ -487,7 +487,7 @@ def groups_table(
     named = [_group(keys, key, own, warnings) for key, own in groups.items()]
     notes = [
         f"{len(rows)} results in {len(groups)} groups, medians; range: smallest to largest IOPS",
-        "volbench show --each shows every result, --where 'rw==randread and bs==4k' some of them",
+        "volbench show --each lists every result; --where 'rw==randread and bs==4k' selects some",
     ]
     counts = Counter(note.state.value for note in states.values() if not note.state.is_settled)
     without = ", ".join(f"{count} {state}" for state, count in counts.items())

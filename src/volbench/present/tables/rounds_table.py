@@ -22,7 +22,7 @@ from volbench.analyse.time.steady_state import (
 from volbench.model.profile.profile_settings import Metric, Rounds
 from volbench.present.formatting import MISSING, records
 from volbench.present.tables.table import Table, text_table
-from volbench.units import format_count, format_latency, format_rate, format_size
+from volbench.units import format_count, format_latency, format_percent, format_rate, format_size
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,8 +120,8 @@ def _determination_cells(variable: Variable, first: int, last: int) -> dict[str,
         "tracked": variable.track.name,
         **{f"round {number}": _value(value, written) for number, value in rounds},
         "mean": _value(judged.mean, written),
-        f"range (max {MAX_RANGE:.0%})": _value(judged.range_ratio, "{:.1%}".format),
-        f"slope (max {MAX_SLOPE:.0%})": _value(judged.slope_ratio, "{:.1%}".format),
+        f"range (max {format_percent(MAX_RANGE)})": format_percent(judged.range_ratio),
+        f"slope (max {format_percent(MAX_SLOPE)})": format_percent(judged.slope_ratio),
         "verdict": verdict if math.isfinite(judged.range_ratio) else "too few rounds",
     }
 

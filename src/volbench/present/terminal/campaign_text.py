@@ -19,9 +19,9 @@ def estimate_words(estimate: Estimate, *, bill: object = None) -> str:
     Args:
         bill: maximum cost, as text; None if prices are not known.
     """
-    parts = [f"Time: {_time(estimate)}.", f"Bytes written: {_written(estimate)}."]
+    parts = [f"Estimated time: {_time(estimate)}.", f"Writes: {_written(estimate)}."]
     if bill is not None:
-        parts.append(f"Money: {'at most' if estimate.is_most else 'about'} {bill}.")
+        parts.append(f"Cost: {'at most' if estimate.is_most else 'about'} {bill}.")
     return "\n".join(parts)
 
 
@@ -37,21 +37,22 @@ def memory_words(volumes: Iterable[VolumeFacts]) -> str:
 
 def _time(estimate: Estimate) -> str:
     if estimate.total_s is None:
-        return "limited by sizes alone"
-    most, min_s = _spoken(estimate.total_s), estimate.min_s
-    if not estimate.is_most:
-        words = f"about {most}"
-    elif min_s is not None and _spoken(min_s) != most:
-        words = f"at least {_spoken(min_s)}, at most {most}"
-    else:
-        words = f"at most {most}"
+        return "unknown, limited only by size"
+    longest, shortest_s = _spoken(estimate.total_s), estimate.min_s
+    text = f"at most {longest}" if estimate.is_most else longest
+    if estimate.is_most and shortest_s is not None and _spoken(shortest_s) != longest:
+        text = f"{_spoken(shortest_s)} to {longest}"
     if estimate.min_runs < estimate.runs:
-        words += f" ({estimate.min_runs} to {estimate.runs} runs)"
-    if estimate.untimed:
-        words += f", plus {_runs(estimate.untimed)} limited by size, not time"
-    before = ["laying out files"] * estimate.lays_out
-    after = ["writing back what is cached"] * estimate.is_cached
-    return f"{words}, without {' and '.join(before + after)}" if before or after else words
+        text += f" ({estimate.min_runs} to {estimate.runs} runs)"
+    further = ["file layout"] * estimate.lays_out
+    further += ["write-back of cached data"] * estimate.is_cached
+    further += [f"{_runs(estimate.untimed)} of unknown duration"] * bool(estimate.untimed)
+    *others, last = further or [""]
+    return (
+        f"{text}, plus {' and '.join([', '.join(others), last] if others else [last])}"
+        if last
+        else text
+    )
 
 
 def _spoken(seconds: float) -> str:
@@ -62,15 +63,17 @@ def _spoken(seconds: float) -> str:
 def _written(estimate: Estimate) -> str:
     most, least = estimate.bytes_written, estimate.min_bytes
     if most is None and not estimate.bounded_bytes:
-        return "limited by time alone"
-    words = f"at most {format_capacity(estimate.bounded_bytes)}"
+        return "limited only by time"
+    if most == 0:
+        return "none"
+    text = f"at most {format_capacity(estimate.bounded_bytes)}"
     if most is not None and least is not None and least < most:
-        words += f", or {format_capacity(least)} if everything is steady at once"
+        text += f", or {format_capacity(least)} if everything is steady at once"
     if estimate.times_capacity >= 1:
-        words += f" ({estimate.times_capacity:.1f} times the capacity)"
+        text += f" ({estimate.times_capacity:.1f} times the capacity)"
     if estimate.unbounded:
-        words += f", plus {_runs(estimate.unbounded)} limited by time, not size"
-    return words
+        text += f", plus {_runs(estimate.unbounded)} of unknown size"
+    return text
 
 
 def _runs(count: int) -> str:

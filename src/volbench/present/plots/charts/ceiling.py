@@ -65,7 +65,7 @@ def build(rows: pd.DataFrame) -> Plot:
             "Points: medians; whiskers: min to max",
             "Sloping lines: equal block size",
             "Dashed: declared limits" * any(limits_near),
-            "Named: the highest and the lowest of each axis" * (shape != "job"),
+            "Labelled: the highest and the lowest result on each axis" * (shape != "job"),
         ),
     )
 

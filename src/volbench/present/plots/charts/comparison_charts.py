@@ -31,6 +31,7 @@ from volbench.present.plots.labels import rows_height_in, wrap_name
 from volbench.present.plots.metrics import only_last_named, rows_axis
 from volbench.present.plots.selection import not_shown
 from volbench.present.tables.compare_table import measure_name, notes, trend_headline, trend_words
+from volbench.units import format_percent
 
 _VERDICTS = (
     Series(Verdict.FASTER, "faster", "palette-0"),
@@ -217,7 +218,6 @@ def build_trends(trends: Trends) -> Plot:
     axis = _dates_axis(starts, places)
     shown = rows[:_MOST_PANELS]
     every = pd.concat([_trend_numbers(trend, places) for trend in rows], ignore_index=True)
-    alarms = f"{100 * FALSE_ALARMS:g} %, over all panels together"
     panels = [replace(_trend_panel(trend, places), x=axis) for trend in shown]
     abreast = min(2, len(panels))
     return replace(
@@ -232,7 +232,7 @@ def build_trends(trends: Trends) -> Plot:
         caption=(
             trend_headline(trends).rstrip("."),
             "Grey: reference period",
-            f"An unchanged campaign is beyond a limit on the worse side with at most {alarms}",
+            f"False-alarm rate of the limits: at most {format_percent(FALSE_ALARMS)} per campaign",
             not_shown(len(shown), len(rows), "panels", "those with the worst state"),
         ),
         rows=every,

@@ -68,7 +68,7 @@ def read(frames: Frames, _: Options) -> _Runs | str:
     samples = samples_of(frames)
     uses = uses_of(frames, samples)
     if not uses:
-        return "the host's counters were not sampled beside any run"
+        return "no run has samples of the host's counters"
     shown, fewer = worst(
         uses,
         # A run whose latency is unknown comes last, as `max` of pandas passes over NaN.
@@ -109,8 +109,8 @@ def _notes(uses: Sequence[Row]) -> tuple[str, ...]:
     devices = dict.fromkeys(text(use, "device") for use in uses)
     named = ", ".join(name for name in devices if name)
     return (
-        f"Device {named}" if named else "No block device: the host's own numbers alone",
-        "CPU waiting and dirty pages are the host's",
+        f"Device {named}" if named else "No block device: only the host's own numbers",
+        "CPU waiting and dirty pages are those of the host",
     )
 
 
@@ -276,7 +276,7 @@ def _run_names(places: Sequence[Place]) -> list[marks.AnyMark]:
 def describe(runs: _Runs) -> str:
     """Return the extremes of the device's rates in one sentence."""
     uses = runs.uses
-    sentence = f"What the device did beside {len(uses)} run{'s' * (len(uses) != 1)}"
+    sentence = f"Device activity during {len(uses)} run{'s' * (len(uses) != 1)}"
     parts = []
     for names, write, unit in (
         (("read_iops", "write_iops"), format_count, " IOPS"),
@@ -301,7 +301,7 @@ def describe(runs: _Runs) -> str:
 
 DEVICE = Kind(
     name="device",
-    title="What the device did",
+    title="Device activity",
     frame_names=("summary", "series", "device"),
     help="Bandwidth, IOPS, active time, iowait, latency, request size, dirty pages and queue of"
     " the volume's device over time, with fio's own view and declared limits.",

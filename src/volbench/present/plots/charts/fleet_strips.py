@@ -61,11 +61,11 @@ def read(frames: Frames, _: Options) -> _Fleet | str:
     summary, kind = with_latencies(frames["summary"], ("p99",))
     member = member_column(summary)
     if not member:
-        return "one host, one client and one volume: run it on several hosts (--inventory)"
+        return "only one host, client and volume: run on several hosts (--inventory)"
     rows = measured(summary)
     rows = rows[rows["direction"] != "sync"]
     if rows["iops"].isna().all():
-        return "no IOPS: not reported by any run (dd reports bandwidth alone)"
+        return "no IOPS: not reported by any run (dd reports only bandwidth)"
     before = "" if member == "host" else f"{member} "
     rows = rows.assign(member=before + rows[member].astype(str), label=_job_names(rows))
     extra = [COLOUR] if COLOUR in rows else []
@@ -96,10 +96,10 @@ def _outliers(values: pd.Series[float]) -> pd.Series[bool]:
 def _named(strips: Sequence[pd.DataFrame], member: str) -> tuple[str, ...]:
     """Return which dots have their name."""
     if max(len(strip) for strip in strips) < _FEWEST:
-        return (f"Named from {_FEWEST} {member}s on only: of fewer none is an outlier",)
+        return (f"Outliers are named from {_FEWEST} {member}s on",)
     return (
-        f"Named: beyond {FENCE:g} interquartile ranges of the middle half (Tukey)",
-        "Names that would touch others are left out",
+        f"Named: outliers, beyond {FENCE:g} interquartile ranges of the quartiles (Tukey)",
+        "Names that would overlap are omitted",
     )
 
 
@@ -112,7 +112,7 @@ def build(fleet: _Fleet) -> Plot:
         map(_distance, every),
         most=_MOST_STRIPS,
         what="jobs",
-        criterion="those with the worst dot farthest from the median",
+        criterion="those whose worst dot is farthest from the median",
     )
     data = pd.concat([_placed(strip, row) for row, strip in enumerate(strips)], ignore_index=True)
     metrics = [m for m in (IOPS, P99_LATENCY) if rows[m.column].notna().any()]
@@ -124,8 +124,8 @@ def build(fleet: _Fleet) -> Plot:
         width_in=12,
         series=labels.colour_series(rows),
         caption=(
-            f"A dot is the median of a {fleet.member}'s repeats, p99 that of all their I/Os",
-            "Grey: the middle half; bar: the median",
+            f"Dots: the median of a {fleet.member}'s repeats; p99 is over all I/Os of the repeats",
+            "Grey: interquartile range; bar: median",
             *_named(strips, fleet.member),
             fewer,
         ),

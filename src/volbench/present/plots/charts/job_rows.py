@@ -24,7 +24,7 @@ from volbench.present.plots.metrics import (
     rows_axis,
 )
 from volbench.present.plots.selection import largest
-from volbench.units import format_latency
+from volbench.units import format_latency, format_percent
 
 _MOST = 60  # Maximum number of rows in one chart
 _ROOM = 1.14  # The axis ends this far beyond the longest bar, for its text
@@ -86,7 +86,7 @@ class _JobBars:
         """Return a row per job and direction."""
         rows = labels.side_by_side(per_job(_rated(frames), [self.metric.column]))
         if rows[self.metric.column].isna().all():
-            return f"no {self.metric.label}: no run reported it (dd reports bandwidth alone)"
+            return f"no {self.metric.label}: no run reported it (dd reports only bandwidth)"
         return rows
 
     def build(self, rows: pd.DataFrame) -> Plot:
@@ -128,7 +128,7 @@ class _JobBars:
     @property
     def _criterion(self) -> str:
         label = self.metric.label
-        return f"those with most {label if label.isupper() else label.lower()}"
+        return f"those with the highest {label if label.isupper() else label.lower()}"
 
     def _value(self, row: Row) -> str:
         value = number(row, self.metric.column)
@@ -179,14 +179,14 @@ def read_cpu(frames: Frames, _: Options) -> pd.DataFrame | str:
     jobs = _rated(frames).dropna(subset="cpu_usr").drop_duplicates(["run", "group"])
     jobs = jobs.assign(cpu=jobs["cpu_usr"] + jobs["cpu_sys"])
     rows = labels.side_by_side(per_job(jobs, [*(part.key for part in _CPU), "cpu"]))
-    return rows if len(rows) else "no CPU time: no run reported any (dd does not; fio does)"
+    return rows if len(rows) else "no CPU time: no run reported it (fio does, dd does not)"
 
 
 def build_cpu(rows: pd.DataFrame) -> Plot:
     """Draw a bar for each job; the whisker is the range of the sum over the repeats."""
     every = rows
     rows, fewer = largest(
-        rows, "cpu", most=_MOST, what="jobs", criterion="those with most CPU time"
+        rows, "cpu", most=_MOST, what="jobs", criterion="those with the most CPU time"
     )
     total = rows["cpu_usr"] + rows["cpu_sys"]
     data = _cpu_numbers(rows).assign(
@@ -204,7 +204,7 @@ def build_cpu(rows: pd.DataFrame) -> Plot:
         marks.Texts(data, x="_end", y="_row", offset_pt=(6, 0)),
     )
     caption = (
-        "Share of one CPU that each of the job's processes used",
+        "CPU time of each process of the job, as a share of one CPU",
         "Bars: medians; whiskers: min to max of the sum",
         fewer,
     )
@@ -359,7 +359,11 @@ def build_in_flight(rows: pd.DataFrame) -> Plot:
     """Draw a bar for each job, a part for each class, and its queue depth behind it."""
     every = rows
     rows, fewer = largest(
-        rows, "below", most=_MAX_JOBS, what="jobs", criterion="those that reached their depth least"
+        rows,
+        "below",
+        most=_MAX_JOBS,
+        what="jobs",
+        criterion="those farthest below queue depth",
     )
     data = _in_flight_numbers(rows).assign(
         _row=range(len(rows)), _end=1.0, _text=[_depth(r) for r in records(rows)]
@@ -380,8 +384,8 @@ def build_in_flight(rows: pd.DataFrame) -> Plot:
         heights=(labels.rows_height_in(names),),
         series=tuple(own for own in _IN_FLIGHT if (rows[own.key] > 0).any()),
         caption=(
-            "I/Os in flight when one was submitted, as each of the job's processes counted them",
-            "libaio with direct=0 does the I/O while submitting it, and counts the full depth",
+            "I/Os in flight at each submission, counted by each process of the job",
+            "libaio with direct=0 completes I/Os during submission, yet counts the full depth",
             fewer,
         ),
         rows=_in_flight_numbers(every),
@@ -401,8 +405,9 @@ def describe_in_flight(rows: pd.DataFrame) -> str:
     """Return the job that reached its queue depth least in one sentence."""
     row = records(rows.nlargest(1, "below"))[0]
     return (
-        f"I/Os in flight of {counted_noun(len(rows), 'job')}: most below the queue depth are"
-        f" {100 * number(row, 'below'):.3g} % ({row['label']}, {_depth(row) or 'iodepth unknown'})."
+        f"I/Os in flight of {counted_noun(len(rows), 'job')}: at most"
+        f" {format_percent(number(row, 'below'))} of the I/Os were submitted below the queue depth"
+        f" ({row['label']}, {_depth(row) or 'iodepth not reported'})."
     )
 
 

@@ -27,7 +27,7 @@ _P99 = 0.99
 _MOST_NINES = 8
 _SLOWEST_P99 = "those with the slowest p99"
 _FASTER = "I/Os that were faster"
-_FROM_BINS = "From fio's bins, exact to 0.8 %; repeats are added up"
+_FROM_BINS = "From fio's bins, accurate to 0.8 %; repeats are added up"
 MISSING_BINS = "no histogram: no run reported its latency bins (fio's json+ does)"
 
 
@@ -259,7 +259,7 @@ ECDF = replace(
 _STEPS_PER_DECADE = 20
 _MAX_HISTOGRAMS = 14
 _PANEL_IN = 1.4
-_CLASSES = "No run has latency bins (json+): these are fio's few classes, of unequal width"
+_CLASSES = "No run has latency bins (json+): shown are fio's coarse classes, of unequal width"
 
 
 def read_histogram(frames: Frames, _: Options) -> pd.DataFrame | str:
@@ -346,7 +346,7 @@ def describe_histogram(rows: pd.DataFrame) -> str:
     first = tops.iloc[0]
     return (
         f"Histograms of {first['latency']} for {counted_noun(len(tops), 'job')}: the fastest job "
-        f"({first['label']}) has most I/Os between {format_latency(float(first['low_s']))} and "
+        f"({first['label']}) has the most I/Os between {format_latency(float(first['low_s']))} and "
         f"{format_latency(float(first['high_s']))}."
     )
 

@@ -61,7 +61,7 @@ def read_grids(frames: Frames, _: Options) -> Sequence[Grid] | str:
     """Return a grid for each pattern in which two options vary."""
     options = swept_options(frames["summary"])
     if len(options) < 2:
-        return "no grid: it takes jobs that sweep two of queue depth, block size and numjobs"
+        return "no grid: it needs jobs that sweep two of queue depth, block size and numjobs"
     x, y = sorted(options[:2], key=("iodepth", "numjobs", "block_bytes").index)
     summary, kind = with_latencies(frames["summary"], ("mean",))
     points = grid_points(summary, (x, y), ("iops", "mean")).assign(latency=LATENCY_KINDS[kind])

@@ -43,9 +43,9 @@ def read(frames: Frames, _: Options) -> pd.DataFrame | str:
     summary, kind = with_latencies(frames["summary"], ("mean", "p99"))
     sets = summary[COLOUR].nunique() if COLOUR in summary else 0
     if sets < 2:
-        return "one set of results: name several folders, or a column of two values with --by"
+        return "only one set of results: name several folders, or a column of several values (--by)"
     if sets > _MOST_SETS:
-        return f"{sets} sets cannot stand side by side, at most {_MOST_SETS}: --where chooses some"
+        return f"{sets} sets are too many to compare (at most {_MOST_SETS}): choose with --where"
     rated = summary[summary["direction"] != "sync"]
     rows = labels.side_by_side(_pooled(frames, rated, kind))
     return _placed(rows.assign(latency=LATENCY_KINDS[kind]).rename(columns=_RENAMED))
@@ -66,7 +66,7 @@ def _most_different(rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     job = groups.ngroup()
     found = pd.DataFrame({"place": range(len(ratios)), "ratio": ratios.to_numpy()})
     most = max(1, _MOST_BARS // (int(groups.size().max()) + 1))
-    criterion = "those with most difference between the sets"
+    criterion = "those with the largest difference between the sets"
     kept, fewer = largest(found, "ratio", most=most, what="jobs", criterion=criterion)
     return _placed(rows[job.isin(kept["place"])]), fewer
 

@@ -35,11 +35,11 @@ from volbench.units import format_count, format_duration, format_latency
 
 _METRICS = (IOPS, BANDWIDTH, MEAN_LATENCY)
 _NUMBERS = ("run", "repeat", "t_s", *(metric.column for metric in _METRICS))
-MISSING_SERIES = "no series: the campaign was run with sample 0, or with dd alone"
+MISSING_SERIES = "no series: the campaign was run with sample 0, or only with dd"
 _SERIES_IN, _LINES_IN = 1.2, 1.7
 _MOST_JOBS = 9  # Maximum number of job rows
 _BAND_STEPS = 120  # Places of the band of those that have no line
-GREY = "Grey: not all jobs in parallel ran, so the sum is no rate of the volume"
+GREY = "Grey: not all parallel jobs were running, so the sum is not the rate of the volume"
 NOISY = "Grey: the host disturbed the run (steal, waits for a CPU, other I/O)"
 _NAMED = (
     "Below each name: IOPS and mean latency, medians of its runs, ± fio's standard deviation over"
@@ -249,7 +249,7 @@ def build_lines(rows: pd.DataFrame) -> Plot:
         legend="right",
         caption=(
             f"{runs} lines; repeats share colour and dash" if runs > len(jobs) else "",
-            "Long lines keep the min and the max of each of 1,000 stretches",
+            "Long lines keep the min and max of each of 1,000 segments",
             _NAMED if jobs["_numbers"].ne("").any() else "",
             fewer,
         ),

@@ -113,9 +113,9 @@ def _missing_rounds(rows: pd.DataFrame) -> str:
         if len(rows[column].unique()) > 1:
             return f"several {column}s: choose one with --where '{column}==...'"
     if rows["iops"].isna().all():
-        return "no IOPS: not reported by any run (dd reports bandwidth alone)"
+        return "no IOPS: not reported by any run (dd reports only bandwidth)"
     if int(rows["repeat"].max()) < 2:
-        return "no rounds: it takes repeats of the profile (repeat, or rounds until steady)"
+        return "no rounds: it needs repeats of the profile (repeat, or rounds until steady)"
     hosts = rows.groupby(["job", "repeat"])["host"].agg(frozenset)
     if hosts.groupby(level="job").nunique().gt(1).any():
         return "not every host has every round, so sums differ: choose one with --where 'host==...'"
@@ -154,7 +154,7 @@ def build_convergence(judged: JudgedRounds) -> Plot:
         legend="right",
         caption=(
             judged.outcome,
-            "Grey: the window that was judged" * bool(judged.found.window),
+            "Grey: the measurement window" * bool(judged.found.window),
             "Mixes are reads/writes",
             judged.sums,
             fewer,
@@ -325,8 +325,8 @@ def _determination_table(shown: Sequence[Variable]) -> marks.Table:
         "tracking variable",
         "metric",
         "mean of the window",
-        f"range (max {100 * MAX_RANGE:g} %)",
-        f"slope (max {100 * MAX_SLOPE:g} %)",
+        f"range (max {format_percent(MAX_RANGE)})",
+        f"slope (max {format_percent(MAX_SLOPE)})",
         "passes",
     )
     return marks.Table(heads=heads, rows=tuple(rows), size=8)
@@ -391,7 +391,7 @@ def read_mixes(frames: Frames, options: Options) -> _Mixes | str:
     mixes = sorted({int(percent) for percent in cells["read_percent"]}, reverse=True)
     blocks = sorted(set(cells["block_bytes"]))
     if len(mixes) * len(blocks) < 2:
-        return "no table: it takes jobs of several read/write mixes (rwmixread) or block sizes"
+        return "no table: it needs jobs of several read/write mixes (rwmixread) or block sizes"
     placed = cells.rename(columns={name: f"iops_{name}" for name in _MIX_STATISTICS}).assign(
         _x=[mixes.index(int(percent)) for percent in cells["read_percent"]],
         _y=[blocks.index(block) for block in cells["block_bytes"]],

@@ -37,7 +37,7 @@ from volbench.units import format_count, format_duration
 _MOST = 3  # Storms in one chart
 _WIDTHS_IN = {1: 10.0, 2: 12.0, 3: 15.0}
 _LETTERS = 48  # Letters that fit beside each other over a column
-_MOST_CLIENTS = "those with most clients, then with most IOPS"
+_MOST_CLIENTS = "those with the most clients, then the highest IOPS"
 _STACK_IN, _APART_IN = 2.6, 1.6
 _STRIP_IN, _STRIPS_MIN_IN, _STRIPS_MAX_IN = 0.13, 1.0, 6.0
 _NAMED = 50  # Strips up to which each has its name
@@ -64,7 +64,7 @@ def read(frames: Frames, _: Options) -> _Storms | str:
     """Return the storms of the campaigns."""
     count = len(storm_steps(frames))
     if not count:
-        return "no job that several clients ran side by side, with a series (--set clients=5)"
+        return "no job ran on several clients at once with a series (try --set clients=5)"
     return _Storms(storms(frames, limit=_MOST), more=max(0, count - _MOST))
 
 
@@ -97,7 +97,7 @@ def _notes(found: _Storms) -> tuple[str, ...]:
     return (
         f"Means of {INTERVAL_S:g} s",
         f"Finished booting: below {100 * SETTLED:g} % of the client's own busiest interval",
-        f"{missing_count} client{'s' * (missing_count > 1)} left no series and could not be drawn"
+        f"{missing_count} client{'s' * (missing_count > 1)} without a series, not drawn"
         * bool(missing_count),
         not_shown(len(found.shown), len(found.shown) + found.more, "storms", _MOST_CLIENTS),
     )

@@ -46,7 +46,7 @@ from volbench.present.plots.selection import (
 from volbench.units import format_size
 
 _LOADS = ("iodepth", "numjobs")
-_MOST_IOPS = "those with most IOPS"
+_MOST_IOPS = "those with the highest IOPS"
 _PLACE = ["_x", "_y", "_text"]
 _TEXT_ROOM = (0.05, 0.05)  # Room of the load at a knee, as a share of the panel
 _SWEEP_IN, _KNEE_IN = 2.1, 3.2
@@ -225,7 +225,7 @@ def read_knee(frames: Frames, _: Options) -> Sweep | str:
     """Return the points in the order of the load, with ``knee`` (bool)."""
     options = [name for name in swept_options(frames["summary"]) if name in _LOADS]
     if not options:
-        return "no curve: it takes jobs that differ in queue depth or numjobs alone"
+        return "no curve: it needs jobs that differ in queue depth or numjobs alone"
     points = sweep_points(frames, options[0], ["mean", "p99"], ["iops"])
     note = inseparable(frames["summary"], options[:1])
     points = points.dropna(subset=["iops", "lat_mean_s"])
@@ -339,7 +339,7 @@ def read_bars(frames: Frames, _: Options, *, option: str) -> Sweep | str:
     points = sweep_points(frames, option, ["mean", "stddev"], ["iops", "iops_stddev"])
     points = points[points["iops"].notna()]
     if points.empty:
-        return f"no sweep: it takes jobs that differ in {name} alone (a matrix in the profile)"
+        return f"no sweep: it needs jobs that differ in {name} alone (a matrix in the profile)"
     return Sweep(points, option, tuple(_DEVIATIONS))
 
 

@@ -57,7 +57,7 @@ def read(frames: Frames, options: Options) -> _WarmUps | str:
     # The pace of passes over the volume is nearer to that of its warm-up than a curve's.
     paces: Sequence[Curve | Fill] = passes or shown
     if not paces:
-        return "no first run on a fresh volume that climbed or was repeated, nor one in extents"
+        return "no first run on a fresh volume that climbed or was repeated, no warm-up in extents"
     costs = [_cost(pace.bytes_per_s, pace.direction, options) for pace in paces]
     notes = (curves_note, passes_note)
     return _WarmUps(shown, passes, summary, tuple(dict.fromkeys(filter(None, costs))), notes)
@@ -196,7 +196,7 @@ def _numbers(curve: Curve) -> str:
         parts.append("at the declared limit")
     if left_out := sum(part.left_out for part in (curve.first, curve.second) if part):
         intervals = "1 interval" if left_out == 1 else f"{left_out} intervals"
-        parts.append(f"{intervals} left out, in which not all jobs ran")
+        parts.append(f"{intervals} omitted: not all jobs were running")
     return ", ".join(parts)
 
 
@@ -231,7 +231,7 @@ def _pass(fill: Fill, summary: pd.DataFrame) -> Panel:
     label = f"{fill.direction.capitalize()} bandwidth"
     return Panel(
         x=Axis(
-            f"Place on {printable(short_target(fill.volume))}",
+            f"Offset on {printable(short_target(fill.volume))}",
             "size",
             limits=(0.0, float(edges[-1])),
         ),
