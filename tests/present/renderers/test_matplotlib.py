@@ -15,7 +15,7 @@ from tests.present.figure_texts import texts_outside
 from tests.present.frames_for_plots import aks, frames, intervals, result, sweep
 from volbench.errors import InputError, VolbenchError
 from volbench.present.plots.chart import build_plot
-from volbench.present.plots.selection import MOST_LINES
+from volbench.present.plots.selection import MAX_LINES
 from volbench.present.renderers import PICTURE_FORMATS
 from volbench.present.renderers.matplotlib import draw, save, svg_text
 
@@ -189,6 +189,6 @@ def test_a_legend_stands_beside_all_panels() -> None:
     legend = figure.axes[0].get_legend()
     assert legend is not None
     names = [text.get_text() for text in legend.get_texts()]
-    assert len(names) == len(set(names)) == MOST_LINES + 1
+    assert len(names) == len(set(names)) == MAX_LINES + 1
     boxes = [axes.get_position() for axes in figure.axes]
     assert max(box.y1 for box in boxes) - min(box.y0 for box in boxes) > 0.75

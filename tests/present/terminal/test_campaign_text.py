@@ -1,15 +1,24 @@
-"""Words on imported campaigns say who measured, and no more than is known."""
+"""Sentences on plans and on imported campaigns, as a user reads them."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pandas as pd
+import pytest
 
 from tests.present.report.small_reports import content_of, row_of, run_of
 from volbench.model.campaign.planned_run import Imported, Run, SourceFile
+from volbench.plan.expansion.estimate import Estimate
 from volbench.present.formatting import records
 from volbench.present.report.outcomes import job_outcomes, key_numbers
-from volbench.present.report.report_text import cautions, what_ran
-from volbench.present.terminal.campaign_text import came_from, sources
+from volbench.present.report.report_text import cautions, what_ran, what_was_found
+from volbench.present.terminal.campaign_text import came_from, estimate_words, sources
+
+ESTIMATE = Estimate(
+    runs=5, min_runs=5, total_s=25.0, bytes_written=128 * 2**20, bounded_bytes=128 * 2**20
+)
 
 
 def imported(number: int, *names: str, read_as: str = "") -> Run:
@@ -56,3 +65,43 @@ def test_what_files_do_not_tell_is_not_said() -> None:
     found = job_outcomes(rows)
     assert not any("page cache" in sentence for sentence in cautions(found))
     assert key_numbers(found)[0].label == "IOPS, page cache use unknown"
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentences"),
+    [
+        ({}, ["Estimated time: 25s.", "Writes: at most 128 MiB."]),
+        (
+            {"lays_out": True, "untimed": 1, "unbounded": 4},
+            [
+                "Estimated time: 25s, plus file layout and 1 run of unknown duration.",
+                "Writes: at most 128 MiB, plus 4 runs of unknown size.",
+            ],
+        ),
+        ({"bytes_written": 0, "bounded_bytes": 0}, ["Estimated time: 25s.", "Writes: none."]),
+        (
+            {"total_s": None, "bytes_written": None, "bounded_bytes": 0},
+            ["Estimated time: unknown, limited only by size.", "Writes: limited only by time."],
+        ),
+    ],
+)
+def test_an_estimate_is_two_sentences(changes: dict[str, Any], sentences: list[str]) -> None:
+    """Time and bytes have a sentence each, which says what it leaves out."""
+    plan = replace(ESTIMATE, **changes)
+    assert estimate_words(plan).splitlines() == sentences
+    assert estimate_words(plan, bill="1.20 USD").splitlines()[2] == "Cost: about 1.20 USD."
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "sentence"),
+    [
+        (["steady"], "The only result with a series is steady."),
+        (["noisy"], "The only result with a series is not steady."),
+        (["steady", "noisy"], "Of 2 results with a series, 1 is steady; noisy: b."),
+        (["too-short"], "The runs were too short to judge their steady state."),
+    ],
+)
+def test_steady_results_are_counted_in_a_sentence(verdicts: list[str], sentence: str) -> None:
+    """Counts agree with their verb, and a single result is not counted."""
+    rows = [{"verdict": own, "job": job} for own, job in zip(verdicts, "abc", strict=False)]
+    assert what_was_found(rows, []) == [sentence]

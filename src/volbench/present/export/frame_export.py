@@ -22,6 +22,7 @@ from volbench.errors import InputError
 from volbench.model.frames.columns import FRAMES, LABEL_PREFIX, SUMMARY, Column, described
 from volbench.present.export.workbook import render_xlsx
 from volbench.present.formatting import (
+    BRIEF_STATISTICS,
     MISSING,
     Row,
     flag,
@@ -215,7 +216,6 @@ _WORDS = {
 }
 
 _RESULTS = ("rw", "block_bytes", "iodepth", "iops", "bw_bytes_per_s")
-_STATISTICS = ("mean", "p50", "p99")
 # Shown where they differ, before the job, and labels with them
 _TELLING = ("campaign", "host", "client", "profile", "role", "repeat")
 
@@ -261,7 +261,7 @@ def default_columns(frame: pd.DataFrame, *, frame_name: str) -> list[str]:
     )
     mixed = frame.groupby(["run", "group"], dropna=False)["direction"].nunique().gt(1).any()
     results = [_RESULTS[0], *(["direction"] if mixed else []), *_RESULTS[1:]]
-    return [*telling, "job", *results, *(f"{kind}_{name}_s" for name in _STATISTICS)]
+    return [*telling, "job", *results, *(f"{kind}_{name}_s" for name in BRIEF_STATISTICS)]
 
 
 def render_text(frame: pd.DataFrame, *, frame_name: str, format_name: str) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from openpyxl.worksheet.worksheet import Worksheet
 
 _SHEET_ROWS = 1_048_576  # the row limit of xlsx: ECMA-376 part 1, 18.3.1.73
-_MOST_BARS = 60  # Maximum number of jobs that are legible on a chart as wide as a screen
+_MAX_BARS = 60  # Maximum number of jobs that are legible on a chart as wide as a screen
 
 # How numbers of a unit are shown; what a cell holds stays exact
 _FORMATS = {
@@ -139,7 +139,7 @@ def _fill_charts(sheet: WriteOnlyWorksheet, points: Sequence[Sequence[object]], 
     formats = ["", "0", "#,##0.0", "#,##0.00", "0.0000", "0.0000", "0.0000"]
     for row in points:
         _append(sheet, row, formats=formats)
-    bars = min(len(points), _MOST_BARS)
+    bars = min(len(points), _MAX_BARS)
     first, top = 3, 2
     for title, unit, names in _CHARTS:
         what = "Completion latency" if title == "Latency" and kind == "clat" else title

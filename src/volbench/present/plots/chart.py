@@ -149,16 +149,16 @@ _NOUNS = {
     "client": "clients",
     "repeat": "repeats",
 }
-_MOST_INVALID = 3  # Up to how many jobs with invalid runs are named
-_MOST_CAMPAIGNS = 6  # Up to how many campaigns are named
+_MAX_INVALID = 3  # Up to how many jobs with invalid runs are named
+_MAX_CAMPAIGNS = 6  # Up to how many campaigns are named
 
 
 def caption(summary: pd.DataFrame, sentences: Sequence[str]) -> tuple[str, ...]:
     """Return the sentences of a caption: campaigns and setting, those given, runs left out."""
     campaigns = [printable(str(name)) for name in summary["campaign"].dropna().unique()]
-    names = ", ".join(campaigns[:_MOST_CAMPAIGNS])
-    if len(campaigns) > _MOST_CAMPAIGNS:
-        names += f" and {len(campaigns) - _MOST_CAMPAIGNS} more"
+    names = ", ".join(campaigns[:_MAX_CAMPAIGNS])
+    if len(campaigns) > _MAX_CAMPAIGNS:
+        names += f" and {len(campaigns) - _MAX_CAMPAIGNS} more"
     first = f"Campaign{'s' * (len(campaigns) > 1)} {names}"
     parts = [first, setting(summary), *sentences]
     parts += [_not_shown(state, count) for state, count in left_out(summary).items()]
@@ -173,7 +173,7 @@ def _invalid(summary: pd.DataFrame, findings: pd.DataFrame) -> str:
     if found.empty:
         return ""
     jobs = [printable(str(job)) for job in found["job"].dropna().unique()]
-    named = f" ({', '.join(jobs)})" if len(jobs) <= _MOST_INVALID else ""
+    named = f" ({', '.join(jobs)})" if len(jobs) <= _MAX_INVALID else ""
     count = f"{found['run'].nunique()} of {counted_noun(rows['run'].nunique(), 'run')}"
     return f"Invalid results (see volbench check): {count}{named}"
 
@@ -264,7 +264,7 @@ def _runtimes(rows: pd.DataFrame) -> str:
 
 # Characters from which on a title loses its least important parts. volbench's own choice.
 MAX_LENGTH = 96
-_MOST_OPTIONS = 2
+_MAX_OPTIONS = 2
 
 
 def chart_title(kind: Kind[Any], summary: pd.DataFrame) -> str:
@@ -293,7 +293,7 @@ def _quantity(kind: Kind[Any], rows: pd.DataFrame) -> str:
         return kind.title
     options = ("rw", *OPTIONS) if kind.by_options == PER_JOB else OPTIONS
     differing = [OPTION_WORDS[name] for name in options if len(rows[name].unique()) > 1]
-    if not 0 < len(differing) <= _MOST_OPTIONS:
+    if not 0 < len(differing) <= _MAX_OPTIONS:
         return f"{kind.title} {kind.by_options}"
     return f"{kind.title} by {' and '.join(differing)}"
 

@@ -14,7 +14,9 @@ from volbench.present.plots.marks import ReferenceLine
 if TYPE_CHECKING:
     import pandas as pd
 
-_WIDE = 30.0  # Ratio of values above which an axis is logarithmic: more would be lost at zero
+# Ratio of values above which an axis is logarithmic: on a linear one the least would be a thirtieth
+# of its height. Noticed by: tests/present/plots/test_chosen_parts.py
+_WIDE = 30.0
 LATENCY_KINDS = {"lat": "total latency", "clat": "completion latency"}
 SINCE_START = "Time since the run's I/O began"
 
@@ -96,7 +98,9 @@ def rows_axis(names: Sequence[str]) -> Axis:
     return Axis("", scale="category", categories=tuple(names), inverted=True)
 
 
-_FAR = 4.0  # Ratio of limit to data above which only the limit's name is shown
+# Ratio of limit to data above which only the limit's name is shown: the data would take less than a
+# quarter of the axis. Noticed by: tests/present/plots/test_device_view.py
+_FAR = 4.0
 _HALF_ROW = 0.45
 
 

@@ -7,7 +7,7 @@ direction, are pooled, and each value has its colour. Each value of the second h
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pandas as pd
@@ -27,19 +27,18 @@ from volbench.present.plots.description import (
     Series,
     frames_of,
 )
+from volbench.present.plots.kinds import Frames
 from volbench.present.plots.labels import PALETTE_SIZE, SHORT_NAMES, line_look
 from volbench.present.plots.marks import Mark
 
 PANEL = "panel"
-MOST_PANELS = 12
+MAX_PANELS = 12
 MISSING = "none"
 _ABREAST = 2
 _NARROWER = 0.8  # Width of a plot beside others, as a share of its width alone
 # Columns of names: who colours by them wants these names
 _NAMES = frozenset({"run", "job", "group", "profile"})
 _JOINS = ("run", "group", "direction")
-
-Frames = Mapping[str, pd.DataFrame]
 
 
 def by_columns(summary: pd.DataFrame, by: Sequence[str]) -> list[str]:
@@ -71,9 +70,9 @@ def split(frames: Frames, columns: Sequence[str]) -> list[tuple[str, dict[str, p
     rows = measured(marked["summary"])
     values = list(rows.drop_duplicates(PANEL).sort_values(columns[1])[PANEL])
     name = short_name(columns[1])
-    if len(values) > MOST_PANELS:
+    if len(values) > MAX_PANELS:
         raise InputError(
-            f"{name} has {len(values)} values, and a chart has {MOST_PANELS} panels",
+            f"{name} has {len(values)} values, and a chart has {MAX_PANELS} panels",
             hint="choose some of them with --where, or name another second column with --by",
         )
     return [

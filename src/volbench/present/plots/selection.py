@@ -12,7 +12,7 @@ from volbench.analyse.frames.job_frames import COLOUR
 from volbench.present.plots.description import Axis, Series
 from volbench.present.plots.marks import Areas
 
-MOST_LINES = 7  # Lines of one panel that an eye can tell apart: one for each colour of the palette
+MAX_LINES = 7  # Lines of one panel that an eye can tell apart: one for each colour of the palette
 Part = TypeVar("Part")
 REST = "rest"  # Key of the series that shows what has no line of its own
 _WORKLOAD = ["job", "group", "direction"]

@@ -27,9 +27,9 @@ from volbench.present.report.report_text import (
     declared_limits,
     ending,
     first_screen,
-    found,
     requested,
     what_ran,
+    what_was_found,
 )
 from volbench.present.tables.findings_table import (
     RuleFindings,
@@ -125,7 +125,7 @@ def campaign_section(
         first=first_screen(content, of_frame, key, limits),
         ran=what_ran(content, rows),
         requested=requested(content, rows),
-        found=[ending(content), *found(verdicts, limits)],
+        found=[ending(content), *what_was_found(verdicts, limits)],
         key_numbers=key,
         cautions=cautions(outcomes),
         declared=declared_limits(outcomes),

@@ -119,7 +119,7 @@ def _labels(row: Row) -> list[str]:
 
 BATCH = 32  # Runs that are decoded together
 _DIGITS = 5
-_MOST_VALUES = 1_200_000  # Values of series on a page: of thousands of runs, each has fewer points
+_MAX_VALUES = 1_200_000  # Values of series on a page: of thousands of runs, each has fewer points
 _BUCKETS = (40, 250)  # Fewest and most stretches of a series whose extremes are kept
 _SERIES = ("t_s", "iops", "bw_bytes_per_s", "lat_mean_s", "lat_max_s")
 _DEVICE = (
@@ -136,7 +136,6 @@ _LATENCY_KINDS = ("lat", "clat", "slat")
 _FINDING = ("rule", "severity", "direction", "from_s", "to_s", "message")
 
 Json = dict[str, object]
-Frames = Mapping[str, pd.DataFrame]
 Floats = npt.NDArray[np.float64]
 
 
@@ -149,7 +148,7 @@ def run_details(
         numbers: prefix and id of a run to its number; the batches are in their order.
     """
     values = len(_SERIES) * sum(own.length("series") for _, own in campaigns)
-    buckets = int(np.clip(_BUCKETS[1] * _MOST_VALUES / max(values, 1), *_BUCKETS))
+    buckets = int(np.clip(_BUCKETS[1] * _MAX_VALUES / max(values, 1), *_BUCKETS))
     parts = {prefix: _Parts(content, buckets) for prefix, content in campaigns}
     batch: list[Json] = []
     for key in numbers:
@@ -276,7 +275,7 @@ def _rounded(values: Floats) -> list[float | int | None]:
     ]
 
 
-ROOM_CHARS = 3_000_000  # Maximum size of all downloads of a page, so that it can be mailed
+ROOM_CHARS = 3_000_000  # A page can be mailed. Noticed by: tests/present/report/test_report_page.py
 # Frames in the order in which they get room: the raw ones are large, and can be exported
 _ORDER = (
     *("summary", "verdicts", "findings", "aggregate", "use", "percentiles"),

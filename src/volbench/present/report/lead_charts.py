@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 import pandas as pd
@@ -14,22 +14,21 @@ from volbench.analyse.time.warmup_curve import Curve, curves
 from volbench.model.results.finding import Severity
 from volbench.present.formatting import number, records, text
 from volbench.present.plots.chart import build_plots
+from volbench.present.plots.charts.warmup_curves import MIN_PENALTY
 from volbench.present.plots.description import Plot, numbers
-from volbench.present.plots.kinds import KINDS, Options
+from volbench.present.plots.kinds import KINDS, Frames, Options
 from volbench.present.plots.marks import Span
 from volbench.present.tables.findings_table import STYLES, invalid_runs
 
-Frames = Mapping[str, pd.DataFrame]
-
 _DEFAULTS = Options()
-_MOST_BARS = 6
+_MAX_BARS = 6
 # Columns that are equal along one curve of a sweep
 _PLACE = ("campaign", "host", "profile", "volume", "block_bytes")
 _HEIGHT_IN = 3.4  # Of the panels together, so that title, verdict and chart share the first screen
-_MOST_STORMS = 2  # Number of parallel steps above which a campaign is a fleet, not a storm
+_MAX_STORMS = 2  # More parallel steps are a fleet. Noticed by: test_lead_charts.py
 _RATES = {"knee", "iops", "bandwidth"}  # Kinds whose marks are results of jobs
-_PENALTY = 0.1  # Minimum penalty of fresh blocks for the warm-up to lead
-_FEWEST_POINTS = 3  # Points from which on a curve has a knee
+
+_MIN_KNEE_POINTS = 3  # Two points have no knee. Noticed by: test_first_screen.py
 
 
 def lead_plots(frames: Frames, options: Options = _DEFAULTS) -> list[Plot]:
@@ -88,7 +87,7 @@ def worst_warm_up(frames: Frames) -> Curve | None:
         return None
     found = curves(frames["summary"], frames["series"], frames.get("verdicts"))
     worst = max(found, key=lambda curve: curve.penalty, default=None)
-    return worst if worst and worst.penalty >= _PENALTY else None
+    return worst if worst and worst.penalty >= MIN_PENALTY else None
 
 
 def _fits(kind: str, plot: Plot, frames: Frames) -> bool:
@@ -96,7 +95,7 @@ def _fits(kind: str, plot: Plot, frames: Frames) -> bool:
     if kind == "warmup":
         return worst_warm_up(frames) is not None or measured(frames["summary"]).empty
     if kind == "knee":
-        return bool((numbers(plot).groupby("label").size() >= _FEWEST_POINTS).any())
+        return bool((numbers(plot).groupby("label").size() >= _MIN_KNEE_POINTS).any())
     return True
 
 
@@ -106,7 +105,7 @@ def _whole(frames: Frames) -> Frames:
 
 def _few_storms(frames: Frames) -> Frames:
     """Return no frames of a campaign with many parallel steps."""
-    return frames if len(storm_steps(frames)) <= _MOST_STORMS else {}
+    return frames if len(storm_steps(frames)) <= _MAX_STORMS else {}
 
 
 def _one_setting(frames: Frames) -> Frames:
@@ -126,7 +125,7 @@ def _largest_jobs(frames: Frames) -> Frames:
     key = ["campaign", "host", "profile", "job", "volume"]
     column = "iops" if rows["iops"].notna().any() else "bw_bytes_per_s"
     rates = rows.groupby([*key, "direction"], dropna=False)[column].median()
-    best = rates.groupby(level=key, dropna=False).sum().nlargest(_MOST_BARS)
+    best = rates.groupby(level=key, dropna=False).sum().nlargest(_MAX_BARS)
     is_kept = pd.MultiIndex.from_frame(rows[key]).isin(best.index)
     return {**frames, "summary": rows[is_kept].reset_index(drop=True)}
 

@@ -22,7 +22,7 @@ from volbench.present.formatting import (
     text,
 )
 from volbench.present.report.content import MultiCampaignContent, ReportFigure
-from volbench.present.tables.compare_table import MOST_MEANS, measure_name, notes, shown_value
+from volbench.present.tables.compare_table import MAX_MEANS, measure_name, notes, shown_value
 from volbench.present.tables.findings_table import badges_of
 from volbench.present.tables.table import Badge, Column, Source, Table, quantity
 from volbench.units import format_count, format_latency, format_rate
@@ -73,7 +73,7 @@ def multi_campaign_section(content: MultiCampaignContent) -> MultiCampaignSectio
         sentences += [f"{remark}." for remark in content.comparison.remarks]
         means = means_over_workloads(content.comparison)
         own = [NamedTable("Verdicts", verdicts_table(content.comparison))]
-        own += [NamedTable("Means over workloads", means_table(means))] * (len(means) > MOST_MEANS)
+        own += [NamedTable("Means over workloads", means_table(means))] * (len(means) > MAX_MEANS)
         tables = [*own, *tables]
     sentences += [content.refusal] if content.refusal else []
     return MultiCampaignSection(content.verdict, sentences, tables, content.figures)

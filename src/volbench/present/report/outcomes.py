@@ -19,9 +19,11 @@ from volbench.present.formatting import Row, latency, number, text
 from volbench.present.tables.table import Column, Source, Table
 from volbench.units import format_count, format_latency, format_percent, format_rate, format_size
 
-# Share of a declared limit from which on it counts as reached. volbench's own choice.
+# From this share on a declared limit counts as reached: throttles let through a little less than
+# they name. A trade-off. Noticed by: tests/present/report/test_outcomes.py
 REACHED = 0.95
-# Share from which on a result is above the limit, and needs an explanation. volbench's own.
+# Above this share a result needs an explanation: a throttle does not exceed its limit by 5 %. A
+# trade-off. Noticed by: tests/present/report/test_outcomes.py
 OVER = 1.05
 
 

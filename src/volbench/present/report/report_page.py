@@ -37,7 +37,7 @@ _SCRIPTS = (
     "tables.js",
 )
 # Rows of a table that are in the page as such; it makes the others when they are shown
-_MOST_ROWS = 60
+_MAX_ROWS = 60
 _PAPER_ROWS = 12  # Rows of a table that are printed, as in `report.css`
 
 
@@ -99,9 +99,9 @@ def _page(
         campaigns=sections,
         runs=runs,
         details=run_details(contents, runs.numbers),
-        most_rows=_MOST_ROWS,
+        most_rows=_MAX_ROWS,
         paper_rows=_PAPER_ROWS,
-        packed_rows=partial(packed_rows, runs=runs, first=_MOST_ROWS),
+        packed_rows=partial(packed_rows, runs=runs, first=_MAX_ROWS),
         together=together,
         finished=RunState.FINISHED,
     )

@@ -25,7 +25,7 @@ from volbench.present.tables.findings_table import invalid_runs
 from volbench.present.terminal.campaign_text import came_from, sources
 from volbench.units import format_count, format_duration, format_percent, format_rate, format_size
 
-_MOST_NAMES = 6  # Names that a sentence lists before it counts the rest
+_MAX_NAMES = 6  # Names that a sentence lists before it counts the rest
 BOTTLENECKS = {
     "iops-limit": "an IOPS limit",
     "bandwidth-limit": "a bandwidth limit",
@@ -51,7 +51,7 @@ def what_ran(content: ReportContent, rows: Sequence[Row]) -> list[str]:
     hosts = dict.fromkeys(run.host for run in campaign.runs)
     volumes = dict.fromkeys(f"{run.volume.role} ({run.volume.target})" for run in campaign.runs)
     where = "this machine" if list(hosts) == ["local"] else listed(hosts)
-    where = f"{len(hosts)} hosts ({where})" if len(hosts) > _MOST_NAMES else where
+    where = f"{len(hosts)} hosts ({where})" if len(hosts) > _MAX_NAMES else where
     started = sorted(text(row, "started_utc") for row in rows if row.get("started_utc"))
     when = f"planned at {instant(campaign.created_utc)}"
     if started:
@@ -101,7 +101,7 @@ def _state_text(state: RunState, count: int) -> str:
     return words.replace("was ", "were ", 1) if count > 1 else words
 
 
-def found(verdicts: Sequence[Row], limits: Sequence[AgainstLimit]) -> list[str]:
+def what_was_found(verdicts: Sequence[Row], limits: Sequence[AgainstLimit]) -> list[str]:
     """Return sentences on steady state, bottlenecks, and limits reached."""
     return [*_steady_sentences(verdicts), *_bottlenecks(verdicts), *_reached(limits)]
 
@@ -139,7 +139,7 @@ def declared_limits(outcomes: Sequence[Outcome]) -> list[str]:
     ]
 
 
-def listed(names: Iterable[str], *, most: int = _MOST_NAMES, joint: str = ", ") -> str:
+def listed(names: Iterable[str], *, most: int = _MAX_NAMES, joint: str = ", ") -> str:
     """Return names as a list in a sentence; of many, the first and how many more there are."""
     every = list(names)
     if len(every) > most:

@@ -25,9 +25,9 @@ from volbench.present.formatting import MISSING, counted_noun
 from volbench.present.tables.table import IDENTITY, Column, Table
 from volbench.units import format_count, format_latency, format_percent, format_rate, percent
 
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 # Means over workloads up to which each has a sentence in the caption of a report's table
-MOST_MEANS = 4
+MAX_MEANS = 4
 
 
 def comparison_table(comparison: Comparison) -> Table[Compared]:
@@ -91,7 +91,7 @@ def notes(comparison: Comparison, *, is_brief: bool = False) -> list[str]:
     elif tested:
         lines.append(f"Confidence of the intervals: {share}.")
     means = means_over_workloads(comparison)
-    lines += [mean.sentence for mean in means] if len(means) <= MOST_MEANS or not is_brief else []
+    lines += [mean.sentence for mean in means] if len(means) <= MAX_MEANS or not is_brief else []
     units = {row.contrast.unit for row in tested if row.contrast}
     if "repeats" in units:
         lines.append("n = 1 volume per side: does not generalise to the volume type.")
@@ -220,9 +220,9 @@ def trend_words(trend: Trend) -> str:
         return f"{state.value}: the last campaign is {loss} % worse than the reference"
     if state is State.STABLE:
         parts = [trend.shortage] if trend.shortage else []
-        parts += [change_words(trend, change) for change in changes[-_MOST_NAMED:]]
+        parts += [change_words(trend, change) for change in changes[-_MAX_NAMED:]]
         return f"{state.value} ({'; '.join(parts)})" if parts else state.value
-    parts = [change_words(trend, change) for change in changes[-_MOST_NAMED:-1]]
+    parts = [change_words(trend, change) for change in changes[-_MAX_NAMED:-1]]
     before = f"; before: {'; '.join(parts)}" if parts else ""
     since = f"since {_when(trend, changes[-1])}{_facts(changes[-1])}"
     return f"{state.value} {percent(abs(trend.loss(trend.level)))} % {since}{before}"

@@ -44,7 +44,7 @@ STATE_STYLES = {
     RunState.INTERRUPTED.value: "yellow",
 }
 # Reasons of failed and interrupted runs below a table; `states_table` has all of them
-_MOST_REASONS = 6
+_MAX_REASONS = 6
 _LATENCY_PRIORITY = {"p99": 1, "mean": 2, "max": 5, "p50": 6}
 # Candidates for columns that identify a row together with the job, in order of preference
 _IDENTIFYING = ("campaign", "host", "client", "profile", "repeat", "role", "direction", "run")
@@ -67,7 +67,7 @@ def result_tables(
     marks = warning_marks(results.rows("findings"))
     rows = order_by_workload(results.rows("summary"))
     tables = [summary_table(rows, states=states, warnings=marks)]
-    if is_brief and len(rows) > MOST_RESULTS:
+    if is_brief and len(rows) > MAX_RESULTS:
         tables = [groups_table(rows, marks, states)]
     aggregate = results.rows("aggregate")
     return [*tables, aggregate_table(aggregate)] if aggregate else tables
@@ -327,11 +327,11 @@ def _unfinished(states: Mapping[str, RunNote]) -> list[str]:
         f"{first}{f' and {len(others):,} more' if others else ''} {state}: {reason}"
         for (state, reason), (first, *others) in runs.items()
     ]
-    if len(notes) <= _MOST_REASONS:
+    if len(notes) <= _MAX_REASONS:
         return notes
-    left_out = sum(map(len, list(runs.values())[_MOST_REASONS:]))
+    left_out = sum(map(len, list(runs.values())[_MAX_REASONS:]))
     rest = f"{counted_noun(left_out, 'more run')} did not finish: see volbench show --runs"
-    return [*notes[:_MOST_REASONS], rest]
+    return [*notes[:_MAX_REASONS], rest]
 
 
 def states_table(states: Mapping[str, RunNote]) -> Table[Row]:
@@ -433,8 +433,8 @@ def _is_number(value: object) -> bool:
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
-MOST_RESULTS = 60  # More results than these are shown by group
-_MOST_GROUPS = 20  # Number of rows that fit a screen of 24 lines with heading and prompt
+MAX_RESULTS = 60  # More do not fit two screens. Noticed by: test_groups_table.py
+_MAX_GROUPS = 20  # Number of rows that fit a screen of 24 lines with heading and prompt
 
 # Grouping keys in the order in which they are added, while there are few enough groups
 _KEYS: Mapping[str, Callable[[Row], str]] = {
@@ -516,7 +516,7 @@ def _chosen_keys(rows: Sequence[Row]) -> dict[str, Callable[[Row], str]]:
     parts: list[tuple[str, ...]] = [() for _ in rows]
     for name, show in candidates.items():
         longer = [(*part, show(row)) for part, row in zip(parts, rows, strict=True)]
-        if len(set(parts)) < len(set(longer)) <= _MOST_GROUPS:
+        if len(set(parts)) < len(set(longer)) <= _MAX_GROUPS:
             chosen[name], parts = show, longer
     return chosen or {"rw": pattern}
 

@@ -48,11 +48,8 @@ def _time(estimate: Estimate) -> str:
     further += ["write-back of cached data"] * estimate.is_cached
     further += [f"{_runs(estimate.untimed)} of unknown duration"] * bool(estimate.untimed)
     *others, last = further or [""]
-    return (
-        f"{text}, plus {' and '.join([', '.join(others), last] if others else [last])}"
-        if last
-        else text
-    )
+    ending = f"{', '.join(others)} and {last}" if others else last
+    return f"{text}, plus {ending}" if ending else text
 
 
 def _spoken(seconds: float) -> str:

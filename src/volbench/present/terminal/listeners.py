@@ -17,7 +17,7 @@ from volbench.present.terminal.progress import Clock, Tally, lasting_line, plain
 from volbench.units import format_duration
 
 _PROGRESS_S = 60.0
-_SILENT_S = 10.0
+_SILENT_S = 10.0  # Ten polls without a reply. Noticed by: test_live_display.py
 _MAX_SILENT = 5
 
 

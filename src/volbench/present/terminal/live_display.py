@@ -28,8 +28,7 @@ _STATE_WORDS = {
     "run": "running",
 }
 _HEADINGS = ("client", "run", "state", "IOPS", "bandwidth", "device", "left", "heard")
-# Time without a report after which a client is marked; it is polled about every second
-SILENT_S = 5.0
+SILENT_S = 5.0  # A client is polled every second. Noticed by: test_live_display.py
 _FEW = 4  # More runs than these at once are rows of a table, not bars
 _OTHER_LINES = 6  # Lines of the screen that are not the table's
 

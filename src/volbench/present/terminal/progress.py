@@ -26,7 +26,8 @@ from volbench.present.formatting import first_line, printable
 from volbench.units import format_duration
 
 Clock = Callable[[], float]
-# Extents that the pace is taken from: what the first blocks did says little about the last
+# Extents that the pace is taken from: the first blocks of a volume say little about its last.
+# Noticed by: tests/present/terminal/test_live_display.py
 _REMEMBERED = 4
 
 

@@ -21,7 +21,7 @@ from volbench.units import format_size
 _BLOCKS = tuple(512 * 2**n for n in range(15))
 _FAR = 30.0  # Limits this many times above the data are out of sight
 _HEIGHT_IN = 5.0
-_MOST_SHAPES = len(labels.MARKERS)
+_MAX_SHAPES = len(labels.MARKERS)
 # Column that gives each point its marker to the beginning of its legend entries
 _SHAPE_NAMES = {"job": "", "rw": "pattern "}
 
@@ -39,7 +39,7 @@ def read(frames: Frames, _: Options) -> pd.DataFrame | str:
 def build(rows: pd.DataFrame) -> Plot:
     """Draw the points with their ranges, lines of equal block size, and the limits."""
     x, y = _axis(rows, IOPS), _axis(rows, BANDWIDTH)
-    shape = next((own for own in _SHAPE_NAMES if rows[own].nunique() <= _MOST_SHAPES), "")
+    shape = next((own for own in _SHAPE_NAMES if rows[own].nunique() <= _MAX_SHAPES), "")
     names = dict.fromkeys(rows[shape].astype(str)) if shape else ()
     shapes = tuple(
         Series(

@@ -42,10 +42,10 @@ _VERDICTS = (
 )
 # Markers of faster and slower point towards the estimate, so that greyscale prints show it
 _SIDES = (Series("above", "", "ink", "right"), Series("below", "", "ink", "left"))
-_MOST_ABREAST = 3
+_MAX_ABREAST = 3
 _ROW_IN = 0.46  # Minimum height of a row: its ratio stands above its point
 # Minimum span of a panel, so that noise does not look like a difference
-_NARROWEST = math.log(1.05)
+_MIN_SPAN = math.log(1.05)
 _WIDE = math.log(3)  # Span above which even steps would crowd at one end of a logarithmic axis
 
 
@@ -71,7 +71,7 @@ def forest_plot(comparison: Comparison, *, title: str = "") -> Plot:
     height_in = max(rows_height_in(wrapped), _ROW_IN * len(wrapped))
     remarks = (*notes(comparison)[1:3], *comparison.remarks[:3])
     return replace(
-        grid(panels, height_in=height_in + 0.2, abreast=_MOST_ABREAST),
+        grid(panels, height_in=height_in + 0.2, abreast=_MAX_ABREAST),
         series=(*(s for s in _VERDICTS if s.key in set(data["_verdict"])), *_SIDES),
         caption=tuple(text.rstrip(".") for text in remarks),
         shared_y=True,
@@ -159,8 +159,8 @@ def _limits(known: pd.DataFrame, tolerance: float) -> tuple[float, float]:
     """Return the logarithms of the ends of an axis that shows every interval and 1."""
     names = ("ratio", "ratio_low", "ratio_high")
     ends = [math.log(end) for name in names for end in known[name].dropna()]
-    low = min([*ends, -_NARROWEST, math.log(1 - tolerance)])
-    high = max([*ends, _NARROWEST, math.log(1 + tolerance)])
+    low = min([*ends, -_MIN_SPAN, math.log(1 - tolerance)])
+    high = max([*ends, _MIN_SPAN, math.log(1 + tolerance)])
     margin = 0.08 * (high - low)
     return low - margin, high + margin
 
@@ -190,8 +190,8 @@ def _title(rows: Sequence[Compared]) -> str:
     return f"{names} against {rows[0].base}"
 
 
-_LEAST_CAMPAIGNS = 3
-_MOST_PANELS = 16
+_MIN_CAMPAIGNS = 3
+_MAX_PANELS = 16
 _PANEL_IN = 1.5
 _DAY_S = 86400.0
 _TICKS = 5
@@ -201,7 +201,7 @@ _FEW = 40  # Up to how many campaigns each has a marker
 def read_trends(frames: Frames, _: Options) -> Trends | str:
     """Return the trends of all workloads, or why there are none."""
     summary = frames["summary"].drop(columns=COLOUR, errors="ignore")
-    if summary["campaign"].nunique() < _LEAST_CAMPAIGNS:
+    if summary["campaign"].nunique() < _MIN_CAMPAIGNS:
         return "fewer than three campaigns: name several folders, or a folder of campaigns"
     question = TrendQuestion(by=(BY,) if BY in summary else ())
     try:
@@ -216,7 +216,7 @@ def build_trends(trends: Trends) -> Plot:
     starts = sorted({pair for t in rows for pair in zip(t.started_utc, t.campaigns, strict=True)})
     places = _places_of(starts)
     axis = _dates_axis(starts, places)
-    shown = rows[:_MOST_PANELS]
+    shown = rows[:_MAX_PANELS]
     every = pd.concat([_trend_numbers(trend, places) for trend in rows], ignore_index=True)
     panels = [replace(_trend_panel(trend, places), x=axis) for trend in shown]
     abreast = min(2, len(panels))

@@ -16,7 +16,7 @@ from volbench.present.plots.kinds import Frames
 from volbench.present.plots.labels import shape
 
 GAP = 0.012  # Space between runs, as a share of their total length
-_NARROWEST = 0.4  # Minimum width of a run, as a share of the longest run's
+_MIN_WIDTH = 0.4  # Minimum width of a run, as a share of the longest run's
 # Maximum number of tick labels over the whole width, and the share of each
 _TICKS, _TICK_SHARE = 12, 0.022
 _ROUND_S = (0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 21600, 86400)
@@ -134,7 +134,7 @@ def samples_of(frames: Frames) -> pd.DataFrame:
 def lay_out(spans: Sequence[Span]) -> list[Place]:
     """Return the positions of consecutive runs, to scale unless a run would become invisible."""
     longest = max(span.length_s for span in spans)
-    widths = [max(span.length_s, _NARROWEST * longest) for span in spans]
+    widths = [max(span.length_s, _MIN_WIDTH * longest) for span in spans]
     gap = GAP * sum(widths)
     places, left = [], 0.0
     for span, width in zip(spans, widths, strict=True):

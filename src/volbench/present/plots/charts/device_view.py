@@ -37,7 +37,7 @@ _WIDTH_IN, _NARROW_IN = 13.0, 10.0
 _PANEL_IN = 0.85
 _ABREAST = 9  # Runs beside each other; more go into a further block below
 _COLUMNS = 118  # Letters that fit beside each other over a block
-_MOST = 18  # Maximum number of runs in one chart; more would make it too tall
+_MAX_RUNS = 18  # Maximum number of runs in one chart; more would make it too tall
 _ALMOST_ZERO = 1e-12  # Lower edge of areas: a logarithmic axis has no zero
 _SERIES = (
     Series("read", "device: reads", "read"),
@@ -75,7 +75,7 @@ def read(frames: Frames, _: Options) -> _Runs | str:
         pd.DataFrame(
             [[number(use, f"{way}_lat_s") for way in ("read", "write")] for use in uses]
         ).max(axis=1),
-        most=_MOST,
+        most=_MAX_RUNS,
         what="runs",
         criterion="those with the slowest requests of the device",
     )

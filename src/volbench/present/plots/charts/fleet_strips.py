@@ -27,12 +27,14 @@ from volbench.present.plots.metrics import (
 )
 from volbench.present.plots.selection import apart, worst
 
-FENCE = 1.5
-_NEAR = 0.05  # Minimum distance of an outlier from the middle half, as a share of the median
-_FEWEST = 5  # Minimum number of hosts for outlier detection
-_MOST_NAMED = 6  # Maximum number of named outliers of a job; the others are counted
+FENCE = 1.5  # Tukey's fence (1977), in interquartile ranges. Noticed by: test_outliers.py
+# Minimum distance of an outlier from the middle half, as a share of the median: hosts that agree to
+# 1 % have a middle half of nothing. Noticed by: tests/present/plots/test_outliers.py
+_NEAR = 0.05
+_MIN_MEMBERS = 5  # Quartiles of four values are these values. Noticed by: test_fleet.py
+_MAX_NAMED = 6  # Maximum number of named outliers of a job; the others are counted
 _ROW_IN = 0.62
-_MOST_STRIPS = 18
+_MAX_STRIPS = 18
 _NAME_SHARE, _NAME_ROWS = 0.11, 0.5  # Room of a name: share of the panel's width, and rows
 
 
@@ -86,7 +88,7 @@ def _job_names(rows: pd.DataFrame) -> pd.Series[str]:
 
 def _outliers(values: pd.Series[float]) -> pd.Series[bool]:
     known = values.dropna()
-    if len(known) < _FEWEST:
+    if len(known) < _MIN_MEMBERS:
         return pd.Series(data=False, index=values.index)
     first, third = np.percentile(known, [25, 75])
     reach = max(FENCE * (third - first), _NEAR * abs(float(known.median())))
@@ -95,8 +97,8 @@ def _outliers(values: pd.Series[float]) -> pd.Series[bool]:
 
 def _named(strips: Sequence[pd.DataFrame], member: str) -> tuple[str, ...]:
     """Return which dots have their name."""
-    if max(len(strip) for strip in strips) < _FEWEST:
-        return (f"Outliers are named from {_FEWEST} {member}s on",)
+    if max(len(strip) for strip in strips) < _MIN_MEMBERS:
+        return (f"Outliers are named from {_MIN_MEMBERS} {member}s on",)
     return (
         f"Named: outliers, beyond {FENCE:g} interquartile ranges of the quartiles (Tukey)",
         "Names that would overlap are omitted",
@@ -110,7 +112,7 @@ def build(fleet: _Fleet) -> Plot:
     strips, fewer = worst(
         every,
         map(_distance, every),
-        most=_MOST_STRIPS,
+        most=_MAX_STRIPS,
         what="jobs",
         criterion="those whose worst dot is farthest from the median",
     )
@@ -185,10 +187,10 @@ def _names(data: pd.DataFrame, metric: Metric, x: Axis, y: Axis) -> list[marks.A
     out = data[data["outlier_iops" if metric is IOPS else "outlier_p99"]]
     turn = out.groupby("_row").cumcount()
     places = pd.DataFrame({"_x": out[metric.column], "_y": out["_y"], "_text": out["member"]})
-    named = places[turn < _MOST_NAMED]
-    is_above = turn[turn < _MOST_NAMED] % 2 == 0
-    first_beyond = turn == _MOST_NAMED
-    count = out.groupby("_row")["_row"].transform("size") - _MOST_NAMED
+    named = places[turn < _MAX_NAMED]
+    is_above = turn[turn < _MAX_NAMED] % 2 == 0
+    first_beyond = turn == _MAX_NAMED
+    count = out.groupby("_row")["_row"].transform("size") - _MAX_NAMED
     rest = places.assign(_text="and " + count.astype(str) + " more")[first_beyond]
     below = apart(pd.concat([named[~is_above], rest]), x, y, room=room)
     above = apart(named[is_above], x, y, room=room)
@@ -202,7 +204,7 @@ def describe(fleet: _Fleet) -> str:
     """Return the number of members and the outliers in one sentence."""
     rows = fleet.dots
     found = rows.loc[rows["outlier_iops"] | rows["outlier_p99"], "member"]
-    out = [str(name) for name in found.value_counts().index[:_MOST_NAMED]]
+    out = [str(name) for name in found.value_counts().index[:_MAX_NAMED]]
     named = f"outliers: {', '.join(out)}" if out else "no outliers"
     low, high = IOPS.text(float(rows["iops"].min())), IOPS.text(float(rows["iops"].max()))
     return f"{rows['member'].nunique()} {fleet.member}s with {low} to {high} IOPS; {named}."

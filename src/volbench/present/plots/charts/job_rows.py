@@ -26,7 +26,7 @@ from volbench.present.plots.metrics import (
 from volbench.present.plots.selection import largest
 from volbench.units import format_latency, format_percent
 
-_MOST = 60  # Maximum number of rows in one chart
+_MAX_RESULTS = 60  # Maximum number of rows in one chart
 _ROOM = 1.14  # The axis ends this far beyond the longest bar, for its text
 # The key is the column
 _CPU = (Series("cpu_usr", "user", "palette-5"), Series("cpu_sys", "system", "palette-0"))
@@ -93,7 +93,9 @@ class _JobBars:
         """Draw horizontal bars from zero, with the declared limits."""
         column = self.metric.column
         every = rows
-        rows, fewer = largest(rows, column, most=_MOST, what="results", criterion=self._criterion)
+        rows, fewer = largest(
+            rows, column, most=_MAX_RESULTS, what="results", criterion=self._criterion
+        )
         data = self._data(rows)
         limits = declared(rows, self.metric)
         longest = max([*data["_end"], *(limit.value for limit in limits)])
@@ -186,7 +188,7 @@ def build_cpu(rows: pd.DataFrame) -> Plot:
     """Draw a bar for each job; the whisker is the range of the sum over the repeats."""
     every = rows
     rows, fewer = largest(
-        rows, "cpu", most=_MOST, what="jobs", criterion="those with the most CPU time"
+        rows, "cpu", most=_MAX_RESULTS, what="jobs", criterion="those with the most CPU time"
     )
     total = rows["cpu_usr"] + rows["cpu_sys"]
     data = _cpu_numbers(rows).assign(
@@ -255,7 +257,7 @@ def build_latency(rows: pd.DataFrame) -> Plot:
     columns = {name: f"{name}_s" for name in _STATISTICS}
     every = labels.identified(rows, [*_STATISTICS, "latency"]).rename(columns=columns)
     rows, fewer = largest(
-        rows, "max", most=_MOST, what="results", criterion="those with the slowest I/O"
+        rows, "max", most=_MAX_RESULTS, what="results", criterion="those with the slowest I/O"
     )
     values = rows[list(_STATISTICS)]
     data = labels.identified(rows, [*_STATISTICS, "latency"]).rename(columns=columns)

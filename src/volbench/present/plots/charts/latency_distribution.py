@@ -19,12 +19,12 @@ from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.metrics import LATENCY_KINDS, log_limits
-from volbench.present.plots.selection import MOST_LINES, REST, largest, rest_series
+from volbench.present.plots.selection import MAX_LINES, REST, largest, rest_series
 from volbench.units import format_count, format_latency
 
-_LINES_PER_PANEL, _MOST_PANELS = 6, 2
+_LINES_PER_PANEL, _MAX_PANELS = 6, 2
 _P99 = 0.99
-_MOST_NINES = 8
+_MAX_NINES = 8
 _SLOWEST_P99 = "those with the slowest p99"
 _FASTER = "I/Os that were faster"
 _FROM_BINS = "From fio's bins, accurate to 0.8 %; repeats are added up"
@@ -89,7 +89,7 @@ def _slowest(rows: pd.DataFrame, *, most: int) -> _Shown:
 
 def _range(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the range of the latency over all curves, from the share 0 to eight nines."""
-    slower = np.concatenate([np.linspace(1.0, 0.01, 100), np.logspace(-2, -_MOST_NINES, 121)[1:]])
+    slower = np.concatenate([np.linspace(1.0, 0.01, 100), np.logspace(-2, -_MAX_NINES, 121)[1:]])
     low, high = np.full(len(slower), np.nan), np.full(len(slower), np.nan)
     starts = np.flatnonzero(np.diff(rows["_line"].to_numpy(), prepend=-1))[1:]
     columns = (rows[name].to_numpy(dtype=float) for name in ("share", "bin_high_s", "count"))
@@ -126,7 +126,7 @@ def _latency_axis(shown: _Shown, *, room: tuple[float, float]) -> Axis:
 
 def build_distribution(rows: pd.DataFrame) -> Plot:
     """Draw which share of the I/Os was faster than each latency, nines on the upright axis."""
-    shown = _slowest(rows, most=_MOST_PANELS * _LINES_PER_PANEL)
+    shown = _slowest(rows, most=_MAX_PANELS * _LINES_PER_PANEL)
     curves = _curves(shown.rows)
     x = _latency_axis(shown, room=(0.9, 1.1))
     band = shown.band("_slower", is_upright=True)
@@ -160,7 +160,7 @@ def _nines_axis(total: float) -> Axis:
 
 def build_ecdf(rows: pd.DataFrame) -> Plot:
     """Draw the share that was faster, from 0 to 1."""
-    shown = _slowest(rows, most=MOST_LINES)
+    shown = _slowest(rows, most=MAX_LINES)
     data = pd.concat(_curves(shown.rows), ignore_index=True)
     lines = marks.Lines(data, by="_name", x="bin_high_s", y="share", step="post")
     y = Axis(_FASTER, "share", limits=(0.0, 1.02))
@@ -170,10 +170,10 @@ def build_ecdf(rows: pd.DataFrame) -> Plot:
 
 def build_hdr(rows: pd.DataFrame) -> Plot:
     """Draw latency over 1 / (share that was slower)."""
-    shown = _slowest(rows, most=MOST_LINES)
+    shown = _slowest(rows, most=MAX_LINES)
     curves = _curves(shown.rows)
     most = max(map(_total, curves))
-    decades = range(1, min(_MOST_NINES, math.ceil(math.log10(max(most, 10.0)))) + 1)
+    decades = range(1, min(_MAX_NINES, math.ceil(math.log10(max(most, 10.0)))) + 1)
     ticks = (1.0, 2.0, *(10.0**n for n in decades))
     data = pd.concat([_percentile_steps(curve) for curve in curves], ignore_index=True)
     x = Axis(

@@ -16,7 +16,7 @@ from volbench.present.plots.metrics import log_limits, only_last_named, time_axi
 from volbench.present.plots.selection import worst
 from volbench.units import format_count, format_latency
 
-_MOST = 6
+_MAX_RUNS = 6
 _PANEL_IN = 1.9
 _LINES = (
     ("lat_p50_s", Series("p50", "median", "ink")),
@@ -59,7 +59,7 @@ def build(maps: _Maps) -> Plot:
     shown, fewer = worst(
         list(maps.runs.items()),
         map(_p99, maps.runs.values()),
-        most=_MOST,
+        most=_MAX_RUNS,
         what="runs",
         criterion="those with the slowest p99",
     )

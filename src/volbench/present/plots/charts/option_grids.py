@@ -26,7 +26,7 @@ from volbench.present.plots.selection import worst
 from volbench.units import format_count, format_latency
 
 _ROW_IN, _TOWERS_IN = 0.36, 3.3
-_MOST_GRIDS, _MOST_TOWERS = 6, 4  # Access patterns in one chart of cells, and of towers
+_MAX_GRIDS, _MAX_TOWERS = 6, 4  # Access patterns in one chart of cells, and of towers
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def _placed(points: pd.DataFrame, name: str, x: str, y: str) -> pd.DataFrame:
 def build_heatmap(grids: Sequence[Grid]) -> Plot:
     """Draw IOPS at the left and mean latency at the right, a row of grids per pattern."""
     every = pd.concat([grid.points for grid in grids], ignore_index=True)
-    grids, fewer = _slowest(grids, _MOST_GRIDS)
+    grids, fewer = _slowest(grids, _MAX_GRIDS)
     columns = max(grid.points[grid.x].nunique() for grid in grids)
     panels = []
     for row, grid in enumerate(grids):
@@ -143,7 +143,7 @@ def _slowest(grids: Sequence[Grid], most: int) -> tuple[Sequence[Grid], str]:
 def build_towers(grids: Sequence[Grid]) -> Plot:
     """Draw a tower for each measured cell, from zero; cells without a result stay empty."""
     looks = (("iops", "palette-0", "count"), ("mean_s", "palette-1", "latency"))
-    grids, fewer = _slowest(grids, _MOST_TOWERS)
+    grids, fewer = _slowest(grids, _MAX_TOWERS)
     panels = []
     for row, grid in enumerate(grids):
         for panel, (value, colour, written) in zip(grid.panels(row), looks, strict=True):

@@ -24,8 +24,8 @@ from volbench.present.plots.selection import largest
 
 _METRICS = (IOPS, BANDWIDTH, MEAN_LATENCY, P99_LATENCY)
 _BAR_IN = 0.17
-_MOST_BARS = 64  # Bars of a metric above each other, and the gaps between jobs
-_MOST_SETS = 28  # Four times the colours
+_MAX_BARS = 64  # Bars of a metric above each other, and the gaps between jobs
+_MAX_SETS = 28  # Four times the colours
 _JOB = ["job", "group", "direction"]
 _RENAMED = {
     f"{name}{end}": f"lat_{name}{end}_s"
@@ -44,8 +44,8 @@ def read(frames: Frames, _: Options) -> pd.DataFrame | str:
     sets = summary[COLOUR].nunique() if COLOUR in summary else 0
     if sets < 2:
         return "only one set of results: name several folders, or a column of several values (--by)"
-    if sets > _MOST_SETS:
-        return f"{sets} sets are too many to compare (at most {_MOST_SETS}): choose with --where"
+    if sets > _MAX_SETS:
+        return f"{sets} sets are too many to compare (at most {_MAX_SETS}): choose with --where"
     rated = summary[summary["direction"] != "sync"]
     rows = labels.side_by_side(_pooled(frames, rated, kind))
     return _placed(rows.assign(latency=LATENCY_KINDS[kind]).rename(columns=_RENAMED))
@@ -65,7 +65,7 @@ def _most_different(rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     ratios = (groups[values].max() / groups[values].min()).replace(np.inf, np.nan).max(axis=1)
     job = groups.ngroup()
     found = pd.DataFrame({"place": range(len(ratios)), "ratio": ratios.to_numpy()})
-    most = max(1, _MOST_BARS // (int(groups.size().max()) + 1))
+    most = max(1, _MAX_BARS // (int(groups.size().max()) + 1))
     criterion = "those with the largest difference between the sets"
     kept, fewer = largest(found, "ratio", most=most, what="jobs", criterion=criterion)
     return _placed(rows[job.isin(kept["place"])]), fewer

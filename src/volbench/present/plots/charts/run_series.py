@@ -25,7 +25,7 @@ from volbench.present.plots.metrics import (
     time_axis,
 )
 from volbench.present.plots.selection import (
-    MOST_LINES,
+    MAX_LINES,
     largest,
     rest_band,
     rest_series,
@@ -37,7 +37,7 @@ _METRICS = (IOPS, BANDWIDTH, MEAN_LATENCY)
 _NUMBERS = ("run", "repeat", "t_s", *(metric.column for metric in _METRICS))
 MISSING_SERIES = "no series: the campaign was run with sample 0, or only with dd"
 _SERIES_IN, _LINES_IN = 1.2, 1.7
-_MOST_JOBS = 9  # Maximum number of job rows
+_MAX_JOBS = 9  # Maximum number of job rows
 _BAND_STEPS = 120  # Places of the band of those that have no line
 GREY = "Grey: not all parallel jobs were running, so the sum is not the rate of the volume"
 NOISY = "Grey: the host disturbed the run (steal, waits for a CPU, other I/O)"
@@ -102,9 +102,7 @@ def _least_steady(series: Mapping[str, pd.DataFrame]) -> tuple[Mapping[str, pd.D
     """Return the jobs whose rate varies most within a run, and a sentence about the others."""
     rows = pd.concat([job.assign(_job=label) for label, job in series.items()])
     jobs = unsteadiness(rows, "_job")
-    kept, fewer = largest(
-        jobs, "spread", most=_MOST_JOBS, what="jobs", criterion="the least steady"
-    )
+    kept, fewer = largest(jobs, "spread", most=_MAX_JOBS, what="jobs", criterion="the least steady")
     return {str(label): series[str(label)] for label in kept["_job"]}, fewer
 
 
@@ -220,9 +218,7 @@ def _with_deviation(value: float, deviation: float, write: Callable[[float], str
 def build_lines(rows: pd.DataFrame) -> Plot:
     """Draw IOPS, bandwidth and mean latency; repeats of a job share a colour."""
     every, jobs = rows, unsteadiness(rows, "_line")
-    kept, fewer = largest(
-        jobs, "spread", most=MOST_LINES, what="jobs", criterion="the least steady"
-    )
+    kept, fewer = largest(jobs, "spread", most=MAX_LINES, what="jobs", criterion="the least steady")
     is_shown = rows["_line"].isin(kept["_line"])
     rows, rest = rows[is_shown], rows[~is_shown]
     metrics = [metric for metric in _METRICS if rows[metric.column].notna().any()]

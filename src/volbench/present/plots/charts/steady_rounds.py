@@ -39,8 +39,8 @@ QUANTITIES: Mapping[Metric, Quantity] = {
     Metric.BW: BANDWIDTH,
     Metric.LAT_MEAN: MEAN_LATENCY,
 }
-_MOST_VARIABLES, _MOST_MIXES = 6, 8
-_BAND = 0.10
+_MAX_VARIABLES, _MAX_MIXES = 6, 8
+_BAND = 0.10  # Around the mean, as SNIA's PTS 2.0.2 draws it. Noticed by: test_conditioning.py
 _PANEL_IN = 1.8
 
 
@@ -139,7 +139,7 @@ def build_convergence(judged: JudgedRounds) -> Plot:
     shown, fewer = worst(
         mixes,
         map(_range_over_rounds, mixes),
-        most=_MOST_MIXES,
+        most=_MAX_MIXES,
         what="panels",
         criterion="those whose rounds differ most",
     )
@@ -223,7 +223,7 @@ def build_window(judged: JudgedRounds) -> Plot:
     shown, fewer = worst(
         variables,
         (float(np.ptp(own.judged.values) / own.judged.mean) for own in variables),
-        most=_MOST_VARIABLES,
+        most=_MAX_VARIABLES,
         what="variables",
         criterion="those with the widest range over the last rounds",
     )

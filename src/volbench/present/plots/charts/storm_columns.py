@@ -34,10 +34,10 @@ from volbench.present.plots.metrics import IOPS, time_axis
 from volbench.present.plots.selection import not_shown
 from volbench.units import format_count, format_duration
 
-_MOST = 3  # Storms in one chart
+_MAX_STORMS = 3  # Storms in one chart
 _WIDTHS_IN = {1: 10.0, 2: 12.0, 3: 15.0}
 _LETTERS = 48  # Letters that fit beside each other over a column
-_MOST_CLIENTS = "those with the most clients, then the highest IOPS"
+_BUSIEST = "those with the most clients, then the highest IOPS"
 _STACK_IN, _APART_IN = 2.6, 1.6
 _STRIP_IN, _STRIPS_MIN_IN, _STRIPS_MAX_IN = 0.13, 1.0, 6.0
 _NAMED = 50  # Strips up to which each has its name
@@ -65,7 +65,7 @@ def read(frames: Frames, _: Options) -> _Storms | str:
     count = len(storm_steps(frames))
     if not count:
         return "no job ran on several clients at once with a series (try --set clients=5)"
-    return _Storms(storms(frames, limit=_MOST), more=max(0, count - _MOST))
+    return _Storms(storms(frames, limit=_MAX_STORMS), more=max(0, count - _MAX_STORMS))
 
 
 def build(found: _Storms) -> Plot:
@@ -99,7 +99,7 @@ def _notes(found: _Storms) -> tuple[str, ...]:
         f"Finished booting: below {100 * SETTLED:g} % of the client's own busiest interval",
         f"{missing_count} client{'s' * (missing_count > 1)} without a series, not drawn"
         * bool(missing_count),
-        not_shown(len(found.shown), len(found.shown) + found.more, "storms", _MOST_CLIENTS),
+        not_shown(len(found.shown), len(found.shown) + found.more, "storms", _BUSIEST),
     )
 
 
@@ -330,7 +330,7 @@ STORM = Kind(
 )
 
 
-_SIMULTANEOUS_S = 1.0  # Starts that lie closer to each other count as one
+_SIMULTANEOUS_S = 1.0  # Starts closer than a sample are one. Noticed by: test_fleet.py
 
 
 def headline(storm: Storm, *, letters: int) -> str:

@@ -36,7 +36,7 @@ from volbench.present.plots.metrics import (
     only_last_named,
 )
 from volbench.present.plots.selection import (
-    MOST_LINES,
+    MAX_LINES,
     REST,
     apart,
     largest,
@@ -46,7 +46,7 @@ from volbench.present.plots.selection import (
 from volbench.units import format_size
 
 _LOADS = ("iodepth", "numjobs")
-_MOST_IOPS = "those with the highest IOPS"
+_HIGHEST_IOPS = "those with the highest IOPS"
 _PLACE = ["_x", "_y", "_text"]
 _TEXT_ROOM = (0.05, 0.05)  # Room of the load at a knee, as a share of the panel
 _SWEEP_IN, _KNEE_IN = 2.1, 3.2
@@ -69,7 +69,7 @@ class Sweep:
     def fewer(self, column: str, criterion: str) -> tuple[Sweep, pd.DataFrame, str]:
         """Return the lines with the highest points, all points of the others, and a sentence."""
         tops = self.points.groupby("label", sort=False)[column].max().reset_index()
-        kept, note = largest(tops, column, most=MOST_LINES, what="lines", criterion=criterion)
+        kept, note = largest(tops, column, most=MAX_LINES, what="lines", criterion=criterion)
         is_shown = self.points["label"].isin(kept["label"])
         return replace(self, points=self.points[is_shown]), self.points[~is_shown], note
 
@@ -77,7 +77,7 @@ class Sweep:
         """Return the lines with the slowest point likewise, or with most IOPS without latencies."""
         columns = [metric.column for metric in self.metrics if metric.is_latency]
         if not columns:
-            return self.fewer("iops", _MOST_IOPS)
+            return self.fewer("iops", _HIGHEST_IOPS)
         return self.fewer(columns[-1], "those with the slowest point")
 
     def best(self, metric: Metric) -> tuple[Row, str]:
@@ -246,7 +246,7 @@ def build_knee(found: Sweep) -> Plot:
     """Draw mean and p99 latency over IOPS, each point with its load, the knee ringed."""
     columns = ["iops", "lat_mean_s", "lat_p99_s", "knee", "latency"]
     every = labels.identified(found.points, columns)
-    found, rest, fewer = found.fewer("iops", _MOST_IOPS)
+    found, rest, fewer = found.fewer("iops", _HIGHEST_IOPS)
     points, option = found.points, found.option
     loads = [labels.option_text(option, float(load)) for load in points[option]]
     data = labels.identified(points, columns).assign(_text=loads)
@@ -328,7 +328,7 @@ KNEE = Kind(
 # Metric to the column of its standard deviation
 _DEVIATIONS = {IOPS: "iops_stddev", MEAN_LATENCY: "lat_stddev_s"}
 _GROUP = 0.82  # Width of a group of bars, as a share of its slot
-_MOST_TEXTS = 14  # Bars of a panel that have room for their value above them
+_MAX_TEXTS = 14  # Bars of a panel that have room for their value above them
 _PANEL_IN, _ROW_IN = 2.0, 0.2
 _CHARACTER_IN = 0.085  # Width of a character in the table, with what the legend takes from it
 
@@ -408,7 +408,7 @@ def _bar_panel(data: pd.DataFrame, metric: Metric, x: Axis, label: str) -> Panel
         size=7.5,
     )
     y = metric.axis(1.1 * float(data[high].max()), label=label)
-    shown = (texts,) if len(data) <= _MOST_TEXTS else ()
+    shown = (texts,) if len(data) <= _MAX_TEXTS else ()
     return Panel(x=x, y=y, marks=(bars, whiskers, *shown))
 
 

@@ -25,7 +25,7 @@ from volbench.present.renderers.matplotlib.look import MARKERS, Looks
 _EDGE_IN = 0.12
 _GAP_IN = 0.14
 _BESIDE_IN = 0.1
-_MOST_STRETCH = 2.0
+_MAX_STRETCH = 2.0
 _LABEL_IN = 0.16  # Height of a label, from the left edge of the margin to its foot
 
 
@@ -106,7 +106,7 @@ def _beside_legend(plot: Plot, margins: Sequence[_Margins]) -> Plot:
     end = _rows(plot, margins, above_in=0.0)[1]
     free = [replace(margin, height=0.0) for margin in margins]
     lacking = end - _rows(plot, free, above_in=0.0)[1]
-    factor = min(_MOST_STRETCH, 1 + lacking / sum(plot.heights))
+    factor = min(_MAX_STRETCH, 1 + lacking / sum(plot.heights))
     return replace(plot, heights=tuple(factor * height for height in plot.heights))
 
 
@@ -191,8 +191,8 @@ def _renderer(figure: Figure) -> RendererAgg:
     return renderer
 
 
-MOST_ENTRIES = 28  # Maximum number of legend entries; the rest is counted
-_MOST_ABREAST = 6
+MAX_ENTRIES = 28  # Maximum number of legend entries; the rest is counted
+_MAX_ABREAST = 6
 
 
 def legend_above(figure: Figure, plot: Plot, looks: Looks) -> Legend | None:
@@ -200,7 +200,7 @@ def legend_above(figure: Figure, plot: Plot, looks: Looks) -> Legend | None:
     handles = _handles(plot, plot.series, looks)
     if not handles:
         return None
-    for columns in range(min(len(handles), _MOST_ABREAST), 0, -1):
+    for columns in range(min(len(handles), _MAX_ABREAST), 0, -1):
         legend = figure.legend(
             handles=handles, loc="upper right", ncols=columns, borderaxespad=0, borderpad=0
         )
@@ -247,10 +247,10 @@ def _handles(plot: Plot, series: Sequence[Series], looks: Looks) -> list[Artist]
     kinds = _mark_types(plot)
     entries = {entry.label: entry for entry in reversed(series) if entry.label}
     handles = [_handle(own, kinds.get(own.key), looks) for own in reversed(entries.values())]
-    if len(handles) <= MOST_ENTRIES:
+    if len(handles) <= MAX_ENTRIES:
         return handles
-    more = Patch(color="none", label=f"and {len(handles) - MOST_ENTRIES} more")
-    return [*handles[:MOST_ENTRIES], more]
+    more = Patch(color="none", label=f"and {len(handles) - MAX_ENTRIES} more")
+    return [*handles[:MAX_ENTRIES], more]
 
 
 def _handle(series: Series, mark: type | None, looks: Looks) -> Artist:

@@ -1,0 +1,28 @@
+"""Shares of declared limits: what counts as reached, and what needs an explanation."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.present.report.small_reports import row_of, run_of
+from volbench.present.report.outcomes import against_limits, job_outcomes
+
+
+@pytest.mark.parametrize(
+    ("iops", "is_direct", "reading"),
+    [
+        (940, True, "below"),
+        (960, True, "reached"),
+        (1040, True, "reached"),
+        (1060, True, "above: a burst, or declared too low"),
+        (960, False, "reached, through the page cache"),
+        (1060, False, "above: served by the page cache"),
+    ],
+)
+def test_five_percent_around_a_limit_count_as_reached(
+    iops: float, reading: str, *, is_direct: bool
+) -> None:
+    """A result 6 % below its limit has not reached it, and one 6 % above is explained."""
+    row = row_of(run_of(1, "a"), iops=float(iops), limit_iops=1000.0, direct=is_direct)
+    [limit] = against_limits(job_outcomes([row]))
+    assert limit.reading == reading
