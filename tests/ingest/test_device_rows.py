@@ -137,7 +137,7 @@ def test_nothing_sampled_makes_no_rows(tmp_path: Path) -> None:
     assert rows_of(tmp_path, sample(1, sda=0)[:40], facts("sda")) == []
 
 
-def test_a_compressed_log_is_read_comparable_and_a_damaged_one_is_reported(tmp_path: Path) -> None:
+def test_a_compressed_log_reads_the_same_and_a_damaged_one_is_reported(tmp_path: Path) -> None:
     """Raw samples at rest are compressed; damage never passes for fewer samples."""
     text = "".join(sample(second, sda=second) for second in range(500))
     RunFolder(tmp_path).samples.write_text(text, encoding="ascii")

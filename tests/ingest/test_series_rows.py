@@ -150,7 +150,7 @@ def test_every_way_of_storing_gives_one_series(tmp_path: Path, way: str) -> None
     assert math.fsum(mine) / len(mine) == pytest.approx(400, rel=0.03)
 
 
-def test_bad_lines_stand_beside_the_numbers(tmp_path: Path) -> None:
+def test_bad_log_lines_are_reported_in_the_summary(tmp_path: Path) -> None:
     """A log with a line cut in the middle and garbage is told in the summary of its run."""
     layout = Layout(tmp_path / "c")
     run, folder = of_case(layout.run("001-a-r1").path)

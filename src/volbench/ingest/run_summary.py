@@ -18,6 +18,7 @@ from volbench.store.parquet_tables import Block
 Row = dict[str, object]
 
 # Shortest over longest runtime from which jobs ended together: fio starts them within milliseconds.
+# Noticed by: test_section_series.py::test_windows_in_which_not_all_jobs_ran_are_known
 MIN_TOGETHER = 0.98
 _LATENCIES = ("lat", "clat", "slat")
 _POSITION = {Direction.READ: 0, Direction.WRITE: 1, Direction.TRIM: 2}

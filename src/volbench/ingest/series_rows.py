@@ -31,6 +31,7 @@ Row = dict[str, object]
 VOLUME, BACKING = "volume", "backing"
 
 # A last interval below this share of the one before it is joined to it: its rates would be noise.
+# Noticed by: test_device_rows.py::test_the_last_sample_makes_no_stub
 _MIN_LAST_SHARE = 0.5
 
 
@@ -175,6 +176,7 @@ def utc_text(seconds: float) -> str:
 
 
 # Intervals without all jobs from which these ended at different times: one may be cut.
+# Noticed by: test_uneven_jobs.py
 _MIN_UNEVEN_INTERVALS = 2
 _MEASURED = tuple(
     field.name

@@ -23,11 +23,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 # Maximum size of a file, before and after decompression; fio's results are smaller.
+# Noticed by: test_compressed_text.py
 MAX_BYTES = 1 << 30
 EXTENSIONS = (".gz", ".xz", ".zst", ".bz2")  # File name extensions of compressed files
 # Maximum compression ratio: fio's JSON typically reaches 10, rarely 50.
+# Noticed by: test_compressed_text.py
 _MAX_RATIO = 200
-# Decompressed size accepted at any ratio.
+# Decompressed size accepted at any ratio. Noticed by: test_compressed_text.py
 _FREE_BYTES = 64 << 20
 
 _CHUNK_BYTES = 1 << 20

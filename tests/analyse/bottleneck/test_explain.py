@@ -68,7 +68,7 @@ def level(iops: float, seconds: int = 60, *, cv: float = 0.005, seed: int = 1) -
     return [float(rate) for rate in iops / 1000 * noisy(seconds, cv=cv, seed=seed)]
 
 
-def test_one_at_a_time_is_bound_by_latency() -> None:
+def test_one_io_at_a_time_is_limited_by_latency() -> None:
     """The third test of the AKS story: 400 IOPS at 2.5 ms, far below the caps."""
     view = ran(level(400), {"iodepth": "1"}, limits=P15, lat_s=(0.0025, 0.0023, 0.0022))
     (first, *_) = explain(view, "write")
@@ -76,7 +76,7 @@ def test_one_at_a_time_is_bound_by_latency() -> None:
     assert "1 in flight at 2.5 ms each give 400 IOPS" in first.text
 
 
-def test_sixteen_at_a_time_meet_the_iops_limit() -> None:
+def test_sixteen_at_a_time_reach_the_iops_limit() -> None:
     """The fourth test: 1,100 IOPS, and every I/O waits."""
     (first, *_) = explain(ran(level(1100), limits=P15), "write")
     assert first.cause is Cause.IOPS_LIMIT
@@ -110,7 +110,7 @@ def test_an_uneven_rate_with_uneven_waits_is_no_limit() -> None:
     assert explain(view, "write")[0].cause not in {Cause.IOPS_LIMIT, Cause.BANDWIDTH_LIMIT}
 
 
-def test_large_ones_one_at_a_time_are_bound_by_latency() -> None:
+def test_large_ios_one_at_a_time_are_limited_by_latency() -> None:
     """The fifth test: 200 IOPS of 128 KiB at 5 ms are no cap, neither in IOPS nor in bytes."""
     view = ran(
         level(200),
@@ -172,7 +172,7 @@ def test_an_idle_device_is_no_slow_one(active_percent: float, cause: Cause) -> N
     assert explain(seen, "write")[0].cause is cause
 
 
-def test_a_cap_nobody_declared_shows_in_waiting() -> None:
+def test_an_undeclared_limit_shows_in_waiting() -> None:
     """Flat, and 99 % of the I/Os wait six times as long as the fastest: capped, and by size."""
     small = explain(ran(level(1100)), "write")[0]
     large = explain(ran(level(1000), block_bytes=MIB), "write")[0]
@@ -183,7 +183,7 @@ def test_a_cap_nobody_declared_shows_in_waiting() -> None:
     assert "consistent with" not in declared.text
 
 
-def test_large_ones_that_all_wait_comparable_are_capped() -> None:
+def test_large_ios_that_all_wait_are_throttled() -> None:
     """256 KiB at depth 8: 16.7 ms are only 1.8 times the fastest, but 99 % took 16.6 ms."""
     view = ran(
         level(476), {"iodepth": "8"}, block_bytes=256 * 1024, lat_s=(0.01675, 0.01658, 0.00945)
@@ -191,7 +191,7 @@ def test_large_ones_that_all_wait_comparable_are_capped() -> None:
     assert explain(view, "write")[0].cause is Cause.BANDWIDTH_LIMIT
 
 
-def test_latency_that_scatters_a_little_is_no_cap() -> None:
+def test_scattered_latency_is_not_a_limit() -> None:
     """4 ms that scatter by 10 % have a fastest of 2.6 ms without any queue."""
     view = ran(level(2000), {"iodepth": "8"}, lat_s=(0.004, 0.00317, 0.0026))
     (first, *_) = explain(view, "write")
@@ -199,7 +199,7 @@ def test_latency_that_scatters_a_little_is_no_cap() -> None:
     assert "a limit cannot be excluded without a second queue depth" in first.speaks_against
 
 
-def test_a_second_depth_shows_a_cap() -> None:
+def test_a_second_depth_shows_a_limit() -> None:
     """Restless rates prove nothing, but twice the depth that gains nothing does."""
     entry = ran(level(1100, cv=0.015, seed=2), {"iodepth": "16"}, lat_s=(0.0145, 0.003, 0.0025))
     two = ran(level(1105, seed=3), {"iodepth": "32"}, lat_s=(0.0145, 0.003, 0.0025))
@@ -207,7 +207,7 @@ def test_a_second_depth_shows_a_cap() -> None:
     assert explain(entry, "write", others=[entry, two])[0].cause is Cause.IOPS_LIMIT
 
 
-def test_a_second_size_shows_which_cap() -> None:
+def test_a_second_block_size_shows_which_limit() -> None:
     """The same bytes a second in blocks of 16 and of 32 KiB: bandwidth, though both are small."""
     entry = ran(level(2000), block_bytes=16 * 1024)
     two = ran(level(1000), block_bytes=32 * 1024)
@@ -216,7 +216,7 @@ def test_a_second_size_shows_which_cap() -> None:
 
 
 @pytest.mark.parametrize(("iops", "count"), [(2600, 1), (2080, 0)])
-def test_a_run_beyond_an_inferred_cap_speaks_against_it(iops: float, count: int) -> None:
+def test_a_faster_run_contradicts_an_inferred_limit(iops: float, count: int) -> None:
     """Two thousand IOPS are not a limit of a volume that makes 2,600 with larger blocks."""
     entry, two = ran(level(2000)), ran(level(iops), block_bytes=32 * 1024)
     (first, *_) = explain(entry, "write", others=[two])

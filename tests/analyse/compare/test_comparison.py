@@ -336,7 +336,7 @@ def test_small_changes_within_the_tolerance_are_the_same() -> None:
     assert entry.words.startswith("same within 5 % [+0.")
 
 
-def test_metrics_that_nobody_reported_are_said() -> None:
+def test_unreported_metrics_are_named() -> None:
     """A job without the number is named; a number without a better way is refused."""
     untold = rows_of(1000, lat_p99_s=float("nan"))
     found = compared(untold, untold, metrics=("iops", "p99"))

@@ -92,7 +92,7 @@ def test_better_is_no_regression() -> None:
 
 
 @pytest.mark.parametrize(("nights", "state"), [(1, State.TOO_FEW), (8, State.TOO_FEW)])
-def test_too_few_campaigns_are_said(nights: int, state: State) -> None:
+def test_too_few_campaigns_are_reported(nights: int, state: State) -> None:
     """Nothing is judged before a reference period and one campaign behind it."""
     trend = only(summary_of(nights, level=dropping(at=nights - 1)))
     assert (trend.state, trend.limits) == (state, None)

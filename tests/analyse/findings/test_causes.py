@@ -27,7 +27,7 @@ def level(iops: float, *, seconds: int = 120) -> list[float]:
     return [iops * entry / 1000 for entry in restless(seconds, spread=0.005)]
 
 
-def test_a_declared_cap_is_a_note() -> None:
+def test_a_declared_limit_is_a_note() -> None:
     """At 1,100 of 1,100 IOPS the price list was measured."""
     run = a_run(limits=Limits(iops=1100))
     (entry,) = found(over_time(level(1100), run), rule="throttled")
@@ -37,7 +37,7 @@ def test_a_declared_cap_is_a_note() -> None:
     assert "flat within 0.4 %" in entry.message
 
 
-def test_a_cap_below_the_declared_is_a_warning() -> None:
+def test_a_limit_below_the_declared_is_a_warning() -> None:
     """A flat 800 IOPS with all I/Os waiting alike is a cap, but not the one that was sold."""
     run = a_run(limits=Limits(iops=1100))
     view = over_time(level(800), run)
@@ -99,7 +99,7 @@ def test_a_step_in_latency_is_no_full_cache(seed: int, seconds: int, cv: float) 
     assert entry.severity is Severity.WARNING
 
 
-def test_latency_is_no_cap() -> None:
+def test_latency_is_not_a_limit() -> None:
     """One I/O at a time at 2.5 ms makes 400 IOPS all by itself."""
     run = a_run({"iodepth": "1"}, limits=Limits(iops=1100))
     view = over_time(level(400), run)

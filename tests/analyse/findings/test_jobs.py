@@ -108,7 +108,7 @@ def test_a_queue_that_was_half_empty() -> None:
         ({"fsync": "1"}, 0.002),
     ],
 )
-def test_a_depth_that_was_kept_or_not_requested_for(
+def test_a_full_queue_or_a_paced_job_is_no_finding(
     options: dict[str, str | None], lat_mean_s: float
 ) -> None:
     """Nearly full queues, depth 1, and jobs that were asked to wait are left alone."""
@@ -238,7 +238,7 @@ def test_done_with_its_size_before_its_time() -> None:
         {"time_based": None, "runtime": None, "size": str(IOPS_BYTES // 2), "loops": "2"},
     ],
 )
-def test_a_job_that_did_what_it_was_requested(options: dict[str, str | None]) -> None:
+def test_a_job_that_did_what_was_requested(options: dict[str, str | None]) -> None:
     """Its time, its bytes, its loops, or its number of I/Os."""
     assert found(a_view(a_run(options)), rule="ended-early") == []
 
@@ -283,7 +283,7 @@ def test_a_run_of_few_seconds() -> None:
     assert (entry.severity, entry.evidence["runtime_s"]) == (NOTE, 10)
 
 
-def test_dd_tells_no_percentiles() -> None:
+def test_dd_reports_no_percentiles() -> None:
     """What was not reported can't be too short."""
     run = a_run({"direct": None}, tool=Tool.DD)
     view = a_view(run, summary=[summary_row(run, total_ios=None)], percentiles=[], series=[])

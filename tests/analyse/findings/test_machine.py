@@ -131,7 +131,7 @@ def clients_of_one_device(*, rate: float, steps: tuple[int, int] = (1, 1)) -> li
     return views
 
 
-def test_another_client_is_nobody_else() -> None:
+def test_clients_of_one_step_are_expected_load() -> None:
     """What clients of one step do together is asked for; what goes beyond it is not."""
     assert found(*clients_of_one_device(rate=2.0), rule="busy-device") == []
     (entry,) = found(*clients_of_one_device(rate=3.0), rule="busy-device")
@@ -139,7 +139,7 @@ def test_another_client_is_nobody_else() -> None:
     assert len(found(*clients_of_one_device(rate=2.0, steps=(1, 2)), rule="busy-device")) == 1
 
 
-def test_a_client_that_reported_nothing_leaves_no_doubt_about_the_others() -> None:
+def test_a_client_without_series_hides_no_foreign_load() -> None:
     """What the failed client did before it failed is unknown."""
     first, last = clients_of_one_device(rate=5.0)
     silent = a_view(first.run, summary=[summary_row(first.run, status="failed")], series=[])
@@ -169,7 +169,7 @@ def test_the_disk_of_a_partition_counts_too() -> None:
         assert len(found(view, rule="busy-device")) == count
 
 
-def test_buffered_runs_are_not_requested() -> None:
+def test_buffered_runs_are_not_checked_for_other_load() -> None:
     """Write-back makes the device's rate differ from fio's anyway."""
     view = with_foreign("read_bw_bytes_per_s", 50e6)
     buffered = replace(view, run=a_run({"direct": None}))
@@ -290,7 +290,7 @@ def test_no_stall() -> None:
     assert found(a_view(), rule="stall") == []
 
 
-def test_a_pause_that_was_requested_for_is_a_note() -> None:
+def test_a_requested_pause_is_a_note() -> None:
     """The chart shows nothing for two seconds in three, as the job wanted."""
     run = a_run({"thinktime": "2000000"})
     findings = found(a_view(run, series=series_rows(run, [IOPS, 0.0, 0.0] * 20)), rule="stall")

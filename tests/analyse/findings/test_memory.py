@@ -29,6 +29,7 @@ from volbench.analyse.findings import find
 from volbench.engine.guard.volume_targets import find_volume, probe_volume
 from volbench.model.campaign.planned_run import Imported, Run
 from volbench.model.results.finding import Severity
+from volbench.model.results.provenance import BlockSample, VolumeFacts
 from volbench.present.terminal.campaign_text import memory_words
 
 RATE = IOPS * BLOCK
@@ -78,7 +79,7 @@ def test_how_much_arrived_decides_the_weight(share: float, severity: Severity) -
 
 
 @pytest.mark.parametrize(("sync", "severity"), [({}, "warning"), ({"end_fsync": "1"}, "note")])
-def test_buffered_with_nobody_watching(sync: dict[str, str], severity: str) -> None:
+def test_buffered_io_without_device_samples(sync: dict[str, str], severity: str) -> None:
     """Without samples of the device a flush at the end is the only comfort."""
     (entry,) = found(a_view(a_run(BUFFERED | sync), device=[]), rule="page-cache")
     assert entry.severity == severity
@@ -250,6 +251,34 @@ def test_direct_reads_that_the_device_never_saw(share: float, count: int) -> Non
     )
     findings = found(view, rule="never-written")
     assert [finding.severity for finding in findings] == [Severity.INVALID] * count
+
+
+@pytest.mark.parametrize(
+    ("zeros", "unmapped_share", "severities"),
+    [
+        (1, None, []),
+        (2, None, [Severity.WARNING]),
+        (31, None, [Severity.WARNING]),
+        (32, None, [Severity.INVALID]),
+        (0, 0.02, []),
+        (0, 0.04, [Severity.WARNING]),
+        (0, 0.5, [Severity.INVALID]),
+    ],
+)
+def test_sampled_blocks_without_data_are_reported_from_three_percent_on(
+    zeros: int, unmapped_share: float | None, severities: list[Severity]
+) -> None:
+    """Two empty blocks of 64, or 3 % of unmapped space; half of either makes a result invalid."""
+    run = a_run({"rw": "randread"})
+    view = a_view(run, summary=[summary_row(run, direction="read")], device=[], series=[])
+    blocks = BlockSample(
+        sampled=64, zeros=zeros, unmapped_share=unmapped_share, reported_by="the filesystem"
+    )
+    facts = VolumeFacts(
+        role="data", target=run.volume.target, kind=run.volume.kind, path="/dev/x", blocks=blocks
+    )
+    findings = found(replace(view, volume=facts), rule="never-written")
+    assert [finding.severity for finding in findings] == severities
 
 
 def test_reads_faster_than_declared_of_a_volume_nobody_wrote() -> None:

@@ -42,7 +42,7 @@ def test_time_that_two_clients_saw_counts_once() -> None:
     assert rows["new_s"].tolist() == pytest.approx([1.0, 0.5, 0.5, 0.5])
 
 
-def test_a_look_that_tells_nothing_new_is_left_out() -> None:
+def test_a_sample_without_new_time_is_left_out() -> None:
     """The same interval told twice is one."""
     rows = summed(pd.concat([looks(("01.000", 1.0, 5.0)), looks(("01.000", 1.0, 5.0))]))
     assert rows["sum"].tolist() == [5.0]

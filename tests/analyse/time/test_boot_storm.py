@@ -26,7 +26,7 @@ def one_storm(*reported: tuple[str, float, list[float]], **columns: object) -> S
     return found
 
 
-def test_intervals_of_another_place_are_shared_out() -> None:
+def test_intervals_across_an_edge_are_split() -> None:
     """An interval that lies over an edge counts on both sides by its parts."""
     rates = spread(np.array([7.0]), np.array([5.0]), np.array([10.0]), EDGES)
     assert rates.tolist() == [6.0, 4.0, 0.0, 0.0]
@@ -52,7 +52,7 @@ def test_no_io_is_lost() -> None:
     assert done == pytest.approx(float(reported["series"]["iops"][reads].sum()))
 
 
-def test_clients_stand_where_their_clocks_say() -> None:
+def test_clients_are_placed_by_their_clocks() -> None:
     """Starts are those of the first I/O, in order, since the first of all."""
     found = one_storm(("c02", 20.0, [1.0] * 10), ("c01", 0.0, [1.0] * 10), ("c03", 41.5, [1.0] * 9))
     assert [(entry.name, entry.start_s) for entry in found.clients] == [
@@ -65,7 +65,7 @@ def test_clients_stand_where_their_clocks_say() -> None:
     assert (found.overlap_s, found.most_at_once) == (None, 1)
 
 
-def test_hosts_are_reported_where_ids_name_no_client() -> None:
+def test_clients_without_a_number_are_named_by_host() -> None:
     """A client is called by what its run's id says behind the step."""
     rows = [client(name, host=host) for name, host in (("vm01-c02", "vm01"), ("vm02", "vm02"))]
     rows.append(client("x") | {"run": "001-vm-r1", "host": "alone"})
@@ -136,7 +136,7 @@ def test_a_device_that_all_clients_watched_counts_once() -> None:
     assert found.device_write_iops.tolist() == [5.0] * 4
 
 
-def test_who_saw_only_a_part_of_an_interval_does_not_count_beside_who_saw_it_whole() -> None:
+def test_partial_samples_of_an_interval_yield_to_whole_ones() -> None:
     """A client that ended in the busy half of an interval would tell too much of all of it."""
     rows = [client("c01"), client("c02")]
     reported = [point for row in rows for point in series(row, "read", [1.0] * 10, start_s=START_S)]
@@ -148,7 +148,7 @@ def test_who_saw_only_a_part_of_an_interval_does_not_count_beside_who_saw_it_who
     assert found.device_read_iops.tolist() == [100.0, 50.0]
 
 
-def test_what_the_logs_missing_at_the_end_is_taken_from_the_total() -> None:
+def test_ios_missing_at_the_end_of_logs_are_taken_from_the_total() -> None:
     """Old versions of fio lose the last interval of a log, never its I/Os in the result."""
     rows = [client("c01"), client("c02")]
     reported = [point for row in rows for point in series(row, "read", [10.0] * 9, start_s=START_S)]
@@ -209,7 +209,7 @@ def test_storms_of_campaigns_and_repeats_stand_apart() -> None:
 
 
 @pytest.mark.parametrize("lacking", ["utc", "phase", "second"])
-def test_what_is_no_storm(lacking: str) -> None:
+def test_steps_that_are_not_storms(lacking: str) -> None:
     """One client, preparation, and series without times make no storm."""
     reported = storm(clients=2, stagger_s=5)
     if lacking == "utc":

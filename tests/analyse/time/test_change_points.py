@@ -49,7 +49,7 @@ def test_levels_before_and_after_are_reported() -> None:
 
 
 @pytest.mark.parametrize("lost", [(0.1, 0.4), (0.3, 0.3), (1.0, 0.6)])
-def test_a_hiccup_shorter_than_a_sample_is_no_change(lost: tuple[float, float]) -> None:
+def test_a_pause_shorter_than_a_sample_is_no_change(lost: tuple[float, float]) -> None:
     """What is lost in two neighbouring samples, wherever they are, leaves one level."""
     for place in range(58):
         values = np.full(60, 300.0)
@@ -111,7 +111,7 @@ def test_nothing_to_find(values: list[float]) -> None:
     assert find_changes(times(len(values)), np.array(values)) == ()
 
 
-def test_steps_below_the_least_do_not_count() -> None:
+def test_steps_below_the_minimum_do_not_count() -> None:
     """A clean fall by 10 % counts at 5 %, and not at 15 %."""
     values = noisy(1200, cv=0.01, seed=6)
     values[600:] *= 0.9

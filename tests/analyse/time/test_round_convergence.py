@@ -45,7 +45,7 @@ def test_all_variables_must_pass_at_one_round(
     assert found.is_steady is (at_round is not None)
 
 
-def test_what_was_found_is_said_in_words() -> None:
+def test_the_determination_in_words() -> None:
     """Steady, not yet, and never are three things, and none of them certifies."""
     steady = determine({WRITES: STILL}, max_rounds=25)
     begun = determine({WRITES: FALLING}, max_rounds=25)

@@ -71,7 +71,7 @@ def test_climb_is_read_as_it_was_made(
     )
 
 
-def test_cap_hides_the_end_of_the_climb() -> None:
+def test_a_limit_hides_the_end_of_the_climb() -> None:
     """A climb that is cut off by a cap has its plateau at the cap and its cold level unharmed."""
     t_s, iops = climb(cold=100, warm=5000, blocks=2000, seconds=30, sample_s=0.5)
     capped = np.minimum(iops, 1100)

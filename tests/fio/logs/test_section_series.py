@@ -75,9 +75,7 @@ def read(logs: Sequence[Log], *, runtime_s: float | None = 4.0) -> tuple[SeriesP
         ("bw.1.log", None),
     ],
 )
-def test_names_of_logs_are_reported_from_others(
-    name: str, expected: tuple[str, int] | None
-) -> None:
+def test_log_names_are_recognized(name: str, expected: tuple[str, int] | None) -> None:
     """Kind and job number stand in the name; a log without a number may mix jobs."""
     assert parse_log_name(name) == expected
 

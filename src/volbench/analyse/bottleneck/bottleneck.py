@@ -33,9 +33,11 @@ from volbench.units import format_count, format_latency, format_rate
 
 # Share of the bytes written up to which a device did not store all of them; counters agree within 2
 # %, a journal adds up to 10 %.
+# Noticed by: test_data_reduction.py::test_less_stored_than_written
 _MAX_STORED_SHARE = 0.8
 # Percent of compressible or duplicate data that can explain such a share: the rest of
 # `_MAX_STORED_SHARE`.
+# Noticed by: test_data_reduction.py::test_less_stored_than_written
 _MIN_COMPRESSIBLE_PERCENT = 20
 _COMPRESSING = frozenset({"zfs", "bcachefs"})  # Filesystems that compress by default
 
@@ -93,13 +95,17 @@ def _of_filesystem(view: RunView) -> Iterator[str]:
 
 
 # Percent of a CPU from which it is saturated; the kernel and interrupts take the rest.
+# Noticed by: test_explain.py::test_a_busy_cpu_is_reported
 _FULL_CPU_PERCENT = 95.0
 # Mean steal from which it explains a CPU that is not quite saturated; below it is sampling noise.
+# Noticed by: test_machine.py::test_a_core_that_was_full_but_for_the_steal
 _MIN_STEAL_PERCENT = 0.5
 # Share of the intervals that have the usual rate, so that it is one: a majority.
+# Noticed by: test_sustained_level.py::test_a_cpu_that_was_taken_away_is_still_the_limit
 _MIN_USUAL_SHARE = 0.5
 # Relative distance within which intervals have the same rate, as only a saturated CPU or a throttle
 # repeats it; chosen on the even seeds of the truth benchmark.
+# Noticed by: test_sustained_level.py::test_a_cpu_that_was_taken_away_is_still_the_limit
 _MAX_USUAL_DISTANCE = 0.005
 
 
@@ -148,31 +154,41 @@ def _usual_over_mean(rates: Rates) -> float:
 
 # Relative distance within which a level counts as a declared limit; providers promise 90 to 99 % of
 # a limit; chosen on the even seeds of the truth benchmark.
+# Noticed by: test_causes.py::test_a_declared_limit_is_a_note
 MAX_DISTANCE_FROM_LIMIT = 0.05
 # Spread of samples over the level that a throttle does not exceed; chosen on the even seeds of the
 # truth benchmark.
+# Noticed by: test_explain.py::test_an_uneven_rate_with_uneven_waits_is_no_limit
 _MAX_FLAT_SPREAD = 0.03
 # Mean over minimum latency from which I/Os queue: half of the time is spent waiting.
+# Noticed by: benchmarks/truth.py
 _MIN_QUEUED_RATIO = 2.0
 # The same ratio where I/Os did not all wait alike, if 99 % took half as long; chosen on the even
 # seeds of the truth benchmark.
+# Noticed by: benchmarks/truth.py
 _MIN_QUEUED_RATIO_UNEVEN = 8.0
 # Percentile 30 (or 1) over the mean latency from which all I/Os wait alike; chosen on the even
 # seeds of the truth benchmark.
+# Noticed by: benchmarks/truth.py
 _MIN_UNIFORM_RATIO = 0.7
 # Percentile 70 over 30 up to which all I/Os wait alike; stolen CPU time moves neither; chosen on
 # the even seeds of the truth benchmark.
+# Noticed by: benchmarks/truth.py
 _MAX_MIDDLE_RATIO = 1.15
 # Spread of samples of a limit that is not always reached, where all I/Os wait; chosen on the even
 # seeds of the truth benchmark.
+# Noticed by: benchmarks/truth.py
 _MAX_FLAT_SPREAD_UNREACHED = 0.10
 # Mean over minimum latency, and percentile 1 over the mean, of large I/Os: the fastest takes
 # longer, so they have to be more uniform; chosen on the even seeds of the truth benchmark.
+# Noticed by: test_explain.py::test_large_ios_that_all_wait_are_throttled
 _MIN_QUEUED_RATIOS_LARGE = (1.5, 0.9)
 # Spread of samples that only a throttle keeps while I/Os wait unevenly; chosen on the even seeds of
 # the truth benchmark.
+# Noticed by: test_explain.py::test_stolen_cpu_does_not_hide_an_exact_limit
 _MAX_CONSTANT_SPREAD = 0.007
 # Intervals that such a level lasts at least: fewer are alike by chance.
+# Noticed by: benchmarks/truth.py
 _MIN_CONSTANT_INTERVALS = 10
 
 

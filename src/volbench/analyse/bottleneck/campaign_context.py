@@ -234,6 +234,7 @@ def _shape(view: RunView) -> Shape:
 
 
 # Resolution of the load of all clients: that of the samples by default.
+# Noticed by: test_machine.py::test_clients_of_one_step_are_expected_load
 _LOAD_INTERVAL_S = 1.0
 
 

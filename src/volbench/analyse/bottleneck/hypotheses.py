@@ -29,9 +29,11 @@ from volbench.units import format_count, format_duration, format_latency, format
 
 # Relative distance from the declared baseline within which credits ran out; as
 # `MAX_DISTANCE_FROM_LIMIT`.
+# Noticed by: test_explain.py::test_declared_credits_do_not_explain_any_fall
 _MAX_BASE_DISTANCE = 0.05
 # Relative distance from the predicted end of credits: how full the bucket was is not known; chosen
 # on the even seeds of the truth benchmark.
+# Noticed by: test_explain.py::test_credits_that_ended_early_are_doubted
 _MAX_TIME_DISTANCE = 0.20
 
 
@@ -127,52 +129,70 @@ def predicted_s(limits: Limits, rates: Rates, change: Change) -> float | None:
 
 # Spread of samples over a level that a throttle does not exceed; chosen on the even seeds of the
 # truth benchmark.
+# Noticed by: test_ssd_series.py::test_a_fall_between_flat_levels_names_two_candidates
 MAX_FLAT_SPREAD = 0.03
 # Share of the pace of the fastest I/O below which a level is that of a throttle; chosen on the even
 # seeds of the truth benchmark.
+# Noticed by: benchmarks/truth.py
 _MAX_SHARE_OF_PACE = 0.5
 # More than any volume type with burst credits delivers (2026: some 30,000).
+# Noticed by: test_ssd_series.py::test_no_cause_is_impossible
 _MAX_BURST_IOPS = 100_000
 # Writes that are taken faster go to memory or to flash beside the host: 8 Gbit/s of network.
+# Noticed by: benchmarks/truth.py
 _MIN_MEMORY_BYTES_PER_S = 1e9
 # Share of the rate that is left after a fall as far as garbage collection and exhausted SLC caches
 # make it; chosen on the even seeds of the truth benchmark.
+# Noticed by: test_ssd_series.py::test_a_collapse_is_garbage_collection
 _MAX_RATIO_FAR = 1 / 3
 # Share of the rate that is left above which throttling by heat is likelier than a full cache;
 # chosen on the even seeds of the truth benchmark.
+# Noticed by: benchmarks/truth.py
 _MAX_RATIO_HALF = 0.5
 # Percentile 99.9 over the mean latency after a fall from which the tail explodes, as during garbage
 # collection; chosen on the even seeds of the truth benchmark.
+# Noticed by: benchmarks/truth.py
 _MIN_TAIL_RATIO = 8.0
 # Mean steal from which the tail of latency may be that of the host: one in 200 I/Os.
+# Noticed by: benchmarks/truth.py
 _MIN_TAIL_STEAL_PERCENT = 0.5
 # Scatter after a fall over that before it from which the level became uneven; chosen on the even
 # seeds of the truth benchmark.
+# Noticed by: benchmarks/truth.py
 _MIN_UNEVEN_RATIO = 1.5
 # Scatter below which a level is even whatever it was before: twice that of a throttle.
+# Noticed by: benchmarks/truth.py
 _MIN_UNEVEN_SPREAD = 0.06
 # Latency of the fastest I/Os above which a device is not flash in the host: NVMe takes 10 to 100
 # us.
+# Noticed by: benchmarks/truth.py
 _MAX_FLASH_S = 150e-6
 # Queue depth up to which 1 % of the I/Os hardly queue; chosen on the even seeds of the truth
 # benchmark.
+# Noticed by: benchmarks/truth.py
 _MAX_SHALLOW_DEPTH = 4
 # Latency of a write below which it did not cross a network to a volume (cloud volumes take 500 us
 # and more).
+# Noticed by: benchmarks/truth.py
 _MAX_CACHED_S = 300e-6
 # Percentile 10 over the mean latency before a fall from which I/Os waited alike; chosen on the even
 # seeds of the truth benchmark.
+# Noticed by: benchmarks/truth.py
 _MIN_SIMILAR_RATIO = 0.8
 # Points that a hypothesis needs to be certain, besides being the only one; chosen on the even seeds
 # of the truth benchmark.
+# Noticed by: benchmarks/truth.py
 _MIN_SCORE_CERTAIN = 4
 # Share of the capacity after which erased flash may be used up; drives keep 7 to 28 % in reserve.
+# Noticed by: test_explain.py::test_a_drive_falls_after_its_capacity
 _MIN_PASSES = 0.8
-# Passes after which it would have been used up for long.
+# Passes after which it would have been used up for long. Noticed by: benchmarks/truth.py
 _MAX_PASSES = 2.0
 # Points that a hypothesis needs to be named; chosen on the even seeds of the truth benchmark.
+# Noticed by: benchmarks/truth.py
 _MIN_SCORE = 3
 # Lead over the next that it needs to be named; chosen on the even seeds of the truth benchmark.
+# Noticed by: benchmarks/truth.py
 _MIN_LEAD = 2
 
 Point = tuple[int, str]  # Weight and words: above 0 for a hypothesis, else against it or unknown

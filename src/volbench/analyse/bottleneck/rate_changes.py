@@ -20,40 +20,54 @@ from volbench.units import format_capacity, format_count, format_duration
 
 # Smallest fall that is explained; smaller steps are only reported; chosen on the even seeds of the
 # truth benchmark.
+# Noticed by: benchmarks/truth.py
 MIN_FALL = 0.15
 # Relative distance from the declared limit at which a slow rate is no drained cache; as
 # `MAX_DISTANCE_FROM_LIMIT`.
+# Noticed by: benchmarks/truth.py
 _MAX_BASE_DISTANCE = 0.05
 # Shortest stall that is explained, as in the rule `stall`.
+# Noticed by: test_explain.py::test_a_single_stall_is_reported
 _MIN_STALL_S = 1.0
 # Stalls that are explained one by one; more make one sentence.
+# Noticed by: test_rate_changes.py::test_many_stalls_are_one_explanation
 _MAX_SINGLE_STALLS = 5
 # Mean steal from which it is named as evidence of a dip.
+# Noticed by: test_explain.py::test_a_neighbour_comes_and_goes
 _MIN_DIP_STEAL_PERCENT = 3.0
 # Share of the earlier level from which a rate has recovered; chosen on the even seeds of the truth
 # benchmark.
+# Noticed by: benchmarks/truth.py
 _MIN_BACK = 0.9
 # Penalty at the start from which a rise is explained; chosen on the even seeds of the truth
 # benchmark.
+# Noticed by: test_explain.py::test_blocks_get_warm
 _MIN_CLIMB = 0.3
 # Share of the first rate below which a run has become slow; chosen on the even seeds of the truth
 # benchmark.
+# Noticed by: benchmarks/truth.py
 _MAX_SLOW = 0.7
 # Share of disturbed intervals from which the host caused a dip: a majority.
+# Noticed by: test_host_noise.py::test_where_most_is_disturbed_the_host_is_the_cause
 _MIN_DISTURBED = 0.5
 # Share of the plateau from which an interval has reached it: 1 less the spread of a throttle.
+# Noticed by: benchmarks/truth.py
 _MIN_REACHED = 0.97
 # Share of the intervals of a climb that may be at the plateau already; chosen on the even seeds of
 # the truth benchmark.
+# Noticed by: benchmarks/truth.py
 _MAX_REACHED_SHARE = 0.3
 # Distance of the mean of a climb from the plateau, in standard errors; chosen on the even seeds of
 # the truth benchmark.
+# Noticed by: test_sustained_level.py::test_dips_in_the_first_seconds_are_no_climb
 _MIN_CLIMB_ERRORS = 2.5
 # Intervals that both levels of a single step last at least; chosen on the even seeds of the truth
 # benchmark.
+# Noticed by: test_rate_changes.py::test_a_rise_in_one_step_may_have_another_cause_than_warm_blocks
 _MIN_STEP_INTERVALS = 4
 # A rise that ends by then may be the ramp-up of a drive, whose power states and queues take
 # seconds.
+# Noticed by: test_rate_changes.py::test_a_short_climb_of_a_volume_may_be_a_ramp_up
 _MAX_RAMP_S = 15.0
 
 

@@ -16,14 +16,17 @@ from volbench.units import format_count, format_rate
 
 # Relative distance of two levels that count as equal: doubling the queue depth gains more without a
 # limit.
+# Noticed by: test_explain.py::test_a_second_depth_shows_a_limit
 MAX_SAME_DISTANCE = 0.05
 # Block size from which a limit is that of bandwidth, if nothing else says which: providers convert
 # at 16 to 256 KiB.
+# Noticed by: test_explain.py::test_large_ios_that_all_wait_are_throttled
 _MIN_LARGE_BYTES = 64 * 1024
 _MIB = 2**20
 _ROUND_IOPS = 100.0
 # Relative distance from a multiple of 5 within which a level is a limit that is sold; chosen on the
 # even seeds of the truth benchmark.
+# Noticed by: benchmarks/truth.py
 _MAX_ROUND_DISTANCE = 0.005
 
 
@@ -80,19 +83,26 @@ _CLIMBS = frozenset({Cause.WARMING, Cause.RECOVERY, Cause.RAMP_UP})
 _TEMPORARY = frozenset({Cause.STALL, Cause.NEIGHBOUR, Cause.HOST_NOISE})
 # Relative distance of the levels before and after a temporary event to be taken as one; chosen on
 # the even seeds of the truth benchmark.
+# Noticed by: benchmarks/truth.py
 _MAX_LEVEL_CHANGE = 0.2
 # Share of empty intervals from which a level consists of stalls and what is between; chosen on the
 # even seeds of the truth benchmark.
+# Noticed by: test_sustained_level.py::test_a_cache_that_stalls_again_and_again_delivers_what_drains
 _MIN_STALLED_SHARE = 0.1
 # Scatter of the mean of the middle half over that of a mean, for normal noise.
+# Noticed by: test_sustained_level.py::test_the_interval_has_the_true_level_nineteen_times_in_twenty
 _MIDDLE_LOSS = 1.1
 # Standard errors on either side of a 95 % interval, before the correction for few intervals.
+# Noticed by: test_sustained_level.py::test_the_interval_has_the_true_level_nineteen_times_in_twenty
 _ERRORS = 2.0
 # Correction of these for few intervals, as Student 1908 has it, simplified.
+# Noticed by: benchmarks/truth.py
 _FEW_INTERVALS = 3.0
 # Share by which an interval is wider than its noise: rates of one second count whole I/Os.
+# Noticed by: benchmarks/truth.py
 _ROUNDING = 0.005
 # Intervals that a level is made of at least; chosen on the even seeds of the truth benchmark.
+# Noticed by: benchmarks/truth.py
 _MIN_INTERVALS = 5
 
 

@@ -20,10 +20,12 @@ from volbench.model.frames.columns import IDENTITY
 _IDENTITY = tuple(column.name for column in IDENTITY if column.name != "group")
 
 # Share of writes that ends the tail: a journal's last block is written seconds later.
+# Noticed by: test_use_method.py
 _TAIL_END_SHARE = 0.98
-# Less than this after the end is not a tail but metadata.
+# Less than this after the end is not a tail but metadata. Noticed by: test_use_method.py
 _MIN_TAIL_BYTES = 1e6
 # Nor is less than this share of a sample interval, which is within the error of the end itself.
+# Noticed by: test_use_method.py
 _MIN_TAIL_SHARE = 0.5
 _DIRECTIONS = ("read", "write")
 

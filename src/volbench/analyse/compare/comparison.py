@@ -332,6 +332,7 @@ def _judged(found: Collection[Compared], question: Question, remarks: Sequence[s
 
 
 # Workloads from which a mean over them says more than the workloads themselves.
+# Noticed by: test_comparison_summary.py::test_one_run_a_side_has_ratios_and_no_interval
 _MIN_WORKLOADS = 3
 
 

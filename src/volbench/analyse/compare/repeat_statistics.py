@@ -24,13 +24,17 @@ from volbench.errors import ComparisonError, InputError
 Floats = npt.NDArray[np.float64]
 
 # Family-wise confidence of verdicts, by convention.
+# Noticed by: test_repeat_statistics.py::test_intervals_cover_the_true_ratio
 CONFIDENCE = 0.95
 # Power of the minimum detectable difference (Cohen 1988).
+# Noticed by: test_repeat_statistics.py::test_the_smallest_difference_is_seen_four_times_in_five
 POWER = 0.80
 # Repeats from which an interval is worth reporting: of two, Student's factor is 12.7.
+# Noticed by: test_repeat_statistics.py::test_what_is_too_little_is_reported
 MIN_REPEATS = 3
 ONE_RUN = "one run a side"
 # Common volumes from which pairs are compared, for the same reason.
+# Noticed by: test_repeat_statistics.py::test_units_are_reported
 MIN_PAIRS = 3
 
 

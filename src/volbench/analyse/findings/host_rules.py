@@ -50,22 +50,31 @@ from volbench.units import (
 )
 
 # Samples from which a mean is judged: fewer are begin and end of a run.
+# Noticed by: test_machine.py::test_an_idle_cpu
 _MIN_SAMPLES = 3
 # I/O of others from which to warn: less is metadata.
+# Noticed by: test_machine.py::test_what_a_device_does_by_itself
 _MIN_FOREIGN_BYTES_PER_S = 1e6
 # The same as a share of the run's own: filesystems add a journal.
+# Noticed by: test_machine.py::test_a_journal_is_no_foreign_load
 _MIN_FOREIGN_SHARE = {VolumeKind.DEVICE: 0.1, VolumeKind.FILE: 0.25, VolumeKind.DIRECTORY: 0.25}
 # Percent of a CPU from which it is saturated, as for the bottleneck.
+# Noticed by: test_machine.py::test_fio_that_needs_a_whole_core
 _FULL_CPU_PERCENT = 95.0
 # Mean steal from which to warn, as for a disturbed interval.
+# Noticed by: test_machine.py::test_steal_is_reported_where_fio_was_short_of_the_cpu
 _MIN_STEAL_PERCENT = 5.0
 # Share of throttled periods from which to warn: one of 100 ms in 10 s.
+# Noticed by: test_machine.py::test_a_cpu_limit_that_throttled
 _MIN_THROTTLED_PERCENT = 1.0
 # Uncertainty below which no number is given.
+# Noticed by: test_host_noise.py::test_disturbed_seconds_are_counted_and_left_out
 _MIN_OFF = 0.001
 # Share of disturbed intervals below which nothing is said.
+# Noticed by: test_host_noise.py::test_a_quiet_host_needs_no_word
 _MIN_DISTURBED = 0.05
 # Uncertainty up to which it is a note: the tolerance of comparisons.
+# Noticed by: test_host_noise.py::test_a_step_under_a_disturbed_host_is_a_note_beside_its_warning
 _MAX_NOTE_OFF = 0.05
 
 
@@ -320,8 +329,10 @@ def _tool_time(view: RunView) -> Iterator[Observation]:
 
 
 # Step of the clock: one that is slewed moves by 0.5 ms a second at most.
+# Noticed by: test_machine.py::test_a_clock_that_was_set
 _MIN_JUMP_S = 1.0
 # Starts of thirty hosts that share two cores were within 0.1 s; half a second is not chance.
+# Noticed by: test_clients.py::test_a_start_apart_from_the_others
 _MAX_LATE_S = 0.5
 _MAX_NAMED = 5
 

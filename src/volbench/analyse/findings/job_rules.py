@@ -31,10 +31,13 @@ from volbench.units import (
 )
 
 # Share of the queue depth in flight: random waits of a full queue leave more.
+# Noticed by: test_jobs.py::test_a_queue_that_was_half_empty
 _MIN_KEPT_DEPTH = 0.5
 # Runtime from which filling and draining the queue does not count.
+# Noticed by: test_jobs.py::test_a_full_queue_or_a_paced_job_is_no_finding
 _MIN_DEPTH_RUNTIME_S = 2.0
 # Share of the latency in submission that shows that libaio waited.
+# Noticed by: test_jobs.py::test_buffered_libaio_keeps_no_depth
 _MIN_SUBMIT_SHARE = 0.5
 _FILES = {VolumeKind.FILE: "a file", VolumeKind.DIRECTORY: "files in a directory"}
 _ROOT_ROLE = "os"
@@ -245,18 +248,25 @@ def file_not_device(view: RunView, _: Context) -> Iterator[Observation]:
 
 
 # Samples above a percentile: with fewer, its error exceeds a third.
+# Noticed by: test_jobs.py::test_too_few_samples_for_a_percentile
 _MIN_SAMPLES_ABOVE = 10
 # Percentile up to which too few samples are a warning: p99 is what people quote.
+# Noticed by: test_jobs.py::test_too_few_samples_for_a_percentile
 _MAX_WARNED_PERCENTILE = 99.0
 # Runtime below which caches and bursts may be all that is seen.
+# Noticed by: test_jobs.py::test_a_run_of_few_seconds
 _MIN_RUNTIME_S = 30.0
 # Share of the runtime that fio may cut, as in the validation of its result.
+# Noticed by: test_jobs.py::test_a_time_based_job_that_ended_before_its_time
 _MIN_TIME_SHARE = 0.95
 # Share of the bytes: fio rounds sizes down to whole blocks.
+# Noticed by: test_jobs.py::test_fewer_bytes_than_size
 _MIN_BYTES_SHARE = 0.99
 # Share of the runtime in which all jobs ran, from which they ended together.
+# Noticed by: test_uneven_jobs.py
 _MIN_PARALLEL_SHARE = 0.98
 # Relative difference of two rates up to which it is a note: the tolerance of comparisons.
+# Noticed by: test_uneven_jobs.py
 _MAX_RATE_DIFFERENCE = 0.05
 _EARLY_ENDS = ("number_ios", "steadystate", "exitall")
 _OTHER_ENDS = (*_EARLY_ENDS, "fill_device", "read_iolog", "verify", "ramp_time")

@@ -36,22 +36,29 @@ from volbench.model.results.finding import Cause, Severity
 from volbench.units import format_count, format_duration, format_latency, format_percent
 
 # Length from which a drift is judged; chosen on the even seeds of the truth benchmark.
+# Noticed by: benchmarks/truth.py
 _MIN_DRIFT_S = 20.0
 # The same of a step, which shows in fewer seconds, and so does noise that hides both; chosen on the
 # even seeds of the truth benchmark.
+# Noticed by: benchmarks/truth.py
 _MIN_STEP_S = 12.0
 # Estimated drift that noise alone rarely shows: one in ten runs of 30 s that scatter by 20 %.
+# Noticed by: test_steady.py::test_a_noisy_decline_is_warned_of_with_its_bound
 _MIN_LARGE_DRIFT = 0.2
 # Distance of a noisy drift from none, over the reach of its 95 % interval; chosen on the even seeds
 # of the truth benchmark.
+# Noticed by: benchmarks/truth.py
 _MIN_DRIFT_OVER_REACH = 1.1
 # Share of disturbed intervals from which the host moved the rate: a majority.
+# Noticed by: test_host_noise.py::test_where_most_is_disturbed_the_host_is_the_cause
 _MIN_DISTURBED = 0.5
 # Length of begin and end in which a step hardly moves the mean.
+# Noticed by: test_steady.py::test_a_slow_start_is_a_note
 _EDGE_S = 2.0
-# The same as a share of the run.
+# The same as a share of the run. Noticed by: test_steady.py::test_a_slow_start_is_a_note
 _EDGE_SHARE = 0.05
 # Share of the allowed time from which a run reached its deadline, as fio rounds.
+# Noticed by: test_steady.py::test_a_deadline_without_a_steady_rate
 _MIN_DEADLINE_SHARE = 0.95
 _MOVES = frozenset(
     {
@@ -61,8 +68,10 @@ _MOVES = frozenset(
     }
 )
 # Shortest stall: applications time out after seconds.
+# Noticed by: test_machine.py::test_a_stall_is_reported_with_its_time
 _MIN_STALL_S = 1.0
 # Mean I/Os that a stall is as long as: slow volumes have gaps.
+# Noticed by: test_machine.py::test_a_slow_volume_does_not_stall
 _MIN_STALL_IOS = 10
 _MAX_STALLS = 5
 

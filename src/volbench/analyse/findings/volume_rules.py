@@ -34,18 +34,23 @@ from volbench.model.results.finding import Cause, Explanation, Severity
 from volbench.units import format_count, format_duration, format_percent, format_rate
 
 # Relative distance within which a level is at the declared limit; as for the bottleneck.
+# Noticed by: test_causes.py::test_a_limit_below_the_declared_is_a_warning
 _MAX_LIMIT_DISTANCE = 0.05
 _COLUMNS = {Cause.IOPS_LIMIT: "iops", Cause.BANDWIDTH_LIMIT: "bw_bytes_per_s"}
 # Rate over the declared limit from which a cache is suspected; providers allow a few percent.
+# Noticed by: test_memory.py::test_above_the_declared_limit
 _MIN_ABOVE_LIMIT = 1.05
 # The same for a few seconds: token buckets allow short bursts.
+# Noticed by: test_memory.py::test_above_the_declared_limit_for_a_while
 _MIN_ABOVE_LIMIT_BRIEFLY = 1.2
-# Length of such a burst.
+# Length of such a burst. Noticed by: test_memory.py::test_above_the_declared_limit_for_a_while
 _BRIEFLY_S = 5.0
 # Share of the I/O that reaches the backing disk: metadata and merges do not halve it.
+# Noticed by: test_memory.py::test_a_loop_device_that_caches
 _MIN_BACKING_SHARE = 0.5
 # Share of the rate left after a cache filled; smaller falls have other causes as often; chosen on
 # the even seeds of the truth benchmark.
+# Noticed by: test_causes.py::test_a_step_in_latency_is_no_full_cache
 _MAX_CACHE_LEFT = 0.5
 
 
@@ -229,8 +234,10 @@ def shared_limit(view: RunView, context: Context) -> Iterator[Observation]:
 
 
 # A burst is at least this much above the level at which the run before it ended.
+# Noticed by: test_rests.py::test_nothing_is_reported_without_a_burst_of_the_same_job
 _MIN_BURST = 1.2
 # Relative distance of the level after a burst from that level.
+# Noticed by: test_rests.py::test_nothing_is_reported_without_a_burst_of_the_same_job
 _MAX_LEVEL_DISTANCE = 0.15
 
 

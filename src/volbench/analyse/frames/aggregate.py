@@ -126,6 +126,7 @@ Frames = Mapping[str, pd.DataFrame]
 Row = dict[str, object]
 
 # fio stamps in whole milliseconds, so that up to one is missing between two of its instants.
+# Noticed by: test_aggregate.py
 _STAMP_S = 0.001
 _PERCENTILES = {"lat_p50_s": 0.5, "lat_p99_s": 0.99, "lat_p999_s": 0.999}
 

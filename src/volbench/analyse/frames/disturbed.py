@@ -23,23 +23,32 @@ Flags = npt.NDArray[np.bool_]
 STEAL, CPU, PRESSURE, OTHER = "steal", "waits for a CPU", "CPU pressure", "other I/O on the device"
 
 # Steal of an interval from which the host disturbed it: below, rates move less than their noise.
+# Noticed by: test_host_noise.py::test_disturbed_seconds_are_counted_and_left_out
 MIN_STEAL_PERCENT = 5.0
 # CPU time and run-queue delay of a job from which the CPU limits it; below, it also waited for the
 # volume.
+# Noticed by: test_host_noise.py::test_a_busy_host_is_the_bottleneck_only_of_jobs_that_always_want_a_cpu
 FULL_DEMAND_PERCENT = 90.0
 # Run-queue delay of each job from which the host disturbed an interval, as for steal.
+# Noticed by: test_host_noise.py::test_disturbed_seconds_are_counted_and_left_out
 MIN_WAIT_PERCENT = 5.0
 # CPU pressure, where the run-queue delay of the tool is unknown: other tasks count as well.
+# Noticed by: test_host_noise.py::test_disturbed_seconds_are_counted_and_left_out
 _MIN_PRESSURE_PERCENT = 25.0
 # I/O of others as a share of the run's own: filesystems add a journal.
+# Noticed by: test_host_noise.py::test_disturbed_seconds_are_counted_and_left_out
 _MIN_OTHER_SHARE = 0.25
 # I/O of others from which it counts: less is metadata.
+# Noticed by: test_host_noise.py::test_disturbed_seconds_are_counted_and_left_out
 _MIN_OTHER_BYTES_PER_S = 1e6
 # Share of an interval that was sampled, so that it can be judged: a majority.
+# Noticed by: test_host_noise.py::test_disturbed_seconds_are_counted_and_left_out
 _MIN_COVERED = 0.5
 # Undisturbed intervals from which the disturbed ones are left out: as many as steadiness needs.
+# Noticed by: test_host_noise.py::test_a_third_of_quiet_seconds_is_enough
 _MIN_CLEAN = 8
 # The same as a share of all: fewer may not be typical.
+# Noticed by: test_host_noise.py::test_a_third_of_quiet_seconds_is_enough
 _MIN_CLEAN_SHARE = 0.3
 
 

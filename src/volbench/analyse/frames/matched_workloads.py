@@ -24,6 +24,7 @@ Row = Mapping[str, object]
 
 _ASYNCHRONOUS = frozenset({"libaio", "io_uring", "posixaio", "windowsaio", "solarisaio", "guasi"})
 # Sizes within a factor of two of a power of four are of one class: 1 GB and 1 GiB, not 10 GiB.
+# Noticed by: test_matched_workloads.py
 _SIZE_STEP = 2.0
 
 

@@ -51,6 +51,7 @@ def interval_of(t_s: Floats) -> float:
 _EPOCH = pd.Timestamp(0, tz="UTC")
 _SERIES = ["run", "group", "direction"]
 # Share of an interval from which a missing end is a lost interval and not rounding.
+# Noticed by: test_boot_storm.py::test_ios_missing_at_the_end_of_logs_are_taken_from_the_total
 _MIN_TAIL = 0.1
 
 
@@ -159,9 +160,11 @@ def _widths(series: pd.DataFrame) -> pd.Series[float]:
 
 
 # Ends of intervals are recorded to a millisecond by two clocks; a smaller step is not a gap.
+# Noticed by: test_counter_series.py
 MAX_OVERLAP_S = 0.05
 
 # Part of an interval that is new to a counter: less is rounding of two stamps.
+# Noticed by: test_counter_series.py
 _MIN_NEW_S = 0.002
 
 

@@ -18,8 +18,10 @@ from volbench.analyse.frames.job_frames import measured
 from volbench.analyse.frames.resample import Floats, covered_rows, on_clock, seconds, spread_rows
 
 # Of the axis, as ``iostat 5`` in "IOPS in a Windows boot storm" (Curtis Collicutt).
+# Noticed by: test_boot_storm.py::test_no_io_is_lost
 INTERVAL_S = 5.0
 # Share of a client's own peak that it stays below once it has settled: volbench's choice.
+# Noticed by: test_boot_storm.py::test_a_client_settles_after_its_last_busy_interval
 SETTLED = 0.1
 
 Frames = Mapping[str, pd.DataFrame]
@@ -255,8 +257,10 @@ def _added(parts: Sequence[Floats]) -> Floats:
 
 
 # Share of the best view of an interval that counts as equally good: the error of interval ends.
+# Noticed by: test_boot_storm.py::test_partial_samples_of_an_interval_yield_to_whole_ones
 _MIN_VIEW_SHARE = 0.95
 # Share of an interval that must be sampled for its rate to be reported.
+# Noticed by: test_boot_storm.py::test_a_device_that_all_clients_watched_counts_once
 _MIN_SEEN = 0.25
 
 

@@ -20,30 +20,41 @@ from volbench.analyse.frames.resample import Floats, interval_of, median, row_me
 
 # Long enough to average most of the autocorrelation of a volume's noise out: 30 s medians gave a
 # false change in 2.5 % of AR(1) hours.
+# Noticed by: test_change_points.py::test_blocks_are_30_s_unless_that_gives_few
 MAX_BLOCK_S = 30.0
 # Blocks of a short series: enough for a segment fit, few enough to have medians.
+# Noticed by: test_change_points.py::test_blocks_are_30_s_unless_that_gives_few
 WANTED_BLOCKS = 40
 # Blocks of a series in which a change can be told from noise: four a side.
+# Noticed by: test_change_points.py::test_nothing_to_find
 _MIN_BLOCKS = 8
 # For each segment, in units of ln n: with 2 ln n, 25 % of AR(1) hours had a false change, with 3 ln
 # n 2.5 %.
+# Noticed by: test_change_points.py::test_noise_invents_no_change
 _PENALTY = 3.0
 # Share of the median that replaces zero, which has no logarithm.
+# Noticed by: test_change_points.py::test_a_long_stall_is_a_change_to_zero
 _FLOOR = 0.01
 # Blocks of a series from which scatter to one side counts: in fewer it would hide steps.
+# Noticed by: test_sustained_level.py::test_dips_below_a_limit_are_no_steps
 _MIN_TAIL_BLOCKS = 36
 _NORMAL_90 = 1.2815515655446004  # Quantile 0.9 of the normal distribution
 # Scatter of a median over that of a mean, for normal noise: the root of pi / 2.
+# Noticed by: test_change_points.py::test_noise_invents_no_change
 _MEDIAN_LOSS = 1.25
 _BIAS = 4
 # Spread up to which the median of samples is their upper edge as well.
+# Noticed by: test_sustained_level.py::test_the_level_of_a_limit_is_the_upper_edge
 _MAX_FLAT_SPREAD = 0.01
 # Samples from which quantiles 0.95 and 0.98 are not the maximum alone.
+# Noticed by: benchmarks/truth.py
 _MIN_EDGE_SAMPLES = 10
 # Distance of percentiles 98 and 75 over that of 50 and 10, up to which samples have an edge (normal
 # noise: 1.08); chosen on the even seeds of the truth benchmark.
+# Noticed by: test_sustained_level.py::test_noise_to_both_sides_has_no_edge
 _MAX_EDGE_RATIO = 0.55
 # Standard errors that a change must be: of hundreds of positions, the largest is tested.
+# Noticed by: test_change_points.py::test_noise_invents_no_change
 _MIN_ERRORS = 5.0
 
 

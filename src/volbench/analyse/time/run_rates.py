@@ -36,12 +36,16 @@ from volbench.analyse.time.change_points import (
 )
 
 # Intervals from which rates say anything about a run.
+# Noticed by: test_explain.py::test_a_run_without_series_has_no_explanation
 _MIN_INTERVALS = 5
 # Active time from which a device has work all the time (iostat: %util).
+# Noticed by: test_explain.py::test_an_idle_device_is_no_slow_one
 _MIN_BUSY_PERCENT = 90.0
 # Share of busy intervals below which a run did not keep its device busy: a majority.
+# Noticed by: test_explain.py::test_an_idle_device_is_no_slow_one
 _MIN_BUSY_SHARE = 0.5
 # Share of a jump of the device's IOPS that its bandwidth has to show, as logarithms.
+# Noticed by: test_explain.py::test_larger_requests_are_no_fall
 _MIN_BANDWIDTH_SHARE = 0.5
 
 
@@ -213,14 +217,18 @@ def _latencies(view: RunView, direction: str) -> dict[str, float]:
 
 
 # Intervals on either side of two that lack completions: their median withstands one outlier.
+# Noticed by: test_rate_changes.py::test_a_slow_second_beside_a_stall_is_no_stall
 _SIDE_INTERVALS = 3
 # Intervals of a series in which a stall of less than two can be told from noise.
+# Noticed by: test_evidence_of_falls.py::test_a_stall_between_two_seconds_is_found
 _MIN_STALL_INTERVALS = 8
 # Share of the longest latency that two intervals have to lack for it to be a stall of all I/Os;
 # chosen on the even seeds of the truth benchmark.
+# Noticed by: test_evidence_of_falls.py::test_a_stall_between_two_seconds_is_found
 _MIN_LACKING = 0.75
 # Share of its completions that an interval beside a stall lacks before noise explains it; chosen on
 # the even seeds of the truth benchmark.
+# Noticed by: test_rate_changes.py::test_each_of_several_equal_stalls_has_its_length
 _MIN_CLEARLY_LACKING = 0.25
 
 Span = tuple[float, float]  # Begin and end in seconds since the I/O began

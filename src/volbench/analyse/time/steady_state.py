@@ -32,13 +32,16 @@ from volbench.analyse.time.change_points import (
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
 
 # Upper 95 % bound of the drift over the window: as much as SNIA PTS 2.0.2 allows the fitted line.
+# Noticed by: test_steady_state.py::test_a_decline_is_not_steady
 MAX_DRIFT = 0.10
 # Blocks of a window: with fewer, the interval of Theil and Sen spans all slopes.
+# Noticed by: test_steady_state.py::test_too_short_to_say
 MIN_BLOCKS = 8
 # Factor from a 95 % interval to one that a steady series leaves out in 1 of 200 runs.
+# Noticed by: test_steady_state.py::test_a_decline_is_reported_with_its_size
 _SURE = 2.8 / 1.959963984540054
 _NORMAL_95 = 1.959963984540054  # Quantile 0.975 of the normal distribution
-# Theil-Sen compares all pairs: a thousand blocks are half a million.
+# Theil-Sen compares all pairs: a thousand blocks are half a million. Noticed by: test_segments.py
 _MAX_BLOCKS = 1000
 
 
@@ -375,12 +378,16 @@ def _slope(values: Sequence[float]) -> float:
 
 
 # Rounds of the window (SNIA PTS 2.0.2, 2.1.24).
+# Noticed by: test_snia.py::test_fewer_than_five_rounds_are_no_window
 ROUNDS = 5
 # Range of the tracking variable over its mean (SNIA PTS 2.0.2, 2.1.24).
+# Noticed by: test_snia.py::test_range_and_slope
 MAX_RANGE = 0.20
 # Change of the fitted line over the window, over the mean (SNIA PTS 2.0.2, 2.1.24).
+# Noticed by: test_snia.py::test_range_and_slope
 MAX_SLOPE = 0.10
 # Rounds after which the specification ends; a series is cut into at most as many.
+# Noticed by: test_snia.py::test_a_series_is_cut_into_minutes
 MAX_ROUNDS = 25
 
 

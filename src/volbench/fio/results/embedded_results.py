@@ -19,6 +19,7 @@ from volbench.model.results.result import JobResult, RunOutput
 
 _ANYWHERE = re.compile(r'\{\s*"fio version"')
 # fio reports the time of a document and its elapsed time in whole seconds.
+# Noticed by: tests/fio/results
 _MAX_SAME_START_S = 2.0
 _NORMAL = re.compile(r"^\S.*: \(g(?:roupid)?=\d+[,)]|^fio-\d+\.\d+\s*$", re.MULTILINE)
 _TERSE = re.compile(r"^\d+;fio-\d+\.\d+[^;]*;", re.MULTILINE)

@@ -19,6 +19,7 @@ from volbench.model.results.result import Direction, JobResult, RunOutput
 # fio's exit status after SIGINT or SIGTERM (plus the number of failed jobs)
 INTERRUPTED_STATUS = 128
 # Share of a time-based runtime that must be reached: fio rounds, and may end early.
+# Noticed by: test_validation.py
 MIN_RUNTIME_SHARE = 0.95
 
 _FAILURES = re.compile(
@@ -147,7 +148,7 @@ _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)([kKMGTP]?)(i?)(B|b|bit)?(?:/s)?", re.ASCI
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _RUNNING = frozenset("RrWwMmDdVFf")
 _STARTING = frozenset("PCIp")
-# Seconds in which fio prints no rates although it runs.
+# Seconds in which fio prints no rates although it runs. Noticed by: test_status_lines.py
 _QUIET_START_S = 3.0
 _MAX_LINE = 65_536
 

@@ -82,6 +82,7 @@ class VolumeFacts(Frozen):
 
 
 # Share of all-zero blocks above which a volume was not filled: filesystems leave a few.
+# Noticed by: test_cold_volume.py::test_zeros_are_reported
 MAX_ZERO_SHARE = 0.01
 
 
