@@ -134,7 +134,7 @@ def test_where_most_is_disturbed_the_host_is_the_cause() -> None:
         (65.0, None, True, False),
     ],
 )
-def test_a_busy_host_is_the_bottleneck_only_of_jobs_that_always_want_a_cpu(
+def test_a_busy_host_limits_only_jobs_that_always_want_a_cpu(
     used: float, waited: float | None, *, is_noted: bool, is_cause: bool
 ) -> None:
     """A job that slept most of the time waited for the volume, however busy the CPUs were."""
