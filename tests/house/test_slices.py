@@ -16,6 +16,7 @@ from volbench.seams import load
 
 ROOT = Path(__file__).parents[2]
 RECORDED = ROOT / "tests/campaigns/format-1"
+CORE_TESTS = ("model", "plan", "fio", "ingest", "store", "analyse", "present")
 BUNDLED = ("profiles", "prices", "volume-types", "storage-classes")
 # What is said in the core of a slice, such as "catalogue.volume_types:known_limits"
 REFERENCE = re.compile(rf'"((?:{"|".join(SLICES)})\.[a-z_.]+(?::[A-Za-z_]+)?)"')
@@ -114,6 +115,24 @@ def test_an_absent_slice_is_named(
     assert done.returncode == 2, done.stderr
     assert f"lacks the package volbench.{package}" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_tests_of_the_core_pass_without_slices(core: Path) -> None:
+    """What reads, plans and shows is tested without slices; what uses a slice is left out."""
+    uses = re.compile(rf"\b(?:volbench|tests)\.(?:{'|'.join(SLICES)})\b|declared_tables")
+    modules = [path for name in CORE_TESTS for path in (ROOT / "tests" / name).rglob("test_*.py")]
+    left_out = [path for path in modules if uses.search(path.read_text("utf-8"))]
+    assert len(left_out) <= 5
+    done = python(
+        core,
+        *("-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider"),
+        *("-m", "not slow and not real_time and not alone and not root and not needs_slice"),
+        *(path for path in modules if path not in left_out),
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stdout[-5000:]
+    assert "passed" in done.stdout
 
 
 def test_seams_name_what_slices_have() -> None:
