@@ -18,8 +18,13 @@ from volbench.analyse.findings.rule import Rule
 from volbench.analyse.frames.run_view import RunView
 from volbench.model.frames.columns import run_identity
 from volbench.model.results.finding import Finding, Severity
+from volbench.seams import is_present, load
 
 __all__ = ["RULES", "Rule", "find", "finding_rows"]
+
+# Seam: references of rules that slices add (see `volbench.seams.load`), shown after all others.
+# Those of absent slices are left out.
+RULES_OF_SLICES: tuple[str, ...] = ()
 
 # Every rule, in the order in which findings are shown
 RULES: tuple[Rule, ...] = (
@@ -58,6 +63,7 @@ RULES: tuple[Rule, ...] = (
     host_rules.missing_clients,
     raw_file_rules.bad_log_rows,
     raw_file_rules.damaged_files,
+    *(load(reference) for reference in RULES_OF_SLICES if is_present(reference)),
 )
 
 _WEIGHT = {Severity.INVALID: 0, Severity.WARNING: 1, Severity.NOTE: 2}

@@ -302,8 +302,10 @@ _GROUP_KEYS = {"hosts", "vars", "children"}
 _UNGROUPED = "ungrouped"
 
 
-def is_ansible(top: Node) -> bool:
-    """Whether a document consists of Ansible's groups."""
+def is_ansible(top: Node | None) -> bool:
+    """Whether a document consists of Ansible's groups, or is none: INI, or a folder."""
+    if top is None:
+        return True
     entries = {entry.name: entry.value for entry in top.entries or ()}
     if _META in entries or ALL in entries:
         return True

@@ -13,7 +13,6 @@ from volbench.errors import InventoryError, Problems
 from volbench.model.campaign.host import Inventory
 from volbench.model.document.located_errors import Entry, Node
 from volbench.model.document.yaml_text import parse_document
-from volbench.plan.inventory.ansible import is_ansible, read_ansible
 from volbench.plan.inventory.host_document import (
     HOST_KEYS,
     OWN_KEYS,
@@ -30,6 +29,7 @@ from volbench.plan.inventory.host_references import (
     resolve_hops,
 )
 from volbench.plan.inventory.terraform_outputs import is_terraform, read_terraform
+from volbench.seams import is_present, load
 
 
 def read_own(reader: HostReader, top: Node) -> Sheet:
@@ -130,6 +130,11 @@ def _members(
     return hosts, children
 
 
+# Seam: references (see `volbench.seams.load`) of whether a document, or None for a text that is not
+# YAML and for a folder, is of a format, and of its reader; the first that matches reads it, and
+# volbench's own YAML is read where none does
+READERS = (("plan.inventory.ansible:is_ansible", "plan.inventory.ansible:read_ansible"),)
+
 _LOG = logging.getLogger(__name__)
 
 _YAML_LINE = re.compile(r"(---|%YAML|\{|- |[^=]*?:(\s|$))")
@@ -220,8 +225,11 @@ def _sheet(path: Path, *, mapping: Path | None) -> tuple[HostReader, Sheet]:
             "does not need a mapping",
             "a mapping is for the output of `terraform output -json`; leave --mapping out",
         )
-    if top is None or is_ansible(top):
-        return reader, read_ansible(reader, path, top)
+    for is_of_format, read in READERS:
+        if is_present(read) and load(is_of_format)(top):
+            return reader, load(read)(reader, path, top)
+    if top is None:
+        raise AssertionError("Ansible reads what is not YAML")
     _refuse_foreign(top, path)
     return reader, read_own(reader, top)
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from volbench.seams import is_present, load
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,53 +68,55 @@ class Kind(Generic[Data]):
         return {name: frames[name] for name in names if name in frames}
 
 
-# Name to module and constant below volbench, in the order of lists. A slice adds its own kinds here
-# by name alone: no module is imported before its chart is drawn.
-_PLACES = {
-    "iops": "present.plots.charts.job_rows.IOPS_BARS",
-    "bandwidth": "present.plots.charts.job_rows.BANDWIDTH_BARS",
-    "latency": "present.plots.charts.job_rows.LATENCY",
-    "sweep": "present.plots.charts.sweeps.SWEEP",
-    "heatmap": "present.plots.charts.option_grids.HEATMAP",
-    "series": "present.plots.charts.run_series.SERIES",
-    "depth": "present.plots.charts.sweeps.DEPTH",
-    "numjobs": "present.plots.charts.sweeps.NUMJOBS",
-    "sets": "present.plots.charts.result_sets.SETS",
-    "knee": "present.plots.charts.sweeps.KNEE",
-    "ceiling": "present.plots.charts.ceiling.CEILING",
-    "bars3d": "present.plots.charts.option_grids.BARS3D",
-    "cpu": "present.plots.charts.job_rows.CPU",
-    "inflight": "present.plots.charts.job_rows.IN_FLIGHT",
-    "mixes": "present.plots.charts.steady_rounds.MIXES",
-    "distribution": "present.plots.charts.latency_distribution.DISTRIBUTION",
-    "histogram": "present.plots.charts.latency_distribution.HISTOGRAM",
-    "hdr": "present.plots.charts.latency_distribution.HDR",
-    "ecdf": "present.plots.charts.latency_distribution.ECDF",
-    "latency-map": "present.plots.charts.latency_maps.LATENCY_MAP",
-    "lines": "present.plots.charts.run_series.LINES",
-    "device": "present.plots.charts.device_view.DEVICE",
-    "warmup": "present.plots.charts.warmup_curves.WARMUP",
-    "convergence": "present.plots.charts.steady_rounds.CONVERGENCE",
-    "window": "present.plots.charts.steady_rounds.WINDOW",
-    "fleet": "present.plots.charts.fleet_strips.FLEET",
-    "storm": "present.plots.charts.storm_columns.STORM",
-    "trend": "present.plots.charts.comparison_charts.TREND",
+# Seam: name of a kind to its reference (see `volbench.seams.load`), in the order of lists. A module
+# is imported when its chart is drawn; kinds of absent slices are left out.
+REFERENCES = {
+    "iops": "present.plots.charts.job_rows:IOPS_BARS",
+    "bandwidth": "present.plots.charts.job_rows:BANDWIDTH_BARS",
+    "latency": "present.plots.charts.job_rows:LATENCY",
+    "sweep": "present.plots.charts.sweeps:SWEEP",
+    "heatmap": "present.plots.charts.option_grids:HEATMAP",
+    "series": "present.plots.charts.run_series:SERIES",
+    "depth": "present.plots.charts.sweeps:DEPTH",
+    "numjobs": "present.plots.charts.sweeps:NUMJOBS",
+    "sets": "present.plots.charts.result_sets:SETS",
+    "knee": "present.plots.charts.sweeps:KNEE",
+    "ceiling": "present.plots.charts.ceiling:CEILING",
+    "bars3d": "present.plots.charts.option_grids:BARS3D",
+    "cpu": "present.plots.charts.job_rows:CPU",
+    "inflight": "present.plots.charts.job_rows:IN_FLIGHT",
+    "mixes": "present.plots.charts.steady_rounds:MIXES",
+    "distribution": "present.plots.charts.latency_distribution:DISTRIBUTION",
+    "histogram": "present.plots.charts.latency_distribution:HISTOGRAM",
+    "hdr": "present.plots.charts.latency_distribution:HDR",
+    "ecdf": "present.plots.charts.latency_distribution:ECDF",
+    "latency-map": "present.plots.charts.latency_maps:LATENCY_MAP",
+    "lines": "present.plots.charts.run_series:LINES",
+    "device": "present.plots.charts.device_view:DEVICE",
+    "warmup": "present.plots.charts.warmup_curves:WARMUP",
+    "convergence": "present.plots.charts.steady_rounds:CONVERGENCE",
+    "window": "present.plots.charts.steady_rounds:WINDOW",
+    "fleet": "present.plots.charts.fleet_strips:FLEET",
+    "storm": "present.plots.charts.storm_columns:STORM",
+    "trend": "present.plots.charts.comparison_charts:TREND",
 }
 
 
 class _Registry(Mapping[str, Kind[Any]]):
     """Kinds by their name, each imported when it is first needed."""
 
+    def __init__(self, references: Mapping[str, str]) -> None:
+        self._references = {name: own for name, own in references.items() if is_present(own)}
+
     def __getitem__(self, name: str) -> Kind[Any]:
-        module, _, constant = _PLACES[name].rpartition(".")
-        kind: Kind[Any] = getattr(import_module(f"volbench.{module}"), constant)
+        kind: Kind[Any] = load(self._references[name])
         return kind
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_PLACES)
+        return iter(self._references)
 
     def __len__(self) -> int:
-        return len(_PLACES)
+        return len(self._references)
 
 
-KINDS: Mapping[str, Kind[Any]] = _Registry()
+KINDS: Mapping[str, Kind[Any]] = _Registry(REFERENCES)
