@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -75,30 +77,38 @@ def submitted(desk: Desk, profile: Path, *options: str, own: tuple[str, ...] = (
     return done.stdout.strip()
 
 
-def _is_fio_in_a_pod(cluster: LocalCluster) -> bool:
-    """Return whether a pod of this cluster, not of another worker's, runs fio."""
+def _in_pods(cluster: LocalCluster, argument: bytes) -> list[int]:
+    """Return the processes with an argument in pods of this cluster, not of another worker's."""
+    processes = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it ended
-            is_fio = (process / "comm").read_text() == "fio\n"
-            if is_fio and f"/{cluster.group}/" in (process / "cgroup").read_text():
-                return True
-    return False
+            is_meant = argument in (process / "cmdline").read_bytes().split(b"\0")
+            if is_meant and f"/{cluster.group}/" in (process / "cgroup").read_text():
+                processes.append(int(process.name))
+    return processes
+
+
+def _kill_controller(cluster: LocalCluster) -> None:
+    """Kill all processes of the controller's pod, as a lost node does."""
+    for process in _in_pods(cluster, b"/submitted/one.yaml"):
+        with suppress(ProcessLookupError):  # it ended with its parent
+            os.kill(process, signal.SIGKILL)
 
 
 def test_a_campaign_goes_on_without_this_machine(desk: Desk, job: Path) -> None:
-    """Its pod is deleted in the middle of a run, another one takes the run over, and nothing stays.
+    """Its pod is killed in the middle of a run, another one takes the run over, and nothing stays.
 
     What comes back is an ordinary campaign.
     """
     name = submitted(desk, job, "--set", "runtime=15s")
     place = ("--namespace", desk.api.namespace)
     until(lambda: "started 001" in log_of(desk.api, name), patience_s=PATIENCE_S)
-    until(lambda: _is_fio_in_a_pod(desk.cluster))  # before, there is nothing to be taken over
+    until(lambda: _in_pods(desk.cluster, b"job.fio"))  # before, there is nothing to be taken over
     first = status(desk, name)["pod"]
     early = call("k8s", "fetch", name, *place, cwd=desk.folder)
     assert early.returncode == 9
     assert f"{name} is running" in early.stderr
-    desk.api.delete("Pod", first, grace_s=0)
+    _kill_controller(desk.cluster)
     until(lambda: status(desk, name)["state"] in ENDED, patience_s=PATIENCE_S)
     last = status(desk, name)
     assert last["state"] == "finished", log_of(desk.api, name)
