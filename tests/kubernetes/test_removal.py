@@ -99,7 +99,7 @@ def test_kept_volumes_can_be_removed(capsys: pytest.CaptureFixture[str]) -> None
     objects = Objects(keep=True)
     remove(objects, volumes=True)
     assert not objects.kinds["PersistentVolumeClaim"]
-    assert "volumes are left" not in capsys.readouterr().err
+    assert "volumes remain" not in capsys.readouterr().err
 
 
 def test_objects_that_stay_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

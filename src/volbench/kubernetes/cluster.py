@@ -172,7 +172,7 @@ class Cluster:
         except ValueError as error:
             raise TransportError(
                 f"{self.address} does not answer as an API server",
-                hint="check the server of the kubeconfig context",
+                hint="check the server address of the kubeconfig context",
             ) from error
         return answer
 
@@ -258,13 +258,13 @@ class Cluster:
         reason = _message_of(data) or f"status {status}"
         if status == 401:
             return AuthError(
-                f"the cluster does not accept the credentials: {reason}",
+                f"the cluster rejected the credentials: {reason}",
                 hint="check with: kubectl auth whoami",
             )
         if status == 403 and "exceeded quota" not in reason:
             return ForbiddenError(
-                f"the cluster forbids it: {reason}",
-                hint="the permissions that volbench needs: volbench k8s role",
+                f"the cluster denied permission: {reason}",
+                hint="print the permissions that volbench needs: volbench k8s role",
             )
         if status == 429 or status >= 500:
             return ConnectError(
@@ -272,7 +272,7 @@ class Cluster:
                 hint="check the cluster: kubectl get --raw /readyz",
                 sent=method != "GET",
             )
-        return RequestError(f"the cluster says: {reason}", status=status)
+        return RequestError(f"the cluster rejected the request: {reason}", status=status)
 
     def _unreachable(self, error: Exception) -> ConnectError:
         return ConnectError(

@@ -77,7 +77,7 @@ def parse_toleration(text: str) -> Toleration:
     taint, colon, effect = text.rpartition(":") if ":" in text else (text, "", "")
     key, equals, value = taint.partition("=")
     if not key or (colon and not effect):
-        raise InputError(f"toleration {text!r} names no taint", hint=_EXAMPLE)
+        raise InputError(f"toleration {text!r} is not a taint", hint=_EXAMPLE)
     return Toleration(key=key, value=value if equals else None, effect=effect)
 
 
@@ -87,7 +87,7 @@ def parse_pairs(texts: Iterable[str], *, option: str) -> dict[str, str]:
     for text in texts:
         key, equals, value = text.partition("=")
         if not (key and equals):
-            raise InputError(f"{option} {text!r} is not KEY=VALUE")
+            raise InputError(f"{option} {text!r} must be KEY=VALUE")
         if key in pairs:
             raise InputError(f"{option} names {key!r} twice")
         pairs[key] = value
@@ -227,7 +227,8 @@ class ClusterSpec:
     pod_limits: Mapping[str, str] = _pairs(
         "--pod-limit",
         "RESOURCE=QUANTITY",
-        "Limit of a pod. None by default: a CPU limit throttles fio, a memory limit its page cache",
+        "Limit of a pod. Default: none, since a CPU limit throttles fio and a memory limit its page "
+        "cache",
     )
     run_as_user: int | None = option(
         "--run-as-user",
@@ -246,7 +247,7 @@ class ClusterSpec:
         text="1d",
         type=Quantity("TIME", lambda text: max(1, round(parse_duration(text)))),
         show_default=True,
-        help="Time after which the cluster ends a pod; not with --replicas.",
+        help="Time after which the cluster terminates a pod; not with --replicas.",
     )
     keep: bool = _flag("--keep", "Keep the volumes when the campaign has ended.")
 
@@ -257,7 +258,9 @@ class ClusterSpec:
             require_name(self.namespace, what="namespace")
         if not _IMAGE.fullmatch(self.image):
             raise InputError(
-                f"{self.image!r} is not the name of an image" if self.image else "no image given",
+                f"{self.image!r} is not the name of an image"
+                if self.image
+                else "the container image is missing",
                 hint="build the Containerfile, push it to your registry, and name it: --image "
                 "registry.example.com/volbench-fio:1, or image = ... in volbench.toml",
             )
@@ -270,7 +273,7 @@ class ClusterSpec:
     def _require_volume(self) -> None:
         if not self.size and not self.os_disk:
             raise InputError(
-                "no size of the volumes given",
+                "the volume size is missing",
                 hint="the size decides the limits of most cloud volumes: --size 250Gi",
             )
         if self.size:
@@ -287,7 +290,7 @@ class ClusterSpec:
             if is_given:
                 raise InputError(
                     f"{option} and {other} exclude each other",
-                    hint="the node's own disk is a folder that ends with its pod"
+                    hint="the node's own disk is an emptyDir, which is deleted with its pod"
                     if option == "--os-disk"
                     else "leave out one of them",
                 )
@@ -373,36 +376,36 @@ def require_name(text: str, *, what: str, longest: int = MAX_LABEL) -> None:
 def _require(pattern: re.Pattern[str], text: str, *, what: str, longest: int) -> None:
     if len(text) > longest or not pattern.fullmatch(text):
         raise InputError(
-            f"{what} {text!r} is not a name that Kubernetes accepts",
+            f"{what} {text!r} is not a valid Kubernetes name",
             hint=f"use lower-case letters, digits and -, at most {longest} characters",
         )
 
 
 def require_key(text: str, *, what: str) -> None:
-    """Refuse a text that is not the key of a label: ``[PREFIX/]NAME``."""
+    """Refuse a text that is not a valid label key: ``[PREFIX/]NAME``."""
     prefix, slash, name = text.rpartition("/")
     fits = len(prefix) <= MAX_SUBDOMAIN and len(name) <= MAX_LABEL and bool(name)
     if not fits or not _LABEL_VALUE.fullmatch(name) or (slash and not _SUBDOMAIN.fullmatch(prefix)):
         raise InputError(
-            f"{what}: {text!r} is not the key of a label",
+            f"{what}: {text!r} is not a valid label key",
             hint="write it like disktest or example.com/disktest",
         )
 
 
 def require_value(text: str, *, what: str) -> None:
-    """Refuse a text that is not the value of a label."""
+    """Refuse a text that is not a valid label value."""
     if not is_label_value(text):
         raise InputError(
-            f"{what}: {text!r} is not the value of a label",
+            f"{what}: {text!r} is not a valid label value",
             hint=f"use letters, digits, -, _ and ., at most {MAX_LABEL} characters",
         )
 
 
 def require_quantity(text: str, *, what: str) -> None:
-    """Refuse a text that is not a quantity above zero, such as the size of a volume."""
+    """Refuse a text that is not a positive quantity, such as the size of a volume."""
     if not _QUANTITY.fullmatch(text) or _ZERO.fullmatch(text):
         raise InputError(
-            f"{what}: {text!r} is not a quantity above zero",
+            f"{what}: {text!r} is not a positive quantity",
             hint="write it as Kubernetes does, like 250Gi, 500m or 2",
         )
 

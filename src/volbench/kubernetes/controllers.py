@@ -150,7 +150,7 @@ class ControllerSpec:
             raise InputError(
                 f"the profiles have {size_bytes} bytes; a cluster "
                 f"stores at most {MAX_SUBMITTED_BYTES}",
-                hint="submit them one by one",
+                hint="submit them separately",
             )
 
 
@@ -318,7 +318,7 @@ def _judge(cluster: Cluster, job: Manifest | None, pod: Manifest | None) -> tupl
     name = (job if pod is None else pod)["metadata"]["name"]
     events = cluster.list("Event", fields=f"involvedObject.name={name},type=Warning")
     if pod is not None and pod.get("status", {}).get("phase") in {"Failed", "Succeeded"}:
-        return "waiting", "its pod has ended, and another one takes over"
+        return "waiting", "its pod has ended; a new one is taking over"
     pending = why_pending(pod, events)
     return ("running", "") if pending is None else ("waiting", pending.reason)
 
@@ -396,7 +396,7 @@ def _fetch(cluster: Cluster, name: str, pod: Manifest, folder: Path) -> None:
         if executor.stat(path) is None:
             raise ArchiveError(
                 f"the controller {name} left no campaign folder",
-                hint=f"see what it printed: volbench k8s status {name}",
+                hint=f"see its output: volbench k8s status {name}",
             )
         part.mkdir(parents=True)
         executor.fetch_work_folder(path, str(part))

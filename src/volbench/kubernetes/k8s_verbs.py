@@ -145,7 +145,7 @@ def _checked_arguments(
         metrics = _metrics(context)
     if not profiles or given["profiles"]:
         raise InputError(
-            "name the profiles first, then the options of volbench run",
+            "profiles must come before the options of volbench run",
             hint="volbench k8s submit --controller-image IMAGE aks-disk --size 250Gi",
         )
     refused = [option for key, option in _NOT_IN_CLUSTER.items() if given.get(key)]
@@ -169,7 +169,7 @@ def _metrics(context: click.Context) -> dict[str, Any]:
     if port == 0:
         raise InputError(
             "--metrics-port 0 cannot be used by a controller in the cluster",
-            hint="Prometheus needs a port that it can know, such as 9400",
+            hint="Prometheus needs a fixed port, such as 9400",
         )
     is_given = context.get_parameter_source("metrics_address") is ParameterSource.COMMANDLINE
     address = {"metrics_address": context.params["metrics_address"]} if is_given else {}
@@ -192,7 +192,7 @@ def _profile_texts(profiles: Sequence[str], options: Sequence[str]) -> dict[str,
             raise InputError(
                 f"the profile {profile.name} contains a password, which would be stored in the "
                 "cluster",
-                hint="put *** in its place, and the password into a Secret: --secret",
+                hint="replace it by ***, and put the password into a Secret: --secret",
             )
         plain = re.sub(r"[^a-z0-9]+", "-", profile.name.lower()).strip("-") or "profile"
         number = f"-{len(texts)}" if f"{plain}.yaml" in texts else ""
@@ -220,7 +220,7 @@ def status(name: str, *, address: ClusterAddress, shown: TableOutput) -> None:
 @click.command("fetch")
 @click.argument("name", metavar="NAME")
 @output_option(type=PATH, metavar="DIR", help="New folder. Default: NAME.")
-@flag("--remove", "Then remove the controller with its volume from the cluster.")
+@flag("--remove", "Afterwards remove the controller and its volume from the cluster.")
 @ADDRESS
 def fetch(name: str, output: Path | None, *, remove: bool, address: ClusterAddress) -> None:
     """Copy the campaign folder of the controller NAME to this machine."""
@@ -256,7 +256,7 @@ def reap(
             if not campaigns and _is_in_use(cluster, name):
                 continue
             if has_volumes_only(cluster, name) and not volumes:
-                click.echo(f"{name}: its volumes were kept; remove them: --volumes", err=True)
+                click.echo(f"{name}: its volumes were kept; to remove them: --volumes", err=True)
             elif dry_run:
                 click.echo(name)
             else:

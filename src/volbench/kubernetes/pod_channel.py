@@ -121,7 +121,7 @@ class PodStream:
         try:
             for start in range(0, len(data), _CHUNK_BYTES):
                 if not self._wait(select.POLLOUT, _SEND_S):
-                    raise connection_lost(self._host, "it takes no input", sent=True)
+                    raise connection_lost(self._host, "it does not accept input", sent=True)
                 with self._turn:
                     self._socket.send_binary(bytes([_STDIN]) + data[start : start + _CHUNK_BYTES])
         except (WebSocketException, OSError, ValueError) as error:

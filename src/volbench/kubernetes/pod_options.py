@@ -97,7 +97,7 @@ def in_pods(verb: Verb) -> Verb:
             address = ClusterAddress(context, spec.namespace)
             placement = PodPlacement(spec, address, pod_timeout_s)
         elif option := _option_given(described):
-            raise InputError(f"{option} is an option of pods", hint="add --k8s")
+            raise InputError(f"{option} applies to pods only", hint="add --k8s")
         verb(*arguments, placement=placement, **given)
 
     decorated: Verb = wrapped

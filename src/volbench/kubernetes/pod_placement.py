@@ -86,7 +86,7 @@ class PodPlacement:
         """Return the specification in this cluster, with its storage classes in random order."""
         if request.targets:
             raise InputError(
-                "--on names volumes of machines, and --k8s makes its own",
+                "--on and --k8s exclude each other: pods get volumes of their own",
                 hint="leave out one of them",
             )
         classes = list(self.spec.storage_classes)

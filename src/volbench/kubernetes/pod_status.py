@@ -126,7 +126,7 @@ def node_trouble(node: Manifest | None) -> str:
     for condition in node.get("status", {}).get("conditions", ()):
         if condition["type"] == "Ready" and condition.get("status") != "True":
             return _joined(condition.get("reason", "NotReady"), condition.get("message", ""))
-    return "the pod is being ended"
+    return "the pod is terminating"
 
 
 def _disruption(pod: Manifest) -> str:

@@ -67,7 +67,7 @@ def remove_campaign(cluster: Cluster, campaign: str, *, volumes: bool = False) -
     action = f"removed {campaign} from" if count else f"nothing of {campaign} is in"
     click.echo(f"{action} the namespace {cluster.namespace}", err=True)
     if left:
-        click.echo("these volumes are left, and may cost money; to remove them:", err=True)
+        click.echo("these volumes remain and may cost money; to remove them:", err=True)
     for volume in left:
         disk = f", disk {volume.handle}" if volume.handle else ""
         click.echo(f"  # {volume.size} of {volume.storage_class}{disk}", err=True)

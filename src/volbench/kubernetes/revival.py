@@ -63,7 +63,7 @@ def removed_at_end(
             for host, reason in _record_losses(root, cluster, known=known).items():
                 click.echo(f"{host}: what ran in its pod is lost: {reason}", err=True)
             click.echo(
-                f"{campaign} stays on the cluster; continue: volbench resume {root}; "
+                f"{campaign} remains on the cluster; continue: volbench resume {root}; "
                 f"or remove it: volbench k8s reap {campaign}",
                 err=True,
             )
@@ -108,8 +108,8 @@ class _Revival:
         node = ready["spec"]["nodeName"]
         if node != pod.node:
             raise TransportError(
-                f"the pod of {host.name} was on the node {pod.node}, and is now on {node}",
-                hint="results of two nodes are not comparable; let the cluster place it on "
+                f"the pod of {host.name} moved from node {pod.node} to node {node}",
+                hint="results of two nodes are not comparable; let the cluster schedule it on "
                 f"{pod.node}, or {self._give_up(host.name)}",
             )
         now = pod.model_copy(update={"uid": ready["metadata"]["uid"]})
@@ -150,7 +150,7 @@ class _Revival:
             self._await_end(cluster, host, pod, ended["metadata"]["uid"])
         if cluster.read_if_allowed("Node", pod.node) is None:
             raise TransportError(
-                f"the node {pod.node} of {host} is gone: the cluster has deleted it",
+                f"the node {pod.node} of {host} is gone: it was deleted from the cluster",
                 hint=f"results of another node are not comparable; {self._give_up(host)}",
             )
         pods = json.loads(owner.get("data", {}).get(PODS, "[]"))
@@ -173,11 +173,11 @@ class _Revival:
         while (old := cluster.read("Pod", pod.name)) and old["metadata"]["uid"] == uid:
             trouble = node_trouble(cluster.read_if_allowed("Node", pod.node))
             if trouble != printed:
-                _print(host, f"its node {pod.node} has not ended the old pod yet: {trouble}")
+                _print(host, f"its node {pod.node} has not terminated the old pod yet: {trouble}")
                 printed = trouble
             if time.monotonic() > end_s:
                 raise DeadlineError(
-                    f"the node {pod.node} has not ended the old pod of {host}, where fio may "
+                    f"the node {pod.node} has not terminated the old pod of {host}, where fio may "
                     f"still run: {trouble}",
                     hint=f"bring the node back; if it is lost: kubectl delete node {pod.node}; "
                     f"then volbench resume {self.root}",
