@@ -227,8 +227,8 @@ class ClusterSpec:
     pod_limits: Mapping[str, str] = _pairs(
         "--pod-limit",
         "RESOURCE=QUANTITY",
-        "Limit of a pod. Default: none, since a CPU limit throttles fio and a memory limit its page "
-        "cache",
+        "Limit of a pod. Default: none, since a CPU limit throttles fio and a memory limit its "
+        "page cache",
     )
     run_as_user: int | None = option(
         "--run-as-user",
