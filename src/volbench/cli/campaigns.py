@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 @CAMPAIGN
 @table_options()
 def status(campaign: Path, *, shown: TableOutput) -> None:
-    """Show how far each client of the campaign in DIR is, and whether a controller runs it.
+    """Show the progress of each client of the campaign in DIR, and whether it is running.
 
-    No host is connected to: a run is listed as running since the journal says so.
+    No host is contacted: runs are listed as running if the journal says so.
     """
     from volbench.present.tables.hosts_tables import ClientStatus, status_table
     from volbench.store.archive import is_held, read_campaign
@@ -55,7 +55,7 @@ def status(campaign: Path, *, shown: TableOutput) -> None:
     for run in archive.campaign.runs:
         status = clients.setdefault((run.host, run.client), ClientStatus(run.host, run.client))
         status.add(run.id, history.states.get(run.id), history.processes.get(run.id, {}))
-    controller = "a controller runs it" if is_held(layout) else "no controller runs it"
+    controller = "running" if is_held(layout) else "not running"
     shown.write(status_table(list(clients.values()), notes=[controller]))
 
 
@@ -64,7 +64,7 @@ def status(campaign: Path, *, shown: TableOutput) -> None:
 def attach(campaign: Path) -> None:
     """Show the progress of the campaign in DIR until its controller ends, then the results.
 
-    Ctrl-C leaves; the campaign goes on.
+    Press Ctrl-C to leave; the campaign continues.
     """
     from volbench.cli.controller import follow_log
     from volbench.cli.execution import show_results
@@ -74,13 +74,13 @@ def attach(campaign: Path) -> None:
     layout, archive = read_campaign(campaign)
     if not is_held(layout):
         raise CampaignError(
-            f"no controller runs the campaign in {campaign}",
+            f"the campaign in {campaign} is not running",
             hint=f"continue it: volbench resume {campaign}; or see: volbench status {campaign}",
         )
     try:
         follow_log(layout)
     except KeyboardInterrupt:
-        click.echo(f"\nthe campaign in {campaign} goes on", err=True)
+        click.echo(f"\nthe campaign in {campaign} continues", err=True)
         return
     show_results(layout, TableOutput())
     states = read_history(layout.journal).states
@@ -89,7 +89,7 @@ def attach(campaign: Path) -> None:
     if left:
         raise CampaignError(
             f"{len(left)} of {len(archive.campaign.runs)} runs have not finished",
-            hint=f"look at them: volbench show {campaign}; continue: volbench resume {campaign}",
+            hint=f"see them: volbench show {campaign}; continue: volbench resume {campaign}",
         )
 
 
@@ -234,8 +234,7 @@ def _parse_steps(texts: Sequence[str], campaign: Campaign) -> frozenset[int]:
 def forget(campaign: Path, *, host: str, reason: str) -> None:
     """Record in DIR that a host is gone for good: its unfinished runs are lost.
 
-    The host is not connected to. Its finished runs stay; resume and reap leave the host out from
-    now on.
+    The host is not contacted. Its finished runs are kept; resume and reap skip it from now on.
     """
     from volbench.engine.campaign.cleanup import forget_host
     from volbench.present.terminal.listeners import listener_for
@@ -244,7 +243,7 @@ def forget(campaign: Path, *, host: str, reason: str) -> None:
     layout, archive, _ = read_own_campaign(campaign)
     with listener_for(sys.stderr) as listener:
         lost = forget_host(layout, archive.campaign, host, reason=reason, listener=listener)
-    click.echo(f"{host} is given up: {len(lost)} of its runs are lost", err=True)
+    click.echo(f"{host} is given up; runs lost: {len(lost)}", err=True)
 
 
 @click.command("reap")
@@ -261,11 +260,11 @@ def reap(
     host_keys: HostKeyPolicy,
     made: MadeHosts,
 ) -> None:
-    """End what the campaign in DIR still runs, and remove what it left on its machines.
+    """End the active runs of the campaign in DIR, and clean up its machines.
 
-    Only processes that it started, scratch files that it made, its folders and its locks. Results
-    that were fetched stay; volbench resume repeats the runs that were ended. Hosts that are in
-    reach are cleaned also when others are not.
+    Only its own processes, scratch files, folders and locks are removed. Fetched results are kept;
+    volbench resume repeats the runs that were ended. Reachable hosts are cleaned up even if others
+    cannot be reached.
     """
     from volbench.engine.campaign.cleanup import reap
     from volbench.engine.campaign.resume_plan import hosts_to_reach, resume_on
@@ -280,7 +279,7 @@ def reap(
     with ExitStack() as stack:
         there = stack.enter_context(made.removed(hosts, planned=() if limits else plan.hosts))
         if plan.hosts and not there:  # all of its pods are gone
-            click.echo(f"nothing of {campaign} runs any more", err=True)
+            click.echo(f"nothing of {campaign} is running", err=True)
             return
         connected = stack.enter_context(connect(there, host_keys))
         reached = resume_on(connected, archive, allow_exec=True)
@@ -293,4 +292,4 @@ def reap(
     where = (
         f"{', '.join(host.name for host in reached.hosts)}" if reached.absent else "its machines"
     )
-    click.echo(f"nothing of {campaign} is left on {where}", err=True)
+    click.echo(f"{campaign} is removed from {where}", err=True)

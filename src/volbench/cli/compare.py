@@ -71,7 +71,7 @@ def parse_share(text: str, *, least: float) -> float:
         text="Metrics to compare: iops, steady_iops, bw, p99, lat_mean and similar."
         "  [default: iops,p99]",
     ),
-    names_option("--by", "by", text="Compare each value of these columns by itself."),
+    names_option("--by", "by", text="Compare each value of these columns separately."),
     click.option(
         "--between",
         default="",
@@ -84,7 +84,7 @@ def parse_share(text: str, *, least: float) -> float:
     click.option(
         "--tolerance",
         type=Quantity("PERCENT", partial(parse_share, least=0)),
-        help="Largest change that is acceptable.  [default with --baseline: 5%]",
+        help="Largest acceptable change.  [default with --baseline: 5%]",
     ),
     click.option(
         "--confidence",
@@ -117,7 +117,8 @@ def compare(
 ) -> None:
     """Compare each CANDIDATE with BASE: campaign folders, or folders of campaigns.
 
-    The unit of analysis is the repeat, or the volume where there are several; never the second.
+    The unit of analysis is the repeat, or the volume where there are several; never a single second
+    of a run.
     Campaigns that are not comparable are refused with exit code 8. Methods:
     docs/explanation/statistics.md.
     """
@@ -206,7 +207,7 @@ def _trend_question(**options: object) -> TrendQuestion:
         metavar="NAME,...",
         text="Metrics to follow: iops, bw, p99, lat_mean and similar.  [default: iops,p99]",
     ),
-    names_option("--by", "by", text="Follow each value of these columns by itself."),
+    names_option("--by", "by", text="Follow each value of these columns separately."),
     click.option(
         "--reference",
         type=click.IntRange(min=8),
@@ -219,7 +220,7 @@ def _trend_question(**options: object) -> TrendQuestion:
         type=Quantity("PERCENT", partial(parse_share, least=0)),
         default="5%",
         show_default=True,
-        help="Largest change for the worse that is acceptable.",
+        help="Largest acceptable change for the worse.",
     ),
     names_option(
         "--allow-different",

@@ -58,7 +58,7 @@ def confirm_length(prepared: Prepared, *, bill: object | None, yes: bool) -> Non
     if yes or not prepared.estimate.is_long or not sys.stdin.isatty():
         return
     with questions_shown():
-        is_confirmed = click.confirm("This takes long. Start?", err=True, default=False)
+        is_confirmed = click.confirm("This campaign takes long. Start it?", err=True, default=False)
     if not is_confirmed:
         raise RefusedError(
             "a long campaign was not confirmed; nothing was done",
@@ -90,7 +90,7 @@ def confirm_destruction(
         with questions_shown():
             click.echo(describe_device(facts, host=_host_name(executors[host])), err=True)
             typed = click.prompt(
-                f"All of it will be overwritten. Type {name} to go on", err=True, default=""
+                f"All data on it will be overwritten. Type {name} to continue", err=True, default=""
             )
         if typed.strip() != name:
             raise RefusedError(

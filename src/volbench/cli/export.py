@@ -57,7 +57,7 @@ _SHORT = {"summary", *DERIVED}  # Frames of a few rows for each run; the others 
     type=click.Choice([*_FORMATS, *WHOLE, "dataset"]),
     default="csv",
     show_default=True,
-    help="Of the file; xlsx needs the extra volbench[xlsx]. "
+    help="Format of the file; xlsx needs the extra volbench[xlsx]. "
     + "".join(f"{name}: {exporter.content}; " for name, exporter in WHOLE.items())
     + "dataset: a folder of Parquet files that grows with every campaign exported into it.",
 )

@@ -52,14 +52,14 @@ LIMIT = click.option(
     multiple=True,
     metavar="GROUP|HOST|@FILE",
     help="Only these hosts: a group, a host, a range, a pattern such as vm*, the names in a file, "
-    "or @failed for those whose runs the campaign did not finish.",
+    "or @failed for the hosts with unfinished runs.",
 )
 
 MAPPING = click.option(
     "--mapping",
     type=PATH,
     metavar="FILE",
-    help="File that says which of Terraform's outputs describe the hosts.",
+    help="File that maps Terraform's outputs to hosts.",
 )
 
 POLICY = click.option(
@@ -74,7 +74,7 @@ OWN_POLICY = click.option(
     "--policy",
     default="",
     metavar="all|quorum:N|best-effort",
-    help="How many clients must be in reach to go on. Default: the policy of the campaign.",
+    help="How many clients must be reachable to continue. Default: the policy of the campaign.",
 )
 
 
@@ -91,8 +91,8 @@ _FORKS = click.option(
     metavar="N",
     expose_value=False,
     callback=_limit_parallel,
-    help="Connect to, survey, prepare and clean at most N hosts at once; fio still starts on all "
-    "together. Default: 64.",
+    help="Connect to, survey, prepare and clean up at most N hosts at once; fio still starts on "
+    "all hosts together. Default: 64.",
 )
 
 
@@ -111,11 +111,11 @@ HOST_KEYS = option_group(
         "--known-hosts",
         type=PATH,
         metavar="FILE",
-        help="volbench's own file of host keys, beside ~/.ssh/known_hosts.",
+        help="volbench's own file of host keys, in addition to ~/.ssh/known_hosts.",
     ),
     flag(
         "--accept-new-host-keys",
-        "Add the keys of unknown hosts to that file. A changed key is refused all the same.",
+        "Add the keys of unknown hosts to that file. A changed key is still refused.",
         "accept_new",
     ),
 )
@@ -279,7 +279,8 @@ def schema() -> object:
 @click.command("probe")
 @click.argument("targets", nargs=-1, metavar="[[ROLE=]TARGET]...")
 @flag(
-    "--cold", "Read a sample of each TARGET twice to find out if it is cold or was never written."
+    "--cold",
+    "Read a sample of each TARGET twice to detect whether it is cold or was never written.",
 )
 @table_options()
 @on_hosts
@@ -377,7 +378,7 @@ def _show_survey(where: HostSelection, shown: TableOutput) -> None:
         raise CampaignError(
             f"{len(bad)} of {len(surveys)} hosts cannot take part: "
             f"{', '.join(found.name for found in bad)}",
-            hint=hints.pop() if len(hints) == 1 else "look at the table",
+            hint=hints.pop() if len(hints) == 1 else "see the table",
         )
 
 

@@ -101,10 +101,10 @@ _WORKLOADS = option_group(
         type=Quantity("TIME", _parse_runtime),
         default="5s",
         show_default=True,
-        help="Duration of each run; from 10s on the conclusion says whether it was steady.",
+        help="Duration of each run. Runs of 10s or more are also checked for steady state.",
     ),
     click.option(
-        "--ioengine", default="libaio", show_default=True, metavar="NAME", help="Engine of fio."
+        "--ioengine", default="libaio", show_default=True, metavar="NAME", help="I/O engine of fio."
     ),
     click.option(
         "--repeat",
@@ -112,7 +112,7 @@ _WORKLOADS = option_group(
         default=3,
         show_default=True,
         metavar="N",
-        help="Runs of each combination; from 3 there are intervals.",
+        help="Runs of each combination; 3 or more give confidence intervals.",
     ),
 )
 
@@ -149,7 +149,7 @@ def measure(
     """Measure a workload on volumes, without a profile: a conclusion and a chart.
 
     With several targets, their runs alternate in random order, and each is compared with the first.
-    In a directory, a scratch file is written once before it is read. The defaults take some 20 s.
+    In a directory, a scratch file is written once before it is read. The defaults take about 20 s.
     """
     from volbench.api.dataset import open_campaigns
     from volbench.engine.campaign.prepare import CampaignRequest

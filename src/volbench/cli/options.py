@@ -168,7 +168,7 @@ WHERE = click.option(
     "--where",
     default="",
     metavar="CONDITION",
-    help="Only runs for which this holds, such as 'bs==4k and host~vm'.",
+    help="Only runs that meet a condition, such as 'bs==4k and host~vm'.",
 )
 
 SETTINGS = click.option(
@@ -191,13 +191,14 @@ ALLOW_DESTROY = click.option(
 
 WIPE_SIGNATURES = flag(
     "--wipe-signatures",
-    "Allow devices of --allow-destroy to hold a filesystem, LUKS, swap, partitions, or a part of "
-    "a RAID or LVM.",
+    "Allow devices of --allow-destroy to hold a filesystem, LUKS, swap or partitions, or to "
+    "belong to a RAID or LVM.",
 )
 
 ALLOW_SHARED_FOLDER = flag(
     "--allow-shared-folder",
-    "As root, measure in a folder that other users can write to: they could lead fio to any file.",
+    "As root, measure in a folder that other users can write to. They could redirect fio to any "
+    "file.",
 )
 
 
@@ -213,14 +214,14 @@ def consent_options(allow_destroy: Decorator, *more: Decorator) -> Decorator:
 
 
 KEEP_FILES = flag("--keep-files", "Leave scratch files on the volumes.")
-DRY_RUN = flag("--dry-run", "Check and show the plan; run nothing, write nothing.")
+DRY_RUN = flag("--dry-run", "Check and show the plan; nothing is run or written.")
 YES = flag("--yes", "Skip the confirmation of a long campaign.")
 AS_YAML = flag("--yaml", "Print the file itself.", "as_yaml")
 
 PRICES = click.option(
     "--prices",
     metavar="NAME|FILE",
-    help="Show what it costs, by the labels flavor and volume_type of the hosts.",
+    help="Show the cost, by the labels flavor and volume_type of the hosts.",
 )
 
 GRACE = click.option(
@@ -229,7 +230,8 @@ GRACE = click.option(
     type=Quantity("TIME", parse_duration),
     default="10m",
     show_default=True,
-    help="How late a run may be before it is stopped: a full cache can block a volume for minutes.",
+    help="Time by which a run may exceed its expected duration before it is stopped. A full cache "
+    "can block a volume for minutes.",
 )
 
 
@@ -246,7 +248,7 @@ def settings_options(*options: Decorator) -> Decorator:
 
 DETACH = flag(
     "--detach",
-    "Run in the background, without this terminal: see volbench attach and volbench status.",
+    "Run in the background; see volbench attach and volbench status.",
 )
 
 READY_TIMEOUT = click.option(
@@ -255,7 +257,7 @@ READY_TIMEOUT = click.option(
     type=Quantity("TIME", parse_duration),
     default="2m",
     show_default=True,
-    help="How long clients that are ready wait for one whose host has stopped answering.",
+    help="How long ready clients wait for a client whose host has stopped answering.",
 )
 
 
@@ -276,7 +278,7 @@ VOLUME_TYPES = click.option(
     metavar="FILE",
     expose_value=False,
     callback=_add_volume_types,
-    help="File of volume types beside the bundled ones; repeatable.",
+    help="File of volume types, in addition to the bundled ones; repeatable.",
 )
 
 
@@ -309,7 +311,7 @@ def parse_targets(texts: Sequence[str]) -> dict[str, str]:
         if role in targets:
             raise InputError(
                 f"--on names the role {role!r} twice: {targets[role]} and {target}",
-                hint="a role is one volume; run the profile twice to measure two",
+                hint="a role is one volume; to measure two, run the profile twice",
             )
         targets[role] = target
     return targets

@@ -36,8 +36,8 @@ _REDRAWN_S = 0.1
 
 RAW = flag(
     "--raw",
-    "CSV with all text as it is. By default text that a spreadsheet would run as a formula gets an "
-    "apostrophe in front.",
+    "Write text to CSV unchanged. By default, text that a spreadsheet would run as a formula gets "
+    "a leading apostrophe.",
     "is_raw",
 )
 

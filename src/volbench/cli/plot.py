@@ -154,15 +154,15 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
     click.option(
         "--theme",
         type=click.Choice([*THEMES]),
-        help="Colours; print is grey, with hatches. Default: light; for html, as the reader's "
+        help="Colours; print is grey, with hatches. Default: light; html follows the reader's "
         "system.",
     ),
     click.option(
         "--format",
         "image",
         type=click.Choice([*CHART_FORMATS]),
-        help="Of the chart; html is a page with zoom, hover texts and legend toggles. Default: as "
-        "--output ends, else svg.",
+        help="Format of the chart; html is a page with zoom, hover text and legend toggles. "
+        "Default: by the ending of --output, else svg.",
     ),
     output_option(
         metavar="PATH",
@@ -173,8 +173,7 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
         "--csv",
         "numbers",
         metavar="FILE",
-        help="File for the numbers that are drawn; - is standard output. Default: beside the "
-        "picture.",
+        help="File for the numbers of the chart; - is standard output. Default: beside the chart.",
     ),
     RAW,
 )

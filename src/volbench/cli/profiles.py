@@ -170,8 +170,8 @@ def show(name: str, *, as_yaml: bool, shown: TableOutput) -> None:
 def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
     """Check profiles.
 
-    Every problem is printed with file, line, column and key. Where fio is installed, it parses
-    every job file too, without running it.
+    Every problem is printed with file, line, column and key. If fio is installed, it also parses
+    every job file without running it.
     """
     from volbench.engine.guard.preflight import check_job_files
     from volbench.engine.hosts.connected_host import this_machine
@@ -194,7 +194,7 @@ def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Folder for the job files; made when missing.",
+    help="Folder for the job files; created if it is missing.",
 )
 @click.option(
     "--on",
@@ -203,7 +203,7 @@ def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
     metavar="[ROLE=]TARGET",
     help="Target of a role, as for volbench run.",
 )
-@flag("--measuring", "Include what volbench adds when it runs them: logs, percentiles, seeds.")
+@flag("--measuring", "Include what volbench adds to measure: logs, percentiles, seeds.")
 @SETTINGS
 @ALLOW_EXEC
 @VOLUME_TYPES
@@ -267,7 +267,7 @@ def config() -> None:
     """Show the defaults from volbench.toml and the user's config.toml.
 
     volbench.toml is read from the current folder, config.toml from ~/.config/volbench
-    ($XDG_CONFIG_HOME). Options on the command line go before both.
+    ($XDG_CONFIG_HOME). Command-line options take precedence.
     """
 
 
@@ -296,4 +296,4 @@ def show_config(*, shown: TableOutput) -> None:
     shown.write(Table("config", columns, rows))
     for file in (LOCAL_FILE, user_file()):
         if not file.is_file():
-            click.echo(f"not there: {file}", err=True)
+            click.echo(f"no such file: {file}", err=True)

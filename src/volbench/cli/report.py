@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     "charts",
     multiple=True,
     metavar="KIND",
-    help="A chart beside the usual ones, such as knee; volbench plot --list lists them.",
+    help="A chart beside the usual ones, such as knee; see volbench plot --list.",
 )
 def report(
     campaigns: tuple[str | Path, ...],

@@ -59,8 +59,8 @@ if TYPE_CHECKING:
     "--like",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Repeat the campaign in DIR: profiles, seed, order and repeats; its targets, hosts and "
-    "what it may overwrite are not taken.",
+    help="Repeat the campaign in DIR: profiles, seed, order and repeats. Targets, hosts and "
+    "overwrite permissions are not copied.",
 )
 @click.option(
     "--on",
@@ -223,7 +223,7 @@ _JOB = "fill"
     metavar="N",
     default=32,
     show_default=True,
-    help="numjobs: jobs that share each extent; --auto finds the number itself.",
+    help="Jobs that share each extent (numjobs); --auto chooses the number.",
 )
 @click.option(
     "--iodepth",
@@ -246,9 +246,9 @@ _JOB = "fill"
     type=click.IntRange(0, 1000),
     metavar="N",
     default=0,
-    help="Approximate number of parts that the volume is divided into. Default: by its size.",
+    help="Approximate number of parts into which the volume is divided. Default: by its size.",
 )
-@flag("--auto", "Raise numjobs step by step from 1 to 64, as long as bandwidth grows.")
+@flag("--auto", "Increase numjobs step by step from 1 to 64 while bandwidth grows.")
 @click.option(
     "--size",
     "size_bytes",

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 @click.command("show")
 @CAMPAIGNS
-@flag("--each", "Every result; without it more than 60 are shown by group.")
-@flag("--runs", "Every run with its state and the reason.", "by_run")
-@flag("--use", "The USE table of devices: utilization, saturation, errors.")
-@flag("--rounds", "Determination of steady state, by round.")
-@flag("--all", "A row for each campaign, with its progress.", "by_campaign")
+@flag("--each", "Show every result; by default, more than 60 are grouped.")
+@flag("--runs", "Show every run with its state and the reason.", "by_run")
+@flag("--use", "Show the USE table of devices: utilization, saturation, errors.")
+@flag("--rounds", "Show how steady state was determined, round by round.")
+@flag("--all", "Show one row for each campaign, with its progress.", "by_campaign")
 @WHERE
 @table_options()
 def show(
@@ -47,7 +47,7 @@ def show(
     if where and (by_campaign or rounds):
         raise InputError(
             "--where selects runs, but --all and --rounds show whole campaigns",
-            hint="leave one of them out",
+            hint="use one of them at a time",
         )
     from volbench.api.dataset import open_campaigns
 
@@ -132,8 +132,8 @@ def _show_use(opened: Dataset, shown: TableOutput) -> None:
 
 @click.command("check")
 @CAMPAIGNS
-@click.option("--rule", "rules", multiple=True, metavar="ID", help="This rule only; repeatable.")
-@flag("--strict", "Exit with 10 on a warning or if a result is invalid.")
+@click.option("--rule", "rules", multiple=True, metavar="ID", help="Only this rule; repeatable.")
+@flag("--strict", "Exit with 10 if there is a warning or an invalid result.")
 @table_options()
 def check(
     campaigns: tuple[str | Path, ...], rules: tuple[str, ...], *, strict: bool, shown: TableOutput
@@ -248,9 +248,9 @@ class _Checked:
 def verify(campaigns: Sequence[Path], *, shown: TableOutput) -> None:
     """Verify that the campaigns in DIR... are as they were recorded.
 
-    Compares every raw file with its SHA-256 checksum, the plan and the journal with their
-    signatures, and the stored tables with what the raw files give again. Exits with 7 if a file was
-    changed, added, is missing or damaged.
+    Compares raw files with their SHA-256 checksums, plan and journal with their signatures, and
+    stored tables with the raw files. Exits with 7 if a file was changed or added, or is missing or
+    damaged.
     """
     from volbench.api.dataset import campaign_folders
 

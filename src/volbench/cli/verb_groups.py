@@ -62,8 +62,8 @@ def add_verbosity(command: click.Command) -> click.Command:
     return command
 
 
-_VERBOSE = "Also say on standard error what libraries report, where an error arose, and the cost."
-_QUIET = "Say nothing on standard error but errors and questions."
+_VERBOSE = "Print library warnings, tracebacks and resource usage to stderr."
+_QUIET = "Print only errors and prompts to stderr."
 
 
 def _option(short: str, name: str, text: str) -> click.Option:

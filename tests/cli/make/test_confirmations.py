@@ -41,7 +41,7 @@ def test_a_long_campaign_is_requested_about(long: list[str], tmp_path: Path) -> 
     status, stderr = at_a_terminal(long, "n")
     assert status == 3, stderr
     assert "Estimated time: 2h" in stderr
-    assert "This takes long. Start?" in stderr
+    assert "takes long. Start it?" in stderr
     assert not (tmp_path / "out").exists()
 
 
@@ -51,7 +51,7 @@ def test_a_yes_begins(long: list[str], tmp_path: Path, typed: str, more: tuple[s
     short = ["--set", "first.pause_before=", "--set", "first.runtime=2h"]
     status, stderr = at_a_terminal([*long, *short, *more], typed)
     assert status == 0, stderr
-    assert ("This takes long" in stderr) is (typed == "y")
+    assert ("takes long" in stderr) is (typed == "y")
     assert (tmp_path / "out" / "campaign.json").exists()
 
 

@@ -304,7 +304,7 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
     "survey": lambda: survey_table([*map(surveyed, NAMES)], [{"name": name} for name in NAMES]),
     "status": lambda: status_table(
         [ClientStatus("vm-storage-01", 1, running="001-randread-4k-iodepth-16-r1", since_utc=LONG)],
-        notes=["c: no controller runs it"],
+        notes=["c: not running"],
     ),
     "controllers": lambda: controllers_table([CONTROLLER, CONTROLLER | {"reason": "", "n": 2}]),
     "storage classes": lambda: classes_table(storage_classes()),
