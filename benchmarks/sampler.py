@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -25,10 +26,7 @@ from pathlib import Path
 
 from measured import Figure, print_figures
 
-from volbench.engine.run.run_directory import RunDirectory
-from volbench.engine.sampling.sampler import Sampler, sampler_commands
-from volbench.execute.local import LocalExecutor
-from volbench.store.layout import RunFolder
+from volbench.execute.agent import supervisor
 
 LOOKS_PER_S = 50
 ALONE_S = 20
@@ -90,14 +88,24 @@ def outcome_of(folder: Path, arguments: Sequence[str]) -> Outcome:
 
 
 @contextmanager
-def sampled(folder: Path, command: Sequence[str]) -> Iterator[None]:
-    """Run a sampler beside what is inside the block."""
-    sampler = Sampler(RunDirectory(LocalExecutor(), RunFolder(folder)))
-    sampler.start([list(command)])
-    if sampler.problem:
-        sys.exit(sampler.problem)
-    yield
-    sampler.stop()
+def sampled(folder: Path, interval_s: float) -> Iterator[int]:
+    """Sample beside what is inside the block, and yield the process id of the supervisor."""
+    control = tempfile.mkdtemp(dir=folder)
+    supervisor.launch(
+        argv=["sleep", "600"],
+        cwd=control,
+        stderr=f"{control}/stderr",
+        control=f"{control}/c",
+        longest_s=600.0,
+        sampling={"devices": DEVICES, "interval_s": interval_s, "is_tail_followed": False},
+    )
+    try:
+        state = supervisor.read_json(f"{control}/c/state")
+        yield supervisor.number_in(state, "supervisor_pid")
+    finally:
+        supervisor.send_signal(f"{control}/c", signal.SIGKILL)
+        while not (Path(control) / "c/end").exists():
+            time.sleep(0.05)
 
 
 def quads(
@@ -126,10 +134,10 @@ def disturbance(
     folder: Path, name: str, job: Sequence[str], *, logs: Sequence[str] = LOGS, count: int
 ) -> Iterator[Figure]:
     """Yield the cost of the sampler, and of logs, as volbench uses them, in I/Os and in p99."""
-    ((command, *_), arguments) = usual_samplers(1.0), [*COMMON, *job, "--runtime=3"]
+    arguments = [*COMMON, *job, "--runtime=3"]
 
     def observed() -> Outcome:
-        with sampled(folder, command):
+        with sampled(folder, 1.0):
             return outcome_of(folder, [*arguments, *logs])
 
     found = quads(count, lambda: outcome_of(folder, arguments), observed)
@@ -148,38 +156,36 @@ def disturbance(
     yield cost_figure(f"{name}: {beside}, p99", p99s, more_is_worse=True)
 
 
-def usual_samplers(interval_s: float) -> list[list[str]]:
-    """Return the commands that sample here, the cheaper first."""
-    return sampler_commands(LocalExecutor(), DEVICES, interval_s=interval_s, life_s=120.0)
-
-
-def sampler_figures(folder: Path, *, count: int) -> Iterator[Figure]:
-    """Yield the cost of each sampler at one look a second, measured at 50."""
+def sampler_figure(folder: Path, *, count: int) -> Figure:
+    """Return the cost of the sampler at one look a second, measured at 50."""
     arguments = [*COMMON, *JOBS["file in memory"], "--runtime=2"]
-    often, usual = usual_samplers(1 / LOOKS_PER_S), usual_samplers(1.0)
-    for name, fast, slow in zip(("python3", "sh"), often, usual, strict=True):
 
-        def observed(command: Sequence[str] = fast) -> Outcome:
-            with sampled(folder, command):
-                return outcome_of(folder, arguments)
+    def observed() -> Outcome:
+        with sampled(folder, 1 / LOOKS_PER_S):
+            return outcome_of(folder, arguments)
 
-        found = quads(count, lambda: outcome_of(folder, arguments), observed)
-        ratios = [ratio_of(quad, lambda one: one.ios_per_cpu_s) for quad in found]
-        cost = 100 * (1 - statistics.median(ratios))
-        note = f"{cost:.2f} % at {LOOKS_PER_S}; {cpu_share(folder, slow):.2%} of one core"
-        title = f"{name} sampler at one look a second, I/Os per CPU second"
-        yield Figure(title, cost / LOOKS_PER_S, "%", TARGET_PERCENT, note)
+    found = quads(count, lambda: outcome_of(folder, arguments), observed)
+    ratios = [ratio_of(quad, lambda one: one.ios_per_cpu_s) for quad in found]
+    cost = 100 * (1 - statistics.median(ratios))
+    share, resident_mb = own_cost(folder)
+    note = f"{cost:.2f} % at {LOOKS_PER_S}; {share:.2%} of one core, {resident_mb:.1f} MB"
+    title = "sampler at one look a second, I/Os per CPU second"
+    return Figure(title, cost / LOOKS_PER_S, "%", TARGET_PERCENT, note)
 
 
-def cpu_share(folder: Path, command: Sequence[str]) -> float:
-    """Return the share of one core that a sampler takes by itself, its children too."""
-    before, started = os.times(), time.monotonic()
-    with sampled(folder, command):
+def own_cost(folder: Path) -> tuple[float, float]:
+    """Return the share of one core and the megabytes that the supervisor takes by itself."""
+    with sampled(folder, 1.0) as pid:
+        process = Path(f"/proc/{pid}")
+
+        def spent_s() -> float:
+            return int((process / "schedstat").read_text().split()[0]) / 1e9
+
+        before_s, started_s = spent_s(), time.monotonic()
         time.sleep(ALONE_S)
-    after, elapsed_s = os.times(), time.monotonic() - started
-    spent_s = after.children_user - before.children_user
-    spent_s += after.children_system - before.children_system
-    return spent_s / elapsed_s
+        share = (spent_s() - before_s) / (time.monotonic() - started_s)
+        resident = (process / "status").read_text().partition("VmRSS:")[2].split()[0]
+    return share, int(resident) * 1024 / 1e6
 
 
 @contextmanager
@@ -201,7 +207,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quads", type=int, default=8)
     count = parser.parse_args().quads
-    figures = []
+    figures: list[Figure] = []
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as name:
         folder = Path(name)
         null = JOBS["null engine"]
@@ -213,7 +219,7 @@ def main() -> int:
             with loop_device(folder) as device:
                 job = [*JOBS["loop device"], f"--filename={device}"]
                 figures += disturbance(folder, "loop device", job, count=count)
-        figures += sampler_figures(folder, count=count)
+        figures.append(sampler_figure(folder, count=count))
     return print_figures(figures)
 
 

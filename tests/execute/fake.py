@@ -18,11 +18,11 @@ from volbench.execute.agent.looks import Looks, Output, Stat
 from volbench.execute.agent.operations import OPERATIONS
 from volbench.execute.local import LocalBase
 from volbench.execute.protocol import (
-    FOREVER_S,
     Completed,
     FileStat,
     OperationError,
     SharedLocks,
+    Supervision,
 )
 from volbench.model.campaign.planned_run import FileIdentity
 
@@ -59,8 +59,20 @@ class FakeProcess:
         self._read = self._step
         return text
 
-    def skip_output(self, count: int) -> None:
+    @property
+    def is_sampled(self) -> bool:
+        """Return False: there is no sampler."""
+        return False
+
+    def skip(self, *, output_bytes: int = 0, sample_bytes: int = 0) -> None:
         """Do nothing: scripted processes are never reattached."""
+
+    def read_samples(self) -> str:
+        """Return nothing: no scripted host has counters."""
+        return ""
+
+    def stop_sampling(self) -> None:
+        """Do nothing: there is no sampler."""
 
     def first_line(self, path: str) -> None:
         """Return None: the executor reads files without delay."""
@@ -160,9 +172,9 @@ class FakeExecutor(LocalBase):
         *,
         cwd: str,
         stderr: str,
-        longest_s: float = FOREVER_S,
         followed: Sequence[str] = (),
         files: Mapping[str, str] | None = None,
+        supervision: Supervision | None = None,
     ) -> FakeProcess:
         """Return the scripted process of a program; its standard error is empty."""
         begin = self.processes.get(PurePosixPath(argv[0]).name)
@@ -170,7 +182,7 @@ class FakeExecutor(LocalBase):
             raise _missing(argv)
         self.ran.append(tuple(argv))
         self.files[stderr] = ""
-        del longest_s, followed
+        del followed, supervision
         self.write_texts(files or {})
         self.started_in.append(cwd)
         return begin(tuple(argv))

@@ -348,7 +348,7 @@ def test_a_program_outlives_its_controller(remote: Machine) -> None:
     assert remote.executor.was_started(handle)
     found = remote.executor.find(handle)
     assert found.pid == first.pid
-    found.skip_output(4)
+    found.skip(output_bytes=4)
     while found.wait(1.0) is None:
         assert found.silent_s < 30
     assert (found.poll(), found.read_output(), found.lost) == (5, "two\n", "")

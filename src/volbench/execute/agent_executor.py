@@ -16,11 +16,12 @@ from volbench.execute.client import AgentClient, Request
 from volbench.execute.detached_process import DetachedProcess
 from volbench.execute.incoming import IncomingFolder
 from volbench.execute.protocol import (
-    FOREVER_S,
     ClockReading,
     Completed,
     OperationError,
+    Supervision,
 )
+from volbench.execute.pushed_process import launch_arguments
 from volbench.execute.retry import PATIENCE_S, Patience
 
 _WORK_FOLDER = ".volbench"
@@ -76,13 +77,13 @@ class AgentExecutor(AgentHost):
         self, operation: str, arguments: Mapping[str, object], *, within_s: float
     ) -> object:
         """Ask the agent; see `AgentHost.ask`."""
-        return self.client.ask(self._request(operation, arguments, within_s))
+        return self.client.ask(self.request(operation, arguments, within_s))
 
-    def _request(self, operation: str, arguments: Mapping[str, object], within_s: float) -> Request:
-        argv = arguments.get("argv")
-        as_root = self._sudo and (
-            operation in AS_ROOT or (isinstance(argv, list) and uses_device(argv))
-        )
+    def request(self, operation: str, arguments: Mapping[str, object], within_s: float) -> Request:
+        """Return the request of an operation, with the rights that it needs."""
+        argv, hold = arguments.get("argv"), arguments.get("hold")
+        needs_device = hold is not None or (isinstance(argv, list) and uses_device(argv))
+        as_root = self._sudo and (operation in AS_ROOT or needs_device)
         path = arguments.get("path", argv[0] if isinstance(argv, list) else "")
         return Request(
             operation,
@@ -102,7 +103,7 @@ class AgentExecutor(AgentHost):
                 raise
         if operation == "make_private_folder":
             arguments["owner"] = self.ask("user_id")
-        request = self._request(operation, arguments, 60.0)
+        request = self.request(operation, arguments, 60.0)
         return self.client.ask(Request(operation, arguments, as_root=True, name=request.name))
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 60.0) -> Completed:
@@ -120,9 +121,9 @@ class AgentExecutor(AgentHost):
         *,
         cwd: str,
         stderr: str,
-        longest_s: float = FOREVER_S,
         followed: Sequence[str] = (),
         files: Mapping[str, str] | None = None,
+        supervision: Supervision | None = None,
     ) -> DetachedProcess:
         """Start a program in its own session, with standard error redirected to the file `stderr`.
 
@@ -134,15 +135,13 @@ class AgentExecutor(AgentHost):
         self._starts[stderr] += 1
         count = self._starts[stderr]
         control = self.handle_of(stderr) + (f".{count}" if count > 1 else "")
-        arguments = {
-            "argv": [*argv],
-            "cwd": cwd,
-            "stderr": stderr,
-            "control": control,
-            "longest_s": longest_s,
-            "files": dict(files or {}),
-        }
-        request = self._request("launch", arguments, _LAUNCH_S)
+        arguments = launch_arguments(argv, supervision)
+        arguments |= {"cwd": cwd, "stderr": stderr, "control": control}
+        request = self.request("launch", arguments, _LAUNCH_S)
+        if request.as_root and files:
+            self.write_texts(files)  # they are to belong to the login user
+        else:
+            arguments["files"] = dict(files or {})
         process = DetachedProcess(
             self.client, control, as_root=request.as_root, is_new=True, followed=followed
         )

@@ -7,34 +7,20 @@ folder.
 from __future__ import annotations
 
 import math
-import signal
-import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 from volbench.errors import DeadlineError, TransportError, VolbenchError
 from volbench.execute.client import AgentClient, Receiver, Request, Session
 from volbench.execute.protocol import OperationError
+from volbench.execute.pushed_process import STATE_TIMEOUT_S, TRY_S, PushedProcess
 from volbench.execute.retry import PATIENCE_S
 
-LOST_STATUS = -signal.SIGKILL
-"""Exit status if the exit was not observed, after a reboot or SIGKILL."""
-
-STATE_TIMEOUT_S = 20.0
-"""Time without a message after which the stream counts as broken; the host sends one a second."""
-
-_TRY_S = 1.0
 _START_S = 30.0  # The agent waits this long for a program that is being launched.
-_UNREAD_LIMIT = 64 * 1024**2  # Characters of output kept for the controller; more is dropped.
-_LOST = {
-    "reboot": "its host rebooted",
-    "died": "it was killed together with its supervisor, or its exit status could not be written",
-    "none": "it was never started, or its control folder was removed",
-}
 
 
-class DetachedProcess(Receiver):
+class DetachedProcess(PushedProcess, Receiver):
     """A launched program, possibly of an earlier controller.
 
     Signals require the same user, so a program started as root is also watched and signalled as
@@ -57,27 +43,15 @@ class DetachedProcess(Receiver):
         is_new: bool = False,
         followed: Sequence[str] = (),
     ) -> None:
+        super().__init__(is_known=is_new, followed=followed)
         self.handle = control
-        self.lost = ""  # reason why its exit was not observed
         self._client = client
         self._as_root = as_root
-        self._followed = tuple(followed)
         self._patience_s = _START_S if is_new else 0.0
-        self._is_known = is_new  # whether its host has reported any state
-        self._status: int | None = None
-        self._offset = 0
-        self._unread: list[str] = []
-        self._unread_length = 0
-        self._lines: dict[int, str] = {}
-        self._changed = threading.Condition()
         self._session: Session | None = None
         self._number = 0
-        self._responded_s = time.monotonic()
         self._tried_s = -math.inf
-        self._refused: VolbenchError | None = None
         self._pid = 0
-        self._has_news = False
-        self._wake: Callable[[], None] | None = None
 
     @property
     def pid(self) -> int:
@@ -103,58 +77,10 @@ class DetachedProcess(Receiver):
             case _:
                 raise self._malformed(reply)
 
-    def skip_output(self, count: int) -> None:
-        """Skip the first bytes of the output, which an earlier controller has read."""
-        self._offset = count
-
-    def first_line(self, path: str) -> str | None:
-        """Return the first line of a followed file as last pushed; None if empty or missing."""
-        return self._lines.get(self._followed.index(path)) or None
-
-    def poll(self) -> int | None:
-        """Return the exit status (negative: signal number), or None while the program runs."""
-        self.watch()
-        if not self._is_known:
-            with self._changed:
-                self._changed.wait_for(
-                    lambda: self._is_known or self._session is None, STATE_TIMEOUT_S
-                )
-        return self._status
-
-    def read_output(self) -> str:
-        """Return the standard output since the last call."""
-        self.poll()
-        with self._changed:
-            text, self._unread, self._unread_length = "".join(self._unread), [], 0
-        return text
-
     def signal(self, number: int) -> None:
         """Send a signal, if the program is running."""
         if self._status is None:
             self._ask("send_signal", control=self.handle, number=int(number))
-
-    def wait(self, timeout_s: float) -> int | None:
-        """Return the exit status, or None after `timeout_s` or when a followed file appeared."""
-        deadline_s = time.monotonic() + timeout_s
-        while self.poll() is None and not self._has_news:
-            left_s = deadline_s - time.monotonic()
-            if left_s <= 0:
-                break
-            with self._changed:
-                self._changed.wait_for(
-                    lambda: self._status is not None or self._has_news, min(left_s, _TRY_S)
-                )
-        self._has_news = False
-        return self._status
-
-    def notify(self, wake: Callable[[], None]) -> None:
-        """Call `wake` once, when the program ends or a followed file appears."""
-        with self._changed:
-            is_due = self._has_news or self._status is not None
-            self._has_news = False
-            self._wake = None if is_due else wake
-        if is_due:
-            wake()
 
     def watch(self) -> None:
         """Subscribe, or again after a broken stream; a temporarily unreachable host is retried.
@@ -162,7 +88,7 @@ class DetachedProcess(Receiver):
         Raises:
             TransportError: the host has been unreachable for too long, or sends nonsense.
         """
-        if self._status is not None:
+        if self._is_over:
             return
         if self._refused is not None:
             raise self._refused
@@ -175,12 +101,13 @@ class DetachedProcess(Receiver):
                 hint="the host may be hung",
             )
             self._session.close(error, in_doubt=True)
-        if now_s - self._tried_s < _TRY_S:
+        if now_s - self._tried_s < TRY_S:
             return
         self._tried_s = now_s
         arguments = {
             "control": self.handle,
-            "output_bytes": self._offset,
+            "output_bytes": self._text["output"].offset,
+            "sample_bytes": self._text["samples"].offset,
             "followed": list(self._followed),
             "patience_s": self._patience_s,
         }
@@ -191,49 +118,18 @@ class DetachedProcess(Receiver):
             if not error.transient or self.silent_s > PATIENCE_S:
                 raise
 
-    def part(self, value: object) -> None:
-        """Process a pushed message; called by the channel's reader."""
-        with self._changed:
-            self._responded_s = time.monotonic()
-            match value:
-                case {"output": str(text), "bytes": int(offset)}:
-                    self._offset = offset
-                    if self._unread_length < _UNREAD_LIMIT:
-                        self._unread.append(text)
-                        self._unread_length += len(text)
-                case {"file": int(number), "line": str(line)}:
-                    self._has_news = self._has_news or number not in self._lines
-                    self._lines[number] = line
-                case {"status": int(status)}:
-                    self._status = status
-                case {"lost": str(reason)}:
-                    self.lost = _LOST.get(reason, f"its host reports {reason[:80]!r}")
-                    self._status = LOST_STATUS
-                case {"state": "running"}:
-                    self._is_known = True
-                case {}:  # nothing happened, or something that only others follow
-                    pass
-                case _:
-                    self._refused = self._malformed(value)
-            self._is_known = self._is_known or self._status is not None
-            self._changed.notify_all()
-            wake = self._wake
-            if self._has_news or self._status is not None:
-                self._has_news = self._has_news and wake is None
-                self._wake = None
-            else:
-                wake = None
-        if wake is not None:
-            wake()
-
     def end(self, result: object, error: VolbenchError | None) -> None:
-        """Note that the subscription has ended; the program may continue."""
-        del result
-        with self._changed:
-            self._session = None
-            if error is not None and not error.transient:
-                self._refused = error
-            self._changed.notify_all()
+        """Note that the subscription has ended; after an error the program may continue."""
+        self._session = None
+        super().end(result, error)
+
+    def stop_sampling(self) -> None:
+        """End its sampler after one last sample, if the program has ended."""
+        if not self._is_over:
+            self._ask("stop_sampling", control=self.handle)
+
+    def _is_news_due(self) -> bool:
+        return self._is_known or self._session is None
 
     def close(self) -> None:
         """Stop watching; the program continues."""

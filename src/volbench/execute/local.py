@@ -1,82 +1,58 @@
-"""Executor for the controller's own machine: the agent's functions, called in this process.
-
-Processes write standard output to an unlinked file: a slow reader never blocks them, and they get
-no SIGPIPE when the controller dies.
-"""
+"""Executor for the controller's own machine: the agent's functions, called in this process."""
 
 from __future__ import annotations
 
-import codecs
 import os
-import subprocess
+import shutil
 import tempfile
 import time
-import weakref
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
-from pathlib import Path
+from contextlib import AbstractContextManager, nullcontext
+from threading import Thread
 
 from volbench.errors import RefusedError, TransportError
-from volbench.execute.agent import programs
+from volbench.execute.agent import supervisor
 from volbench.execute.agent.agent_error import AgentError
 from volbench.execute.agent.held_device import HeldDevice
 from volbench.execute.agent.operations import OPERATIONS
+from volbench.execute.agent.watch import watch
 from volbench.execute.agent_host import AgentHost
-from volbench.execute.protocol import FOREVER_S, ClockReading, OperationError
+from volbench.execute.protocol import ClockReading, OperationError, Supervision
+from volbench.execute.pushed_process import PushedProcess, launch_arguments
 
 
-class LocalProcess:
-    """A local process in a session of its own, which ends with its controller."""
+class LocalProcess(PushedProcess):
+    """A supervised program of this machine, whose sampler ends with this controller.
+
+    Args:
+        control: its control folder, which is removed at the end.
+        pid: its process id.
+    """
 
     handle = ""
-    lost = ""
     silent_s = 0.0
 
-    def __init__(self, process: subprocess.Popen[bytes], output: int) -> None:
-        self._process = process
-        self._output = output
-        self._offset = 0
-        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        weakref.finalize(self, os.close, output)
+    def __init__(self, control: str, pid: int) -> None:
+        super().__init__(is_known=True)
+        self.pid = pid
+        self._control = control
+        Thread(target=self._follow, name=f"watch {pid}", daemon=True).start()
 
-    @property
-    def pid(self) -> int:
-        """Process id."""
-        return self._process.pid
-
-    def poll(self) -> int | None:
-        """Return the exit status (negative: signal number), or None while the process runs."""
-        return self._process.poll()
-
-    def read_output(self) -> str:
-        """Return the standard output since the last call."""
-        parts = []
-        end = os.fstat(self._output).st_size  # ends the loop even if the process writes faster
-        while self._offset < end:
-            part = os.pread(self._output, 65536, self._offset)
-            self._offset += len(part)
-            parts.append(self._decoder.decode(part))
-        return "".join(parts)
-
-    def skip_output(self, count: int) -> None:
-        """Skip the first bytes of the output."""
-        self._offset = count
-
-    def first_line(self, path: str) -> None:
-        """Return None: the executor reads files without delay."""
-
-    def notify(self, wake: Callable[[], None]) -> None:
-        """Do nothing: the process is polled."""
+    def _follow(self) -> None:
+        for event in watch(self._control):
+            if event is not None:
+                self.part(event)
+        self.end(None, None)
+        shutil.rmtree(self._control, ignore_errors=True)
 
     def signal(self, number: int) -> None:
         """Send a signal to the process group, if the process is running."""
         if self.poll() is None:
-            with suppress(ProcessLookupError):  # it ended after the poll
-                os.killpg(self.pid, number)
+            supervisor.send_signal(self._control, number)
 
-    def wait(self, timeout_s: float) -> int | None:
-        """Return the exit status, or None if the process still runs after `timeout_s`."""
-        return programs.wait(self._process, timeout_s)
+    def stop_sampling(self) -> None:
+        """End its sampler after one last sample, if the program has ended."""
+        supervisor.stop_sampling(self._control)
 
 
 class LocalBase:
@@ -151,9 +127,9 @@ class LocalExecutor(LocalBase, AgentHost):
         *,
         cwd: str,
         stderr: str,
-        longest_s: float = FOREVER_S,
         followed: Sequence[str] = (),
         files: Mapping[str, str] | None = None,
+        supervision: Supervision | None = None,
     ) -> LocalProcess:
         """Start a program in its own session, with standard error redirected to the file `stderr`.
 
@@ -162,20 +138,17 @@ class LocalExecutor(LocalBase, AgentHost):
         Raises:
             TransportError: the program cannot be started.
         """
-        del longest_s, followed  # the process ends with its controller
+        del followed  # the engine reads files without delay
         self.write_texts(files or {})
-        extra = {"TMPDIR": os.path.abspath(cwd)}  # noqa: PTH100 - resolve() would follow symlinks
+        arguments = launch_arguments(argv, supervision)
+        arguments["cwd"] = os.path.abspath(cwd)  # noqa: PTH100 - resolve() would follow symlinks
+        control = tempfile.mkdtemp(prefix="volbench-run-")
         try:
-            with Path(stderr).open("wb") as errors, tempfile.TemporaryFile() as stdout:
-                process = programs.spawn([*argv], stdout, errors, cwd=cwd, extra=extra)
-                return LocalProcess(process, os.dup(stdout.fileno()))
+            reply = supervisor.launch(**arguments, stderr=stderr, control=control, attached=True)
         except AgentError as error:
+            shutil.rmtree(control, ignore_errors=True)
             self._not_run(argv, OperationError(error.kind, error.message))
-        except OSError as error:
-            raise TransportError(
-                f"{stderr} cannot be written: {error.strerror}",
-                hint="check permissions and free space",
-            ) from error
+        return LocalProcess(control, int(str(reply["pid"])))
 
     def find(self, handle: str, *, followed: Sequence[str] = ()) -> LocalProcess:
         """Raise: the output of a local process is readable only by the controller that started it.

@@ -7,7 +7,7 @@ Programs are started from argument lists, never through a shell.
 from __future__ import annotations
 
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from volbench.errors import TransportError
@@ -101,6 +101,18 @@ class ClockReading:
     resolution_s: float = 0.0  # resolution of `remote_s`
 
 
+@dataclass(frozen=True)
+class Supervision:
+    """What the supervisor of a program does besides starting it; see `agent.supervisor.launch`."""
+
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)  # secrets by variable
+    hold: Mapping[str, object] | None = None  # block device to hold open, as it must be
+    # maximum runtime, enforced on the host if the program outlives its controller
+    longest_s: float = FOREVER_S
+    gate_s: float | None = None  # longest wait at its start gate; None for no gate
+    sampling: Mapping[str, object] | None = None  # what to sample beside it; None for nothing
+
+
 class Process(Protocol):
     """A started process."""
 
@@ -126,8 +138,18 @@ class Process(Protocol):
     def read_output(self) -> str:
         """Return the standard output since the last call."""
 
-    def skip_output(self, count: int) -> None:
-        """Skip the first bytes of the output, which an earlier controller has read."""
+    def skip(self, *, output_bytes: int = 0, sample_bytes: int = 0) -> None:
+        """Skip the first bytes of output and samples, which an earlier controller has read."""
+
+    def read_samples(self) -> str:
+        """Return the output of its sampler since the last call."""
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether its sampler may print more, also after its end."""
+
+    def stop_sampling(self) -> None:
+        """End its sampler after one last sample, if the program has ended."""
 
     def first_line(self, path: str) -> str | None:
         """Return the first line of a followed file as last reported; None if empty or missing.
@@ -210,9 +232,9 @@ class Executor(Protocol):
         *,
         cwd: str,
         stderr: str,
-        longest_s: float = FOREVER_S,
         followed: Sequence[str] = (),
         files: Mapping[str, str] | None = None,
+        supervision: Supervision | None = None,
     ) -> Process:
         """Start a program in its own session, with standard error redirected to the file `stderr`.
 
@@ -220,9 +242,9 @@ class Executor(Protocol):
             argv: program and arguments.
             cwd: working directory, and TMPDIR.
             stderr: path of the file for standard error.
-            longest_s: maximum runtime, enforced on the host if the program outlives its controller.
             followed: files for `Process.first_line`; the first appears when the program begins.
             files: files to write before; see `write_texts`.
+            supervision: what else to do beside it.
 
         Raises:
             TransportError: a file cannot be written, or the program cannot be started.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -17,19 +17,20 @@ import pytest
 from tests.command_line import call as volbench
 from tests.engine.conftest import IMAGE_BYTES, Disks, call, is_attached
 from tests.loopback_fleet import loopback_fleet
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 from volbench.engine.guard.device_guard import Attachment, attachment_of
 from volbench.engine.guard.volume_targets import find_volume
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.described_volumes import VolumeQuestion, look_at_volume
-from volbench.engine.run.device_hold import held_open
 from volbench.engine.run.process_watch import StopRequest
-from volbench.engine.run.run_directory import RunDirectory
+from volbench.engine.run.run_directory import RunDirectory, device_to_hold
 from volbench.engine.run.run_once import Attempt, execute_run
 from volbench.engine.run.run_outcome import RunOutcome
 from volbench.errors import RefusedError
-from volbench.execute.agent_executor import AgentExecutor, uses_device
+from volbench.execute.agent.supervisor import NOT_STARTED
+from volbench.execute.agent_executor import AgentExecutor
 from volbench.execute.channels import SubprocessChannel
+from volbench.execute.protocol import Supervision
 from volbench.execute.waiting_work import finish
 from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import Run, RunState, Section
@@ -50,6 +51,7 @@ class Remote:
         run: writes its first MiB.
         attachment: as accepted by the guard.
         attempt: executes the run, with other attributes of `Attempt`.
+        executor: reaches the host.
     """
 
     device: str
@@ -57,10 +59,11 @@ class Remote:
     run: Run
     attachment: Attachment
     attempt: Callable[..., RunOutcome]
+    executor: AgentExecutor
 
 
 @pytest.fixture(name="remote")
-def _remote(tmp_path: Path, disks: Disks) -> Remote:
+def _remote(tmp_path: Path, disks: Disks) -> Iterator[Remote]:
     image = disks.image()
     device = disks.attach(image)
     executor = AgentExecutor(SubprocessChannel("vm1"), work_folder=str(tmp_path / "work"))
@@ -84,7 +87,8 @@ def _remote(tmp_path: Path, disks: Disks) -> Remote:
         directory = RunDirectory(executor, folder, name="key/run-0")
         return finish(execute_run(Attempt(host, run, directory, **(settings | options))))
 
-    return Remote(device, image, run, attachment, attempt)
+    yield Remote(device, image, run, attachment, attempt, executor)
+    executor.close()
 
 
 def replace_image(device: str, other: Path) -> None:
@@ -190,41 +194,31 @@ def test_the_host_checks_at_the_start_itself(tmp_path: Path, disks: Disks) -> No
     assert f"{device} on vm1 was replaced right before the start" in done.stderr
 
 
-@pytest.mark.parametrize("shell", ["dash", "bash", "busybox"])
-def test_every_shell_holds_the_device(remote: Remote, shell: str) -> None:
-    """Descriptor 8 of the program that the shell becomes is the device; a wrong boot is refused."""
-    if shutil.which(shell) is None:
-        pytest.fail(f"{shell} is missing: scripts/setup dev")
-    look = ["stat", "-L", "-c", "%t:%T", "/proc/self/fd/8"]
-    found, boots = [], (remote.attachment.boot_id, "another")
-    for boot in boots:
-        attachment = Attachment(remote.attachment.diskseq, boot)
-        _sh, *arguments = held_open(remote.run, look, attachment)
-        argv = [*([shell, "sh"] if shell == "busybox" else [shell]), *arguments]
-        found.append(subprocess.run(argv, check=False, capture_output=True, text=True, timeout=60))
-    number = Path(remote.device).stat().st_rdev
-    assert found[0].stdout.strip() == f"{os.major(number):x}:{os.minor(number):x}", found[0].stderr
-    assert (found[1].returncode, found[1].stdout) == (93, "")
-
-
-def test_a_partition_has_the_attachment_of_its_disk(disks: Disks, remote: Remote) -> None:
+def test_partition_has_the_attachment_of_its_disk(
+    tmp_path: Path, disks: Disks, remote: Remote
+) -> None:
     """The kernel numbers disks; a number that is not the checked one is refused."""
-    executor = AgentExecutor(SubprocessChannel("vm1"))
-    volume = find_volume(executor, role="data", target=disks.partition(remote.device))
+    volume = find_volume(remote.executor, role="data", target=disks.partition(remote.device))
     run = remote.run.model_copy(update={"volume": volume})
     assert (
-        attachment_of(look_at_volume(executor, VolumeQuestion(volume.target))) == remote.attachment
+        attachment_of(look_at_volume(remote.executor, VolumeQuestion(volume.target)))
+        == remote.attachment
     )
     assert remote.attachment.diskseq.isdecimal()
-    for diskseq, status in ((remote.attachment.diskseq, 0), ("1", 93)):
-        argv = held_open(run, ["true"], Attachment(diskseq, remote.attachment.boot_id))
-        assert executor.run(argv).exit_status == status
+    for diskseq, status in ((remote.attachment.diskseq, 0), ("1", NOT_STARTED)):
+        hold = device_to_hold(run, Attachment(diskseq, remote.attachment.boot_id))
+        process = remote.executor.start(
+            ["true"],
+            cwd=str(tmp_path),
+            stderr=str(tmp_path / f"{status}.txt"),
+            supervision=Supervision(hold=hold),
+        )
+        assert process.wait(PATIENCE_S) == status
 
 
-def test_the_program_is_held_under_sudo(remote: Remote) -> None:
-    """Sudo closes descriptors: it starts the shell that opens them, whatever the node's path."""
-    volume = remote.run.volume.model_copy(update={"target": "/nodes/disk"})
-    argv = held_open(
-        remote.run.model_copy(update={"volume": volume}), ["fio", "job.fio"], remote.attachment
-    )
-    assert uses_device(argv)
+@pytest.mark.parametrize("argv", [["fio", "job.fio"], ["dd", "of=/nodes/disk"]])
+def test_program_that_holds_a_device_runs_as_root(argv: list[str]) -> None:
+    """The supervisor opens the device, whatever the path of its node."""
+    executor = AgentExecutor(SubprocessChannel("vm1"), sudo=True)
+    hold = {"node": "/nodes/disk"}
+    assert executor.request("launch", {"argv": argv, "hold": hold}, 1.0).as_root

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from tests.engine.conftest import Disks, call
-from tests.engine.sampling.test_sampler import running
 from tests.waiting import kill_all, until
 from volbench.engine.guard.volume_targets import find_volume, probe_volume
 from volbench.engine.hosts.connected_host import this_machine
@@ -160,8 +159,8 @@ def test_a_stop_ends_the_sampler_at_once(tmp_path: Path, when: str) -> None:
         assert seen.samples.marks[-1] == "tail cut off: stopped by the user"
 
 
-def test_a_run_survives_its_sampler(tmp_path: Path) -> None:
-    """SIGKILL in the middle: the run finishes, rows so far are kept, and the user is told."""
+def test_killed_supervisor_is_reported(tmp_path: Path) -> None:
+    """SIGKILL in the middle: the end of the run is unknown, and rows so far are kept."""
     (tmp_path / "place").mkdir()
     notices: list[str] = []
     killed: list[int] = []
@@ -175,11 +174,25 @@ def test_a_run_survives_its_sampler(tmp_path: Path) -> None:
 
     options = {**PACED, "size": "4194304"}
     seen = measure(tmp_path / "place", tmp_path / "run", options, listener=listener)
-    assert killed
-    assert seen.end.state is RunState.FINISHED, seen.end.reason
-    assert seen.rows
-    assert number(seen.rows[-1], "t_s") < seen.runtime_s
-    assert "001-j-r1: the device was not sampled to the end: the sampler ended early" in notices
+    assert len(killed) == 1
+    assert seen.end.state is RunState.FAILED
+    assert "it was killed together with its supervisor" in seen.end.reason
+    assert len(seen.samples.taken) >= 2
+    assert "001-j-r1: the device was not sampled to the end" in notices
+
+
+def running(folder: Path) -> list[int]:
+    """Return the processes that work in a folder, and the supervisors of programs there."""
+    pids = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (path / "cmdline").read_bytes().split(b"\0")
+            is_supervisor = b"supervisor" in words and f"{folder}/".encode() in words[-2]
+            if is_supervisor or (path / "cwd").readlink() == folder:
+                pids.append(int(path.name))
+        except OSError:
+            continue  # it ended, or is another user's
+    return pids
 
 
 def command_of(pid: int) -> str:
@@ -187,8 +200,8 @@ def command_of(pid: int) -> str:
     return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
 
 
-def test_kill_9_of_the_controller_leaves_no_sampler(tmp_path: Path) -> None:
-    """The process under test may go on, as it is ended on resume; the sampler ends by itself."""
+def test_kill_9_of_the_controller_leaves_no_supervisor(tmp_path: Path) -> None:
+    """The process under test may go on, as it is ended on resume; its supervisor ends by itself."""
     (tmp_path / "place").mkdir()
     out = tmp_path / "out"
     arguments = ["run", "quick", "--on", str(tmp_path / "place"), "--output", str(out)]

@@ -161,3 +161,15 @@ def test_program_behind_a_gate_can_be_interrupted(folder: Path) -> None:
     until((folder / gate.WOKE).exists)
     supervisor.send_signal(str(folder / ".c"), signal.SIGINT)
     assert status(folder) == -signal.SIGINT
+
+
+def test_disk_that_is_full_for_a_moment_loses_no_readiness(folder: Path) -> None:
+    """A process that could not report that it is ready would be waited for without end."""
+    (folder / "gate/ready.new").mkdir(parents=True)  # cannot be written, as on a full disk
+    command = supervisor._gate_command(20.0, str(folder / "door"))  # noqa: SLF001 - no supervisor
+    with subprocess.Popen(command, cwd=folder) as process:
+        time.sleep(0.5)
+        (folder / "gate/ready.new").rmdir()
+        until((folder / gate.READY).exists)
+        go(folder, gate.NEVER)
+        assert process.wait(20) == 1

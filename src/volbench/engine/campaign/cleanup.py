@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from volbench.engine.hosts.connected_host import ConnectedHost, on_every_host
 from volbench.engine.hosts.device_lock import leave_filesystems, unlock_devices
 from volbench.engine.hosts.orphans import end_orphan, end_strays, is_alive
 from volbench.engine.run.process_watch import StopRequest, end_process
-from volbench.engine.run.secret_files import scrub
+from volbench.engine.run.run_directory import scrub
 from volbench.errors import InputError
 from volbench.execute.protocol import Executor
 from volbench.ingest.run_files import read_status
@@ -147,30 +146,16 @@ def forget_host(
 
 
 def end_run(executor: Executor, run: Run, states: RunStates, *, reason: str) -> None:
-    """End the process of a run and its sampler, if they still run."""
+    """End the process of a run, if it still runs."""
     record = states.process(run)
-    handle, sampler = str(record.get("handle", "")), str(record.get("sampler", ""))
-    if handle:
-        found = executor.find(handle)
-        if found.poll() is None:
+    if handle := str(record.get("handle", "")):
+        process = executor.find(handle)
+        if process.poll() is None:
             states.notify(f"{run.id}: ended on {run.host}")
-        end_process(found, StopRequest())
-        if sampler:
-            beside = executor.find(sampler)
-            beside.signal(signal.SIGTERM)
-            end_process(beside, StopRequest())
+        end_process(process, StopRequest())
     elif end_orphan(executor, record):
         states.notify(f"{run.id}: ended")
     states.ended(run, RunState.INTERRUPTED, reason=reason)
-
-
-def was_launched(executor: Executor, record: Mapping[str, str], stop: StopRequest) -> bool:
-    """Return whether a process whose start was announced did start; if not, end its sampler."""
-    if executor.was_started(record["handle"]):
-        return True
-    if record["sampler"] and executor.was_started(record["sampler"]):
-        end_process(executor.find(record["sampler"]), stop)
-    return False
 
 
 def release_host(host: ConnectedHost, campaign: Campaign, root: Path) -> None:

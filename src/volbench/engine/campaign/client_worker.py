@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from volbench.engine.campaign.campaign_state import CampaignContext, is_left
-from volbench.engine.campaign.cleanup import reset_run, settle_earlier, was_launched
+from volbench.engine.campaign.cleanup import reset_run, settle_earlier
 from volbench.engine.campaign.start_gate import Gate
 from volbench.engine.conditioning.block_sample import BlockSampler
 from volbench.engine.conditioning.cold_probe import probe_campaign
@@ -28,8 +28,7 @@ from volbench.engine.hosts.orphans import intent_record, start_record
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, execute_run, take_over_run
 from volbench.engine.run.run_outcome import RunOutcome, stopped_by
-from volbench.engine.sampling.sampler import Sampler
-from volbench.engine.sampling.writeback import may_leave_dirt, writes_buffered
+from volbench.engine.sampling.sample_log import may_leave_dirt, writes_buffered
 from volbench.errors import ArchiveError, ConnectError, RefusedError, TransportError, VolbenchError
 from volbench.execute.protocol import Executor, Process
 from volbench.execute.waiting_work import Work
@@ -298,7 +297,7 @@ class Worker:
         process = self._states.process(run)
         record = {name: str(value) for name, value in process.items()}
         is_intended = process.get("launched", True) is False
-        if is_intended and not was_launched(self._executor, record, self.context.stop):
+        if is_intended and not self._executor.was_started(record["handle"]):
             directory.remove()
             forget_attempt(folder)
             return (yield from self._begin(run, gate))
@@ -311,7 +310,6 @@ class Worker:
             work = take_over_run(
                 self._attempt(run, directory, facts, gate),
                 handle=record["handle"],
-                sampler_handle=record.get("sampler", ""),
                 since_utc=record.get("since_utc", ""),
             )
             return (yield from work)
@@ -319,12 +317,11 @@ class Worker:
     def _attempt(
         self, run: Run, directory: RunDirectory, facts: VolumeFacts, gate: Gate | None
     ) -> Attempt:
-        def record_intent(handle: str, sampler_handle: str) -> None:
-            self._states.started(run, intent_record(handle, sampler_handle))
+        def record_intent(handle: str) -> None:
+            self._states.started(run, intent_record(handle))
 
-        def record_start(process: Process, sampler: Sampler) -> None:
-            record = start_record(self._executor, process, sampler_handle=sampler.handle)
-            self._states.started(run, record)
+        def record_start(process: Process) -> None:
+            self._states.started(run, start_record(self._executor, process))
 
         watch_files = self._scratch.watcher(planned_files(run))
 

@@ -160,7 +160,7 @@ def rehearse(host: ConnectedHost, machine: Survey, *, clock: Clock) -> None:
             check_room(host.executor, directory.path, needed_bytes=RESULT_BYTES)
             _execute(ready, run, directory)
         finally:
-            directory.remove()
+            directory.remove(wait=True)
 
 
 def _execute(host: ConnectedHost, run: Run, directory: RunDirectory) -> None:

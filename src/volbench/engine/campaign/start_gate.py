@@ -1,39 +1,28 @@
 """Start gate of a client: its process reports ready, the controller announces the start.
 
-The process waits in ``gate.sh``, which fio runs as ``exec_prerun`` once its files are laid out and
+The process waits in `agent.gate`, which fio runs as ``exec_prerun`` once its files are laid out and
 its jobs are set up, right before its clock starts (measured: thirty clients start within 50 ms;
-a shell that sleeps and then starts fio takes seconds on a busy machine).
+a process that sleeps and then starts fio takes seconds on a busy machine).
 """
 
 from __future__ import annotations
 
 import math
 import time
-from importlib.resources import files
 
 from volbench.engine.campaign.barrier import POSTPONE_S, Barrier, StartSignal
 from volbench.engine.run.process_watch import StopRequest
-from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.sampling.clock_offset import Clock
-from volbench.execute.protocol import Process
-from volbench.execute.shell.posix_scripts import NOW
+from volbench.execute.agent.gate import GO, LATE, MISSED, NEVER, READY, WOKE
+from volbench.execute.protocol import Executor, Process
 from volbench.execute.waiting_work import Wait, Work
 
-SCRIPT = "gate.sh"
-PRERUN = f"sh ./{SCRIPT}"  # Command that fio runs, in the work folder of the run
-
-WAITING = "waiting"  # State of a run's progress before its start
-
-FOLDER = "gate"
 _POLL_S = 0.2
 _CONFIRMED_POLL_S = 0.02
 # A machine that was heard of within this time is reachable; it pushes something every second
 _HEARD_S = 1.5
 # Additional time between two polls for each client of the step, which all poll one barrier
 _PER_CLIENT_S = 0.001
-_NEVER = "never"
-_LATE = "late"
-_READY, _GO, _WOKE, _MISSED = (f"{FOLDER}/{name}" for name in ("ready", "go", "woke", "missed"))
 
 
 class Gate:
@@ -48,7 +37,8 @@ class Gate:
         self._run_id = run_id
         self._clock = clock
         self.patience_s = patience_s
-        self._directory: RunDirectory | None = None
+        self._executor: Executor | None = None
+        self._folder = ""
         self._process: Process | None = None
         self._polled_s = 0.0
         self._ready_s: float | None = None
@@ -60,12 +50,6 @@ class Gate:
         self._is_confirmed = False
         self._is_resting = False
         self._active_s = time.monotonic()
-
-    @property
-    def script(self) -> str:
-        """The text of ``gate.sh``."""
-        text = files("volbench.engine.campaign").joinpath(SCRIPT).read_text(encoding="utf-8")
-        return text.replace("GATE_PATIENCE_S", str(round(self.patience_s))).replace("NOW", NOW)
 
     @property
     def held_back(self) -> str:
@@ -100,34 +84,30 @@ class Gate:
         """Whether the process has not started yet."""
         return self._at_s is None or time.time() < self._at_s
 
-    def open_for(self, directory: RunDirectory) -> None:
-        """Write the script to the run's folder."""
-        self._directory = directory
-        directory.make_folder(FOLDER)
-        directory.put(SCRIPT, self.script)
+    def open_for(self, executor: Executor, folder: str) -> None:
+        """Take note of the folder of a process that is about to be started."""
+        self._executor, self._folder = executor, folder
 
     @property
     def followed(self) -> tuple[str, ...]:
         """Files that tell of the process's state; it is watched closely until the first appears."""
-        if self._directory is None:
-            return ()
-        return tuple(self._directory.path_of(name) for name in (_READY, _WOKE, _MISSED))
+        return tuple(f"{self._folder}/{name}" for name in (READY, WOKE, MISSED))
 
     def follow(self, process: Process) -> None:
         """Learn the state of a process from what its machine reports, if it has a handle."""
         self._process = process if process.handle else None
 
-    def reopen(self, directory: RunDirectory) -> None:
+    def reopen(self, executor: Executor, folder: str) -> None:
         """Take over a process that an earlier controller started and may have released."""
-        self._directory = directory
-        if (self._text(_GO) or "").strip() == _NEVER:
-            self._ready_s = self._read(_READY)
+        self.open_for(executor, folder)
+        if (self._text(GO) or "").strip() == NEVER:
+            self._ready_s = self._read(READY)
             self._reason = "an earlier controller did not let it start"
             self._is_settled = True
             return
-        self._at_s = self._read(_GO)
+        self._at_s = self._read(GO)
         if self._at_s is not None:
-            self._ready_s = self._read(_READY)
+            self._ready_s = self._read(READY)
             self._is_settled = True
             self._barrier.release(self._run_id)
 
@@ -144,30 +124,30 @@ class Gate:
 
         It never waits for other clients; `poll_s` says when it is to be called again.
         """
-        if self._directory is None or self._is_settled:
+        if self._executor is None or self._is_settled:
             return
         now_s = time.monotonic()
-        is_ready_now = self._ready_s is None and self._pushed(_READY) is not None
+        is_ready_now = self._ready_s is None and self._pushed(READY) is not None
         if not is_ready_now and now_s - self._polled_s < 0.9 * self.poll_s:
             return
         self._polled_s = now_s
         if self._ready_s is None:
-            self._ready_s = self._reported(_READY)
+            self._ready_s = self._reported(READY)
             if self._ready_s is None:
                 return
             self._arrived_s = time.time()
             self._barrier.arrive(self._run_id)
         if self._barrier.must_confirm(self._run_id):
-            self._confirm(self._directory)
+            self._confirm(self._executor)
         if (signal := self._barrier.signal(self._run_id)) is not None:
-            self._announce(self._directory, signal)
+            self._announce(self._executor, signal)
 
-    def _announce(self, directory: RunDirectory, signal: StartSignal) -> None:
+    def _announce(self, executor: Executor, signal: StartSignal) -> None:
         """Write a start that is new; follow it until it is neither postponed nor revoked."""
         if signal != self._announced:
             self._act()
             words = _words(signal, self._clock)
-            directory.executor.write_text(directory.path_of(_GO), f"{words}\n")
+            executor.write_text(f"{self._folder}/{GO}", f"{words}\n")
             self._announced = signal
             self._at_s, self._reason = signal.at_s, signal.reason
             self._barrier.acknowledge(self._run_id, signal)
@@ -177,10 +157,10 @@ class Gate:
             self._is_settled = True
             self._act()
 
-    def _confirm(self, directory: RunDirectory) -> None:
+    def _confirm(self, executor: Executor) -> None:
         """Confirm that the machine is reachable."""
-        is_heard = self._process is not None and directory.executor.silent_s < _HEARD_S
-        if is_heard or self._read(_READY) is not None:
+        is_heard = self._process is not None and executor.silent_s < _HEARD_S
+        if is_heard or self._read(READY) is not None:
             self._barrier.confirm(self._run_id)
             self._is_confirmed = True
             self._rest()
@@ -202,8 +182,8 @@ class Gate:
 
         ``late_s`` is the delay of the process against the announced start.
         """
-        woke_s = self._reported(_WOKE)
-        if woke_s is None and self._at_s is not None and self._text(_MISSED) is not None:
+        woke_s = self._reported(WOKE)
+        if woke_s is None and self._at_s is not None and self._text(MISSED) is not None:
             self._reason, self._at_s = "the start announcement arrived too late", None
         if woke_s is not None and self._at_s is not None and self._is_early(woke_s, self._at_s):
             self._reason, self._at_s = "it started before the others, which were postponed", None
@@ -230,9 +210,9 @@ class Gate:
 
     def _pushed(self, name: str) -> str | None:
         """Return the first line of a file as its machine has pushed it."""
-        if self._process is None or self._directory is None:
+        if self._process is None:
             return None
-        return self._process.first_line(self._directory.path_of(name))
+        return self._process.first_line(f"{self._folder}/{name}")
 
     def _time_of(self, text: str | None) -> float | None:
         words = (text or "").split()
@@ -243,14 +223,14 @@ class Gate:
 
     def _text(self, name: str) -> str | None:
         """Return the content of a gate file; None if it does not exist."""
-        if self._directory is None:
+        if self._executor is None:
             return None
-        return self._directory.executor.read_text(self._directory.path_of(name))
+        return self._executor.read_text(f"{self._folder}/{name}")
 
 
 def _words(signal: StartSignal, clock: Clock) -> str:
     """Return the content of ``go``: start in the machine's clock, and whether it may be late."""
     if signal.at_s is None:
-        return _NEVER
+        return NEVER
     start = f"{signal.at_s + clock.offset_s:.6f}"
-    return f"{start} {_LATE}" if signal.may_be_late else start
+    return f"{start} {LATE}" if signal.may_be_late else start

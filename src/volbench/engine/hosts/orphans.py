@@ -14,26 +14,21 @@ from volbench.store.journal import utc_now
 _END_S = 60.0
 
 
-def start_record(executor: Executor, process: Process, *, sampler_handle: str) -> dict[str, object]:
+def start_record(executor: Executor, process: Process) -> dict[str, object]:
     """Return the journal's record of a process that was just started.
 
     Returns:
-        The result of `identify`; for a process that outlives its controller, its ``handle``, the
-        handle of its ``sampler``, and ``since_utc`` instead.
+        The result of `identify`; for a process that outlives its controller, its ``handle`` and
+        ``since_utc`` instead.
     """
     if not process.handle:
         return identify(executor, process.pid)
-    return {"handle": process.handle, "sampler": sampler_handle, "since_utc": utc_now()}
+    return {"handle": process.handle, "since_utc": utc_now()}
 
 
-def intent_record(handle: str, sampler_handle: str) -> dict[str, object]:
+def intent_record(handle: str) -> dict[str, object]:
     """Return the journal's record of a process that is about to start on another machine."""
-    return {
-        "handle": handle,
-        "sampler": sampler_handle,
-        "since_utc": utc_now(),
-        "launched": False,
-    }
+    return {"handle": handle, "since_utc": utc_now(), "launched": False}
 
 
 def identify(executor: Executor, pid: int) -> dict[str, object]:

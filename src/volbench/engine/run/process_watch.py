@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Protocol
 
 from volbench.errors import ArchiveError, TransportError
-from volbench.execute.protocol import Process
+from volbench.execute.protocol import Executor, Process
 from volbench.execute.waiting_work import Wait, Work, finish
 from volbench.store.journal import utc_now
 
@@ -48,8 +48,14 @@ class Watched:
     lost: str = ""  # reason why its end was not observed; empty if it was
 
 
-class WatchedGate(Protocol):
-    """Start gate of a watched process."""
+class StartGate(Protocol):
+    """What a process waits for before it starts; a run knows nothing else of a fleet."""
+
+    patience_s: float  # maximum wait of the process for its start without a controller
+
+    @property
+    def followed(self) -> Sequence[str]:
+        """Files that tell of the process's state; it is watched closely until the first appears."""
 
     @property
     def waited_s(self) -> float:
@@ -59,6 +65,32 @@ class WatchedGate(Protocol):
     def poll_s(self) -> float:
         """Longest time until its next poll."""
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the process has not started yet."""
+
+    @property
+    def held_back(self) -> str:
+        """Reason why a ready process did not start; empty if it did, or was never ready."""
+
+    def open_for(self, executor: Executor, folder: str) -> None:
+        """Take note of the folder of a process that is about to be started."""
+
+    def reopen(self, executor: Executor, folder: str) -> None:
+        """Take over a process that an earlier controller started and may have released."""
+
+    def follow(self, process: Process) -> None:
+        """Learn the state of a process from what its machine reports."""
+
+    def poll(self) -> None:
+        """Take the next step that is due, without waiting for others."""
+
+    def wait_until_quiet(self, stop: StopRequest) -> Work[None]:
+        """Wait until all who started together have ended their measurements."""
+
+    def record(self) -> dict[str, float | None]:
+        """Return the record of the start, for status.json."""
+
 
 def watch(
     process: Process,
@@ -67,7 +99,7 @@ def watch(
     stop: StopRequest,
     on_output: Callable[[str, float], None],
     is_enough: Callable[[], bool] = lambda: False,
-    gate: WatchedGate | None = None,
+    gate: StartGate | None = None,
 ) -> Work[Watched]:
     """Watch a process until it ends; end it at a stop request or its deadline.
 
@@ -124,7 +156,9 @@ def end_process(process: Process, stop: StopRequest) -> int | None:
     Returns:
         The exit status; None if it is stuck in a system call and cannot be ended.
     """
-    return finish(_end(process, stop))
+    status = finish(_end(process, stop))
+    process.stop_sampling()
+    return status
 
 
 def _end(process: Process, stop: StopRequest) -> Work[int | None]:

@@ -1,17 +1,37 @@
 """Folder of a run in the campaign, and its work folder on the target machine.
 
 On the controller's own machine both are the same. On other machines, files are written before the
-start, and fetched after the process has ended.
+start, and fetched after the process has ended. Secrets reach fio by its environment, and are
+masked in what it writes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from volbench.execute.protocol import Executor, Process
+from volbench.engine.guard.device_guard import Attachment
+from volbench.errors import InputError, RefusedError
+from volbench.execute.agent.supervisor import NOT_STARTED
+from volbench.execute.protocol import Executor, Process, Supervision
+from volbench.ingest.run_files import read_stderr
+from volbench.model.campaign.planned_run import Run
+from volbench.model.campaign.run_secrets import missing_secrets, variables_of
+from volbench.model.profile.secret_values import mask_text
 from volbench.store.atomic_files import sync_files, write_atomic
-from volbench.store.layout import RunFolder
+from volbench.store.layout import JOB_FILE, RunFolder
+
+# Endings of files without texts; the job file refers to its secrets by name
+_LOGS = frozenset({".log", ".zst"})
+_REPORT = re.compile(r"^volbench-hold: (\w+) ([0-9:]{0,40})$", re.MULTILINE)
+_DEVICE_CHANGES = {
+    "node": "it cannot be opened as a block device",
+    "number": "its device number is {} now",
+    "size": "it has {} sectors now",
+    "boot": "the machine has restarted",
+    "diskseq": "it was attached again",
+}
 
 
 class RunDirectory:
@@ -60,37 +80,83 @@ class RunDirectory:
         argv: Sequence[str],
         *,
         stderr: str,
-        longest_s: float,
         followed: Sequence[str] = (),
+        supervision: Supervision | None = None,
     ) -> Process:
-        """Start a program in the work folder, after its files were sent.
-
-        Args:
-            longest_s: time limit on another machine, enforced even without a controller.
-        """
+        """Start a program in the work folder, after its files were sent."""
         process = self.executor.start(
             argv,
             cwd=self.path,
             stderr=self.path_of(stderr),
-            longest_s=longest_s,
             followed=followed,
             files=self._unsent,
+            supervision=supervision,
         )
         self._unsent = {}
         return process
-
-    def send(self) -> None:
-        """Send files that were put, before `start` does."""
-        if self._unsent:
-            self.executor.write_texts(self._unsent)
-            self._unsent = {}
 
     def fetch(self) -> None:
         """Copy the process's files to the campaign, unless both folders are the same."""
         if not self.is_here:
             self.executor.fetch_work_folder(self.path, str(self.folder.path))
 
-    def remove(self) -> None:
+    def remove(self, *, wait: bool = False) -> None:
         """Remove the work folder after the fetch, unless both folders are the same."""
         if not self.is_here:
-            self.executor.remove_work_folder(self.path, wait=False)
+            self.executor.remove_work_folder(self.path, wait=wait)
+
+
+def secrets_of(run: Run, secrets: Mapping[str, str]) -> dict[str, str]:
+    """Return the secrets that a run needs, by environment variable."""
+    if missing := missing_secrets([run], secrets):
+        name, use = next(iter(missing.items()))
+        raise InputError(f"the password for {use} is unknown", hint=f"set the variable {name}")
+    return {name: secrets[name] for name in variables_of(run)}
+
+
+def scrub(folder: Path, run: Run) -> None:
+    """Mask the secrets of a run in its files: fio reports all options it was given."""
+    if not variables_of(run) or not folder.is_dir():
+        return
+    for path in folder.iterdir():
+        if path.is_file() and path.suffix not in _LOGS and path.name != JOB_FILE:
+            text = path.read_text(encoding="utf-8", errors="replace")
+            if (masked := mask_text(text)) != text:
+                write_atomic(path, masked)
+
+
+def device_to_hold(run: Run, attachment: Attachment | None) -> dict[str, object] | None:
+    """Return the block device that the supervisor of a run checks and holds; None for no device.
+
+    Held by the process that becomes fio or dd, it needs no controller, and no other disk can get
+    the device's number meanwhile.
+
+    Args:
+        attachment: attachment of its device that the guard accepted; None to hold nothing.
+    """
+    pin = run.volume.pin
+    if pin is None or attachment is None:
+        return None
+    return {
+        "node": run.volume.target,
+        "number": f"{pin.major}:{pin.minor}",
+        "size_bytes": pin.size_bytes,
+        "boot_id": attachment.boot_id,
+        "diskseq": attachment.diskseq,
+        "exclusive": False,
+    }
+
+
+def check_start(run: Run, folder: RunFolder, exit_status: int | None) -> None:
+    """Check that the program was started on the device that the guard accepted."""
+    if exit_status != NOT_STARTED or run.volume.pin is None:
+        return
+    report = _REPORT.search(read_stderr(run, folder))
+    if report is None or report[1] not in _DEVICE_CHANGES:
+        return
+    raise RefusedError(
+        f"{run.volume.target} on {run.host} was replaced right before the start of {run.id}: "
+        + _DEVICE_CHANGES[report[1]].format(report[2]),
+        hint="nothing was written; examine it there with lsblk, attach the planned device again "
+        "and continue with volbench resume DIR, or plan a new campaign",
+    )

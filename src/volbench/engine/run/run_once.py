@@ -7,21 +7,23 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from volbench.analyse.frames.kernel_counters import STARTED
-from volbench.engine.campaign.start_gate import Gate
 from volbench.engine.guard.device_guard import Attachment
 from volbench.engine.hosts.connected_host import ConnectedHost
-from volbench.engine.run.device_hold import check_start, held_open
-from volbench.engine.run.process_watch import StopRequest, Watched, end_process, watch
-from volbench.engine.run.run_directory import RunDirectory
+from volbench.engine.run.process_watch import StartGate, StopRequest, Watched, end_process, watch
+from volbench.engine.run.run_directory import (
+    RunDirectory,
+    check_start,
+    device_to_hold,
+    scrub,
+    secrets_of,
+)
 from volbench.engine.run.run_outcome import RunOutcome, judge, separate_prerun_notes, write_status
 from volbench.engine.run.run_progress import LiveLatency, ProgressReporter, Watches, counters_path
-from volbench.engine.run.secret_files import scrub, with_secrets
 from volbench.engine.run.tool_command import Command, command_of
-from volbench.engine.sampling.sampler import Sampler, ended_after, sampling
-from volbench.engine.sampling.writeback import follow_tail
+from volbench.engine.sampling.sample_log import SampleLog, sampling_of
 from volbench.errors import RefusedError
-from volbench.execute.protocol import Process
+from volbench.execute.agent.gate import FOLDER
+from volbench.execute.protocol import FOREVER_S, Process, Supervision
 from volbench.execute.waiting_work import Work
 from volbench.model.campaign.event import Listener
 from volbench.model.campaign.planned_run import Run, RunState
@@ -38,16 +40,8 @@ if TYPE_CHECKING:
 _LARGE_LOG_BYTES = 64 * 1024**2
 
 
-def _ignore_intent(_handle: str, _sampler_handle: str) -> None:
-    """Record nothing."""
-
-
-def _ignore_start(_process: Process, _sampler: Sampler) -> None:
-    """Record nothing."""
-
-
-def _ignore_poll(_elapsed_s: float) -> None:
-    """Check nothing."""
+def _ignore(_value: object) -> None:
+    """Record and check nothing."""
 
 
 @dataclass(frozen=True)
@@ -63,15 +57,13 @@ class Attempt:
     # number of the block device below the volume, for live latency
     device: tuple[int, int] | None = None
     devices: tuple[str, ...] = ()  # kernel names of that device and of those below it, to sample
-    # called before the start with the handles of the process and of its sampler; not if they end
-    # with the controller
-    on_intent: Callable[[str, str], None] = _ignore_intent
-    # called with the process and its sampler right after the start
-    on_start: Callable[[Process, Sampler], None] = _ignore_start
+    # called before the start with the handle of the process; not if it ends with the controller
+    on_intent: Callable[[str], None] = _ignore
+    on_start: Callable[[Process], None] = _ignore  # called with the process right after the start
     # called several times a second with the seconds since the start
-    on_poll: Callable[[float], None] = _ignore_poll
+    on_poll: Callable[[float], None] = _ignore
     # start gate shared with the other runs of its step; None to start immediately
-    gate: Gate | None = field(default=None)
+    gate: StartGate | None = None
     # attachment of its device that the guard accepted, to be verified and held on another machine;
     # None for other volumes
     attachment: Attachment | None = None
@@ -91,37 +83,25 @@ def execute_run(attempt: Attempt) -> Work[RunOutcome]:
     Returns:
         Its outcome. ``status.json`` is written last.
     """
-    run, directory = attempt.run, attempt.directory
+    directory = attempt.directory
     execution = _Execution(attempt)
     execution.put_files()
-    interval_s, life_s = run.device_sample_s, attempt.longest_s
     if handle := directory.executor.handle_of(directory.path_of(execution.command.stderr)):
-        attempt.on_intent(handle, Sampler(directory).expected_handle if interval_s > 0 else "")
-    with sampling(directory, attempt.devices, interval_s=interval_s, life_s=life_s) as sampler:
-        started_utc = utc_now()
-        sampler.mark(STARTED)
-        process = execution.start(sampler)
-        watched = yield from execution.watch(process, sampler)
+        attempt.on_intent(handle)
+    started_utc = utc_now()
+    process = execution.start()
+    watched = yield from execution.watch(process)
     return (yield from execution.conclude(watched, started_utc=started_utc))
 
 
-def take_over_run(
-    attempt: Attempt, *, handle: str, sampler_handle: str, since_utc: str
-) -> Work[RunOutcome]:
-    """Continue a run that an earlier controller started, and judge it.
-
-    Args:
-        sampler_handle: handle of its sampler; empty for none.
-    """
+def take_over_run(attempt: Attempt, *, handle: str, since_utc: str) -> Work[RunOutcome]:
+    """Continue a run that an earlier controller started, and judge it."""
     executor = attempt.host.executor
     execution = _Execution(attempt)
     if attempt.gate is not None:
-        attempt.gate.reopen(attempt.directory)
-    sampler = Sampler(attempt.directory)
-    with ended_after(sampler):
-        sampler.take_over(executor.find(sampler_handle) if sampler_handle else None)
-        process = executor.find(handle, followed=execution.followed)
-        watched = yield from execution.watch(process, sampler)
+        attempt.gate.reopen(executor, attempt.directory.path)
+    process = executor.find(handle, followed=execution.followed)
+    watched = yield from execution.watch(process)
     return (yield from execution.conclude(watched, started_utc=since_utc))
 
 
@@ -143,7 +123,9 @@ class _Execution:
         for name, text in self.command.files.items():
             self._attempt.directory.put(name, text)
         if self._attempt.gate is not None:
-            self._attempt.gate.open_for(self._attempt.directory)
+            directory = self._attempt.directory
+            directory.make_folder(FOLDER)
+            self._attempt.gate.open_for(directory.executor, directory.path)
 
     @property
     def followed(self) -> tuple[str, ...]:
@@ -152,20 +134,26 @@ class _Execution:
         gate = () if attempt.gate is None else attempt.gate.followed
         return (*gate, *([] if attempt.device is None else [counters_path(attempt.device)]))
 
-    def start(self, sampler: Sampler) -> Process:
+    def start(self) -> Process:
         """Start the process and record it; end it if the record cannot be written."""
         attempt = self._attempt
-        attachment = None if attempt.directory.is_here else attempt.attachment
-        argv = held_open(attempt.run, self.command.argv, attachment)
-        argv = with_secrets(attempt.directory, attempt.run, argv, attempt.secrets)
+        run, is_here = attempt.run, attempt.directory.is_here
+        supervision = Supervision(
+            environment=secrets_of(run, attempt.secrets),
+            # On this machine the controller holds it.
+            hold=None if is_here else device_to_hold(run, attempt.attachment),
+            longest_s=min(attempt.longest_s, FOREVER_S),
+            gate_s=None if attempt.gate is None else attempt.gate.patience_s,
+            sampling=sampling_of(run, attempt.devices, had_files=attempt.had_files),
+        )
         process = attempt.directory.start(
-            argv,
+            self.command.argv,
             stderr=self.command.stderr,
-            longest_s=attempt.longest_s,
             followed=self.followed,
+            supervision=supervision,
         )
         try:
-            attempt.on_start(process, sampler)
+            attempt.on_start(process)
             attempt.directory.sync()
         except BaseException:
             if not process.handle:
@@ -173,23 +161,24 @@ class _Execution:
             raise
         return process
 
-    def watch(self, process: Process, sampler: Sampler) -> Work[Watched]:
+    def watch(self, process: Process) -> Work[Watched]:
         """Watch the process to its end, and the device until the end of write-back."""
         attempt, steady, executor = self._attempt, self._steady, self._attempt.host.executor
         if attempt.gate is not None:
             attempt.gate.follow(process)
         read = process.first_line if process.handle else executor.read_text
-        reporter = ProgressReporter(
+        report = ProgressReporter(
             attempt.run,
             process,
             expected_s=self.command.expected_s,
             watches=Watches(LiveLatency(read, attempt.device), steady, attempt.gate),
             listener=attempt.listener,
         )
-        report = sampler.beside(reporter)
+        samples = SampleLog(attempt.directory.folder.samples, process)
 
         def on_output(text: str, elapsed_s: float) -> None:
             attempt.on_poll(elapsed_s)
+            samples.collect()
             report(text, elapsed_s)
 
         watched = yield from watch(
@@ -200,14 +189,7 @@ class _Execution:
             is_enough=lambda: steady is not None and steady.is_steady,
             gate=attempt.gate,
         )
-        yield from follow_tail(
-            executor,
-            attempt.run,
-            sampler,
-            stop=attempt.stop,
-            listener=attempt.listener,
-            had_files=attempt.had_files,
-        )
+        yield from samples.follow_tail(attempt.run, stop=attempt.stop, listener=attempt.listener)
         return watched
 
     def conclude(self, watched: Watched, *, started_utc: str) -> Work[RunOutcome]:
@@ -219,7 +201,7 @@ class _Execution:
         directory.fetch()
         scrub(directory.folder.path, attempt.run)
         try:
-            check_start(attempt.run, directory.folder, watched)
+            check_start(attempt.run, directory.folder, watched.exit_status)
         except RefusedError:
             directory.remove()
             raise
@@ -245,11 +227,10 @@ class _Execution:
 
 
 def _tidy(folder: RunFolder) -> None:
-    """Compress large logs, and remove empty ones of ``exec_prerun`` and of the sampler."""
+    """Compress large logs, and remove empty ones of ``exec_prerun``."""
     separate_prerun_notes(folder)
     compress_logs(folder.path, min_bytes=_LARGE_LOG_BYTES)
-    sampler_errors = folder.samples.with_suffix(".stderr")
-    for path in (*folder.path.glob("*.prerun.txt"), sampler_errors):
+    for path in folder.path.glob("*.prerun.txt"):
         if path.is_file() and not path.stat().st_size:
             path.unlink()
 

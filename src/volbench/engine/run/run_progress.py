@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from volbench.engine.campaign.start_gate import WAITING, Gate
+from volbench.engine.run.process_watch import StartGate
 from volbench.execute.protocol import Process
 from volbench.fio.results.validation import ProgressReader
 from volbench.model.campaign.event import Listener, Progress, RunProgress
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from volbench.engine.run.stop_when_steady import SteadyWatch
 
 _READS, _READ_TICKS, _WRITES, _WRITE_TICKS = 0, 3, 4, 7
+
+WAITING = "waiting"  # State of a run's progress before its start
 
 
 def counters_path(number: tuple[int, int]) -> str:
@@ -79,7 +81,7 @@ class Watches:
     latency: LiveLatency  # latency of the device
     # judge of a run that ends when it is steady; None for other runs
     steady: SteadyWatch | None = None
-    gate: Gate | None = None  # start gate of the run; None without one
+    gate: StartGate | None = None  # start gate of the run; None without one
 
 
 class ProgressReporter:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from volbench.engine.campaign.start_gate import PRERUN, SCRIPT
+from volbench.execute.agent.gate import PRERUN
 from volbench.fio.dd import dd_argv
 from volbench.fio.jobs.render_job import lays_out, render, runtime_s, writes
 from volbench.fio.results.validation import Expected
@@ -53,8 +53,7 @@ def command_of(run: Run, *, fio: str, is_gated: bool = False) -> Command:
     if run.tool is Tool.DD:
         argv = dd_argv(run)
         files = {DD_COMMAND: shlex.join(argv) + "\n"}
-        gated = ["sh", f"./{SCRIPT}", *argv] if is_gated else argv
-        return Command(gated, argv, DD_OUTPUT, files)
+        return Command(argv, argv, DD_OUTPUT, files)
     options = [
         "--output-format=json+",
         f"--output={FIO_OUTPUT}",

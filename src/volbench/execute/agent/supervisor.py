@@ -17,6 +17,7 @@ import _signal as signal  # type: ignore[import-not-found]  # loads faster than 
 import json
 import os
 import shlex
+import shutil
 import stat
 import subprocess
 import sys
@@ -72,7 +73,7 @@ def launch(  # noqa: PLR0913 - arguments of an operation, each by its name
         gate_s: seconds that it may wait at its start gate; None for no gate. fio reaches the gate
             by ``exec_prerun``, any other program is started by it.
         sampling: ``devices``, ``interval_s``, and ``is_tail_followed``: see `Sampler`.
-        attached: whether sampling ends with this process.
+        attached: whether sampling and the control folder end with this process.
 
     Returns:
         ``pid`` of the program (0 if it ended at once), and whether it was started by an ``earlier``
@@ -85,8 +86,10 @@ def launch(  # noqa: PLR0913 - arguments of an operation, each by its name
     if program is None or not os.path.exists(os.path.join(cwd, program)):
         raise AgentError("missing", "no such program")
     try:
-        os.makedirs(control, mode=0o755, exist_ok=True)
-        os.mkdir(control + "/start", 0o755)
+        os.makedirs(control, exist_ok=True)
+        os.mkdir(control + "/start")
+        for path in control, control + "/start":  # root may have another umask than the login user
+            os.chmod(path, 0o755)  # noqa: S103 - nothing in it is secret
     except FileExistsError:
         return {"pid": pid_of(control), "earlier": True}
     except OSError as error:
@@ -106,8 +109,8 @@ def launch(  # noqa: PLR0913 - arguments of an operation, each by its name
     try:
         reply = _start_supervisor(order)
     except AgentError:
-        if not os.path.exists(control + "/state"):
-            os.rmdir(control + "/start")
+        if not pid_of(control):  # it may be tried again
+            shutil.rmtree(control, ignore_errors=True)
         raise
     return {"pid": reply, "earlier": False}
 
@@ -115,7 +118,7 @@ def launch(  # noqa: PLR0913 - arguments of an operation, each by its name
 def _start_supervisor(order: "dict[str, object]") -> int:
     """Start the supervisor, and return the pid of the program once that is recorded."""
     process = subprocess.Popen(
-        command("supervisor"),
+        command("supervisor", str(order["stderr"])),  # for ps: what it supervises
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -274,11 +277,9 @@ class _Supervisor:
 
     def run(self) -> None:
         """Start the program, and go on until it and its sampler have ended."""
-        for name in ("news", "door"):
-            os.mkfifo(self._path(name), 0o600)
-        # Open for reading too, it never blocks, and its end wakes all who watch.
-        news = os.open(self._path("news"), os.O_RDWR | os.O_CLOEXEC)
-        door = os.open(self._path("door"), os.O_RDWR | os.O_CLOEXEC)
+        pipes = [self._open_pipe("news")]
+        if self._order["gate_s"] is not None:
+            pipes.append(self._open_pipe("door"))
         own = os.getpid()
         state = {"boot": boot_id(), "supervisor_pid": own, "supervisor_ticks": ticks_of(own)}
         self._write("state", state)
@@ -296,15 +297,24 @@ class _Supervisor:
             os.close(device)
         _reply(str(self._pid))
         self._supervise()
-        os.close(door)
-        os.close(news)
+        for pipe in pipes:
+            os.close(pipe)
 
     def _path(self, name: str) -> str:
         return "{}/{}".format(self._control, name)
 
+    def _open_pipe(self, name: str) -> int:
+        """Make a named pipe; open for reading too, it never blocks, and its end wakes readers."""
+        os.mkfifo(self._path(name), 0o600)
+        return os.open(self._path(name), os.O_RDWR | os.O_CLOEXEC)
+
     def _open(self, path: str) -> int:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
-        return os.open(path, flags, 0o644)
+        try:
+            return os.open(path, flags, 0o644)
+        except OSError as error:
+            reason = "{} cannot be written: {}".format(path, error.strerror)
+            raise AgentError("failed", reason) from error
 
     def _write(self, name: str, content: "dict[str, object]") -> None:
         with open(self._path(name + ".new"), "w") as file:
@@ -341,7 +351,6 @@ class _Supervisor:
             self._write("state", state)
         except OSError:
             os.close(hold_write)  # it ends without starting
-            os.unlink(self._path("state"))
             raise
         if self._sampler is not None:
             self._sampler.started(pid)
@@ -404,14 +413,13 @@ class _Supervisor:
             received = signal.sigtimedwait([signal.SIGTERM, signal.SIGCHLD], left_s)
             self._reap()
             self._check_deadline()
+            if self._controller and ticks_of(self._controller[0]) != self._controller[1]:
+                shutil.rmtree(self._control, ignore_errors=True)
+                return  # a resume ends the program
             if self._sampler is None:
                 continue
             if received is not None and received.si_signo == signal.SIGTERM and self._has_ended:
                 self._sampler.stop("cut off: stopped by the user")
-            if self._controller and ticks_of(self._controller[0]) != self._controller[1]:
-                self._sampler.is_over = True
-                if not self._has_ended:
-                    os._exit(0)  # a resume ends the program
             self._sampler.take_due()
 
     def _reap(self) -> None:

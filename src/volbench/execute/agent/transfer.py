@@ -32,16 +32,15 @@ def fetch_folder(path: str, have: "dict[str, int]") -> "Iterator[dict[str, objec
 
 
 def _names(path: str) -> "list[str]":
-    """Return the names of the files below a folder, relative to it."""
+    """Return the names of the files below a folder, relative to it, without control folders."""
 
     def refuse(error: OSError) -> None:
         raise error
 
-    names = [
-        os.path.relpath(os.path.join(folder, name), path)
-        for folder, _, files in os.walk(path, onerror=refuse)
-        for name in files
-    ]
+    names = []
+    for folder, folders, files in os.walk(path, onerror=refuse):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        names += [os.path.relpath(os.path.join(folder, name), path) for name in files]
     return sorted(n for n in names if stat.S_ISREG(os.lstat(os.path.join(path, n)).st_mode))
 
 

@@ -1,0 +1,236 @@
+"""Samples of a real kernel, and the tail of a run on hosts whose memory is scripted."""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.waiting import until
+from volbench.analyse.frames.kernel_counters import Sample, SampleReader
+from volbench.execute.agent import kernel_sampler, supervisor
+from volbench.execute.agent.kernel_sampler import MAX_WAIT_S, Sampler
+
+KIB = 1024
+MIB = KIB * 1024
+
+
+def tail(
+    dirty_mib: Sequence[float],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    *,
+    ran_s: float = 1.0,
+    is_followed: bool = True,
+) -> tuple[str, int]:
+    """Sample a host with so much in memory only at each second.
+
+    The first value is from before the run, the second from its end.
+
+    Returns:
+        Why the tail ended, and the number of its samples.
+    """
+    clock_s, left = 0.0, list(dirty_mib)
+
+    def read(path: str) -> bytes:
+        return b"Dirty: %d kB\nWriteback: 0 kB\n" % (left[0] * KIB) if "meminfo" in path else b""
+
+    monkeypatch.setattr(kernel_sampler, "read", read)
+    monkeypatch.setattr(time, "clock_gettime", lambda _clock: clock_s)
+    log = os.open(tmp_path / "log", os.O_RDWR | os.O_CREAT)
+    sampler = Sampler(log, [], 1.0, is_tail_followed=is_followed)
+    sampler.started(0)
+    clock_s += ran_s
+    left.pop(0)
+    sampler.ended()
+    while not sampler.is_over:
+        clock_s += 1.0
+        left.pop(0)
+        sampler.take()
+    os.close(log)
+    reader = SampleReader()
+    samples = reader.feed((tmp_path / "log").read_text(encoding="ascii"))
+    return reader.marks[-1], sum(sample.after_end for sample in samples)
+
+
+def test_tail_lasts_until_memory_is_as_before(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """About as much as before is enough: a host is never quite still."""
+    assert tail([100, 900, 700, 400, 130, 5], monkeypatch, tmp_path) == ("tail settled", 4)
+
+
+@pytest.mark.parametrize(("left_mib", "is_followed"), [(900, False), (105, True), (math.nan, True)])
+def test_run_that_leaves_nothing_is_not_delayed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, left_mib: float, *, is_followed: bool
+) -> None:
+    """A direct run on a busy host, one that left nothing, a host that reports nothing."""
+    if math.isnan(left_mib):
+        monkeypatch.setattr(kernel_sampler, "_dirty_bytes", lambda _lines: 0.0)
+        left_mib = 900
+    reason, samples = tail([100, left_mib], monkeypatch, tmp_path, is_followed=is_followed)
+    assert (reason, samples) == ("tail none: no dirty pages left", 1)
+
+
+@pytest.mark.parametrize(("ran_s", "quiet_s"), [(1, 5), (8, 8), (10, 40), (600, 40)])
+def test_pages_that_stay_end_the_tail(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ran_s: float, quiet_s: int
+) -> None:
+    """Nobody waits longer than the kernel holds pages back, a short run as long as it took."""
+    reason, samples = tail([100] + [900] * 60, monkeypatch, tmp_path, ran_s=ran_s)
+    assert reason == f"tail unchanged for {quiet_s} s"
+    assert quiet_s <= samples <= quiet_s + 2
+
+
+def test_slow_device_is_followed_for_two_minutes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A write-back of hours is cut off, and the log says so."""
+    reason, samples = tail([100, *range(9000, 1000, -40)], monkeypatch, tmp_path)
+    assert reason == f"tail cut off after {MAX_WAIT_S:.0f} s"
+    assert MAX_WAIT_S <= samples <= MAX_WAIT_S + 2
+
+
+def test_full_disk_ends_the_samples_only(tmp_path: Path) -> None:
+    """The run itself goes on."""
+    log = os.open("/dev/full", os.O_WRONLY)
+    sampler = Sampler(log, [], 1.0, is_tail_followed=True)
+    sampler.started(0)
+    sampler.ended()
+    os.close(log)
+    assert sampler.is_over
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture(name="log")
+def _log(tmp_path: Path) -> Iterator[int]:
+    log = os.open(tmp_path / "log", os.O_RDWR | os.O_CREAT)
+    yield log
+    os.close(log)
+
+
+def samples_in(log: int) -> list[Sample]:
+    """Return the samples of a log."""
+    return SampleReader().feed(os.pread(log, MIB, 0).decode())
+
+
+def test_real_samples_hold_all_counters(log: int) -> None:
+    """The two clocks agree with this machine's, and the lines are those of the kernel."""
+    sampler = Sampler(log, [], 0.1, is_tail_followed=False)
+    sampler.stop("cut off: stopped by the user")
+    sample = samples_in(log)[0]
+    boot_s = time.clock_gettime(time.CLOCK_BOOTTIME)
+    assert sample.utc_s - sample.uptime_s == pytest.approx(time.time() - boot_s, abs=0.5)
+    assert len(sample.cpu) >= 8
+    assert sample.unwritten_bytes >= 0
+    assert ("some" in sample.pressure_us) == Path("/proc/pressure/io").exists()
+    assert os.pread(log, MIB, 0).startswith(
+        b"volbench-samples 1 page %d\n" % os.sysconf("SC_PAGESIZE")
+    )
+
+
+def test_tasks_of_the_own_program_are_counted(log: int, tmp_path: Path) -> None:
+    """Runs that share a host wait for a CPU each for itself: only the fio of this one counts."""
+    tool = tmp_path / "fio"
+    shutil.copy("/bin/sleep", tool)
+    sampler = Sampler(log, [], 0.1, is_tail_followed=False)
+    own, other = (subprocess.Popen([tool, "60"]) for _ in range(2))
+    try:
+        sampler.started(own.pid)
+        until(lambda: Path(f"/proc/{own.pid}/comm").read_text() == "fio\n")
+        sampler.take()
+    finally:
+        for process in (own, other):
+            process.kill()
+            process.wait()
+    lines = os.pread(log, MIB, 0).decode().splitlines()
+    assert [line.split()[1] for line in lines if line.startswith("wait ")] == ["1"]
+
+
+@contextmanager
+def cpu_limit() -> Iterator[Path]:
+    """Yield a cgroup that may use a tenth of one CPU."""
+    split = Path("/sys/fs/cgroup/cpu")
+    parent = split if split.is_dir() else Path("/sys/fs/cgroup")
+    if parent != split:
+        (parent / "cgroup.subtree_control").write_text("+cpu")
+    group = parent / f"volbench-test-{os.getpid()}"
+    group.mkdir()
+    quota, text = ("cpu.cfs_quota_us", "10000") if parent == split else ("cpu.max", "10000 100000")
+    try:
+        (group / quota).write_text(text)
+        yield group
+    finally:
+        until(lambda: not (group / "cgroup.procs").read_text())
+        group.rmdir()
+
+
+@pytest.mark.root
+def test_throttling_of_a_cpu_limit_is_counted(log: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A real cgroup with a quota, and a program in it that wants a whole CPU."""
+    with cpu_limit() as group:
+        hog = subprocess.Popen(
+            ["sh", "-c", 'echo $$ >"$0/cgroup.procs"; while :; do :; done', group]
+        )
+        try:
+            cgroup = f"/proc/{hog.pid}/cgroup"
+            until(lambda: group.name in Path(cgroup).read_text())
+            read = kernel_sampler.read
+            monkeypatch.setattr(
+                kernel_sampler,
+                "read",
+                lambda path: read(cgroup if path == "/proc/self/cgroup" else path),
+            )
+            sampler = Sampler(log, [], 0.1, is_tail_followed=False)
+
+            def is_throttled() -> bool:
+                sampler.take()
+                return samples_in(log)[-1].throttling[0][1] > 0
+
+            until(is_throttled)
+        finally:
+            hog.kill()
+            hog.wait()
+    first, last = (samples_in(log)[index].throttling[0] for index in (0, -1))
+    assert all(later >= earlier for earlier, later in zip(first, last, strict=True))
+    assert last[1] <= last[0]
+    assert last[2] > 0
+
+
+@pytest.mark.slow
+def test_supervisor_costs_little(tmp_path: Path) -> None:
+    """At most 20 MB and 0.3 % of a core at one sample a second, over the ticks of half a minute."""
+    control = str(tmp_path / ".c")
+    supervisor.launch(
+        argv=["sleep", "90"],
+        cwd=str(tmp_path),
+        stderr=str(tmp_path / "err"),
+        control=control,
+        longest_s=90.0,
+        sampling={"devices": [], "interval_s": 1.0, "is_tail_followed": False},
+    )
+    try:
+        pid = supervisor.number_in(supervisor.read_json(f"{control}/state"), "supervisor_pid")
+
+        def used_s() -> float:
+            nanoseconds = Path(f"/proc/{pid}/schedstat").read_text().split()[0]
+            return int(nanoseconds) / 1e9
+
+        time.sleep(2)
+        before_s, begun_s = used_s(), time.monotonic()
+        time.sleep(20)
+        share = (used_s() - before_s) / (time.monotonic() - begun_s)
+        status = Path(f"/proc/{pid}/status").read_text()
+        resident_kib = int(status.partition("VmRSS:")[2].split()[0])
+    finally:
+        supervisor.send_signal(control, signal.SIGKILL)
+    assert share < 0.003
+    assert resident_kib < 20 * KIB
