@@ -16,7 +16,7 @@ NOT_A_THRESHOLD = re.compile(r"_(FIELDS|DIGITS|WRAP|STEAL|NAMED|LINES|STALLS|90|
 KNOWN = frozenset(
     {
         *("SECTOR_BYTES", "_MIB", "_ROUND_IOPS", "_MAX_TIME_S", "_MAX_RUNTIME_S", "_MIN_WHOLE"),
-        *("_PERCENTILES", "_BIAS"),
+        *("_PERCENTILES", "_BIAS", "_LOAD_INTERVAL_S"),
     }
 )
 """Numbers that are units, formats or mathematics."""

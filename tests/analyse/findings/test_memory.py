@@ -333,7 +333,7 @@ def test_imports_whose_figures_no_disk_has_are_questioned(
     view = a_view(run, summary=[summary_row(run, **columns)], device=[], volume=None)
     entries = found(view, rule="memory-volume")
     assert [entry.severity for entry in entries] == [Severity.WARNING] * count
-    assert all(entry.message.startswith("Is ") for entry in entries)
+    assert all(entry.message.startswith("Too fast for a disk") for entry in entries)
 
 
 @pytest.mark.parametrize("engine", ["null", "cpuio"])

@@ -98,14 +98,14 @@ def _of_filesystem(view: RunView) -> Iterator[str]:
 # Noticed by: test_explain.py::test_a_busy_cpu_is_reported
 _FULL_CPU_PERCENT = 95.0
 # Mean steal from which it explains a CPU that is not quite saturated; below it is sampling noise.
-# Noticed by: test_machine.py::test_a_core_that_was_full_but_for_the_steal
+# Noticed by: benchmarks/truth.py
 _MIN_STEAL_PERCENT = 0.5
 # Share of the intervals that have the usual rate, so that it is one: a majority.
 # Noticed by: test_sustained_level.py::test_a_cpu_that_was_taken_away_is_still_the_limit
 _MIN_USUAL_SHARE = 0.5
 # Relative distance within which intervals have the same rate, as only a saturated CPU or a throttle
 # repeats it; chosen on the even seeds of the truth benchmark.
-# Noticed by: test_sustained_level.py::test_a_cpu_that_was_taken_away_is_still_the_limit
+# Noticed by: benchmarks/truth.py
 _MAX_USUAL_DISTANCE = 0.005
 
 
@@ -154,11 +154,11 @@ def _usual_over_mean(rates: Rates) -> float:
 
 # Relative distance within which a level counts as a declared limit; providers promise 90 to 99 % of
 # a limit; chosen on the even seeds of the truth benchmark.
-# Noticed by: test_causes.py::test_a_declared_limit_is_a_note
+# Noticed by: test_threshold_edges.py::test_a_level_is_at_the_declared_limit_within_five_percent
 MAX_DISTANCE_FROM_LIMIT = 0.05
 # Spread of samples over the level that a throttle does not exceed; chosen on the even seeds of the
 # truth benchmark.
-# Noticed by: test_explain.py::test_an_uneven_rate_with_uneven_waits_is_no_limit
+# Noticed by: benchmarks/truth.py
 _MAX_FLAT_SPREAD = 0.03
 # Mean over minimum latency from which I/Os queue: half of the time is spent waiting.
 # Noticed by: benchmarks/truth.py

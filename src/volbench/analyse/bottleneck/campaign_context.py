@@ -233,9 +233,7 @@ def _shape(view: RunView) -> Shape:
     return depth, max(workload.block_bytes for workload in view.workloads)
 
 
-# Resolution of the load of all clients: that of the samples by default.
-# Noticed by: test_machine.py::test_clients_of_one_step_are_expected_load
-_LOAD_INTERVAL_S = 1.0
+_LOAD_INTERVAL_S = 1.0  # Resolution of the load of all clients: that of samples by default
 
 
 @dataclass(frozen=True)

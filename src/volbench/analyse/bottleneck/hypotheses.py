@@ -29,7 +29,7 @@ from volbench.units import format_count, format_duration, format_latency, format
 
 # Relative distance from the declared baseline within which credits ran out; as
 # `MAX_DISTANCE_FROM_LIMIT`.
-# Noticed by: test_explain.py::test_declared_credits_do_not_explain_any_fall
+# Noticed by: benchmarks/truth.py
 _MAX_BASE_DISTANCE = 0.05
 # Relative distance from the predicted end of credits: how full the bucket was is not known; chosen
 # on the even seeds of the truth benchmark.
@@ -136,14 +136,14 @@ MAX_FLAT_SPREAD = 0.03
 # Noticed by: benchmarks/truth.py
 _MAX_SHARE_OF_PACE = 0.5
 # More than any volume type with burst credits delivers (2026: some 30,000).
-# Noticed by: test_ssd_series.py::test_no_cause_is_impossible
+# Noticed by: benchmarks/truth.py
 _MAX_BURST_IOPS = 100_000
 # Writes that are taken faster go to memory or to flash beside the host: 8 Gbit/s of network.
 # Noticed by: benchmarks/truth.py
 _MIN_MEMORY_BYTES_PER_S = 1e9
 # Share of the rate that is left after a fall as far as garbage collection and exhausted SLC caches
 # make it; chosen on the even seeds of the truth benchmark.
-# Noticed by: test_ssd_series.py::test_a_collapse_is_garbage_collection
+# Noticed by: benchmarks/truth.py
 _MAX_RATIO_FAR = 1 / 3
 # Share of the rate that is left above which throttling by heat is likelier than a full cache;
 # chosen on the even seeds of the truth benchmark.

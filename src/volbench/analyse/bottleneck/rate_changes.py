@@ -27,7 +27,7 @@ MIN_FALL = 0.15
 # Noticed by: benchmarks/truth.py
 _MAX_BASE_DISTANCE = 0.05
 # Shortest stall that is explained, as in the rule `stall`.
-# Noticed by: test_explain.py::test_a_single_stall_is_reported
+# Noticed by: benchmarks/truth.py
 _MIN_STALL_S = 1.0
 # Stalls that are explained one by one; more make one sentence.
 # Noticed by: test_rate_changes.py::test_many_stalls_are_one_explanation
@@ -48,7 +48,7 @@ _MIN_CLIMB = 0.3
 # Noticed by: benchmarks/truth.py
 _MAX_SLOW = 0.7
 # Share of disturbed intervals from which the host caused a dip: a majority.
-# Noticed by: test_host_noise.py::test_where_most_is_disturbed_the_host_is_the_cause
+# Noticed by: benchmarks/truth.py
 _MIN_DISTURBED = 0.5
 # Share of the plateau from which an interval has reached it: 1 less the spread of a throttle.
 # Noticed by: benchmarks/truth.py
@@ -59,7 +59,7 @@ _MIN_REACHED = 0.97
 _MAX_REACHED_SHARE = 0.3
 # Distance of the mean of a climb from the plateau, in standard errors; chosen on the even seeds of
 # the truth benchmark.
-# Noticed by: test_sustained_level.py::test_dips_in_the_first_seconds_are_no_climb
+# Noticed by: benchmarks/truth.py
 _MIN_CLIMB_ERRORS = 2.5
 # Intervals that both levels of a single step last at least; chosen on the even seeds of the truth
 # benchmark.

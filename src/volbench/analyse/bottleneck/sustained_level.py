@@ -16,11 +16,11 @@ from volbench.units import format_count, format_rate
 
 # Relative distance of two levels that count as equal: doubling the queue depth gains more without a
 # limit.
-# Noticed by: test_explain.py::test_a_second_depth_shows_a_limit
+# Noticed by: benchmarks/truth.py
 MAX_SAME_DISTANCE = 0.05
 # Block size from which a limit is that of bandwidth, if nothing else says which: providers convert
 # at 16 to 256 KiB.
-# Noticed by: test_explain.py::test_large_ios_that_all_wait_are_throttled
+# Noticed by: benchmarks/truth.py
 _MIN_LARGE_BYTES = 64 * 1024
 _MIB = 2**20
 _ROUND_IOPS = 100.0
@@ -87,7 +87,7 @@ _TEMPORARY = frozenset({Cause.STALL, Cause.NEIGHBOUR, Cause.HOST_NOISE})
 _MAX_LEVEL_CHANGE = 0.2
 # Share of empty intervals from which a level consists of stalls and what is between; chosen on the
 # even seeds of the truth benchmark.
-# Noticed by: test_sustained_level.py::test_a_cache_that_stalls_again_and_again_delivers_what_drains
+# Noticed by: benchmarks/truth.py
 _MIN_STALLED_SHARE = 0.1
 # Scatter of the mean of the middle half over that of a mean, for normal noise.
 # Noticed by: test_sustained_level.py::test_the_interval_has_the_true_level_nineteen_times_in_twenty

@@ -42,7 +42,7 @@ from volbench.units import (
 # Noticed by: test_memory.py::test_direct_reads_that_the_device_never_saw
 _MIN_READ_SHARE = 0.5
 # Rate over the declared limit that a provider may allow; more is not a read of stored blocks.
-# Noticed by: test_memory.py::test_reads_faster_than_declared_of_a_volume_nobody_wrote
+# Noticed by: test_threshold_edges.py::test_reads_of_an_empty_volume_are_too_fast_above_105_percent
 _MAX_LIMIT_RATIO = 1.05
 # Share of empty blocks from which a result is invalid: most reads need no lookup.
 # Noticed by: test_causes.py::test_a_probe_that_found_empty_blocks
@@ -51,7 +51,7 @@ _MIN_INVALID_EMPTY = 0.5
 # Noticed by: test_memory.py::test_sampled_blocks_without_data_are_reported_from_three_percent_on
 _MIN_EMPTY = 0.03
 # Writes of the same buffers from which deduplication pays.
-# Noticed by: test_jobs.py::test_data_that_is_fresh
+# Noticed by: test_threshold_edges.py::test_buffers_are_repetitive_from_sixteen_uses
 _MIN_REUSES = 16
 
 
@@ -276,13 +276,14 @@ _MIN_COUNTED_SHARE = 0.98
 # Noticed by: test_memory.py::test_how_much_arrived_decides_the_weight
 _MIN_DEVICE_SHARE = 0.5
 # Dirty pages and write-back that are worth a sentence.
-# Noticed by: test_memory.py::test_what_is_too_little_to_tell_is_left_out
+# Noticed by: test_threshold_edges.py::test_dirty_pages_are_named_from_one_megabyte
 _MIN_REPORTED_BYTES = 1e6
 # Duration of a write-back that is worth a sentence.
 # Noticed by: test_memory.py::test_what_is_too_little_to_tell_is_left_out
 _MIN_REPORTED_S = 0.5
 _VERBS = {"read": "read", "write": "wrote"}
-# Swapping from which to warn: 1 % of a disk at 100 MB/s. Noticed by: test_machine.py::test_swapping
+# Swapping from which to warn: 1 % of a disk at 100 MB/s.
+# Noticed by: test_threshold_edges.py::test_swapping_counts_from_one_megabyte_a_second
 _MIN_SWAP_BYTES_PER_S = 1e6
 # Latency that no disk undercuts (2026: the fastest NVMe drives take 7 us).
 # Noticed by: test_memory.py::test_imports_whose_figures_no_disk_has_are_questioned

@@ -50,7 +50,7 @@ from volbench.units import (
 )
 
 # Samples from which a mean is judged: fewer are begin and end of a run.
-# Noticed by: test_machine.py::test_an_idle_cpu
+# Noticed by: test_threshold_edges.py::test_steal_needs_three_samples
 _MIN_SAMPLES = 3
 # I/O of others from which to warn: less is metadata.
 # Noticed by: test_machine.py::test_what_a_device_does_by_itself
@@ -59,7 +59,7 @@ _MIN_FOREIGN_BYTES_PER_S = 1e6
 # Noticed by: test_machine.py::test_a_journal_is_no_foreign_load
 _MIN_FOREIGN_SHARE = {VolumeKind.DEVICE: 0.1, VolumeKind.FILE: 0.25, VolumeKind.DIRECTORY: 0.25}
 # Percent of a CPU from which it is saturated, as for the bottleneck.
-# Noticed by: test_machine.py::test_fio_that_needs_a_whole_core
+# Noticed by: test_threshold_edges.py::test_a_core_is_full_from_95_percent
 _FULL_CPU_PERCENT = 95.0
 # Mean steal from which to warn, as for a disturbed interval.
 # Noticed by: test_machine.py::test_steal_is_reported_where_fio_was_short_of_the_cpu
@@ -68,13 +68,13 @@ _MIN_STEAL_PERCENT = 5.0
 # Noticed by: test_machine.py::test_a_cpu_limit_that_throttled
 _MIN_THROTTLED_PERCENT = 1.0
 # Uncertainty below which no number is given.
-# Noticed by: test_host_noise.py::test_disturbed_seconds_are_counted_and_left_out
+# Noticed by: test_threshold_edges.py::test_noise_of_the_host_is_weighed_by_its_effect
 _MIN_OFF = 0.001
 # Share of disturbed intervals below which nothing is said.
-# Noticed by: test_host_noise.py::test_a_quiet_host_needs_no_word
+# Noticed by: test_threshold_edges.py::test_noise_of_the_host_is_weighed_by_its_effect
 _MIN_DISTURBED = 0.05
 # Uncertainty up to which it is a note: the tolerance of comparisons.
-# Noticed by: test_host_noise.py::test_a_step_under_a_disturbed_host_is_a_note_beside_its_warning
+# Noticed by: test_threshold_edges.py::test_noise_of_the_host_is_weighed_by_its_effect
 _MAX_NOTE_OFF = 0.05
 
 
@@ -332,7 +332,7 @@ def _tool_time(view: RunView) -> Iterator[Observation]:
 # Noticed by: test_machine.py::test_a_clock_that_was_set
 _MIN_JUMP_S = 1.0
 # Starts of thirty hosts that share two cores were within 0.1 s; half a second is not chance.
-# Noticed by: test_clients.py::test_a_start_apart_from_the_others
+# Noticed by: test_threshold_edges.py::test_a_start_is_late_from_half_a_second
 _MAX_LATE_S = 0.5
 _MAX_NAMED = 5
 

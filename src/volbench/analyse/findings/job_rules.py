@@ -31,13 +31,13 @@ from volbench.units import (
 )
 
 # Share of the queue depth in flight: random waits of a full queue leave more.
-# Noticed by: test_jobs.py::test_a_queue_that_was_half_empty
+# Noticed by: test_threshold_edges.py::test_a_queue_counts_as_empty_below_half_of_its_depth
 _MIN_KEPT_DEPTH = 0.5
 # Runtime from which filling and draining the queue does not count.
-# Noticed by: test_jobs.py::test_a_full_queue_or_a_paced_job_is_no_finding
+# Noticed by: test_threshold_edges.py::test_a_queue_counts_as_empty_below_half_of_its_depth
 _MIN_DEPTH_RUNTIME_S = 2.0
 # Share of the latency in submission that shows that libaio waited.
-# Noticed by: test_jobs.py::test_buffered_libaio_keeps_no_depth
+# Noticed by: test_threshold_edges.py::test_submission_proves_that_libaio_waited_from_half_of_the_latency
 _MIN_SUBMIT_SHARE = 0.5
 _FILES = {VolumeKind.FILE: "a file", VolumeKind.DIRECTORY: "files in a directory"}
 _ROOT_ROLE = "os"
