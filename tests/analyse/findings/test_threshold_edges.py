@@ -50,7 +50,7 @@ def test_a_queue_counts_as_empty_below_half_of_its_depth(
 
 
 @pytest.mark.parametrize(("slat_mean_s", "is_named"), [(4.5e-4, False), (5.5e-4, True)])
-def test_submission_proves_that_libaio_waited_from_half_of_the_latency(
+def test_libaio_waited_if_half_of_the_latency_is_submission(
     slat_mean_s: float, *, is_named: bool
 ) -> None:
     """16 submissions of 0.55 ms are more than half of 16 ms."""

@@ -37,7 +37,8 @@ _MIN_KEPT_DEPTH = 0.5
 # Noticed by: test_threshold_edges.py::test_a_queue_counts_as_empty_below_half_of_its_depth
 _MIN_DEPTH_RUNTIME_S = 2.0
 # Share of the latency in submission that shows that libaio waited.
-# Noticed by: test_threshold_edges.py::test_submission_proves_that_libaio_waited_from_half_of_the_latency
+#
+# Noticed by: test_threshold_edges.py::test_libaio_waited_if_half_of_the_latency_is_submission
 _MIN_SUBMIT_SHARE = 0.5
 _FILES = {VolumeKind.FILE: "a file", VolumeKind.DIRECTORY: "files in a directory"}
 _ROOT_ROLE = "os"
