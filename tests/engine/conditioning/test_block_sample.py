@@ -10,6 +10,7 @@ import pytest
 
 from tests.analyse.findings.conftest import a_run, a_view, found, summary_row
 from volbench.engine.conditioning.block_sample import reads_blocks, sample_blocks
+from volbench.execute.agent import block_reads
 from volbench.execute.agent.block_reads import thin_share
 from volbench.execute.local import LocalExecutor
 from volbench.model.campaign.planned_run import Run, Volume, VolumeKind
@@ -28,8 +29,11 @@ def reading(path: Path, options: Mapping[str, str] | None = None) -> tuple[Run, 
 
 
 @pytest.mark.parametrize("written", [0.0, 0.5, 1.0])
-def test_holes_and_zeros_of_a_file_are_seen(tmp_path: Path, written: float) -> None:
+def test_holes_and_zeros_of_a_file_are_seen(
+    tmp_path: Path, written: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A sparse file is empty, a written one is not, and reading leaves it as it is."""
+    monkeypatch.setattr(block_reads, "_LIMIT_S", 60)
     path = tmp_path / "file"
     data = os.urandom(int(SIZE * written))
     path.write_bytes(data)

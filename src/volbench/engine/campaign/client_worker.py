@@ -13,7 +13,13 @@ from volbench.engine.campaign.cleanup import reset_run, settle_earlier
 from volbench.engine.campaign.start_gate import Gate
 from volbench.engine.conditioning.block_sample import BlockSampler
 from volbench.engine.conditioning.cold_probe import probe_campaign
-from volbench.engine.conditioning.idle_time import LATE_S, DirtyData, flush_volume, pause_before
+from volbench.engine.conditioning.idle_time import (
+    FLUSH_S,
+    LATE_S,
+    DirtyData,
+    flush_volume,
+    pause_before,
+)
 from volbench.engine.conditioning.warmup_preparation import make_room, with_parallelism
 from volbench.engine.conditioning.warmup_verification import progress_words
 from volbench.engine.guard.device_guard import attachment_of
@@ -205,7 +211,8 @@ class Worker:
         """Wait for the planned idle time of the volume; return False if the user stopped it."""
         if not run.pause_before_s:
             return True
-        self._flush(run)
+        if self._dirty.needs_flush(run.volume.target):
+            self._notify_unflushed(run, [flush_volume(self._executor, run.volume)])
         earlier = reversed(self.runs[: self.runs.index(run)])
         same_volume = (other for other in earlier if other.volume.target == run.volume.target)
         ends = (read_status(self._folder(other)).get("ended_utc") for other in same_volume)
@@ -238,7 +245,14 @@ class Worker:
             directory = self._directory(run, folder)
             run = self._scratch.place(run) or run
             opened = stack.enter_context(self._devices.holding(run))
-            state = self._guard.look([run], opened=opened, space=self._results_in)
+            is_dirty = self._dirty.needs_flush(run.volume.target)
+            state = self._guard.look(
+                [run],
+                opened=opened,
+                space=self._results_in,
+                flush_s=FLUSH_S if is_dirty else 0.0,
+            )
+            self._notify_unflushed(run, state.flush_problems)
             if not self._is_in_place(run, state):
                 run = self._scratch.place(run) or run
                 state = self._guard.look([run], opened=opened, space=self._results_in)
@@ -259,9 +273,8 @@ class Worker:
         context, executor = self.context, self._executor
         for path, free_bytes in state.free_bytes.items():
             check_space(path, free_bytes=free_bytes, needed_bytes=RESULT_BYTES)
-        self._flush(run)
         seen = state.volumes.get(run.volume.target)
-        facts = self._blocks.added_to(volume_facts(run.volume, seen), run)
+        facts = self._blocks.added_to(volume_facts(run.volume, seen), run, state.files)
         directory.keep(directory.folder.facts, facts.model_dump_json(indent=1) + "\n")
         files = planned_files(run)
         is_missing = any(state.files[path].identity is None for path in files)
@@ -279,10 +292,8 @@ class Worker:
         attachment = None if seen is None else attachment_of(seen)
         return replace(attempt, had_files=had_files, attachment=attachment)
 
-    def _flush(self, run: Run) -> None:
-        if self._dirty.needs_flush(run.volume.target) and (
-            problem := flush_volume(self._executor, run.volume)
-        ):
+    def _notify_unflushed(self, run: Run, problems: Sequence[str]) -> None:
+        for problem in filter(None, problems):
             self._notify(f"{run.id}: dirty pages of earlier runs may disturb it: {problem}")
 
     def _continue(self, run: Run, gate: Gate | None) -> Work[RunOutcome]:

@@ -8,9 +8,10 @@ of a loop device, a thin pool and an NBD server what they know. It never writes.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from volbench.analyse.frames.workload_spec import workloads_of
-from volbench.engine.hosts.described_volumes import parse_answer
+from volbench.engine.hosts.described_volumes import DescribedFile, parse_answer
 from volbench.errors import TransportError
 from volbench.execute.protocol import Executor
 from volbench.fio.jobs.render_job import planned_files
@@ -26,8 +27,13 @@ class BlockSampler:
         self._executor = executor
         self._filled: set[str] = set()
 
-    def added_to(self, facts: VolumeFacts, run: Run) -> VolumeFacts:
+    def added_to(
+        self, facts: VolumeFacts, run: Run, files: Mapping[str, DescribedFile]
+    ) -> VolumeFacts:
         """Return the facts of a run's volume with a sample of the blocks that the run reads."""
+        is_missing = all(files[path].stat is None for path in planned_files(run))
+        if run.volume.kind is VolumeKind.DIRECTORY and is_missing:
+            return facts
         if not reads_blocks(run) or run.volume.target in self._filled:
             return facts
         blocks = sample_blocks(self._executor, run, facts)

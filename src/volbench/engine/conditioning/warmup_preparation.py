@@ -15,7 +15,9 @@ from volbench.model.profile.profile_model import Profile
 from volbench.plan.expansion.extents import LADDER, with_numjobs
 from volbench.units import format_size
 
-GAIN = 0.1  # Speed-up by which doubling numjobs pays off; less is noise on a cloud volume
+# Speed-up by which doubling numjobs pays off; less is noise on a cloud volume.
+# Noticed by: test_warmup_preparation.py::test_numjobs_double_until_that_gains_too_little
+GAIN = 0.1
 
 
 def sizes_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from volbench.engine.guard.held_devices import OpenDevice
 from volbench.engine.guard.run_guard import Consent, check_run, check_space, question_about
@@ -21,7 +22,8 @@ from volbench.plan.expansion.estimate import layout_bytes
 from volbench.units import format_capacity
 
 _SERIAL = "serial:"
-# Length of the job files of one fio process, which go to a host in one request
+# Length of the job files of one fio process: half of the longest argument list of Linux.
+# Noticed by: test_preflight.py::test_a_rejected_job_is_found_among_many
 _MAX_JOB_FILES_CHARS = 64 << 10
 _CPU_LIST = re.compile(r"(\d+(-\d+)?(,\d+(-\d+)?)*)?")
 
@@ -37,15 +39,17 @@ def check_campaign(
     made: set[str] = set()
     runs = _distinct(run for run in campaign.runs if run.host == host.name)
     guard = RunGuard(host.executor, campaign, campaign_dir)
-    state = guard.look(runs)
+    with ThreadPoolExecutor(1) as thread:
+        parsing = thread.submit(check_job_files, host, runs) if host.fio else None
+        state = guard.look(runs)
     for run in runs:
         _check_blocks(run, state)
         check_cpus(run, cpus=facts.cpus)
         check_memory(run, memory_bytes=facts.memory_bytes)
         guard.check(run, state, ours=made.__contains__)
         made.update(path for path in planned_files(run) if _is_missing(path, state))
-    if host.fio:
-        check_job_files(host, runs)
+    if parsing is not None:
+        parsing.result()
 
 
 def _distinct(runs: Iterable[Run]) -> list[Run]:
@@ -100,8 +104,12 @@ class RunGuard:
         *,
         opened: OpenDevice | None = None,
         space: Sequence[str] = (),
+        flush_s: float = 0.0,
     ) -> HostState:
-        """Return the state of the volumes and files of runs, and the free space at paths."""
+        """Return the state of the volumes and files of runs, and the free space at paths.
+
+        Dirty pages of the volumes are written back before, in at most `flush_s`.
+        """
         questions = [
             question_about(run, planned_files(run), self._consent(run), opened)
             for run in runs
@@ -112,6 +120,7 @@ class RunGuard:
             questions,
             campaign_dir=self._campaign_dir,
             space=space,
+            flush_s=flush_s,
             by_sudo=self._by_sudo,
         )
 

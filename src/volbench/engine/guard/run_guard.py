@@ -37,12 +37,16 @@ from volbench.model.results.provenance import VolumeFacts
 from volbench.units import format_capacity, format_size
 
 _MIB = 1024**2
-RESERVE_BYTES = 64 * _MIB  # Free space always reserved for other programs on the file system
+# Free space always left to other programs: a trade-off, small against a volume worth measuring.
+# Noticed by: test_file_guard.py::test_space_is_checked_with_a_reserve
+RESERVE_BYTES = 64 * _MIB
 
-# Free space required on another machine for a run's result and logs, besides the reserve
+# Free space for the result and logs of a run on another machine, besides the reserve: hours of logs
+# at one line a second fit. Noticed by: tests/fleet/test_campaigns.py
 RESULT_BYTES = 16 * _MIB
 
-# Additional free space for metadata, as a share of the space needed by the run
+# Additional free space for the metadata of new files: a margin.
+# Noticed by: test_file_guard.py::test_space_is_checked_with_a_reserve
 RESERVE_SHARE = 0.05
 
 

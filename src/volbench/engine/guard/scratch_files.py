@@ -25,8 +25,11 @@ from volbench.execute.protocol import Executor
 from volbench.fio.jobs.render_job import planned_files
 from volbench.model.campaign.planned_run import FileIdentity, Run, VolumeKind
 
-_POLL_S = 0.1  # Poll interval for new files on this machine, in seconds
-_REMOTE_POLL_S = 2.0  # Poll interval on another machine, in seconds
+# Seconds between polls for new files. What fio makes in between is unknown to a resume if the
+# controller is killed then; a poll of another machine is one request.
+# Noticed by: tests/torture/killed_campaigns.py
+_POLL_S = 0.1
+_REMOTE_POLL_S = 2.0
 _REMOTE_FILES_PER_POLL = 8  # Files checked per poll on another machine
 
 _Identities = Mapping[str, FileIdentity | None]

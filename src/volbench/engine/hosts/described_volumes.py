@@ -16,6 +16,10 @@ from volbench.model.campaign.planned_run import DevicePin, FileIdentity
 
 T = TypeVar("T")
 
+# Longer than the agent waits for a volume that does not answer (`looks.READ_S`), so that its reason
+# arrives. Noticed by: tests/execute/agent/test_looks.py::test_a_volume_that_hangs_is_left_behind
+_LOOK_S = 180.0
+
 
 @dataclass(frozen=True)
 class VolumeQuestion:
@@ -156,6 +160,7 @@ class _Answer(Frozen):
 
     user: int
     free_bytes: tuple[Count, ...]
+    flush_problems: tuple[str, ...]  # in the order of the volumes
     volumes: tuple[DescribedVolume, ...]
 
 
@@ -167,6 +172,7 @@ class HostState:
     free_bytes: Mapping[str, int]  # by path
     volumes: Mapping[str, DescribedVolume]  # by target
     files: Mapping[str, DescribedFile]  # by path
+    flush_problems: Sequence[str]  # why dirty pages were not written back
 
 
 def look_at(
@@ -175,6 +181,7 @@ def look_at(
     *,
     campaign_dir: str = "/",
     space: Sequence[str] = (),
+    flush_s: float = 0.0,
     by_sudo: bool = False,
 ) -> HostState:
     """Return the state of volumes of a host; questions about one target are joined.
@@ -184,6 +191,7 @@ def look_at(
         questions: the volumes.
         campaign_dir: absolute path of the campaign folder; it may not exist yet.
         space: paths whose free space is needed.
+        flush_s: time to write back dirty pages of each volume before the look; 0 for no flush.
         by_sudo: whether fio runs as root regardless of the login user.
 
     Raises:
@@ -201,9 +209,11 @@ def look_at(
         )
     answer = executor.ask(
         "describe_volumes",
+        within_s=_LOOK_S + flush_s * len(joined),
         volumes=[{**asdict(each), "allow": list(each.allow)} for each in joined.values()],
         campaign_dir=campaign_dir,
         space=list(space),
+        flush_s=flush_s,
         by_sudo=by_sudo,
     )
     raw = parse_answer(dict[str, object], answer, host=executor.host)
@@ -228,6 +238,7 @@ def look_at(
         dict(zip(space, found.free_bytes, strict=True)),
         dict(zip(joined, found.volumes, strict=True)),
         files,
+        [problem for problem in found.flush_problems if problem],
     )
 
 

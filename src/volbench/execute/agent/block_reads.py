@@ -14,12 +14,16 @@ from volbench.execute.agent.agent_error import AgentError
 from volbench.execute.agent.looks import Looks, within
 
 BLOCK_BYTES = 4096  # The smallest unit that a cloud volume or a flash drive maps.
-BLOCKS = 64  # With 64 blocks a share of zeros of 5 % is seen with 96 % probability.
-_LIMIT_S = 0.1  # Adds nothing that a user would notice to a run; 64 reads of a disk take 0.6 s.
+# 1 - 0.95**64 = 96 %: the probability that 5 % of unwritten blocks are seen.
+# Noticed by: test_block_sample.py::test_holes_and_zeros_of_a_file_are_seen
+BLOCKS = 64
+# Time of the sample: a trade-off, so that it delays no run noticeably.
+# Noticed by: tests/execute/agent/test_looks.py::test_blocks_are_sampled_until_the_time_is_over
+_LIMIT_S = 0.1
 _PATIENCE_S = 5.0  # A single read of a volume that catches up may take seconds.
 _NBD_S = 1.0  # A server answers at once, or does not know.
 _SCATTER = 37  # Prime to the number of blocks: consecutive reads are far apart.
-_MAX_EXTENTS = 2000  # A fragmented file has more; counting them would take longer than reading.
+_MAX_EXTENTS = 2000  # A bound where extents are counted fast; the time limit ends it elsewhere.
 
 
 def sample_blocks(

@@ -7,6 +7,8 @@ import time
 from volbench.execute.agent.block_devices import boot_id
 from volbench.execute.agent.looks import Looks
 
+# fio ends after SIGINT once its I/O is completed: up to half a minute on a throttled volume.
+# Noticed by: tests/execute/agent/test_looks.py::test_processes_are_known_by_their_start
 _SIGNALS = ((signal.SIGINT, 30.0), (signal.SIGTERM, 10.0), (signal.SIGKILL, 10.0))
 _POLL_S = 0.1
 

@@ -5,11 +5,13 @@ magic bytes are those of the superblocks in the kernel (``include/uapi/linux/mag
 filesystems' own headers) and of libblkid 2.38.
 """
 
+import errno
 import struct
 from typing import Callable
 
+from volbench.execute.agent.agent_error import AgentError
 from volbench.execute.agent.block_devices import BlockDevice, Devices
-from volbench.execute.agent.looks import SECTOR_BYTES, Looks
+from volbench.execute.agent.looks import READ_S, SECTOR_BYTES, Looks, within
 from volbench.execute.agent.partition_tables import read_table
 
 _KIB = 1024
@@ -129,13 +131,19 @@ def read_content(
     and ``ambivalent`` as blkid has them), ``unidentified`` (there is data, on a host without blkid,
     that is no known signature), and ``siblings``: the number of devices of a btrfs, otherwise 1.
     """
-    size_bytes = devices.size_bytes(device)
     try:
-        whole = _Region(looks, node, 0, size_bytes)
-        table = read_table(whole.read, size_bytes)
-        first = _examined(whole)
+        return within(READ_S, _read_parts, looks, devices, device, node)
     except OSError:
         return [_unreadable(node)]
+
+
+def _read_parts(
+    looks: Looks, devices: Devices, device: BlockDevice, node: str
+) -> "list[dict[str, object]]":
+    size_bytes = devices.size_bytes(device)
+    whole = _Region(looks, node, 0, size_bytes)
+    table = read_table(whole.read, size_bytes)
+    first = _examined(whole)
     if not _is_marked(first):
         first["table"] = table.kind
     scanned = {
@@ -153,7 +161,10 @@ def read_content(
 
 def read_whole(looks: Looks, devices: Devices, device: BlockDevice) -> "dict[str, object]":
     """Return what is on a block device as a whole, without its partitions."""
-    return _examine(looks, device.node, 0, devices.size_bytes(device))
+    try:
+        return within(READ_S, _examine, looks, device.node, 0, devices.size_bytes(device))
+    except OSError:
+        return _unreadable(device.node)
 
 
 def _unreadable(node: str) -> "dict[str, object]":
@@ -208,15 +219,17 @@ def _blkid(region: _Region) -> "dict[str, object] | None":
     if not blkid:
         return None
     span = ["-O", str(region.offset), "-S", str(region.size_bytes)] if region.offset else []
-    done = region.looks.run([blkid, "-p", "-o", "export", *span, region.node])
-    if done.status == _AMBIVALENT:
-        return {"ambivalent": True}
-    if done.status == _NOTHING_FOUND and not done.stderr.strip():
-        return {}
+    try:
+        done = region.looks.run([blkid, "-p", "-o", "export", *span, region.node])
+    except AgentError as error:
+        raise OSError(errno.EIO, error.message) from error
     if not done.status and not done.stdout.strip():
         return None
     if done.status:
-        return {"known": False}
+        is_empty = done.status == _NOTHING_FOUND and not done.stderr.strip()
+        if done.status == _AMBIVALENT:
+            return {"ambivalent": True}
+        return {} if is_empty else {"known": False}
     tags = dict(line.partition("=")[::2] for line in done.stdout.splitlines())
     return {
         "type": tags.get("TYPE", ""),

@@ -3,6 +3,7 @@
 import os
 import re
 
+from volbench.execute.agent import block_reads
 from volbench.execute.agent.agent_error import AgentError
 from volbench.execute.agent.block_devices import BlockDevice, Devices, SharedStorage
 from volbench.execute.agent.looks import Looks, Stat, parent_of
@@ -28,6 +29,7 @@ def describe_volumes(
     volumes: "list[dict[str, object]]",
     campaign_dir: str = "/",
     space: "list[str] | None" = None,
+    flush_s: float = 0.0,
     *,
     by_sudo: bool = False,
     looks: "Looks | None" = None,
@@ -41,15 +43,21 @@ def describe_volumes(
             of its first and last MiB), ``use`` (by others).
         campaign_dir: whose disk must not be overwritten; it may not exist yet.
         space: paths whose free space is needed.
+        flush_s: time to write back dirty pages of each volume before the look; 0 for no flush.
         by_sudo: whether fio runs as root regardless of the login user.
         looks: at this machine; for tests.
 
     Returns:
         ``mounts_known``: False where the mount table cannot be read, and nothing else is there;
         ``user``: who may write to a folder besides root; ``boot_id``; ``free_bytes`` of `space`;
+        ``flush_problems``: why dirty pages of a volume were not written back, or empty texts;
         ``volumes``: see `_describe`, in the order of the requests.
     """
     looks = looks or Looks()
+    problems = []
+    if flush_s:
+        problems = [block_reads.flush(str(each["target"]), flush_s, looks) for each in volumes]
+        looks.forget()
     try:
         if volumes:
             read_mounts(looks)
@@ -60,6 +68,7 @@ def describe_volumes(
         "mounts_known": True,
         "user": _login_user(looks, by_sudo=by_sudo),
         "free_bytes": [looks.free_bytes(looks.nearest(path)) for path in space or []],
+        "flush_problems": problems,
         "volumes": [describer.describe(**request) for request in volumes],  # type: ignore[arg-type]  # what the controller sends
     }
 

@@ -1,0 +1,173 @@
+"""Looks at a machine: one instant, and no volume that hangs stops them."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.engine.conftest import Disks
+from volbench.execute.agent import block_reads, processes
+from volbench.execute.agent.block_reads import flush, map_nbd, sample_blocks
+from volbench.execute.agent.facts import survey
+from volbench.execute.agent.looks import Looks, within
+from volbench.execute.agent.volumes import describe_files, describe_volumes, file_identities
+
+DETAILS = ["content", "edges", "use"]
+
+
+@pytest.fixture(name="disks")
+def _disks(tmp_path: Path) -> Iterator[Disks]:
+    made = Disks(tmp_path.resolve())
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def question(target: str | Path, **more: object) -> dict[str, object]:
+    """Return a question about a volume."""
+    question: dict[str, object] = {
+        "target": str(target),
+        "files": [],
+        "allow": [],
+        "folder": "",
+        "private_folder": "",
+        "details": DETAILS,
+    }
+    return question | more
+
+
+def test_a_look_is_taken_once(tmp_path: Path) -> None:
+    """A file that changes between two checks of one operation is the same to both."""
+    path, looks = tmp_path / "file", Looks()
+    path.write_text("first")
+    before = looks.stat(str(path)), looks.text(str(path)), looks.names(str(tmp_path))
+    path.unlink()
+    assert (looks.stat(str(path)), looks.text(str(path)), looks.names(str(tmp_path))) == before
+    looks.forget()
+    assert looks.stat(str(path)) is None
+    assert looks.text(str(path)) == ""
+
+
+def test_a_volume_that_hangs_is_left_behind() -> None:
+    """A read in uninterruptible sleep cannot be killed; the agent answers all the same."""
+    release = threading.Event()
+    started_s = time.monotonic()
+    with pytest.raises(OSError, match="no answer") as caught:
+        within(0.05, release.wait)
+    release.set()
+    assert caught.value.errno == errno.ETIMEDOUT
+    assert time.monotonic() - started_s < 30
+    assert within(30, len, "four") == 4
+    with pytest.raises(IsADirectoryError):
+        within(30, Path.read_text, Path("/"))
+
+
+def test_the_survey_of_a_machine_is_what_json_carries() -> None:
+    """Facts arrive as they are sent."""
+    facts = survey()
+    assert json.loads(json.dumps(facts)) == facts
+    assert facts["kernel"] == os.uname().release
+    assert facts["boot_id"]
+
+
+@pytest.mark.root
+def test_the_description_of_a_device_is_what_json_carries(disks: Disks, tmp_path: Path) -> None:
+    """Uses, content, edges and identity of a partition and its disk, and files of a folder."""
+    disk = disks.attach()
+    part = disks.partition(disk)
+    disks.format(part)
+    disks.mount(part)
+    file = tmp_path / "file"
+    file.write_text("x")
+    folder = question(tmp_path, files=[str(file)], allow=[str(file)], folder=str(tmp_path))
+    answer = describe_volumes([question(disk), question(part), folder], space=["/"])
+    assert json.loads(json.dumps(answer)) == answer
+    described = answer["volumes"]
+    assert isinstance(described, list)
+    for volume in described[:2]:
+        assert volume["device"]["use"]["mounted_at"]
+        assert volume["device"]["pin"]["size_bytes"] > 0
+    assert [part["type"] for part in described[0]["device"]["content"]] == ["", "ext4"]
+    assert described[2]["files"][0]["named"] is True
+    assert describe_files([str(file)]) == [described[2]["files"][0] | {"named": False}]
+    assert file_identities([str(file), "/missing"]) == [described[2]["files"][0]["identity"], None]
+
+
+def test_the_login_user_is_known_under_sudo(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What sudo started tells the folders of its user from those of others."""
+    monkeypatch.setenv("SUDO_UID", "4242")
+    by_sudo = describe_volumes([question(tmp_path)], by_sudo=True)["user"]
+    assert by_sudo == (4242 if os.getuid() == 0 else os.getuid())
+    assert describe_volumes([question(tmp_path)])["user"] == os.getuid()
+
+
+def test_blocks_are_sampled_until_the_time_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At most 64 blocks, fewer of a slow volume; a file that is missing has none."""
+    monkeypatch.setattr(block_reads, "_LIMIT_S", 60)
+    path = tmp_path / "file"
+    path.write_bytes(os.urandom(1 << 20))
+    sample = sample_blocks([str(tmp_path), str(path)], 0, 0)
+    assert sample is not None
+    assert (sample["sampled"], sample["zeros"], sample["problem"]) == (64, 0, "")
+    assert sample_blocks([str(tmp_path / "missing")], 0, 0) is None
+    monkeypatch.setattr(block_reads, "_LIMIT_S", -1)
+    slow = sample_blocks([str(path)], 0, 0)
+    assert slow is not None
+    assert slow["sampled"] == 0
+
+
+def test_a_flush_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reason is a message; the run goes on."""
+    assert flush(str(tmp_path / "missing" / "yet"), 60) == ""
+    sync = tmp_path / "sync"
+    sync.write_text("#!/bin/sh\necho >&2 no room; exit 3\n")
+    sync.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert flush(str(tmp_path), 60) == "no room"
+    sync.write_text("#!/bin/sh\nsleep 60\n")
+    assert "no end in 0.1 s" in flush(str(tmp_path), 0.1)
+
+
+def test_an_export_without_libnbd_is_not_mapped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is known of its holes, and nothing is said."""
+    monkeypatch.setattr(Looks, "which", lambda _looks, _program: "")
+    assert map_nbd("nbd://host") is None
+
+
+def test_processes_are_known_by_their_start(tmp_path: Path) -> None:
+    """A process is ended once, by its identity; a reused number is another process."""
+    with subprocess.Popen(
+        ["sleep", "60"], env={"TMPDIR": str(tmp_path), "PATH": os.environ["PATH"]}
+    ) as child:
+        identity = processes.identify(child.pid)
+        assert [[str(tmp_path), identity]] == processes.find_strays([str(tmp_path), "/missing"])
+        other = dict(identity, start_ticks=1)
+        assert processes.end_process(other) is False
+        reaped = threading.Thread(target=child.wait)
+        reaped.start()
+        assert processes.end_process(identity) is True
+        reaped.join()
+        assert child.returncode == -signal.SIGINT
+    assert processes.end_process(identity) is False
+
+
+def test_open_files_of_a_process_are_identified(tmp_path: Path) -> None:
+    """A resume claims what an orphaned process holds open."""
+    path = tmp_path / "file"
+    with path.open("w"):
+        assert file_identities([str(path)])[0] in processes.open_files(os.getpid())
+    assert file_identities([str(path)])[0] not in processes.open_files(os.getpid())
