@@ -247,7 +247,7 @@ def test_only_steady_runs_count() -> None:
     assert (both.runs, both.unsteady) == (2, 1)
     rows["steady"] = False
     priced, _ = priced_runs(rows, summary, billed(rows), PRICES)
-    with pytest.raises(InputError, match="none of 2 runs was shown to be steady"):
+    with pytest.raises(InputError, match="none of 2 runs was steady"):
         market(priced, currency="USD")
 
 

@@ -42,7 +42,7 @@ def test_runs_must_be_steady(results: Path) -> None:
     """Runs without a series were not shown to be steady: nothing is counted unasked."""
     done = run("price", results, *KAMATERA)
     assert isinstance(done.exception, InputError)
-    assert "was shown to be steady" in str(done.exception)
+    assert "runs was steady" in str(done.exception)
     assert "--unsteady" in done.exception.hint
 
 

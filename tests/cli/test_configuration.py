@@ -89,8 +89,8 @@ def test_show_names_the_source_of_each_value(folder: Path) -> None:
     ("text", "message"),
     [
         ('inventry = "x"', "unknown key 'inventry'"),
-        ("targets = 3", "targets must be a text or a table of texts"),
-        ("results = 3", "results must be a text"),
+        ("targets = 3", "targets must be a string or a table of strings"),
+        ("results = 3", "results must be a string"),
         ("results =", "(at line 1, column 10)"),
     ],
 )

@@ -205,7 +205,7 @@ def test_full_disk_on_the_controller_keeps_what_is_finished(
         (("show",), "missing argument 'DIR...'", "see volbench show --help"),
         (("run", "disk.fio", "--on", "."), "disk.fio: No such file", "profile list"),
         (("warmup", "x", "--size", "5q"), "--size: '5q'", "use k, m, g"),
-        (("price", ".", "--prices", "x", "--by", ","), "--by names nothing", "--by COLUMN"),
+        (("price", ".", "--prices", "x", "--by", ","), "--by has no value", "--by COLUMN"),
     ],
 )
 def test_every_mistake_on_the_command_line_has_a_hint(

@@ -196,14 +196,14 @@ def test_half_an_import_is_taken_away(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_changed_copy_is_reported(tmp_path: Path) -> None:
-    """A file that is not as it was imported gives no numbers."""
+    """A file that differs from what was imported gives no numbers."""
     put(tmp_path / "r.json", JSON)
     intake, opened = take(tmp_path / "r.json", into=tmp_path / "campaign")
     path = opened.path / "runs" / intake.runs[0].run.id / "fio.json"
     path.write_text(JSON.replace('"iops" : ', '"iops" : 9'))
     rows = opened.summary()
     assert rows["status"].tolist() == ["damaged"]
-    assert "not as it was imported" in rows["damage"][0]
+    assert "differs from what was imported" in rows["damage"][0]
 
 
 @pytest.mark.parametrize("text", ["[" * 20_000, '{"a":' * 20_000, "{\n" * 1000, "\x00", "[1, 2"])

@@ -245,7 +245,7 @@ class CampaignData:
 
         Raises:
             InputError: there is no such column, metric or fact.
-            ComparisonError: relevant facts differ, or nothing is left to compare.
+            ComparisonError: relevant facts differ, or there is nothing to compare.
         """
         from volbench.analyse.compare.comparison import Question  # noqa: PLC0415 - slow
         from volbench.api.notebook import verdicts_on  # noqa: PLC0415 - same

@@ -63,7 +63,7 @@ def compare(  # noqa: PLR0913 - the keywords are the options of `volbench compar
 
     Raises:
         InputError: a name, a share or a path is wrong, or there is nothing to compare with.
-        ComparisonError: relevant facts differ, or nothing is left to compare.
+        ComparisonError: relevant facts differ, or there is nothing to compare.
     """
     from volbench.api.notebook import Verdicts  # noqa: PLC0415 - the command line needs none
 
@@ -101,7 +101,8 @@ def compare_folders(
         )
     if question.base and not question.between:
         raise InputError(
-            "--base names a value of --between", hint="without --between the first folder is it"
+            "--base names a value of --between",
+            hint="without --between, the base is the first folder",
         )
     opened = dict(zip(_side_names(folders), map(open_campaigns, folders), strict=True))
     return compare_sides(

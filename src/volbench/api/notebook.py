@@ -262,7 +262,7 @@ def verdicts_on(sides: Mapping[str, Side], question: Question) -> Verdicts:
 
     Raises:
         InputError: there is no such column, metric or fact.
-        ComparisonError: relevant facts differ, or nothing is left to compare.
+        ComparisonError: relevant facts differ, or there is nothing to compare.
     """
     facts = {name: side.facts() for name, side in sides.items()}
     findings = {name: side.frame("findings") for name, side in sides.items()}

@@ -97,7 +97,7 @@ def bill_of(prepared: Prepared, prices: str) -> Bill:
     ]
     if not bills:
         raise InputError(
-            "no host has a label that names its price",
+            "no host has a label that selects its price",
             hint=f"give hosts of an inventory the labels {FLAVOR} and {VOLUME_TYPE}",
         )
     return Bill(sum(bill.amount for bill in bills), sum(bill.once for bill in bills), read.currency)

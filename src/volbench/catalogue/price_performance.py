@@ -91,8 +91,8 @@ def market(
     kept = rows if keep_unsteady else rows[rows["steady"]]
     if kept.empty:
         raise InputError(
-            f"none of {len(rows)} runs was shown to be steady",
-            hint="run them longer, or until: steady; --unsteady takes their means all the same",
+            f"none of {len(rows)} runs was steady",
+            hint="run them longer, or use until: steady; --unsteady uses their means anyway",
         )
     cells: dict[str, list[_Cell]] = {}
     for _, own in kept.groupby(["job", *columns], sort=False, dropna=False):

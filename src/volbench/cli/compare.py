@@ -135,7 +135,7 @@ def compare(
         shown.write(facts_table(error.comparability))
         names = ", ".join(error.comparability.refused)
         raise ComparisonError(
-            f"refused: what differs matters ({names})", hint=error.hint
+            f"refused: the results differ in facts that matter ({names})", hint=error.hint
         ) from error
     found = comparison.comparability
     table = comparison_table(comparison)
@@ -275,6 +275,6 @@ def _fail_on_bad_trend(trends: Trends) -> None:
         )
         raise RegressionError(
             named,
-            hint="measure again to be sure; where a change is meant, start behind it with --where"
+            hint="measure again to be sure; if the change was intended, start after it with --where"
             " 'started_utc>=DATE'",
         )

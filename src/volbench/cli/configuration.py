@@ -137,7 +137,7 @@ def _values(file: Path) -> Iterator[tuple[str, str | dict[str, str]]]:
         if key == "targets":
             yield key, _targets(file, value)
         elif not isinstance(value, str) or not value:
-            raise InputError(f"{file}: {key} must be a text", hint=f'write {key} = "..."')
+            raise InputError(f"{file}: {key} must be a string", hint=f'write {key} = "..."')
         else:
             yield key, str(file.parent / Path(value).expanduser()) if key in _PATHS else value
 
@@ -149,7 +149,7 @@ def _targets(file: Path, value: object) -> dict[str, str]:
         isinstance(target, str) and target for target in found.values()
     ):
         raise InputError(
-            f"{file}: targets must be a text or a table of texts",
+            f"{file}: targets must be a string or a table of strings",
             hint='write targets = {data = "/data"}',
         )
     return {str(role): str(target) for role, target in found.items()}

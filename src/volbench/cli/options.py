@@ -116,7 +116,7 @@ def names_option(name: str, keyword: str, *, text: str, metavar: str = "COLUMN,.
     def parse(value: str) -> tuple[str, ...]:
         names = split_names(value)
         if value and not names:
-            raise InputError(f"{name} names nothing", hint=f"write it like {name} {metavar}")
+            raise InputError(f"{name} has no value", hint=f"write it like {name} {metavar}")
         return names
 
     kind = Quantity(metavar, parse)

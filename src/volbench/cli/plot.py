@@ -62,13 +62,13 @@ class ChartOutput:
             if place == "-" or Path(place).suffix:
                 raise InputError(
                     f"{place} cannot hold all charts: it is not a folder",
-                    hint="name a folder with --output; it is made where it does not exist",
+                    hint="name a folder with --output; it is created if it does not exist",
                 )
             try:
                 Path(place).mkdir()
             except OSError as error:
                 raise InputError(
-                    f"{place} cannot be made: {error.strerror or error}",
+                    f"{place} cannot be created: {error.strerror or error}",
                     hint="name a folder with --output",
                 ) from error
 

@@ -314,5 +314,5 @@ def _check(executor: Executor, job: Job, target: str) -> None:
     ):
         raise InputError(
             f"{target} is not an existing device, file or NBD URI",
-            hint="name a device, or make the file first with truncate -s 10g",
+            hint="name a device, or create the file first with truncate -s 10g",
         )

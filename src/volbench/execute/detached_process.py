@@ -155,6 +155,6 @@ class DetachedProcess(PushedProcess, Receiver):
 
     def _malformed(self, value: object) -> TransportError:
         return TransportError(
-            f"{self._client.host} reports of a program: {repr(value)[:80]}",
+            f"{self._client.host} sent an invalid report of a program: {repr(value)[:80]}",
             hint="do not trust this host",
         )

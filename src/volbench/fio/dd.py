@@ -113,7 +113,7 @@ def _reported(report: re.Match[str]) -> tuple[int, float]:
     if len(digits) > _MAX_DIGITS or seconds > _MAX_SECONDS:
         raise OutputError(
             f"dd's report has implausible numbers: {report[0][:60]}",
-            hint="look at dd.txt, and measure again",
+            hint="check dd.txt, and measure again",
         )
     return int(digits), seconds
 

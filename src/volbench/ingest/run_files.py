@@ -140,15 +140,15 @@ def read_imported(imported: Imported, folder: RunFolder) -> RunOutput:
         raise OutputError(f"{path} cannot be read: {error}", hint="restore a copy") from error
     if sha256(content).hexdigest() != source.sha256:
         raise OutputError(
-            f"{path} is not as it was imported",
-            hint="restore a copy, or import it anew",
+            f"{path} differs from what was imported",
+            hint="restore a copy, or import it again",
             path=str(path),
         )
     results = _KNOWN.get().get(source.sha256) or _parsed(
         _Content(content, source.sha256, source.name)
     )
     if imported.document >= len(results):
-        raise OutputError(f"{path} lacks a result that it had", hint="import it anew")
+        raise OutputError(f"{path} lacks a result that was imported", hint="import it again")
     return select_part(results[imported.document], imported)
 
 

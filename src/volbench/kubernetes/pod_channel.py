@@ -49,8 +49,7 @@ class PodEndedError(TransportError):
     def __init__(self, host: str, pod: str, reason: str) -> None:
         super().__init__(
             f"the pod of {host} has ended: {reason}",
-            hint="see what happened: kubectl get events "
-            f"--field-selector involvedObject.name={pod}",
+            hint=f"see the events: kubectl get events --field-selector involvedObject.name={pod}",
         )
         self.host = host
         self.reason = reason

@@ -61,7 +61,7 @@ def removed_at_end(
         if _is_resumable(root, campaign):
             known = {error.host: error.reason} if isinstance(error, PodEndedError) else {}
             for host, reason in _record_losses(root, cluster, known=known).items():
-                click.echo(f"{host}: what ran in its pod is lost: {reason}", err=True)
+                click.echo(f"{host}: the run in its pod is lost: {reason}", err=True)
             click.echo(
                 f"{campaign} remains on the cluster; continue: volbench resume {root}; "
                 f"or remove it: volbench k8s reap {campaign}",

@@ -85,7 +85,7 @@ class ObjectStorage:
             path.unlink()
             raise TransferError(
                 f"{self.address}/{name} has {written} bytes, not {size_bytes} as listed",
-                hint="it was being written: try again when the upload has ended",
+                hint="it was still being written: try again when the upload has ended",
             )
 
     def _chunks(self, name: str) -> Iterator[bytes]:

@@ -327,7 +327,7 @@ class StoredTables:
         path = self.path(name)
         if not self.is_intact(name):
             raise ArchiveError(
-                f"{path} is not as volbench wrote it",
+                f"{path} was changed after volbench wrote it",
                 hint="delete the tables folder; it is rebuilt from the raw files",
                 path=str(path),
             )

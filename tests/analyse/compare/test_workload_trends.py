@@ -143,5 +143,5 @@ def test_a_workload_that_is_gone_is_reported() -> None:
 def test_nothing_to_look_at_is_an_error() -> None:
     """A metric that no run reports is no empty table."""
     summary = summary_of(3).assign(iops=float("nan"))
-    with pytest.raises(ComparisonError, match="nothing is left"):
+    with pytest.raises(ComparisonError, match="there is no trend to show"):
         trends_of(summary)

@@ -182,7 +182,7 @@ def test_a_chart_is_written(folder: Path, tmp_path: Path, ending: str) -> None:
         (("slow", "fast", "--by", "nonsense"), "there is no column 'nonsense'"),
         (("slow", "fast", "--where", "bs=="), "cannot be parsed"),
         (("slow", "fast", *ALLOW, "--chart", "x.gif"), "x.gif is not the name of a picture"),
-        (("slow", "fast", "--metric", ","), "--metric names nothing"),
+        (("slow", "fast", "--metric", ","), "--metric has no value"),
     ],
 )
 def test_bad_input_is_reported(folder: Path, arguments: tuple[str, ...], message: str) -> None:

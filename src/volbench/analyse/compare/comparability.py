@@ -244,7 +244,7 @@ def _refusal(
         else (f"compare them with --between {names[0]}")
     )
     return IncomparableError(
-        "these results differ in facts that matter:\n" + "\n".join(lines),
+        "these results differ in facts that affect the comparison:\n" + "\n".join(lines),
         hint=f"allow it with {allow}, {way}, or choose runs with --where",
         comparability=comparability,
     )

@@ -122,7 +122,9 @@ def compare(
         for state, count in left_out(part).items()
     ]
     rows = measured(rows)
-    _check_left(rows, sides, remarks, hint="measured runs count that have finished and fit --where")
+    _check_left(
+        rows, sides, remarks, hint="only finished, measured runs that match --where are compared"
+    )
     facts = fact_columns(rows)
     by = [find_column(name, list(rows.columns)) for name in question.by]
     measures = find_measures(question.metrics, rows)
@@ -312,7 +314,7 @@ def _judged(found: Collection[Compared], question: Question, remarks: Sequence[s
     """Judge all comparisons together, correcting for their number (Holm-Bonferroni)."""
     if not found:
         raise ComparisonError(
-            "nothing is left to compare" + "".join(f"; {remark}" for remark in remarks),
+            "there is nothing to compare" + "".join(f"; {remark}" for remark in remarks),
             hint="the same job must have finished on both sides and must report the metric",
         )
     tested = [verdict for verdict in found if verdict.contrast]

@@ -238,8 +238,8 @@ def find_trends(
     ]
     if not found:
         raise ComparisonError(
-            "no trend is left to show" + "".join(f"; {remark}" for remark in remarks),
-            hint="measured runs count that have finished, fit --where and report the metric",
+            "there is no trend to show" + "".join(f"; {remark}" for remark in remarks),
+            hint="only finished, measured runs that match --where and report the metric are used",
         )
     share = FALSE_ALARMS / max(1, sum(not trend.shortage for trend in found))
     done = [_with_facts(_with_limits(trend, share), facts or {}) for trend in found]

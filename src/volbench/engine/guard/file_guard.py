@@ -36,7 +36,7 @@ def check_place(volume: Volume, seen: DescribedVolume, *, writes: bool) -> None:
     if seen.folder.kind != "directory":
         raise RefusedError(
             f"there is no folder {folder}: fio would create it and fill the disk of its parent",
-            hint=f"mount the volume, or make the folder: mkdir -p {folder}",
+            hint=f"mount the volume, or create the folder: mkdir -p {folder}",
         )
     check_not_among_devices(target, seen)
     if writes and (point := seen.unmounted):
