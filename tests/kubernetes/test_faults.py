@@ -108,7 +108,7 @@ def test_a_pod_deleted_mid_run_is_lost(desk: Desk, job: Path) -> None:
 def resume_after_loss(desk: Desk) -> None:
     """Check that a resume says and records what was lost before it repeats it."""
     done = call("resume", desk.folder / "c")
-    assert "the run in its pod is lost" in done.stderr
+    assert "what ran in it is lost" in done.stderr
     assert done.returncode == 0, done.stderr
     journal = desk.folder / "c" / "journal.jsonl"
     assert "its pod has ended: it was deleted" in journal.read_text()

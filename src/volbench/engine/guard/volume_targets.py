@@ -130,13 +130,13 @@ def _check_new_file(path: str, seen: DescribedVolume, *, is_folder: bool) -> Non
     if is_folder or is_root:
         raise RefusedError(
             f"{path} does not exist: fio would fill the disk of {folder.path}",
-            hint=f"mount the volume there, or make the folder: mkdir {path}",
+            hint=f"mount the volume there, or create the folder: mkdir {path}",
         )
     if folder.kind != "directory":
         raise RefusedError(
             f"{path} cannot be created: there is no folder {folder.path}; fio would create it and "
             f"fill the disk of {folder.nearest}",
-            hint=f"mount the volume, or make the folder: mkdir -p {folder.path}",
+            hint=f"mount the volume, or create the folder: mkdir -p {folder.path}",
         )
 
 
