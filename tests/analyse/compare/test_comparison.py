@@ -164,7 +164,7 @@ def test_jobs_of_one_side_are_reported() -> None:
     more = pd.concat([rows_of(1200), rows_of(1, job="writes")])
     assert "only in B: writes read" in compared(rows_of(1000), more).remarks
     other = rows_of(1000, job="writes", rw="randwrite")
-    with pytest.raises(ComparisonError, match="A has no job .* in common with the others"):
+    with pytest.raises(ComparisonError, match=r"A has no job .* in common with the others"):
         compared(rows_of(1000), other)
 
 
