@@ -26,10 +26,14 @@ _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]*")
 # Lengths and ranges of the Kubernetes API. Noticed by:
 # tests/kubernetes/test_cluster_spec.py::test_values_that_the_cluster_would_refuse_are_refused
 MAX_LABEL = 63
-MAX_SUBDOMAIN = 253
+MAX_SUBDOMAIN = 253  # Also of the API. Noticed by: tests/kubernetes/test_cluster_spec.py
 MAX_INT32 = 2**31 - 1
-MAX_CAMPAIGN = 40  # Leaves room for a pod's number and the hash that a StatefulSet adds: 63.
-MAX_REPLICAS = 1000  # Twice the 500 clients with which volbench is measured.
+# Leaves room for a pod's number and the hash that a StatefulSet adds: 63. Noticed by:
+# tests/kubernetes/test_cluster_spec.py
+MAX_CAMPAIGN = 40
+# Twice the 500 clients with which volbench is measured. Noticed by:
+# tests/kubernetes/test_cluster_spec.py
+MAX_REPLICAS = 1000
 
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")

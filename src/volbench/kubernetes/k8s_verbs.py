@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from volbench.kubernetes.cluster import Cluster, ClusterAddress
+    from volbench.present.formatting import Row
+    from volbench.present.tables.table import Table
 
 _LINES = 10  # Last lines of a controller's output: a screen with the table above them.
 
@@ -200,6 +202,20 @@ def _profile_texts(profiles: Sequence[str], options: Sequence[str]) -> dict[str,
     return texts
 
 
+def controllers_table(rows: Sequence[Row]) -> Table[Row]:
+    """Return the controllers in a cluster, a row each, by the keys of `ControllerState`."""
+    from volbench.present.tables.table import IDENTITY, Column, Table
+
+    columns: tuple[Column[Row], ...] = (
+        Column("name", header="controller", priority=IDENTITY),
+        Column("state", priority=IDENTITY),
+        Column("submitted_utc", header="submitted", priority=2),
+        Column("ended_utc", header="ended", priority=3, is_optional=True),
+        Column("reason", is_folded=True, is_optional=True),
+    )
+    return Table("controllers", columns, rows)
+
+
 @click.command("status")
 @click.argument("name", default="", metavar="[NAME]")
 @ADDRESS
@@ -207,7 +223,6 @@ def _profile_texts(profiles: Sequence[str], options: Sequence[str]) -> dict[str,
 def status(name: str, *, address: ClusterAddress, shown: TableOutput) -> None:
     """Show the controllers that were submitted, or the controller NAME and its last lines."""
     from volbench.kubernetes.controllers import controllers_on, find_controller, last_lines
-    from volbench.present.tables.hosts_tables import controllers_table
 
     with address.opened() as cluster:
         controllers = [find_controller(cluster, name)] if name else controllers_on(cluster)

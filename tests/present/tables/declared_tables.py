@@ -21,6 +21,7 @@ from volbench.catalogue.volume_types import catalogue, find_type, limits_of
 from volbench.catalogue.volume_types_table import type_table, types_table
 from volbench.cli.profiles import load_profiles
 from volbench.execute.local import LocalExecutor
+from volbench.kubernetes.k8s_verbs import controllers_table
 from volbench.lab.scenario import read_scenario
 from volbench.lab.scenario_tables import scenario_tables, scenarios_table
 from volbench.model.campaign.host import Host, Inventory
@@ -41,7 +42,6 @@ from volbench.present.tables.compare_table import comparison_table, trends_table
 from volbench.present.tables.findings_table import findings_table
 from volbench.present.tables.hosts_tables import (
     ClientStatus,
-    controllers_table,
     facts_table,
     hosts_table,
     status_table,

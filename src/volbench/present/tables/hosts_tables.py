@@ -144,20 +144,6 @@ STATUS_COLUMNS: tuple[Column[ClientStatus], ...] = (
 )
 
 
-CONTROLLER_COLUMNS: tuple[Column[Row], ...] = (
-    Column("name", header="controller", priority=IDENTITY),
-    Column("state", priority=IDENTITY),
-    Column("submitted_utc", header="submitted", priority=2),
-    Column("ended_utc", header="ended", priority=3, is_optional=True),
-    Column("reason", is_folded=True, is_optional=True),
-)
-
-
-def controllers_table(rows: Sequence[Row]) -> Table[Row]:
-    """Return the controllers in a cluster, a row each, by the keys of `ControllerState`."""
-    return Table("controllers", CONTROLLER_COLUMNS, rows)
-
-
 def status_table(rows: Sequence[ClientStatus], *, notes: Sequence[str]) -> Table[ClientStatus]:
     """Return the progress of each client of a campaign."""
     return Table("status", STATUS_COLUMNS, rows, record=ClientStatus.record, notes=notes)
