@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from volbench.cli.main import VERBS, cli
 from volbench.model.campaign.planned_run import OnError
-from volbench.model.profile.profile_model import MOST_REPEATS, MOST_SEED
-from volbench.model.profile.profile_settings import MOST_EXTENTS, WarmingMode
+from volbench.model.profile.profile_model import MAX_REPEATS, MAX_SEED
+from volbench.model.profile.profile_settings import MAX_EXTENTS, WarmingMode
 from volbench.plan.expansion.extents import LADDER
 
 
@@ -104,9 +104,9 @@ def test_choices_are_those_of_the_model(verb: str, name: str, choices: type[StrE
 @pytest.mark.parametrize(
     ("verb", "name", "most"),
     [
-        ("run", "repeat", MOST_REPEATS),
-        ("run", "seed", MOST_SEED),
-        ("warmup", "extents", MOST_EXTENTS),
+        ("run", "repeat", MAX_REPEATS),
+        ("run", "seed", MAX_SEED),
+        ("warmup", "extents", MAX_EXTENTS),
     ],
 )
 def test_ranges_are_those_of_the_plan(verb: str, name: str, most: int) -> None:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_MOST_ROWS = 60  # Rows of a table that a notebook shows before the others are counted
+_MAX_ROWS = 60  # Rows of a table that a notebook shows before the others are counted
 _PX_PER_IN = 96
 
 
@@ -312,9 +312,9 @@ def table_html(table: Table[Item]) -> Markup:
         Markup("<tr>{}</tr>").format(
             _cells("td", [(column.cell(item), column.is_right) for column in columns])
         )
-        for item in table.rows[:_MOST_ROWS]
+        for item in table.rows[:_MAX_ROWS]
     )
-    rest = len(table.rows) - _MOST_ROWS
+    rest = len(table.rows) - _MAX_ROWS
     notes = [*([f"and {rest:,} more rows"] if rest > 0 else []), *table.notes]
     return (
         Markup("<p>{}</p>").format(printable(table.title))

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from volbench.analyse.compare.workload_trends import TrendQuestion, Trends
 
 
+# Regression that --baseline accepts by default. A trade-off: smaller changes rarely matter.
+# Noticed by: tests/cli/read/test_compare.py::test_a_regression_exits_with_10
 _TOLERANCE = 0.05
 
 

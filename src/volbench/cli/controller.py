@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from volbench.store.layout import Layout
 
 
-_BEGIN_S = 60.0  # Time limit for a background controller to lock its campaign: hosts may be slow
 _POLL_S = 0.05
 _TAIL_BYTES = 2000
 

@@ -60,12 +60,13 @@ VERBS: dict[str, tuple[str, str]] = {
 }
 
 
-# New objects from which Python looks for cycles: rows of frames have none, and each look at a
-# million of them takes a tenth of a second
+# New objects after which Python looks for cycles. Rows of frames have none, and a look at a
+# million of them takes a tenth of a second. Noticed by: benchmarks/cli.py
 _COLLECTED_AT = 100_000
 
-# Values of an option that an error lists; where there are more, the hint has the nearest
-_MOST_CHOICES = 12
+# Values of an option that an error lists in one line; with more, the hint has the nearest.
+# Noticed by: tests/cli/test_failures.py::test_every_mistake_on_the_command_line_has_a_hint
+_MAX_CHOICES = 12
 
 
 @click.group(cls=LazyGroup, verbs=VERBS, context_settings={"help_option_names": ["-h", "--help"]})
@@ -136,7 +137,7 @@ def _message(error: click.ClickException) -> str:
     """Return the message of a usage error in the style of volbench's own errors."""
     is_unknown = isinstance(error, NoSuchCommand)
     words = (error.message if is_unknown else error.format_message()).removesuffix(".")
-    if words.count(", ") > _MOST_CHOICES:
+    if words.count(", ") > _MAX_CHOICES:
         words = words.partition(" is not one of ")[0]
     return words[:1].lower() + words[1:]
 

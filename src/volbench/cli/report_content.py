@@ -44,13 +44,14 @@ if TYPE_CHECKING:
     from volbench.analyse.compare.comparison import Comparison
 
 
-# Results up to which a report has a bar and a series of each; of more, the reader picks them
-_MOST_RESULTS = 250
+# Results up to which a report has a bar and a series of each; more are unreadable on a page, so
+# the reader picks them. Noticed by: tests/browser
+_MAX_RESULTS = 250
 _SINGLE = ("iops", "bandwidth", "latency", "series")
 # Charts over all campaigns of a report, behind the comparison or trend
 _COMPARED = ("iops", "bandwidth", "latency")
 _PAIR = 2
-_MOST_SENTENCES = 3
+_MAX_SENTENCES = 3
 
 Frames = Mapping[str, pd.DataFrame]
 
@@ -174,9 +175,9 @@ def _bins_of_all(dataset: Dataset) -> pd.DataFrame:
 
 def _first_of(sentences: Sequence[str]) -> str:
     """Return a few sentences, and the number of the others."""
-    others = len(sentences) - _MOST_SENTENCES
+    others = len(sentences) - _MAX_SENTENCES
     more = [f"Verdicts of {others} more campaigns stand below."] if others > 0 else []
-    return " ".join([*sentences[:_MOST_SENTENCES], *more])
+    return " ".join([*sentences[:_MAX_SENTENCES], *more])
 
 
 def _compared(dataset: Dataset) -> Comparison:
@@ -209,7 +210,7 @@ def _trend(dataset: Dataset) -> tuple[str, list[ReportFigure]]:
 
 def _plots(frames: Frames, charts: Sequence[str]) -> Iterator[Plot]:
     """Yield the default charts that apply, and the requested ones."""
-    is_large = len(frames["summary"]) > _MOST_RESULTS
+    is_large = len(frames["summary"]) > _MAX_RESULTS
     left_out = _SINGLE if is_large else ()
     usual = [name for name, kind in KINDS.items() if kind.in_report and name not in left_out]
     drawn = set()

@@ -18,7 +18,8 @@ from volbench.model.campaign.planned_run import Consent
 from volbench.store.archive import is_held
 from volbench.store.layout import Layout
 
-# Time limit for a background controller to lock its campaign: hosts may be slow
+# Time limit for a background controller to lock its campaign: hosts may be slow.
+# Noticed by: tests/fleet/test_detach.py
 _BEGIN_S = 60.0
 _POLL_S = 0.05
 

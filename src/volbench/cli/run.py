@@ -198,7 +198,7 @@ def _as_before(request: CampaignRequest, like: Path) -> CampaignRequest:
     return replace(request, terms=terms)
 
 
-_MOST_JOBS = 1024
+_MAX_JOBS = 1024
 _JOB = "fill"
 
 
@@ -219,7 +219,7 @@ _JOB = "fill"
 )
 @click.option(
     "--jobs",
-    type=click.IntRange(1, _MOST_JOBS),
+    type=click.IntRange(1, _MAX_JOBS),
     metavar="N",
     default=32,
     show_default=True,

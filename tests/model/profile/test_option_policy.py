@@ -16,8 +16,8 @@ from volbench.model.profile.fio_options import Option, OptionKind
 from volbench.model.profile.option_policy import (
     BOUNDS,
     FOREIGN_ENGINES,
-    MOST_FILES,
-    MOST_JOBS,
+    MAX_FILES,
+    MAX_JOBS,
     OWN,
     PLAIN_ENGINES,
     PLAIN_TEXTS,
@@ -228,7 +228,7 @@ def test_huge_numbers_are_refused_before_anything_is_expanded(settings: list[str
     """An override that would take gigabytes to plan ends at once, with the limit."""
     with pytest.raises(InputError) as caught:
         load_profile(PROFILE, path="p.yaml", table=TABLE, settings=settings)
-    assert any(str(most) in caught.value.message for most in (MOST_FILES, MOST_JOBS, 65_536))
+    assert any(str(most) in caught.value.message for most in (MAX_FILES, MAX_JOBS, 65_536))
 
 
 def test_sections_share_one_limit_of_jobs() -> None:
@@ -241,7 +241,7 @@ def test_sections_share_one_limit_of_jobs() -> None:
 def test_fio_refuses_one_job_more(tmp_path: Path) -> None:
     """The limit of jobs is fio's own."""
     (tmp_path / "x.fio").write_text(
-        f"[j]\nioengine=null\nsize=4k\nthread=1\nnumjobs={MOST_JOBS + 1}\n"
+        f"[j]\nioengine=null\nsize=4k\nthread=1\nnumjobs={MAX_JOBS + 1}\n"
     )
     done: subprocess.CompletedProcess[str] = fio("x.fio", cwd=tmp_path)
     assert done.returncode != 0

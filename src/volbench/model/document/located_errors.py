@@ -60,7 +60,7 @@ class Entry:
 Location = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
 
-MOST_LISTED = 24  # Maximum number of known keys in a hint; more would hide the message
+MAX_LISTED = 24  # Maximum number of known keys in a hint; more would hide the message
 
 
 class _Null:
@@ -194,7 +194,7 @@ def suggestion(name: str, known: Sequence[str]) -> str:
     near = nearest(name, list(known))
     if near:
         return f"did you mean `{near}`?"
-    return f"known: {', '.join(known)}" if 0 < len(known) <= MOST_LISTED else ""
+    return f"known: {', '.join(known)}" if 0 < len(known) <= MAX_LISTED else ""
 
 
 def _sentence(kind: str, value: object, context: Mapping[str, Any]) -> str:

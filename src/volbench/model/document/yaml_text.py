@@ -16,8 +16,9 @@ from ruamel.yaml.representer import SafeRepresenter
 from volbench.errors import Problems
 from volbench.model.document.located_errors import Entry, Model, Node, validate
 
-# Maximum number of nodes after expanding aliases; more is a mistake or an attack
-_NODE_LIMIT = 20_000
+# Nodes after expanding aliases; more is a mistake or an attack. Noticed by:
+# tests/profiles/alias-bomb
+_MAX_NODES = 20_000
 
 _CORE = "tag:yaml.org,2002:"
 
@@ -28,7 +29,7 @@ def parse_document(
     *,
     what: str,
     needs: str,
-    most_values: int = _NODE_LIMIT,
+    most_values: int = _MAX_NODES,
 ) -> Node | None:
     """Return the root mapping of a YAML 1.2 text, or None if it has none.
 

@@ -84,9 +84,9 @@ TRIPLES = frozenset(
     }
 )
 
-_MOST_INT = 2**31 - 1
-_MOST_WIDE = 2**63 - 1
-_MOST_DIGITS = 25
+_MAX_INT = 2**31 - 1
+_MAX_WIDE = 2**63 - 1
+_MAX_DIGITS = 25
 # 64-bit integers; fio silently truncates all others to 32 bits (nrfiles=4294967297 is 1)
 _WIDE = frozenset({"number_ios", "randseed", "cpumask", "verify_backlog"})
 
@@ -230,13 +230,13 @@ def _integers(option: Option, text: str) -> str:
 def _integer(option: Option, text: str) -> str:
     if not re.fullmatch(r"-?\d+|0x[0-9a-fA-F]+", text):
         raise InputError(f"must be an integer, not {text!r}", hint="write digits only, such as 16")
-    high = _MOST_WIDE if option.name in _WIDE else _MOST_INT
+    high = _MAX_WIDE if option.name in _WIDE else _MAX_INT
     high = high if option.maximum is None else option.maximum
     low = -high - 1 if option.minimum is None else option.minimum
     # Python refuses to parse integers of thousands of digits.
-    number = high + 1 if len(text) > _MOST_DIGITS else int(text, 16 if "x" in text else 10)
+    number = high + 1 if len(text) > _MAX_DIGITS else int(text, 16 if "x" in text else 10)
     if not low <= number <= high:
-        shown = text if len(text) <= _MOST_DIGITS else f"{text[:_MOST_DIGITS]}..."
+        shown = text if len(text) <= _MAX_DIGITS else f"{text[:_MAX_DIGITS]}..."
         raise InputError(f"{shown} is out of range", hint=f"it goes from {low} to {high}")
     return str(number)
 

@@ -123,12 +123,14 @@ OWN: Mapping[str, str] = {
 }
 
 # Maximum jobs of a fio process (REAL_MAX_JOBS in fio.h of 3.33; beyond it fio fails with "maximum
-# number of jobs reached")
-MOST_JOBS = 4096
+# number of jobs reached"). Noticed by:
+# tests/model/profile/test_option_policy.py::test_fio_refuses_one_job_more
+MAX_JOBS = 4096
 
 # Maximum files of a run. volbench names and checks each before the run; fio 3.33 itself fails an
-# assertion between 200,000 and 400,000, when its shared-memory pool is full.
-MOST_FILES = 100_000
+# assertion between 200,000 and 400,000, when its shared-memory pool is full. Noticed by:
+# tests/model/profile/test_option_policy.py
+MAX_FILES = 100_000
 
 _OF_JOBS = "the maximum of a fio process"
 _IN_FLIGHT = "Linux allows 65,536 requests of libaio by default, and io_uring 32,768"
@@ -136,9 +138,9 @@ _FILES_LIMIT = "fio runs out of memory for files soon after"
 
 # Maximum values of options limited by fio or the host, with the reason
 BOUNDS: Mapping[str, tuple[int, str]] = {
-    "numjobs": (MOST_JOBS, _OF_JOBS),
-    "verify_async": (MOST_JOBS, "each is a thread, and a machine has fewer CPUs"),
-    **dict.fromkeys(("nrfiles", "openfiles"), (MOST_FILES, _FILES_LIMIT)),
+    "numjobs": (MAX_JOBS, _OF_JOBS),
+    "verify_async": (MAX_JOBS, "each is a thread, and a machine has fewer CPUs"),
+    **dict.fromkeys(("nrfiles", "openfiles"), (MAX_FILES, _FILES_LIMIT)),
     **dict.fromkeys(("iodepth", "iodepth_low", "iodepth_batch"), (65_536, _IN_FLIGHT)),
     **dict.fromkeys(
         ("iodepth_batch_complete_min", "iodepth_batch_complete_max"), (65_536, _IN_FLIGHT)
@@ -300,8 +302,8 @@ def fio_conflicts(options: Mapping[str, str]) -> Iterator[Conflict]:
     if "rate" in options and "rate_iops" in options:
         yield Conflict("rate and rate_iops exclude each other", "keep one", option="rate_iops")
     jobs, files = int(options.get("numjobs", "1")), int(options.get("nrfiles", "1"))
-    if jobs * files > MOST_FILES:
-        message = f"{jobs} jobs of {files} files are more than {MOST_FILES} files"
+    if jobs * files > MAX_FILES:
+        message = f"{jobs} jobs of {files} files are more than {MAX_FILES} files"
         yield Conflict(message, "decrease nrfiles or numjobs", option="nrfiles")
     if int(options.get("iodepth_low", "0")) > int(options.get("iodepth", "1")):
         yield Conflict("iodepth_low is above iodepth", "decrease it", option="iodepth_low")

@@ -36,10 +36,14 @@ from volbench.model.profile.profile_settings import (
 
 Options = dict[str, str | None]
 
-MOST_REPEATS = 10_000
-MOST_SEED = 2**31 - 1
-MOST_CLIENTS = 1000  # Maximum processes in parallel; more on one host would measure its memory
-LEAST_STAGGER_S = 0.1  # fio starts within about 50 ms of the requested time (measured with 3.33)
+MAX_REPEATS = 10_000  # More is a typing error. Noticed by: tests/profiles/too-many-repeats
+MAX_SEED = 2**31 - 1  # Seeds have 31 bits, as those of runs
+# Processes in parallel; more on one host would measure its memory. Noticed by:
+# tests/profiles/too-many-clients
+MAX_CLIENTS = 1000
+# fio starts within about 50 ms of the requested time (measured with 3.33). Noticed by:
+# tests/profiles/bad-stagger
+MIN_STAGGER_S = 0.1
 
 
 class Phase(StrEnum):
@@ -139,7 +143,7 @@ class ProfileSettings(Document):
     repeat: Integer = Field(
         default=1,
         ge=1,
-        le=MOST_REPEATS,
+        le=MAX_REPEATS,
         description="Number of times the warm-up and measured jobs run.",
     )
     rounds: Rounds | None = Field(
@@ -149,7 +153,7 @@ class ProfileSettings(Document):
     order: Order = Field(
         default=Order.LISTED, description="Order of the measured jobs within each repeat."
     )
-    seed: Nullable[Annotated[Integer, Field(ge=0, le=MOST_SEED)]] = Field(
+    seed: Nullable[Annotated[Integer, Field(ge=0, le=MAX_SEED)]] = Field(
         default=None,
         description="Seed of the order and of random offsets; drawn and recorded by default.",
     )
@@ -186,7 +190,7 @@ class ProfileSettings(Document):
     clients: Integer = Field(
         default=1,
         ge=1,
-        le=MOST_CLIENTS,
+        le=MAX_CLIENTS,
         description="Processes that run the jobs in parallel, [spread over the hosts](#clients).",
     )
 

@@ -36,13 +36,16 @@ from volbench.model.document.located_errors import Fault, reject
 from volbench.units import parse_size
 
 NAME_PATTERN = "^(?!global)[A-Za-z0-9_-]{1,100}$"
-LEAST_SAMPLE_S = 0.1
-# fio reports its rate twice per second while running; a block needs two of these
-LEAST_BLOCK_S = 1.0
-LEAST_BLOCKS = 8
-LEAST_ROUNDS = 5  # SNIA's steady-state criterion covers five rounds (PTS 2.0.2, 2.1.24)
-MOST_ROUNDS = 1000
-MOST_EXTENTS = 1000
+MIN_SAMPLE_S = 0.1  # Shorter ones hold few I/Os. Noticed by: tests/profiles/sample-too-short
+# fio reports its rate twice per second while running; a block needs two of these. Noticed by:
+# tests/plan/profile/test_until_setting.py
+MIN_BLOCK_S = 1.0
+MIN_BLOCKS = (
+    8  # Fewer give no drift with a bound. Noticed by: tests/plan/profile/test_until_setting.py
+)
+MIN_ROUNDS = 5  # SNIA's steady-state criterion covers five rounds (PTS 2.0.2, 2.1.24)
+MAX_ROUNDS = 1000  # More is a typing error. Noticed by: tests/cli/test_rounds.py
+MAX_EXTENTS = 1000  # Each is a run with a folder. Noticed by: tests/cli/test_help.py
 
 
 def _checked_name(text: str) -> str:
@@ -69,7 +72,7 @@ Year = Annotated[Integer, Field(ge=1000, le=9999)]
 
 
 def _sampled(seconds: float) -> float:
-    if 0 < seconds < LEAST_SAMPLE_S:
+    if 0 < seconds < MIN_SAMPLE_S:
         reject(Fault("must be 0 or at least 100ms", "shorter windows distort the measurement"))
     return seconds
 
@@ -157,12 +160,12 @@ class Until(Document):
 
     @model_validator(mode="after")
     def _can_be_judged(self) -> Self:
-        if self.block_s < LEAST_BLOCK_S:
-            reject(Fault(f"block must be at least {LEAST_BLOCK_S:g} s", "make the blocks longer"))
-        if self.window_s < LEAST_BLOCKS * self.block_s:
+        if self.block_s < MIN_BLOCK_S:
+            reject(Fault(f"block must be at least {MIN_BLOCK_S:g} s", "make the blocks longer"))
+        if self.window_s < MIN_BLOCKS * self.block_s:
             reject(
                 Fault(
-                    f"a window of {self.window_s:g} s has fewer than {LEAST_BLOCKS} blocks of "
+                    f"a window of {self.window_s:g} s has fewer than {MIN_BLOCKS} blocks of "
                     f"{self.block_s:g} s",
                     "make the window longer, or the blocks shorter",
                 )
@@ -215,8 +218,8 @@ class Rounds(Document):
     max_rounds: Integer = Field(
         default=25,
         alias="max",
-        ge=LEAST_ROUNDS,
-        le=MOST_ROUNDS,
+        ge=MIN_ROUNDS,
+        le=MAX_ROUNDS,
         description="Maximum number of rounds.",
     )
     until: Literal["snia"] = Field(default="snia", description="Steady-state criterion.")
@@ -272,7 +275,7 @@ class Warming(Document):
     extents: Integer = Field(
         default=0,
         ge=0,
-        le=MOST_EXTENTS,
+        le=MAX_EXTENTS,
         description="Approximate number of extents; 0 chooses it by the size of the volume.",
     )
     auto_jobs: Boolean = Field(

@@ -9,12 +9,15 @@ from dataclasses import dataclass
 
 from volbench.model.campaign.planned_run import Campaign, Run, Section, VolumeKind
 from volbench.model.profile.profile_model import Start, Tool
-from volbench.model.profile.profile_settings import LEAST_ROUNDS
+from volbench.model.profile.profile_settings import MIN_ROUNDS
 
-# Minimum bandwidth of laying out a file; a slower volume needs a longer grace
+# Minimum bandwidth of laying out a file; a slower volume needs a longer grace. Noticed by:
+# tests/plan/expansion/test_estimate.py::test_deadlines_grow_with_what_takes_longer
 LAYOUT_BYTES_PER_S = 20e6
 
-# Minimum bandwidth of a run without runtime, unless its own rate or think time is slower
+# Minimum bandwidth of a run without runtime, unless its own rate or think time is slower: 4k reads
+# at 250 IOPS. Noticed by:
+# tests/plan/expansion/test_estimate.py::test_deadlines_grow_with_what_takes_longer
 TRANSFER_BYTES_PER_S = 1e6
 
 START_S = 0.5  # Overhead of a fio process (measured with 3.33: 0.4 to 0.5 s)
@@ -23,9 +26,14 @@ PROBE_READ_S = 30.0  # Maximum length of one read of a cold probe
 
 PROBE_READS = 3  # Number of reads in a cold probe: a sample of blocks twice, and a check for zeros
 
-LONG_S = 3600.0  # A campaign that may take longer asks for confirmation
+# A campaign that may take longer asks for confirmation: the trade-off is a question too many
+# against an hour lost. Noticed by:
+# tests/cli/make/test_confirmations.py::test_a_long_campaign_is_requested_about
+LONG_S = 3600.0
 
-# Writes in capacities of the device; a campaign that may write more asks for confirmation
+# A campaign that may write more than this many capacities of a device asks for confirmation; SNIA's
+# preconditioning writes two (PTS 2.0.2). Noticed by:
+# tests/cli/make/test_confirmations.py::test_a_long_campaign_is_requested_about
 MUCH = 2.0
 
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
@@ -89,7 +97,7 @@ def estimate(campaign: Campaign) -> Estimate:
 
 def _is_needed(run: Run, campaign: Campaign) -> bool:
     """Return whether a run is needed even if steady state is reached as early as possible."""
-    return run.profile not in campaign.rounds or run.repeat <= LEAST_ROUNDS
+    return run.profile not in campaign.rounds or run.repeat <= MIN_ROUNDS
 
 
 def _may_end_before(run: Run) -> bool:

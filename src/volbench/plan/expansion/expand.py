@@ -29,7 +29,9 @@ _SEED_LIMIT = 2**31
 # Assumed size of a volume to warm in plans that are only checked or displayed
 EXAMPLE_BYTES = 1 << 30
 
-MOST_RUNS = 100_000  # Maximum number of runs of a campaign: the plan is kept in memory
+# The plan is kept in memory. Noticed by:
+# tests/plan/expansion/test_estimate.py::test_endless_campaigns_are_refused
+MAX_RUNS = 100_000
 
 
 @dataclass(frozen=True)
@@ -143,9 +145,9 @@ def check_length(profiles: Sequence[Profile], terms: Terms, *, clients: int) -> 
     """Refuse plans with too many runs."""
     each = sum(repeats_of(profile, terms) * len(profile.jobs) for profile in profiles)
     total = clients * each
-    if total > MOST_RUNS:
+    if total > MAX_RUNS:
         raise InputError(
-            f"{total} runs are planned; the maximum is {MOST_RUNS}",
+            f"{total} runs are planned; the maximum is {MAX_RUNS}",
             hint="decrease repeat, or remove jobs",
         )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from volbench.errors import InputError, Problems
 from volbench.model.document.located_errors import Entry, Node, suggestion
-from volbench.plan.inventory.host_names import ALL, MOST_HOSTS, NAME, Expansion, expand
+from volbench.plan.inventory.host_names import ALL, MAX_HOSTS, NAME, Expansion, expand
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class Sheet:
                 f"a host {draft.name} is already defined in line {line}",
                 hint="keep one of them, or rename one",
             )
-        elif len(self.drafts) == MOST_HOSTS:
-            reader.complain(draft.place, f"an inventory has at most {MOST_HOSTS} hosts")
+        elif len(self.drafts) == MAX_HOSTS:
+            reader.complain(draft.place, f"an inventory has at most {MAX_HOSTS} hosts")
         self.drafts.setdefault(draft.name, draft)
 
 

@@ -15,7 +15,8 @@ from volbench.model.campaign.host import Inventory
 
 ALL = "all"  # The implicit group of all hosts; never listed
 
-MOST_HOSTS = 10_000  # Maximum hosts of a range and of an inventory; more is a typing error
+# Of a range and of an inventory; more is a typing error. Noticed by: tests/inventories/huge-range
+MAX_HOSTS = 10_000
 
 # Names of hosts and groups; these are used in folder names and commands
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
@@ -38,7 +39,7 @@ def expand(text: str) -> Expansion:
         raise InputError(f"a bracket is not closed in {text!r}", hint="write it like vm[02-30]")
     ranges = [_values(inside, text) for inside in pieces[1::2]]
     shape = tuple(len(values) for values in ranges)
-    if prod(shape) > MOST_HOSTS:
+    if prod(shape) > MAX_HOSTS:
         raise _too_many(text)
     texts = tuple(_joined(pieces[::2], values) for values in product(*ranges))
     return Expansion(texts, shape)
@@ -84,7 +85,7 @@ def _numbers(first: str, last: str, text: str) -> list[str]:
             f"{text!r} begins with {first} and ends with {last}, which differ in digits",
             hint=f"write {first.zfill(len(last))} and {last.zfill(len(first))}, or no zeros",
         )
-    if max(len(first), len(last)) > 18 or int(last) - int(first) >= MOST_HOSTS:
+    if max(len(first), len(last)) > 18 or int(last) - int(first) >= MAX_HOSTS:
         raise _too_many(text)
     width = len(first) if padded else 0
     return [str(number).zfill(width) for number in range(int(first), int(last) + 1)]
@@ -96,7 +97,7 @@ def _letters(first: str, last: str) -> list[str]:
 
 def _too_many(text: str) -> InputError:
     return InputError(
-        f"{text!r} expands to more than {MOST_HOSTS} names", hint="is there a digit too many?"
+        f"{text!r} expands to more than {MAX_HOSTS} names", hint="is there a digit too many?"
     )
 
 

@@ -153,7 +153,7 @@ class _Ways:
         self.reader.complain(node, message)
 
 
-_MOST_DEPTH = 16  # Maximum depth of included files (ssh_config(5), OpenSSH 9.2: the same)
+_MAX_DEPTH = 16  # Depth of included files (ssh_config(5), OpenSSH 9.2: the same)
 
 _LINE = re.compile(r"\s*([A-Za-z]+)(?:\s*=\s*|\s+)(.*?)\s*")
 
@@ -201,7 +201,7 @@ def _lines(path: Path, folder: Path, depth: int) -> Iterator[str]:
         ) from error
     for line in text.splitlines():
         match = _LINE.fullmatch(line)
-        if match is None or match[1].lower() != "include" or depth == _MOST_DEPTH:
+        if match is None or match[1].lower() != "include" or depth == _MAX_DEPTH:
             yield line
             continue
         for pattern in match[2].replace('"', "").split():

@@ -140,8 +140,8 @@ _LOG = logging.getLogger(__name__)
 _YAML_LINE = re.compile(r"(---|%YAML|\{|- |[^=]*?:(\s|$))")
 _ASK_ANSIBLE = "write Ansible's listing: ansible-inventory -i {path} --list > hosts.json"
 _NEEDS = "hosts"
-# Maximum number of values in an inventory: ten thousand hosts with fifty each
-_MOST_VALUES = 500_000
+# Values in an inventory, after aliases are expanded: ten thousand hosts with fifty each
+_MAX_VALUES = 500_000
 
 
 def load_inventory(
@@ -214,7 +214,7 @@ def _sheet(path: Path, *, mapping: Path | None) -> tuple[HostReader, Sheet]:
     top = None
     if not path.is_dir() and _is_yaml(text, path):
         top = parse_document(
-            text, reader.problems, what="an inventory", needs=_NEEDS, most_values=_MOST_VALUES
+            text, reader.problems, what="an inventory", needs=_NEEDS, most_values=_MAX_VALUES
         )
         _raise_if_any(reader.problems)
     if top is not None and is_terraform(top):

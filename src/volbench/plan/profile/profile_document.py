@@ -13,14 +13,14 @@ from pydantic import BeforeValidator, Field, model_validator
 from volbench.errors import nearest
 from volbench.model.document.located_errors import Fault, Location, reject, suggestion
 from volbench.model.profile.option_policy import (
-    MOST_JOBS,
+    MAX_JOBS,
     Conflict,
     dd_conflicts,
     fio_conflicts,
     unintended,
 )
 from volbench.model.profile.profile_model import (
-    LEAST_STAGGER_S,
+    MIN_STAGGER_S,
     Job,
     JobSettings,
     Options,
@@ -75,8 +75,8 @@ def job_conflicts(job: Job, defaults: Options) -> Iterator[Conflict]:
         return
     sections = effective_options(job, defaults)
     jobs = sum(int(options.get("numjobs", "1")) for options in sections.values())
-    if jobs > MOST_JOBS:
-        message = f"its sections have {jobs} jobs together, and fio runs at most {MOST_JOBS}"
+    if jobs > MAX_JOBS:
+        message = f"its sections have {jobs} jobs together, and fio runs at most {MAX_JOBS}"
         yield Conflict(message, "decrease numjobs", "sections")
     for section, options in sections.items():
         for conflict in (*fio_conflicts(options), *unintended(options)):
@@ -356,7 +356,7 @@ class ProfileDocument(ProfileSettings):
 
 def _start_faults(document: ProfileDocument) -> Iterator[Fault]:
     stagger_s, start = document.stagger_s, document.start
-    if "stagger_s" in document.model_fields_set and stagger_s < LEAST_STAGGER_S:
+    if "stagger_s" in document.model_fields_set and stagger_s < MIN_STAGGER_S:
         yield Fault("is too short to separate the starts", "write at least 100ms", ("stagger",))
     elif start is Start.STAGGERED and not stagger_s:
         yield Fault("needs the time between two starts", "add stagger: 20s", ("start",), True)

@@ -17,9 +17,9 @@ from volbench.plan.profile.limits_document import LimitsDocument, by_role
 from volbench.plan.profile.option_values import MatrixDocument, OptionReader, canonical
 from volbench.plan.profile.profile_document import JobDocument, ProfileDocument
 
-Content = dict[str, Any]
-"""Plain values of a document, or of a part of one."""
+Content = dict[str, Any]  # Plain values of a document, or of a part of one
 
+# Keys of a profile that can be set, in addition to `limits`
 PROFILE_KEYS = (
     "repeat",
     "rounds",
@@ -33,10 +33,9 @@ PROFILE_KEYS = (
     "stagger",
     "clients",
 )
-"""Keys of a profile that can be set, in addition to `limits`."""
 
+# Keys of a job that can be set, in addition to its options
 JOB_KEYS = ("until", "burst_runtime", "pause_before")
-"""Keys of a job that can be set, in addition to its options."""
 
 _SHARED_WITH_DD = ("size", "bs")
 _NOT_SET = (None, NULL)
@@ -44,6 +43,7 @@ _JOB_DOCUMENT_KEYS = {field.alias or name for name, field in JobDocument.model_f
 _LIMIT_KEYS = {field.alias or name for name, field in LimitsDocument.model_fields.items()} - {
     *("type", "size", "name")
 }
+# A valid value of each non-numeric dd option, to check the name only
 _VALID_IN_DD = {
     "if": "/dev/zero",
     "oflag": "direct",
@@ -51,7 +51,6 @@ _VALID_IN_DD = {
     "conv": "fsync",
     "rw": "read",
 }
-"""A valid value of each non-numeric dd option, to check the name only."""
 
 
 @dataclass
