@@ -196,8 +196,7 @@ def _check_campaign(file: Path, part: Rows) -> None:
         made = (pq.read_schema(file).metadata or {}).get(MADE.encode(), b"").decode()
     except (OSError, pa.ArrowException) as error:
         raise InputError(
-            f"{file} is not a Parquet file: {error}",
-            hint="export into an empty folder",
+            f"{file} is not a Parquet file: {error}", hint="export into an empty folder"
         ) from error
     if made != part.made:
         raise InputError(

@@ -28,13 +28,7 @@ _SHEET_ROWS = 1_048_576  # the row limit of xlsx: ECMA-376 part 1, 18.3.1.73
 _MAX_BARS = 60  # Maximum number of jobs that are legible on a chart as wide as a screen
 
 # How numbers of a unit are shown; what a cell holds stays exact
-_FORMATS = {
-    "s": "0.000000",
-    "bytes": "#,##0",
-    "bytes/s": "#,##0",
-    "1/s": "#,##0.0",
-    "%": "0.00",
-}
+_FORMATS = {"s": "0.000000", "bytes": "#,##0", "bytes/s": "#,##0", "1/s": "#,##0.0", "%": "0.00"}
 
 _COLOURS = tuple(
     THEMES["light"].colours[f"palette-{place}"].removeprefix("#").upper() for place in range(4)

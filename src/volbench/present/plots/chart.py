@@ -169,12 +169,12 @@ def _invalid(summary: pd.DataFrame, findings: pd.DataFrame) -> str:
     """Return how many measured runs have an invalid number, and of which jobs; "" for none."""
     rows = measured(summary)
     invalid = findings[findings["severity"] == Severity.INVALID.value]["run"]
-    found = rows[rows["run"].isin(invalid)]
-    if found.empty:
+    invalid_rows = rows[rows["run"].isin(invalid)]
+    if invalid_rows.empty:
         return ""
-    jobs = [printable(str(job)) for job in found["job"].dropna().unique()]
+    jobs = [printable(str(job)) for job in invalid_rows["job"].dropna().unique()]
     named = f" ({', '.join(jobs)})" if len(jobs) <= _MAX_INVALID else ""
-    count = f"{found['run'].nunique()} of {counted_noun(rows['run'].nunique(), 'run')}"
+    count = f"{invalid_rows['run'].nunique()} of {counted_noun(rows['run'].nunique(), 'run')}"
     return f"Invalid results (see volbench check): {count}{named}"
 
 
@@ -232,11 +232,13 @@ def _depths(rows: pd.DataFrame) -> str:
 
 
 def _cache(rows: pd.DataFrame) -> str:
-    own = rows[~rows["volume"].fillna("").str.startswith("nbd")]  # the nbd engine has no page cache
-    found = set(own["direct"].dropna().astype(bool))
-    if len(found) == 1:
-        return "direct (no page cache)" if found.pop() else "through the page cache"
-    return "direct and buffered" if found else ""
+    cached = rows[
+        ~rows["volume"].fillna("").str.startswith("nbd")
+    ]  # the nbd engine has no page cache
+    direct = set(cached["direct"].dropna().astype(bool))
+    if len(direct) == 1:
+        return "direct (no page cache)" if direct.pop() else "through the page cache"
+    return "direct and buffered" if direct else ""
 
 
 def _volumes(rows: pd.DataFrame) -> str:

@@ -118,14 +118,14 @@ def declared(results: pd.DataFrame, metric: Metric) -> list[Limit]:
     if not metric.limit:
         return []
     rows = records(results.filter([metric.limit, "role"]))
-    found: dict[float, list[int]] = {}
+    places_of: dict[float, list[int]] = {}
     for place, row in enumerate(rows):
         value = number(row, metric.limit)
         if not math.isnan(value):
-            found.setdefault(value, []).append(place)
+            places_of.setdefault(value, []).append(place)
     limits = []
-    everywhere = len(found) == 1 and sum(map(len, found.values())) == len(rows)
-    for value, places in sorted(found.items()):
+    everywhere = len(places_of) == 1 and sum(map(len, places_of.values())) == len(rows)
+    for value, places in sorted(places_of.items()):
         roles = dict.fromkeys(text(rows[place], "role") for place in places)
         owner = "" if everywhere or not any(roles) else f" of {', '.join(roles)}"
         name = f"limit{owner}: {FORMATS[metric.format].write(value)}"

@@ -235,8 +235,8 @@ def _marked(frames: Frames, name: str, texts: pd.DataFrame) -> dict[str, pd.Data
             continue
         values = texts.drop_duplicates(keys).set_index(keys)["text"]
         index = pd.MultiIndex.from_frame(frame[keys]) if len(keys) > 1 else frame[keys[0]]
-        found = values.reindex(index).fillna(MISSING)
-        marked[frame_name] = frame.assign(**{name: found.to_numpy()})
+        matched = values.reindex(index).fillna(MISSING)
+        marked[frame_name] = frame.assign(**{name: matched.to_numpy()})
     return marked
 
 

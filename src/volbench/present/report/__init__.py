@@ -1,11 +1,7 @@
 """Report: everything about campaigns as one HTML page that needs no network."""
 
 from volbench.model.campaign.planned_run import RunNote
-from volbench.present.report.content import (
-    MultiCampaignContent,
-    ReportContent,
-    ReportFigure,
-)
+from volbench.present.report.content import MultiCampaignContent, ReportContent, ReportFigure
 from volbench.present.report.lead_charts import finding_plots, lead_plots
 from volbench.present.report.report_page import render_report, render_reports
 

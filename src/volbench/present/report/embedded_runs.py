@@ -49,8 +49,8 @@ class RunColumns:
 
     def numbered(self, prefix: str, runs: Iterable[str]) -> str:
         """Return the numbers of some runs of a campaign, as an attribute of an element."""
-        found = (self.numbers.get(f"{prefix}{run}") for run in runs)
-        return " ".join(str(own) for own in found if own is not None)
+        numbers = (self.numbers.get(f"{prefix}{run}") for run in runs)
+        return " ".join(str(own) for own in numbers if own is not None)
 
 
 def run_columns(campaigns: Sequence[tuple[str, ReportContent]]) -> RunColumns:
@@ -227,13 +227,13 @@ class _Parts:
     def _percentiles_of(self, run: str) -> list[Json]:
         """Return the percentiles of each direction: of total latency where there is any."""
         own = self._percentiles.places.get(run, {})
-        found: dict[str, Json] = {}
+        by_direction: dict[str, Json] = {}
         for part in sorted(own, key=lambda name: _LATENCY_KINDS.index(name.partition("/")[2])):
             direction, _, kind = part.partition("/")
-            if kind != "slat" and direction not in found:
+            if kind != "slat" and direction not in by_direction:
                 columns = {k: _rounded(v) for k, v in self._percentiles.rows(own[part]).items()}
-                found[direction] = {"direction": direction, "latency": kind, **columns}
-        return list(found.values())
+                by_direction[direction] = {"direction": direction, "latency": kind, **columns}
+        return list(by_direction.values())
 
 
 def _only(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:

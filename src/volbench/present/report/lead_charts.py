@@ -85,8 +85,8 @@ def worst_warm_up(frames: Frames) -> Curve | None:
     """Return the curve of the volume whose fresh blocks cost most; None where they cost little."""
     if any(frames.get(name, pd.DataFrame()).empty for name in ("summary", "series")):
         return None
-    found = curves(frames["summary"], frames["series"], frames.get("verdicts"))
-    worst = max(found, key=lambda curve: curve.penalty, default=None)
+    climbs = curves(frames["summary"], frames["series"], frames.get("verdicts"))
+    worst = max(climbs, key=lambda curve: curve.penalty, default=None)
     return worst if worst and worst.penalty >= MIN_PENALTY else None
 
 

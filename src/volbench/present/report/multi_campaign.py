@@ -13,14 +13,7 @@ from volbench.analyse.compare.comparison import WorkloadMean, means_over_workloa
 from volbench.analyse.compare.comparison_result import Compared, change_text
 from volbench.analyse.frames.job_frames import key_of, measured, per_job, with_latencies
 from volbench.analyse.frames.matched_workloads import named_by_workload
-from volbench.present.formatting import (
-    MISSING,
-    Row,
-    number,
-    records,
-    shown,
-    text,
-)
+from volbench.present.formatting import MISSING, Row, number, records, shown, text
 from volbench.present.report.content import MultiCampaignContent, ReportFigure
 from volbench.present.tables.compare_table import MAX_MEANS, measure_name, notes, shown_value
 from volbench.present.tables.findings_table import badges_of
@@ -162,14 +155,14 @@ def pooled_by_campaign(frames: Mapping[str, pd.DataFrame]) -> dict[str, dict[str
     """Return job and direction to campaign to what its repeats are pooled to."""
     with_p99, kind = with_latencies(frames["summary"], ("p99",))
     bins = frames.get("histogram")
-    found: dict[str, dict[str, Row]] = {}
+    by_job: dict[str, dict[str, Row]] = {}
     for campaign, rows in with_p99[with_p99["direction"] != "sync"].groupby("campaign", sort=False):
         runs = measured(rows).groupby(key_of(rows), sort=False, dropna=False)["run"].agg(list)
         pooled = per_job(rows, list(METRICS), histogram=bins, kind=kind)
         for row, own in zip(records(pooled), runs, strict=True):
             name = f"{text(row, 'label')}, {text(row, 'direction')}"
-            found.setdefault(name, {})[str(campaign)] = {**row, "runs": own}
-    return found
+            by_job.setdefault(name, {})[str(campaign)] = {**row, "runs": own}
+    return by_job
 
 
 def _badges_by_job(
@@ -184,7 +177,7 @@ def _badges_by_job(
     for finding in findings:
         key = (text(finding, "campaign"), *(text(finding, name) for name in _JOB_KEY))
         by_key.setdefault(key, []).append(finding)
-    found = {}
+    by_job: dict[str, tuple[Badge, ...]] = {}
     for job, by_campaign in rows.items():
         badges: list[Badge] = []
         for place, campaign in enumerate(campaigns, start=1):
@@ -195,8 +188,8 @@ def _badges_by_job(
                     replace(badge, place=f"c{place}-", message=f"{campaign}: {badge.message}")
                     for badge in badges_of({campaign: by_key.get(key, [])}, result)
                 ]
-        found[job] = tuple(badges)
-    return found
+        by_job[job] = tuple(badges)
+    return by_job
 
 
 # Columns that say which job a finding is about, beside the campaign and the direction
@@ -204,10 +197,7 @@ _JOB_KEY = ("profile", "host", "volume", "job")
 
 
 def side_by_side_tables(
-    rows: Mapping[str, Mapping[str, Row]],
-    campaigns: Sequence[str],
-    *,
-    findings: Sequence[Row] = (),
+    rows: Mapping[str, Mapping[str, Row]], campaigns: Sequence[str], *, findings: Sequence[Row] = ()
 ) -> list[NamedTable]:
     """Return a table for each metric: a row for each job, a column for each campaign.
 

@@ -170,14 +170,16 @@ def _setting(row: Row) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def key_numbers(found: Sequence[Outcome], *, invalid: Collection[str] = ()) -> list[KeyNumber]:
+def key_numbers(outcomes: Sequence[Outcome], *, invalid: Collection[str] = ()) -> list[KeyNumber]:
     """Return the max rates and the min tail latency, of direct I/O where there is any.
 
     Args:
         invalid: runs whose numbers do not measure what they claim to; left out while there are
             others.
     """
-    valid = [outcome for outcome in found if not {*invalid}.intersection(outcome.runs)] or found
+    valid = [
+        outcome for outcome in outcomes if not {*invalid}.intersection(outcome.runs)
+    ] or outcomes
     direct = [outcome for outcome in valid if outcome.direct]
     chosen = direct or list(valid)
     cached = [outcome for outcome in chosen if outcome.buffered]
@@ -190,7 +192,7 @@ def key_numbers(found: Sequence[Outcome], *, invalid: Collection[str] = ()) -> l
             for outcome in chosen
             if not math.isnan(measure.of(outcome))
         ]
-        name = f"{measure.name if len(found) == 1 else measure.superlative}, {kind}"
+        name = f"{measure.name if len(outcomes) == 1 else measure.superlative}, {kind}"
         if measure.sign < 0:
             ranked, name = _of_one_kind(ranked, name)
         if ranked:
@@ -200,8 +202,8 @@ def key_numbers(found: Sequence[Outcome], *, invalid: Collection[str] = ()) -> l
                 source += f"; {len(ranked)} of {len(chosen)} jobs report it"
             value = measure.text(measure.sign * score)
             share = _share_of_limit(measure.of(winner), measure.limit(winner))
-            phrase = value + measure.unit if len(found) == 1 or measure.sign > 0 else ""
-            numbers.append(KeyNumber(name, value, source, share, phrase, len(found)))
+            phrase = value + measure.unit if len(outcomes) == 1 or measure.sign > 0 else ""
+            numbers.append(KeyNumber(name, value, source, share, phrase, len(outcomes)))
     return numbers
 
 
@@ -239,10 +241,10 @@ class AgainstLimit:
     runs: tuple[str, ...] = ()
 
 
-def against_limits(found: Sequence[Outcome]) -> list[AgainstLimit]:
+def against_limits(outcomes: Sequence[Outcome]) -> list[AgainstLimit]:
     """Return the jobs whose volume has a declared limit, with the meaning of their share."""
     compared = []
-    for outcome in found:
+    for outcome in outcomes:
         iops = outcome.iops / outcome.limit_iops if outcome.limit_iops > 0 else math.nan
         bandwidth = math.nan
         if outcome.limit_bw_bytes_per_s > 0:
@@ -274,9 +276,7 @@ def limits_table(limits: Sequence[AgainstLimit]) -> Table[AgainstLimit]:
     """Return the results of jobs as shares of the declared limits of their volumes."""
 
     def share(
-        label: str,
-        text: Callable[[AgainstLimit], str],
-        of: Callable[[AgainstLimit], float],
+        label: str, text: Callable[[AgainstLimit], str], of: Callable[[AgainstLimit], float]
     ) -> Column[AgainstLimit]:
         return Column(
             label.lower(),

@@ -6,11 +6,7 @@ from collections.abc import Callable, Sequence
 
 from volbench.analyse.compare.comparability import Comparability, DifferingFact
 from volbench.analyse.compare.comparison import Comparison, headlines, means_over_workloads
-from volbench.analyse.compare.comparison_result import (
-    Compared,
-    row_of,
-    signed_percent,
-)
+from volbench.analyse.compare.comparison_result import Compared, row_of, signed_percent
 from volbench.analyse.compare.repeat_statistics import Group
 from volbench.analyse.compare.workload_trends import (
     FALSE_ALARMS,
@@ -54,9 +50,9 @@ def comparison_table(comparison: Comparison) -> Table[Compared]:
     )
 
 
-def facts_table(found: Comparability) -> Table[DifferingFact]:
+def facts_table(comparability: Comparability) -> Table[DifferingFact]:
     """Return a row for each fact that differs, with its value on each side and its effect."""
-    sides = list(dict.fromkeys(side for fact in found.facts for side in fact.by_side))
+    sides = list(dict.fromkeys(side for fact in comparability.facts for side in fact.by_side))
     return Table(
         "facts",
         [
@@ -68,12 +64,12 @@ def facts_table(found: Comparability) -> Table[DifferingFact]:
             Column("effect", lambda row: row.effect.value, priority=IDENTITY),
             Column("workloads", lambda row: str(len(row.workloads)), priority=2, is_right=True),
         ],
-        found.facts,
+        comparability.facts,
         record=lambda row: row.record,
-        title=f"What differs: {found.verdict}.",
+        title=f"What differs: {comparability.verdict}.",
         document={
-            "comparability": found.verdict,
-            "facts": [fact.record for fact in found.facts],
+            "comparability": comparability.verdict,
+            "facts": [fact.record for fact in comparability.facts],
         },
     )
 
@@ -180,11 +176,7 @@ def trends_table(trends: Trends) -> Table[Trend]:
         record=record_of,
         title=answer,
         notes=notes,
-        document={
-            "summary": answer,
-            "trends": [record_of(row) for row in rows],
-            "remarks": notes,
-        },
+        document={"summary": answer, "trends": [record_of(row) for row in rows], "remarks": notes},
     )
 
 

@@ -52,8 +52,8 @@ def warning_marks(rows: Sequence[Row]) -> dict[str, str]:
         if row["severity"] != Severity.NOTE.value:
             heavy.setdefault(text(row, "run"), []).append(row)
     return {
-        run: f"{len(found)}{'!' if count_severities(found)[Severity.INVALID] else ''}"
-        for run, found in heavy.items()
+        run: f"{len(warnings)}{'!' if count_severities(warnings)[Severity.INVALID] else ''}"
+        for run, warnings in heavy.items()
     }
 
 
@@ -276,13 +276,13 @@ def findings_count(rows: Sequence[Row]) -> str:
 
 def _distinct(group: Sequence[Row]) -> list[DistinctFinding]:
     """Return the findings of a rule, equal ones of several runs once."""
-    found: dict[tuple[str, str, str], tuple[dict[str, None], Row]] = {}
+    equal: dict[tuple[str, str, str], tuple[dict[str, None], Row]] = {}
     for row in group:
         key = (text(row, "severity"), when(row), text(row, "message"))
-        found.setdefault(key, ({}, row))[0][text(row, "run")] = None
+        equal.setdefault(key, ({}, row))[0][text(row, "run")] = None
     return [
         DistinctFinding(severity, list(runs), part, message, _evidence(row))
-        for (severity, part, message), (runs, row) in found.items()
+        for (severity, part, message), (runs, row) in equal.items()
     ]
 
 

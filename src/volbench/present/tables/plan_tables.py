@@ -191,10 +191,10 @@ _CAMPAIGN_COLUMNS: tuple[Column[Row], ...] = (
 )
 
 
-def campaigns_table(found: Sequence[Row]) -> Table[Row]:
+def campaigns_table(campaigns: Sequence[Row]) -> Table[Row]:
     """Return records of `campaign_record` as a table, the oldest first."""
     return Table(
-        "campaigns", _CAMPAIGN_COLUMNS, sorted(found, key=lambda row: str(row["created_utc"]))
+        "campaigns", _CAMPAIGN_COLUMNS, sorted(campaigns, key=lambda row: str(row["created_utc"]))
     )
 
 

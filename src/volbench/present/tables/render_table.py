@@ -95,11 +95,7 @@ def _plain(value: object) -> object:
 
 
 def csv_text(
-    records: Iterable[Row],
-    *,
-    columns: Sequence[str] = (),
-    raw: bool = False,
-    line_end: str = "\n",
+    records: Iterable[Row], *, columns: Sequence[str] = (), raw: bool = False, line_end: str = "\n"
 ) -> str:
     """Return a line for each record, numbers in full precision; unknown values are empty.
 

@@ -193,8 +193,8 @@ def _latency_column(statistic: str) -> Column[Row]:
     """Return a latency; a star marks completion latency in place of total latency."""
 
     def show(row: Row) -> str:
-        found = latency(row, statistic)
-        return format_latency(found.seconds) + "*" * found.is_completion
+        statistic_of_row = latency(row, statistic)
+        return format_latency(statistic_of_row.seconds) + "*" * statistic_of_row.is_completion
 
     def tooltip(row: Row) -> str:
         column = latency(row, statistic).column
@@ -368,11 +368,7 @@ AGGREGATE_COLUMNS: tuple[Column[Row], ...] = (
         value=lambda row: row.get("clients"),
     ),
     quantity(
-        "overlap_s",
-        "overlap",
-        priority=4,
-        label="Overlap",
-        help="time in which all of them ran",
+        "overlap_s", "overlap", priority=4, label="Overlap", help="time in which all of them ran"
     ),
     *(replace(column, help="") for column in _RATES),
     *(

@@ -47,15 +47,15 @@ def rounds_tables(
     document = []
     for campaign, (planned, summary) in campaigns.items():
         for profile, rounds in planned.items():
-            found = determination(summary, rounds, profile=profile)
+            determined = determination(summary, rounds, profile=profile)
             matrices = {
-                metric: window_matrix(summary, found, profile=profile, metric=metric)
+                metric: window_matrix(summary, determined, profile=profile, metric=metric)
                 for metric in dict.fromkeys(track.metric for track in rounds.track)
             }
-            document.append(_record(found, matrices, campaign=campaign, profile=profile))
-            tables.append(_determination_table(found, profile))
+            document.append(_record(determined, matrices, campaign=campaign, profile=profile))
+            tables.append(_determination_table(determined, profile))
             tables += [
-                _matrix_table(found, matrix, metric=metric, profile=profile)
+                _matrix_table(determined, matrix, metric=metric, profile=profile)
                 for metric, matrix in matrices.items()
                 if not matrix.empty
             ]
@@ -63,19 +63,23 @@ def rounds_tables(
 
 
 def _record(
-    found: Determination, matrices: Mapping[Metric, pd.DataFrame], *, campaign: str, profile: str
+    determined: Determination,
+    matrices: Mapping[Metric, pd.DataFrame],
+    *,
+    campaign: str,
+    profile: str,
 ) -> dict[str, object]:
     """Return the complete determination for JSON."""
     return {
         "campaign": campaign,
         "profile": profile,
         "criterion": CRITERION,
-        "steady": found.is_steady,
-        "at_round": found.at_round,
-        "rounds": found.rounds,
-        "max_rounds": found.max_rounds,
-        "window": found.window,
-        "variables": [_variable_record(variable) for variable in found.variables],
+        "steady": determined.is_steady,
+        "at_round": determined.at_round,
+        "rounds": determined.rounds,
+        "max_rounds": determined.max_rounds,
+        "window": determined.window,
+        "variables": [_variable_record(variable) for variable in determined.variables],
         "matrices": {metric.value: records(matrix) for metric, matrix in matrices.items()},
     }
 
@@ -93,18 +97,18 @@ def _variable_record(variable: Variable) -> dict[str, object]:
     }
 
 
-def _determination_table(found: Determination, profile: str) -> Table[Any]:
+def _determination_table(determined: Determination, profile: str) -> Table[Any]:
     """Return a row for each tracking variable: its window, mean, range, slope and verdict."""
-    first, last = found.window or (1, found.rounds)
+    first, last = determined.window or (1, determined.rounds)
     in_window = [f"round {number}" for number in range(first, last + 1)]
-    rows = [_determination_cells(variable, first, last) for variable in found.variables]
+    rows = [_determination_cells(variable, first, last) for variable in determined.variables]
     return text_table(
         "rounds",
         rows,
         identity="tracked",
         priorities={"mean": 2, **dict.fromkeys(in_window, 3)},
         right=[heading for row in rows[:1] for heading in row if heading not in _WORDS],
-        notes=[f"{profile}: {found.words}"],
+        notes=[f"{profile}: {determined.words}"],
     )
 
 
@@ -131,13 +135,13 @@ def _value(value: float, written: Callable[[float], str]) -> str:
 
 
 def _matrix_table(
-    found: Determination, matrix: pd.DataFrame, *, metric: Metric, profile: str
+    determined: Determination, matrix: pd.DataFrame, *, metric: Metric, profile: str
 ) -> Table[Any]:
     """Return read/write mixes by block sizes; other jobs have a row of their own."""
     name, written = _FORMATS[metric]
     rows = records(matrix)
-    first, last = found.window or (0, 0)
-    which = "the steady window" if found.is_steady else "the last rounds, not steady"
+    first, last = determined.window or (0, 0)
+    which = "the steady window" if determined.is_steady else "the last rounds, not steady"
     note = f"{profile}: {name}, mean over rounds {first} to {last}, {which}"
     cells = {(row["mix"], row["block_bytes"]): row for row in rows}
     blocks = list(dict.fromkeys(row["block_bytes"] for row in rows))

@@ -164,10 +164,7 @@ _COLUMNS: tuple[Column[Row], ...] = (
         sum_of=("read_bw_bytes_per_s", "write_bw_bytes_per_s"),
     ),
     _column(
-        "active_percent",
-        "active",
-        3,
-        "Utilization: share of the time with a request in flight",
+        "active_percent", "active", 3, "Utilization: share of the time with a request in flight"
     ),
     _column(
         "device_lat_s",
@@ -185,10 +182,7 @@ _COLUMNS: tuple[Column[Row], ...] = (
         lambda row: shown(row, "queue_depth", "{:.3g}".format),
     ),
     _column(
-        "iowait_percent",
-        "iowait",
-        7,
-        "Saturation: CPU time that was idle while I/O was pending",
+        "iowait_percent", "iowait", 7, "Saturation: CPU time that was idle while I/O was pending"
     ),
     _column(
         "io_pressure_some_percent",

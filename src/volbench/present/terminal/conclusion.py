@@ -95,12 +95,12 @@ def _comparison(dataset: Results) -> Sequence[str]:
         allowed=tuple(name for name in (*of_volumes, "volume_bytes") if name in facts),
     )
     try:
-        found = compare(
+        comparison = compare(
             {"": facts},
             {"": dataset.frame("findings")},
             question,
             bins=lambda _: dataset.frame("histogram"),
         )
-        return headlines(found)
+        return headlines(comparison)
     except ComparisonError as error:
         return [f"Not compared: {error.message}"]

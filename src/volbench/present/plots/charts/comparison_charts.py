@@ -137,12 +137,7 @@ def _panel(data: pd.DataFrame, first: Compared) -> Panel:
             *tolerated,
             marks.ReferenceLine(1.0, "x", dash="solid", width=0.9),
             marks.Whiskers(
-                judged,
-                by="_verdict",
-                low="ratio_low",
-                high="ratio_high",
-                width=2.2,
-                has_caps=False,
+                judged, by="_verdict", low="ratio_low", high="ratio_high", width=2.2, has_caps=False
             ),
             marks.Points(known, by="_verdict", marker_of="_shape", x="ratio", y="_row", size=7),
             marks.Texts(
@@ -326,10 +321,7 @@ def _trend_panel(trend: Trend, places: dict[str, float]) -> Panel:
     name = f"{trend.label} {where}, {measure_name(trend.measure)}"
     return Panel(
         x=Axis(),
-        y=Axis(
-            format=_format_of(trend),
-            limits=(max(0.0, low - margin), high + margin),
-        ),
+        y=Axis(format=_format_of(trend), limits=(max(0.0, low - margin), high + margin)),
         marks=(
             reference,
             marks.Areas(band, low="limit_low", high="limit_high", series="limits", alpha=0.25),

@@ -291,10 +291,6 @@ QUANTITIES = (
         is_by_direction=False,
     ),
     Quantity(
-        "Queue depth",
-        (("queue_depth", "queue"),),
-        "count",
-        is_by_direction=False,
-        logarithm=1,
+        "Queue depth", (("queue_depth", "queue"),), "count", is_by_direction=False, logarithm=1
     ),
 )

@@ -177,13 +177,7 @@ def _quantity_marks(quantity: Quantity, places: Sequence[Place], y: Axis) -> lis
             parts.append(lines)
     if own:
         area = marks.Areas(
-            data,
-            by="_series",
-            group="_group",
-            low="_zero",
-            high="value",
-            step="pre",
-            alpha=0.13,
+            data, by="_series", group="_group", low="_zero", high="value", step="pre", alpha=0.13
         )
         parts.insert(-1, area)
     top = y.limits[1] if y.limits else math.inf

@@ -18,13 +18,7 @@ from volbench.present.formatting import printable
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, grid
 from volbench.present.plots.kinds import Frames, Kind, Options
-from volbench.present.plots.metrics import (
-    IOPS,
-    LATENCY_KINDS,
-    P99_LATENCY,
-    Metric,
-    rows_axis,
-)
+from volbench.present.plots.metrics import IOPS, LATENCY_KINDS, P99_LATENCY, Metric, rows_axis
 from volbench.present.plots.selection import apart, worst
 
 FENCE = 1.5  # Tukey's fence (1977), in interquartile ranges. Noticed by: test_outliers.py
@@ -203,9 +197,9 @@ def _names(data: pd.DataFrame, metric: Metric, x: Axis, y: Axis) -> list[marks.A
 def describe(fleet: _Fleet) -> str:
     """Return the number of members and the outliers in one sentence."""
     rows = fleet.dots
-    found = rows.loc[rows["outlier_iops"] | rows["outlier_p99"], "member"]
-    out = [str(name) for name in found.value_counts().index[:_MAX_NAMED]]
-    named = f"outliers: {', '.join(out)}" if out else "no outliers"
+    outlying = rows.loc[rows["outlier_iops"] | rows["outlier_p99"], "member"]
+    names = [str(name) for name in outlying.value_counts().index[:_MAX_NAMED]]
+    named = f"outliers: {', '.join(names)}" if names else "no outliers"
     low, high = IOPS.text(float(rows["iops"].min())), IOPS.text(float(rows["iops"].max()))
     return f"{rows['member'].nunique()} {fleet.member}s with {low} to {high} IOPS; {named}."
 

@@ -279,12 +279,7 @@ def build_latency(rows: pd.DataFrame) -> Plot:
     x = Axis(f"{rows['latency'].iloc[0].capitalize()} (logarithmic)", "latency", "log", ends)
     note = "Points: percentiles of the I/Os of all repeats" * _is_repeated(rows)
     return _rows_plot(
-        rows,
-        x,
-        parts,
-        series=_PERCENTILES,
-        caption=(note, fewer),
-        every=every if fewer else None,
+        rows, x, parts, series=_PERCENTILES, caption=(note, fewer), every=every if fewer else None
     )
 
 
@@ -361,11 +356,7 @@ def build_in_flight(rows: pd.DataFrame) -> Plot:
     """Draw a bar for each job, a part for each class, and its queue depth behind it."""
     every = rows
     rows, fewer = largest(
-        rows,
-        "below",
-        most=_MAX_JOBS,
-        what="jobs",
-        criterion="those farthest below queue depth",
+        rows, "below", most=_MAX_JOBS, what="jobs", criterion="those farthest below queue depth"
     )
     data = _in_flight_numbers(rows).assign(
         _row=range(len(rows)), _end=1.0, _text=[_depth(r) for r in records(rows)]

@@ -68,10 +68,7 @@ def build(maps: _Maps) -> Plot:
         grid(only_last_named(panels), height_in=_PANEL_IN),
         width_in=11,
         series=tuple(look for _, look in _LINES),
-        caption=(
-            "Darker: more I/Os, on a logarithmic scale; empty: none",
-            fewer,
-        ),
+        caption=("Darker: more I/Os, on a logarithmic scale; empty: none", fewer),
         rows=pd.concat([labels.identified(run, _COLUMNS) for _, run in shown], ignore_index=True),
     )
 

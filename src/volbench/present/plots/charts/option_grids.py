@@ -124,12 +124,7 @@ def build_heatmap(grids: Sequence[Grid]) -> Plot:
         widths=(1.0, 1.0),
         width_in=max(9.0, 2.2 + 1.2 * columns),
         legend="",
-        caption=(
-            "Darker: higher",
-            "Hatched: not measured",
-            fewer,
-            grids[0].note,
-        ),
+        caption=("Darker: higher", "Hatched: not measured", fewer, grids[0].note),
         rows=every if fewer else None,
     )
 

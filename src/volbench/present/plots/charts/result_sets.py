@@ -64,10 +64,10 @@ def _most_different(rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     values = [metric.column for metric in _METRICS]
     ratios = (groups[values].max() / groups[values].min()).replace(np.inf, np.nan).max(axis=1)
     job = groups.ngroup()
-    found = pd.DataFrame({"place": range(len(ratios)), "ratio": ratios.to_numpy()})
+    differences = pd.DataFrame({"place": range(len(ratios)), "ratio": ratios.to_numpy()})
     most = max(1, _MAX_BARS // (int(groups.size().max()) + 1))
     criterion = "those with the largest difference between the sets"
-    kept, fewer = largest(found, "ratio", most=most, what="jobs", criterion=criterion)
+    kept, fewer = largest(differences, "ratio", most=most, what="jobs", criterion=criterion)
     return _placed(rows[job.isin(kept["place"])]), fewer
 
 

@@ -193,8 +193,10 @@ def _numbers_of(rows: pd.DataFrame, summary: pd.DataFrame) -> dict[str, str]:
     results = results.assign(p9999=tails["p9999"])
     key = ["run", "group", "direction"]
     whose = rows[["_line", *key]].drop_duplicates()
-    found = whose.merge(results[[*key, "iops", "iops_stddev", "mean", "stddev", "p9999"]], on=key)
-    return {str(line): _in_words(runs, tail) for line, runs in found.groupby("_line")}
+    of_lines = whose.merge(
+        results[[*key, "iops", "iops_stddev", "mean", "stddev", "p9999"]], on=key
+    )
+    return {str(line): _in_words(runs, tail) for line, runs in of_lines.groupby("_line")}
 
 
 def _in_words(runs: pd.DataFrame, tail: str) -> str:

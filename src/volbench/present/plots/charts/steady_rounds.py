@@ -48,7 +48,7 @@ _PANEL_IN = 1.8
 class JudgedRounds:
     """The rounds of one profile with their determination."""
 
-    found: Determination  # the determination of the tracking variables
+    determination: Determination  # the determination of the tracking variables
     cells: tuple[Variable, ...]  # every job over the rounds, as variables of their own
     names: Mapping[str, str]  # job to its mix and block size, such as ``65/35 4k``
     matrix: pd.DataFrame  # as `window_matrix` returns it, over the window, else over all rounds
@@ -65,7 +65,7 @@ class JudgedRounds:
     @property
     def outcome(self) -> str:
         """Return the outcome as a sentence."""
-        return self.found.words[:1].upper() + self.found.words[1:]
+        return self.determination.words[:1].upper() + self.determination.words[1:]
 
 
 def judge_rounds(frames: Frames, options: Options) -> JudgedRounds | str:
@@ -82,12 +82,12 @@ def judge_rounds(frames: Frames, options: Options) -> JudgedRounds | str:
         track=tuple(Track(job=job, metric=Metric.IOPS) for job in jobs),
     )
     cells = determination(rows, every, profile=profile)
-    found = determination(rows, options.rounds.get(profile, every), profile=profile)
-    whole = found if found.window else replace(found, window=(1, count))
+    determined = determination(rows, options.rounds.get(profile, every), profile=profile)
+    whole = determined if determined.window else replace(determined, window=(1, count))
     matrix = window_matrix(rows, whole, profile=profile)
     names = {str(row["job"]): _cell_name(row) for _, row in matrix.iterrows()}
     settings, hosts = _settings(rows, matrix), len(rows["host"].unique())
-    return JudgedRounds(found, cells.variables, names, matrix, settings, hosts)
+    return JudgedRounds(determined, cells.variables, names, matrix, settings, hosts)
 
 
 def _settings(rows: pd.DataFrame, matrix: pd.DataFrame) -> dict[str, str]:
@@ -154,7 +154,7 @@ def build_convergence(judged: JudgedRounds) -> Plot:
         legend="right",
         caption=(
             judged.outcome,
-            "Grey: the measurement window" * bool(judged.found.window),
+            "Grey: the measurement window" * bool(judged.determination.window),
             "Mixes are reads/writes",
             judged.sums,
             fewer,
@@ -204,22 +204,22 @@ def _mix_panel(rows: pd.DataFrame, judged: JudgedRounds) -> Panel:
 
 
 def _rounds_axis(judged: JudgedRounds) -> Axis:
-    rounds = judged.found.rounds
+    rounds = judged.determination.rounds
     step = -(-rounds // 12)
     ticks = tuple(float(number) for number in range(1, rounds + 1, step))
     return Axis("Round", "count", limits=(0.6, rounds + 0.4), ticks=ticks)
 
 
 def _window_span(judged: JudgedRounds) -> list[marks.AnyMark]:
-    if not judged.found.window:
+    if not judged.determination.window:
         return []
-    first, last = judged.found.window
+    first, last = judged.determination.window
     return [marks.Span(first - 0.3, last + 0.3)]
 
 
 def build_window(judged: JudgedRounds) -> Plot:
     """Draw each tracking variable with mean, band and fitted line, and the table below."""
-    variables = judged.found.variables
+    variables = judged.determination.variables
     shown, fewer = worst(
         variables,
         (float(np.ptp(own.judged.values) / own.judged.mean) for own in variables),
@@ -251,11 +251,7 @@ def build_window(judged: JudgedRounds) -> Plot:
             Series("fit", "linear fit", "palette-1"),
             Series("window", "window", "palette-0", "circle"),
         ),
-        caption=(
-            "Band: 10 % around the window's mean. Line: least squares",
-            judged.sums,
-            fewer,
-        ),
+        caption=("Band: 10 % around the window's mean. Line: least squares", judged.sums, fewer),
         rows=pd.concat(rows, ignore_index=True),
     )
 
@@ -283,7 +279,7 @@ def _variable_panel(variable: Variable, rows: pd.DataFrame, judged: JudgedRounds
 
 def _variable_rows(variable: Variable, judged: JudgedRounds) -> pd.DataFrame:
     """Return the rounds of a tracking variable with the window's mean, band and fitted line."""
-    window, mean = judged.found.window, variable.judged.mean
+    window, mean = judged.determination.window, variable.judged.mean
     rounds = pd.Series(range(1, len(variable.by_round) + 1), dtype="int64")
     inside = rounds.between(*window) if window else rounds < 0
     middle = sum(window) / 2 if window else math.nan
@@ -334,11 +330,11 @@ def _determination_table(shown: Sequence[Variable]) -> marks.Table:
 
 def describe(judged: JudgedRounds) -> str:
     """Return the determination in one sentence."""
-    first = judged.found.variables[0]
+    first = judged.determination.variables[0]
     mean = QUANTITIES[first.track.metric].text(first.judged.mean)
     return (
-        f"{counted_noun(judged.found.rounds, 'round')} of"
-        f" {counted_noun(len(judged.cells), 'job')}: {judged.found.words}; "
+        f"{counted_noun(judged.determination.rounds, 'round')} of"
+        f" {counted_noun(len(judged.cells), 'job')}: {judged.determination.words}; "
         f"{first.track.job} has a mean of {mean} over the last rounds judged."
     )
 

@@ -68,9 +68,9 @@ def read(frames: Frames, _: Options) -> _Storms | str:
     return _Storms(storms(frames, limit=_MAX_STORMS), more=max(0, count - _MAX_STORMS))
 
 
-def build(found: _Storms) -> Plot:
+def build(storms: _Storms) -> Plot:
     """Draw a column for each storm: stacked on top, apart in the middle, clients below."""
-    shown = found.shown
+    shown = storms.shown
     strips_in = _STRIP_IN * max(len(storm.clients) for storm in shown)
     columns = [_column(storm, shown) for storm in shown]
     used = {
@@ -87,19 +87,19 @@ def build(found: _Storms) -> Plot:
         widths=(1.0,) * len(shown),
         width_in=_WIDTHS_IN[len(shown)],
         series=tuple(series for series in _SERIES if used.get(series.key, True)),
-        caption=_notes(found),
+        caption=_notes(storms),
     )
 
 
-def _notes(found: _Storms) -> tuple[str, ...]:
+def _notes(storms: _Storms) -> tuple[str, ...]:
     """Return the notes needed to read the panels."""
-    missing_count = sum(len(storm.without_series) for storm in found.shown)
+    missing_count = sum(len(storm.without_series) for storm in storms.shown)
     return (
         f"Means of {INTERVAL_S:g} s",
         f"Finished booting: below {100 * SETTLED:g} % of the client's own busiest interval",
         f"{missing_count} client{'s' * (missing_count > 1)} without a series, not drawn"
         * bool(missing_count),
-        not_shown(len(found.shown), len(found.shown) + found.more, "storms", _BUSIEST),
+        not_shown(len(storms.shown), len(storms.shown) + storms.more, "storms", _BUSIEST),
     )
 
 
@@ -312,9 +312,9 @@ def _strip(storm: Storm, client: StormClient, row: int) -> pd.DataFrame:
     )
 
 
-def describe(found: _Storms) -> str:
+def describe(storms: _Storms) -> str:
     """Return peak, its time, and busy time of clients, one sentence for each storm shown."""
-    return " ".join(sentence(storm) for storm in found.shown)
+    return " ".join(sentence(storm) for storm in storms.shown)
 
 
 STORM = Kind(

@@ -35,14 +35,7 @@ from volbench.present.plots.metrics import (
     limits_along,
     only_last_named,
 )
-from volbench.present.plots.selection import (
-    MAX_LINES,
-    REST,
-    apart,
-    largest,
-    rest_band,
-    rest_series,
-)
+from volbench.present.plots.selection import MAX_LINES, REST, apart, largest, rest_band, rest_series
 from volbench.units import format_size
 
 _LOADS = ("iodepth", "numjobs")
@@ -148,12 +141,12 @@ def read_sweep(frames: Frames, _: Options) -> Sweep | str:
     return Sweep(points, options[0], metrics, note) if metrics else "the sweep has no results"
 
 
-def build_sweep(found: Sweep) -> Plot:
+def build_sweep(swept: Sweep) -> Plot:
     """Draw a panel per metric and a line per pattern."""
-    columns = [*(metric.column for metric in found.metrics), "latency"]
-    every, option = found.points, found.option
-    found, rest, fewer = found.slowest()
-    points = found.points
+    columns = [*(metric.column for metric in swept.metrics), "latency"]
+    every, option = swept.points, swept.option
+    swept, rest, fewer = swept.slowest()
+    points = swept.points
     data = labels.identified(points, columns)
     values = sorted({float(value) for value in every[option]})
     x = Axis(
@@ -164,7 +157,7 @@ def build_sweep(found: Sweep) -> Plot:
         tuple(values),
     )
     panels = []
-    for metric in found.metrics:
+    for metric in swept.metrics:
         promised = declared(points, metric)
         limits, top = limits_along(promised, top=1.05 * float(every[metric.column].max()))
         line = marks.Lines(data, by="label", x=option, y=metric.column)
@@ -173,12 +166,9 @@ def build_sweep(found: Sweep) -> Plot:
         )
     return replace(
         grid(only_last_named(panels), height_in=_SWEEP_IN),
-        series=(
-            *labels.line_series(found.lines),
-            *rest_series(rest["label"].nunique(), "lines"),
-        ),
+        series=(*labels.line_series(swept.lines), *rest_series(rest["label"].nunique(), "lines")),
         legend="right",
-        caption=(fewer, found.note),
+        caption=(fewer, swept.note),
         rows=labels.identified(every, columns) if fewer else None,
         shared_x=True,
     )
@@ -191,16 +181,16 @@ def _band(rest: pd.DataFrame, option: str, metric: Metric) -> tuple[marks.AnyMar
     return (rest_band(rest, option, metric.column),)
 
 
-def describe_sweep(found: Sweep) -> str:
+def describe_sweep(swept: Sweep) -> str:
     """Return the option, its range and the best point of the first panel in one sentence."""
-    option, metric = found.option, found.metrics[0]
-    best, at = found.best(metric)
+    option, metric = swept.option, swept.metrics[0]
+    best, at = swept.best(metric)
     low, high = (
         labels.option_text(option, float(value))
-        for value in (found.points[option].min(), found.points[option].max())
+        for value in (swept.points[option].min(), swept.points[option].max())
     )
     return (
-        f"{', '.join(m.label for m in found.metrics)} over {labels.SHORT_NAMES[option]} {low} to "
+        f"{', '.join(m.label for m in swept.metrics)} over {labels.SHORT_NAMES[option]} {low} to "
         f"{high}: max {metric.text(number(best, metric.column))} at {at} ({best['label']})."
     )
 
@@ -242,20 +232,20 @@ def read_knee(frames: Frames, _: Options) -> Sweep | str:
     return Sweep(points.assign(knee=knee), options[0], metrics, note)
 
 
-def build_knee(found: Sweep) -> Plot:
+def build_knee(swept: Sweep) -> Plot:
     """Draw mean and p99 latency over IOPS, each point with its load, the knee ringed."""
     columns = ["iops", "lat_mean_s", "lat_p99_s", "knee", "latency"]
-    every = labels.identified(found.points, columns)
-    found, rest, fewer = found.fewer("iops", _HIGHEST_IOPS)
-    points, option = found.points, found.option
+    every = labels.identified(swept.points, columns)
+    swept, rest, fewer = swept.fewer("iops", _HIGHEST_IOPS)
+    points, option = swept.points, swept.option
     loads = [labels.option_text(option, float(load)) for load in points[option]]
     data = labels.identified(points, columns).assign(_text=loads)
-    panels = [_knee_panel(data, rest, metric) for metric in found.metrics]
+    panels = [_knee_panel(data, rest, metric) for metric in swept.metrics]
     return replace(
         grid(panels, height_in=_KNEE_IN, abreast=2),
         width_in=12,
         series=(
-            *labels.line_series(found.lines, columns=28),
+            *labels.line_series(swept.lines, columns=28),
             *rest_series(rest["label"].nunique(), "lines"),
         ),
         legend="right",
@@ -263,7 +253,7 @@ def build_knee(found: Sweep) -> Plot:
             f"Along a curve the {labels.SHORT_NAMES[option]} grows; its value is at the knee",
             "Ringed: the knee, where IOPS / mean latency has its maximum (Kleinrock's power)",
             fewer,
-            found.note,
+            swept.note,
         ),
         rows=every if fewer else None,
     )
@@ -301,10 +291,10 @@ def _knee_panel(data: pd.DataFrame, rest: pd.DataFrame, metric: Metric) -> Panel
     )
 
 
-def describe_knee(found: Sweep) -> str:
+def describe_knee(swept: Sweep) -> str:
     """Return the knee with most IOPS in one sentence."""
-    points = found.points
-    best, at = replace(found, points=points[points["knee"]]).best(IOPS)
+    points = swept.points
+    best, at = replace(swept, points=points[points["knee"]]).best(IOPS)
     return (
         f"Mean {best['latency']} over IOPS for {points['line'].nunique()} patterns: the highest "
         f"knee is at {at} with {IOPS.text(number(best, 'iops'))} IOPS and "
@@ -343,15 +333,15 @@ def read_bars(frames: Frames, _: Options, *, option: str) -> Sweep | str:
     return Sweep(points, option, tuple(_DEVIATIONS))
 
 
-def build_bars(found: Sweep) -> Plot:
+def build_bars(swept: Sweep) -> Plot:
     """Draw a panel of IOPS, one of latency, and the numbers below."""
-    found, _, fewer = found.slowest()
-    shown, points = found.lines, found.points
-    values = sorted({float(value) for value in points[found.option]})
-    data = _bar_data(points, found.option, shown, values)
-    names = tuple(labels.option_text(found.option, value) for value in values)
-    x = Axis(labels.OPTION_NAMES[found.option], scale="category", categories=names)
-    table = _table(points, found.option, shown, values)
+    swept, _, fewer = swept.slowest()
+    shown, points = swept.lines, swept.points
+    values = sorted({float(value) for value in points[swept.option]})
+    data = _bar_data(points, swept.option, shown, values)
+    names = tuple(labels.option_text(swept.option, value) for value in values)
+    x = Axis(labels.OPTION_NAMES[swept.option], scale="category", categories=names)
+    table = _table(points, swept.option, shown, values)
     return Plot(
         panels=(
             _bar_panel(data, IOPS, replace(x, label=""), "IOPS"),
@@ -450,11 +440,11 @@ def _cell(points: pd.DataFrame, place: tuple[str, float], metric: Metric) -> str
     return metric.text(value) + ("" if math.isnan(spread) else f" ± {metric.text(spread)}")
 
 
-def describe_bars(found: Sweep) -> str:
+def describe_bars(swept: Sweep) -> str:
     """Return the best bar in one sentence."""
-    best, at = found.best(IOPS)
+    best, at = swept.best(IOPS)
     return (
-        f"IOPS and mean {best['latency']} by {labels.SHORT_NAMES[found.option]}: max "
+        f"IOPS and mean {best['latency']} by {labels.SHORT_NAMES[swept.option]}: max "
         f"{IOPS.text(number(best, 'iops'))} IOPS at {at} ({best['label']}), with "
         f"{MEAN_LATENCY.text(number(best, 'lat_mean_s'))}."
     )

@@ -41,10 +41,10 @@ class _WarmUps:
 def read(frames: Frames, options: Options) -> _WarmUps | str:
     """Return the curves and passes of the campaign."""
     summary = frames["summary"]
-    found = curves(summary, frames["series"], frames.get("verdicts"))
+    climbs = curves(summary, frames["series"], frames.get("verdicts"))
     shown, curves_note = worst(
-        found,
-        (curve.penalty for curve in found),
+        climbs,
+        (curve.penalty for curve in climbs),
         most=_MAX_CURVES,
         what="volumes",
         criterion="those with the largest penalty for fresh blocks",
@@ -66,16 +66,16 @@ def read(frames: Frames, options: Options) -> _WarmUps | str:
     return _WarmUps(shown, passes, summary, tuple(dict.fromkeys(filter(None, costs))), notes)
 
 
-def build(found: _WarmUps) -> Plot:
+def build(warm_ups: _WarmUps) -> Plot:
     """Draw two panels for each curve, and one for each pass over a volume in extents."""
-    panels = [panel for curve in found.curves for panel in _curve(curve)]
-    panels += [_pass(fill, found.summary) for fill in found.passes]
-    heights = (_PANEL_IN, _LATENCY_IN) * len(found.curves) + (_PANEL_IN,) * len(found.passes)
+    panels = [panel for curve in warm_ups.curves for panel in _curve(curve)]
+    panels += [_pass(fill, warm_ups.summary) for fill in warm_ups.passes]
+    heights = (_PANEL_IN, _LATENCY_IN) * len(warm_ups.curves) + (_PANEL_IN,) * len(warm_ups.passes)
     return replace(
         grid(panels, height_in=_PANEL_IN),
         heights=heights,
         width_in=10,
-        caption=(*found.costs, *found.fewer),
+        caption=(*warm_ups.costs, *warm_ups.fewer),
         legend="",
     )
 
@@ -265,13 +265,14 @@ def _cost(bytes_per_s: float, direction: str, options: Options) -> str:
     return text
 
 
-def describe(found: _WarmUps) -> str:
+def describe(warm_ups: _WarmUps) -> str:
     """Return the numbers of every curve and pass."""
-    sentences = [f"{short_target(curve.volume)}: {_numbers(curve)}" for curve in found.curves]
+    sentences = [f"{short_target(curve.volume)}: {_numbers(curve)}" for curve in warm_ups.curves]
     sentences += [
-        f"{short_target(fill.volume)}, {fill.job}: {_pass_numbers(fill)}" for fill in found.passes
+        f"{short_target(fill.volume)}, {fill.job}: {_pass_numbers(fill)}"
+        for fill in warm_ups.passes
     ]
-    return ". ".join([*sentences, *found.costs]) + "."
+    return ". ".join([*sentences, *warm_ups.costs]) + "."
 
 
 WARMUP = Kind(

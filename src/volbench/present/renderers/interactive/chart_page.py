@@ -67,13 +67,13 @@ def digest(script: str) -> str:
 @cache
 def library() -> str:
     """Return Bokeh's JavaScript library, without importing Bokeh."""
-    found = find_spec("bokeh")
-    if found is None or not found.submodule_search_locations:
+    spec = find_spec("bokeh")
+    if spec is None or not spec.submodule_search_locations:
         raise VolbenchError(
             "the library that draws interactive charts is missing",
             hint="install it: python -m pip install bokeh",
         )
-    folder = Path(found.submodule_search_locations[0]) / "server" / "static" / "js"
+    folder = Path(spec.submodule_search_locations[0]) / "server" / "static" / "js"
     return (folder / "bokeh.min.js").read_text(encoding="utf-8")
 
 
@@ -152,8 +152,7 @@ def chart_page(plots: Sequence[Plot], *, title: str, theme: str = "") -> str:
     """
     if flat := [plot.name for plot in plots if plot.has_towers]:
         raise InputError(
-            f"the chart {flat[0]} cannot be drawn in a page",
-            hint="choose --format svg, png or pdf",
+            f"the chart {flat[0]} cannot be drawn in a page", hint="choose --format svg, png or pdf"
         )
     scripts = chart_scripts()
     return (

@@ -27,13 +27,7 @@ from volbench.present.plots.description import FORMATS, Axis, Panel, Plot, Serie
 from volbench.present.plots.marks import Dash
 
 DASHES: Mapping[Dash, Any] = MappingProxyType(
-    {
-        "solid": "-",
-        "dashed": "--",
-        "dotted": ":",
-        "dashdot": "-.",
-        "limit": (0, (5, 3)),
-    }
+    {"solid": "-", "dashed": "--", "dotted": ":", "dashdot": "-.", "limit": (0, (5, 3))}
 )
 MARKERS: Mapping[str, str] = MappingProxyType(
     {

@@ -273,13 +273,13 @@ def _handle(series: Series, mark: type | None, looks: Looks) -> Artist:
 
 def _mark_types(plot: Plot) -> dict[str, type]:
     """Return the type of mark that shows each series; lines come first, then areas."""
-    found: dict[str, type] = {}
+    types: dict[str, type] = {}
     for wanted in (Lines, Bars, Areas, Points):
         for mark in data_marks(plot):
             if isinstance(mark, wanted):
                 for key in _keys(mark):
-                    found.setdefault(key, wanted)
-    return found
+                    types.setdefault(key, wanted)
+    return types
 
 
 def _keys(mark: Mark) -> list[str]:
