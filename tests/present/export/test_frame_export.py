@@ -147,7 +147,7 @@ def test_several_frames_share_a_workbook(frame: pd.DataFrame, tmp_path: Path) ->
     assert openpyxl.load_workbook(file).sheetnames == ["summary", "series", "columns"]
 
 
-def test_a_place_that_cannot_be_written_is_named(frame: pd.DataFrame, tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_written_is_named(frame: pd.DataFrame, tmp_path: Path) -> None:
     """A missing folder gives an error of volbench with the path in it, and leaves nothing."""
     file = tmp_path / "missing" / "x.csv"
     with pytest.raises(InputError, match="missing"):

@@ -216,7 +216,7 @@ def test_a_report_has_its_charts_where_there_is_something() -> None:
         ("heatmap", "no grid"),
     ],
 )
-def test_what_is_missing_is_said(kind: str, reason: str) -> None:
+def test_missing_data_is_explained(kind: str, reason: str) -> None:
     """A chart that has nothing to show says why, and builds no other to name those that work."""
     given = frames(aks()[:2])
     with pytest.raises(InputError, match=reason) as caught:

@@ -68,7 +68,7 @@ def test_directions_that_fio_does_not_count_apart_share_a_panel() -> None:
     assert list(rows_drawn["low_s"]) == [1e-6, 2e-6]
 
 
-def test_dd_has_neither() -> None:
+def test_dd_has_no_chart_of_queues() -> None:
     """What reports no classes has no chart of them."""
     with pytest.raises(InputError, match="no run of fio reported them"):
         build_plot("inflight", frames([result("job")]))

@@ -29,7 +29,7 @@ def test_iops_bars_hold_the_numbers() -> None:
     assert [name.split("\n")[0] for name in panel.y.categories] == [job[0] for job in AKS]
 
 
-def test_what_a_job_did_stands_under_its_name() -> None:
+def test_the_numbers_of_a_job_are_below_its_name() -> None:
     """The label gives pattern, block size, queue depth and whether the page cache took part."""
     names = build_plot("iops", frames(aks())).panels[0].y.categories
     assert names[2] == "test3\nwrite 4k"
@@ -66,7 +66,7 @@ def test_single_runs_have_no_whiskers() -> None:
     assert "whiskers" not in caption_of(plot)
 
 
-def test_unknown_iops_are_said_not_drawn() -> None:
+def test_unknown_iops_are_noted_not_drawn() -> None:
     """The row of dd has a text in place of a bar of zero."""
     [panel] = build_plot("iops", frames([dd("copy"), result("honest")])).panels
     missing, known = column(the_mark(panel, Bars), "iops")

@@ -237,7 +237,7 @@ def test_cpu_is_stacked_from_zero() -> None:
         ("cpu", "no CPU time"),
     ],
 )
-def test_what_is_missing_is_said(kind: str, reason: str) -> None:
+def test_missing_data_is_explained(kind: str, reason: str) -> None:
     """A chart that has nothing to show says why, and how to get those that have."""
     with pytest.raises(InputError, match=reason) as caught:
         build_plot(kind, frames([result("alone")]))

@@ -19,14 +19,14 @@ def title(kind: str, *changes: Mapping[str, object]) -> str:
     return build_plot(kind, frames(rows)).title
 
 
-def test_it_names_workload_quantity_options_and_volume() -> None:
+def test_a_title_names_workload_quantity_options_and_volume() -> None:
     """Jobs that differ in two options are told apart by these."""
     jobs = [{"iodepth": depth, "numjobs": jobs} for depth in (1, 8) for jobs in (1, 4)]
     expected = "randwrite 4k: IOPS by queue depth and numjobs, /dev/nvme0n1"
     assert title("iops", *jobs) == expected
 
 
-def test_it_names_the_load_that_all_have() -> None:
+def test_a_title_names_the_common_load() -> None:
     """Queue depth belongs to the number; a single job in parallel goes without saying."""
     [same] = [{"iodepth": 16, "numjobs": 1}]
     assert title("iops", same) == "randwrite 4k, queue depth 16: IOPS per job, /dev/nvme0n1"
@@ -34,7 +34,7 @@ def test_it_names_the_load_that_all_have() -> None:
     assert "queue depth 16, numjobs 4: latency percentiles" in title("latency", several)
 
 
-def test_it_says_nothing_that_only_some_have() -> None:
+def test_a_title_omits_what_only_some_runs_have() -> None:
     """Patterns, volumes and hosts that differ are left to the labels."""
     other = {"rw": "randread", "block_bytes": 65536, "volume": "/dev/sdb", "iodepth": 4}
     made = title("iops", {"iodepth": 1}, other)
@@ -50,7 +50,7 @@ def test_a_volume_of_another_machine_has_its_host() -> None:
 
 
 @pytest.mark.parametrize("length", [30, 300])
-def test_it_stays_short(length: int) -> None:
+def test_a_title_stays_short(length: int) -> None:
     """A long path is shortened, a long host name is left out."""
     far = {"volume": "/dev/disk/by-id/" + "x" * length, "host": "h" * length}
     made = title("latency", far)
@@ -64,7 +64,7 @@ def test_sockets_are_not_spelled_out() -> None:
     assert made.endswith("IOPS per job, an NBD volume")
 
 
-def test_one_that_is_given_stays() -> None:
+def test_a_given_title_is_kept() -> None:
     """Nothing is added to the title that the user gives."""
     given = build_plot("iops", frames([result("a")]), title="Mine")
     assert given.title == "Mine"

@@ -136,7 +136,7 @@ def test_headings_go_down_in_order(content: ReportContent) -> None:
     assert all(after - before <= 1 for before, after in pairwise(levels))
 
 
-def test_it_can_be_used_without_seeing_it(content: ReportContent) -> None:
+def test_the_page_can_be_used_without_sight(content: ReportContent) -> None:
     """Charts have a text, tables a caption and scopes, and one can skip to the content."""
     page = parsed(render_report(content))
     assert [image["alt"] for image in page.all("img")] == ["a seen", "b seen"]

@@ -62,7 +62,7 @@ def test_a_site_needs_a_folder(results: Path) -> None:
     assert isinstance(report("--site", results, "-o", "-").exception, InputError)
 
 
-def test_several_need_a_place(results: Path) -> None:
+def test_several_campaigns_need_an_output(results: Path) -> None:
     """No campaign's own folder is taken for the page of all."""
     done = report(results)
     assert isinstance(done.exception, InputError)

@@ -46,7 +46,7 @@ def shown(*rows: Row, runs: int = 9) -> str:
     return findings_text(rows, runs=runs)
 
 
-def test_nothing_to_doubt() -> None:
+def test_no_findings_are_reported_as_such() -> None:
     """It says so, and how much was looked at."""
     assert shown(runs=1) == "no data-quality warnings in 1 run\n"
 

@@ -36,7 +36,7 @@ def test_groups_are_the_workloads() -> None:
     assert (first["range"], first["warnings"]) == ("1k to 31k", "1!")
 
 
-def test_whatever_differs_can_tell_groups_apart() -> None:
+def test_any_differing_column_can_separate_groups() -> None:
     """Where few values differ they are a column, so that no group hides two workloads."""
     table = groups_table(matrix(1, 2), {}, {})
     assert [column.heading for column in table.columns[:3]] == ["rw", "bs", "job"]

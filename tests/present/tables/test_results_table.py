@@ -58,7 +58,7 @@ def campaign_of(*runs: Run) -> Campaign:
     return Campaign(name="c", created_utc="2026-01-02T03:04:05Z", runs=runs, seed=7)
 
 
-def test_columns_are_found_as_people_say_them() -> None:
+def test_columns_are_found_by_their_aliases() -> None:
     """An alias such as p99.9 means a column of the frame, in its unit, under the alias."""
     lines = render_table(
         summary_table([{"run": "r", "job": "a", "lat_p999_s": 0.0125}]),

@@ -80,7 +80,7 @@ def test_a_tail_that_was_cut_off_says_what_is_left() -> None:
     assert cells(left | {"tool_bytes": 1e12})["tail"] == "38s"
 
 
-def test_errors_say_whose_they_are() -> None:
+def test_errors_of_device_and_fio_are_told_apart() -> None:
     """Requests of the device are counted, fio's error is named."""
     assert cells(ROW | {"io_errors": 3})["errors"] == "3"
     assert cells(ROW | {"io_errors": 3, "error": 5})["errors"] == "3, fio EIO"

@@ -51,7 +51,7 @@ def test_many_files_are_counted() -> None:
     assert sources(campaign) == "Files: in/1.json, in/2.json, in/3.json, in/4.json and 3 more."
 
 
-def test_what_files_do_not_tell_is_not_said() -> None:
+def test_unreported_facts_are_not_invented() -> None:
     """Neither a time nor the page cache is made up."""
     run = imported(1, "a.json")
     rows = records(
