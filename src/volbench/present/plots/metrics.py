@@ -99,7 +99,7 @@ def rows_axis(names: Sequence[str]) -> Axis:
 
 
 # Ratio of limit to data above which only the limit's name is shown: the data would take less than a
-# quarter of the axis. Noticed by: tests/present/plots/test_device_view.py
+# quarter of the axis. Noticed by: tests/present/plots/test_time.py
 _FAR = 4.0
 _HALF_ROW = 0.45
 
