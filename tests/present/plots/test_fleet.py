@@ -168,7 +168,7 @@ def test_the_storms_of_most_clients_are_drawn() -> None:
     )
     plot = build_plot("storm", given)
     assert [panel.heading.partition(",")[0] for panel in stacks(plot)] == ["s1", "s3", "s5"]
-    assert "Showing 3 of 6 storms, those with most clients" in caption_of(plot)
+    assert "Showing 3 of 6 storms, those with the most clients" in caption_of(plot)
 
 
 def test_the_headline_of_a_storm_stays_in_its_column() -> None:
