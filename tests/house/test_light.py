@@ -39,7 +39,7 @@ ALLOWED: dict[str, set[str]] = {
     "volume-types list": MODEL,
     "volume-types show azure/P15": MODEL,
     "k8s storageclass ebs-gp3-retain": MODEL,
-    "k8s role": {"ruamel"},
+    "k8s role": MODEL,
     "lab list": MODEL,
     "inventory show {inventory}": MODEL | {"jmespath"},
     "run quick --dry-run --on {folder}": MODEL,

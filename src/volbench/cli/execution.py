@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.controller import logged_listener
 from volbench.cli.options import (
     ALLOW_DESTROY,
     ALLOW_SHARED_FOLDER,
@@ -31,7 +30,6 @@ from volbench.cli.output import TableOutput
 from volbench.cli.slice_options import WITH_METRICS, ListenersOf, Metrics
 from volbench.cli.verb_groups import complete_hint, name_campaign, questions_shown
 from volbench.errors import InputError, RefusedError, VolbenchError
-from volbench.model.campaign.host import LOCAL
 from volbench.seams import load
 
 if TYPE_CHECKING:
@@ -76,6 +74,8 @@ def confirm_destruction(
     Args:
         only: devices as --allow-destroy names them; all where it is empty.
     """
+    from volbench.model.campaign.host import LOCAL
+
     if not sys.stdin.isatty():
         return
     from volbench.engine.guard.run_guard import describe_device
@@ -120,6 +120,8 @@ def ask_secrets(runs: Iterable[Run], known: Mapping[str, str]) -> dict[str, str]
 
 def _host_name(executor: Executor) -> str:
     """Return the name of a machine in the plan, and its own."""
+    from volbench.model.campaign.host import LOCAL
+
     own = (executor.read_text("/proc/sys/kernel/hostname") or "").strip()
     return f"{'this machine' if executor.host == LOCAL else executor.host} ({own})"
 
@@ -246,6 +248,7 @@ def execute(
     When the terminal is closed (SIGHUP) it goes on without one, and prints to its log. Its metrics
     are added to those that are served.
     """
+    from volbench.cli.controller import logged_listener
     from volbench.engine.campaign.campaign_engine import run_campaign
     from volbench.engine.run.process_watch import stop_on_signals
 

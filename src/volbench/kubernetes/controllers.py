@@ -35,11 +35,7 @@ from volbench.kubernetes.manifests import (
     make_object,
     pod_spec,
 )
-from volbench.kubernetes.pod_executor import PodExecutor
 from volbench.kubernetes.pod_status import ready_pods, why_pending
-from volbench.model.campaign.host import Pod
-from volbench.store.archive import refuse_used
-from volbench.store.atomic_files import unwritable
 
 CONTROLLER_LABEL = "volbench.io/controller"
 CONTAINER = "controller"
@@ -340,6 +336,8 @@ def last_lines(cluster: Cluster, state: ControllerState, *, count: int) -> list[
 
 def fetch_campaign(cluster: Cluster, name: str, folder: Path) -> None:
     """Copy the campaign folder of a controller that has ended to a new folder of this machine."""
+    from volbench.store.archive import refuse_used
+
     refuse_used(folder)
     owner = _owner(cluster, name)
     state, job = _state_of(cluster, owner), cluster.read("Job", name)
@@ -381,6 +379,10 @@ def _is_controller(owner: Manifest) -> bool:
 
 def _fetch(cluster: Cluster, name: str, pod: Manifest, folder: Path) -> None:
     """Copy the campaign folder of a controller into a new folder, which appears whole or not."""
+    from volbench.kubernetes.pod_executor import PodExecutor
+    from volbench.model.campaign.host import Pod
+    from volbench.store.atomic_files import unwritable
+
     reader = Pod(
         name=pod["metadata"]["name"],
         namespace=cluster.namespace,

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from volbench.model.campaign.planned_run import Campaign, RunNote
 from volbench.present.formatting import MISSING, Row, first_sentence, text
 from volbench.present.tables.table import IDENTITY, Column, Table, quantity
 from volbench.units import format_duration, format_size
 
 if TYPE_CHECKING:
+    from volbench.model.campaign.planned_run import Campaign, RunNote
     from volbench.model.profile.profile_model import Profile
 
 _BRIEF_OPTIONS = ("rw", "bs", "iodepth", "direct", "numjobs")
