@@ -119,3 +119,19 @@ def test_ranges_are_those_of_the_plan(verb: str, name: str, most: int) -> None:
 def test_the_steps_of_auto_are_those_of_the_plan() -> None:
     """--auto says how many jobs it tries at most."""
     assert f"to {LADDER[-1]}" in " ".join(" ".join(rendered("warmup")).split())
+
+
+@pytest.mark.parametrize("verb", ["run", "measure", "resume"])
+def test_long_help_has_headings(verb: str) -> None:
+    """A verb with more than twenty options lists the common ones first, then named groups."""
+    command = cli.get_command(click.Context(cli), verb)
+    assert command is not None
+    with click.Context(command, info_name=verb) as context:
+        text = command.get_help(context)
+    headings = [line.removesuffix(":") for line in text.splitlines() if line.endswith(":")]
+    assert headings[0] == "Options"
+    assert {"Safety", "Execution", "Output"} <= {*headings}
+    assert len(headings) == len({*headings})
+    for parameter in command.params:
+        if isinstance(parameter, click.Option) and not parameter.hidden:
+            assert parameter.opts[-1] in text

@@ -13,7 +13,7 @@ import pytest
 
 from tests.waiting import until
 from volbench.engine.guard.held_devices import OpenDevice
-from volbench.engine.guard.run_guard import Consent, check_run, question_about
+from volbench.engine.guard.run_guard import RunConsent, check_run, question_about
 from volbench.engine.guard.volume_targets import find_volume
 from volbench.engine.hosts.described_volumes import look_at
 from volbench.errors import RefusedError
@@ -207,7 +207,9 @@ def refusal(  # noqa: PLR0913 - one argument for each of the guard's
             extent=None if writes else _READ,
         )
         allowed = [volume.target] if allow is None else allow
-        consent = Consent(campaign_dir, allowed, wipe_signatures=wipe)
+        consent = RunConsent(
+            campaign_dir=campaign_dir, allow_destroy=tuple(allowed), wipe_signatures=wipe
+        )
         check_now(executor, run, consent, files=files, ours=made.__contains__)
     except RefusedError as error:
         return error.message if error.hint else f"without a hint: {error.message}"
@@ -217,7 +219,7 @@ def refusal(  # noqa: PLR0913 - one argument for each of the guard's
 def check_now(
     executor: Executor,
     run: Run,
-    consent: Consent,
+    consent: RunConsent,
     *,
     files: Sequence[str],
     ours: Callable[[str], bool] = lambda _path: False,

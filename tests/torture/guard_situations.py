@@ -11,7 +11,7 @@ from tests.execute.fake import FakeExecutor
 from tests.torture.device_world import Device, World, made_up
 from tests.torture.scripted_devices import CAMPAIGN, ScriptedDevices
 from volbench.engine.guard.held_devices import HeldDevices
-from volbench.engine.guard.run_guard import Consent
+from volbench.engine.guard.run_guard import RunConsent
 from volbench.engine.guard.volume_targets import find_volume
 from volbench.errors import RefusedError
 from volbench.model.campaign.planned_run import Run, Section
@@ -67,7 +67,9 @@ def answer(executor: FakeExecutor, target: str, chance: random.Random, *, wipe: 
             volume=volume,
             sections=(Section(name="j", options=dict(chance.choice(WRITES))),),
         )
-        consent = Consent(CAMPAIGN, [volume.target], wipe_signatures=wipe)
+        consent = RunConsent(
+            campaign_dir=CAMPAIGN, allow_destroy=(volume.target,), wipe_signatures=wipe
+        )
         check_now(executor, run, consent, files=())
         if chance.random() < 0.5:
             return ""

@@ -27,6 +27,7 @@ from volbench.cli.options import (
 )
 from volbench.cli.output import TableOutput, table_options
 from volbench.cli.slice_options import WITH_METRICS, Metrics
+from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import CampaignError, InputError
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def _resume_request(**values: Any) -> ResumeRequest:  # noqa: ANN401 - click pas
     return ResumeRequest(**values)
 
 
-@click.command("resume")
+@click.command("resume", cls=VerbCommand)
 @CAMPAIGN
 @option_group(
     "request",

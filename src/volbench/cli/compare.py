@@ -22,6 +22,7 @@ from volbench.cli.options import (
     split_names,
 )
 from volbench.cli.output import ChartFile, TableOutput, chart_options, table_options
+from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import ComparisonError, InputError, RegressionError
 from volbench.units import percent
 
@@ -61,7 +62,7 @@ def parse_share(text: str, *, least: float) -> float:
     return value / 100
 
 
-@click.command("compare")
+@click.command("compare", cls=VerbCommand)
 @campaigns_argument("BASE [CANDIDATE]...")
 @option_group(
     "question",

@@ -16,6 +16,7 @@ from volbench.cli.options import (
     PATH,
     VOLUME_TYPES,
     flag,
+    headed,
     option_group,
     parse_targets,
     schema_command,
@@ -62,12 +63,15 @@ MAPPING = click.option(
     help="File that maps Terraform's outputs to hosts.",
 )
 
-POLICY = click.option(
-    "--policy",
-    default="all",
-    show_default=True,
-    metavar="all|quorum:N|best-effort",
-    help="How many clients must be ready for a step to start.",
+POLICY = headed(
+    "Hosts",
+    click.option(
+        "--policy",
+        default="all",
+        show_default=True,
+        metavar="all|quorum:N|best-effort",
+        help="How many clients must be ready for a step to start.",
+    ),
 )
 
 OWN_POLICY = click.option(
@@ -118,6 +122,7 @@ HOST_KEYS = option_group(
         "Add the keys of unknown hosts to that file. A changed key is still refused.",
         "accept_new",
     ),
+    heading="Hosts",
 )
 
 
@@ -146,7 +151,9 @@ class HostSelection:
 
 
 # Options that select hosts, as the keyword `where`
-on_hosts = option_group("where", HostSelection, INVENTORY, LIMIT, MAPPING, HOST_KEYS)
+on_hosts = option_group(
+    "where", HostSelection, INVENTORY, LIMIT, MAPPING, HOST_KEYS, heading="Hosts"
+)
 
 
 @contextmanager

@@ -29,6 +29,7 @@ from volbench.cli.output import (
     report_folder,
     table_options,
 )
+from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import InputError, ProfileError
 from volbench.units import format_duration, parse_duration
 
@@ -119,6 +120,7 @@ _WORKLOADS = option_group(
 
 @click.command(
     "measure",
+    cls=VerbCommand,
     epilog=examples(
         "volbench measure --on /data",
         "volbench measure --on /data --rw randread,randwrite --bs 4k --iodepth 1,32",

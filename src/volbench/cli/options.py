@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from volbench.cli.verb_groups import remember
+from volbench.cli.verb_groups import HEADINGS, remember
 from volbench.errors import InputError
 from volbench.seams import load
 from volbench.store.layout import is_address
@@ -25,12 +25,15 @@ PATH = click.Path(path_type=Path)
 _CAMPAIGN_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
-def option_group(keyword: str, make: Callable[..., object], *options: Decorator) -> Decorator:
+def option_group(
+    keyword: str, make: Callable[..., object], *options: Decorator, heading: str = ""
+) -> Decorator:
     """Return a decorator that gives a verb several options as one keyword.
 
     Args:
         make: called with the values of the options by name; returns the value of the keyword.
         options: decorators of click and groups, in the order of the help page.
+        heading: of these options on a long help page.
     """
 
     def add(verb: Verb) -> Verb:
@@ -44,7 +47,7 @@ def option_group(keyword: str, make: Callable[..., object], *options: Decorator)
         decorated: Any = wrapped
         for option in reversed(options):
             before = len(getattr(decorated, "__click_params__", ()))
-            decorated = option(decorated)
+            decorated = headed(heading, option)(decorated)
             added: list[click.Parameter] = decorated.__click_params__[before:]
             given_names = [str(parameter.name) for parameter in added if parameter.expose_value]
             names.extend([option.keyword] if isinstance(option, OptionGroup) else given_names)
@@ -52,6 +55,22 @@ def option_group(keyword: str, make: Callable[..., object], *options: Decorator)
         return result
 
     return OptionGroup(keyword, add)
+
+
+def headed(heading: str, *options: Decorator) -> Decorator:
+    """Return a decorator with options that stand under a heading on a long help page."""
+
+    def add(verb: Verb) -> Verb:
+        decorated: Any = verb
+        before = len(getattr(decorated, "__click_params__", ()))
+        for option in reversed(options):
+            decorated = option(decorated)
+        for parameter in decorated.__click_params__[before:] if heading else ():
+            HEADINGS.setdefault(parameter, heading)
+        result: Verb = decorated
+        return result
+
+    return add
 
 
 @dataclass(frozen=True)
@@ -180,7 +199,10 @@ SETTINGS = click.option(
     "profile (repeat=3, limits.iops=1100, limits.data=azure/P15); repeatable.",
 )
 
-ALLOW_EXEC = flag("--allow-exec", "Accept options that run programs or leave the run's folder.")
+ALLOW_EXEC = headed(
+    "Safety",
+    flag("--allow-exec", "Accept options that run programs or leave the run's folder."),
+)
 
 ALLOW_DESTROY = click.option(
     "--allow-destroy",
@@ -210,7 +232,9 @@ def _consent(**values: Any) -> object:  # noqa: ANN401 - click passes options by
 
 def consent_options(allow_destroy: Decorator, *more: Decorator) -> Decorator:
     """Return the options that permit to destroy data, as the keyword `consent`: a `Consent`."""
-    return option_group("consent", _consent, allow_destroy, WIPE_SIGNATURES, *more)
+    return option_group(
+        "consent", _consent, allow_destroy, WIPE_SIGNATURES, *more, heading="Safety"
+    )
 
 
 KEEP_FILES = flag("--keep-files", "Leave scratch files on the volumes.")
@@ -243,7 +267,7 @@ def _settings(**values: Any) -> object:  # noqa: ANN401 - click passes options b
 
 def settings_options(*options: Decorator) -> Decorator:
     """Return options of the execution, named as in `Settings`, as the keyword `execution`."""
-    return option_group("execution", _settings, *options)
+    return option_group("execution", _settings, *options, heading="Execution")
 
 
 DETACH = flag(

@@ -231,6 +231,7 @@ def table_options(
         ),
         flag("--wide", "All columns at their full width.", "is_wide"),
         RAW,
+        heading="Output",
     )
 
 

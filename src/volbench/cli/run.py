@@ -25,6 +25,7 @@ from volbench.cli.options import (
     Quantity,
     examples,
     flag,
+    headed,
     parse_targets,
 )
 from volbench.cli.output import (
@@ -34,6 +35,7 @@ from volbench.cli.output import (
     table_options,
 )
 from volbench.cli.profiles import texts_of
+from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import InputError
 from volbench.units import parse_size
 
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "run",
+    cls=VerbCommand,
     epilog=examples(
         "volbench run quick --on /data",
         "volbench run aks-disk --on data=/data --on os=$HOME --set runtime=2s",
@@ -94,9 +97,12 @@ if TYPE_CHECKING:
 @on_hosts
 @POLICY
 @with_placement
-@flag(
-    "--install-fio",
-    "Install fio where it is missing, by apt-get, dnf or apk, as root or by sudo -n.",
+@headed(
+    "Hosts",
+    flag(
+        "--install-fio",
+        "Install fio where it is missing, by apt-get, dnf or apk, as root or by sudo -n.",
+    ),
 )
 @table_options(has_output=False, has_events=True)
 def run(
@@ -204,6 +210,7 @@ _JOB = "fill"
 
 @click.command(
     "warmup",
+    cls=VerbCommand,
     epilog=examples(
         "volbench warmup /dev/sdb --allow-destroy /dev/sdb",
         "volbench warmup /dev/sdb --mode read",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from volbench.cli.options import PATH, Quantity, Verb, flag, option_group
+from volbench.cli.options import PATH, Quantity, Verb, flag, headed, option_group
 from volbench.errors import InputError
 from volbench.kubernetes.cluster import ClusterAddress
 from volbench.kubernetes.cluster_spec import NAMESPACE_HELP, ClusterSpec, spec_options
@@ -71,10 +71,12 @@ _K8S = flag(
 )
 
 # The cluster of a verb below `k8s`, as the keyword `address`
-ADDRESS = option_group("address", ClusterAddress, _NAMESPACE, _CONTEXT, _KUBECONFIG)
+ADDRESS = option_group(
+    "address", ClusterAddress, _NAMESPACE, _CONTEXT, _KUBECONFIG, heading="Kubernetes"
+)
 
 # Fields of a `ClusterSpec`, as the keyword `described`
-DESCRIPTION = option_group("described", dict, *spec_options(ClusterSpec))
+DESCRIPTION = option_group("described", dict, *spec_options(ClusterSpec), heading="Kubernetes")
 
 
 def in_pods(verb: Verb) -> Verb:
@@ -100,10 +102,8 @@ def in_pods(verb: Verb) -> Verb:
             raise InputError(f"{option} applies to pods only", hint="add --k8s")
         verb(*arguments, placement=placement, **given)
 
-    decorated: Verb = wrapped
-    for option in (_POD_TIMEOUT, _KUBECONFIG, _CONTEXT, DESCRIPTION, _K8S):
-        decorated = option(decorated)
-    return decorated
+    options = (_K8S, DESCRIPTION, _CONTEXT, _KUBECONFIG, _POD_TIMEOUT)
+    return headed("Kubernetes", *options)(wrapped)
 
 
 def _option_given(described: dict[str, Any]) -> str:
@@ -147,7 +147,7 @@ class PodHosts:
 
 def on_resume(verb: Verb) -> Verb:
     """Add the options of pods that are found again, as the keyword `made`."""
-    return option_group("made", _revivable, _KUBECONFIG, _POD_TIMEOUT)(verb)
+    return option_group("made", _revivable, _KUBECONFIG, _POD_TIMEOUT, heading="Kubernetes")(verb)
 
 
 def _revivable(pod_timeout_s: float) -> PodHosts:

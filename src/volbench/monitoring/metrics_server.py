@@ -93,4 +93,5 @@ METRICS = option_group(
         metavar="ADDRESS",
         help="Address of this machine to serve them on; there is no authentication.",
     ),
+    heading="Metrics",
 )

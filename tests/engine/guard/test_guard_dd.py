@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.conftest import Disks, check_now
-from volbench.engine.guard.run_guard import Consent
+from volbench.engine.guard.run_guard import RunConsent
 from volbench.engine.guard.volume_targets import find_volume
 from volbench.errors import RefusedError
 from volbench.execute.local import LocalExecutor
@@ -32,7 +32,12 @@ def dd_refusal(
         sections=(Section(name="j", options={**SIZES, **options}),),
     )
     try:
-        check_now(executor, run, Consent("/", allow), files=planned_files(run))
+        check_now(
+            executor,
+            run,
+            RunConsent(campaign_dir="/", allow_destroy=tuple(allow)),
+            files=planned_files(run),
+        )
     except RefusedError as error:
         return error.message
     return ""

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from volbench.engine.guard.held_devices import OpenDevice
-from volbench.engine.guard.run_guard import Consent, check_run, check_space, question_about
+from volbench.engine.guard.run_guard import RunConsent, check_run, check_space, question_about
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.described_volumes import HostState, look_at
 from volbench.errors import FioError, InputError
 from volbench.execute.protocol import Executor
 from volbench.fio.jobs.render_job import planned_files, render
 from volbench.model.campaign.host import HostKind
-from volbench.model.campaign.planned_run import Campaign, Run, VolumeKind
+from volbench.model.campaign.planned_run import Campaign, Consent, Run, VolumeKind
 from volbench.model.profile.profile_model import Tool
 from volbench.model.profile.secret_values import without_references
 from volbench.model.results.provenance import HostFacts
@@ -145,14 +145,10 @@ class RunGuard:
                 needed_bytes=round(layout_bytes(run) * share),
             )
 
-    def _consent(self, run: Run) -> Consent:
-        return Consent(
-            self._campaign_dir,
-            allowed_for(run, self._campaign),
-            allow_shared=self._campaign.allow_shared_folder,
-            by_sudo=self._by_sudo,
-            wipe_signatures=self._campaign.wipe_signatures,
-        )
+    def _consent(self, run: Run) -> RunConsent:
+        given = {name: getattr(self._campaign, name) for name in Consent.model_fields}
+        allowed = {"allow_destroy": allowed_for(run, self._campaign)}
+        return RunConsent(**given | allowed, campaign_dir=self._campaign_dir, by_sudo=self._by_sudo)
 
 
 def _is_missing(path: str, state: HostState) -> bool:

@@ -8,7 +8,6 @@ are refused even with consent. The guard itself only reads.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from volbench.engine.guard.device_guard import check_content, check_identity, check_unused
 from volbench.engine.guard.file_guard import (
@@ -31,7 +30,7 @@ from volbench.execute.protocol import Executor
 from volbench.fio.dd import dd_argv
 from volbench.fio.jobs.render_job import lays_out, writes
 from volbench.model.campaign.host import LOCAL
-from volbench.model.campaign.planned_run import Run, VolumeKind
+from volbench.model.campaign.planned_run import Consent, Run, VolumeKind
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.provenance import VolumeFacts
 from volbench.units import format_capacity, format_size
@@ -50,22 +49,15 @@ RESULT_BYTES = 16 * _MIB
 RESERVE_SHARE = 0.05
 
 
-@dataclass(frozen=True)
-class Consent:
-    """Consent of the user, for the runs of one host."""
+class RunConsent(Consent):
+    """Consent of the user, for the runs of one host; paths are those of the host."""
 
     campaign_dir: str  # absolute path of the campaign folder; it may not exist yet
-    # devices, files and NBD URIs that may be overwritten, as the user named them
-    allow_destroy: Sequence[str] = ()
-    allow_shared: bool = False  # root may write into a folder that other users can write to
     by_sudo: bool = False  # fio runs as root regardless of the login user
-    # named devices may hold a filesystem, partition table, LUKS, swap area, or be members of larger
-    # volumes at rest
-    wipe_signatures: bool = False
 
 
 def question_about(
-    run: Run, files: Sequence[str], consent: Consent, opened: OpenDevice | None = None
+    run: Run, files: Sequence[str], consent: RunConsent, opened: OpenDevice | None = None
 ) -> VolumeQuestion:
     """Return what the guard must know of a run's volume, which is no NBD export."""
     volume, details = run.volume, ["content"]
@@ -88,7 +80,7 @@ def check_run(
     state: HostState,
     *,
     files: Sequence[str],
-    consent: Consent,
+    consent: RunConsent,
     ours: Callable[[str], bool],
     opened: OpenDevice | None = None,
 ) -> None:
@@ -116,7 +108,7 @@ def check_run(
         _check_device(run, seen, consent if writing else None, opened=opened)
         return
     check_place(volume, seen, writes=writing)
-    if writing and not consent.allow_shared:
+    if writing and not consent.allow_shared_folder:
         check_not_shared(seen, user=state.user, by_sudo=consent.by_sudo)
     for path in files:
         file = state.files[path]
@@ -135,7 +127,7 @@ def may_write(run: Run) -> bool:
 
 
 def _check_device(
-    run: Run, seen: DescribedVolume, consent: Consent | None, *, opened: OpenDevice | None
+    run: Run, seen: DescribedVolume, consent: RunConsent | None, *, opened: OpenDevice | None
 ) -> None:
     """Check a device that a run reads, or overwrites with the user's consent."""
     target, is_start = run.volume.target, opened is not None
