@@ -1,1 +1,0 @@
-"""Kept shell: one long-lived shell per host that answers requests and pushes state."""
