@@ -121,7 +121,7 @@ def test_the_chart(results: Path, tmp_path: Path, ending: str) -> None:
     start = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}[ending]
     assert file.read_bytes().startswith(start)
     wrong = run("price", results, *KAMATERA, "--unsteady", "--chart", tmp_path / "pareto.gif")
-    assert "is not the name of a picture" in str(wrong.exception)
+    assert "is not the name of an image file" in str(wrong.exception)
 
 
 def test_prices_are_shown_and_checked(tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def ask_secrets(runs: Iterable[Run], known: Mapping[str, str]) -> dict[str, str]
                 given = click.prompt(f"Password for {use}", hide_input=True, err=True, default="")
         if not given or not given.isprintable():
             raise InputError(
-                f"the password for {use} is not stored, and was not given",
+                f"the password for {use} is not stored and was not given",
                 hint=f"set the environment variable {variable}, or use a terminal to be asked",
             )
         secrets[variable] = given

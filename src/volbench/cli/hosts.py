@@ -201,8 +201,8 @@ def _names_in(limit: str, campaign: Path | None) -> list[str]:
     if limit == _FAILED:
         if campaign is None:
             raise InputError(
-                f"--limit {_FAILED} needs a campaign whose hosts are meant",
-                hint="name the file that it left: --limit @DIR/failed-hosts.txt",
+                f"--limit {_FAILED} needs a campaign",
+                hint="name the file that a campaign left: --limit @DIR/failed-hosts.txt",
             )
         path = Layout(campaign).failed_hosts
     try:
@@ -214,7 +214,9 @@ def _names_in(limit: str, campaign: Path | None) -> list[str]:
         ) from error
     names = [name for line in lines if (name := line.partition("#")[0].strip())]
     if not names:
-        raise InputError(f"--limit {limit}: {path} names no host", hint="write one name per line")
+        raise InputError(
+            f"--limit {limit}: {path} does not name a host", hint="write one name per line"
+        )
     return names
 
 
@@ -272,7 +274,7 @@ def check(file: Path, mapping: Path | None) -> None:
     """
     inventory = read_hosts(file, mapping=mapping)
     hosts, groups = len(inventory.hosts), len(inventory.groups)
-    click.echo(f"{file}: inventory is good, hosts: {hosts}, groups: {groups}")
+    click.echo(f"{file}: inventory is valid, hosts: {hosts}, groups: {groups}")
 
 
 @schema_command(inventory, "volbench's own inventories")
@@ -376,9 +378,9 @@ def _show_survey(where: HostSelection, shown: TableOutput) -> None:
     shown.write(survey_table([*map(_row, surveys)], [*map(_survey_record, surveys)]))
     if shown.is_for_people:
         for names in shared_machines(surveys):
-            click.echo(f"note: {', '.join(names)} are one machine", err=True)
+            click.echo(f"note: {', '.join(names)} are the same machine", err=True)
         for names in shared_volumes(surveys):
-            click.echo(f"note: {', '.join(names)} are one volume", err=True)
+            click.echo(f"note: {', '.join(names)} are the same volume", err=True)
     bad = [found for found in surveys if found.problem or found.volume_problems]
     if bad:
         hints = {found.hint for found in bad if found.hint}

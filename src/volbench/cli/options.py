@@ -331,7 +331,9 @@ def parse_targets(texts: Sequence[str]) -> dict[str, str]:
         match = _ROLE.fullmatch(text)
         role, target = match.groups() if match else ("data", text)
         if not target or (target.endswith("=") and not match):
-            raise InputError(f"--on {text!r} names no target", hint="write it like data=/dev/sdb")
+            raise InputError(
+                f"--on {text!r} does not name a target", hint="write it like data=/dev/sdb"
+            )
         if role in targets:
             raise InputError(
                 f"--on names the role {role!r} twice: {targets[role]} and {target}",

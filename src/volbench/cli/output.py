@@ -292,7 +292,7 @@ def _picture_format(chart: str) -> str:
     image = Path(chart).suffix.removeprefix(".").lower()
     if image not in PICTURE_FORMATS:
         raise InputError(
-            f"{chart} is not the name of a picture",
+            f"{chart} is not the name of an image file",
             hint=f"end it with .{', .'.join(PICTURE_FORMATS)}",
         )
     return image

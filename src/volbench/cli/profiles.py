@@ -185,7 +185,7 @@ def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
             # The targets of the profile may be missing here: every role is this folder.
             plan = plan_profile(profile.model_copy(update={"volumes": {}}))
             check_job_files(this_machine(fio=fio), plan.runs)
-        click.echo(f"{name}: profile {profile.name} is good, {len(profile.jobs)} jobs")
+        click.echo(f"{name}: profile {profile.name} is valid, jobs: {len(profile.jobs)}")
 
 
 @profile.command("render")

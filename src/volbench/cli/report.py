@@ -120,7 +120,7 @@ def _default_place(dataset: Dataset) -> str:
     """Return the report folder of the only campaign."""
     if len(dataset.names) > 1:
         raise InputError(
-            f"{len(dataset.names)} campaigns are given, and no file for their report",
+            f"the report of {len(dataset.names)} campaigns needs a file",
             hint="name it with --output, such as --output comparison.html",
         )
     return str(report_folder(dataset))

@@ -61,7 +61,7 @@ def resume_in_background(layout: Layout, request: ResumeRequest) -> None:
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended and status:
             raise CampaignError(
-                f"the controller of {layout.root} ended at once: {last_error_of(layout)}",
+                f"the controller of {layout.root} ended immediately: {last_error_of(layout)}",
                 hint=f"see {layout.controller_log}",
             )
         if ended:

@@ -52,7 +52,7 @@ def test_check_counts_what_is_good(volbench: Volbench, tmp_path: Path) -> None:
     (tmp_path / "hosts").write_text("[web]\nvm1 http_port=80\n")
     done = volbench("inventory", "check", "hosts")
     assert done.returncode == 0
-    assert done.stdout == "hosts: inventory is good, hosts: 1, groups: 1\n"
+    assert done.stdout == "hosts: inventory is valid, hosts: 1, groups: 1\n"
     assert "http_port" in done.stderr
 
 

@@ -181,7 +181,7 @@ def test_a_chart_is_written(folder: Path, tmp_path: Path, ending: str) -> None:
         (("slow", "fast", "--metric", "nonsense"), "there is no column 'nonsense'"),
         (("slow", "fast", "--by", "nonsense"), "there is no column 'nonsense'"),
         (("slow", "fast", "--where", "bs=="), "cannot be parsed"),
-        (("slow", "fast", *ALLOW, "--chart", "x.gif"), "x.gif is not the name of a picture"),
+        (("slow", "fast", *ALLOW, "--chart", "x.gif"), "x.gif is not the name of an image file"),
         (("slow", "fast", "--metric", ","), "--metric has no value"),
     ],
 )

@@ -98,7 +98,7 @@ def test_rounds_are_planned_up_to_the_most() -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("rounds: {track: [writes.iops]}\nrepeat: 3", "rounds repeat the jobs already"),
+        ("rounds: {track: [writes.iops]}\nrepeat: 3", "rounds already repeat the jobs"),
         ("rounds: {track: [write.iops]}", "no measured job write"),
         ("rounds: {track: [warm.iops]}", "no measured job warm"),
         ("rounds: {track: [dried.iops]}", "dd reports its bandwidth only"),
@@ -195,7 +195,7 @@ def test_a_number_of_repeats_is_refused() -> None:
 def test_several_clients_are_refused() -> None:
     """Clients are not steady at the same time; a hint says what to do."""
     clients = [Client(Host(name=f"vm{n}", address="x"), 0, {"data": VOLUME}) for n in (1, 2)]
-    with pytest.raises(InputError, match="not steady at the same time"):
+    with pytest.raises(InputError, match="do not become steady at the same time"):
         expand_clients([load()], clients, Terms(name="c", seed=1))
     entry = expand_clients([load()], clients[:1], Terms(name="c", seed=1))
     assert set(entry.rounds) == {"full"}

@@ -122,6 +122,6 @@ def merge_secrets(found: Iterable[tuple[str, str]]) -> dict[str, str]:
         if secrets.setdefault(variable, secret) != secret:
             raise InputError(
                 f"{variable.removeprefix(_PREFIX).lower()} has two values in this campaign",
-                hint="use the same in all jobs, or make a campaign of each",
+                hint="use the same in all jobs, or a separate campaign for each",
             )
     return secrets

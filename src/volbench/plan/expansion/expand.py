@@ -185,7 +185,7 @@ def _touches(
     size_bytes = int(job.options.get("size") or whole_bytes or EXAMPLE_BYTES)
     if size_bytes > whole_bytes > 0 and volume.kind is not VolumeKind.FILE:
         raise InputError(
-            f"job {job.name}: {size_bytes} bytes are to be warmed, but {volume.target} has only "
+            f"job {job.name}: the warm-up covers {size_bytes} bytes, but {volume.target} has only "
             f"{whole_bytes}",
             hint="remove the size",
         )

@@ -299,8 +299,8 @@ def _check_rounds(profiles: Sequence[Profile], clients: Sequence[Client]) -> Non
     named = next((profile.name for profile in profiles if profile.rounds), None)
     if named is not None and len(clients) > 1:
         raise InputError(
-            f"profile {named} goes on in rounds until its volume is steady, and {len(clients)} "
-            "clients are not steady at the same time",
+            f"profile {named} repeats its jobs until its volume is steady, but "
+            f"{len(clients)} clients do not become steady at the same time",
             hint="run it on one host after another (--limit HOST), each into a folder of its own; "
             "or write --set rounds= --set repeat=5 for a fixed number of rounds",
         )

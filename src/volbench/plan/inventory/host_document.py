@@ -50,7 +50,7 @@ def check_address(text: str) -> str:
         return ""
     bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
     if "@" in text:
-        raise InputError(f"{text!r} names a user too", hint="write user: separately")
+        raise InputError(f"{text!r} also names a user", hint="write user: separately")
     if ":" in bare or re.fullmatch(r"[0-9.]+", bare):
         return _ip(bare)
     if not _HOST_NAME.fullmatch(bare) or bare != text:
@@ -65,7 +65,7 @@ def _ip(text: str) -> str:
         host, colon, port = text.partition(":")
         if colon and port.isdecimal():
             raise InputError(
-                f"{text!r} names a port too", hint=f"write address: {host} and port: {port}"
+                f"{text!r} also names a port", hint=f"write address: {host} and port: {port}"
             ) from None
         raise InputError(f"{text!r} is not an IP address", hint="write it like 10.0.0.4") from None
     return text

@@ -82,7 +82,7 @@ def _numbers(first: str, last: str, text: str) -> list[str]:
     padded = any(len(end) > 1 and end.startswith("0") for end in (first, last))
     if padded and len(first) != len(last):
         raise InputError(
-            f"{text!r} begins with {first} and ends with {last}, which differ in digits",
+            f"{text!r} begins with {first} and ends with {last}, whose numbers of digits differ",
             hint=f"write {first.zfill(len(last))} and {last.zfill(len(first))}, or no zeros",
         )
     if max(len(first), len(last)) > 18 or int(last) - int(first) >= MAX_HOSTS:

@@ -96,7 +96,7 @@ def _check_names(reader: HostReader, sheet: Sheet, groups: Mapping[str, tuple[st
         if name in sheet.drafts and hosts != (name,):
             reader.complain(
                 sheet.groups[name].place,
-                f"a host is called {name} too",
+                f"a host is also called {name}",
                 hint="rename one, so that --limit is unambiguous",
             )
 

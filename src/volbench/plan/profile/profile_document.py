@@ -106,7 +106,7 @@ def _until_conflict(job: Job, defaults: Options) -> Iterator[Conflict]:
         yield Conflict("only fio can run until it is steady", "use tool: fio", "until")
         return
     if job.warming is not None:
-        yield Conflict("a warm-up ends when every block was touched", "remove until", "until")
+        yield Conflict("a warm-up ends once every block has been touched", "remove until", "until")
         return
     for options in effective_options(job, defaults).values():
         runtime_s, window_s = parse_duration(options.get("runtime", "0")), job.until.window_s
@@ -170,7 +170,7 @@ def rounds_fault(profile: Profile) -> Fault | None:
     if profile.rounds is None:
         return None
     if profile.repeat > 1:
-        return Fault("rounds repeat the jobs already", "remove repeat, or rounds")
+        return Fault("rounds already repeat the jobs", "remove repeat, or rounds")
     measured = {job.name: job for job in profile.jobs if job.phase is Phase.MEASURED}
     for track in profile.rounds.track:
         job = measured.get(track.job)
@@ -382,7 +382,7 @@ def _job_faults(document: ProfileDocument) -> Iterator[Fault]:
         if name in places:
             other = ".".join(map(str, places[name].place))
             hint = "rename one"
-            yield Fault(f"a job {name} exists already: {other}", hint, origin.place, origin.on_key)
+            yield Fault(f"a job {name} already exists: {other}", hint, origin.place, origin.on_key)
         places.setdefault(name, origin)
 
 
