@@ -307,7 +307,7 @@ def show_results(layout: Layout, shown: TableOutput) -> None:
 
 def _show_warmup(layout: Layout, campaign: Campaign, shown: TableOutput) -> None:
     """Print whether each warm-up pass has covered the whole volume."""
-    from volbench.engine.conditioning.warmup_verification import (
+    from volbench.engine.conditioning.volume_warmup import (
         Outcomes,
         passes_of,
         verification_text,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.analyse.findings.conftest import a_run, a_view, found, summary_row
-from volbench.engine.conditioning.block_sample import reads_blocks, sample_blocks
+from volbench.engine.conditioning.run_preparation import reads_blocks, sample_blocks
 from volbench.execute.agent import block_reads
 from volbench.execute.agent.block_reads import thin_share
 from volbench.execute.local import LocalExecutor

@@ -8,7 +8,7 @@ import pytest
 
 from tests.engine.conftest import Disks
 from tests.execute.fake import FakeExecutor
-from volbench.engine.conditioning.idle_time import flush_volume
+from volbench.engine.conditioning.run_preparation import flush_volume
 from volbench.engine.guard.volume_targets import find_volume
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Completed

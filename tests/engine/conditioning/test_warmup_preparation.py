@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from volbench.engine.conditioning.warmup_preparation import choose_numjobs
-from volbench.engine.conditioning.warmup_verification import Pass, verification_text
+from volbench.engine.conditioning.volume_warmup import Pass, choose_numjobs, verification_text
 from volbench.errors import CampaignError
 
 

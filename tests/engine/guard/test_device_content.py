@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.conftest import IMAGE_BYTES, Disks, call, refusal
-from volbench.engine.hosts.described_volumes import VolumeQuestion, look_at_volume
-from volbench.engine.hosts.device_content import Content
+from volbench.engine.hosts.described_volumes import Content, VolumeQuestion, look_at_volume
 from volbench.execute.agent import files
 from volbench.execute.agent.partition_tables import Region, read_table
 from volbench.execute.agent.signatures import find_magic

@@ -21,7 +21,7 @@ from volbench.engine.campaign.campaign_state import (
 from volbench.engine.campaign.cleanup import not_removed, release_host, scratch_of
 from volbench.engine.campaign.client_worker import Worker
 from volbench.engine.campaign.clients import run_together
-from volbench.engine.conditioning.warmup_verification import Outcomes
+from volbench.engine.conditioning.volume_warmup import Outcomes
 from volbench.engine.guard.held_devices import HeldDevices
 from volbench.engine.guard.scratch_files import Scratch
 from volbench.engine.hosts.connected_host import ConnectedHost, on_every_host, raise_all

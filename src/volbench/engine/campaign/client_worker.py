@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING
 from volbench.engine.campaign.campaign_state import CampaignContext, is_left
 from volbench.engine.campaign.cleanup import reset_run, settle_earlier
 from volbench.engine.campaign.start_gate import Gate
-from volbench.engine.conditioning.block_sample import BlockSampler
 from volbench.engine.conditioning.cold_probe import probe_campaign
-from volbench.engine.conditioning.idle_time import (
+from volbench.engine.conditioning.run_preparation import (
     FLUSH_S,
     LATE_S,
+    BlockSampler,
     DirtyData,
     flush_volume,
     pause_before,
 )
-from volbench.engine.conditioning.warmup_preparation import make_room, with_parallelism
-from volbench.engine.conditioning.warmup_verification import progress_words
+from volbench.engine.conditioning.volume_warmup import make_room, progress_words, with_parallelism
 from volbench.engine.guard.device_guard import attachment_of
 from volbench.engine.guard.held_devices import HeldDevices
 from volbench.engine.guard.preflight import RunGuard

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from volbench import __version__
-from volbench.engine.conditioning.warmup_preparation import sizes_of
+from volbench.engine.conditioning.volume_warmup import sizes_of
 from volbench.engine.guard.preflight import check_campaign
 from volbench.engine.guard.volume_targets import examine_targets
 from volbench.engine.hosts.connected_host import ConnectedHost, on_every_host, raise_all

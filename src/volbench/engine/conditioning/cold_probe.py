@@ -67,8 +67,8 @@ def _readable(executor: Executor, volume: Volume) -> tuple[int | None, str]:
             check_identity(volume, look_at_volume(executor, VolumeQuestion(volume.target)))
             return None if volume.pin is None else volume.pin.size_bytes, ""
         case VolumeKind.FILE:
-            found = executor.stat(volume.target)
-            size_bytes = 0 if found is None else found.size_bytes
+            file = executor.stat(volume.target)
+            size_bytes = 0 if file is None else file.size_bytes
             absent = "nothing to probe: the file is empty or does not exist yet"
             return size_bytes, "" if size_bytes >= READ_BYTES else absent
 
@@ -110,7 +110,7 @@ def probe_campaign(
         target = volumes[role].target
         listener(Notice(f"probing {target}: is it cold?"))
         try:
-            found = probe_cold(executor, volumes[role], folder, fio=fio, stop=stop)
+            probed = probe_cold(executor, volumes[role], folder, fio=fio, stop=stop)
         except StoppedError:
             return
         except RefusedError:
@@ -120,8 +120,8 @@ def probe_campaign(
             failed = Probed(
                 role=role, target=target, started_utc=now, ended_utc=now, reason=error.message
             )
-            found = _stored(folder, failed)
-        listener(Notice(f"{target} is {found.words}" if found.cold else found.words))
+            probed = _stored(folder, failed)
+        listener(Notice(f"{target} is {probed.words}" if probed.cold else probed.words))
 
 
 def _stored(folder: ProbeFolder, probed: Probed) -> Probed:

@@ -186,7 +186,7 @@ def read_offset_log(path: Path) -> dict[int, float]:
 
     Of several reads of one offset, only the first counts: the others are warm.
     """
-    found: dict[int, float] = {}
+    latencies: dict[int, float] = {}
     for number, line in enumerate(read_text(path).splitlines(), start=1):
         cells = [cell.strip() for cell in line.split(",")]
         if len(cells) <= _OFFSET_COLUMN or not all(cell.isdecimal() for cell in cells[:5]):
@@ -198,10 +198,10 @@ def read_offset_log(path: Path) -> dict[int, float]:
             )
         # 0 means that the clock did not advance between its two readings.
         latency_ns = max(1, int(cells[_LATENCY_COLUMN]))
-        found.setdefault(int(cells[_OFFSET_COLUMN]), latency_ns / 1e9)
-    if not found:
+        latencies.setdefault(int(cells[_OFFSET_COLUMN]), latency_ns / 1e9)
+    if not latencies:
         raise OutputError(f"{path} contains no reads", hint="see the file stderr beside it")
-    return found
+    return latencies
 
 
 def make_folder(path: Path) -> None:

@@ -13,8 +13,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from volbench.engine.guard.volume_targets import pin_of
-from volbench.engine.hosts.described_volumes import DescribedDevice, DescribedVolume, DeviceUse
-from volbench.engine.hosts.device_content import Content, Part
+from volbench.engine.hosts.described_volumes import (
+    Content,
+    DescribedDevice,
+    DescribedVolume,
+    DeviceUse,
+    Part,
+)
 from volbench.errors import RefusedError
 from volbench.execute.agent.held_device import BLANK
 from volbench.execute.protocol import HeldDevice
@@ -197,7 +202,7 @@ def _reason(target: str, device: DescribedDevice, use: DeviceUse, *, is_held: bo
             "end the process that uses it, or run volbench as a user who may write to it",
         ),
     )
-    return next(((problem, hint) for found, problem, hint in reasons if found), ("", ""))
+    return next(((problem, hint) for applies, problem, hint in reasons if applies), ("", ""))
 
 
 def check_content(target: str, content: Content, *, may_wipe: bool) -> None:

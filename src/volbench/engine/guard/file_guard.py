@@ -70,10 +70,10 @@ def check_not_shared(seen: DescribedVolume, *, user: int, by_sudo: bool) -> None
             continue
         whose = "can be written by other users" if is_open else f"belongs to user {owner}"
         is_sticky = mode & _STICKY and owner in {0, user}
-        own = f"mkdir -m 700 {folders[0][0]}/mine" if is_sticky else "one below /root or /srv"
+        example = f"mkdir -m 700 {folders[0][0]}/mine" if is_sticky else "one below /root or /srv"
         raise RefusedError(
             f"{path} {whose}, who could plant a symlink to any file that root may overwrite",
-            hint=f"measure in a folder that only root can write to, such as {own}; "
+            hint=f"measure in a folder that only root can write to, such as {example}; "
             "if you trust all who may write there: --allow-shared-folder",
         )
 

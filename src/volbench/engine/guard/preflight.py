@@ -55,10 +55,10 @@ def check_campaign(
 def _distinct(runs: Iterable[Run]) -> list[Run]:
     """Return one run of each group of runs that differ only in repeat and seed."""
     same = {"id": "", "repeat": 1, "seed": 0, "step": 0}
-    found: dict[str, Run] = {}
+    distinct: dict[str, Run] = {}
     for run in runs:
-        found.setdefault(run.model_copy(update=same).model_dump_json(), run)
-    return list(found.values())
+        distinct.setdefault(run.model_copy(update=same).model_dump_json(), run)
+    return list(distinct.values())
 
 
 def _check_blocks(run: Run, state: HostState) -> None:
@@ -171,12 +171,12 @@ def allowed_for(run: Run, campaign: Campaign) -> tuple[str, ...]:
         given = tuple(
             entry.removeprefix(named) for entry in campaign.allow_destroy if entry.startswith(named)
         )
-    own = host.allow_destroy if host is not None else ()
+    listed = host.allow_destroy if host is not None else ()
     pin = run.volume.pin
-    by_serial = pin is not None and bool(pin.serial) and f"{_SERIAL}{pin.serial}" in own
+    by_serial = pin is not None and bool(pin.serial) and f"{_SERIAL}{pin.serial}" in listed
     return (
         *given,
-        *(entry for entry in own if not entry.startswith(_SERIAL)),
+        *(entry for entry in listed if not entry.startswith(_SERIAL)),
         *((run.volume.target,) if by_serial else ()),
     )
 

@@ -19,12 +19,12 @@ from volbench.engine.guard.file_guard import (
 )
 from volbench.engine.guard.held_devices import OpenDevice
 from volbench.engine.hosts.described_volumes import (
+    Content,
     DescribedVolume,
     HostState,
     VolumeQuestion,
     free_bytes_at,
 )
-from volbench.engine.hosts.device_content import Content
 from volbench.errors import RefusedError
 from volbench.execute.protocol import Executor
 from volbench.fio.dd import dd_argv
@@ -162,10 +162,10 @@ def _needs_consent(run: Run) -> RefusedError:
         hint += f"--allow-destroy {target}"
     else:
         serial = run.volume.pin.serial if run.volume.pin is not None else ""
-        own = f"allow_destroy: [serial:{serial}] in the inventory, or " if serial else ""
+        inventory = f"allow_destroy: [serial:{serial}] in the inventory, or " if serial else ""
         hint = (
             f"examine it with volbench probe --inventory FILE; to allow the loss of its data: "
-            f"{own}--allow-destroy {run.host}:{target}"
+            f"{inventory}--allow-destroy {run.host}:{target}"
         )
     return RefusedError(
         f"job {run.job} would overwrite {target}"

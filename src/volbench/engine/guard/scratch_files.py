@@ -141,9 +141,9 @@ class Scratch:
         path, identity = self._folders[target]
         if path in self._made:
             return path
-        above, found = describe_files(self._executor, [target, path])
-        self._check_device(target, above.stat.device if above.stat else None, identity)
-        if found.identity == identity:
+        volume, folder = describe_files(self._executor, [target, path])
+        self._check_device(target, volume.stat.device if volume.stat else None, identity)
+        if folder.identity == identity:
             files = [f"{path}/{name}" for name in self._executor.list_directory(path)]
             seen = zip(files, identities_of(self._executor, files), strict=True)
             if all(self._is_own(file, mark) for file, mark in seen):

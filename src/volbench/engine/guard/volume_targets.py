@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from volbench.engine.hosts.described_volumes import (
+    Content,
     DescribedVolume,
     VolumeQuestion,
     look_at,
     look_at_volume,
 )
-from volbench.engine.hosts.device_content import Content
 from volbench.errors import InputError, RefusedError
 from volbench.execute.protocol import Executor
 from volbench.model.campaign.planned_run import DevicePin, Volume, VolumeKind
@@ -67,15 +67,15 @@ def examine_targets(
     questions = [VolumeQuestion(path, details=("content", "edges")) for path in paths.values()]
     volumes = look_at(executor, questions).volumes if questions else {}
     seen = {role: volumes[path] for role, path in paths.items()}
-    found = {}
+    examined = {}
     for role, target in targets.items():
         if role not in paths:
             volume = Volume(role=role, kind=VolumeKind.NBD, target=mask_text(target))
         else:
             is_folder = target.endswith("/")
             volume = _identified(role, paths[role], seen[role], is_folder=is_folder)
-        found[role] = volume, volume_facts(volume, seen.get(role))
-    return found
+        examined[role] = volume, volume_facts(volume, seen.get(role))
+    return examined
 
 
 def _identified(role: str, path: str, seen: DescribedVolume, *, is_folder: bool) -> Volume:

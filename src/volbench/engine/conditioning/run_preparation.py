@@ -1,0 +1,160 @@
+"""Preparation of a volume for a run: write-back of dirty pages, idle time, sample of its blocks.
+
+Storage answers reads of blocks that were never written without looking anything up, many times
+faster than it can read. The sample reads at most 64 blocks in at most 0.1 s and asks the
+filesystem, the backing file of a loop device, a thin pool and an NBD server what they know.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from volbench.analyse.frames.workload_spec import workloads_of
+from volbench.engine.hosts.described_volumes import DescribedFile, parse_answer
+from volbench.engine.run.process_watch import StopRequest
+from volbench.errors import TransportError
+from volbench.execute.protocol import Executor
+from volbench.execute.waiting_work import Wait, Work
+from volbench.fio.jobs.render_job import planned_files
+from volbench.model.campaign.event import Listener, Progress, RunProgress
+from volbench.model.campaign.planned_run import Run, Volume, VolumeKind
+from volbench.model.profile.profile_model import Phase
+from volbench.model.results.provenance import BlockSample, VolumeFacts
+
+# Longest flush: a full cache of a provider holds back writes for 8 minutes ("Disk performance on
+# Azure Kubernetes Service, part 1", Stian Øvrevåge, 2019).
+# Noticed by: tests/execute/agent/test_looks.py::test_a_flush_that_fails_says_why
+FLUSH_S = 600.0
+
+PAUSED = "paused"  # State of a run's progress while its volume is idle
+
+# Excess over the planned idle time that is reported, because burst credits continue to refill. It
+# decides a notice, no verdict.
+LATE_S = 60.0
+
+_STEP_S = 0.5
+_REPLY_S = 15.0  # Time of a reply on a slow link, besides the flush itself
+
+
+@dataclass
+class DirtyData:
+    """Record of volumes that may have dirty pages of earlier runs."""
+
+    writes: int  # number of runs so far that may have left dirty pages
+    # volume to the value of `writes` at its last flush
+    flushed: dict[str, int] = field(default_factory=dict)
+
+    def needs_flush(self, target: str) -> bool:
+        """Return whether a volume needs a flush, and record it as flushed."""
+        is_due = self.flushed.get(target, 0) < self.writes
+        self.flushed[target] = self.writes
+        return is_due
+
+
+def flush_volume(executor: Executor, volume: Volume) -> str:
+    """Write back every dirty page of a volume.
+
+    Otherwise the kernel, which keeps dirty pages for about 30 s, writes those of an earlier run
+    during the next run, where they count as its load.
+
+    Returns:
+        The reason of a failure; empty on success, or if there is nothing to write back.
+    """
+    if volume.kind is VolumeKind.NBD:
+        return ""
+    try:
+        answer = executor.ask(
+            "flush", within_s=FLUSH_S + _REPLY_S, path=volume.target, limit_s=FLUSH_S
+        )
+    except TransportError as error:
+        if error.transient:
+            raise
+        return error.message
+    return parse_answer(str, answer, host=executor.host)
+
+
+def pause_before(run: Run, *, ended_utc: str, listener: Listener, stop: StopRequest) -> Work[float]:
+    """Wait until the volume has been idle for as long as the plan says.
+
+    Idle time counts from the end of the previous run, even without a running controller: burst
+    credits refill regardless.
+
+    Args:
+        ended_utc: end of the previous run, ISO 8601; empty for the first run.
+
+    Returns:
+        The idle time of the volume in seconds.
+    """
+    began_s = time.time()
+    since_s = min(began_s, _seconds(ended_utc)) if ended_utc else began_s
+    while (idle_s := time.time() - since_s) < run.pause_before_s and not stop.requested:
+        listener(RunProgress(run, Progress(idle_s, run.pause_before_s, state=PAUSED)))
+        yield Wait(min(_STEP_S, run.pause_before_s - idle_s))
+    return idle_s
+
+
+def _seconds(utc: str) -> float:
+    return datetime.fromisoformat(utc).replace(tzinfo=UTC).timestamp()
+
+
+class BlockSampler:
+    """Samples the blocks of each volume until they are known to hold data."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._filled: set[str] = set()
+
+    def added_to(
+        self, facts: VolumeFacts, run: Run, files: Mapping[str, DescribedFile]
+    ) -> VolumeFacts:
+        """Return the facts of a run's volume with a sample of the blocks that the run reads."""
+        is_missing = all(files[path].stat is None for path in planned_files(run))
+        if run.volume.kind is VolumeKind.DIRECTORY and is_missing:
+            return facts
+        if not reads_blocks(run) or run.volume.target in self._filled:
+            return facts
+        blocks = sample_blocks(self._executor, run, facts)
+        if blocks is not None and blocks.sampled and not (blocks.zeros or blocks.unmapped_share):
+            self._filled.add(run.volume.target)
+        return facts.model_copy(update={"blocks": blocks})
+
+
+def reads_blocks(run: Run) -> bool:
+    """Return whether a run measures reads of blocks that were there before it."""
+    return run.phase is Phase.MEASURED and any(load.reads for load in workloads_of(run))
+
+
+def sample_blocks(executor: Executor, run: Run, facts: VolumeFacts) -> BlockSample | None:
+    """Return what is known of the blocks that a run reads; None where nothing can be asked."""
+    volume = run.volume
+    files = [] if volume.kind is VolumeKind.DEVICE else planned_files(run)
+    first, length = _range(run, facts)
+    try:
+        if volume.kind is VolumeKind.NBD:
+            answer = executor.ask("map_nbd", uri=volume.target)
+        else:
+            paths = [volume.target, *files]
+            answer = executor.ask("sample_blocks", paths=paths, first=first, length=length)
+    except TransportError as error:
+        if error.transient:
+            raise
+        return BlockSample(problem=error.message)
+    return None if answer is None else parse_answer(BlockSample, answer, host=executor.host)
+
+
+def _range(run: Run, facts: VolumeFacts) -> tuple[int, int]:
+    """Return offset and length of the range that the reading jobs share; 0 for all of it."""
+    if run.volume.kind is not VolumeKind.DEVICE:
+        return 0, 0
+    whole = float(facts.size_bytes or 0)
+    loads = [load for load in workloads_of(run) if load.reads]
+    firsts = [load.size_of("offset", whole) for load in loads if "offset" in load.options]
+    sizes = [load.size_of("size", whole) for load in loads if "size" in load.options]
+    first = min(firsts, default=0.0) if len(firsts) == len(loads) else 0.0
+    length = max(sizes, default=0.0) if len(sizes) == len(loads) and len(loads) == 1 else 0.0
+    known = [0.0 if math.isnan(value) else value for value in (first, length)]
+    return int(known[0]), int(known[1] or whole - known[0])
