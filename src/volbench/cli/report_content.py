@@ -20,7 +20,7 @@ from volbench.errors import ComparisonError
 from volbench.model.frames.columns import FRAMES
 from volbench.present.plots.chart import build_plot, build_plots
 from volbench.present.plots.description import Plot
-from volbench.present.plots.kinds import KINDS, Options
+from volbench.present.plots.kinds import KINDS, Frames, Options
 from volbench.present.renderers.interactive import embed
 from volbench.present.report import (
     MultiCampaignContent,
@@ -52,8 +52,6 @@ _SINGLE = ("iops", "bandwidth", "latency", "series")
 _COMPARED = ("iops", "bandwidth", "latency")
 _PAIR = 2
 _MAX_SENTENCES = 3
-
-Frames = Mapping[str, pd.DataFrame]
 
 
 class _CampaignFrames(Mapping[str, pd.DataFrame]):

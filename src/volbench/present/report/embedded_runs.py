@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import keep_extremes
+from volbench.analyse.frames.job_frames import Floats, keep_extremes
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.model.results.finding import Severity
 from volbench.present.export.frame_export import export_frame
@@ -136,7 +136,6 @@ _LATENCY_KINDS = ("lat", "clat", "slat")
 _FINDING = ("rule", "severity", "direction", "from_s", "to_s", "message")
 
 Json = dict[str, object]
-Floats = npt.NDArray[np.float64]
 
 
 def run_details(
