@@ -59,12 +59,12 @@ def test_a_condition_that_no_run_meets_is_an_error(results: Path, frame: str) ->
         dataset.planned()
 
 
-def test_named_twice_is_read_once(results: Path) -> None:
+def test_a_campaign_named_twice_is_read_once(results: Path) -> None:
     """A folder and the one above it don't count a campaign twice."""
     assert len(volbench.open_campaigns(results / "c", results).names) == 2
 
 
-def test_no_campaign_is_reported(tmp_path: Path) -> None:
+def test_a_folder_without_campaigns_is_reported(tmp_path: Path) -> None:
     """An empty folder is an error that names it."""
     with pytest.raises(InputError, match="no campaign in"):
         volbench.open_campaigns(tmp_path)

@@ -62,7 +62,7 @@ def test_a_job_file_of_fio_is_a_profile(memory: Path) -> None:
     assert list(campaign.summary()["block_bytes"]) == [65536]
 
 
-def test_nothing_is_run_that_is_wrong_or_refused(memory: Path) -> None:
+def test_invalid_and_refused_profiles_are_not_run(memory: Path) -> None:
     """A bad profile names its place, a file of the user is kept, and no folder is left."""
     with pytest.raises(InputError, match=r"profile:\d+:\d+: jobs\.a\.bss"):
         volbench.run({"name": "p", "jobs": {"a": {"rw": "read", "bss": "4k"}}}, on="data")

@@ -46,7 +46,7 @@ def test_fractions_of_a_unit(text: str, size_bytes: int) -> None:
 @pytest.mark.parametrize(
     "text", ["", "k", "4 q", "4kk", "-1", "1.1k", "0.3", "1e3", "nan", "8192p", "\u0664k"]
 )
-def test_what_is_no_size(text: str) -> None:
+def test_invalid_sizes(text: str) -> None:
     """The error quotes the text and shows how to write it."""
     with pytest.raises(InputError) as caught:
         parse_size(text)
@@ -55,7 +55,7 @@ def test_what_is_no_size(text: str) -> None:
 
 
 @pytest.mark.parametrize("parse", [parse_size, parse_duration, parse_rate])
-def test_endless_numbers_are_refused_in_short(parse: object) -> None:
+def test_huge_numbers_are_refused_with_a_short_message(parse: object) -> None:
     """Thousands of digits are neither computed nor repeated to the user."""
     assert callable(parse)
     for text in ("9" * 5000, f"0x{'f' * 5000}", f"1.{'3' * 5000}"):
@@ -83,7 +83,7 @@ def test_durations(text: str | float, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "soon", "5m30s", "-1s", "3weeks", "9300000000000"])
-def test_what_is_no_duration(text: str) -> None:
+def test_invalid_durations(text: str) -> None:
     """Neither words nor what fio could not count in microseconds."""
     with pytest.raises(InputError) as caught:
         parse_duration(text)
@@ -108,7 +108,7 @@ def test_rates_are_decimal_unless_they_say_otherwise(text: str | float, bytes_pe
 
 
 @pytest.mark.parametrize("text", ["125mb/s", "1Gb/s", "fast", "-1MB/s", "1XB/s", ""])
-def test_what_is_no_rate(text: str) -> None:
+def test_invalid_rates(text: str) -> None:
     """Bits and bytes are never guessed."""
     with pytest.raises(InputError) as caught:
         parse_rate(text)
@@ -165,7 +165,7 @@ def test_price_is_an_amount_and_a_currency(text: str, price: tuple[float, str]) 
 
 
 @pytest.mark.parametrize("text", ["", "cheap", "-1", "0.3 USD/h", "1e3"])
-def test_what_is_no_price_is_refused(text: str) -> None:
+def test_invalid_prices_are_refused(text: str) -> None:
     """A price is told in words that can be mended."""
     with pytest.raises(InputError, match="not a price"):
         parse_price(text)

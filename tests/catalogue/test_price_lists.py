@@ -140,7 +140,7 @@ def test_what_has_no_price(good: Path) -> None:
         ("flavors:", "flavours:", ":6:1: flavours", "did you mean `flavors`?"),
     ],
 )
-def test_what_is_wrong_is_reported_with_its_place(
+def test_problems_are_reported_with_their_place(
     good: Path, old: str, new: str, place: str, message: str
 ) -> None:
     """Each defect is reported with file, line, column and key."""

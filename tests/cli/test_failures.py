@@ -237,7 +237,7 @@ def test_a_problem_of_a_profile_names_its_key_once(tmp_path: Path, volbench: Vol
     assert "jobs.a.iodepth: must be an integer" in lines[2]
 
 
-def test_a_message_moves_no_cursor(tmp_path: Path, volbench: Volbench) -> None:
+def test_messages_do_not_move_the_cursor(tmp_path: Path, volbench: Volbench) -> None:
     """What came from a file or a name is printed without what a terminal would obey."""
     path = tmp_path / "job.fio"
     path.write_text("[j]\n\x1b[2J=1\n")
@@ -248,7 +248,7 @@ def test_a_message_moves_no_cursor(tmp_path: Path, volbench: Volbench) -> None:
 
 
 @pytest.mark.parametrize("verb", ["show", "import", "run"])
-def test_an_argument_that_is_no_text_is_refused(volbench: Volbench, verb: str) -> None:
+def test_arguments_that_are_not_text_are_refused(volbench: Volbench, verb: str) -> None:
     """Bytes that are not UTF-8 reach no plan, and end no verb with a traceback."""
     done = volbench(verb, "quick", "--output", "out\udcff")
     assert done.returncode == 2

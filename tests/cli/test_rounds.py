@@ -117,7 +117,7 @@ def test_a_volume_that_gets_faster_is_never_steady(ended: dict[str, Path]) -> No
 
 
 @pytest.mark.parametrize("name", ["clean", "rising"])
-def test_frames_and_the_engine_judge_comparable(ended: dict[str, Path], name: str) -> None:
+def test_frames_and_the_engine_give_the_same_verdicts(ended: dict[str, Path], name: str) -> None:
     """What an analyst computes from the frame is what ended the rounds."""
     opened = api.open_campaign(ended[name])
     rounds = opened.campaign.rounds["short"]
@@ -125,7 +125,7 @@ def test_frames_and_the_engine_judge_comparable(ended: dict[str, Path], name: st
     assert found.words in said(ended[name])
 
 
-def test_the_reason_stands_beside_each_run(ended: dict[str, Path], volbench: Volbench) -> None:
+def test_each_run_shows_its_reason(ended: dict[str, Path], volbench: Volbench) -> None:
     """`show --runs` gives the reason beside each run; the table gives it once."""
     made = steady_at(ended["clean"])
     spared = 2 * (MOST_ROUNDS - made)
@@ -149,7 +149,9 @@ def test_the_determination_is_shown(
     assert "mean over rounds" in done.stdout
 
 
-def test_scripts_get_the_determination(ended: dict[str, Path], volbench: Volbench) -> None:
+def test_scripts_get_how_steady_state_was_determined(
+    ended: dict[str, Path], volbench: Volbench
+) -> None:
     """The window, every round's value, and the mean of each job over the window."""
     (record,) = json.loads(volbench("show", ended["clean"], "--rounds", "--json").stdout)
     made = steady_at(ended["clean"])
@@ -207,7 +209,7 @@ def test_a_resume_comes_to_the_same_decision(
     assert read_history(journal).reasons == read_history(ended["clean"] / "journal.jsonl").reasons
 
 
-def test_a_controller_that_is_killed_goes_on(tmp_path: Path, volbench: Volbench) -> None:
+def test_a_killed_controller_can_be_resumed(tmp_path: Path, volbench: Volbench) -> None:
     """SIGKILL in the fourth round: the rest is done, and the rounds end as they would have."""
     profile = write_profile(tmp_path / "short.yaml", MOST_ROUNDS)
     into = tmp_path / "out"

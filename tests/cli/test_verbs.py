@@ -174,7 +174,7 @@ def test_report_escapes_what_the_user_wrote(campaign: Path, volbench: Volbench) 
     assert "<b>" not in done.stdout
 
 
-def test_probe_tells_machine_and_volume(scratch: Path, volbench: Volbench) -> None:
+def test_probe_shows_machine_and_volume(scratch: Path, volbench: Volbench) -> None:
     """`probe` names kernel, fio and the filesystem of a folder."""
     done = volbench("probe", scratch)
     assert done.returncode == 0, done.stderr
@@ -183,7 +183,7 @@ def test_probe_tells_machine_and_volume(scratch: Path, volbench: Volbench) -> No
     assert "filesystem" in done.stdout
 
 
-def test_probe_tells_what_a_file_holds(tmp_path: Path, volbench: Volbench) -> None:
+def test_probe_shows_what_a_file_holds(tmp_path: Path, volbench: Volbench) -> None:
     """`probe --cold` says in words that a sparse file was never written, and in JSON how much."""
     sparse = tmp_path / "sparse"
     with sparse.open("wb") as file:
@@ -216,7 +216,7 @@ def test_probe_tells_what_a_file_holds(tmp_path: Path, volbench: Volbench) -> No
         ["run", "quick", "--on", "/tmp", "--grace", "soon"],
     ],
 )
-def test_bad_arguments_exit_2_with_words(arguments: list[str], volbench: Volbench) -> None:
+def test_bad_arguments_exit_2_with_a_message(arguments: list[str], volbench: Volbench) -> None:
     """Mistakes on the command line give exit 2 and a message, never a traceback."""
     done = volbench(*arguments)
     assert done.returncode == 2, done.stderr

@@ -55,7 +55,7 @@ def test_a_misspelt_name_gets_a_suggestion() -> None:
 
 
 @pytest.mark.parametrize("path", ["a" * 5000, "a/" * 3000, "."])
-def test_a_path_that_can_not_be_is_answered_with_words(path: str) -> None:
+def test_an_impossible_path_is_reported(path: str) -> None:
     """Too long a name or a folder is no traceback."""
     with pytest.raises(InputError) as caught:
         read_profile(path)
@@ -63,7 +63,7 @@ def test_a_path_that_can_not_be_is_answered_with_words(path: str) -> None:
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"x" * (2 << 20)])
-def test_what_is_no_profile_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_files_that_are_not_profiles_are_refused(tmp_path: Path, content: bytes) -> None:
     """Binary and huge files are answered with words."""
     path = tmp_path / "p.yaml"
     path.write_bytes(content)

@@ -37,7 +37,7 @@ def test_show_narrows_and_prints_records(volbench: Volbench, tmp_path: Path) -> 
     assert second["name"] == "vm03"
 
 
-def test_check_tells_every_problem(volbench: Volbench, tmp_path: Path) -> None:
+def test_check_reports_every_problem(volbench: Volbench, tmp_path: Path) -> None:
     """Exit code 2, a line for each problem, nothing on standard output."""
     (tmp_path / "fleet.yaml").write_text("hosts:\n  a: {port: x}\n  b: {user: 'x y'}\n")
     done = volbench("inventory", "check", "fleet.yaml")
@@ -47,7 +47,7 @@ def test_check_tells_every_problem(volbench: Volbench, tmp_path: Path) -> None:
     assert "fleet.yaml:3:13: hosts.b.user" in done.stderr
 
 
-def test_check_counts_what_is_good(volbench: Volbench, tmp_path: Path) -> None:
+def test_check_counts_hosts_and_groups(volbench: Volbench, tmp_path: Path) -> None:
     """And says on standard error what was left aside."""
     (tmp_path / "hosts").write_text("[web]\nvm1 http_port=80\n")
     done = volbench("inventory", "check", "hosts")
@@ -56,7 +56,7 @@ def test_check_counts_what_is_good(volbench: Volbench, tmp_path: Path) -> None:
     assert "http_port" in done.stderr
 
 
-def test_a_limit_that_means_nothing(volbench: Volbench, tmp_path: Path) -> None:
+def test_a_limit_without_a_match(volbench: Volbench, tmp_path: Path) -> None:
     """Exit code 2 and the nearest name."""
     (tmp_path / "fleet.yaml").write_text(FLEET)
     done = volbench("inventory", "show", "fleet.yaml", "--limit", "fats")

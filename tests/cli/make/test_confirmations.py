@@ -36,7 +36,7 @@ def _long(tmp_path: Path, scratch: Path) -> list[str]:
     return ["run", str(profile), "--on", str(scratch), "--output", str(tmp_path / "out")]
 
 
-def test_a_long_campaign_is_requested_about(long: list[str], tmp_path: Path) -> None:
+def test_a_long_campaign_needs_confirmation(long: list[str], tmp_path: Path) -> None:
     """Anything but yes is a refusal, and nothing was made."""
     status, stderr = at_a_terminal(long, "n")
     assert status == 3, stderr
@@ -46,7 +46,9 @@ def test_a_long_campaign_is_requested_about(long: list[str], tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(("typed", "more"), [("y", ()), ("n", ("--yes",))])
-def test_a_yes_begins(long: list[str], tmp_path: Path, typed: str, more: tuple[str, ...]) -> None:
+def test_yes_starts_the_campaign(
+    long: list[str], tmp_path: Path, typed: str, more: tuple[str, ...]
+) -> None:
     """A y at the question, or --yes before it, goes on to the campaign."""
     short = ["--set", "first.pause_before=", "--set", "first.runtime=2h"]
     status, stderr = at_a_terminal([*long, *short, *more], typed)
@@ -55,7 +57,7 @@ def test_a_yes_begins(long: list[str], tmp_path: Path, typed: str, more: tuple[s
     assert (tmp_path / "out" / "campaign.json").exists()
 
 
-def test_scripts_are_never_requested(long: list[str], volbench: Volbench) -> None:
+def test_scripts_are_never_asked(long: list[str], volbench: Volbench) -> None:
     """Without a terminal the estimate is told, and the campaign begins."""
     slow = ["--set", "first.runtime=2h", "--set", "first.pause_before="]
     done = volbench(*long, *slow)
@@ -64,7 +66,7 @@ def test_scripts_are_never_requested(long: list[str], volbench: Volbench) -> Non
     assert "This takes long" not in done.stderr
 
 
-def test_a_plan_tells_the_least_and_the_most(
+def test_a_plan_shows_minimum_and_maximum(
     tmp_path: Path, scratch: Path, volbench: Volbench
 ) -> None:
     """Five rounds are the least, and the pauses are in both."""
@@ -82,9 +84,7 @@ def test_a_plan_tells_the_least_and_the_most(
     assert "at most 955 MiB, or 239 MiB if everything is steady at once" in bounded.stdout
 
 
-def test_prices_need_hosts_that_say_what_they_are(
-    long: list[str], tmp_path: Path, volbench: Volbench
-) -> None:
+def test_prices_need_labelled_hosts(long: list[str], tmp_path: Path, volbench: Volbench) -> None:
     """Labels of an inventory name what is paid for; without any there is nothing to tell."""
     prices = tmp_path / "prices.yaml"
     prices.write_text(PRICES)

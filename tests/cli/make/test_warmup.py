@@ -52,7 +52,7 @@ def test_every_block_of_a_file_is_written_once(
     assert all(any(page) for page in pages if len(page) >= 16)
 
 
-def test_a_file_is_not_overwritten_without_leave(tmp_path: Path, volbench: Volbench) -> None:
+def test_a_file_is_not_overwritten_without_consent(tmp_path: Path, volbench: Volbench) -> None:
     """A refusal leaves the file as it was."""
     file = hole(tmp_path / "f", MIB)
     done = volbench("warmup", file, "--output", "c")
@@ -62,7 +62,7 @@ def test_a_file_is_not_overwritten_without_leave(tmp_path: Path, volbench: Volbe
 
 
 @pytest.mark.smoke
-def test_reading_needs_no_leave_and_never_writes(tmp_path: Path, volbench: Volbench) -> None:
+def test_reading_needs_no_consent_and_never_writes(tmp_path: Path, volbench: Volbench) -> None:
     """The mode read changes nothing; a file that is too short is refused, not laid out."""
     file = tmp_path / "f"
     file.write_bytes(b"mine" * (MIB // 2))

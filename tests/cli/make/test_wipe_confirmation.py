@@ -44,7 +44,7 @@ def at_a_terminal(arguments: list[str], typed: str) -> tuple[int, str]:
 
 @pytest.mark.root
 @pytest.mark.parametrize(("typed", "code"), [("yes", 3), ("", 3), ("the device", 0)])
-def test_only_the_exact_name_goes_on(
+def test_only_the_exact_name_confirms(
     tmp_path: Path, loop_device: str, typed: str, code: int
 ) -> None:
     """Anything but the device's own name is a refusal, and nothing is written."""

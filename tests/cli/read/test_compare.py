@@ -122,7 +122,7 @@ def test_a_regression_exits_with_10(folder: Path) -> None:
     assert isinstance(compare(folder, *reported, "--tolerance", "0").exception, RegressionError)
 
 
-def test_what_could_not_have_been_shown_is_said(folder: Path) -> None:
+def test_undetectable_changes_are_reported(folder: Path) -> None:
     """Two repeats rule nothing out: that is said, and is no failure."""
     result = compare(folder, "slow", "brief", "--metric", "iops", "--baseline")
     assert result.exit_code == 0, result.output
@@ -133,7 +133,7 @@ def test_what_could_not_have_been_shown_is_said(folder: Path) -> None:
     assert "only in brief: other write" in result.stdout
 
 
-def test_formats_tell_the_same(folder: Path) -> None:
+def test_formats_agree(folder: Path) -> None:
     """JSON and CSV hold the same numbers in full; Markdown is a table."""
     reported = ("slow", "fast", *ALLOW, "--metric", "iops,bw")
     rows = list(csv.DictReader(io.StringIO(compare(folder, *reported, "--format", "csv").stdout)))
@@ -201,7 +201,7 @@ def test_a_condition_that_keeps_nothing_is_reported(folder: Path) -> None:
     assert "no runs are left in slow" in str(result.exception)
 
 
-def test_python_tells_the_same(folder: Path) -> None:
+def test_python_agrees_with_the_command_line(folder: Path) -> None:
     """`volbench.compare` has the rows of the command line, and its remarks."""
     verdicts = volbench.compare(
         folder / "slow", folder / "fast", metric="iops,p99", allow_different=["rate_iops"]
@@ -217,7 +217,7 @@ def test_python_tells_the_same(folder: Path) -> None:
     assert any("rate_iops" in remark for remark in verdicts.remarks)
 
 
-def test_python_tells_too_few_repeats(folder: Path) -> None:
+def test_python_reports_too_few_repeats(folder: Path) -> None:
     """Where no interval is known, its ends are NaN and the words say why."""
     frame = volbench.compare(folder / "slow", folder / "brief", metric=["iops"]).frame
     reported = frame[frame["job"].str.contains("reads")].iloc[0]

@@ -134,7 +134,7 @@ def test_kinds_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
         assert f"{name} {chart.help} Needs {chart.needs}." in listed
 
 
-def test_wrong_words_are_refused(results: Path) -> None:
+def test_wrong_arguments_are_refused(results: Path) -> None:
     """A column or a condition that can't be read is reported with a hint."""
     for arguments, words in (
         (("--by", "volum"), "no column 'volum'"),

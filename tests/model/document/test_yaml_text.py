@@ -44,7 +44,7 @@ def test_an_anchor_may_be_used_again() -> None:
         ("a:\n\tb: 1\n", 2, 1),
     ],
 )
-def test_what_is_no_yaml_has_its_place(text: str, line: int, column: int) -> None:
+def test_yaml_errors_have_their_place(text: str, line: int, column: int) -> None:
     """Line and column are those of the text, and a way out is told."""
     problem = problem_of(text)
     assert (problem.line, problem.column) == (line, column)
@@ -59,7 +59,7 @@ def test_only_tabs_are_blamed_on_tabs() -> None:
 
 
 @pytest.mark.parametrize("depth", [100, 100_000])
-def test_nesting_ends_in_words(depth: int) -> None:
+def test_deep_nesting_is_reported(depth: int) -> None:
     """Any depth is read or refused, never a traceback."""
     problems = Problems("p.yaml")
     parse_document("a: " + "[" * depth + "]" * depth, problems, what="a list", needs="it")

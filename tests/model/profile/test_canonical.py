@@ -106,7 +106,7 @@ def test_canonical_values_stay(name: str) -> None:
         ("size", {"a": 1}),
     ],
 )
-def test_values_that_cant_be_are_refused(name: str, raw: object) -> None:
+def test_impossible_values_are_refused(name: str, raw: object) -> None:
     """The error names the option and a way out."""
     with pytest.raises(InputError) as caught:
         canonical(_option(name), raw)

@@ -30,7 +30,7 @@ TABLE = shipped_table()
 
 
 @pytest.mark.parametrize("name", [name for name in RISKY if TABLE.find(name)])
-def test_risky_options_need_leave(name: str) -> None:
+def test_risky_options_need_consent(name: str) -> None:
     """What runs programs or leaves the run's folder is refused without --allow-exec."""
     with pytest.raises(InputError, match="is refused") as caught:
         check_option(TABLE, name, "1")
@@ -45,7 +45,7 @@ def test_a_log_to_replay_is_named_in_full() -> None:
     assert check_option(TABLE, *named, allow_exec=True) == named
 
 
-def test_risky_options_pass_with_leave() -> None:
+def test_risky_options_pass_with_consent() -> None:
     """With --allow-exec the same option is only checked for its value."""
     assert check_option(TABLE, "exec_prerun", "sync", allow_exec=True) == ("exec_prerun", "sync")
 
@@ -60,7 +60,7 @@ def test_own_options_are_never_taken(name: str, *, allow_exec: bool) -> None:
 
 
 @pytest.mark.parametrize("name", ["exec", "rbd", "net", "external:/tmp/x.so"])
-def test_engines_that_leave_the_volume_need_leave(name: str) -> None:
+def test_engines_that_leave_the_volume_need_consent(name: str) -> None:
     """An engine that runs code or works elsewhere is refused without --allow-exec."""
     with pytest.raises(InputError, match="is refused"):
         check_option(TABLE, "ioengine", name)
@@ -120,7 +120,7 @@ def test_every_text_option_was_reviewed() -> None:
 
 
 @pytest.mark.parametrize("value", ["/etc/shadow", "1"])
-def test_an_unknown_text_option_needs_leave(value: str) -> None:
+def test_an_unknown_text_option_needs_consent(value: str) -> None:
     """A newer fio may have options that nobody has reviewed: one that takes a text is refused."""
     new = Option(name="brand_new", kind=OptionKind.TEXT, aliases=("brandnew",))
     table = replace(TABLE, options={**TABLE.options, new.name: new})
@@ -131,7 +131,7 @@ def test_an_unknown_text_option_needs_leave(value: str) -> None:
         assert check_option(table, name, value, allow_exec=True) == (new.name, value)
 
 
-def test_an_unknown_engine_needs_leave() -> None:
+def test_an_unknown_engine_needs_consent() -> None:
     """Each engine of this fio was reviewed; one that a newer fio adds is refused."""
     assert {*TABLE.engines} <= PLAIN_ENGINES | FOREIGN_ENGINES.keys()
     assert not PLAIN_ENGINES & FOREIGN_ENGINES.keys()

@@ -69,7 +69,7 @@ def test_a_run_that_is_slow_on_purpose_gets_its_time(slow: dict[str, str], neede
     assert needed_s <= deadline_s(run, grace_s=0) < needed_s * 1.2 + GIB / 1e6
 
 
-def test_what_nothing_bounds_has_no_deadline() -> None:
+def test_unbounded_runs_have_no_deadline() -> None:
     """The size of a file that is there already is unknown to the plan."""
     assert deadline_s(run_of(FILE, {"rw": "read"}), grace_s=60) == math.inf
     assert deadline_s(run_of(FOLDER, {"rw": "write", "fill_device": "1"}), grace_s=60) == math.inf

@@ -64,7 +64,7 @@ def test_bytes_written(job: str, kind: VolumeKind, written: int | None) -> None:
     assert estimate(planned(job, kind=kind)).bytes_written == written
 
 
-def test_files_are_counted_once_for_each_clone_of_their_own() -> None:
+def test_files_are_counted_once_for_each_job() -> None:
     """Parallel jobs share a named file, and make one each without a name."""
     (shared,) = planned("rw: read, size: 1g, numjobs: 4, filename: f").runs
     (own,) = planned("rw: read, size: 1g, numjobs: 4").runs
@@ -85,7 +85,7 @@ def test_deadlines_grow_with_what_takes_longer() -> None:
     assert deadlines[0] > 10
 
 
-def test_nobody_knows_the_end_of_an_unknown_size() -> None:
+def test_an_unknown_size_has_no_expected_end() -> None:
     """A share of a file that may be there already gives no deadline that could be wrong."""
     (run,) = planned("rw: read, size: 50%").runs
     assert deadline_s(run, grace_s=10) == math.inf
@@ -123,7 +123,7 @@ jobs:
 """
 
 
-def test_the_least_and_the_most_of_rounds() -> None:
+def test_minimum_and_maximum_of_rounds() -> None:
     """Five rounds at least; the base limits the fill, the burst the writes; reads write nothing."""
     profile = load_profile(ROUNDS, path="p.yaml", table=shipped_table())
     pin = DevicePin(path="/dev/x", major=8, minor=0, size_bytes=100 * 2**20)
@@ -150,7 +150,7 @@ def test_until_steady_may_end_after_its_window() -> None:
     assert not short.is_long
 
 
-def test_what_nothing_bounds_is_counted_apart() -> None:
+def test_unbounded_runs_are_counted_separately() -> None:
     """A time-based write and a read of a whole volume are told as what they are."""
     jobs = "rw: write, size: 1g", "rw: write, size: 1g, runtime: 5s, time_based: 1"
     found = estimate(planned(*jobs, kind=VolumeKind.DEVICE))
@@ -168,7 +168,7 @@ def test_a_file_is_laid_out_once() -> None:
     )
 
 
-def test_what_takes_time_beside_the_runs_is_said() -> None:
+def test_time_besides_the_runs_is_mentioned() -> None:
     """Files are laid out before buffered writes, and written back after them; not so on devices."""
     buffered = "rw: write, size: 1g, runtime: 5s"
     found = estimate(planned(buffered))

@@ -92,7 +92,7 @@ def test_a_role_without_volume_names_the_fix() -> None:
     assert "--on log=" in caught.value.hint
 
 
-def test_null_takes_an_inherited_option_away() -> None:
+def test_null_removes_an_inherited_option() -> None:
     """What a job or a section takes away is not in its job file."""
     profile = load(
         "name: x\ndefaults: {runtime: 9s, bs: 8k}\njobs:\n"
@@ -152,7 +152,7 @@ def test_aks_disk_is_the_published_matrix() -> None:
 
 
 @pytest.mark.parametrize("name", profile_names())
-def test_bundled_profiles_are_good(name: str, tmp_path: Path) -> None:
+def test_the_bundled_profiles_are_valid(name: str, tmp_path: Path) -> None:
     """Each reads back from its own dump, and fio parses every job file of it."""
     profile = bundled(name)
     assert load(dump_profile(profile)) == profile
@@ -201,7 +201,7 @@ def test_an_override_of_one_job() -> None:
     assert found["d"]["size"] == str(2 * 2**20)
 
 
-def test_an_empty_override_takes_away() -> None:
+def test_an_empty_override_removes_an_option() -> None:
     """`KEY=` leaves the option out of every job."""
     found = overridden("runtime=")
     assert all("runtime" not in options for options in found.values())

@@ -92,7 +92,7 @@ def test_a_profile_with_warming_reads_back() -> None:
         ("  warmup:", "  measured:", "preparation, not measurement"),
     ],
 )
-def test_what_is_no_warm_up_is_reported(old: str, new: str, words: str) -> None:
+def test_invalid_warm_ups_are_reported(old: str, new: str, words: str) -> None:
     """Mistakes are found before anything is touched."""
     text = TEXT.replace(old, new)
     if "measured" in new:

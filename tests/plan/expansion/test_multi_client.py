@@ -325,13 +325,13 @@ def test_time_of_a_step_is_that_of_its_last_client() -> None:
         ([Client(VM1, 0, folder()), Client(VM2, 0, {})], "host vm02 has no volume"),
     ],
 )
-def test_clients_that_make_no_plan_are_refused(clients: list[Client], words: str) -> None:
+def test_impossible_sets_of_clients_are_refused(clients: list[Client], words: str) -> None:
     """Nobody, the same one twice, and one without a volume."""
     with pytest.raises(InputError, match=words):
         planned(STORM, *clients)
 
 
-def test_more_runs_than_make_sense_are_refused() -> None:
+def test_too_many_runs_are_refused() -> None:
     """Clients count."""
     with pytest.raises(InputError, match="200000 runs"):
         planned(job("size: 1m"), *clients_of([Client(VM1, 0, folder())], 1000), repeat=200)

@@ -246,7 +246,7 @@ def test_a_bastion_in_its_own_group(tmp_path: Path) -> None:
     assert ways == {"gate": (), "vm1": ("gate",)}
 
 
-def test_single_entries_stand_over_a_mapping(tmp_path: Path) -> None:
+def test_single_entries_take_precedence_over_a_mapping(tmp_path: Path) -> None:
     """One volume of a group's mapping can be another one on one host."""
     text = (
         "[web]\nvm1 volbench_volume_data=/x volbench_limit_iops=1100 volbench_sudo=yes\n"

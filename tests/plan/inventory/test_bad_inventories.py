@@ -86,7 +86,7 @@ def test_neighbours_of_inventories(tmp_path: Path, text: str, name: str, words: 
     assert "ansible-inventory" in caught.value.hint or "terraform output" in caught.value.hint
 
 
-def test_what_is_no_text_file(tmp_path: Path) -> None:
+def test_files_that_are_not_text(tmp_path: Path) -> None:
     """Nothing at all, and bytes."""
     (tmp_path / "bytes").write_bytes(b"\xff\xfe\x00")
     for path, words in (

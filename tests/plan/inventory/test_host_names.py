@@ -32,7 +32,7 @@ def test_ranges(text: str, names: list[str]) -> None:
         *("vm[1-2-3]", "vm[1,1]", "vm[1-3,2]", "vm[[1-2]]", "vm[aa-bb]", "vm[1-100000]"),
     ],
 )
-def test_what_is_no_range(text: str) -> None:
+def test_invalid_ranges(text: str) -> None:
     """A bracket is never taken as a part of a name."""
     with pytest.raises(InputError):
         expand(text)

@@ -28,7 +28,7 @@ def fleet() -> Inventory:
         (["*ast"], ["vm01"]),
     ],
 )
-def test_hosts_that_are_meant(fleet: Inventory, limits: list[str], names: list[str]) -> None:
+def test_limits_select_hosts(fleet: Inventory, limits: list[str], names: list[str]) -> None:
     """In the order of the inventory, each once."""
     assert [host.name for host in select(fleet, limits).hosts] == names
 
@@ -58,7 +58,7 @@ def test_groups_shrink_with_their_hosts(fleet: Inventory) -> None:
         ("vm01,", "matches no host", "commas"),
     ],
 )
-def test_a_limit_that_means_nothing(fleet: Inventory, limit: str, words: str, hint: str) -> None:
+def test_a_limit_without_a_match(fleet: Inventory, limit: str, words: str, hint: str) -> None:
     """It is an error, since fewer hosts than were meant would be measured."""
     with pytest.raises(InventoryError) as caught:
         select(fleet, ["vm01", limit])
@@ -66,7 +66,7 @@ def test_a_limit_that_means_nothing(fleet: Inventory, limit: str, words: str, hi
     assert hint in caught.value.hint
 
 
-def test_a_range_that_is_none(fleet: Inventory) -> None:
+def test_an_invalid_range_in_a_limit(fleet: Inventory) -> None:
     """As in an inventory."""
     with pytest.raises(InputError, match="backwards"):
         select(fleet, ["vm[30-02]"])

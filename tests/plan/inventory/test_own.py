@@ -20,7 +20,7 @@ def fleet() -> Inventory:
     return load_inventory(FILES / "fleet.yaml")
 
 
-def test_everything_that_is_said_of_a_host(fleet: Inventory) -> None:
+def test_every_key_of_a_host(fleet: Inventory) -> None:
     """Its own values stand over the defaults; volumes and labels are joined with theirs."""
     assert by_name(fleet)["vm01"] == Host(
         name="vm01",
@@ -56,7 +56,7 @@ def test_several_ranges_count_as_one_number(fleet: Inventory) -> None:
     }
 
 
-def test_null_takes_a_default_away(fleet: Inventory) -> None:
+def test_null_removes_a_default(fleet: Inventory) -> None:
     """A key and a label that many have can be taken from one."""
     host = by_name(fleet)["r1n08"]
     assert (host.key, host.user, host.sudo) == ("", "admin", True)
@@ -130,13 +130,13 @@ def test_json_is_yaml(tmp_path: Path) -> None:
         ("['fe80::1%eth0', '[fe80::2]:22']", ("fe80::1%eth0", "[fe80::2]:22")),
     ],
 )
-def test_ways_of_writing_a_way(tmp_path: Path, written: str, jump: tuple[str, ...]) -> None:
+def test_notations_of_a_route(tmp_path: Path, written: str, jump: tuple[str, ...]) -> None:
     """A text as ssh's ProxyJump, a list, or that there is none."""
     (host,) = read(tmp_path, f"hosts:\n  vm1:\n    jump: {written}\n").hosts
     assert host.jump == jump
 
 
-def test_a_default_way_ends_at_its_own_hops(tmp_path: Path) -> None:
+def test_a_default_route_ends_at_its_own_hops(tmp_path: Path) -> None:
     """A bastion that is in the inventory itself is not reached through itself."""
     text = (
         "defaults: {jump: [outer, inner]}\n"

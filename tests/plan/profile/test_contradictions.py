@@ -59,7 +59,7 @@ def test_settings_that_fit_only_together() -> None:
     assert options_after(BOTH, "size=64k", "bs=4k") == {"bs": "4096", "size": "65536"}
 
 
-def test_programs_need_leave_in_settings_too() -> None:
+def test_programs_need_consent_in_settings_too() -> None:
     """What --allow-exec allows in a profile it allows in a setting."""
     setting = "exec_prerun=/bin/true"
     with pytest.raises(InputError) as caught:

@@ -54,7 +54,7 @@ def test_two_cells_of_one_name_are_reported() -> None:
     assert "already" in problems(text)[0][1]
 
 
-def test_matrix_and_jobs_may_stand_together() -> None:
+def test_a_matrix_and_jobs_can_be_combined() -> None:
     """Both are measured."""
     profile = load("name: x\nmatrix: {bs: [4k]}\njobs: {a: {rw: read}}\n")
     assert {job.name for job in profile.jobs} == {"bs4k", "a"}
@@ -87,7 +87,7 @@ def test_a_contradiction_is_reported_where_it_was_written_last() -> None:
     assert problems(included)[0][0] == 6
 
 
-def test_an_option_under_two_names_is_reported() -> None:
+def test_an_option_with_two_names_is_reported() -> None:
     """Nobody can know which of them was meant."""
     found = problems("name: x\njobs:\n  a:\n    bs: 4k\n    blocksize: 8k\n")
     assert found == [(5, "is given twice, once as an alias")]

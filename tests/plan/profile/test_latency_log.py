@@ -28,7 +28,7 @@ def job_file(profile: Profile) -> list[str]:
     return render(run).splitlines()
 
 
-def test_fio_is_requested_for_histograms_at_every_sample() -> None:
+def test_fio_logs_histograms_at_every_sample() -> None:
     """Only where the profile says so, and as often as the other logs."""
     assert {"write_hist_log=series", "log_hist_msec=500"} <= {*job_file(load(LOGGED))}
     assert not any("hist" in line for line in job_file(load(PLAIN)))

@@ -83,7 +83,7 @@ def test_reads_and_writes_get_their_own_limits() -> None:
     assert (reads.limits.iops, writes.limits.iops) == (768, 1536)
 
 
-def test_a_directory_tells_no_size() -> None:
+def test_a_directory_has_no_size() -> None:
     """Nothing is guessed: the user is told how to write it; an example plan goes on."""
     wanted = profile("aws/gp2")
     with pytest.raises(InputError, match="not a device that reports its size") as caught:
@@ -157,7 +157,7 @@ def test_set_changes_what_is_billed() -> None:
         ("{iops: 5, burst_iops: 3}", "p.yaml:2:31: limits.burst_iops", "must be above iops"),
     ],
 )
-def test_what_is_wrong_is_reported_with_its_place(limits: str, place: str, message: str) -> None:
+def test_problems_are_reported_with_their_place(limits: str, place: str, message: str) -> None:
     """Each defect is reported with file, line, column and key."""
     with pytest.raises(ProfileError) as caught:
         profile(limits)

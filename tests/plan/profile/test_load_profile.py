@@ -128,7 +128,7 @@ def test_sections_of_one_job() -> None:
     assert profile.jobs[0].sections == {"r": {"rw": "randread"}, "w": {"rw": "write", "bs": None}}
 
 
-def test_programs_need_leave() -> None:
+def test_programs_need_consent() -> None:
     """With --allow-exec an option that runs a program is kept."""
     text = "name: x\njobs:\n  a: {rw: read, exec_prerun: /bin/true}\n"
     with pytest.raises(ProfileError):

@@ -101,7 +101,7 @@ def test_dd_jobs_have_their_own_options() -> None:
         (MATRIX, "sections.s.bs=4k"),
     ],
 )
-def test_what_could_not_run_is_refused(text: str, setting: str) -> None:
+def test_invalid_settings_are_refused(text: str, setting: str) -> None:
     """The message quotes the setting, and there is a hint."""
     with pytest.raises(InputError) as caught:
         changed(text, setting)

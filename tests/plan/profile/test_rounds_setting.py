@@ -78,7 +78,7 @@ def test_what_is_dumped_reads_back() -> None:
     assert load(dump_profile(load())) == load()
 
 
-def test_editors_are_reported_of_it() -> None:
+def test_editors_know_rounds_and_pauses() -> None:
     """The schema takes what the loader takes, and finds a metric that there is not."""
     schema = Draft202012Validator(json_schema(TABLE))
     yaml = YAML(typ="safe", pure=True)
@@ -86,7 +86,7 @@ def test_editors_are_reported_of_it() -> None:
     assert list(schema.iter_errors(yaml.load(FULL.replace("writes.iops", "writes.speed"))))
 
 
-def test_rounds_are_planned_up_to_the_most() -> None:
+def test_rounds_are_planned_up_to_the_maximum() -> None:
     """What is measured, and its warm-ups, are repeated; preparation is done once."""
     campaign = planned(load())
     assert set(campaign.rounds) == {"full"}
@@ -112,7 +112,7 @@ def test_rounds_are_planned_up_to_the_most() -> None:
         ("rounds: 5", "rounds: must be a mapping"),
     ],
 )
-def test_rounds_that_can_not_be_are_reported(line: str, words: str) -> None:
+def test_impossible_rounds_are_reported(line: str, words: str) -> None:
     """Each mistake has its own words, at its place."""
     text = FULL.replace(FULL.splitlines()[2], line)
     with pytest.raises(ProfileError, match=words):
@@ -170,7 +170,7 @@ def test_overrides_change_rounds_and_waits() -> None:
         "writes=",
     ],
 )
-def test_overrides_that_can_not_be_are_refused(setting: str) -> None:
+def test_impossible_overrides_are_refused(setting: str) -> None:
     """What would not load is not set either; a tracked job can't be left out."""
     with pytest.raises(InputError):
         changed(setting)

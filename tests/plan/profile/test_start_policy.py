@@ -71,7 +71,7 @@ def test_another_start_drops_the_stagger() -> None:
         (STORM, "clients=many", "an integer"),
     ],
 )
-def test_settings_without_sense_are_refused(text: str, setting: str, words: str) -> None:
+def test_useless_settings_are_refused(text: str, setting: str, words: str) -> None:
     """The reason is told, as for a key of the profile itself."""
     with pytest.raises(InputError, match=words):
         changed(text, setting)

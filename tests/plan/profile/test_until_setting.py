@@ -69,7 +69,7 @@ def test_dump_reads_back_as_the_same() -> None:
     assert load(dump_profile(profile)) == profile
 
 
-def test_no_editor_marks_it() -> None:
+def test_editors_accept_it() -> None:
     """The schema knows the keys, in the file and in the dump of it."""
     validator = Draft202012Validator(json.loads(json.dumps(json_schema(TABLE))))
     for text in (FULL, dump_profile(load(FULL))):
@@ -137,14 +137,14 @@ def test_settings_reach_every_key() -> None:
         ("nobody.until=steady", "no job 'nobody'"),
     ],
 )
-def test_settings_that_can_not_be_are_refused(settings: str, words: str) -> None:
+def test_impossible_settings_are_refused(settings: str, words: str) -> None:
     """A setting that makes no sense, alone or together with the rest, is told with a way out."""
     with pytest.raises(InputError, match=words) as caught:
         changed(settings)
     assert caught.value.hint
 
 
-def test_bursts_must_stand_above_their_base() -> None:
+def test_bursts_must_exceed_their_base() -> None:
     """Each burst needs its own base; the one of the other kind does not do."""
     for base, burst in itertools.product(("iops: 100", "bandwidth: 1MB/s"), repeat=2):
         text = f"name: x\nlimits: {{{base}, burst_{burst}}}\njobs: {{a: {{rw: read, size: 1m}}}}\n"
