@@ -183,7 +183,7 @@ def test_no_run_waits_for_libraries_that_read_results(tmp_path: Path) -> None:
         "jobs:\n  a: {rw: read, size: 1m, runtime: 1s, time_based: 1, rate_iops: 50}\n"
     )
     starts = heavy_at_starts(["run", str(profile), "--on", str(tmp_path), "-o", str(output)])
-    assert len(starts) >= 4  # two runs, each with a sampler
+    assert len(starts) >= 2  # two runs, whose supervisors take the samples too
     assert set().union(*starts) <= MODEL
 
 
