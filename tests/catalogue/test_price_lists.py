@@ -98,10 +98,10 @@ def test_a_bill_of_hours(good: Path) -> None:
 def test_what_has_no_price(good: Path) -> None:
     """A name that is not there suggests the nearest, and a size is asked for."""
     prices = load_prices(str(good))
-    with pytest.raises(InputError, match="no price of the flavor 'smal'") as caught:
+    with pytest.raises(InputError, match="has no flavor 'smal'") as caught:
         money(prices, hours=1, flavor="smal")
     assert caught.value.hint == "did you mean `small`?"
-    with pytest.raises(InputError, match="no price of the volume type 'gp3'"):
+    with pytest.raises(InputError, match="has no volume type 'gp3'"):
         money(prices, hours=1, volume_types=["gp3"])
     with pytest.raises(InputError, match="priced per GiB"):
         money(prices, hours=1, volume_types=["aws/gp3"])
@@ -166,7 +166,7 @@ def test_the_schema_takes_what_the_loader_takes(good: Path) -> None:
 
 
 def test_the_shown_files_are_good() -> None:
-    """Every file of prices in the documentation can be read."""
+    """Every price list in the documentation can be read."""
     root = Path(__file__).parents[2] / "docs"
     shown = [
         text

@@ -97,8 +97,8 @@ def bill_of(prepared: Prepared, prices: str) -> Bill:
     ]
     if not bills:
         raise InputError(
-            "no host has a label that selects its price",
-            hint=f"give hosts of an inventory the labels {FLAVOR} and {VOLUME_TYPE}",
+            "no host has a label that selects a price",
+            hint=f"label the hosts of the inventory with {FLAVOR} and {VOLUME_TYPE}",
         )
     return Bill(sum(bill.amount for bill in bills), sum(bill.once for bill in bills), read.currency)
 

@@ -48,7 +48,11 @@ _FILE = click.argument("file", metavar="FILE|NAME")
 )
 @CAMPAIGNS
 @click.option(
-    "--prices", "file", required=True, metavar="FILE|NAME", help="Prices; a file or a bundled one."
+    "--prices",
+    "file",
+    required=True,
+    metavar="FILE|NAME",
+    help="Price list: a file, or the name of a bundled one.",
 )
 @names_option(
     "--by",
@@ -61,9 +65,9 @@ _FILE = click.argument("file", metavar="FILE|NAME")
     "--size",
     "size_bytes",
     type=Quantity("SIZE", parse_size),
-    help="Size of volumes for which none is recorded.",
+    help="Size of volumes whose size is not recorded.",
 )
-@flag("--unsteady", "Include runs that did not reach steady state, by their means.")
+@flag("--unsteady", "Include runs that did not reach steady state, with their means.")
 @table_options()
 @chart_options("cost against IOPS, with the Pareto frontier,")
 def price(
@@ -113,13 +117,13 @@ def _billing(dataset: Dataset) -> dict[str, Billing]:
 
 @click.group("prices", cls=VerbGroup)
 def prices() -> None:
-    """List, show and check files of prices."""
+    """List, show and check price lists."""
 
 
 @prices.command("list")
 @table_options()
 def list_prices(*, shown: TableOutput) -> None:
-    """List the bundled files of prices."""
+    """List the bundled price lists."""
     from volbench.catalogue.price_list import load_prices, price_names
     from volbench.catalogue.price_tables import price_lists_table
 
@@ -130,7 +134,7 @@ def list_prices(*, shown: TableOutput) -> None:
 @_FILE
 @table_options()
 def show_prices(file: str, *, shown: TableOutput) -> None:
-    """Show the prices in FILE, or in a bundled one."""
+    """Show the prices in FILE or in a bundled list."""
     from volbench.catalogue.price_list import load_prices
     from volbench.catalogue.price_tables import prices_table
 
@@ -140,7 +144,7 @@ def show_prices(file: str, *, shown: TableOutput) -> None:
 @prices.command("check")
 @_FILE
 def check_prices(file: str) -> None:
-    """Check FILE, or a bundled one.
+    """Check the price list FILE, or a bundled one.
 
     Every problem is printed with file, line, column and key.
     """
@@ -148,12 +152,12 @@ def check_prices(file: str) -> None:
 
     price_list = load_prices(file)
     flavors, types = len(price_list.flavors), len(price_list.volume_types)
-    click.echo(f"{file}: prices are good, flavors: {flavors}, volume types: {types}")
+    click.echo(f"{file}: valid price list; flavors: {flavors}, volume types: {types}")
 
 
-@schema_command(prices, "files of prices")
+@schema_command(prices, "price lists")
 def prices_schema() -> object:
-    """Return the JSON Schema of files of prices."""
+    """Return the JSON Schema of price lists."""
     from volbench.catalogue.price_list import PricesFile
     from volbench.model.document.document_model import document_schema
 
@@ -162,7 +166,7 @@ def prices_schema() -> object:
 
 @click.group("volume-types", cls=VerbGroup)
 def volume_types() -> None:
-    """List and show the limits of volume types, and check files of them."""
+    """List and show the limits of volume types, and check volume-type files."""
 
 
 @volume_types.command("list")
@@ -198,7 +202,7 @@ def show_type(
     *,
     shown: TableOutput,
 ) -> None:
-    """Show the limits of a volume of TYPE, and how long bursts last."""
+    """Show the limits of a volume of TYPE, and the duration of bursts."""
     from volbench.catalogue.volume_types import catalogue, find_type, limits_of
     from volbench.catalogue.volume_types_table import type_table
 
@@ -215,19 +219,19 @@ def show_type(
 @volume_types.command("check")
 @click.argument("files", nargs=-1, required=True, type=PATH, metavar="FILE...")
 def check_types(files: tuple[Path, ...]) -> None:
-    """Check files of volume types.
+    """Check volume-type files.
 
     Every problem is printed with file, line, column and key.
     """
     from volbench.catalogue.volume_types import read_types
 
     for file in files:
-        click.echo(f"{file}: volume types are good: {', '.join(read_types(file))}")
+        click.echo(f"{file}: valid volume types: {', '.join(read_types(file))}")
 
 
-@schema_command(volume_types, "files of volume types")
+@schema_command(volume_types, "volume-type files")
 def types_schema() -> object:
-    """Return the JSON Schema of files of volume types."""
+    """Return the JSON Schema of volume-type files."""
     from volbench.catalogue.volume_type_file import TypesFile
     from volbench.model.document.document_model import document_schema
 
@@ -245,14 +249,16 @@ def types_schema() -> object:
 @flag("--list", "List the storage classes instead.", "is_list")
 @table_options()
 def storageclass(names: tuple[str, ...], *, is_list: bool, shown: TableOutput) -> None:
-    """Print the storage classes NAME as manifests.
+    """Print the manifests of the storage classes NAME.
 
-    All have the reclaim policy Retain: a volume, and what it costs, stays after its claim.
+    All have the reclaim policy Retain: a volume stays, and is billed, after its claim is deleted.
     """
     from volbench.catalogue.storage_classes import classes_table, read_class, storage_classes
 
     if bool(names) == is_list:
-        raise InputError("name storage classes, or --list", hint="volbench k8s storageclass --list")
+        raise InputError(
+            "name storage classes, or use --list", hint="see: volbench k8s storageclass --list"
+        )
     if is_list:
         shown.write(classes_table(storage_classes()))
         return

@@ -30,7 +30,7 @@ def pareto_plot(market: Market, *, title: str = "") -> Plot:
     if not known:
         raise InputError(
             "no configuration has both a price and steady IOPS",
-            hint="add the flavors or volume types of these runs to the file of prices",
+            hint="add the flavors or volume types of these runs to the price list",
         )
     families = list(dict.fromkeys(offer.family for offer in known))
     jobs = [(job, list(own)) for job, own in groupby(known, key=lambda offer: offer.job)]
@@ -54,13 +54,13 @@ def _is_known(offer: Offer) -> bool:
 
 def _caption(market: Market, *, left_out: int) -> tuple[str, ...]:
     parts = [
-        "Line: the Pareto frontier; nothing else gives as many IOPS for as little",
+        "Line: Pareto frontier; no other configuration has as many IOPS at that cost or below",
         "Bars: 95 % intervals of the measurement",
     ]
     if any(offer.no_faster_than for offer in market.offers):
-        parts.append("Pale: not shown to be faster than something cheaper")
+        parts.append("Pale: not significantly faster than a cheaper configuration")
     if left_out:
-        parts.append(f"Not shown, without a cost or a rate: {left_out}")
+        parts.append(f"Not shown, because cost or rate is unknown: {left_out}")
     return (*parts, *(note[:1].upper() + note[1:].rstrip(".") for note in market.notes))
 
 

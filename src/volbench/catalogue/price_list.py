@@ -45,7 +45,7 @@ def _amount(text: str) -> float:
 def _hours(text: str) -> float:
     hours = _amount(text)
     if not 0 < hours <= 744:
-        raise InputError(f"no month has {text} hours", hint="providers take 720, 730 or 744")
+        raise InputError(f"no month has {text} hours", hint="providers use 720, 730 or 744")
     return hours
 
 
@@ -82,7 +82,7 @@ class Burst(Document):
 
     monthly: Amount = Field(default=0.0, description="Monthly fee for bursting.")
     per_million_ios: Amount = Field(
-        default=0.0, description="For each million of I/Os above the provisioned rate."
+        default=0.0, description="Price of a million I/Os above the provisioned rate."
     )
 
 
@@ -120,10 +120,10 @@ class VolumePrice(FlavorPrice):
         default=None, description="[Price of provisioned bandwidth](#provisioned-performance)."
     )
     burst: Burst | None = Field(
-        default=None, description="[Fees for bursts](#bursts); not a part of the monthly cost."
+        default=None, description="[Fees for bursts](#bursts); not part of the monthly cost."
     )
     initialisation: Initialisation | None = Field(
-        default=None, description="[One-off cost](#initialisation); not a part of the monthly cost."
+        default=None, description="[One-off cost](#initialisation); not part of the monthly cost."
     )
 
     @model_validator(mode="after")
@@ -242,7 +242,7 @@ class PricesFile(Document):
         if not (price.checked or self.checked):
             yield "has no date", "add checked: 2026-01-31"
         if not (price.source or self.source):
-            yield "has no source, by which others can check it", "add source: ..."
+            yield "has no source", "add source: ..., so that others can check it"
         own = {"hourly", "monthly", "per_gib_month"}
         if not own & price.model_fields_set:
             words = "hourly, monthly"
@@ -280,13 +280,13 @@ def price_names() -> tuple[str, ...]:
 
 def load_prices(name_or_path: str) -> Prices:
     """Return a price list: a bundled one by name, or a file."""
-    text, path = read_named(name_or_path, folder=FOLDER, what="file of prices")
+    text, path = read_named(name_or_path, folder=FOLDER, what="price list")
     return parse_prices(text, path=path)
 
 
 def parse_prices(text: str, *, path: str) -> Prices:
     """Return the price list in a text."""
-    what, needs = "a file of prices", "a currency and prices"
+    what, needs = "a price list", "a currency and prices"
     file = read_document(text, PricesFile, path=path, what=what, needs=needs)
     return Prices(
         path=path,
@@ -302,6 +302,6 @@ def find_price(name: str, prices: Mapping[str, Price], *, what: str, path: str =
     if name in prices:
         return prices[name]
     raise InputError(
-        f"{path or 'the file'} has no price of the {what} {name!r}",
+        f"{path or 'the price list'} has no {what} {name!r}",
         hint=did_you_mean(name, prices, f"it has {', '.join(prices) or 'none'}"),
     )

@@ -85,8 +85,8 @@ def prices_table(prices: Prices) -> Table[_PriceRow]:
         ],
         record=lambda row: {"kind": row.kind, **row.price.model_dump(mode="json")},
         notes=[
-            f"{prices.currency}; {prices.hours_per_month:g} hours a month",
-            "~ derived from the other of hour and month",
+            f"{prices.currency}; {prices.hours_per_month:g} hours per month",
+            "~ derived from the price per month or per hour",
         ],
         document=prices.model_dump(mode="json"),
     )

@@ -54,7 +54,7 @@ def _burst_fee(offer: Offer) -> str:
 
 def _notes(market: Market) -> list[str]:
     lines = [
-        f"Costs in {market.currency} a month. [95 % intervals] are of the measurement.",
+        f"Costs in {market.currency} per month. [95 % intervals] cover the measurement only.",
         "Equal ranks: no significant difference in the cost of an I/O.",
     ]
     if any(offer.is_on_front for offer in market.offers):
@@ -62,17 +62,21 @@ def _notes(market: Market) -> list[str]:
             "* on the Pareto frontier: no configuration has more steady IOPS at the same cost"
         )
     lines += [
-        f"(*) {offer.name} in {offer.job}: not shown to be faster than"
-        f" {', '.join(offer.no_faster_than)}, for more money"
+        f"(*) {offer.name} in {offer.job}: not significantly faster than"
+        f" {', '.join(offer.no_faster_than)}, but more expensive"
         for offer in market.offers
         if offer.no_faster_than
     ]
     if any(_burst_fee(offer) not in {MISSING, ""} for offer in market.offers):
-        lines.append("burst fee: paid beside the month, for what is above the provisioned IOPS")
+        lines.append(
+            "burst fee: charged beside the monthly cost, for I/Os above the provisioned IOPS"
+        )
     if any(max(offer.once) > 0 for offer in market.offers):
-        lines.append("once: paid for each new volume; not part of the month")
+        lines.append("once: charged for each new volume; not part of the monthly cost")
     if any(math.isnan(offer.iops.low) for offer in market.offers):
-        lines.append("no interval: fewer than 3 runs; run more repeats: volbench run --repeat 5")
+        lines.append(
+            "no interval: fewer than 3 runs; measure more repeats: volbench run --repeat 5"
+        )
     return [*lines, *market.notes]
 
 

@@ -35,7 +35,7 @@ def read_class(name: str) -> str:
     names = bundled_names(FOLDER)
     if name not in names:
         raise InputError(
-            f"there is no storage class {name!r} in volbench",
+            f"there is no bundled storage class {name!r}",
             hint=did_you_mean(name, names, "see volbench k8s storageclass --list"),
         )
     return (bundled_folder(FOLDER) / f"{name}.yaml").read_text("utf-8")

@@ -83,7 +83,7 @@ class Provision(Document, Generic[Value]):
     """Performance that can be provisioned in addition to the size."""
 
     included: Value | None = Field(
-        default=None, description="Value by default; without it a value is required."
+        default=None, description="Default value; without it a value is required."
     )
     min: Annotated[tuple[Rule[Value], ...], ONE_OR_MORE] = Field(
         default=(), description="Minimum that can be provisioned."

@@ -151,7 +151,10 @@ def _digest(path: Path) -> str:
 def _remarks(drafts: Sequence[Draft], unmatched: Sequence[Draft]) -> list[Problem]:
     """Return remarks on the imported results, each once."""
     remarks = [
-        Problem("--labels does not match this path, so it adds no labels", draft.file.source.shown)
+        Problem(
+            "--labels does not match this path, so its results have no labels",
+            draft.file.source.shown,
+        )
         for draft in unmatched
     ]
     for draft in drafts:

@@ -42,7 +42,7 @@ _LISTED_EACH = 3  # Problems with the same message that are listed one by one
     "--name",
     default="",
     metavar="NAME",
-    help="Name of the campaign. Default: that of the folder.",
+    help="Name of the campaign. Default: name of the campaign folder.",
 )
 @click.option(
     "--labels",
@@ -55,14 +55,16 @@ _LISTED_EACH = 3  # Problems with the same message that are listed one by one
 @click.option(
     "--label", "labels", multiple=True, metavar="KEY=VALUE", help="Label of all hosts; repeatable."
 )
-@click.option("--host", default="", metavar="NAME", help="Host of results that name none.")
+@click.option(
+    "--host", default="", metavar="NAME", help="Host of results that do not name their host."
+)
 @click.option(
     "--fio-version",
     default="",
     metavar="VERSION",
-    help="Version of fio that wrote logs without a result, such as 3.33.",
+    help="fio version of logs that have no result, such as 3.33.",
 )
-@flag("--strict", "Import nothing when a file is malformed.")
+@flag("--strict", "Import nothing if a file is malformed.")
 @table_options(has_output=False)
 def import_verb(
     paths: tuple[Path, ...],

@@ -127,7 +127,7 @@ def _last(log: LogFile, processes: Sequence[FioProcess]) -> tuple[FioProcess | N
     if log.hostname or len(times) < len(candidates) or len({*times}) < len(times) or not candidates:
         return (
             None,
-            f"{len(processes)} results may have written this log, each overwriting the others",
+            f"{len(processes)} results may have overwritten this log; the last one is unknown",
         )
     return max(candidates, key=lambda process: process.ended_utc_s or 0.0), ""
 

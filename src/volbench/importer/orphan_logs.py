@@ -30,7 +30,7 @@ _RATES = frozenset({"bw", "iops"})
 # Columns of rows with offset and priority, which fio writes since 3.18 at the earliest
 _FIO3_COLUMNS = 6
 _NO_NUMBER = "a log without a number may contain several jobs (per_job_logs=0)"
-_DAMAGED_BESIDE = "its result may be the malformed file beside it; repair that first"
+_DAMAGED_BESIDE = "its result may be the malformed file in the same folder; repair that file first"
 _NO_UNIT = (
     "the version of fio that wrote it is unknown, so its latencies have no unit; add --fio-version,"
     " such as --fio-version 3.33"

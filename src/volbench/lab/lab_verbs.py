@@ -70,17 +70,20 @@ def schema() -> object:
 
 @lab.command("up")
 @_SCENARIO
-@flag("--device", "Make a block device of it too; needs root.")
+@flag("--device", "Also create a block device; needs root.")
 @output_option(
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Folder for socket and logs, kept. Default: a temporary one.",
+    help="Folder for socket and logs; it is kept. Default: a temporary folder.",
 )
 @click.option(
-    "--size", "size_bytes", type=Quantity("SIZE", parse_size), help="Another size, such as 256m."
+    "--size",
+    "size_bytes",
+    type=Quantity("SIZE", parse_size),
+    help="Size of the volume, such as 256m. Default: that of the scenario.",
 )
 def up(scenario: str, output: Path | None, size_bytes: int | None, *, device: bool) -> None:
-    """Serve SCENARIO as a volume until Ctrl-C.
+    """Serve SCENARIO as a volume until you press Ctrl-C.
 
     Every start resets the volume. Standard output has the NBD URI, and the device if there is one.
     """
@@ -98,7 +101,7 @@ def up(scenario: str, output: Path | None, size_bytes: int | None, *, device: bo
                 if volume.ended(within_s=_LOOK_S):
                     raise VolbenchError(
                         f"nbdkit exited: {volume.last_words() or 'no output'}",
-                        hint="serve the scenario again; its volume is then reset",
+                        hint="serve the scenario again; this resets its volume",
                     )
         click.echo("volume removed", err=True)
 
@@ -128,10 +131,10 @@ def _announce(volume: LabVolume) -> None:
     )
     lines = [
         f"{scenario.name}: {scenario.description}",
-        "Try in another terminal; the data on this volume may be lost, so it is allowed by name:",
+        "Try in another terminal. The volume holds no data of yours, so it may be overwritten:",
         f"  volbench run quick {target} {size}",
         f"  volbench run warmup-curve {target} {curve}",
-        f"What they must find: volbench lab show {scenario.name}",
-        "Ctrl-C ends it.",
+        f"Expected results: volbench lab show {scenario.name}",
+        "Press Ctrl-C to stop.",
     ]
     click.echo("\n".join(lines), err=True)

@@ -62,7 +62,7 @@ class Scenario(Document):
         alias="size", le=MOST_BYTES, description="Capacity.", examples=["64m"]
     )
     block_bytes: Bytes = Field(default=65536, alias="block", description="Unit of first touches.")
-    seed: Integer = Field(default=1, ge=0, description="Seed of the random spread.")
+    seed: Integer = Field(default=1, ge=0, description="Seed of all random numbers.")
     restored: Boolean = Field(
         default=False, description="Whether every block holds data, as in a restored snapshot."
     )

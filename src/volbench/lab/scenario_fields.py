@@ -202,7 +202,7 @@ class Step(Document):
 class SlcCache(Document):
     """Part of the flash that takes writes fast until it is full."""
 
-    size_bytes: Bytes = Field(alias="size", description="Bytes that it takes.")
+    size_bytes: Bytes = Field(alias="size", description="Size of the cache.")
     after: Share = Field(description="Speed of writes once it is full, such as 30%.")
     refill_bytes_per_s: BytesPerSecond = Field(
         default=1e9, alias="refill", description="Rate at which it empties while idle."
@@ -230,7 +230,7 @@ class Thermal(Document):
     after_s: Seconds = Field(alias="after", gt=0, description="Busy time until it throttles.")
     speed: Share = Field(description="Speed from then on.")
     cooling: Positive = Field(
-        default=1.0, description="Seconds of busy time that a second of rest makes up for."
+        default=1.0, description="Seconds of busy time that one second of rest offsets."
     )
 
 
@@ -238,7 +238,7 @@ class RampUp(Document):
     """First seconds of a busy period, after an idle time."""
 
     for_s: Seconds = Field(alias="for", gt=0, description="Length of the climb to full speed.")
-    start: Share = Field(alias="from", description="Speed at its begin.")
+    start: Share = Field(alias="from", description="Speed at the start of the climb.")
 
 
 class Ssd(Document):
@@ -264,9 +264,7 @@ class Jitter(Document):
     shorthand: ClassVar[str] = "size"
 
     size: Share = Field(description="Standard deviation, such as 5%.")
-    memory_s: Seconds = Field(
-        default=1.0, alias="memory", gt=0, description="Time after which it has forgotten itself."
-    )
+    memory_s: Seconds = Field(default=1.0, alias="memory", gt=0, description="Correlation time.")
     of: Literal["device", "volume"] = Field(
         default="device",
         description="device: limits are exact; volume: not always reached.",
@@ -277,7 +275,9 @@ class NoiseBlock(Document):
     """Noise around the volume."""
 
     jitter: Jitter | None = Field(default=None, description="Variation of the speed.")
-    neighbour: Bursts | None = Field(default=None, description="Load of others on the device.")
+    neighbour: Bursts | None = Field(
+        default=None, description="Load of other clients on the device."
+    )
     steal: Bursts | None = Field(default=None, description="CPU time stolen from the client.")
 
 

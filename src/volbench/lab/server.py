@@ -108,7 +108,7 @@ def _check_socket(socket: Path) -> None:
         reason = f"contains {' '.join(map(repr, invalid))}" if invalid else length
         raise InputError(
             f"a socket cannot be created at {text}: its path {reason}",
-            hint="choose a short folder without blanks: --output /tmp/lab",
+            hint="choose a short path without blanks: --output /tmp/lab",
         )
 
 

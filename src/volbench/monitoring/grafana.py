@@ -71,19 +71,19 @@ def _of_fio(metric: str, more: str = "") -> tuple[Query, ...]:
 _COMPLETED = "node_disk_{}_completed_total"
 _PRESSURE = "node_pressure_io_{}_seconds_total"
 _IOWAIT = _rate("node_cpu_seconds_total", f'{_HOSTS},mode="iowait"')
-_BETWEEN = "Where it differs from the device's, a cache or the kernel stands between."
+_BETWEEN = "A difference from the device's rate comes from a cache or the kernel."
 
 PANELS: tuple[Panel, ...] = (
     Panel(
         "Bandwidth of the device",
         "Bps",
-        "Bytes that the device read and wrote a second.",
+        "Bytes per second that the device read and wrote.",
         _both("node_disk_{}_bytes_total", "read", "written"),
     ),
     Panel(
         "IOPS of the device",
         "iops",
-        "Requests that the device completed a second.",
+        "Requests per second that the device completed.",
         _both(_COMPLETED, "reads", "writes"),
     ),
     Panel(
@@ -112,16 +112,16 @@ PANELS: tuple[Panel, ...] = (
         _both("node_disk_{}_bytes_total", "read", "written", per=_COMPLETED),
     ),
     Panel(
-        "Not yet written",
+        "Dirty pages",
         "bytes",
-        "Pages in the host's memory that wait to be written or are being written.",
+        "Memory of the host that waits to be written, or is being written.",
         (
             (f"node_memory_Dirty_bytes{{{_HOSTS}}}", "{{instance}} dirty"),
             (f"node_memory_Writeback_bytes{{{_HOSTS}}}", "{{instance}} writeback"),
         ),
     ),
     Panel(
-        "Pressure of I/O",
+        "I/O pressure",
         "percentunit",
         "Share of the time in which some task, or every task, waited for I/O.",
         (
@@ -129,15 +129,15 @@ PANELS: tuple[Panel, ...] = (
             (_rate(_PRESSURE.format("stalled"), _HOSTS), "{{instance}} all"),
         ),
     ),
-    Panel("IOPS as fio saw them", "iops", _BETWEEN, _of_fio("volbench_iops")),
+    Panel("IOPS (fio)", "iops", _BETWEEN, _of_fio("volbench_iops")),
     Panel(
-        "Bandwidth as fio saw it",
+        "Bandwidth (fio)",
         "Bps",
         _BETWEEN,
         _of_fio("volbench_bandwidth_bytes_per_second"),
     ),
     Panel(
-        "Latency as fio saw it",
+        "Latency (fio)",
         "s",
         "Mean, and percentiles where fio logged single I/Os.",
         _of_fio("volbench_latency_seconds", " {{statistic}}"),
@@ -185,7 +185,7 @@ def _times(timed: Sequence[pd.DataFrame]) -> tuple[str, str]:
     moments = pd.concat([seconds(frame["utc"]) for frame in timed]).dropna()
     if moments.empty:
         raise InputError(
-            "no result here has a time of day",
+            "no result has timestamps",
             hint="a dashboard shows the frames device and series of finished runs; imported logs"
             " have a time of day only with fio's log_unix_epoch",
         )

@@ -52,10 +52,14 @@ _OPTIONS = {
 
 _INFO = Family(f"{RUN.name}_info", "gauge", "", RUN.meaning)
 _RUNS = Family("volbench_runs", "gauge", "", "Runs of the campaign by state.")
-_LEFT = Family("volbench_left_seconds", "gauge", "seconds", "Expected time to the campaign's end.")
-_ELAPSED = Family("volbench_run_elapsed_seconds", "gauge", "seconds", "Time since a run's start.")
+_LEFT = Family(
+    "volbench_left_seconds", "gauge", "seconds", "Expected time to the end of the campaign."
+)
+_ELAPSED = Family(
+    "volbench_run_elapsed_seconds", "gauge", "seconds", "Time since the start of a run."
+)
 _EXPECTED = Family("volbench_run_expected_seconds", "gauge", "seconds", "Expected length of a run.")
-_STATE = Family("volbench_run_state", "gauge", "", "1 for the state that a run is in.")
+_STATE = Family("volbench_run_state", "gauge", "", "1 for the current state of a run.")
 _SILENT = Family("volbench_host_silent", "gauge", "", "1 for a host that has stopped answering.")
 
 Labels = Mapping[str, str]

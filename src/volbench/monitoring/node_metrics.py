@@ -177,7 +177,7 @@ ON_DEVICE = (
     ),
     _counter(
         "node_disk_io_time_weighted_seconds",
-        "Time of every request in flight, added up.",
+        "Time of all requests in flight, summed up.",
         _over_time("queue_depth"),
         _disk_count("queue_ticks", scale=_MS),
     ),
@@ -203,7 +203,7 @@ ON_HOST = (
     ),
     _counter(
         "volbench_swap_bytes",
-        "Swapped in and out.",
+        "Bytes swapped in and out.",
         _over_time("swap_bytes_per_s"),
         _swapped_bytes,
     ),
@@ -213,26 +213,26 @@ MEMORY = (
     (
         "dirty_bytes",
         "Dirty",
-        Family("node_memory_Dirty_bytes", "gauge", "bytes", "Waiting to be written."),
+        Family("node_memory_Dirty_bytes", "gauge", "bytes", "Memory that waits to be written."),
     ),
     (
         "writeback_bytes",
         "Writeback",
-        Family("node_memory_Writeback_bytes", "gauge", "bytes", "Being written."),
+        Family("node_memory_Writeback_bytes", "gauge", "bytes", "Memory that is being written."),
     ),
 )
 
-IOPS = Family("volbench_iops", "gauge", "", "I/Os completed a second, as fio saw it.")
+IOPS = Family("volbench_iops", "gauge", "", "I/Os completed per second, as reported by fio.")
 BANDWIDTH = Family(
     "volbench_bandwidth_bytes_per_second",
     "gauge",
     "bytes_per_second",
-    "Bytes a second, as fio saw it.",
+    "Bytes per second, as reported by fio.",
 )
 LATENCY = Family(
-    "volbench_latency_seconds", "gauge", "seconds", "Total latency of I/Os, as fio saw it."
+    "volbench_latency_seconds", "gauge", "seconds", "Total latency of I/Os, as reported by fio."
 )
-RUN = Family("volbench_run", "info", "", "What a run was, from its start to its end.")
+RUN = Family("volbench_run", "info", "", "Facts of a run, from its start to its end.")
 
 
 def fit_label(name: str, taken: Container[str]) -> str:

@@ -80,7 +80,7 @@ def render_openmetrics(frames: Mapping[str, pd.DataFrame]) -> str:
         blocks += [*_series_blocks(frames["series"])]
     if not any(blocks):
         raise InputError(
-            "no result here has a time of day",
+            "no result has timestamps",
             hint="OpenMetrics holds the frames device and series of finished runs; imported logs"
             " without their result have a time of day only with fio's log_unix_epoch",
         )

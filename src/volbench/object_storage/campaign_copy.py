@@ -62,8 +62,8 @@ class CampaignCopy:
         if total_bytes > MAX_BYTES:
             raise InputError(
                 f"{total_bytes / 1e9:.3g} GB of {self.address} would have to be fetched",
-                hint="copy the folder with the provider's tool; or write its tables where it was"
-                " measured, with volbench show, and upload them",
+                hint="copy the folder with the provider's tool; or run volbench show where the"
+                " campaign was measured, which writes its tables, and upload them",
             )
         self._storage.download(wanted, self.root)
         self._fetched |= wanted.keys()

@@ -46,7 +46,7 @@ def _limits(memory_bytes: int, timeout_s: float, threads: int | None) -> QueryLi
         type=Quantity("SIZE", parse_size),
         default="4g",
         show_default=True,
-        help="Memory of a query.",
+        help="Memory limit of the query.",
     ),
     click.option(
         "--timeout",
@@ -55,7 +55,7 @@ def _limits(memory_bytes: int, timeout_s: float, threads: int | None) -> QueryLi
         default=300.0,
         show_default=True,
         metavar="SECONDS",
-        help="Time after which a query is interrupted.",
+        help="Time limit of the query.",
     ),
     click.option(
         "--threads",
@@ -72,7 +72,7 @@ def sql(
     limits: QueryLimits,
     shown: TableOutput,
 ) -> None:
-    """Run the SQL QUERY over all campaigns in the places; without any, in this folder.
+    """Run the SQL QUERY over all campaigns at the given places, or below the current folder.
 
     Every frame is a table: summary, series, device, percentiles, histogram, verdicts, findings
     and aggregate. Needs the extra volbench[sql].
@@ -107,7 +107,8 @@ def _answer(query: str, places: Sequence[str], *, limits: QueryLimits) -> pa.Tab
     missing = [place for place in places if not is_address(place) and not Path(place).is_dir()]
     if missing:
         raise InputError(
-            f"there is no folder {missing[0]}", hint="name campaign folders, or a folder with some"
+            f"there is no folder {missing[0]}",
+            hint="name campaign folders, or a folder that contains some",
         )
     parts, found = _remote([place for place in places if is_address(place)])
     filesystem = parts[0].filesystem if parts else None
@@ -162,7 +163,7 @@ def upload(campaign: Path, address: str) -> None:
     """Upload the campaign in DIR to object storage.
 
     Tables are brought up to date first, so that nothing else has to be fetched to read results. The
-    plan is uploaded last: without it, a prefix is no campaign.
+    plan is uploaded last: without it, a prefix is not a campaign.
     """
     from volbench.api.campaign_data import open_campaign
     from volbench.object_storage.campaign_copy import PLAN

@@ -138,7 +138,7 @@ def test_what_may_be_no_faster_is_pale_and_beside_the_frontier() -> None:
     assert column(frontier, frontier.y) == [1000, 3000, 3000]
     [pale] = [mark for mark in all_marks(plot.panels[0], Points) if mark.series == "pale"]
     assert column(pale, pale.x) == [60]
-    assert "Pale: not shown to be faster" in caption_of(plot)
+    assert "Pale: not significantly faster" in caption_of(plot)
 
 
 def test_a_panel_for_each_job() -> None:
