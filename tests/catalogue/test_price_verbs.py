@@ -92,7 +92,7 @@ def test_bursts_and_what_is_paid_once(tmp_path: Path) -> None:
     assert "burst fee" in table
     assert "3.00 a month + 0.25 per million I/Os" in table
     assert "7.50" in table
-    assert "once: paid for each new volume" in table
+    assert "once: charged for each new volume" in table
     reported = json.loads(run(*requested, "--json").stdout)["offers"]
     offers = {offer["name"]: offer for offer in reported}
     assert offers["t/gp"]["monthly"] == [10, 10]

@@ -77,7 +77,7 @@ def test_what_cannot_be_reported_is_listed(tmp_path: Path) -> None:
     put(tmp_path / "in" / "cut" / "fio.json", '{"fio version": "fio-3.33", "jobs": [')
     with pytest.raises(OutputError, match="no result of fio") as raised:
         take(tmp_path / "in", into=tmp_path / "c")
-    for words in ("per_job_logs=0", "it is empty", "repair that first"):
+    for words in ("per_job_logs=0", "it is empty", "repair that file first"):
         assert words in raised.value.message
     assert not (tmp_path / "c").exists()
 

@@ -132,5 +132,5 @@ def test_it_opens_on_the_campaign(dashboard: dict[str, Any]) -> None:
 def test_a_campaign_without_time_is_reported() -> None:
     """Nothing to show is an error with a hint."""
     empty = {name: frame.head(0) for name, frame in frames().items()}
-    with pytest.raises(InputError, match="time of day"):
+    with pytest.raises(InputError, match="no result has timestamps"):
         render_dashboard(empty)

@@ -182,7 +182,7 @@ def test_names_and_values_are_made_fit() -> None:
 def test_nothing_over_time_is_reported(campaign: volbench.CampaignData, tmp_path: Path) -> None:
     """An empty campaign is an error with a hint, not an empty file."""
     empty = {name: campaign.frame(name).head(0) for name in FRAMES}
-    with pytest.raises(InputError, match="time of day"):
+    with pytest.raises(InputError, match="no result has timestamps"):
         (tmp_path / "x").write_text(render_openmetrics(empty))
 
 

@@ -188,7 +188,7 @@ def test_another_campaign_of_that_name_is_not_overwritten(results: Path, tmp_pat
 def test_metrics_and_a_dashboard_need_time(results: Path) -> None:
     """Runs without logs and samples are told, with no empty file left behind."""
     for kind in ("openmetrics", "grafana"):
-        with pytest.raises(InputError, match="time of day"):
+        with pytest.raises(InputError, match="no result has timestamps"):
             run("export", results, "--format", kind)
 
 
