@@ -79,6 +79,8 @@ def launch(  # noqa: PLR0913 - arguments of an operation, each by its name
         ``pid`` of the program (0 if it ended at once), and whether it was started by an ``earlier``
         call.
     """
+    # The supervisor works in `cwd`.
+    cwd, stderr, control = map(os.path.abspath, (cwd, stderr, control))
     if was_launched(control):
         return {"pid": pid_of(control), "earlier": True}
     write_files(files or {})
