@@ -46,6 +46,8 @@ _SECONDS = {
     "days": 86400.0,
 }
 
+SECTOR_BYTES = 512  # Unit of the kernel's sector counts, and the smallest logical block of a disk
+
 
 def _split(text: str | float, *, what: str, example: str) -> tuple[Fraction, str]:
     """Return number and lower-case suffix of a text such as ``1.5g``."""

@@ -9,9 +9,9 @@ import pytest
 
 from volbench.errors import ArchiveError
 from volbench.fio.results.json_output import parse_output
-from volbench.ingest.series_rows import Row, begun_utc_s, device_rows, read_samples
+from volbench.ingest.series_rows import begun_utc_s, device_rows, read_samples
 from volbench.model.campaign.planned_run import VolumeKind
-from volbench.model.frames.columns import DEVICE
+from volbench.model.frames.columns import DEVICE, Row
 from volbench.model.results.provenance import VolumeFacts
 from volbench.store.layout import RunFolder
 from volbench.store.log_files import compress

@@ -8,13 +8,14 @@ from contextlib import suppress
 import pandas as pd
 import pyarrow as pa
 
-from volbench.analyse.bottleneck.campaign_context import Context, Row, verdict_rows
+from volbench.analyse.bottleneck.campaign_context import Context, verdict_rows
 from volbench.analyse.findings import finding_rows
 from volbench.analyse.frames.aggregate import aggregate_rows
 from volbench.analyse.frames.run_view import RunView, run_views
 from volbench.errors import OutputError
 from volbench.ingest.run_files import read_facts, read_probe
 from volbench.model.campaign.planned_run import Campaign
+from volbench.model.frames.columns import Row
 from volbench.model.results.provenance import ColdProbe, VolumeFacts
 from volbench.store.archive import Archive
 from volbench.store.layout import Layout

@@ -20,7 +20,6 @@ from volbench.fio.results.merge_jobs import merge_jobs
 from volbench.ingest.run_files import forget_parsed, read_facts, read_run_output, read_status
 from volbench.ingest.run_summary import (
     Outcome,
-    Row,
     histogram_block,
     latencies,
     measured_columns,
@@ -39,7 +38,7 @@ from volbench.ingest.series_rows import (
     while_all_ran,
 )
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
-from volbench.model.frames.columns import DAMAGED, run_identity
+from volbench.model.frames.columns import DAMAGED, Row, run_identity
 from volbench.model.results.result import RunOutput
 from volbench.store.journal import History
 from volbench.store.layout import Layout, RunFolder

@@ -10,12 +10,10 @@ import numpy as np
 from volbench.analyse.frames.workload_spec import bypasses_page_cache
 from volbench.fio.results.merge_jobs import bin_edges_ns
 from volbench.model.campaign.planned_run import Campaign, Run, Section, VolumeKind
-from volbench.model.frames.columns import LABEL_PREFIX, PERCENTILES, run_identity
+from volbench.model.frames.columns import LABEL_PREFIX, PERCENTILES, Row, run_identity
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.result import Direction, DirectionResult, JobResult, Latency
 from volbench.store.parquet_tables import Block
-
-Row = dict[str, object]
 
 # Shortest over longest runtime from which jobs ended together: fio starts them within milliseconds.
 # Noticed by: test_section_series.py::test_windows_in_which_not_all_jobs_ran_are_known

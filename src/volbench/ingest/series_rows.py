@@ -19,14 +19,13 @@ from volbench.fio.logs.section_logs import parse_log_name, read_series
 from volbench.fio.version import parse_version
 from volbench.ingest.run_summary import MIN_TOGETHER
 from volbench.model.campaign.planned_run import Run, Section
+from volbench.model.frames.columns import Row
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.provenance import VolumeFacts
 from volbench.model.results.result import RunOutput
 from volbench.store.layout import COMPRESSED, RunFolder
 from volbench.store.log_files import open_log, plain_name
 from volbench.store.parquet_tables import Block
-
-Row = dict[str, object]
 
 VOLUME, BACKING = "volume", "backing"
 

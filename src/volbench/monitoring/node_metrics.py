@@ -12,7 +12,8 @@ from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from volbench.analyse.frames.kernel_counters import SECTOR_BYTES, Disk, Sample
+from volbench.analyse.frames.kernel_counters import Disk, Sample
+from volbench.units import SECTOR_BYTES
 
 if TYPE_CHECKING:
     import pandas as pd

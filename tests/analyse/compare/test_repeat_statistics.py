@@ -13,7 +13,6 @@ from scipy import stats as reference
 
 from volbench.analyse.compare.repeat_statistics import (
     Contrast,
-    Floats,
     Group,
     contrast,
     hodges_lehmann,
@@ -22,6 +21,7 @@ from volbench.analyse.compare.repeat_statistics import (
     pseudomedian,
     shortage,
 )
+from volbench.analyse.frames.resample import Floats
 from volbench.errors import ComparisonError, InputError
 
 TRIALS = 2000

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from volbench.analyse.frames.resample import Floats
 from volbench.analyse.time.warmup_curve import (
-    Floats,
     cold_level,
     cost_of,
     curves,

@@ -23,9 +23,10 @@ from volbench.engine.run.run_outcome import RunOutcome
 from volbench.execute.local import LocalExecutor
 from volbench.execute.waiting_work import finish
 from volbench.ingest.run_files import read_run_output, read_status
-from volbench.ingest.series_rows import Row, Samples, begun_utc_s, device_rows, read_samples
+from volbench.ingest.series_rows import Samples, begun_utc_s, device_rows, read_samples
 from volbench.model.campaign.event import Event, Notice, RunProgress
 from volbench.model.campaign.planned_run import Run, RunState, Section
+from volbench.model.frames.columns import Row
 from volbench.model.profile.profile_model import Tool
 from volbench.store.layout import RunFolder
 

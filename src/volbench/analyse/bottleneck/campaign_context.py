@@ -32,7 +32,7 @@ from volbench.analyse.time.steady_state import (
     steady_end,
 )
 from volbench.model.campaign.planned_run import Run, Volume, VolumeKind
-from volbench.model.frames.columns import run_identity
+from volbench.model.frames.columns import Row, run_identity
 from volbench.model.profile.profile_model import Phase
 from volbench.model.results.finding import Explanation
 
@@ -275,9 +275,6 @@ def concurrent_load(views: Sequence[RunView]) -> ConcurrentLoad:
         for name in (str(run), ""):
             rates[name, str(direction)] = rates.get((name, str(direction)), 0.0) + own
     return ConcurrentLoad(edges_s, rates, is_whole=True)
-
-
-Row = dict[str, object]
 
 
 def verdict_rows(context: Context, views: Sequence[RunView] | None = None) -> list[Row]:

@@ -15,7 +15,7 @@ import pandas as pd
 from volbench.analyse.frames.job_frames import labels
 from volbench.analyse.frames.run_view import bytes_before, bytes_until_end, within_run
 from volbench.model.frames.column_names import USE
-from volbench.model.frames.columns import IDENTITY
+from volbench.model.frames.columns import IDENTITY, Row
 
 _IDENTITY = tuple(column.name for column in IDENTITY if column.name != "group")
 
@@ -28,8 +28,6 @@ _MIN_TAIL_BYTES = 1e6
 # Noticed by: test_use_method.py
 _MIN_TAIL_SHARE = 0.5
 _DIRECTIONS = ("read", "write")
-
-Row = dict[str, object]
 
 
 def use_rows(

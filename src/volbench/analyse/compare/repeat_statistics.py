@@ -17,11 +17,9 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from volbench.analyse.frames.resample import Floats
 from volbench.errors import ComparisonError, InputError
-
-Floats = npt.NDArray[np.float64]
 
 # Family-wise confidence of verdicts, by convention.
 # Noticed by: test_repeat_statistics.py::test_intervals_cover_the_true_ratio

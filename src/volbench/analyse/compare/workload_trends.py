@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from volbench.analyse.compare.comparability import check_comparable, value_text, without_invalid
@@ -21,14 +20,13 @@ from volbench.analyse.compare.comparison import (
 from volbench.analyse.compare.repeat_statistics import student_quantile
 from volbench.analyse.frames.job_frames import left_out, measured
 from volbench.analyse.frames.matched_workloads import workload_labels
+from volbench.analyse.frames.resample import Floats
 from volbench.analyse.frames.run_facts import option_columns
 from volbench.analyse.time.change_points import find_changes
 from volbench.errors import ComparisonError
 from volbench.model.frames.column_names import Measure, find_column
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.model.frames.metadata import find_fact
-
-Floats = npt.NDArray[np.float64]
 
 # Campaigns of a reference period: with fewer, limits are wider than most regressions.
 # Noticed by: test_workload_trends.py::test_too_few_campaigns_are_reported

@@ -17,6 +17,7 @@ from volbench.analyse.frames.job_frames import is_of_kind, key_of, labels, measu
 from volbench.analyse.frames.resample import on_clock, spread_rows
 from volbench.analyse.frames.run_view import clock_bounds_s
 from volbench.model.campaign.planned_run import Campaign, Run
+from volbench.model.frames.columns import Row
 from volbench.model.profile.profile_model import Phase, Start
 
 # Columns of the histogram that charts read: the summary has what else identifies its rows
@@ -123,7 +124,6 @@ def _identified(
 
 
 Frames = Mapping[str, pd.DataFrame]
-Row = dict[str, object]
 
 # fio stamps in whole milliseconds, so that up to one is missing between two of its instants.
 # Noticed by: test_aggregate.py

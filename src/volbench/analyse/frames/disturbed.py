@@ -14,10 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from volbench.analyse.frames.resample import covered, interval_of, spread
+from volbench.analyse.frames.resample import Floats, covered, interval_of, spread
 from volbench.analyse.frames.run_view import RunView, once, rate_per_s, results_of
 
-Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 STEAL, CPU, PRESSURE, OTHER = "steal", "waits for a CPU", "CPU pressure", "other I/O on the device"

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from volbench.analyse.frames.resample import Floats
 from volbench.model.frames.columns import PERCENTILES
 
 # Identity of a measured thing; its repeats are pooled
@@ -259,8 +260,6 @@ _CONTEXT = (
     "limit_bw_bytes_per_s",
     COLOUR,
 )
-
-Floats = npt.NDArray[np.float64]
 
 
 def measured(summary: pd.DataFrame) -> pd.DataFrame:

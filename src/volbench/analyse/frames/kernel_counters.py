@@ -11,6 +11,8 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from volbench.units import SECTOR_BYTES
+
 # Mark: the measured process was started; samples before it show the host at rest
 STARTED = "started"
 ENDED = "ended"  # Mark: the measured process had ended; samples after it show the write-back tail
@@ -170,8 +172,6 @@ def _take_errors(sample: Sample, words: list[str]) -> None:
 def _named(words: list[str]) -> Mapping[str, str]:
     return dict(word.split("=", 1) for word in words if "=" in word)
 
-
-SECTOR_BYTES = 512  # Unit of the sector counts, whatever the device's own is
 
 # Kinds of CPU time that add up to all of it: time of guests is in user and nice already
 _USER_TO_STEAL = 8

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import plain_rows
+from volbench.analyse.frames.resample import Floats
 from volbench.analyse.frames.workload_spec import WorkloadSpec, workloads_of
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.frames.columns import DAMAGED
@@ -174,8 +175,6 @@ def _by_run(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
         part.index = pd.RangeIndex(len(part))  # unlike reset_index() this copies nothing
     return parts
 
-
-Floats = npt.NDArray[np.float64]
 
 _MOVING = ("read", "write", "trim")
 

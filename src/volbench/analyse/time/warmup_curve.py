@@ -10,14 +10,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from volbench.analyse.frames.resample import median
+from volbench.analyse.frames.resample import Floats, median
 from volbench.analyse.frames.run_view import is_partial
 from volbench.model.results.finding import Cause
-
-Floats = npt.NDArray[np.float64]
 
 _SAME = ("rw", "block_bytes", "iodepth", "numjobs", "direction", "direct", "ioengine")
 # Share of the plateau that counts as nearly warm.

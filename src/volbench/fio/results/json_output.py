@@ -26,9 +26,9 @@ from volbench.model.results.result import (
     Latency,
     RunOutput,
 )
+from volbench.units import SECTOR_BYTES
 
 _TRANSFERS = (Direction.READ, Direction.WRITE, Direction.TRIM, Direction.MIXED)
-_SECTOR_BYTES = 512
 _SUM_OF_CLIENTS = "All clients"
 
 
@@ -236,7 +236,7 @@ def _read_disk(disk: Fields) -> DiskUtil:
 
 def _sectors(disk: Fields, key: str) -> int | None:
     sectors = disk.count(key)
-    return None if sectors is None else sectors * _SECTOR_BYTES
+    return None if sectors is None else sectors * SECTOR_BYTES
 
 
 # Unit by suffix of the key: fio 3 prints ``clat_ns``, fio 2 ``clat`` in microseconds

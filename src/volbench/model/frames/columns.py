@@ -94,6 +94,8 @@ LATENCY_MAP: tuple[Column, ...] = (
 )
 
 
+Row = dict[str, object]  # Column to value; None where it is unknown
+
 DAMAGED = "damaged"  # Status of a finished run whose result is no longer readable
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from volbench.errors import InputError, did_you_mean
 from volbench.model.profile.fio_options import Option, OptionKind, OptionTable, canonical
+from volbench.units import SECTOR_BYTES
 
 _RUNS = "it runs a program"
 _FILES = "it writes or reads files outside the run's folder"
@@ -274,9 +275,6 @@ _CHECKS: Mapping[str, Callable[[str, str, OptionTable], None]] = {
 }
 
 
-_SECTOR_BYTES = 512
-
-
 @dataclass(frozen=True)
 class Conflict:
     """Conflicting settings of a job."""
@@ -296,7 +294,7 @@ def fio_conflicts(options: Mapping[str, str]) -> Iterator[Conflict]:
         name = "bs" if "bs" in options else "size"
         message = f"bs {max(blocks)} is larger than size {size}"
         yield Conflict(message, "increase size", option=name)
-    if options.get("direct") == "1" and any(block % _SECTOR_BYTES for block in blocks):
+    if options.get("direct") == "1" and any(block % SECTOR_BYTES for block in blocks):
         message = "direct=1 needs a bs that is a multiple of 512"
         yield Conflict(message, "use 4k, or direct: 0", option="bs")
     if "rate" in options and "rate_iops" in options:
@@ -331,7 +329,7 @@ def dd_conflicts(options: Mapping[str, str | None]) -> Iterator[Conflict]:
         message = f"size {size} is not a multiple of bs {block}"
         yield Conflict(message, "use whole blocks", option="size")
     flags = f"{options.get('oflag') or ''},{options.get('iflag') or ''}".split(",")
-    if "direct" in flags and int(block) % _SECTOR_BYTES:
+    if "direct" in flags and int(block) % SECTOR_BYTES:
         message = "direct needs a bs that is a multiple of 512"
         yield Conflict(message, "use 4k, or remove direct", option="bs")
     if options.get("rw") == "read" and "if" in options:

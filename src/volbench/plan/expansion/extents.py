@@ -14,7 +14,7 @@ from volbench.errors import InputError
 from volbench.model.campaign.planned_run import Extent, Section, VolumeKind
 from volbench.model.profile.profile_model import Job, Options
 from volbench.model.profile.profile_settings import MAX_EXTENTS, Warming, WarmingMode
-from volbench.plan.profile.profile_document import SECTOR_BYTES
+from volbench.units import SECTOR_BYTES
 
 # An interruption repeats an extent from its start: 16 GiB take two minutes at 125 MB/s. Noticed by:
 # tests/plan/expansion/test_extents.py::test_pieces_cover_the_volume_once

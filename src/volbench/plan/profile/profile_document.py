@@ -41,9 +41,8 @@ from volbench.plan.profile.option_values import (
     canonical_options,
     may_be_empty,
 )
-from volbench.units import parse_duration
+from volbench.units import SECTOR_BYTES, parse_duration
 
-SECTOR_BYTES = 512
 _SET_BY_WARMING = (
     "rw",
     "offset",
