@@ -57,7 +57,7 @@ def test_many_stalls_are_one_explanation() -> None:
     found = explain(stalled(tuple(4.0 + 7 * n for n in range(8)), for_s=2.0), "write")
     (stall,) = (entry for entry in found if entry.cause is Cause.STALL)
     assert (stall.from_s, stall.to_s) == (4, 55)
-    assert "8 times" in stall.speaks_for[0]
+    assert "in 8 stalls of 2s" in stall.speaks_for[0]
 
 
 def test_the_level_does_not_count_what_was_temporary() -> None:

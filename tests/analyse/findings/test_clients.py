@@ -47,7 +47,7 @@ def test_clients_are_compared_with_each_other(
     messages = [finding.message for finding in found(*others, first, rule="start-skew")]
     assert len(messages) == len(named)
     for message, names in zip(messages, named, strict=True):
-        assert f"apart: {names} after the others" in message
+        assert f"apart: {names} started after the others" in message
         assert " ± 4 ms" in message
 
 

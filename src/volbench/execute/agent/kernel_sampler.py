@@ -14,10 +14,10 @@ _TOOLS = (b"fio", b"dd")
 _LINES = (b"cpu ", b"Dirty:", b"Writeback:", b"pswpin ", b"pswpout ", b"some ", b"full ")
 _CLOCK_BOOTTIME = 7  # time.CLOCK_BOOTTIME is missing before Python 3.7.
 
-MAX_WAIT_S = 120.0  # Three times the kernel's 35 s. Noticed by: .../agent/test_sampler.py
-QUIET_S = 40.0  # The kernel's 35 s and a sample or two. Noticed by: .../agent/test_sampler.py
+MAX_WAIT_S = 120.0  # Three times the kernel's 35 s. Noticed by: .../test_kernel_sampler.py
+QUIET_S = 40.0  # The kernel's 35 s and a sample or two. Noticed by: .../test_kernel_sampler.py
 MIN_QUIET_S = 5.0  # The same for a run shorter than `LONG_RUN_S`, or its own length if longer.
-LONG_RUN_S = 10.0  # Worth following to its end. Noticed by: .../agent/test_sampler.py
+LONG_RUN_S = 10.0  # Worth following to its end. Noticed by: .../test_kernel_sampler.py
 SLACK_BYTES = 8 * 1024 * 1024  # Dirty pages of an idle host vary that much.
 SLACK_SHARE = 0.05  # Of the pages left dirty: the rest hardly changes the time of write-back.
 _NOTICEABLE_BYTES = 1024 * 1024  # A smaller decrease is background variation, not write-back.
