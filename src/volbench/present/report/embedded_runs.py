@@ -21,7 +21,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import Floats, keep_extremes
+from volbench.analyse.frames.job_frames import keep_extremes
+from volbench.analyse.frames.resample import Floats
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.model.results.finding import Severity
 from volbench.present.export.frame_export import export_frame
