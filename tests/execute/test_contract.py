@@ -243,10 +243,10 @@ def test_symlinks_are_resolved(machine: Machine) -> None:
         "link/new/file": "folder/new/file",
         "./folder//a": "folder/a",
     }
-    assert {name: machine.executor.real_path(f"{root}/{name}") for name in real} == {
+    assert {name: machine.executor.ask("real_path", path=f"{root}/{name}") for name in real} == {
         name: f"{root}/{path}" for name, path in real.items()
     }
-    assert machine.executor.real_path("/") == "/"
+    assert machine.executor.ask("real_path", path="/") == "/"
 
 
 def test_paths_are_reported_apart(machine: Machine) -> None:
@@ -265,20 +265,19 @@ def test_paths_are_reported_apart(machine: Machine) -> None:
 
 def test_only_block_devices_are_opened_exclusively(machine: Machine) -> None:
     """What is no block device has a reason, not an empty text."""
-    assert machine.executor.exclusive_error(f"{machine.root}/text") == "not a block device"
-    assert machine.executor.exclusive_error(f"{machine.root}/missing")
-
-
-def test_free_space_is_reported(machine: Machine) -> None:
-    """A filesystem that files can be made on has room."""
-    assert machine.executor.free_bytes(machine.root) > 0
+    assert (
+        machine.executor.ask("exclusive_error", path=f"{machine.root}/text") == "not a block device"
+    )
+    assert machine.executor.ask("exclusive_error", path=f"{machine.root}/missing")
 
 
 def test_files_are_removed(machine: Machine) -> None:
     """A removed file is gone, and its removal can be repeated."""
     path = f"{machine.root}/folder/a"
-    machine.executor.remove(path)
-    machine.executor.remove(path)
+    status = machine.executor.stat(path)
+    assert status is not None
+    for _ in range(2):
+        assert machine.executor.remove_exactly([(path, status.identity)]) == [True]
     assert machine.executor.stat(path) is None
     assert machine.executor.list_directory(f"{machine.root}/folder") == ("b",)
 

@@ -155,10 +155,10 @@ def test_a_device_in_use_is_reported(tmp_path: Path, loop: str) -> None:
         assert found is not None
         assert found.kind == "block"
         assert found.rdev == (7, os.minor(Path(loop).stat().st_rdev))
-        assert executor.exclusive_error("/dev/vdb") == ""
-        assert executor.exclusive_error("/dev/null") == "not a block device"
+        assert executor.ask("exclusive_error", path="/dev/vdb") == ""
+        assert executor.ask("exclusive_error", path="/dev/null") == "not a block device"
         call("mkfs.ext4", "-q", loop)
         own[0].run("sh", "-c", "mkdir /tmp/m && mount /dev/vdb /tmp/m")
-        assert executor.exclusive_error("/dev/vdb") == "Device or resource busy"
+        assert executor.ask("exclusive_error", path="/dev/vdb") == "Device or resource busy"
         own[0].run("umount", "/tmp/m")
-        assert executor.exclusive_error("/dev/vdb") == ""
+        assert executor.ask("exclusive_error", path="/dev/vdb") == ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import posixpath
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path, PurePosixPath
 
 from volbench.errors import RefusedError, TransportError, VolbenchError
@@ -257,11 +256,6 @@ class AgentExecutor(AgentHost):
             TransportError: the host does not respond.
         """
         return self.client.read_clock(count)
-
-    def snapshot(self, paths: Sequence[str]) -> AbstractContextManager[None]:
-        """Do nothing: compound operations look at many things at once."""
-        del paths
-        return nullcontext()
 
     def close(self) -> None:
         """Release the host; detached programs continue."""

@@ -145,48 +145,11 @@ class AgentHost:
             raise self._not_examined(path, error) from error
         return None if status is None else self.parse_stat(status)
 
-    def free_bytes(self, path: str) -> int:
-        """Return the bytes available to unprivileged users on the filesystem of `path`.
-
-        Raises:
-            InputError: the operating system refused.
-        """
-        try:
-            size = self.ask("free_bytes", path=path)
-        except OperationError as error:
-            raise self._not_examined(path, error) from error
-        if not _is_count(size):
-            raise self.malformed("free_bytes", size)
-        return size
-
     def _not_examined(self, path: str, error: OperationError) -> InputError:
         return InputError(
             f"{path} cannot be examined{self._on_host}: {error.reason}",
             hint="check the path and its permissions",
         )
-
-    def exclusive_error(self, path: str) -> str:
-        """Return the error of opening a block device with O_EXCL, or "" on success."""
-        return self._text("exclusive_error", self.ask("exclusive_error", path=path))
-
-    def remove(self, path: str) -> None:
-        """Remove a file, if it exists.
-
-        Raises:
-            VolbenchError: the operating system refused.
-        """
-        try:
-            self._ask_as_owner("remove", path=path)
-        except OperationError as error:
-            raise self._not_removed(path, error) from error
-
-    def remove_exact(self, path: str, identity: FileIdentity) -> bool:
-        """Remove a file or an empty directory if its identity matches.
-
-        Raises:
-            VolbenchError: the operating system refused.
-        """
-        return self.remove_exactly([(path, identity)])[0]
 
     def remove_exactly(self, files: Sequence[tuple[str, FileIdentity]]) -> list[bool]:
         """Remove files and empty directories in order, each if its identity matches.

@@ -29,6 +29,7 @@ INTERPRETERS = ("python3", "/usr/libexec/platform-python")
 """What is tried unless the inventory names one; the second is the system's own of RHEL 8 and 9."""
 
 OPEN_S = 45.0  # Over 64 kbit/s, connection and program take 6 s; MaxStartups may delay the login.
+_REASON_S = 1.0  # A login shell that ends says why at once. Noticed by: tests/execute/test_agent.py
 _CLOCK_S = 20.0  # As the silence of a watched program. Noticed by: tests/fleet/test_clock.py
 _CLOCK_SPACING_S = 0.01  # So that readings do not wait for one another on the way.
 _MAX_LINE_BYTES = 128 * 1024**2  # Twice what the agent reads of a program or a file.
@@ -155,11 +156,7 @@ class Session:
         argv = [python, *FLAGS, START.format(len(bootstrap))]
         with self._sending:
             self._stream = channel.open(argv, self._receive, self._end, within_s=OPEN_S)
-            if self.error is None:
-                self._stream.send(bootstrap)
-        if self.error is not None:
-            self._stream.close()
-            raise self.error
+        self._write(bootstrap)
 
     def wait_until_ready(self) -> None:
         """Wait until the agent answers.
@@ -211,8 +208,14 @@ class Session:
             with self._sending:
                 self._stream.send(data)
         except ConnectError as error:
+            if not self.is_ready:  # why there is no agent is reported on another way
+                with self._changed:
+                    self._changed.wait_for(lambda: self.error is not None, _REASON_S)
             self.close(self.error or error)
-            raise
+            raise (self.error or error) from error
+        if self.error is not None:
+            self._stream.close()
+            raise self.error
 
     def close(self, error: VolbenchError, *, in_doubt: bool = False) -> None:
         """Close the stream and end all that waits for it."""

@@ -7,7 +7,6 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from threading import Thread
 
 from volbench.errors import RefusedError, TransportError
@@ -86,11 +85,6 @@ class LocalBase:
         """Return readings of the controller's own clock."""
         now_s = time.time()
         return (ClockReading(now_s, now_s, now_s),) * count
-
-    def snapshot(self, paths: Sequence[str]) -> AbstractContextManager[None]:
-        """Do nothing: every look is answered at once."""
-        del paths
-        return nullcontext()
 
     @property
     def silent_s(self) -> float:

@@ -14,7 +14,6 @@ from volbench.errors import TransportError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from contextlib import AbstractContextManager
 
     from volbench.model.campaign.planned_run import FileIdentity
 
@@ -283,9 +282,6 @@ class Executor(Protocol):
     def list_directory(self, path: str) -> tuple[str, ...]:
         """Return the sorted names in a directory; empty if it does not exist."""
 
-    def real_path(self, path: str) -> str:
-        """Return the path with all symlinks resolved; nonexistent components are kept."""
-
     def stat(self, path: str, *, follow: bool = True) -> FileStat | None:
         """Return the stat result of a path, or None if it does not exist.
 
@@ -304,25 +300,6 @@ class Executor(Protocol):
 
         Raises:
             RefusedError: the device cannot be opened.
-        """
-
-    def exclusive_error(self, path: str) -> str:
-        """Return the error of opening a block device with O_EXCL, or "" on success."""
-
-    def free_bytes(self, path: str) -> int:
-        """Return the bytes available to unprivileged users on the filesystem of `path`."""
-
-    def remove(self, path: str) -> None:
-        """Remove a file, if it exists."""
-
-    def remove_exact(self, path: str, identity: FileIdentity) -> bool:
-        """Remove a file or an empty directory if its identity matches.
-
-        Returns:
-            Whether the path no longer exists.
-
-        Raises:
-            VolbenchError: the operating system refused.
         """
 
     def remove_exactly(self, files: Sequence[tuple[str, FileIdentity]]) -> list[bool]:
@@ -402,17 +379,6 @@ class Executor(Protocol):
     @property
     def silent_s(self) -> float:
         """Seconds since the last response of the host; 0 if it always responds."""
-
-    def snapshot(self, paths: Sequence[str]) -> AbstractContextManager[None]:
-        """Let the looks of this thread within a block be answered together.
-
-        Looks change nothing: stat, real_path, read_text, list_directory, which, free_bytes. On a
-        remote host they then cost one round trip instead of one each, and are all of one instant;
-        any other request takes them anew.
-
-        Args:
-            paths: paths that will be looked at, with their parents.
-        """
 
     def close(self) -> None:
         """Release the host; running processes continue."""
