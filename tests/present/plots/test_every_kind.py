@@ -207,7 +207,7 @@ def test_a_report_has_its_charts_where_there_is_something() -> None:
     ("kind", "reason"),
     [
         ("series", "sample 0"),
-        ("device", "not sampled"),
+        ("device", "no run has samples"),
         ("distribution", "no histogram"),
         ("histogram", "no histogram"),
         ("lines", "no series"),

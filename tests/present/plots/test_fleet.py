@@ -133,7 +133,7 @@ def test_missing_clients_are_counted(slow: Frames) -> None:
     status = slow["summary"]["status"].where(slow["summary"]["run"] != "001-vm-r1-c03", "failed")
     plot = build_plot("storm", slow | {"summary": slow["summary"].assign(status=status)})
     assert "4 of 5 clients" in texts(plot.panels[0])
-    assert "1 client left no series" in caption_of(plot)
+    assert "1 client without a series, not drawn" in caption_of(plot)
 
 
 def test_the_storm_is_described(slow: Frames) -> None:
@@ -200,6 +200,6 @@ def test_outliers_of_a_fleet_are_named() -> None:
 def test_few_hosts_have_no_outliers() -> None:
     """Four hosts are too few to find an outlier."""
     plot = build_plot("fleet", fleet(hosts=4))
-    assert any("Named from 5 hosts on only" in words for words in plot.caption)
+    assert any("Outliers are named from 5 hosts on" in words for words in plot.caption)
     rows = numbers(plot)
     assert not rows["outlier_iops"].dropna().any()
