@@ -250,5 +250,5 @@ def test_runs_of_no_watched_device_have_no_chart() -> None:
     warm = result("warm", phase="warmup")
     early = samples(row, [1.0], ended_s=3, t_s=-1.0)
     for device in (samples(warm, [1.0], ended_s=1), early):
-        with pytest.raises(InputError, match="not sampled"):
+        with pytest.raises(InputError, match="no run has samples"):
             build_plot("device", frames([row, warm], device=device))

@@ -205,7 +205,7 @@ def test_states_keep_every_line_of_a_reason() -> None:
     ("facts", "reported"),
     [
         ({"memory_bytes": 8 << 30}, {"memory": "8 GiB (8589934592 bytes)"}),
-        ({"serial": "", "model": None}, {"serial": "not known", "model": "not known"}),
+        ({"serial": "", "model": None}, {"serial": "n/a", "model": "n/a"}),
         ({"cpu": {"model_name": "x"}}, {"cpu: model name": "x"}),
         ({"rotational": False}, {"rotational": "no"}),
         ({"mount_options": ("rw", "noatime")}, {"mount options": "rw; noatime"}),
