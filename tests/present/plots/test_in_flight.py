@@ -28,7 +28,9 @@ def test_a_bar_shows_how_full_the_queue_was() -> None:
     assert ends == pytest.approx({"full": 1.0, "half": 1.0, "empty": 1.0})
     [depths] = all_marks(plot.panels[0], Texts)
     assert column(depths, "_text") == ["iodepth 16"] * 3
-    assert "100 % (empty, iodepth 16)" in plot.description
+    assert (
+        "at most 100 % of the I/Os were submitted below the queue depth (empty" in plot.description
+    )
 
 
 def test_counts_above_all_ios_are_shares_again() -> None:
