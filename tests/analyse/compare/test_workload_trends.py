@@ -129,7 +129,7 @@ def test_campaigns_are_in_the_order_of_their_starts() -> None:
     assert only(backwards).state is State.REGRESSION
     undated = backwards.assign(started_utc=None)
     found = find_trends(undated, no_findings(), TrendQuestion(metrics=("iops",)))
-    assert any("in the order of their names" in remark for remark in found.remarks)
+    assert any("sorted by name" in remark for remark in found.remarks)
 
 
 def test_a_workload_that_is_gone_is_reported() -> None:
