@@ -107,6 +107,18 @@ def test_much_output_blocks_nobody(tmp_path: Path) -> None:
     assert len(process.read_output()) == 1_000_000
 
 
+def test_relative_paths_are_those_of_the_controller(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A campaign folder may be given as a relative path; the supervisor works elsewhere."""
+    monkeypatch.chdir(tmp_path)
+    Path("run").mkdir()
+    process = EXECUTOR.start(["sh", "-c", "pwd; echo bad >&2"], cwd="run", stderr="run/stderr")
+    assert process.wait(60) == 0
+    assert process.read_output() == f"{tmp_path}/run\n"
+    assert (tmp_path / "run" / "stderr").read_text() == "bad\n"
+
+
 def test_standard_error_that_can_not_be_written_is_reported(tmp_path: Path) -> None:
     """A missing folder for standard error is an error before anything is started."""
     with pytest.raises(TransportError, match="cannot be written: No such file"):

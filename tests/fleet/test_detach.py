@@ -34,7 +34,7 @@ def test_closed_terminal_stops_nothing(desk: Desk) -> None:
 
 def test_campaign_in_the_background(desk: Desk) -> None:
     """The command returns at once; status and attach show what goes on."""
-    desk.prepare(runtime="3s", jobs=["a"])
+    desk.prepare(runtime="15s", jobs=["a"])  # longer than status takes on a busy machine
     assert "Running in the background (PID " in ended(desk.run("--detach"))
     assert "running" in ended(desk.start("status", desk.out))
     assert "campaign ended: 2 finished" in ended(desk.start("attach", desk.out))

@@ -135,10 +135,14 @@ class LocalExecutor(LocalBase, AgentHost):
         del followed  # the engine reads files without delay
         self.write_texts(files or {})
         arguments = launch_arguments(argv, supervision)
-        arguments["cwd"] = os.path.abspath(cwd)  # noqa: PTH100 - resolve() would follow symlinks
+        # The supervisor works elsewhere.
+        arguments |= {
+            "cwd": os.path.abspath(cwd),  # noqa: PTH100 - resolve() would follow symlinks
+            "stderr": os.path.abspath(stderr),  # noqa: PTH100 - the same
+        }
         control = tempfile.mkdtemp(prefix="volbench-run-")
         try:
-            reply = supervisor.launch(**arguments, stderr=stderr, control=control, attached=True)
+            reply = supervisor.launch(**arguments, control=control, attached=True)
         except AgentError as error:
             shutil.rmtree(control, ignore_errors=True)
             self._not_run(argv, OperationError(error.kind, error.message))
