@@ -90,7 +90,7 @@ def test_prices_need_labelled_hosts(long: list[str], tmp_path: Path, volbench: V
     prices.write_text(PRICES)
     done = volbench(*long, "--dry-run", "--prices", prices)
     assert done.returncode == 2
-    assert "no host has a label that selects its price" in done.stderr
+    assert "no host has a label that selects a price" in done.stderr
     inventory = tmp_path / "hosts.yaml"
     inventory.write_text(
         "hosts:\n  here: {address: local, labels: {flavor: small, volume_type: disk}}\n"
