@@ -173,7 +173,7 @@ class SharedLocks(Protocol):
     """Locks on devices that executors of several hosts share, such as pods of one node."""
 
     def answer(self, verb: str, name: str, key: str) -> str:
-        """Take, free, show, join or leave a lock; see `execute.agent.locks`.
+        """Take, free, show, join or leave a lock, as `agent.locks` does on one machine.
 
         Args:
             verb: what to do.

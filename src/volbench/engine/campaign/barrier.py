@@ -16,19 +16,28 @@ from threading import RLock
 from volbench.model.campaign.planned_run import Run
 from volbench.model.profile.profile_model import Start
 
-MARGIN_S = 1.0  # Lead time of the start announcement to a single client
-# Additional lead time per further client: two cores reach thirty clients within a second
+# Lead time of the announcement to a single client: a busy controller polls its gates every 0.2 s.
+# Noticed by: test_start.py::test_true_skew_is_within_the_reported_one
+MARGIN_S = 1.0
+# Additional lead time per client: two cores reach thirty clients within a second (measured).
+# Noticed by: test_skew.py::test_32_hosts_start_together
 MARGIN_PER_CLIENT_S = 0.05
-# Time for which ready clients wait for a silent client, counted from the last arrival
+# Wait of ready clients for a silent one, from the last arrival: a host restarts within it.
+# Noticed by: test_barrier.py::test_a_silent_client_is_waited_for_only_so_long
 READY_TIMEOUT_S = 120.0
-# Time limit for a ready client to confirm, and then to acknowledge a start; it polls its process
-# and sampler meanwhile
+# Time to confirm, and then to acknowledge a start: as long as a silent stream is trusted.
+# Noticed by: test_barrier.py::test_client_that_was_announced_a_start_does_not_start_alone
 CONFIRM_S = 20.0
-POSTPONE_S = 0.4  # Time before the start that is reserved for postponing it
-# Round trips of the slowest link that come on top of the lead time, and of the time to postpone: a
-# kept shell needs half a round trip for an instruction, and as much for its acknowledgement
+# Time before the start that is reserved for postponing it: two polls of a gate.
+# Noticed by: test_barrier.py::test_start_is_postponed_until_every_client_has_received_it
+POSTPONE_S = 0.4
+# Round trips of the slowest link on top of the lead time, and of the time to postpone: half of one
+# carries an instruction, as much its acknowledgement, and a lost packet takes another.
+# Noticed by: test_skew.py::test_32_hosts_start_together
 ROUND_TRIPS = 2
-POSTPONE_PER_CLIENT_S = 0.005  # Additional time for each client
+# Additional time to postpone for each client: two cores write 200 files a second to hosts.
+# Noticed by: test_skew.py::test_32_hosts_start_together
+POSTPONE_PER_CLIENT_S = 0.005
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,9 @@ from volbench.store.log_files import checksum
 if TYPE_CHECKING:
     from volbench.engine.campaign.round_stopping import RoundJudge
 
-SILENT_S = 10.0  # Silence after which a host is reported; it is polled about every second
+# Silence after which a host is reported: ten times the longest pause of a host that works.
+# Noticed by: test_campaign_state.py::test_silence_and_return_are_reported_once
+SILENT_S = 10.0
 _LOOK_S = 1.0
 
 

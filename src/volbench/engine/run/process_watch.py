@@ -19,13 +19,18 @@ from volbench.execute.protocol import Executor, Process
 from volbench.execute.waiting_work import Wait, Work, finish
 from volbench.store.journal import utc_now
 
-POLL_S = 0.1
-# The same for a process whose host reports each change at once: only the deadline needs a poll
+POLL_S = 0.1  # Shorter than a user notices after Ctrl-C.
+# The same for a process whose host reports each change at once: only the deadline needs a poll.
+# Noticed by: fleet.py
 PUSHED_POLL_S = 1.0
-# Grace period after each signal. fio reacts to SIGINT only when I/O in flight completes.
+# Grace period after each signal: fio reacts to SIGINT only when I/O in flight completes, and a
+# stalled volume needs seconds.
+# Noticed by: test_process_watch.py::test_error_in_between_ends_the_process
 PATIENCE_S = {signal.SIGINT: 30.0, signal.SIGTERM: 10.0, signal.SIGKILL: 10.0}
 
-URGENT_S = 1.0  # Grace period after a second stop request
+# Grace period after a second stop request.
+# Noticed by: test_process_watch.py::test_second_request_ends_a_deaf_process_soon
+URGENT_S = 1.0
 
 
 class Ending(StrEnum):

@@ -15,7 +15,9 @@ from volbench.model.campaign.event import Progress
 from volbench.model.profile.profile_settings import Until
 
 _PAUSE_S = 1.0  # Seconds between two judgements
-_GAP = 0.9  # Share of the window that must be covered: fio prints no status while it starts
+# Share of the window that must be covered: fio prints no status line in its first second or two.
+# Noticed by: test_stop_when_steady.py::test_window_has_to_be_full
+_GAP = 0.9
 
 
 @dataclass

@@ -30,9 +30,11 @@ _DIRECTIONS: Mapping[str, tuple[Direction, ...]] = {
     "randrw": (Direction.READ, Direction.WRITE),
 }
 
-# Maximum probability that a direction of a mix is missing by chance to count as a fault
+# Probability below which a direction of a mix is not missing by chance: one false alarm in a
+# million runs. Noticed by: test_tool_command.py::test_a_mix_needs_what_cannot_miss_by_chance
 _BY_CHANCE = 1e-6
-# I/Os assumed for a job without a limit on size or number: one second on a slow disk
+# I/Os assumed for a job without a limit on size or number: one second on a slow disk.
+# Noticed by: test_tool_command.py::test_a_mix_needs_what_cannot_miss_by_chance
 _IOS_OF_ANY_JOB = 100
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from volbench.execute.protocol import ClockReading, Executor
 
+# Of the best of 5 to 10 exchanges the true error stayed within its bound (measured).
+# Noticed by: test_start.py::test_true_skew_is_within_the_reported_one
 _EXCHANGES = 8
 
 

@@ -20,8 +20,10 @@ FOLDER = "gate"
 READY, GO, WOKE, MISSED = ("gate/ready", "gate/go", "gate/woke", "gate/missed")
 NEVER, LATE = "never", "late"
 
-POLL_S = 0.2  # A start is announced at least 1 s ahead. Noticed by: tests/fleet/test_skew.py
-MISSED_S = 25.0  # A missed start may be postponed for 20 s. Noticed by: .../test_gate.py
+POLL_S = 0.2  # A start is announced at least 1 s ahead. Noticed by: test_skew.py
+# A missed start may be postponed for 20 s.
+# Noticed by: test_gate.py::test_start_in_the_past_is_missed_and_may_be_postponed
+MISSED_S = 25.0
 DISK_FULL_S = 5.0  # A disk that stays full fails the run, as nobody would end the wait.
 MAX_JOBS = 4096  # fio starts no more (REAL_MAX_JOBS), and 24 KB fit into a pipe.
 

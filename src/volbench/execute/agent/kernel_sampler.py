@@ -14,13 +14,27 @@ _TOOLS = (b"fio", b"dd")
 _LINES = (b"cpu ", b"Dirty:", b"Writeback:", b"pswpin ", b"pswpout ", b"some ", b"full ")
 _CLOCK_BOOTTIME = 7  # time.CLOCK_BOOTTIME is missing before Python 3.7.
 
-MAX_WAIT_S = 120.0  # Three times the kernel's 35 s. Noticed by: .../test_kernel_sampler.py
-QUIET_S = 40.0  # The kernel's 35 s and a sample or two. Noticed by: .../test_kernel_sampler.py
-MIN_QUIET_S = 5.0  # The same for a run shorter than `LONG_RUN_S`, or its own length if longer.
-LONG_RUN_S = 10.0  # Worth following to its end. Noticed by: .../test_kernel_sampler.py
-SLACK_BYTES = 8 * 1024 * 1024  # Dirty pages of an idle host vary that much.
-SLACK_SHARE = 0.05  # Of the pages left dirty: the rest hardly changes the time of write-back.
-_NOTICEABLE_BYTES = 1024 * 1024  # A smaller decrease is background variation, not write-back.
+# Longest wait for the write-back of a run: three times the 35 s of an idle kernel.
+# Noticed by: test_kernel_sampler.py::test_slow_device_is_followed_for_two_minutes
+MAX_WAIT_S = 120.0
+# Pause after which no write-back is expected soon: the 35 s of an idle kernel and some samples.
+# Noticed by: test_kernel_sampler.py::test_pages_that_stay_end_the_tail
+QUIET_S = 40.0
+# The same for a run shorter than `LONG_RUN_S`, or the run's own length if that is longer.
+# Noticed by: test_kernel_sampler.py::test_pages_that_stay_end_the_tail
+MIN_QUIET_S = 5.0
+# A run of at least this length is worth following to the end of its write-back.
+# Noticed by: test_kernel_sampler.py::test_pages_that_stay_end_the_tail
+LONG_RUN_S = 10.0
+# Dirty pages of an idle host vary that much.
+# Noticed by: test_kernel_sampler.py::test_run_that_leaves_nothing_is_not_delayed
+SLACK_BYTES = 8 * 1024 * 1024
+# Share of the dirty pages that may remain: the rest hardly changes the time of write-back.
+# Noticed by: test_kernel_sampler.py::test_tail_lasts_until_memory_is_as_before
+SLACK_SHARE = 0.05
+# A smaller decrease is background variation, not write-back.
+# Noticed by: test_kernel_sampler.py::test_pages_that_stay_end_the_tail
+_NOTICEABLE_BYTES = 1024 * 1024
 
 
 class Sampler:

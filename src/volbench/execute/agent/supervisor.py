@@ -35,10 +35,10 @@ NOT_STARTED = 93
 CONTROL = "VOLBENCH_CONTROL"
 """Variable that names the control folder in the environment of the program and its children."""
 
-KILL_AFTER_S = (
-    30.0  # fio ends after SIGINT once its I/O is completed. Noticed by: .../test_supervisor.py
-)
-_LAUNCH_S = 30.0  # A busy host starts Python in seconds. Noticed by: tests/fleet/test_start.py
+# fio ends after SIGINT once its I/O in flight is completed.
+# Noticed by: test_supervisor.py::test_program_that_ignores_its_deadline_is_killed
+KILL_AFTER_S = 30.0
+_LAUNCH_S = 30.0  # A busy host starts Python in seconds. Noticed by: test_skew.py
 _TICK_S = 1.0  # Between two looks at the deadline and at the controller of an attached program.
 _SECTOR_BYTES = 512  # Unit of /sys/dev/block/*/size, whatever the device's own sector size.
 _MAX_SAMPLING_S = 600.0  # After the deadline of the program; longer than the longest write-back.

@@ -8,9 +8,11 @@ import typing
 
 from volbench.execute.agent.supervisor import boot_id, is_running, read_json
 
-_TICK_S = 0.5  # fio prints a status line that often. Noticed by: benchmarks/fleet.py
+_TICK_S = 0.5  # fio prints a status line that often. Noticed by: fleet.py
 _SOON_S = 0.05  # A supervisor is started within a second.
-_ALIVE_S = 1.0  # A machine that pushed nothing for 20 s counts as lost. Noticed by: test_start.py
+# A machine that pushed nothing for 20 s counts as lost, and is reachable for 1.5 s.
+# Noticed by: test_start.py::test_hung_host_holds_up_nobody_for_long
+_ALIVE_S = 1.0
 _CHUNK_BYTES = 32 * 1024  # Small enough for a slow link to carry other replies between.
 _MAX_LINE = 1000  # Of a followed file, whose first line is a time or the counters of a device.
 
