@@ -164,7 +164,7 @@ def test_dd_has_bandwidth_alone() -> None:
     given = frames([dd("copy")])
     plots = build_plots(given, ("iops", "bandwidth", "latency"))
     assert [plot.name for plot in plots] == ["bandwidth"]
-    with pytest.raises(InputError, match="dd reports bandwidth alone"):
+    with pytest.raises(InputError, match="dd reports only bandwidth"):
         build_plot("iops", given)
     with pytest.raises(InputError, match="dd does not measure it"):
         build_plot("latency", given)
