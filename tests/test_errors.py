@@ -35,6 +35,7 @@ def test_the_tree_in_the_docstring_is_the_real_one() -> None:
 def test_errors_of_one_package_are_handled_as_their_base(kind: type[VolbenchError]) -> None:
     """They carry facts for the package that defines them; users meet the documented class."""
     (base,) = kind.__bases__
+    assert issubclass(base, VolbenchError)
     assert base.__module__ == errors.__name__
     assert (kind.exit_code, kind.transient) == (base.exit_code, base.transient)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.conftest import Disks
+from tests.waiting import until
 from volbench.execute.agent import block_reads, processes
 from volbench.execute.agent.block_reads import flush, map_nbd, sample_blocks
 from volbench.execute.agent.facts import survey
@@ -153,6 +154,7 @@ def test_processes_are_known_by_their_start(tmp_path: Path) -> None:
     with subprocess.Popen(
         ["sleep", "60"], env={"TMPDIR": str(tmp_path), "PATH": os.environ["PATH"]}
     ) as child:
+        until(lambda: processes.find_strays([str(tmp_path)]))  # once sleep has replaced its parent
         identity = processes.identify(child.pid)
         assert [[str(tmp_path), identity]] == processes.find_strays([str(tmp_path), "/missing"])
         other = dict(identity, start_ticks=1)
