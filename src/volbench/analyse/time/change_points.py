@@ -25,7 +25,7 @@ MAX_BLOCK_S = 30.0
 # Blocks of a short series: enough for a segment fit, few enough to have medians.
 # Noticed by: test_change_points.py::test_blocks_are_30_s_unless_that_gives_few
 WANTED_BLOCKS = 40
-# Blocks of a series in which a change can be told from noise: four a side.
+# Fewer blocks cannot distinguish a change from noise: four on each side.
 # Noticed by: test_change_points.py::test_nothing_to_find
 _MIN_BLOCKS = 8
 # For each segment, in units of ln n: with 2 ln n, 25 % of AR(1) hours had a false change, with 3 ln

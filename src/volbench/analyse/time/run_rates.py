@@ -219,7 +219,7 @@ def _latencies(view: RunView, direction: str) -> dict[str, float]:
 # Intervals on either side of two that lack completions: their median withstands one outlier.
 # Noticed by: test_rate_changes.py::test_a_slow_second_beside_a_stall_is_no_stall
 _SIDE_INTERVALS = 3
-# Intervals of a series in which a stall of less than two can be told from noise.
+# Fewer intervals cannot distinguish a stall shorter than two from noise.
 # Noticed by: test_evidence_of_falls.py::test_a_stall_between_two_seconds_is_found
 _MIN_STALL_INTERVALS = 8
 # Share of the longest latency that two intervals have to lack for it to be a stall of all I/Os;
