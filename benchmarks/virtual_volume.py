@@ -16,8 +16,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from volbench.lab.disk_effects import Flash, Noise, Speed
-from volbench.lab.disk_parameters import BucketParameters, NoiseParameters
+from volbench.lab.disk_model import BucketParameters, Flash, Noise, NoiseParameters, Speed
 from volbench.lab.scenario import Scenario
 
 TICK_S = 0.05

@@ -9,8 +9,15 @@ import jsonschema
 import pytest
 from ruamel.yaml import YAML
 
-from volbench.catalogue.campaign_cost import Rented, money
-from volbench.catalogue.price_list import Price, PricesFile, load_prices, parse_prices, price_names
+from volbench.catalogue.price_list import (
+    Price,
+    PricesFile,
+    Rented,
+    load_prices,
+    money,
+    parse_prices,
+    price_names,
+)
 from volbench.errors import InputError
 from volbench.model.document.document_model import document_schema
 

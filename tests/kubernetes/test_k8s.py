@@ -12,7 +12,7 @@ import yaml
 
 from tests.command_line import call
 from tests.kubernetes.test_manifests import NEWEST, problems
-from volbench.plan.bundled import bundled_names
+from volbench.plan.bundled_files import bundled_names
 
 IMAGE = ("--image", "registry.example.com/volbench-fio:1")
 

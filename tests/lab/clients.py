@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from heapq import heapify, heapreplace
 from random import Random
 
-from volbench.lab.disk_parameters import DiskParameters, ServiceParameters
+from volbench.lab.disk_model import DiskParameters, ServiceParameters
 from volbench.lab.simulated_disk import Disk
 
 KIB = 1024

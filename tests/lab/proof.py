@@ -15,9 +15,9 @@ import volbench
 from volbench.analyse.bottleneck.campaign_context import Context, verdict_rows
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.warmup_curve import Curve, curves
+from volbench.lab.expected_results import Direction, Truth, truth
 from volbench.lab.scenario import Scenario, load_scenario, read_scenario
 from volbench.lab.server import serve
-from volbench.lab.truth import Direction, Truth, truth
 from volbench.model.profile.profile_settings import Limits
 
 SAMPLE_S = 0.5

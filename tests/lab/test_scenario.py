@@ -9,22 +9,22 @@ from ruamel.yaml import YAML
 
 from tests.lab.clients import KIB, MIB, keep_busy, rate
 from volbench.errors import InputError, ProfileError
-from volbench.lab.disk_parameters import (
+from volbench.lab.disk_model import (
     BurstNoise,
     DiskParameters,
     FlashParameters,
     NoiseParameters,
 )
+from volbench.lab.expected_results import truth, warm_up
 from volbench.lab.scenario import (
+    Expected,
     Scenario,
     load_scenario,
     read_scenario,
     scenario_names,
     scenario_text,
 )
-from volbench.lab.scenario_fields import Expected
 from volbench.lab.simulated_disk import Disk
-from volbench.lab.truth import truth, warm_up
 from volbench.model.document.document_model import document_schema
 
 NEEDED = {

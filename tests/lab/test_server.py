@@ -172,8 +172,8 @@ def test_a_socket_that_fio_would_misread_is_refused(
 def test_plugin_runs_without_the_dependencies(tmp_path: Path) -> None:
     """What nbdkit's own Python imports is the standard library alone."""
     code = (
-        "import sys; import volbench.lab.simulated_disk, volbench.lab.disk_effects;"
-        "import volbench.lab.disk_parameters;"
+        "import sys; import volbench.lab.simulated_disk, volbench.lab.disk_model;"
+        "import volbench.lab.disk_model;"
         "from pathlib import Path; own = {m.partition('.')[0] for m in sys.modules};"
         "print(sorted(own & {'pydantic', 'ruamel', 'numpy', 'pandas', 'click'}))"
     )

@@ -6,11 +6,11 @@ from threading import Thread
 import pytest
 
 from tests.lab.clients import KIB, MIB, Answer, keep_busy, parameters, rate
-from volbench.lab.disk_effects import Pacer
-from volbench.lab.disk_parameters import (
+from volbench.lab.disk_model import (
     BucketParameters,
     CacheParameters,
     DiskParameters,
+    Pacer,
     ServiceParameters,
 )
 from volbench.lab.simulated_disk import Disk

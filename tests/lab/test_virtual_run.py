@@ -15,8 +15,8 @@ from tests.lab.virtual_run import VirtualVolume, simulate
 from volbench.errors import InputError
 from volbench.fio.results.json_output import parse_output
 from volbench.fio.results.merge_jobs import bin_mid_ns, bin_range_ns
+from volbench.lab.expected_results import truth
 from volbench.lab.scenario import read_scenario
-from volbench.lab.truth import truth
 from volbench.model.results.result import Direction
 
 

@@ -7,8 +7,14 @@ from benchmarks.virtual_volume import Load, Sampled, VirtualVolume, sampled
 
 from tests.lab.clients import keep_busy
 from tests.lab.proof import made
-from volbench.lab.disk_effects import CELL_S, Flash, Noise
-from volbench.lab.disk_parameters import BurstNoise, FlashParameters, NoiseParameters
+from volbench.lab.disk_model import (
+    CELL_S,
+    BurstNoise,
+    Flash,
+    FlashParameters,
+    Noise,
+    NoiseParameters,
+)
 from volbench.lab.scenario import Scenario, read_scenario
 from volbench.lab.simulated_disk import Disk
 

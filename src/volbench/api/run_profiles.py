@@ -176,7 +176,7 @@ def profile_texts(
     Raises:
         InputError: a profile is unknown, or cannot be read.
     """
-    from volbench.plan.bundled import read_profile  # noqa: PLC0415 - only where profiles are read
+    from volbench.plan.bundled_files import read_profile  # noqa: PLC0415 - only where profiles are read
 
     return [
         (imported_text(executor, Path(name), allow_exec=allow_exec, note=note), name)

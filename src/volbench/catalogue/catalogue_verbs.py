@@ -124,8 +124,8 @@ def prices() -> None:
 @table_options()
 def list_prices(*, shown: TableOutput) -> None:
     """List the bundled price lists."""
+    from volbench.catalogue.catalogue_tables import price_lists_table
     from volbench.catalogue.price_list import load_prices, price_names
-    from volbench.catalogue.price_tables import price_lists_table
 
     shown.write(price_lists_table({name: load_prices(name) for name in price_names()}))
 
@@ -135,8 +135,8 @@ def list_prices(*, shown: TableOutput) -> None:
 @table_options()
 def show_prices(file: str, *, shown: TableOutput) -> None:
     """Show the prices in FILE or in a bundled list."""
+    from volbench.catalogue.catalogue_tables import prices_table
     from volbench.catalogue.price_list import load_prices
-    from volbench.catalogue.price_tables import prices_table
 
     shown.write(prices_table(load_prices(file)))
 
@@ -174,8 +174,8 @@ def volume_types() -> None:
 @table_options()
 def list_types(*, shown: TableOutput) -> None:
     """List the volume types: bundled ones and your own."""
+    from volbench.catalogue.catalogue_tables import types_table
     from volbench.catalogue.volume_types import catalogue
-    from volbench.catalogue.volume_types_table import types_table
 
     shown.write(types_table(catalogue()))
 
@@ -203,8 +203,8 @@ def show_type(
     shown: TableOutput,
 ) -> None:
     """Show the limits of a volume of TYPE, and the duration of bursts."""
+    from volbench.catalogue.catalogue_tables import type_table
     from volbench.catalogue.volume_types import catalogue, find_type, limits_of
-    from volbench.catalogue.volume_types_table import type_table
 
     kind = find_type(name, catalogue())
     if size_bytes is None and kind.needs_size:
@@ -253,7 +253,7 @@ def storageclass(names: tuple[str, ...], *, is_list: bool, shown: TableOutput) -
 
     All have the reclaim policy Retain: a volume stays, and is billed, after its claim is deleted.
     """
-    from volbench.catalogue.storage_classes import classes_table, read_class, storage_classes
+    from volbench.catalogue.catalogue_tables import classes_table, read_class, storage_classes
 
     if bool(names) == is_list:
         raise InputError(

@@ -9,14 +9,12 @@ from dataclasses import dataclass
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import measured
-from volbench.catalogue.price_list import Burst, Price, Prices
+from volbench.catalogue.price_list import FLAVOR, VOLUME_TYPE, Burst, Price, Prices
 from volbench.catalogue.volume_type import GIB
 from volbench.model.campaign.planned_run import Campaign
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.model.profile.profile_settings import Limits
 from volbench.model.results.provenance import HostFacts, VolumeFacts
-
-FLAVOR, VOLUME_TYPE = "flavor", "volume_type"  # Labels of hosts that prices are found by
 
 PER_IOPS = 1000
 PER_BYTES_PER_S = 100e6

@@ -14,7 +14,7 @@ from volbench.catalogue.volume_type import VolumeType, evaluate
 from volbench.errors import InputError, nearest
 from volbench.model.document.yaml_text import read_document
 from volbench.model.profile.profile_settings import Limits, VolumeOfType
-from volbench.plan.bundled import bundled_folder, read_text
+from volbench.plan.bundled_files import bundled_folder, read_text
 
 FOLDER = "volume-types"  # Name of the folders with volume-type files
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from volbench.store.layout import Layout
 
 # Returns the cost of prepared campaigns by a price list; see `volbench.seams.load`
-BILL = "catalogue.campaign_cost:bill_of"
+BILL = "catalogue.price_list:bill_of"
 
 
 def confirm_length(prepared: Prepared, *, bill: object | None, yes: bool) -> None:

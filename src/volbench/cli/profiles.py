@@ -140,7 +140,7 @@ def profile() -> None:
 @table_options()
 def list_profiles(*, shown: TableOutput) -> None:
     """List the bundled profiles."""
-    from volbench.plan.bundled import profile_index
+    from volbench.plan.bundled_files import profile_index
     from volbench.present.tables.plan_tables import profiles_table
 
     shown.write(profiles_table(profile_index()))
@@ -154,7 +154,7 @@ def list_profiles(*, shown: TableOutput) -> None:
 def show(name: str, *, as_yaml: bool, shown: TableOutput) -> None:
     """Show the jobs of a profile, defaults applied."""
     from volbench.execute.local import LocalExecutor
-    from volbench.plan.bundled import read_profile
+    from volbench.plan.bundled_files import read_profile
     from volbench.present.tables.plan_tables import profile_table
 
     if as_yaml:

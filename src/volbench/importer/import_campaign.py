@@ -5,27 +5,47 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from hashlib import file_digest, sha256
 from pathlib import Path
 
 from volbench import __version__
 from volbench.errors import ArchiveError, InputError, OutputError, Problem
-from volbench.importer.log_matching import assign_logs
+from volbench.fio.results.merge_jobs import plain_name
+from volbench.fio.results.validation import problems_of
+from volbench.importer.log_matching import assign_logs, interval_s
 from volbench.importer.orphan_logs import draft_orphan_logs
-from volbench.importer.run_assembly import AssembledRun, assemble_run
-from volbench.importer.run_drafts import Draft, campaign_hosts, draft_runs, name_runs, order_runs
+from volbench.importer.run_drafts import (
+    Draft,
+    campaign_hosts,
+    draft_runs,
+    name_runs,
+    order_runs,
+    unreported_flags,
+    volume_of,
+)
 from volbench.importer.run_names import parse_pattern, pattern_mismatch
-from volbench.importer.scan_folders import ScanResult, scan
+from volbench.importer.scan_folders import LogFile, ScanResult, scan
 from volbench.ingest.run_files import STATUS_FORMAT
-from volbench.model.campaign.planned_run import Campaign
+from volbench.model.campaign.planned_run import (
+    Campaign,
+    Imported,
+    ImportedJob,
+    Run,
+    RunState,
+    Section,
+    SourceFile,
+)
 from volbench.model.campaign.run_secrets import conceal
 from volbench.model.profile.secret_values import mask_text
-from volbench.model.results.result import RunOutput
+from volbench.model.results.result import JobResult, RunOutput
 from volbench.store.archive import (
     Archive,
     Provenance,
@@ -38,6 +58,156 @@ from volbench.store.atomic_files import sync_folder, write_bytes_atomic
 from volbench.store.journal import Journal, utc_now
 from volbench.store.layout import Layout
 from volbench.store.worker_processes import NOBODY, Tell
+
+PROFILE = "imported"
+_STOPPED = re.compile(r"terminating on signal \d+")
+
+
+@dataclass(frozen=True)
+class AssembledRun:
+    """Imported run with its files and end state."""
+
+    run: Run  # the plan
+    # path of each imported file, with its name in the run's folder, and the content that takes its
+    # place where it has secrets
+    copies: tuple[tuple[Path, str, bytes | None], ...]
+    state: RunState  # finished, failed or interrupted
+    reason: str  # why; empty when finished
+    started_utc: str | None  # ISO 8601; None where it is not reported
+    ended_utc: str | None  # as `started_utc`
+
+
+def assemble_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> AssembledRun:
+    """Return the run of a draft, with its files and end state.
+
+    Args:
+        number: position in the campaign, from 1.
+        digests: SHA-256 of each log.
+    """
+    sections = _section_names(draft)
+    by_name = {sections[key]: draft.reported[key] for key in sections}
+    first = 1 + draft.part.jobs_before
+    last = first + sum(count for _, count in draft.sections)
+    logs = [log for log in draft.process.logs if first <= (log.job_number or 1) < last]
+    name, source = _result_name(draft), draft.file.source
+    copies: list[tuple[Path, str, bytes | None]] = [
+        *([] if draft.read_as else [(source.path, name, draft.file.masked)]),
+        *((_path(log), log.name, None) for log in logs),
+    ]
+    result = SourceFile(name=name, source=source.shown, sha256=draft.file.digest)
+    files = [] if draft.read_as else [result]
+    files += [
+        SourceFile(name=log.name, source=log.source.shown, sha256=digests[_path(log)])
+        for log in logs
+    ]
+    imported = Imported(
+        files=tuple(files),
+        document=draft.document,
+        hostname=draft.part.hostname,
+        port=draft.part.port,
+        jobs=tuple(
+            ImportedJob(
+                name=plain_name(job),
+                groupid=job.groupid,
+                section=sections[job.name, job.groupid],
+                numjobs=count,
+            )
+            for job, count in draft.sections
+        ),
+        first_job_number=first,
+        incomplete_sections=tuple(
+            name for name, section in by_name.items() if not section.is_whole
+        ),
+        unreported_flags=unreported_flags(draft.output),
+        read_as=draft.read_as,
+        folder=draft.naming.folder,
+        labels=dict(draft.naming.labels),
+    )
+    naming = draft.naming
+    run = Run(
+        id=f"{number:04}-{naming.job}-r{naming.repeat}",
+        profile=PROFILE,
+        job=naming.job,
+        volume=volume_of(by_name),
+        repeat=naming.repeat or 1,
+        host=naming.host,
+        sections=tuple(_section(draft, job, count, sections) for job, count in draft.sections),
+        note="; ".join(dict.fromkeys(section.note for section in by_name.values() if section.note)),
+        sample_s=interval_s(draft.process) if logs else 0.0,
+        device_sample_s=0.0,
+        client=naming.client,
+        step=draft.step,
+        imported=imported,
+    )
+    state, reason = _end_state(draft)
+    return AssembledRun(
+        run, tuple(copies), state, reason, _utc(draft.started_utc_s), _utc(draft.output.ended_utc_s)
+    )
+
+
+def _path(log: LogFile) -> Path:
+    return log.source.path
+
+
+def _result_name(draft: Draft) -> str:
+    """Return the result's name in the run's folder, with the ending of its compression."""
+    if draft.file.masked is not None:
+        return "fio.json"
+    endings = [suffix for suffix in (".gz", ".xz", ".zst", ".bz2") if _ends(draft, suffix)]
+    return f"fio.json{''.join(endings)}"
+
+
+def _ends(draft: Draft, suffix: str) -> bool:
+    return draft.file.source.inside.name.endswith(suffix)
+
+
+def _section_names(draft: Draft) -> dict[tuple[str, int], str]:
+    """Return a name for each section: that of the run if there is only one, else fio's jobname."""
+    jobs = [job for job, _ in draft.sections]
+    if len(jobs) == 1:
+        return {(jobs[0].name, jobs[0].groupid): draft.naming.job}
+    taken = Counter(plain_name(job) for job in jobs)
+    return {
+        (job.name, job.groupid): plain_name(job)
+        + (f"-g{job.groupid}" if taken[plain_name(job)] > 1 else "")
+        for job in jobs
+    }
+
+
+def _section(
+    draft: Draft, job: JobResult, count: int, names: Mapping[tuple[str, int], str]
+) -> Section:
+    key = job.name, job.groupid
+    options = dict(draft.reported[key].options)
+    if count > 1:
+        options.setdefault("numjobs", str(count))
+    return Section(name=names[key], options=options)
+
+
+def _end_state(draft: Draft) -> tuple[RunState, str]:
+    """Return the end state of a run and the reason, as far as its result reports them."""
+    if draft.read_as:
+        # Logs do not show how fio ended.
+        return RunState.FINISHED, ""
+    diagnostics = draft.output.diagnostics
+    if stopped := _STOPPED.search(diagnostics):
+        return RunState.INTERRUPTED, f"fio: {stopped.group()}"
+    own = RunOutput(draft.output.tool_version, draft.part.jobs, diagnostics=diagnostics)
+    problems = list(problems_of(own, exit_status=0, stderr="", expected=()))
+    if not any(job.directions for job in draft.part.jobs):
+        problems.append("No I/O was done.")
+    return (RunState.FAILED, " ".join(problems)) if problems else (RunState.FINISHED, "")
+
+
+def _utc(seconds: float | None) -> str | None:
+    if not seconds:
+        return None
+    try:
+        text = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+    except (OverflowError, ValueError, OSError):
+        return None
+    return text.replace("+00:00", "Z")
+
 
 _MAX_LISTED = 20
 _SYNCED_AT_A_TIME = 16

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from volbench.errors import Problem
-    from volbench.importer.import_campaign import ImportReport
-    from volbench.importer.run_assembly import AssembledRun
+    from volbench.importer.import_campaign import AssembledRun, ImportReport
     from volbench.present.tables.table import Table
 
 _LISTED_EACH = 3  # Problems with the same message that are listed one by one

@@ -130,7 +130,7 @@ class PodHosts:
         """Find the pods of hosts again, or make them again; machines are left as they are."""
         if not any(host.pod for host in hosts):
             return nullcontext(hosts)
-        from volbench.kubernetes.revival import revived_pods
+        from volbench.kubernetes.resumed_pods import revived_pods
 
         return revived_pods(hosts, root, timeout_s=self.timeout_s)
 

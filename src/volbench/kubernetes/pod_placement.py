@@ -33,7 +33,7 @@ from volbench.kubernetes.manifests import (
     role_paths,
 )
 from volbench.kubernetes.pod_status import ready_pods
-from volbench.kubernetes.revival import removed_at_end
+from volbench.kubernetes.resumed_pods import removed_at_end
 from volbench.model.campaign.host import Host, Pod
 from volbench.model.campaign.planned_run import Volume, VolumeKind
 from volbench.model.profile.profile_model import Start

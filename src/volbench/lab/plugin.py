@@ -17,8 +17,7 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
-from volbench.lab.disk_effects import Pacer
-from volbench.lab.disk_parameters import DiskParameters
+from volbench.lab.disk_model import DiskParameters, Pacer
 from volbench.lab.simulated_disk import Disk
 
 nbdkit: Any = import_module("nbdkit")

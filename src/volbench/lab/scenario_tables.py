@@ -7,8 +7,8 @@ from dataclasses import replace
 from math import inf
 from typing import Any
 
+from volbench.lab.expected_results import Direction, Truth, truth
 from volbench.lab.scenario import Scenario
-from volbench.lab.truth import Direction, Truth, truth
 from volbench.present.formatting import first_sentence
 from volbench.present.tables.hosts_tables import facts_table
 from volbench.present.tables.table import IDENTITY, Table, text_table

@@ -15,12 +15,15 @@ from math import exp
 from random import Random
 from threading import Lock
 
-from volbench.lab.disk_effects import Flash, Noise, Pacer, Timeline
-from volbench.lab.disk_parameters import (
+from volbench.lab.disk_model import (
     BucketParameters,
     CacheParameters,
     DiskParameters,
+    Flash,
+    Noise,
+    Pacer,
     ServiceParameters,
+    Timeline,
 )
 
 

@@ -14,7 +14,7 @@ from volbench.fio.jobs.render_job import render
 from volbench.model.campaign.planned_run import Campaign, Volume, VolumeKind
 from volbench.model.profile.profile_model import Profile
 from volbench.model.profile.profile_settings import Limits
-from volbench.plan.bundled import profile_names, read_profile
+from volbench.plan.bundled_files import profile_names, read_profile
 from volbench.plan.expansion.estimate import deadline_s, estimate, expected_s, layout_bytes
 from volbench.plan.expansion.expand import Terms, expand
 from volbench.plan.profile.load_profile import dump_profile, load_profile

@@ -91,7 +91,7 @@ def test_unused_variables_are_reported() -> None:
     notes: list[str] = []
     load_inventory(FILES / "fleet.ini", on_note=notes.append)
     (note,) = notes
-    assert note.endswith("not used by volbench: ansible_python_interpreter, ntp_server")
+    assert note.endswith("not used by volbench: ntp_server")
 
 
 @pytest.mark.parametrize("is_folder", [False, True])
@@ -199,6 +199,23 @@ def test_this_machine(tmp_path: Path) -> None:
     (host,) = read(tmp_path, "localhost ansible_connection=local ansible_user=me\n", "hosts").hosts
     assert host.kind is HostKind.LOCAL
     assert host.user is None
+
+
+@pytest.mark.parametrize(
+    ("variables", "python"),
+    [
+        ("ansible_python_interpreter=/opt/py/bin/python3", "/opt/py/bin/python3"),
+        ("ansible_python_interpreter=python3.11", "python3.11"),
+        ("ansible_python_interpreter=auto_silent", ""),
+        ("ansible_connection=local ansible_python_interpreter='{{ ansible_playbook_python }}'", ""),
+        ("ansible_python_interpreter=python3 volbench_python=/usr/bin/python3", "/usr/bin/python3"),
+    ],
+)
+def test_the_interpreter_is_that_of_ansible(tmp_path: Path, variables: str, python: str) -> None:
+    """The agent runs in the Python that Ansible uses on the host."""
+    (tmp_path / "hosts.ini").write_text(f"vm1 {variables}\n")
+    (host,) = load_inventory(tmp_path / "hosts.ini").hosts
+    assert host.python == python
 
 
 def test_a_script_may_list_names_only(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from volbench.errors import InputError
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.profile.profile_model import Options, Profile
-from volbench.plan.bundled import profile_names, read_profile
+from volbench.plan.bundled_files import profile_names, read_profile
 from volbench.plan.profile.load_profile import load_profile
 
 TABLE = shipped_table()

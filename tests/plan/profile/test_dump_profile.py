@@ -9,7 +9,7 @@ import pytest
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.profile.profile_model import Job, Order, Phase, Profile, Tool
 from volbench.model.profile.profile_settings import Limits, Source
-from volbench.plan.bundled import profile_names, read_profile
+from volbench.plan.bundled_files import profile_names, read_profile
 from volbench.plan.profile.load_profile import dump_profile, load_profile
 
 TEXTS = (

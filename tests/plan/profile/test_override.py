@@ -8,7 +8,7 @@ from volbench.errors import InputError
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.profile.profile_model import Profile
 from volbench.model.profile.profile_settings import Limits
-from volbench.plan.bundled import profile_names, read_profile
+from volbench.plan.bundled_files import profile_names, read_profile
 from volbench.plan.profile.load_profile import load_profile
 
 TABLE = shipped_table()

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
 from volbench.fio.jobs.option_table import shipped_table
-from volbench.plan.bundled import profile_names, read_profile
+from volbench.plan.bundled_files import profile_names, read_profile
 from volbench.plan.profile.load_profile import json_schema
 
 BAD = Path(__file__).parents[2] / "profiles"

@@ -12,13 +12,18 @@ from tests.present.tables.test_use_table import ROW
 from volbench.analyse.compare.comparison import Question, compare
 from volbench.analyse.compare.repeat_statistics import Interval
 from volbench.analyse.compare.workload_trends import TrendQuestion, find_trends
+from volbench.catalogue.catalogue_tables import (
+    classes_table,
+    price_lists_table,
+    prices_table,
+    storage_classes,
+    type_table,
+    types_table,
+)
 from volbench.catalogue.price_list import load_prices, price_names
 from volbench.catalogue.price_performance import Market, Offer
-from volbench.catalogue.price_tables import price_lists_table, prices_table
 from volbench.catalogue.ranking_table import market_table
-from volbench.catalogue.storage_classes import classes_table, storage_classes
 from volbench.catalogue.volume_types import catalogue, find_type, limits_of
-from volbench.catalogue.volume_types_table import type_table, types_table
 from volbench.cli.profiles import load_profiles
 from volbench.execute.local import LocalExecutor
 from volbench.kubernetes.k8s_verbs import controllers_table
@@ -36,7 +41,7 @@ from volbench.model.campaign.planned_run import (
 )
 from volbench.model.frames.columns import SUMMARY
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
-from volbench.plan.bundled import profile_index, profile_names
+from volbench.plan.bundled_files import profile_index, profile_names
 from volbench.present.formatting import Row
 from volbench.present.tables.compare_table import comparison_table, trends_table
 from volbench.present.tables.findings_table import findings_table

@@ -15,6 +15,7 @@ from volbench.plan.expansion.expand import (
     Step,
     Terms,
     campaign_of,
+    check_known_limits,
     check_length,
     derive,
     expand,
@@ -23,7 +24,6 @@ from volbench.plan.expansion.expand import (
     run_of,
     steps_of,
 )
-from volbench.plan.expansion.run_limits import check_known_limits
 
 # Slices of a device begin at whole MiB, as partitions do (parted's optimal alignment)
 ALIGNMENT_BYTES = 1 << 20

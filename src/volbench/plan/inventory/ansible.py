@@ -46,6 +46,7 @@ PREFIX = "volbench_"
 # Prefix of a variable with one entry of a mapping, such as ``volbench_volume_data``
 _SINGLE = {"volume_": "volumes", "label_": "labels", "limit_": "limits"}
 
+_INTERPRETER = "ansible_python_interpreter"
 # Key of a host to Ansible's variables, the preferred one first
 _SAME: Mapping[str, tuple[str, ...]] = {
     "address": ("ansible_host", "ansible_ssh_host"),
@@ -53,7 +54,10 @@ _SAME: Mapping[str, tuple[str, ...]] = {
     "user": ("ansible_user", "ansible_ssh_user"),
     "key": ("ansible_ssh_private_key_file", "ansible_private_key_file"),
     "sudo": ("ansible_become",),
+    "python": (_INTERPRETER,),
 }
+# Values with which Ansible looks for an interpreter itself, as volbench does without a path
+_DISCOVERY = {"auto", "auto_silent", "auto_legacy", "auto_legacy_silent"}
 
 _ARGUMENTS = ("ansible_ssh_common_args", "ansible_ssh_extra_args", "ansible_ssh_args")
 
@@ -112,6 +116,9 @@ def fields_of(reader: HostReader, variables: Node) -> Fields:
     """Return the keys from the variables of a host, and record problems."""
     entries = reader.entries(variables, "variables")
     known = {entry.name: entry.value for entry in entries if not entry.value.is_null}
+    connection = known.get("ansible_connection")
+    if connection is not None and connection.raw in _LOCAL:
+        known.pop(_INTERPRETER, None)  # often a template, and volbench's own Python is used
     usable = {name: node for name, node in known.items() if _is_usable(reader, name, node)}
     fields = _connection(reader, usable) | _volbench_keys(reader, usable)
     inherited = {name: fields.pop(name) for name in ("jump",) if name in fields}
@@ -154,7 +161,7 @@ def _connection(reader: HostReader, known: Mapping[str, Node]) -> dict[str, Node
     fields: dict[str, Node] = {}
     for key, names in _SAME.items():
         first = next((known[name] for name in names if name in known), None)
-        if first is not None:
+        if first is not None and not (key == "python" and first.raw in _DISCOVERY):
             fields[key] = first
     for name in _ARGUMENTS:
         if name in known:

@@ -1,13 +1,18 @@
-"""Table of volume types, and the limits of a volume of a type in words."""
+"""Tables of volume types, price lists and storage classes, and the bundled storage classes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from volbench.catalogue.price_list import Price, Prices
 from volbench.catalogue.volume_type import Provision, Rule, Rules, VolumeType
+from volbench.errors import InputError, Problems, did_you_mean
+from volbench.model.document.located_errors import Node
+from volbench.model.document.yaml_text import parse_document
 from volbench.model.profile.profile_settings import Limits
+from volbench.plan.bundled_files import bundled_folder, bundled_names
 from volbench.present.formatting import MISSING
 from volbench.present.tables.table import IDENTITY, Column, Table, text_table
 from volbench.units import format_capacity, format_count, format_duration, format_rate
@@ -183,3 +188,169 @@ def _lasting(limits: Limits) -> dict[str, float]:
 def _about_rows(kind: VolumeType) -> Sequence[tuple[str, str]]:
     pairs = [("note", kind.note), ("source", kind.source.title), ("url", kind.source.url)]
     return [(name, text) for name, text in (*pairs, ("checked", kind.checked)) if text]
+
+
+@dataclass(frozen=True)
+class _PriceRow:
+    kind: str
+    price: Price
+    hours_per_month: float
+
+
+def _hour_text(row: _PriceRow) -> str:
+    hourly, monthly = row.price.hourly, row.price.monthly
+    if hourly is not None:
+        return f"{hourly:g}"
+    return MISSING if monthly is None else f"~{monthly / row.hours_per_month:.3g}"
+
+
+def _month_text(row: _PriceRow) -> str:
+    hourly, monthly = row.price.hourly, row.price.monthly
+    if monthly is not None:
+        return f"{monthly:.2f}"
+    return MISSING if hourly is None else f"~{hourly * row.hours_per_month:.2f}"
+
+
+def _per_mb_per_s(price: Price) -> float:
+    return price.bandwidth.monthly / price.bandwidth.unit * 1e6 if price.bandwidth else 0.0
+
+
+PRICE_COLUMNS: tuple[Column[_PriceRow], ...] = (
+    Column("name", lambda row: row.price.name, priority=IDENTITY),
+    Column("kind", lambda row: row.kind),
+    Column("family", lambda row: row.price.family, priority=4, is_optional=True),
+    Column("hourly", _hour_text, header="hour", is_right=True),
+    Column("monthly", _month_text, header="month", is_right=True),
+    Column(
+        "per_gib_month",
+        lambda row: f"{row.price.per_gib_month:g}" if row.price.per_gib_month else "",
+        header="per GiB",
+        priority=2,
+        is_right=True,
+    ),
+    Column(
+        "per_iops",
+        lambda row: f"{row.price.iops.monthly:g}" if row.price.iops else "",
+        header="per IOPS",
+        priority=3,
+        is_right=True,
+    ),
+    Column(
+        "per_mb_per_s",
+        lambda row: f"{per_mb:.4g}" if (per_mb := _per_mb_per_s(row.price)) else "",
+        header="per MB/s",
+        priority=3,
+        is_right=True,
+    ),
+    Column("region", lambda row: row.price.region, priority=5, is_optional=True),
+    Column("checked", lambda row: row.price.checked, priority=5),
+    Column(
+        "source",
+        lambda row: row.price.source.title if row.price.source else "",
+        priority=6,
+        is_folded=True,
+    ),
+)
+
+
+def prices_table(prices: Prices) -> Table[_PriceRow]:
+    """Return a row for each price of a file; missing hourly or monthly prices are derived."""
+    return Table(
+        "prices",
+        PRICE_COLUMNS,
+        [
+            _PriceRow(kind, price, prices.hours_per_month)
+            for kind, named in (("flavor", prices.flavors), ("volume type", prices.volume_types))
+            for price in named.values()
+        ],
+        record=lambda row: {"kind": row.kind, **row.price.model_dump(mode="json")},
+        notes=[
+            f"{prices.currency}; {prices.hours_per_month:g} hours per month",
+            "~ derived from the price per month or per hour",
+        ],
+        document=prices.model_dump(mode="json"),
+    )
+
+
+def price_lists_table(lists: Mapping[str, Prices]) -> Table[dict[str, object]]:
+    """Return a row for each price list, by its name."""
+    return Table(
+        "prices",
+        (
+            Column("name", priority=IDENTITY),
+            Column("currency"),
+            Column("flavors", is_right=True),
+            Column("volume_types", is_right=True),
+        ),
+        [
+            {
+                "name": name,
+                "currency": prices.currency,
+                "flavors": len(prices.flavors),
+                "volume_types": len(prices.volume_types),
+            }
+            for name, prices in lists.items()
+        ],
+    )
+
+
+FOLDER = "storage-classes"
+
+
+@dataclass(frozen=True)
+class StorageClass:
+    """A bundled storage class."""
+
+    name: str  # of the object, and of its file
+    title: str  # first comment of the file
+    provisioner: str  # CSI driver
+    parameters: dict[str, str]  # of the driver
+
+
+def storage_classes() -> list[StorageClass]:
+    """Return the bundled storage classes, sorted by provisioner and name."""
+    found = [_parsed(name, read_class(name)) for name in bundled_names(FOLDER)]
+    return sorted(found, key=lambda each: (each.provisioner, each.name))
+
+
+def read_class(name: str) -> str:
+    """Return the manifest of a bundled storage class."""
+    names = bundled_names(FOLDER)
+    if name not in names:
+        raise InputError(
+            f"there is no bundled storage class {name!r}",
+            hint=did_you_mean(name, names, "see volbench k8s storageclass --list"),
+        )
+    return (bundled_folder(FOLDER) / f"{name}.yaml").read_text("utf-8")
+
+
+def _parsed(name: str, text: str) -> StorageClass:
+    problems = Problems(name)
+    node = parse_document(text, problems, what="a storage class", needs="a provisioner")
+    problems.raise_if_any()
+    content = _values(node)
+    parameters = {key: str(value.raw) for key, value in _values(content.get("parameters")).items()}
+    title = text.partition("\n")[0].removeprefix("#").strip()
+    return StorageClass(name, title, str(content["provisioner"].raw), parameters)
+
+
+def _values(node: Node | None) -> dict[str, Node]:
+    return {entry.name: entry.value for entry in (node.entries or ())} if node else {}
+
+
+CLASS_COLUMNS: tuple[Column[StorageClass], ...] = (
+    Column("name", lambda each: each.name, priority=IDENTITY),
+    Column("title", lambda each: each.title, priority=2, is_folded=True),
+    Column("provisioner", lambda each: each.provisioner, priority=4),
+    Column(
+        "parameters",
+        lambda each: ", ".join(f"{key}: {value}" for key, value in each.parameters.items()),
+        priority=3,
+        is_folded=True,
+    ),
+)
+
+
+def classes_table(classes: Sequence[StorageClass]) -> Table[StorageClass]:
+    """Return a row for each storage class."""
+    return Table("storage-classes", CLASS_COLUMNS, classes, record=asdict)

@@ -13,9 +13,8 @@ from itertools import accumulate, pairwise
 from math import inf
 from typing import Literal
 
-from volbench.lab.disk_parameters import ServiceParameters
-from volbench.lab.scenario import Scenario
-from volbench.lab.scenario_fields import Cache
+from volbench.lab.disk_model import ServiceParameters
+from volbench.lab.scenario import Cache, Scenario
 
 Direction = Literal["read", "write"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from volbench.errors import InputError
-from volbench.plan.bundled import profile_names, read_profile
+from volbench.plan.bundled_files import profile_names, read_profile
 
 
 def test_the_promised_profiles_are_there() -> None:
