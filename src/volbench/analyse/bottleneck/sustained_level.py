@@ -151,7 +151,7 @@ def _at_level(rates: Rates, explanations: Sequence[Explanation], *, climbed_s: f
     for event in sorted(events, key=lambda each: -each.to_s):
         if abs(event.to_s - from_s) <= 2 * interval_s:
             earlier = [part for part in rates.plateaus if part.from_s < event.from_s - interval_s]
-            if earlier and abs(earlier[-1].level / last.level - 1) <= _MAX_LEVEL_CHANGE:
+            if earlier and abs(earlier[-1].level - last.level) <= _MAX_LEVEL_CHANGE * last.level:
                 from_s = earlier[-1].from_s
         inside &= (rates.t_s <= event.from_s) | (rates.t_s - interval_s >= event.to_s)
     chosen = inside & (rates.t_s > from_s)
@@ -164,7 +164,8 @@ def _at_level(rates: Rates, explanations: Sequence[Explanation], *, climbed_s: f
 def at_upper_edge(found: Explanation, rates: Rates) -> Explanation:
     """Return the explanation of a limit with the upper edge of the last rates as its level."""
     last = rates.last
-    if found.cause not in _LIMITS or math.isnan(last.ceiling) or found.to_s < last.to_s:
+    is_unknown = math.isnan(last.ceiling) or not last.level > 0
+    if found.cause not in _LIMITS or is_unknown or found.to_s < last.to_s:
         return found
     above = f"{100 * last.ceiling / last.level - 100:.1f} %"
     return replace(

@@ -69,7 +69,9 @@ def _read(option: Option, text: str, kb_base: int) -> str:
     match option.kind:
         case OptionKind.SIZE | OptionKind.INTEGER:
             parts = text.split(",") if option.name in TRIPLES else [text]
-            value = ",".join(_amount(part, kb_base) if part else "" for part in parts)
+            # Only sizes may be shares or zones: fio reads rwmixwrite=10% as 10.
+            amount = _amount if option.kind is OptionKind.SIZE else _plain_amount
+            value = ",".join(amount(part, kb_base) if part else "" for part in parts)
         case OptionKind.SIZE_RANGE:
             value = ",".join(_range(part, kb_base) for part in text.split(","))
         case OptionKind.BLOCK_SPLIT:
@@ -116,6 +118,10 @@ def _bytes(text: str, kb_base: int) -> int:
 
 def _amount(text: str, kb_base: int) -> str:
     return text if _KEPT.fullmatch(text) else str(_bytes(text, kb_base))
+
+
+def _plain_amount(text: str, kb_base: int) -> str:
+    return str(_bytes(text, kb_base))
 
 
 def _range(text: str, kb_base: int) -> str:

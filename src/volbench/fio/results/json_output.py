@@ -21,12 +21,10 @@ from volbench.fio.results.json_documents import (
 from volbench.model.results.result import (
     Direction,
     DirectionResult,
-    DiskUtil,
     JobResult,
     Latency,
     RunOutput,
 )
-from volbench.units import SECTOR_BYTES
 
 _TRANSFERS = (Direction.READ, Direction.WRITE, Direction.TRIM, Direction.MIXED)
 _SUM_OF_CLIENTS = "All clients"
@@ -60,7 +58,6 @@ def read_document(document: Mapping[str, object], *, path: str = "") -> RunOutpu
         global_options=_global_options(root),
         client_options=_client_options(root),
         disputed=_disputed(root),
-        disk_util=tuple(_read_disk(disk) for disk in root.children("disk_util")),
     )
 
 
@@ -123,7 +120,6 @@ def _read_jobs(root: Fields) -> list[JobResult]:
 
 def _read_job(entry: Fields) -> JobResult:
     start_ms = entry.number("job_start")
-    job_runtime_ms = entry.number("job_runtime")
     options = entry.child("job options")
     steadystate = entry.child("steadystate")
     return JobResult(
@@ -134,12 +130,8 @@ def _read_job(entry: Fields) -> JobResult:
         total_errors=entry.count("total_err") or 0,
         options={} if options is None else options.texts(),
         elapsed_s=entry.number("elapsed"),
-        job_runtime_s=None if job_runtime_ms is None else job_runtime_ms / 1000,
         cpu_usr=entry.number("usr_cpu"),
         cpu_sys=entry.number("sys_cpu"),
-        context_switches=entry.count("ctx"),
-        major_faults=entry.count("majf"),
-        minor_faults=entry.count("minf"),
         depth_shares=read_depth_shares(entry),
         clat_shares=read_clat_shares(entry),
         start_utc_s=start_ms / 1000 if start_ms else None,
@@ -164,21 +156,17 @@ def _read_directions(entry: Fields) -> list[DirectionResult]:
 
 def _read_transfer(direction: Direction, block: Fields) -> DirectionResult:
     is_bytes = "io_kbytes" in block.raw
-    bandwidth = block.number("bw_bytes")
+    bandwidth, kib = block.number("bw_bytes"), block.number("bw")
+    if bandwidth is None and kib is not None:
+        bandwidth = kib * 1024
     return DirectionResult(
         direction=direction,
         io_bytes=block.need_count("io_bytes") if is_bytes else block.kib("io_bytes"),
         total_ios=block.need_count("total_ios"),
         runtime_s=block.duration_s("runtime"),
         iops=block.number("iops"),
-        bw_bytes_per_s=_from_kib(block, "bw") if bandwidth is None else bandwidth,
-        short_ios=block.count("short_ios"),
-        drop_ios=block.count("drop_ios"),
+        bw_bytes_per_s=bandwidth,
         **_windows(block),
-        bw_min_bytes_per_s=_from_kib(block, "bw_min"),
-        bw_max_bytes_per_s=_from_kib(block, "bw_max"),
-        bw_mean_bytes_per_s=_from_kib(block, "bw_mean"),
-        bw_stddev_bytes_per_s=_from_kib(block, "bw_dev"),
         lat=read_latency(block, "lat"),
         clat=read_latency(block, "clat"),
         slat=read_latency(block, "slat"),
@@ -187,7 +175,7 @@ def _read_transfer(direction: Direction, block: Fields) -> DirectionResult:
 
 def _windows(block: Fields) -> dict[str, float | None]:
     """Return fio's statistics of its windows; without samples they are meaningless zeros."""
-    names = ("iops_min", "iops_max", "iops_mean", "iops_stddev")
+    names = ("iops_min", "iops_max", "iops_stddev")
     if block.count("iops_samples") == 0:
         return {}
     return {name: block.number(name) for name in names}
@@ -213,30 +201,6 @@ def _read_sync(block: Fields, *, runtime_s: float) -> list[DirectionResult]:
             lat=lat,
         )
     ]
-
-
-def _from_kib(block: Fields, key: str) -> float | None:
-    kib = block.number(key)
-    return None if kib is None else kib * 1024
-
-
-def _read_disk(disk: Fields) -> DiskUtil:
-    return DiskUtil(
-        name=disk.text("name") or "",
-        read_ios=disk.need_count("read_ios"),
-        write_ios=disk.need_count("write_ios"),
-        read_ticks_s=disk.need_number("read_ticks") / 1000,
-        write_ticks_s=disk.need_number("write_ticks") / 1000,
-        in_queue_s=disk.need_number("in_queue") / 1000,
-        util_percent=disk.need_number("util"),
-        read_bytes=_sectors(disk, "read_sectors"),
-        write_bytes=_sectors(disk, "write_sectors"),
-    )
-
-
-def _sectors(disk: Fields, key: str) -> int | None:
-    sectors = disk.count(key)
-    return None if sectors is None else sectors * SECTOR_BYTES
 
 
 # Unit by suffix of the key: fio 3 prints ``clat_ns``, fio 2 ``clat`` in microseconds

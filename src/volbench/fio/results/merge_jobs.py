@@ -106,12 +106,8 @@ def _merge(members: list[JobResult]) -> JobResult:
         directions=tuple(d for d in directions if d is not None),
         members=sum(job.members for job in members),
         elapsed_s=_combined(max, [job.elapsed_s for job in members]),
-        job_runtime_s=_combined(max, [job.job_runtime_s for job in members]),
         cpu_usr=_combined(_average, [job.cpu_usr for job in members]),
         cpu_sys=_combined(_average, [job.cpu_sys for job in members]),
-        context_switches=_total([job.context_switches for job in members]),
-        major_faults=_total([job.major_faults for job in members]),
-        minor_faults=_total([job.minor_faults for job in members]),
         depth_shares=_merge_shares(members, [job.depth_shares for job in members]),
         clat_shares=_merge_shares(members, [job.clat_shares for job in members]),
         start_utc_s=_combined(min, [job.start_utc_s for job in members]),
@@ -136,18 +132,8 @@ def _merge_direction(parts: list[DirectionResult]) -> DirectionResult | None:
         iops_parallel=_combined(sum, [part.iops for part in parts]) if timed else None,
         bw_parallel_bytes_per_s=_combined(sum, [part.bw_bytes_per_s for part in parts]),
         parallel_s=min(part.runtime_s for part in parts),
-        short_ios=_total([part.short_ios for part in parts]),
-        drop_ios=_total([part.drop_ios for part in parts]),
         iops_min=_combined(sum, [part.iops_min for part in parts]),
         iops_max=_combined(sum, [part.iops_max for part in parts]),
-        iops_mean=_combined(sum, [part.iops_mean for part in parts]),
-        iops_stddev=_combined(_root_of_squares, [part.iops_stddev for part in parts]),
-        bw_min_bytes_per_s=_combined(sum, [part.bw_min_bytes_per_s for part in parts]),
-        bw_max_bytes_per_s=_combined(sum, [part.bw_max_bytes_per_s for part in parts]),
-        bw_mean_bytes_per_s=_combined(sum, [part.bw_mean_bytes_per_s for part in parts]),
-        bw_stddev_bytes_per_s=_combined(
-            _root_of_squares, [part.bw_stddev_bytes_per_s for part in parts]
-        ),
         lat=_merge_latency([(part.lat, part.total_ios) for part in parts]),
         clat=_merge_latency([(part.clat, part.total_ios) for part in parts]),
         slat=_merge_latency([(part.slat, part.total_ios) for part in parts]),
@@ -225,10 +211,6 @@ def _total(values: Sequence[int | None]) -> int | None:
 
 def _average(values: list[float]) -> float:
     return math.fsum(values) / len(values)
-
-
-def _root_of_squares(values: list[float]) -> float:
-    return math.hypot(*values)
 
 
 @dataclass(frozen=True)

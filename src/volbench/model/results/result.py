@@ -45,20 +45,14 @@ class DirectionResult:
     runtime_s: float  # fio's runtime of this direction
     iops: float | None  # total I/Os over runtime, as fio prints it; None for sync and for dd
     bw_bytes_per_s: float | None  # bytes over runtime
-    short_ios: int | None = None
-    drop_ios: int | None = None
+    # of several jobs: the sum of their own rates, and the runtime of the shortest
     iops_parallel: float | None = None
     bw_parallel_bytes_per_s: float | None = None
     parallel_s: float | None = None
     # minimum over fio's windows with completions (a stall never shows as 0)
     iops_min: float | None = None
     iops_max: float | None = None
-    iops_mean: float | None = None
     iops_stddev: float | None = None
-    bw_min_bytes_per_s: float | None = None
-    bw_max_bytes_per_s: float | None = None
-    bw_mean_bytes_per_s: float | None = None
-    bw_stddev_bytes_per_s: float | None = None
     # total latency; clat: completion; slat: submission. None where fio reports none.
     lat: Latency | None = None
     clat: Latency | None = None
@@ -78,12 +72,8 @@ class JobResult:
     options: dict[str, str] = field(default_factory=dict)
     members: int = 1  # number of entries merged into this one
     elapsed_s: float | None = None
-    job_runtime_s: float | None = None
     cpu_usr: float | None = None
     cpu_sys: float | None = None
-    context_switches: int | None = None
-    major_faults: int | None = None
-    minor_faults: int | None = None
     # smallest number of I/Os in flight of a class to the percentage of all I/Os; a class ends where
     # the next one begins
     depth_shares: dict[int, float] = field(default_factory=dict)
@@ -103,21 +93,6 @@ class JobResult:
 
 
 @dataclass(frozen=True)
-class DiskUtil:
-    """Kernel counters of one block device during the run, as reported by fio."""
-
-    name: str
-    read_ios: int
-    write_ios: int
-    read_ticks_s: float
-    write_ticks_s: float
-    in_queue_s: float
-    util_percent: float
-    read_bytes: int | None = None
-    write_bytes: int | None = None
-
-
-@dataclass(frozen=True)
 class RunOutput:
     """Complete report of one process."""
 
@@ -130,7 +105,6 @@ class RunOutput:
     client_options: dict[tuple[str, int | None], dict[str, str]] = field(default_factory=dict)
     # global options that differ between clients, so that their owner is unknown
     disputed: frozenset[str] = frozenset()
-    disk_util: tuple[DiskUtil, ...] = ()  # empty where fio matched no device
     diagnostics: str = ""  # text around the JSON, such as notes and errors
     documents: int = 1  # number of JSON documents found; the last one is the result
 
