@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 
 from volbench.analyse.bottleneck.campaign_context import Context, verdict_rows
-from volbench.analyse.findings import finding_rows
+from volbench.analyse.findings import finding_rows, unjudged_row
 from volbench.analyse.frames.aggregate import aggregate_rows
 from volbench.analyse.frames.run_view import RunView, run_views
 from volbench.errors import OutputError
@@ -53,7 +53,16 @@ def judged_tables(
     views = context.views
 
     def judge(part: Sequence[RunView]) -> tuple[list[Row], list[Row]]:
-        return verdict_rows(context, part), finding_rows(context, part)
+        verdicts: list[Row] = []
+        findings: list[Row] = []
+        for view in part:
+            try:
+                judged = verdict_rows(context, [view]), finding_rows(context, [view])
+            except Exception as error:  # noqa: BLE001 - one bad run must not take all others with it
+                judged = [], [unjudged_row(view, error)]
+            verdicts += judged[0]
+            findings += judged[1]
+        return verdicts, findings
 
     def done(count: int) -> None:
         tell("judging", count, len(views))

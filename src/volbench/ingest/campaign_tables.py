@@ -15,21 +15,28 @@ from typing import TypeVar
 import pyarrow as pa
 
 from volbench.errors import ArchiveError, OutputError
+from volbench.fio.logs.direction_series import DirectionSeries
 from volbench.fio.logs.section_logs import read_latency_map
 from volbench.fio.results.merge_jobs import merge_jobs
 from volbench.ingest.run_files import forget_parsed, read_facts, read_run_output, read_status
 from volbench.ingest.run_summary import (
     Outcome,
     histogram_block,
+    keep_latencies_of_rate,
     latencies,
     measured_columns,
     percentile_rows,
     planned_columns,
     share_rows,
+    without_impossible,
 )
 from volbench.ingest.series_rows import (
+    COMMON_MEAN,
+    SectionSeries,
     begun_utc_s,
     device_rows,
+    is_false,
+    log_share,
     read_samples,
     read_section_series,
     section_logs,
@@ -44,6 +51,7 @@ from volbench.store.journal import History
 from volbench.store.layout import Layout, RunFolder
 from volbench.store.parquet_tables import Block, table_of, table_of_blocks
 from volbench.store.worker_processes import NOBODY, Tell, in_processes
+from volbench.units import format_percent
 
 # Frames whose rows are made in blocks, because a run has hundreds of them
 BLOCK_FRAMES = frozenset({"series", "histogram"})
@@ -129,6 +137,7 @@ def read_run(campaign: Campaign, run: Run, state: RunState, folder: RunFolder) -
     for row in rows.device:
         row["utc"] = shifted_utc(row["utc"], by_s=-ahead_s)
     for row in rows.summary:
+        keep_latencies_of_rate(row, row.pop(COMMON_MEAN, None))
         row |= {"damage": damage.text or None, **start_columns(status)}
     return rows
 
@@ -138,12 +147,15 @@ def _add_output(rows: RunRows, campaign: Campaign, outcome: Outcome, output: Run
     by_name = {section.name: section for section in run.sections}
     for job in merge_jobs(output.jobs):
         section = by_name.get(job.name, run.sections[0])
-        rows.shares.extend(share_rows(run_identity(campaign, run, section.name), job))
-        for direction in job.directions:
+        for reported in job.directions:
+            direction, remarks = without_impossible(reported, job)
+            if direction.clat is None:
+                job = replace(job, clat_shares={})  # noqa: PLW2901 - wrong as the latencies are
             rows.summary.append(
                 planned_columns(campaign, outcome, section)
                 | measured_columns(section, run, job, direction)
                 | {"fio_version": output.tool_version or None}
+                | {"impossible": "; ".join(remarks) or None}
             )
             identity = run_identity(campaign, run, section.name)
             identity["direction"] = direction.direction.value
@@ -151,6 +163,7 @@ def _add_output(rows: RunRows, campaign: Campaign, outcome: Outcome, output: Run
                 rows.percentiles.extend(percentile_rows(identity, name, latency))
                 if latency.bins:
                     rows.histogram.append(histogram_block(identity, name, latency))
+        rows.shares.extend(share_rows(run_identity(campaign, run, section.name), job))
     if not rows.summary:
         rows.summary.append(planned_columns(campaign, outcome, run.sections[0]))
 
@@ -159,12 +172,29 @@ def _add_series(
     rows: RunRows, campaign: Campaign, run: Run, folder: RunFolder, output: RunOutput
 ) -> None:
     # All sections first: a damaged log leaves the whole run without a series.
-    for series in list(read_section_series(run, folder, output)):
-        identity = run_identity(campaign, run, series.section.name)
-        rows.series.extend(series_block(identity, found) for found in series.directions)
+    for logs in list(read_section_series(run, folder, output)):
+        identity = run_identity(campaign, run, logs.section.name)
+        true = {series.direction.value: series for series in logs.directions}
         for row in rows.summary:
             if row["group"] == identity["group"]:
-                row.update(while_all_ran(series.directions, row), bad_log_rows=series.bad_row_count)
+                row["bad_log_rows"] = sum(log.bad_rows for log in logs.bad_rows)
+                row["empty_logs"] = len(logs.empty)
+                if series := true.get(str(row.get("direction"))):
+                    _add_log_columns(row, logs, series, true)
+        rows.series.extend(series_block(identity, series) for series in true.values())
+
+
+def _add_log_columns(
+    row: Row, logs: SectionSeries, series: DirectionSeries, true: dict[str, DirectionSeries]
+) -> None:
+    """Add what a series says to its row of the summary; a false one is taken out of `true`."""
+    share = row["log_share"] = log_share(series, row.get("total_ios"))
+    if share is not None and is_false(logs, series, share):
+        del true[series.direction.value]
+        remark = f"logs with {format_percent(share)} of the I/Os of the result"
+        row["impossible"] = f"{row['impossible']}; {remark}" if row["impossible"] else remark
+    elif logs.jobs > 1:
+        row |= while_all_ran(series)
 
 
 def _split_directions(rows: RunRows) -> None:
@@ -285,7 +315,7 @@ def _tables_of(
 
     counts = Counter[str]()
     for run, state, folder in runs:
-        rows = read_run(campaign, run, state, folder)
+        rows = _read_alone(campaign, run, state, folder)
         pending.extend(rows)
         for name in parts:
             counts[name] += rows.count(name)
@@ -295,6 +325,21 @@ def _tables_of(
     for name in parts:
         flush(name)
     return {name: pa.concat_tables(tables) for name, tables in parts.items()}
+
+
+def _read_alone(campaign: Campaign, run: Run, state: RunState, folder: RunFolder) -> RunRows:
+    """Read a run as `read_run` does; one that cannot be derived costs its own numbers only."""
+    try:
+        return read_run(campaign, run, state, folder)
+    except Exception as error:  # noqa: BLE001 - one bad run must not take all others with it
+        reason = f"volbench cannot derive its numbers ({type(error).__name__}: {error})"
+        row = {
+            **run_identity(campaign, run, run.sections[0].name),
+            "tool": run.tool.value,
+            "status": DAMAGED if state is RunState.FINISHED else state.value,
+            "damage": reason,
+        }
+        return RunRows(summary=[row])
 
 
 def read_latency_maps(layout: Layout, campaign: Campaign, history: History) -> pa.Table:

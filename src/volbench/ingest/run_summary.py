@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from volbench.analyse.frames.workload_spec import bypasses_page_cache
-from volbench.fio.results.merge_jobs import bin_edges_ns
+from volbench.fio.results.merge_jobs import BINS, BINS_FIO2, bin_edges_ns, bin_mid_ns
 from volbench.model.campaign.planned_run import Campaign, Run, Section, VolumeKind
 from volbench.model.frames.columns import LABEL_PREFIX, PERCENTILES, Row, run_identity
 from volbench.model.profile.profile_model import Tool
@@ -18,6 +18,17 @@ from volbench.store.parquet_tables import Block
 # Shortest over longest runtime from which jobs ended together: fio starts them within milliseconds.
 # Noticed by: test_section_series.py::test_windows_in_which_not_all_jobs_ran_are_known
 MIN_TOGETHER = 0.98
+# Difference of the rate while all jobs ran from that of the whole run, up to which latencies of the
+# whole run stand for both. Noticed by: tests/ingest/test_field_results.py
+MAX_RATE_DIFFERENCE = 0.05
+# No I/O takes longer than the run, but fio reports whole seconds and ends late.
+# Noticed by: tests/ingest/test_field_results.py
+_MAX_OVER_RUNTIME, _MAX_OVER_RUNTIME_S = 1.1, 2.0
+# A percentile is the middle of its bin, at most 0.8 % above a maximum in it (stat.h of fio).
+# Noticed by: tests/ingest/test_field_results.py
+_TOP = 1.01
+# The last bins of fio 3 and fio 2, which hold all longer latencies too
+_LAST_NS = frozenset({bin_mid_ns(BINS - 1), bin_mid_ns(BINS_FIO2 - 1) * 1000})
 _LATENCIES = ("lat", "clat", "slat")
 _POSITION = {Direction.READ: 0, Direction.WRITE: 1, Direction.TRIM: 2}
 
@@ -73,15 +84,27 @@ def measured_columns(section: Section, run: Run, job: JobResult, direction: Dire
         "iops_overall": direction.iops,
         "iops_min": direction.iops_min,
         "iops_max": direction.iops_max,
-        "iops_stddev": direction.iops_stddev,
+        # fio adds the variances of jobs; those of rates that move together are not independent.
+        "iops_stddev": None if _has_several_jobs(run, section, job) else direction.iops_stddev,
         "bw_bytes_per_s": direction.bw_bytes_per_s,
-        "bw_overall_bytes_per_s": direction.bw_bytes_per_s,
+        "bw_overall_bytes_per_s": _bandwidth(direction),
         **_while_parallel(direction),
         "cpu_usr": job.cpu_usr,
         "cpu_sys": job.cpu_sys,
         "error": job.error,
         **_latency_columns(direction),
     }
+
+
+def _bandwidth(direction: DirectionResult) -> float | None:
+    if direction.bw_bytes_per_s is None or direction.runtime_s <= 0:
+        return direction.bw_bytes_per_s
+    return direction.io_bytes / direction.runtime_s
+
+
+def _has_several_jobs(run: Run, section: Section, job: JobResult) -> bool:
+    jobs = _integer(_effective_options(run, section).get("numjobs", ""))
+    return max(job.members, jobs or 1) > 1
 
 
 def _while_parallel(direction: DirectionResult) -> Row:
@@ -94,6 +117,57 @@ def _while_parallel(direction: DirectionResult) -> Row:
         "iops": direction.iops_parallel,
         "bw_bytes_per_s": direction.bw_parallel_bytes_per_s,
     }
+
+
+def keep_latencies_of_rate(row: Row, mean_s: object) -> None:
+    """Leave out latencies of the whole run beside a rate of another time.
+
+    Args:
+        row: of the summary; changed.
+        mean_s: mean latency of the time of its rate, if the logs have it.
+    """
+    rate, overall = row.get("iops"), row.get("iops_overall")
+    if not isinstance(rate, float) or not isinstance(overall, float):
+        return
+    if abs(rate - overall) <= MAX_RATE_DIFFERENCE * overall:
+        return
+    kind = "lat" if row.get("lat_mean_s") is not None else "clat"
+    for name in [name for name in row if name.startswith(tuple(f"{lat}_" for lat in _LATENCIES))]:
+        row[name] = None
+    row[f"{kind}_mean_s"] = mean_s
+
+
+def without_impossible(
+    direction: DirectionResult, job: JobResult
+) -> tuple[DirectionResult, list[str]]:
+    """Return a result without latencies that cannot be true, and what they were."""
+    longest_s = max(direction.runtime_s, job.elapsed_s or 0.0)
+    kept: dict[str, Latency] = {}
+    remarks: list[str] = []
+    for name, latency in latencies(direction):
+        if latency.max_s > _MAX_OVER_RUNTIME * longest_s + _MAX_OVER_RUNTIME_S:
+            remark = f"{name} of {latency.max_s:,.0f} s in a run of {longest_s:,.0f} s"
+        else:
+            kept[name], remark = _without_impossible_percentiles(name, latency)
+        remarks += [remark] if remark else []
+    kinds = kept.get("lat"), kept.get("clat"), kept.get("slat")
+    return replace(direction, lat=kinds[0], clat=kinds[1], slat=kinds[2]), remarks
+
+
+def _without_impossible_percentiles(name: str, latency: Latency) -> tuple[Latency, str]:
+    known = latency.percentiles
+    above = [percentile for percentile in known if known[percentile] > _TOP * latency.max_s]
+    if above:
+        top, max_s = above[0], latency.max_s
+        remark = f"{name} p{top:g} of {known[top]:.3g} s above the maximum of {max_s:.3g} s"
+        return replace(latency, percentiles={}, bins={}), remark
+    last = [percentile for percentile in known if round(known[percentile] * 1e9) in _LAST_NS]
+    if not last or latency.max_s <= known[last[0]] * _TOP:
+        return latency, ""
+    more = " and above" if last[1:] else ""
+    remark = f"{name} p{last[0]:g}{more} > {known[last[0]]:.1f} s (the last bin of fio)"
+    rest = {percentile: known[percentile] for percentile in known if percentile not in last}
+    return replace(latency, percentiles=rest), remark
 
 
 def latencies(direction: DirectionResult) -> list[tuple[str, Latency]]:
@@ -157,8 +231,9 @@ def _read_percent(options: Mapping[str, str]) -> int | None:
     if options.get("rw", "").partition(":")[0] not in {"rw", "readwrite", "randrw"}:
         return None
     if "rwmixwrite" in options and "rwmixread" not in options:
-        return 100 - int(options["rwmixwrite"])
-    return int(options.get("rwmixread", "50"))
+        written = _integer(options["rwmixwrite"])
+        return None if written is None else 100 - written
+    return _integer(options.get("rwmixread", "50"))
 
 
 def _integer(text: str) -> int | None:

@@ -260,9 +260,9 @@ def _unreadable(path: Path, error: Exception) -> ArchiveError:
 
 
 # Incremented when the same raw files yield different rows, so that tables are rebuilt
-TABLES_VERSION = "14"
+TABLES_VERSION = "15"
 # Incremented when the same rows yield different verdicts, findings or aggregates
-RULES_VERSION = "14"
+RULES_VERSION = "15"
 
 
 def files_in(folder: Path) -> list[tuple[str, int]]:

@@ -67,11 +67,13 @@ def test_the_rate_is_that_of_the_common_time() -> None:
         **dict.fromkeys(LATENCIES, unknown),
         jobs_running=np.where(together, 4.0, 1.0),
     )
-    result = {"direction": "read"}
-    assert while_all_ran([series], result) == {
+    columns = while_all_ran(series)
+    assert columns == {
         "parallel_s": 5.0,
         "iops": 400.0,
         "bw_bytes_per_s": 4000.0,
+        "iops_min": 400.0,
+        "iops_max": 400.0,
+        "iops_stddev": 0.0,
     }
-    assert while_all_ran([replace(series, jobs_running=np.full(20, 4.0))], result) == {}
-    assert while_all_ran([series], {"direction": "write"}) == {}
+    assert "iops" not in while_all_ran(replace(series, jobs_running=np.full(20, 4.0)))

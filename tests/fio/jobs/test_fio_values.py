@@ -82,6 +82,7 @@ def test_a_runtime_is_read_as_fio_reads_it(
         ("offset", "4z", "4z"),
         ("bs", "4k,,8k", "4096,,8192"),
         ("iodepth", "16,32", "16"),
+        ("rwmixwrite", "10%", "10"),
         ("bsrange", "8k:4k", "4096-8192"),
         ("bsrange", "4k-8k,16k-32k", "4096-8192,16384-32768"),
         ("bssplit", "4k/60:64KiB/", "4096/60:64000/"),

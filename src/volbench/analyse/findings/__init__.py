@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings import (
     data_rules,
     host_rules,
     job_rules,
+    number_rules,
     rate_rules,
     raw_file_rules,
     volume_rules,
 )
-from volbench.analyse.findings.rule import Rule
+from volbench.analyse.findings.rule import Observation, Rule
 from volbench.analyse.frames.run_view import RunView
 from volbench.model.frames.columns import run_identity
 from volbench.model.results.finding import Finding, Severity
@@ -56,12 +58,15 @@ RULES: tuple[Rule, ...] = (
     job_rules.file_not_device,
     raw_file_rules.io_errors,
     raw_file_rules.inconsistent_result,
+    number_rules.impossible_values,
+    number_rules.contradicting_latency,
     raw_file_rules.copied_result,
     host_rules.clock_jumped,
     host_rules.late_start,
     host_rules.start_skew,
     host_rules.missing_clients,
     raw_file_rules.bad_log_rows,
+    number_rules.empty_logs,
     raw_file_rules.damaged_files,
     *(load(reference) for reference in RULES_OF_SLICES if is_present(reference)),
 )
@@ -104,6 +109,15 @@ def finding_rows(
         {**_identity(context.by_id[finding.run], finding), **_columns(finding)}
         for finding in find(context, views)
     ]
+
+
+def unjudged_row(view: RunView, error: Exception) -> dict[str, object]:
+    """Return the row of the findings frame for a run whose judgement failed."""
+    reason = f"{type(error).__name__}: {error}"
+    seen = Observation(f"volbench cannot judge this run ({reason}).", {}, severity=Severity.INVALID)
+    rule = replace(raw_file_rules.damaged_files, check=lambda *_: [seen])
+    (finding,) = rule.findings(view, Context((view,)))
+    return {**_identity(view, finding), **_columns(finding)}
 
 
 def _identity(view: RunView, finding: Finding) -> dict[str, object]:

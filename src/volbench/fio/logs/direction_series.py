@@ -23,14 +23,22 @@ class Gathered:
     # sparse to say when it ran
     jobs: dict[int, tuple[int, int] | None] = field(default_factory=dict)
 
-    def running(self, count: int) -> Ints | None:
-        """Return the number of jobs that ran through each window; None where that is unknown."""
+    def running(self, count: int, *, flushes_at_end: bool = False) -> Ints | None:
+        """Return the number of jobs that ran through each window; None where that is unknown.
+
+        Until the first I/O and after the last one of all jobs the volume hung, unless fio flushes.
+        """
         spans = [span for span in self.jobs.values() if span is not None]
         if len(spans) < len(self.jobs) or not spans:
             return None
         found = np.zeros(count, dtype=np.int64)
         for first, end in spans:
             found[first:end] += 1
+        known = np.flatnonzero(found)
+        if len(known):
+            found[: known[0]] = found[known[0]]
+            if not flushes_at_end:
+                found[known[-1] :] = found[known[-1]]
         return found
 
     def last(self) -> int:
@@ -61,6 +69,7 @@ class Span:
     count: int  # number of windows of the run
     shift: int  # number of windows before the first one of the logs
     epoch_s: float | None  # start of the run's first window since the epoch; None when unknown
+    flushes_at_end: bool = False  # whether the runtime includes a flush after the last I/O
 
 
 @dataclass(frozen=True)
@@ -125,7 +134,7 @@ def series_of(gathered: Gathered, way: int, windows: Windows, span: Span) -> Dir
         lat_p99_s=np.where(p99_s > most_s, most_s, p99_s),
         lat_p999_s=np.where(p999_s > most_s, most_s, p999_s),
         lat_max_s=most_s,
-        jobs_running=slots.of(gathered.running(logged)),
+        jobs_running=slots.of(gathered.running(logged, flushes_at_end=span.flushes_at_end)),
     )
 
 

@@ -298,6 +298,7 @@ class Recording:
     begun_by_s: float | None = None
     # fio's log_window_value; None when unknown; the rows usually reveal it
     window_values: str | None = None
+    flushes_at_end: bool = False  # whether the runtime includes a flush after the last I/O
 
 
 @dataclass(frozen=True)

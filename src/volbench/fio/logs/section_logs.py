@@ -74,6 +74,7 @@ class SeriesReading:
 
     directions: tuple[DirectionSeries, ...]
     bad_rows: tuple[BadRows, ...] = ()
+    empty: tuple[str, ...] = ()  # names of logs without a row; fio writes no slat of some engines
 
 
 class LogSection:
@@ -137,7 +138,7 @@ class LogSection:
         epoch_s = self._epoch_s
         if epoch_s is not None:
             epoch_s -= shift * self._recording.interval_s
-        return Span(count, shift, epoch_s)
+        return Span(count, shift, epoch_s, self._recording.flushes_at_end)
 
     def bad_rows(self) -> tuple[BadRows, ...]:
         """Return the lines that were left out of the logs that were read."""
@@ -273,11 +274,16 @@ def read_series(logs: Sequence[Log], recording: Recording) -> SeriesReading:
     leaves them, are left out and reported.
     """
     sound = [log for log in logs if log.kind != "clat_hist" or not are_histograms_wrong(recording)]
-    section = LogSection([(log, head) for log in sound if (head := read_head(log))], recording)
+    heads = [(log, read_head(log)) for log in sound]
+    section = LogSection([(log, head) for log, head in heads if head], recording)
     gathered = section.gather()
     span = section.span(gathered)
     found = [series_of(gathered, way, section.windows, span) for way in gathered.directions()]
-    return SeriesReading(tuple(series for series in found if len(series.t_s)), section.bad_rows())
+    return SeriesReading(
+        tuple(series for series in found if len(series.t_s)),
+        section.bad_rows(),
+        tuple(log.name for log, head in heads if not head and log.kind != "slat"),
+    )
 
 
 def are_histograms_wrong(recording: Recording) -> bool:

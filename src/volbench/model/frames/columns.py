@@ -177,12 +177,20 @@ SUMMARY: tuple[Column, ...] = (
     real(
         "iops",
         "1/s",
-        "Rate while all jobs in parallel ran; as reported by fio where they ended together.",
+        "As reported by fio. Where several jobs ended at different times, the rate while all ran;"
+        " latencies are missing if it differs by more than 5 % from that of the whole run.",
     ),
     real("iops_overall", "1/s", "total_ios / runtime_s, to the end of the longest job."),
-    real("iops_min", "1/s", "Minimum over fio's windows that have completions."),
-    real("iops_max", "1/s", "Maximum over fio's windows."),
-    real("iops_stddev", "1/s", "Standard deviation over fio's windows."),
+    real(
+        "iops_min",
+        "1/s",
+        "Minimum over fio's windows that have completions; of several jobs, over their summed"
+        " series.",
+    ),
+    real("iops_max", "1/s", "Maximum, likewise."),
+    real(
+        "iops_stddev", "1/s", "Standard deviation, likewise; missing for several jobs without logs."
+    ),
     real("bw_bytes_per_s", "bytes/s", "Bandwidth, defined like `iops`."),
     real("bw_overall_bytes_per_s", "bytes/s", "io_bytes / runtime_s."),
     real("parallel_s", "s", "Time in which all jobs in parallel ran, at most runtime_s."),
@@ -203,6 +211,12 @@ SUMMARY: tuple[Column, ...] = (
     text("note", "The job's remark."),
     whole(
         "bad_log_rows", "", "Invalid lines of fio's logs, not in the series; missing without logs."
+    ),
+    whole("empty_logs", "", "Logs without a line, other than slat; missing without logs."),
+    real("log_share", "", "I/Os in the series as a share of total_ios."),
+    text(
+        "impossible",
+        "Numbers of fio that cannot be true, and so are missing here; missing for none.",
     ),
     real("start_offset_s", "s", "Planned delay after the first start of its step."),
     real(
