@@ -42,7 +42,7 @@ def copy_logs(case: str, folder: Path, *, prefix: str, gone: str = "l") -> None:
 def take(
     *paths: Path,
     into: Path,
-    pattern: str = "",
+    pattern: str | tuple[str, ...] = (),
     labels: tuple[str, ...] = (),
     host: str = "",
     fio_version: str = "",
@@ -52,7 +52,7 @@ def take(
     request = ImportRequest(
         paths=paths,
         into=into,
-        pattern=pattern,
+        patterns=(pattern,) if isinstance(pattern, str) else pattern,
         labels=parse_labels(labels),
         host=host,
         fio_version=fio_version,

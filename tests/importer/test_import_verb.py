@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Volbench
-from tests.importer.sources import CASES, CLIENTS, JSON, put
+from tests.importer.sources import CASES, CLIENTS, JSON, put, result_of
 
 
 @pytest.fixture(name="results")
@@ -129,3 +129,16 @@ def test_an_import_can_not_be_resumed(volbench: Volbench, results: Path) -> None
     done = volbench("resume", "campaign", "--retry-failed")
     assert done.returncode == 3
     assert "were imported" in done.stderr
+
+
+def test_origin_is_no_difference(volbench: Volbench, tmp_path: Path) -> None:
+    """Folders of the source and the name of a Ceph user do not keep results from being compared."""
+    for site in ("a", "b"):
+        for day in ("mon", "tue", "wed"):
+            text = result_of("fio-3.33/logs-histogram", jobname="read", clientname=f"{site}{day}")
+            put(tmp_path / "in" / day / site / "fio.json", text)
+    imported = volbench("import", tmp_path / "in", "--labels", "*/{site}", "-o", tmp_path / "c")
+    assert imported.returncode == 0, imported.stderr
+    compared = volbench("compare", tmp_path / "c", "--between", "site")
+    assert compared.returncode == 0, compared.stderr
+    assert max(map(len, compared.stdout.splitlines())) < 200

@@ -24,6 +24,19 @@ from volbench.model.campaign.planned_run import VolumeKind
         ({"filename": "/dev/sdb:/dev/sdc"}, VolumeKind.UNKNOWN, "/dev/sdb:/dev/sdc"),
         ({"filename": r"\\.\PhysicalDrive1"}, VolumeKind.FILE, r"\\.\PhysicalDrive1"),
         ({"ioengine": "nbd", "uri": "nbd://h/x"}, VolumeKind.NBD, "nbd://h/x"),
+        ({"ioengine": "rbd", "pool": "vms", "rbdname": "img"}, VolumeKind.UNKNOWN, "rbd:vms/img"),
+        ({"ioengine": "rados", "pool": "vms"}, VolumeKind.UNKNOWN, "rados:vms"),
+        ({"ioengine": "gfapi", "brick": "n1", "volume": "v"}, VolumeKind.UNKNOWN, "gluster://n1/v"),
+        ({"ioengine": "nfs", "nfs_url": "nfs://n1/x"}, VolumeKind.UNKNOWN, "nfs://n1/x"),
+        ({"ioengine": "dfs", "pool": "p", "cont": "c"}, VolumeKind.UNKNOWN, "daos:p/c"),
+        (
+            {"ioengine": "external:/opt/spdk/spdk_nvme", "filename": r"trtype=PCIe ns=1"},
+            VolumeKind.UNKNOWN,
+            "trtype=PCIe ns=1",
+        ),
+        ({"ioengine": "xnvme", "filename": r"0000\:03\:00.0"}, VolumeKind.UNKNOWN, "0000:03:00.0"),
+        ({"ioengine": "nvmefs", "filename": "/dev/ng0n1"}, VolumeKind.DEVICE, "/dev/ng0n1"),
+        ({"ioengine": "rbd", "pool": "vms"}, VolumeKind.UNKNOWN, "unknown"),
         ({}, VolumeKind.UNKNOWN, "unknown"),
     ],
 )
@@ -34,6 +47,17 @@ def test_a_volume_is_what_was_reported(
     (output,) = find_results(result_of("fio-3.33/fsync-latency", **options)).results
     volume = volume_of({"w": reported_options(output, output.jobs[0])})
     assert (volume.kind, volume.target) == (kind, target)
+
+
+def test_many_files_are_one_short_name() -> None:
+    """Two sets of files that begin alike are two volumes, and no table becomes wide for them."""
+    targets = set()
+    for last in ("x", "y"):
+        names = ":".join([*(f"/mnt/data/file-{number}" for number in range(200)), last])
+        (output,) = find_results(result_of("fio-3.33/fsync-latency", filename=names)).results
+        targets.add(volume_of({"w": reported_options(output, output.jobs[0])}).target)
+    assert len(targets) == 2
+    assert max(map(len, targets)) < 170
 
 
 def test_options_are_read_as_fio_reads_them() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.importer.sources import JSON, put, result_of, take
+from tests.importer.sources import CASES, JSON, put, result_of, take
 from volbench.errors import InputError
 from volbench.importer.run_names import assign_host_names, parse_labels, parse_pattern, split_repeat
 
@@ -14,7 +14,9 @@ RANDREAD = result_of("fio-3.33/logs-histogram", jobname="FIOJOB")
 DEEPER = result_of("fio-3.33/logs-histogram", jobname="FIOJOB", iodepth="16")
 
 
-def jobs_of(*, source: Path, into: Path, pattern: str = "") -> list[tuple[str, str, int]]:
+def jobs_of(
+    *, source: Path, into: Path, pattern: str | tuple[str, ...] = ()
+) -> list[tuple[str, str, int]]:
     """Return host, job and repeat of every run, sorted."""
     intake, _ = take(source, into=into, pattern=pattern)
     return sorted((run.run.host, run.run.job, run.run.repeat) for run in intake.runs)
@@ -134,6 +136,63 @@ def test_repeats_and_jobs_can_be_reported_by_the_pattern(tmp_path: Path) -> None
         put(tmp_path / "in" / "reads" / f"{number}.json", RANDREAD)
     found = jobs_of(source=tmp_path / "in", into=tmp_path / "c", pattern="{job}/{repeat}")
     assert found == [("unknown", "reads", 1), ("unknown", "reads", 2)]
+
+
+def test_the_pattern_names_the_job_whatever_differs(tmp_path: Path) -> None:
+    """Repeats with other options, and results under other labels, keep their job and repeat."""
+    for day in ("mon", "tue"):
+        put(tmp_path / "in" / day / "reads" / "run_1" / "fio.json", RANDREAD)
+        put(tmp_path / "in" / day / "reads" / "run_3" / "fio.json", DEEPER)
+    intake, opened = take(
+        tmp_path / "in", into=tmp_path / "c", pattern="{day}/{job}/{repeat}", host="vm1"
+    )
+    assert [(run.run.job, run.run.repeat) for run in intake.runs] == [
+        ("reads", 1),
+        ("reads", 3),
+    ] * 2
+    summary = opened.summary()
+    assert sorted(set(zip(summary["profile"], summary["label_day"], strict=True))) == [
+        ("mon", "mon"),
+        ("tue", "tue"),
+    ]
+
+
+def test_two_results_of_one_name_are_refused_with_their_paths(tmp_path: Path) -> None:
+    """A job that the pattern names is never numbered."""
+    put(tmp_path / "in" / "reads" / "1" / "a.json", RANDREAD)
+    put(tmp_path / "in" / "reads" / "1" / "b.json", DEEPER)
+    with pytest.raises(InputError, match="job reads, repeat 1 on host unknown") as caught:
+        jobs_of(source=tmp_path / "in", into=tmp_path / "c", pattern="{job}/{repeat}")
+    assert "in/reads/1/a.json and in/reads/1/b.json" in caught.value.message
+    with pytest.raises(InputError, match=r"in/reads/1/a\.json and in/reads/1/b\.json"):
+        jobs_of(source=tmp_path / "in", into=tmp_path / "c", pattern="{job}")
+    assert not (tmp_path / "c").exists()
+
+
+def test_a_repeat_without_a_number_is_refused_with_its_path(tmp_path: Path) -> None:
+    """{repeat} is not dropped."""
+    put(tmp_path / "in" / "reads" / "latest.json", RANDREAD)
+    with pytest.raises(InputError, match=r"'latest' in in/reads/latest\.json"):
+        jobs_of(source=tmp_path / "in", into=tmp_path / "c", pattern="{job}/{repeat}")
+
+
+def test_the_job_of_a_file_with_several_has_their_names_too(tmp_path: Path) -> None:
+    """One name cannot be that of two jobs."""
+    text = (CASES / "fio-3.33" / "stonewall-two-jobs" / "stdout").read_text()
+    put(tmp_path / "in" / "both" / "fio.json", text)
+    found = jobs_of(source=tmp_path / "in", into=tmp_path / "c", pattern="{job}")
+    assert [job for _, job, _ in found] == ["both-first", "both-second"]
+
+
+def test_two_patterns(tmp_path: Path) -> None:
+    """Paths of two forms; the first pattern that matches applies, and each has to match some."""
+    put(tmp_path / "in" / "azure" / "reads" / "2.json", RANDREAD)
+    put(tmp_path / "in" / "writes.json", DEEPER)
+    patterns = ("{provider}/{job}/{repeat}", "{job}")
+    found = jobs_of(source=tmp_path / "in", into=tmp_path / "c", pattern=patterns)
+    assert found == [("unknown", "reads", 2), ("unknown", "writes", 1)]
+    with pytest.raises(InputError, match=r"'\{a\}/\{b\}' matches no result"):
+        jobs_of(source=tmp_path / "in", into=tmp_path / "d", pattern=(*patterns, "{a}/{b}"))
 
 
 def test_a_pattern_that_fits_nothing_is_refused_with_an_example(tmp_path: Path) -> None:

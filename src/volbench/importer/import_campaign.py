@@ -31,7 +31,7 @@ from volbench.importer.run_drafts import (
     unreported_flags,
     volume_of,
 )
-from volbench.importer.run_names import parse_pattern, pattern_mismatch
+from volbench.importer.run_names import parse_pattern
 from volbench.importer.scan_folders import LogFile, ScanResult, scan
 from volbench.ingest.run_files import STATUS_FORMAT
 from volbench.model.campaign.planned_run import (
@@ -126,10 +126,10 @@ def assemble_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> A
     naming = draft.naming
     run = Run(
         id=f"{number:04}-{naming.job}-r{naming.repeat}",
-        profile=PROFILE,
+        profile=naming.variant or PROFILE,
         job=naming.job,
         volume=volume_of(by_name),
-        repeat=naming.repeat or 1,
+        repeat=1 if naming.repeat is None else naming.repeat,
         host=naming.host,
         sections=tuple(_section(draft, job, count, sections) for job, count in draft.sections),
         note="; ".join(dict.fromkeys(section.note for section in by_name.values() if section.note)),
@@ -223,7 +223,7 @@ class ImportRequest:
     into: Path  # the new campaign folder
     name: str = ""  # of the campaign; empty for the name of the folder
     labels: Mapping[str, str] = field(default_factory=dict)  # of all hosts
-    pattern: str = ""  # of labels in paths; empty for none
+    patterns: tuple[str, ...] = ()  # of labels in paths; the first that matches a path applies
     host: str = ""  # name of the host of results that name none
     fio_version: str = ""  # that wrote logs without a result; empty if unknown
     strict: bool = False  # import nothing when a file is malformed
@@ -248,7 +248,7 @@ class ImportReport:
 
 def import_results(request: ImportRequest) -> ImportReport:
     """Read results and write them as a new campaign."""
-    pattern = parse_pattern(request.pattern) if request.pattern else None
+    patterns = [parse_pattern(text) for text in request.patterns]
     found = scan(request.paths, leave_out=request.into, tell=request.tell)
     if request.strict:
         _refuse_malformed(found)
@@ -258,10 +258,7 @@ def import_results(request: ImportRequest) -> ImportReport:
     alone = draft_orphan_logs(found, left, fio_version=request.fio_version)
     drafts += alone.drafts
     _require_any(drafts, found, alone.left)
-    unmatched = name_runs(drafts, pattern=pattern, labels=request.labels, host=request.host)
-    if pattern is not None and len(unmatched) == len(drafts):
-        source = drafts[0].file.source
-        raise pattern_mismatch(pattern, "/".join((*source.inside.parts[:-1], source.stem)))
+    unmatched = name_runs(drafts, patterns=patterns, labels=request.labels, host=request.host)
     runs = _assembled(order_runs(drafts))
     _write(request, runs, drafts)
     return ImportReport(
@@ -273,7 +270,7 @@ def import_results(request: ImportRequest) -> ImportReport:
             for process in (*processes, *(draft.process for draft in alone.drafts))
         ),
         malformed=tuple(found.malformed),
-        remarks=(*alone.left, *_remarks(drafts, unmatched)),
+        remarks=(*alone.left, *_remarks(drafts, unmatched if patterns else [])),
         others=found.others,
         parsed={file.digest: file.results for file in found.results if file.masked is None},
     )

@@ -45,11 +45,12 @@ _LISTED_EACH = 3  # Problems with the same message that are listed one by one
 )
 @click.option(
     "--labels",
-    "pattern",
-    default="",
+    "patterns",
+    multiple=True,
     metavar="PATTERN",
     help="Take labels from the names of folders below PATH: '{provider}/{volume_type}/{host}'. "
-    "{host}, {repeat} and {job} set the host, the repeat and the job.",
+    "{host}, {repeat} and {job} set the host, the repeat and the job. Repeatable: the first "
+    "pattern that matches a path applies.",
 )
 @click.option(
     "--label", "labels", multiple=True, metavar="KEY=VALUE", help="Label of all hosts; repeatable."

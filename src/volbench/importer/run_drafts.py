@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import PurePosixPath
 
 from volbench.errors import InputError, OutputError
@@ -29,6 +30,8 @@ from volbench.importer.run_names import (
     Naming,
     assign_host_names,
     assign_job_names,
+    pattern_mismatch,
+    plain,
     split_repeat,
 )
 from volbench.importer.scan_folders import ResultFile
@@ -39,6 +42,7 @@ from volbench.model.results.result import JobResult, RunOutput
 
 ROLE = "data"
 UNKNOWN = "unknown"
+_MAX_TARGET = 120  # A job with hundreds of files would make tables thousands of columns wide
 _NOT_OPTIONS = frozenset({"name", "description"})
 # Version from which results contain options without a value; 3.36 is known to omit them
 _WRITES_VALUELESS_SINCE = (3, 42)
@@ -49,6 +53,8 @@ class ReportedOptions:
     """Options of one section."""
 
     options: dict[str, str]  # canonical
+    # as reported: options of engines that are not in the shipped table too
+    texts: Mapping[str, str] = field(default_factory=dict)
     note: str = ""  # its description
     is_whole: bool = True  # whether options that are not listed have fio's defaults
     left_out: tuple[str, ...] = ()  # options that cannot be parsed, as reported
@@ -75,7 +81,8 @@ def reported_options(output: RunOutput, job: JobResult) -> ReportedOptions:
         except (InputError, ValueError):
             left_out.append(f"{name}={text}")
     is_whole = has_own and not left_out
-    return ReportedOptions(options, texts.get("description", ""), is_whole, tuple(left_out))
+    note = texts.get("description", "")
+    return ReportedOptions(options, texts, note, is_whole, tuple(left_out))
 
 
 def unreported_flags(output: RunOutput) -> tuple[str, ...]:
@@ -112,31 +119,70 @@ def _canonical(name: str, text: str, kb_base: int) -> str:
 def volume_of(sections: Mapping[str, ReportedOptions]) -> Volume:
     """Return the volume of a run, as far as it is reported."""
     places = list(
-        dict.fromkeys(_volume_from_options(section.options) for section in sections.values())
+        dict.fromkeys(
+            _volume_from_options({**section.texts, **section.options})
+            for section in sections.values()
+        )
     )
     if len(places) == 1:
         kind, target = places[0]
-        return Volume(role=ROLE, kind=kind, target=target)
-    return Volume(
-        role=ROLE, kind=VolumeKind.UNKNOWN, target=", ".join(target for _, target in places)
-    )
+        return Volume(role=ROLE, kind=kind, target=_shortened(target))
+    target = ", ".join(target for _, target in places)
+    return Volume(role=ROLE, kind=VolumeKind.UNKNOWN, target=_shortened(target))
+
+
+def _shortened(target: str) -> str:
+    """Return the name of many files in a length that fits a table; a digest keeps it unique."""
+    if len(target) <= _MAX_TARGET:
+        return target
+    digest = sha256(target.encode()).hexdigest()[:8]
+    return f"{target[:_MAX_TARGET]}... ({len(target)} characters, {digest})"
+
+
+# Engine to the name of its volume, of its own options (fio HOWTO, "I/O engine specific parameters")
+_TARGETS = {
+    "rbd": "rbd:{pool}/{rbdname}",
+    "rados": "rados:{pool}",
+    "gfapi": "gluster://{brick}/{volume}",
+    "gfapi_async": "gluster://{brick}/{volume}",
+    "dfs": "daos:{pool}/{cont}",
+    "nfs": "{nfs_url}",
+    "http": "http://{http_host}{filename}",
+    "libhdfs": "hdfs://{namenode}{hdfsdirectory}",
+    "libblkio": "{libblkio_path}",
+    "net": "{hostname}:{port}",
+    "netsplice": "{hostname}:{port}",
+    "rdma": "{hostname}:{port}",
+}
+# Engines whose `filename` may be an address instead of a path
+_ADDRESSED = frozenset({"spdk", "spdk_nvme", "spdk_bdev", "xnvme", "nvmefs", "libiscsi"})
+_OPTION_IN_TARGET = re.compile(r"\{(\w+)\}")
+
+
+def _engine_target(options: Mapping[str, str]) -> str:
+    """Return the name of a volume that its engine does not reach by a path; "" for others."""
+    engine = PurePosixPath(options.get("ioengine", "").removeprefix("external:")).stem
+    target, filename = _TARGETS.get(engine, ""), options.get("filename", "")
+    if target and all(options.get(name) for name in _OPTION_IN_TARGET.findall(target)):
+        return target.format_map(options)
+    is_address = engine in _ADDRESSED and not filename.startswith("/")
+    return filename.replace("\\:", ":") if is_address else ""
 
 
 def _volume_from_options(options: Mapping[str, str]) -> tuple[VolumeKind, str]:
     if options.get("ioengine") == "nbd" and "uri" in options:
         return VolumeKind.NBD, options["uri"]
+    if target := _engine_target(options):
+        return VolumeKind.UNKNOWN, target
     folder, name = options.get("directory", ""), options.get("filename", "")
-    plain = name.replace("\\:", "")
-    if ":" in plain or ":" in folder.replace("\\:", ""):
-        return VolumeKind.UNKNOWN, name or folder
     path = name.replace("\\:", ":")
-    if path and is_device(path):
-        return VolumeKind.DEVICE, path
+    if ":" in name.replace("\\:", "") or ":" in folder.replace("\\:", ""):
+        return VolumeKind.UNKNOWN, name or folder
     if path:
+        if is_device(path):
+            return VolumeKind.DEVICE, path
         return VolumeKind.FILE, str(PurePosixPath(folder) / path.lstrip("/")) if folder else path
-    if folder:
-        return VolumeKind.DIRECTORY, folder
-    return VolumeKind.UNKNOWN, UNKNOWN
+    return (VolumeKind.DIRECTORY, folder) if folder else (VolumeKind.UNKNOWN, UNKNOWN)
 
 
 @dataclass
@@ -266,50 +312,74 @@ _LOG_OPTIONS = re.compile(r"write_.*_log|log_.*|per_job_logs")
 def name_runs(
     drafts: Sequence[Draft],
     *,
-    pattern: LabelPattern | None,
+    patterns: Sequence[LabelPattern],
     labels: Mapping[str, str],
     host: str,
 ) -> list[Draft]:
     """Set the labels, host, job and repeat of each draft.
 
     Args:
-        pattern: of labels in paths; None for none.
+        patterns: of labels in paths; the first that matches a path applies to it.
 
     Returns:
-        The drafts whose path does not match the pattern.
+        The drafts whose path matches none of the patterns.
+
+    Raises:
+        InputError: the job or repeat in a path cannot be used.
     """
-    pattern_mismatch, hosts, paths = [], [], []
+    unmatched, hosts, paths = [], [], []
+    used: set[str] = set()
     for draft in drafts:
         source = draft.file.source
-        read = pattern.read(source.inside, stem=source.stem) if pattern else {}
-        if read is None:
-            pattern_mismatch.append(draft)
+        given: dict[str, str] = {}
         path = (source.root, *source.inside.parts[:-1], source.stem)
-        if pattern and read is not None:
-            kept = (value for name, value in read.items() if name not in RESERVED)
-            path = (*kept, *pattern.rest(source.inside, stem=source.stem))
-        read = read or {}
-        draft.labels = {**labels, **{k: v for k, v in read.items() if k not in RESERVED}}
-        hosts.append(draft.part.hostname or read.get(HOST, "") or host)
-        paths.append((path, read))
+        for pattern in patterns:
+            read = pattern.read(source.inside, stem=source.stem)
+            if read is not None:
+                used.add(pattern.text)
+                given = read
+                kept = (value for name, value in read.items() if name not in RESERVED)
+                path = (*kept, *pattern.rest(source.inside, stem=source.stem))
+                break
+        else:
+            unmatched.append(draft)
+        draft.labels = {**labels, **{k: v for k, v in given.items() if k not in RESERVED}}
+        hosts.append(draft.part.hostname or given.get(HOST, "") or host)
+        paths.append((path, given))
+    for pattern in patterns:
+        if pattern.text not in used:
+            source = unmatched[0].file.source if unmatched else drafts[0].file.source
+            raise pattern_mismatch(pattern, "/".join((*source.inside.parts[:-1], source.stem)))
     clients = _clients(drafts)
     names = assign_host_names(hosts)
     differing = _differing_labels(drafts, names)
-    for draft, name, (path, read) in zip(drafts, names, paths, strict=True):
+    for draft, name, (path, given) in zip(drafts, names, paths, strict=True):
         short, number = split_repeat(path)
+        own = {key: draft.labels[key] for key in differing[name] if key in draft.labels}
         draft.naming = Naming(
             host=name,
             client=clients[id(draft)],
             path=short,
-            jobname=read.get(JOB) or _jobname(draft),
+            jobname=_given_job(draft, given) or _jobname(draft),
             among_others=_has_siblings(draft),
             settings=(draft.labels, _settings(draft)),
-            labels={own: draft.labels[own] for own in differing[name] if own in draft.labels},
+            labels=own,
             folder="/".join(split_repeat(path[:-1])[0]),
-            repeat=_number(read.get(REPEAT, "")) if REPEAT in read else number,
+            repeat=_number(given[REPEAT], draft) if REPEAT in given else number,
+            source=draft.file.source.shown,
+            is_job_given=JOB in given,
+            is_repeat_given=REPEAT in given,
+            variant=plain("-".join(own.values())) if own and JOB in given else "",
         )
     assign_job_names([draft.naming for draft in drafts])
-    return pattern_mismatch
+    return unmatched
+
+
+def _given_job(draft: Draft, given: Mapping[str, str]) -> str:
+    """Return the job that a pattern names; of a file with several, with fio's jobname."""
+    if JOB in given and _has_siblings(draft):
+        return f"{given[JOB]}-{_jobname(draft)}"
+    return given.get(JOB, "")
 
 
 def _differing_labels(
@@ -353,9 +423,15 @@ def _has_siblings(draft: Draft) -> bool:
     return len(parts) > 1
 
 
-def _number(text: str) -> int | None:
-    digits = re.search(r"\d+", text)
-    return int(digits.group()) if digits else None
+def _number(text: str, draft: Draft) -> int:
+    """Return the number of a repeat."""
+    digits = re.search(r"\d{1,9}", text)
+    if digits is None:
+        raise InputError(
+            f"--labels: {{repeat}} is {text!r} in {draft.file.source.shown}, which has no number",
+            hint="name this folder with another label, or {job}",
+        )
+    return int(digits.group())
 
 
 def _settings(draft: Draft) -> object:

@@ -3,13 +3,14 @@
 Different results never share a name, because equal names are pooled as repeats. Repeats are only
 those marked as such: ``{repeat}`` in the pattern, or a folder or file such as ``run-2`` or
 ``fio_rep3.json``. The pattern ``{provider}/{volume_type}/{host}`` matches
-``azure/P15/vm1/fio.json`` and ``azure/P15/vm1.json``.
+``azure/P15/vm1/fio.json`` and ``azure/P15/vm1.json``. A job or repeat that a pattern names is kept
+as it is named, or refused.
 """
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -130,13 +131,19 @@ class Naming:
     labels: Mapping[str, str] = field(default_factory=dict)
     folder: str = ""  # that it is in, without hosts and numbers of repeats
     repeat: int | None = None  # its number; None if unknown
+    source: str = ""  # path of its result, for messages
+    is_job_given: bool = False  # whether a pattern names its job, so that `jobname` is kept
+    is_repeat_given: bool = False  # whether a pattern names its repeat, so that the number is kept
+    # what its pattern says beside host, job and repeat, where that differs among the results of its
+    # host; empty without a job from a pattern
+    variant: str = ""
     level: int = 0  # how much of labels and path is in the name
     job: str = ""  # the chosen name
 
     @property
     def most_levels(self) -> int:
         """The level at which the name has everything."""
-        return len(self.path) + bool(self.labels)
+        return 0 if self.is_job_given else len(self.path) + bool(self.labels)
 
     @property
     def candidate(self) -> str:
@@ -166,7 +173,11 @@ def split_repeat(path: Sequence[str]) -> tuple[tuple[str, ...], int | None]:
 
 
 def assign_job_names(namings: Sequence[Naming]) -> None:
-    """Choose for each run the shortest name that no other result has, and number the repeats."""
+    """Choose for each run the shortest name that no other result has, and number the repeats.
+
+    Raises:
+        InputError: the pattern gives two results the same job and repeat.
+    """
     while clashing := _clashing(namings):
         raised = False
         for naming in namings:
@@ -187,9 +198,10 @@ def _clashing(namings: Iterable[Naming]) -> set[str]:
 
 
 def _groups(namings: Iterable[Naming]) -> list[list[Naming]]:
-    groups: dict[tuple[str, int, str], list[Naming]] = defaultdict(list)
+    groups: dict[tuple[str, int, str, str], list[Naming]] = defaultdict(list)
     for naming in namings:
-        groups[naming.host, naming.client, naming.job or naming.candidate].append(naming)
+        name = naming.job or naming.candidate
+        groups[naming.host, naming.client, naming.variant, name].append(naming)
     return list(groups.values())
 
 
@@ -197,21 +209,40 @@ def _are_repeats(group: Sequence[Naming]) -> bool:
     if len(group) == 1:
         return True
     numbers = {naming.repeat for naming in group}
+    names = {naming.jobname for naming in group if naming.is_job_given}
     are_equal = all(naming.settings == group[0].settings for naming in group)
+    are_equal |= all(naming.is_job_given for naming in group) and len(names) == 1
     return are_equal and None not in numbers and len(numbers) == len(group)
 
 
 def _number_clashes(namings: Sequence[Naming]) -> None:
-    """Append a number to names that are still equal."""
+    """Append a number to names that are still equal, unless a pattern gives them."""
     for group in _groups(namings):
         if not _are_repeats(group):
+            if any(naming.is_job_given or naming.is_repeat_given for naming in group):
+                raise _same_name(group)
             for place, naming in enumerate(group[1:], start=2):
                 naming.job = f"{naming.job}-{place}"
                 naming.repeat = None
 
 
+def _same_name(group: Sequence[Naming]) -> InputError:
+    """Return the error for results that a pattern does not tell apart."""
+    numbers = Counter(naming.repeat for naming in group)
+    alike = [naming for naming in group if numbers[naming.repeat] > 1]
+    first, second = (*alike, *group)[:2] if len(alike) > 1 else group[:2]
+    repeat = f", repeat {first.repeat}" if first.repeat == second.repeat is not None else ""
+    return InputError(
+        f"--labels gives {first.source} and {second.source} the same name: job {first.job}{repeat}"
+        f" on host {first.host}",
+        hint="name the folder in which they differ: {repeat} for repeats, or a label",
+    )
+
+
 def _number_repeats(namings: Sequence[Naming]) -> None:
     for group in _groups(namings):
+        if all(naming.is_repeat_given for naming in group):
+            continue
         for place, naming in enumerate(
             sorted(group, key=lambda naming: naming.repeat or 0), start=1
         ):

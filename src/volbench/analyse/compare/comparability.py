@@ -19,6 +19,7 @@ from volbench.model.results.finding import Severity
 from volbench.units import format_size
 
 _MAX_LINES = 12
+_MAX_VALUES = 5  # Listed of one fact; an import may have hundreds
 
 
 _Key = tuple[str, Weight, tuple[str, ...], tuple[str, ...]]
@@ -104,7 +105,7 @@ class Difference:
         """The difference with both values, without the cell."""
         name = self.fact.name.removeprefix(LABEL_PREFIX)
         if len(self.sides) == 1:
-            values = " and ".join(self.values)
+            values = _joined(self.values)
             return f"{name}: {self.sides[0]} has {values} among repeats that would be pooled"
         pairs = zip(self.values, self.sides, strict=True)
         return f"{name}: " + ", ".join(f"{value} in {side}" for value, side in pairs)
@@ -158,7 +159,7 @@ def _facts_of(found: Sequence[Difference], allowed: Collection[str]) -> tuple[Di
         DifferingFact(
             name,
             Effect.ALLOWED if weight is Weight.REFUSE and name in granted else _EFFECTS[weight],
-            dict(zip(sides, values if len(sides) > 1 else [" and ".join(values)], strict=True)),
+            dict(zip(sides, values if len(sides) > 1 else [_joined(values)], strict=True)),
             tuple(dict.fromkeys(where)),
         )
         for (name, weight, sides, values), where in cells.items()
@@ -175,6 +176,13 @@ def value_text(name: str, value: object) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)
+
+
+def _joined(values: Sequence[str]) -> str:
+    """Return values in one text, the first few of many."""
+    if len(values) <= _MAX_VALUES:
+        return " and ".join(values)
+    return f"{', '.join(values[:_MAX_VALUES])} and {len(values) - _MAX_VALUES} more"
 
 
 def values_of(rows: pd.DataFrame, name: str) -> list[object]:
@@ -205,7 +213,7 @@ def _in_cell(cell: pd.DataFrame, fact: Fact, base: str) -> Iterator[Difference]:
     others = values[base]
     for side, own in values.items():
         if side != base and own and others and set(own) != set(others):
-            pair = (" and ".join(others), " and ".join(own))
+            pair = (_joined(others), _joined(own))
             yield Difference(fact, fact.between, (base, side), pair, where)
 
 
