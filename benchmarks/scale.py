@@ -12,7 +12,7 @@ import copy
 import json
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,8 +67,22 @@ def scaled(part: Mapping[str, object], *, rate: float, block_bytes: int) -> dict
     }
 
 
-def write_result(root: Path, number: int, document: Mapping[str, object]) -> None:
-    """Write one result and its logs, all of which depend on the number alone."""
+def write_result(
+    root: Path,
+    number: int,
+    document: Mapping[str, object],
+    *,
+    jobs: int = 1,
+    kinds: Sequence[str] = LOGS,
+    step_ms: int = 1000,
+) -> None:
+    """Write one result and its logs, all of which depend on the number alone.
+
+    Args:
+        jobs: number of jobs in parallel, in one entry of fio, with logs each.
+        kinds: of the logs.
+        step_ms: interval of their lines.
+    """
     rng = np.random.default_rng(number)
     pattern, block = PATTERNS[number % 5], BLOCKS[number // 5 % 5]
     depth, repeat = DEPTHS[number // 25 % 4], number // 100
@@ -80,7 +94,9 @@ def write_result(root: Path, number: int, document: Mapping[str, object]) -> Non
     job["jobname"] = name
     options = {"rw": pattern, "bs": block, "iodepth": str(depth), "filename": "/dev/sdb"}
     logs = {f"write_{kind}_log": "fio" for kind in LOGS}
-    job["job options"] |= options | logs | {"log_avg_msec": "1000"}
+    job["job options"] |= options | logs | {"log_avg_msec": str(step_ms)}
+    if jobs > 1:
+        job["job options"] |= {"numjobs": str(jobs), "group_reporting": "1"}
     moving = [one for one in DIRECTIONS if one in pattern or pattern == "randrw"]
     for direction in DIRECTIONS:
         rate = float(rng.gamma(9, 1 / 9)) if direction in moving else 0.0
@@ -88,21 +104,24 @@ def write_result(root: Path, number: int, document: Mapping[str, object]) -> Non
         slower = rate / (1 + block_kib / 64)
         job[direction] = scaled(job[direction], rate=slower, block_bytes=1024 * block_kib)
     (folder / "fio.json").write_text(json.dumps(made))
-    for kind in LOGS:
-        levels = {direction: level_of(job[direction], kind) for direction in moving}
-        rows = [
-            f"{1000 * second}, {round(level * float(rng.normal(1, 0.02)))}, "
-            f"{DIRECTIONS.index(direction)}, 0, 0\n"
-            for second in range(1, LOG_SECONDS + 1)
-            for direction, level in levels.items()
-        ]
-        (folder / f"fio_{kind}.1.log").write_text("".join(rows))
+    times_ms = range(step_ms, 1000 * LOG_SECONDS + 1, step_ms)
+    for log in range(1, jobs + 1):
+        for kind in kinds:
+            share = jobs if kind in {"iops", "bw"} else 1
+            levels = {way: level_of(job[way], kind) / share for way in moving}
+            noise = iter(rng.normal(1, 0.02, len(times_ms) * len(moving)).tolist())
+            rows = [
+                f"{at_ms}, {round(level * next(noise))}, {DIRECTIONS.index(way)}, 0, 0\n"
+                for at_ms in times_ms
+                for way, level in levels.items()
+            ]
+            (folder / f"fio_{kind}.{log}.log").write_text("".join(rows))
 
 
 def level_of(part: Mapping[str, Any], kind: str) -> float:
     """Return the usual value of a log, in the unit of fio."""
-    if kind == "lat":
-        return float(part["lat_ns"]["mean"])
+    if kind in {"lat", "clat", "slat"}:
+        return float(part[f"{kind}_ns"]["mean"])
     return float(part["iops" if kind == "iops" else "bw"])
 
 
