@@ -10,7 +10,7 @@ Invalid lines, as a killed fio or a full disk leaves them, are skipped and count
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -35,7 +35,8 @@ _HEAD_BYTES = 64 << 10
 CHUNK_BYTES = 2 << 20
 _MAX_SMALL_BYTES = 64 << 10
 # Small blocks that are kept as numbers: those of all logs of a section, as a rule
-_KEPT_BLOCKS = 32
+_KEPT_BLOCKS = 256
+_HEAD_ROWS = 64  # Rows that show the format of a log; some may be invalid
 MAX_LINE_BYTES = 128 << 10  # Longer than a histogram row of 1856 bins with 20 digits each
 NO_ROW = b"\0"
 
@@ -115,9 +116,14 @@ def read_head(log: Log) -> list[list[int]]:
     blank = True
     with log.open() as stream:
         for block in blocks_of(stream, chunk_bytes=_HEAD_BYTES):
-            lines = [line for line in block.lines.split(b"\n") if line.strip()]
-            blank = blank and not lines
-            rows = _head_rows(block.lines, lines)
+            whole = _plain_rows(block.lines)
+            if whole is not None:
+                blank = False
+                rows: list[list[int]] = whole[:_HEAD_ROWS].tolist()
+            else:
+                lines = [line for line in block.lines.split(b"\n") if line.strip()]
+                blank = blank and not lines
+                rows = [_leading_numbers(line) for line in lines]
             found = [row for row in rows if len(row) >= least]
             if found:
                 break
@@ -131,7 +137,9 @@ def require_rows(log: Log) -> None:
     blank = True
     with log.open() as stream:
         for block in blocks_of(stream, chunk_bytes=_HEAD_BYTES):
-            for line in block.lines.split(b"\n"):
+            rest: bytes = block.lines
+            while rest:
+                line, _, rest = rest.partition(b"\n")
                 if len(_leading_numbers(line)) >= len(PLAIN):
                     return
                 blank = blank and not line.strip()
@@ -146,14 +154,6 @@ def _no_row(log: Log) -> OutputError:
         path=str(log.name),
         line=1,
     )
-
-
-def _head_rows(text: bytes, lines: Sequence[bytes]) -> list[list[int]]:
-    whole = _plain_rows(text)
-    if whole is not None:
-        rows: list[list[int]] = whole.tolist()
-        return rows
-    return [_leading_numbers(line) for line in lines]
 
 
 def _is_row(table: Ints, form: Form) -> npt.NDArray[np.bool_]:
@@ -213,9 +213,9 @@ def _plain_rows(lines: bytes) -> Ints | None:
 @lru_cache(maxsize=_KEPT_BLOCKS)
 def _plain_lines(width: int) -> re.Pattern[bytes]:
     """Return the pattern of lines that have so many cells, each a number that fits in 64 bits."""
-    cell = rb" *\d{1,%d} *" % _MAX_DIGITS
-    line = rb"(?:%b,){%d}%b" % (cell, width - 1, cell)
-    return re.compile(rb"(?:%b\n)*%b" % (line, line))
+    cell = rb" *+[0-9]{1,%d}+ *+" % _MAX_DIGITS
+    line = b",".join([cell] * width)
+    return re.compile(rb"(?:%b\n)*+%b" % (line, line))
 
 
 def _line_by_line(block: Block, form: Form) -> tuple[Ints, Ints]:

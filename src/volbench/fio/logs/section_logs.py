@@ -274,7 +274,7 @@ def read_series(logs: Sequence[Log], recording: Recording) -> SeriesReading:
     leaves them, are left out and reported.
     """
     sound = [log for log in logs if log.kind != "clat_hist" or not are_histograms_wrong(recording)]
-    heads = [(log, read_head(log)) for log in sound]
+    heads = _read_heads(sound)
     section = LogSection([(log, head) for log, head in heads if head], recording)
     gathered = section.gather()
     span = section.span(gathered)
@@ -284,6 +284,16 @@ def read_series(logs: Sequence[Log], recording: Recording) -> SeriesReading:
         section.bad_rows(),
         tuple(log.name for log, head in heads if not head and log.kind != "slat"),
     )
+
+
+def _read_heads(logs: Sequence[Log]) -> list[tuple[Log, Head]]:
+    """Return the logs with their heads; clat and slat only of jobs without total latencies."""
+    known = {(log.kind, log.job_number): read_head(log) for log in logs if log.kind == "lat"}
+    return [
+        (log, known.get((log.kind, log.job_number)) or read_head(log))
+        for log in logs
+        if log.kind not in {"clat", "slat"} or not known.get(("lat", log.job_number))
+    ]
 
 
 def are_histograms_wrong(recording: Recording) -> bool:
@@ -310,7 +320,7 @@ class MapCell:
 def read_latency_map(logs: Sequence[Log], recording: Recording) -> list[MapCell]:
     """Return the cells of a section, by direction, time and latency; none without such logs."""
     sound = [log for log in logs if log.kind != "clat_hist" or not are_histograms_wrong(recording)]
-    section = LogSection([(log, head) for log in sound if (head := read_head(log))], recording)
+    section = LogSection([(log, head) for log, head in _read_heads(sound) if head], recording)
     if not section.holds_latencies:
         return []
     gathered = section.gather()
