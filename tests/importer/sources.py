@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 from volbench.api.campaign_data import CampaignData, open_campaign
 from volbench.importer.import_campaign import ImportReport, ImportRequest, import_results
@@ -44,9 +45,7 @@ def take(
     into: Path,
     pattern: str | tuple[str, ...] = (),
     labels: tuple[str, ...] = (),
-    host: str = "",
-    fio_version: str = "",
-    strict: bool = False,
+    **options: Any,  # noqa: ANN401 - the others of a request, under their names
 ) -> tuple[ImportReport, CampaignData]:
     """Import paths, and open the campaign."""
     request = ImportRequest(
@@ -54,8 +53,6 @@ def take(
         into=into,
         patterns=(pattern,) if isinstance(pattern, str) else pattern,
         labels=parse_labels(labels),
-        host=host,
-        fio_version=fio_version,
-        strict=strict,
+        **options,
     )
     return import_results(request), open_campaign(into)

@@ -11,16 +11,13 @@ import pytest
 
 from tests.importer.sources import CASES, take
 from volbench.api.campaign_data import CampaignData
-from volbench.fio.results.json_output import parse_output
+from volbench.fio.results.embedded_results import find_results
 from volbench.fio.results.merge_jobs import merge_jobs, split_result
 from volbench.importer.import_campaign import ImportReport
 
 FILES = sorted(CASES.glob("fio-*/*/stdout"))
 NO_RESULT = {
     **{f"{path.name}/bad-option": "it is empty" for path in CASES.glob("fio-*")},
-    "fio-2.2.10/fsync-latency": "fio's normal output",
-    "fio-2.2.10/numjobs-grouped": "fio's normal output",
-    "fio-2.2.10/randrw-jsonplus": "fio's normal output",
     "fio-2.2.10/logs-histogram": "it is empty",
     "fio-2.2.10/steadystate": "it is empty",
     "fio-3.16/interrupted": "it is empty",
@@ -67,7 +64,7 @@ def test_every_case_is_imported_or_listed(taken: tuple[ImportReport, CampaignDat
 )
 def test_numbers_are_those_of_fio(taken: tuple[ImportReport, CampaignData], case: str) -> None:
     """The frames hold exactly what the parser reads from the document."""
-    output = parse_output((CASES / case / "stdout").read_text())
+    (output,) = find_results((CASES / case / "stdout").read_text()).results
     wanted = [
         (
             float(direction.total_ios or 0),

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tests.importer.sources import JSON, put, result_of, take
+from tests.importer.sources import CASES, JSON, put, result_of, take
 from volbench.errors import InputError, OutputError
 from volbench.fio.results.embedded_results import find_results
 
@@ -102,6 +102,10 @@ def test_the_same_job_run_twice_is_two_results() -> None:
         ("normal.txt", "w: (g=0): rw=randwrite, bs=4K\nfio-3.33\nStarting 1\n", "normal output", 0),
         ("terse.txt", "3;fio-3.33;w;0;0;1;2;3;4\n", "terse output", 0),
         ("odd.json", JSON.replace('"total_ios" : ', '"total_ios" : "x", "y": '), "total_ios", 0),
+        ("ds.txt", "\r\nCommand Line: diskspd.exe -b4K\r\n\r\nInput:\r\n", "output of DISKSPD", 0),
+        ("ds.xml", "<Results>\n <System>\n  <ComputerName>a", "output of DISKSPD", 0),
+        ("totals.html", "<title>Vdbench output/totals.html</title><pre>\n", "output of Vdbench", 0),
+        ("vd.log", "Vdbench distribution: vdbench50407 Tue\n16:32:39 x\n", "output of Vdbench", 0),
         ("no-jobs.json", '{\n"fio version": "fio-3.33",\n"jobs": []\n}\n', "contains no jobs", 0),
     ],
 )
@@ -227,3 +231,27 @@ def test_secrets_are_left_out_of_what_is_kept(tmp_path: Path, name: str) -> None
     kept = [path for path in opened.path.rglob("*") if path.is_file()]
     assert not [path for path in kept if b"hunter2" in path.read_bytes()]
     assert [path.name for path in kept if path.name.startswith("fio.json")] == ["fio.json"]
+
+
+@pytest.mark.parametrize("form", ["normal", "terse"])
+def test_text_output_is_imported_and_marked(tmp_path: Path, form: str) -> None:
+    """Rates, latencies and percentiles are there; what it leaves out is unknown, and it is said."""
+    text = (CASES / "text-output" / "fio-3.33-terse-3.txt").read_text()
+    before, _, rest = text.partition("\n{\n")
+    parts = {"normal": rest.partition("\n}\n")[2], "terse": before}
+    put(tmp_path / "in" / "out.txt", parts[form])
+    intake, opened = take(tmp_path / "in", into=tmp_path / "campaign")
+    assert [run.run.job for run in intake.runs] == ["mix", "seq"]
+    (remark,) = {remark.message for remark in intake.remarks}
+    assert remark.startswith(f"fio's {form} output")
+    summary = opened.summary()
+    assert set(summary["note"]) == {f"from fio's {form} output"}
+    assert set(summary["status"]) == {"finished"}
+    (exact,) = find_results(text).results
+    write = summary[(summary["job"] == "seq") & (summary["direction"] == "write")].iloc[0]
+    known = exact.jobs[1].directions[0]
+    assert write["iops"] == pytest.approx(known.iops, rel=0.001)
+    assert known.clat is not None
+    assert write["clat_p99_s"] == pytest.approx(known.clat.percentiles[99.0], rel=0.05)
+    assert summary["direct"].isna().all()
+    assert set(summary["volume"]) == {"unknown"}

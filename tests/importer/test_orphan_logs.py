@@ -87,3 +87,15 @@ def test_a_version_must_be_one(tmp_path: Path) -> None:
     logs_of("fio-3.33/logs-averaged", tmp_path / "in")
     with pytest.raises(InputError, match="not a version"):
         take(tmp_path / "in", into=tmp_path / "c", fio_version="three")
+
+
+def test_logs_without_a_number_are_of_the_named_job(tmp_path: Path) -> None:
+    """Rates are those of the log; two prefixes of one folder are never pooled."""
+    rows = "".join(f"{second}000, {100 + second}, 0, 0\n" for second in range(1, 6))
+    put(tmp_path / "in" / "vm1" / "a_iops.log", rows)
+    intake, opened = take(tmp_path / "in", into=tmp_path / "c", logs_of="randread")
+    assert [run.run.job for run in intake.runs] == ["randread"]
+    assert opened.series()["iops"].tolist() == [101, 102, 103, 104, 105]
+    put(tmp_path / "in" / "vm1" / "b_iops.log", rows)
+    intake, opened = take(tmp_path / "in", into=tmp_path / "d", logs_of="randread")
+    assert sorted(run.run.job for run in intake.runs) == ["a", "b"]

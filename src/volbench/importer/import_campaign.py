@@ -124,6 +124,9 @@ def assemble_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> A
         labels=dict(draft.naming.labels),
     )
     naming = draft.naming
+    notes = [section.note for section in by_name.values()]
+    if draft.output.form != "json":
+        notes.append(f"from fio's {draft.output.form} output")
     run = Run(
         id=f"{number:04}-{naming.job}-r{naming.repeat}",
         profile=naming.variant or PROFILE,
@@ -132,7 +135,7 @@ def assemble_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> A
         repeat=1 if naming.repeat is None else naming.repeat,
         host=naming.host,
         sections=tuple(_section(draft, job, count, sections) for job, count in draft.sections),
-        note="; ".join(dict.fromkeys(section.note for section in by_name.values() if section.note)),
+        note="; ".join(dict.fromkeys(filter(None, notes))),
         sample_s=interval_s(draft.process) if logs else 0.0,
         device_sample_s=0.0,
         client=naming.client,
@@ -151,10 +154,11 @@ def _path(log: LogFile) -> Path:
 
 def _result_name(draft: Draft) -> str:
     """Return the result's name in the run's folder, with the ending of its compression."""
+    name = "fio.json" if draft.output.form == "json" else "fio.txt"
     if draft.file.masked is not None:
-        return "fio.json"
+        return name
     endings = [suffix for suffix in (".gz", ".xz", ".zst", ".bz2") if _ends(draft, suffix)]
-    return f"fio.json{''.join(endings)}"
+    return f"{name}{''.join(endings)}"
 
 
 def _ends(draft: Draft, suffix: str) -> bool:
@@ -211,6 +215,7 @@ def _utc(seconds: float | None) -> str | None:
 
 _MAX_LISTED = 20
 _SYNCED_AT_A_TIME = 16
+_FROM_TEXT = "fio's {} output: values are rounded; most options and histograms are missing"
 _OPTIONS_NOT_REPORTED = "the result does not report the options of its jobs"
 _LOGS_WITHOUT_RESULT = "logs without a result: imported as a series, without totals and options"
 
@@ -226,6 +231,7 @@ class ImportRequest:
     patterns: tuple[str, ...] = ()  # of labels in paths; the first that matches a path applies
     host: str = ""  # name of the host of results that name none
     fio_version: str = ""  # that wrote logs without a result; empty if unknown
+    logs_of: str = ""  # the only job of logs without a number; empty if there may be several
     strict: bool = False  # import nothing when a file is malformed
     command: tuple[str, ...] = ()  # the command line, for the record
     tell: Tell = NOBODY  # is called with the progress
@@ -255,7 +261,7 @@ def import_results(request: ImportRequest) -> ImportReport:
     drafts = draft_runs(found.results)
     processes = list({id(draft.process): draft.process for draft in drafts}.values())
     left = assign_logs(found.logs, processes)
-    alone = draft_orphan_logs(found, left, fio_version=request.fio_version)
+    alone = draft_orphan_logs(found, left, fio_version=request.fio_version, logs_of=request.logs_of)
     drafts += alone.drafts
     _require_any(drafts, found, alone.left)
     unmatched = name_runs(drafts, patterns=patterns, labels=request.labels, host=request.host)
@@ -281,7 +287,7 @@ def _require_any(drafts: Sequence[Draft], found: ScanResult, left: Sequence[Prob
         raise OutputError(
             f"there is no result of fio to import (other files: {found.others})"
             f"{_listed((*found.malformed, *left))}",
-            hint="volbench reads fio's JSON: run fio with --output-format=json+",
+            hint="volbench reads fio's output: best run fio with --output-format=json+",
         )
 
 
@@ -331,7 +337,9 @@ def _remarks(drafts: Sequence[Draft], unmatched: Sequence[Draft]) -> list[Proble
                 Problem(f"the option {option} cannot be parsed and is omitted", shown)
                 for option in section.left_out
             ]
-        if not any(section.is_whole or section.left_out for section in draft.reported.values()):
+        if draft.output.form != "json":
+            remarks.append(Problem(_FROM_TEXT.format(draft.output.form), shown))
+        elif not any(section.is_whole or section.left_out for section in draft.reported.values()):
             remarks.append(
                 Problem(_LOGS_WITHOUT_RESULT if draft.read_as else _OPTIONS_NOT_REPORTED, shown)
             )

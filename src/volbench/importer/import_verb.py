@@ -64,6 +64,12 @@ _LISTED_EACH = 3  # Problems with the same message that are listed one by one
     metavar="VERSION",
     help="fio version of logs that have no result, such as 3.33.",
 )
+@click.option(
+    "--logs-of",
+    default="",
+    metavar="NAME",
+    help="Job of logs that have neither a result nor a number, if it is the only one in them.",
+)
 @flag("--strict", "Import nothing if a file is malformed.")
 @table_options(has_output=False)
 def import_verb(
@@ -78,7 +84,8 @@ def import_verb(
     """Import fio results at and below PATHs as a campaign.
 
     Accepts fio's JSON of any version, alone or inside reports of other tools, plain or compressed,
-    with its logs beside it; each of fio's clients becomes a host. The sources are not changed.
+    with its logs beside it, and its normal and terse output; each of fio's clients becomes a host.
+    The sources are not changed.
     """
     from volbench.api.campaign_data import open_campaign
     from volbench.importer.import_campaign import ImportRequest, import_results

@@ -29,7 +29,10 @@ _NEWEST, _FIO2 = "fio-3.42", "fio-2.21"
 _RATES = frozenset({"bw", "iops"})
 # Columns of rows with offset and priority, which fio writes since 3.18 at the earliest
 _FIO3_COLUMNS = 6
-_NO_NUMBER = "a log without a number may contain several jobs (per_job_logs=0)"
+_NO_NUMBER = (
+    "a log without a number may contain several jobs (per_job_logs=0); if it is of one, name it:"
+    " --logs-of NAME"
+)
 _DAMAGED_BESIDE = "its result may be the malformed file in the same folder; repair that file first"
 _NO_UNIT = (
     "the version of fio that wrote it is unknown, so its latencies have no unit; add --fio-version,"
@@ -54,12 +57,13 @@ class _LogHead:
 
 
 def draft_orphan_logs(
-    found: ScanResult, left: Sequence[Problem], *, fio_version: str
+    found: ScanResult, left: Sequence[Problem], *, fio_version: str, logs_of: str
 ) -> OrphanRuns:
     """Return a draft for each number of logs in folders without a result.
 
     Args:
         fio_version: that wrote them, from the user; empty if unknown.
+        logs_of: name of the only job of logs without a number; empty if there may be several.
     """
     known_version = _require_version(fio_version)
     unclaimed = {problem.path for problem in left if problem.message == UNCLAIMED}
@@ -75,11 +79,13 @@ def draft_orphan_logs(
     several = {key[:3] for key in groups if sum(key[:3] == other[:3] for other in groups) > 1}
     for key, logs in groups.items():
         why = _DAMAGED_BESIDE if PurePosixPath(logs[0].source.shown).parent in damaged else ""
-        why = why or ("" if logs[0].job_number else _NO_NUMBER)
+        why = why or ("" if logs[0].job_number or logs_of else _NO_NUMBER)
         if why:
             alone.left.extend(Problem(why, log.source.shown) for log in logs)
         else:
-            _add(alone, logs, known_version=known_version, is_numbered=key[:3] in several)
+            number, prefix = logs[0].job_number, logs[0].prefix or "log"
+            name = f"{prefix}-{number}" if key[:3] in several else prefix
+            _add(alone, logs, known_version=known_version, name=name if number else logs_of)
     return alone
 
 
@@ -94,9 +100,7 @@ def _require_version(text: str) -> str:
     return version
 
 
-def _add(
-    alone: OrphanRuns, logs: Sequence[LogFile], *, known_version: str, is_numbered: bool
-) -> None:
+def _add(alone: OrphanRuns, logs: Sequence[LogFile], *, known_version: str, name: str) -> None:
     """Add the draft of the logs of one number, and the logs that cannot be used."""
     readable: list[_LogHead] = []
     for log in logs:
@@ -112,7 +116,7 @@ def _add(
     )
     if any(read.head for read in usable):
         kept = [read.log for read in usable]
-        alone.drafts.append(_draft(kept, read_as=version or _NEWEST, is_numbered=is_numbered))
+        alone.drafts.append(_draft(kept, read_as=version or _NEWEST, name=name))
     else:
         alone.left.extend(Problem("it is empty", read.log.source.shown) for read in usable)
 
@@ -126,17 +130,17 @@ def _version_from_rows(logs: Sequence[_LogHead]) -> str:
     return _FIO2 if any(histogram_columns(len(row), fio2=True) for row in bins) else ""
 
 
-def _draft(logs: Sequence[LogFile], *, read_as: str, is_numbered: bool) -> Draft:
+def _draft(logs: Sequence[LogFile], *, read_as: str, name: str) -> Draft:
     first = logs[0]
-    name = first.prefix or "log"
-    name = f"{name}-{first.job_number}" if is_numbered else name
+    number = first.job_number or 1
     job = JobResult(name=name, groupid=0, error=0, directions=(), hostname=first.hostname)
-    source = replace(first.source, inside=first.source.inside.with_name(name))
+    shown = name if first.job_number else first.prefix or name
+    source = replace(first.source, inside=first.source.inside.with_name(shown))
     process = FioProcess(
         source=source,
         hostname=first.hostname,
         prefixes=frozenset({first.prefix}),
-        ranges=((first.job_number, 1),),
+        ranges=((number, 1),),
         ended_utc_s=None,
         runtime_s=0.0,
         fio_version=read_as,
@@ -148,7 +152,7 @@ def _draft(logs: Sequence[LogFile], *, read_as: str, is_numbered: bool) -> Draft
         file=ResultFile(source, "", ()),
         document=0,
         output=RunOutput(read_as, (job,)),
-        part=Part(first.hostname, None, 0, (job,), jobs_before=first.job_number - 1),
+        part=Part(first.hostname, None, 0, (job,), jobs_before=number - 1),
         reported={(name, 0): ReportedOptions({}, is_whole=False)},
         process=process,
         read_as=read_as,

@@ -80,7 +80,7 @@ def reported_options(output: RunOutput, job: JobResult) -> ReportedOptions:
             options[option.name] = _canonical(option.name, text, kb_base)
         except (InputError, ValueError):
             left_out.append(f"{name}={text}")
-    is_whole = has_own and not left_out
+    is_whole = has_own and not left_out and output.form == "json"
     note = texts.get("description", "")
     return ReportedOptions(options, texts, note, is_whole, tuple(left_out))
 
@@ -420,7 +420,8 @@ def _jobname(draft: Draft) -> str:
 def _has_siblings(draft: Draft) -> bool:
     own = (draft.part.hostname, draft.part.port)
     parts = [part for part in split_result(draft.output) if (part.hostname, part.port) == own]
-    return len(parts) > 1
+    names = {tuple(job.name for job in output.jobs) for output in draft.file.results}
+    return len(parts) > 1 or len(names) > 1
 
 
 def _number(text: str, draft: Draft) -> int:

@@ -34,10 +34,18 @@ _LOG = re.compile(
 _RESULT_NAMES = re.compile(r"\.json|\.out$|^stdout|fio[^/]*\.txt$")
 # Suffixes of pages and programs, in which a result is an example
 _TEXT_SUFFIXES = frozenset(
-    {".md", ".rst", ".adoc", ".html", ".htm", ".xml", ".svg", ".ipynb", ".csv", ".tsv"}
+    {".md", ".rst", ".adoc", ".html", ".htm", ".xml", ".svg", ".ipynb"}
     | {".py", ".sh", ".ps1", ".bat", ".go", ".c", ".h", ".js", ".yaml", ".yml", ".ini"}
 )
 _HEAD_BYTES = 64 << 10
+# Other tools, by the beginning of their reports: Vdbench 5.04 and 5.05, DISKSPD 2.0 and 2.1
+_OTHER_TOOLS = {
+    "Vdbench": re.compile(r"^Vdbench distribution: |<title>Vdbench \S+</title>", re.MULTILINE),
+    "DISKSPD": re.compile(
+        r"^\s*Command Line: .*diskspd|<Results>\s*<System>", re.MULTILINE | re.IGNORECASE
+    ),
+}
+_PAGES_OF_TOOLS = frozenset({".html", ".xml"})
 
 
 @dataclass(frozen=True)
@@ -200,16 +208,18 @@ def _log_of(source: Source) -> LogFile | None:
 def _result_of(source: Source) -> ResultFile | None:
     """Return the results in a file; None if it is another kind of file."""
     content = _content(source.path)
-    if content is None:
+    plain = b"" if content is None else unpack(content)
+    if content is None or is_binary(plain):
         return None
-    plain = unpack(content)
-    if is_binary(plain):
-        return None
+    is_page = source.path.suffix.lower() in _PAGES_OF_TOOLS
     if not plain.strip():
         if _RESULT_NAMES.search(source.inside.name):
             raise OutputError("it is empty", hint="see the messages of fio on stderr")
         return None
     text = decode(plain)
+    _refuse_other_tools(text[:_HEAD_BYTES])
+    if is_page:
+        return None
     results = find_results(text).results
     if not results:
         return None
@@ -218,9 +228,19 @@ def _result_of(source: Source) -> ResultFile | None:
     return ResultFile(source, sha256(kept or content).hexdigest(), results, kept)
 
 
+def _refuse_other_tools(head: str) -> None:
+    for tool, pattern in _OTHER_TOOLS.items():
+        if pattern.search(head):
+            raise OutputError(
+                f"this is output of {tool}, which volbench does not read",
+                hint="measure with fio, or with volbench run",
+            )
+
+
 def _content(path: Path) -> bytes | None:
-    """Return the content of a file that may contain a result; None for any other."""
-    if path.suffix.lower() in _TEXT_SUFFIXES:
+    """Return the content of a file that may contain a result, of a page its head; else None."""
+    suffix = path.suffix.lower()
+    if suffix in _TEXT_SUFFIXES - _PAGES_OF_TOOLS:
         return None
     try:
         if not path.is_file() or path.stat().st_size > MAX_BYTES:
@@ -229,7 +249,7 @@ def _content(path: Path) -> bytes | None:
             head = stream.read(_HEAD_BYTES)
             if is_binary(head) and not is_packed(head):
                 return None
-            return head + stream.read()
+            return head if suffix in _PAGES_OF_TOOLS else head + stream.read()
     except OSError as error:
         raise OutputError(f"it cannot be read: {error.strerror}") from error
 

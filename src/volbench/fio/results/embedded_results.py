@@ -15,14 +15,13 @@ from dataclasses import dataclass, replace
 from volbench.errors import OutputError
 from volbench.fio.results.json_documents import CUT_OFF, DECODER, Broken, pieces_of
 from volbench.fio.results.json_output import read_document
+from volbench.fio.results.text_output import read_text_output
 from volbench.model.results.result import JobResult, RunOutput
 
 _ANYWHERE = re.compile(r'\{\s*"fio version"')
 # fio reports the time of a document and its elapsed time in whole seconds.
 # Noticed by: tests/fio/results
 _MAX_SAME_START_S = 2.0
-_NORMAL = re.compile(r"^\S.*: \(g(?:roupid)?=\d+[,)]|^fio-\d+\.\d+\s*$", re.MULTILINE)
-_TERSE = re.compile(r"^\d+;fio-\d+\.\d+[^;]*;", re.MULTILINE)
 _DIRECTIONS = ("read", "write", "trim", "mixed")
 _ENTRY = {"jobname", "groupid"}
 _LATENCIES = ("lat", "clat", "slat")
@@ -41,7 +40,7 @@ def find_results(text: str, *, path: str = "") -> EmbeddedResults:
     found, outside, broken = _documents(text)
     if not found:
         _refuse(text, broken, path)
-        return EmbeddedResults(())
+        return EmbeddedResults(tuple(read_text_output(text, path=path)))
     remarks = [line for line in re.split(r"[\r\n]+", outside) if line.strip()]
     if broken is not None:
         remarks.append(f"{CUT_OFF} {broken.line}")
@@ -210,8 +209,7 @@ def started_utc_s(output: RunOutput) -> float | None:
 
 
 def _refuse(text: str, broken: Broken | None, path: str) -> None:
-    """Raise an error for output of fio without a usable result; return for any other text."""
-    hint = "volbench reads fio's JSON: run fio with --output-format=json+"
+    """Raise an error for JSON of fio without a usable result; return for any other text."""
     if broken is not None and ('"fio version"' in text or '"jobname"' in text):
         raise OutputError(
             f"fio's JSON cannot be parsed at line {broken.line}, column {broken.column}:"
@@ -223,7 +221,3 @@ def _refuse(text: str, broken: Broken | None, path: str) -> None:
         )
     if '"fio version"' in text:
         raise OutputError("fio's JSON is damaged", path=str(path))
-    if _TERSE.search(text):
-        raise OutputError("this is fio's terse output", hint=hint, path=str(path))
-    if _NORMAL.search(text):
-        raise OutputError("this is fio's normal output", hint=hint, path=str(path))

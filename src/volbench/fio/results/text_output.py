@@ -1,0 +1,336 @@
+"""Parser of fio's normal and terse output, which round values and leave out most options.
+
+Formats: fio HOWTO, "Interpreting the output" and "Terse output", and `show_thread_status_normal`
+and `show_thread_status_terse_all` of stat.c in fio 2.1 to 3.36.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+
+from volbench.errors import OutputError
+from volbench.model.results.result import (
+    Direction,
+    DirectionResult,
+    JobResult,
+    Latency,
+    RunOutput,
+)
+
+_NUMBER = r"\s*([\d.]+[kKMG]?)\s*"
+_VERSION = re.compile(r"(fio-\d+\.\S+)\s*")
+_VERSION_IN = re.compile(r"^fio-\d+\.\S+\s*$", re.MULTILINE)
+# A job before its start, such as ``seq: (g=1): rw=write, bs=4K-4K/4K-4K/4K-4K, ...``
+_HEADER = re.compile(
+    r"^(?P<name>\S.*?): \(g=(?P<group>\d+)\): rw=(?P<rw>[a-z,]+), bs=(?P<bs>.*?),"
+    r" ioengine=(?P<ioengine>[\w:./-]+), iodepth=(?P<iodepth>\d+)\s*$"
+)
+_STARTED = re.compile(r"^\S.*: \(g=\d+\): rw=", re.MULTILINE)
+_ENTRY = re.compile(
+    r"^(?P<name>\S.*?): \(groupid=(?P<group>\d+), jobs=(?P<jobs>\d+)\): err=\s*(?P<error>\d+).*?"
+    r": pid=(?P<pid>\d+)"
+)
+_DIRECTION = re.compile(r"^\s+(read|write|trim|mixed)\s*: (.*)$")
+_AMOUNT = re.compile(r"([\d.]+)\s*([KMGTP]?i?B)")
+_RUNTIME = re.compile(r"(?:/|runt=\s*)(\d+)msec")
+_IOPS = re.compile(rf"iops={_NUMBER}", re.IGNORECASE)
+_LATENCY = re.compile(
+    rf"^\s+(slat|clat|lat|sync) \((nsec|usec|msec|sec)\)\s*:"
+    rf" min={_NUMBER}, max={_NUMBER}, avg={_NUMBER}, stdev={_NUMBER}$"
+)
+_PERCENTILES = re.compile(r"^\s+(slat|clat|lat|sync) percentiles \((nsec|usec|msec|sec)\):")
+_PERCENTILE = re.compile(r"([\d.]+)th=\[\s*>?=?\s*(\d+)\]")
+_WINDOWS = re.compile(
+    r"^\s+iops\s*: min=\s*([\d.]+), max=\s*([\d.]+), avg=\s*[\d.]+, stdev=\s*([\d.]+)"
+)
+_CPU = re.compile(r"^\s+cpu\s*: usr=([\d.]+)%, sys=([\d.]+)%")
+_DEPTHS = re.compile(r"^\s+IO depths\s*:(.*)$")
+_SHARE = re.compile(r"(?:>=)?(\d+)=([\d.]+)%")
+# ``issued rwts: total=1,2,0,0``, and up to fio 2 ``issued    : total=r=1/w=2/d=0``
+_ISSUED = re.compile(r"^\s+issued\b.*?: total=(?:r=)?(\d+)[,/](?:w=)?(\d+)[,/](?:d=)?(\d+)")
+_ERRORS = re.compile(r"^\s+errors\s*: total=(\d+)")
+_SECONDS = {"nsec": 1e-9, "usec": 1e-6, "msec": 1e-3, "sec": 1.0}
+_SCALE = {"k": 1e3, "M": 1e6, "G": 1e9}
+_TRANSFERS = (Direction.READ, Direction.WRITE, Direction.TRIM)
+# Rounding of fio's amounts, of at least three digits, is below this share
+_MAX_ROUNDING = 0.01
+_DEPTH_CLASSES = (1, 2, 4, 8, 16, 32, 64)
+
+NORMAL, TERSE = "normal", "terse"
+
+
+def read_text_output(text: str, *, path: str = "") -> list[RunOutput]:
+    """Return the results in normal or terse output, one per process; none in any other text.
+
+    Of several reports of one job (``--status-interval``) the last one counts. Lines of terse output
+    do not say whether they are of one process, so each is a result of its own.
+    """
+    lines = text.splitlines()
+    try:
+        outputs = list(_normal_outputs(lines))
+    except ValueError as error:
+        raise OutputError(f"fio's normal output is damaged: {error}", path=path) from error
+    outputs = outputs or [output for line in lines if (output := _terse_output(line)) is not None]
+    if not outputs and _STARTED.search(text) and _VERSION_IN.search(text):
+        raise OutputError(
+            "this is fio's normal output, and it has no result",
+            hint="fio was killed or failed before it printed one: see its messages",
+            path=path,
+        )
+    return outputs
+
+
+def _scaled(text: str) -> float:
+    return float(text.rstrip("kKMG")) * _SCALE.get(text[-1].replace("K", "k"), 1.0)
+
+
+def _bytes(number: str, unit: str, *, is_decimal: bool) -> float:
+    """Return an amount in bytes: ``KiB``, or ``KB``, which is 1024 bytes before fio 2.16."""
+    power = " KMGTP".index(unit[0]) if unit[0] != "B" else 0
+    base: int = 1000 if is_decimal and "i" not in unit else 1024
+    return float(number) * float(base**power)
+
+
+@dataclass
+class _Block:
+    """What an entry says of one direction."""
+
+    about: str  # the line with its rates
+    latencies: dict[str, Latency] = field(default_factory=dict)  # by kind
+    windows: tuple[str, str, str] | None = None  # min, max and standard deviation of IOPS
+
+
+@dataclass
+class _Entry:
+    """One entry of normal output."""
+
+    blocks: dict[Direction, _Block] = field(default_factory=dict)
+    issued: tuple[int, ...] = ()  # reads, writes and trims
+    values: dict[str, float] = field(default_factory=dict)  # of `JobResult`
+    depth_shares: dict[int, float] = field(default_factory=dict)
+
+    def read(self, lines: Iterator[str]) -> None:
+        """Take the lines of the entry."""
+        block, kind, unit_s = _Block(""), "", 1.0
+        for line in lines:
+            if match := _DIRECTION.match(line):
+                block = self.blocks[Direction(match[1])] = _Block(match[2])
+            elif match := _LATENCY.match(line):
+                kind = match[1]
+                if kind == "sync":
+                    block = self.blocks[Direction.SYNC] = _Block("")
+                unit_s = _SECONDS[match[2]]
+                low, high, mean, spread = (_scaled(text) * unit_s for text in match.groups()[2:])
+                block.latencies[kind] = Latency(None, low, high, mean, spread)
+            elif match := _PERCENTILES.match(line):
+                kind, unit_s = match[1], _SECONDS[match[2]]
+            elif line.lstrip().startswith("|") and kind in block.latencies:
+                named = {float(p): int(value) * unit_s for p, value in _PERCENTILE.findall(line)}
+                before = block.latencies[kind]
+                block.latencies[kind] = replace(before, percentiles=before.percentiles | named)
+            elif match := _WINDOWS.match(line):
+                block.windows = match[1], match[2], match[3]
+            else:
+                self._read_totals(line)
+
+    def _read_totals(self, line: str) -> None:
+        if match := _CPU.match(line):
+            self.values |= {"cpu_usr": float(match[1]), "cpu_sys": float(match[2])}
+        elif match := _DEPTHS.match(line):
+            self.depth_shares = {int(at): float(share) for at, share in _SHARE.findall(match[1])}
+        elif match := _ISSUED.match(line):
+            self.issued = tuple(map(int, match.groups()))
+        elif match := _ERRORS.match(line):
+            self.values["total_errors"] = int(match[1])
+
+    def directions(self, block_bytes: int | None) -> Iterator[DirectionResult]:
+        """Yield the directions with I/O, syncs last.
+
+        The number of I/Os and the runtime are exact, so IOPS are; bytes are where one block size
+        explains them.
+        """
+        longest_s = 0.0
+        for direction, block in self.blocks.items():
+            if direction is Direction.SYNC:
+                lat = block.latencies["sync"]
+                yield DirectionResult(direction, 0, None, longest_s, None, None, lat=lat)
+                continue
+            runtime, amount = _RUNTIME.search(block.about), _amount(block.about)
+            if runtime is None or amount is None:
+                continue
+            runtime_s = int(runtime[1]) / 1000
+            longest_s = max(longest_s, runtime_s)
+            issued = dict(zip(_TRANSFERS, self.issued, strict=False)).get(direction)
+            total = sum(self.issued) if direction is Direction.MIXED and self.issued else issued
+            if total == 0:
+                continue
+            exact = (total or 0) * (block_bytes or 0)
+            io_bytes = exact if _is_rounded(exact, amount) else round(amount)
+            iops = total / runtime_s if total and runtime_s else None
+            printed = _IOPS.search(block.about)
+            if printed and (iops is None or not _is_rounded(iops, _scaled(printed[1]))):
+                iops = _scaled(printed[1])
+            low, high, spread = map(float, block.windows or ("nan",) * 3)
+            yield DirectionResult(
+                direction=direction,
+                io_bytes=io_bytes,
+                total_ios=total,
+                runtime_s=runtime_s,
+                iops=iops,
+                bw_bytes_per_s=io_bytes / runtime_s if runtime_s else None,
+                iops_min=low if block.windows else None,
+                iops_max=high if block.windows else None,
+                iops_stddev=spread if block.windows else None,
+                lat=block.latencies.get("lat"),
+                clat=block.latencies.get("clat"),
+                slat=block.latencies.get("slat"),
+            )
+
+
+def _is_rounded(exact: float, printed: float) -> bool:
+    """Return whether a printed number may be a rounded or truncated form of an exact one."""
+    return abs(exact - printed) <= max(1.0, _MAX_ROUNDING * printed)
+
+
+def _amount(about: str) -> float | None:
+    """Return the bytes in ``(143MiB/2001msec)``, or in ``io=143MB`` before fio 2.16."""
+    is_new = "IOPS=" in about
+    found = re.search(r"\(([^()]*)/\d+msec\)", about) if is_new else re.search(r"io=(\S+)", about)
+    amount = _AMOUNT.search(found[1]) if found else None
+    return _bytes(amount[1], amount[2], is_decimal=is_new) if amount else None
+
+
+def _normal_outputs(lines: list[str]) -> Iterator[RunOutput]:
+    """Yield the result of each process.
+
+    One begins at a line with fio's version, which follows those of its jobs, or at a report behind
+    the totals of another.
+    """
+    options: dict[tuple[str, str], dict[str, str]] = {}
+    started: dict[tuple[str, str], dict[str, str]] = {}
+    version, has_totals = "", False
+    jobs: dict[tuple[str, str], JobResult] = {}
+    for number, line in enumerate(lines):
+        if header := _HEADER.match(line):
+            started[header["name"], header["group"]] = _header_options(header)
+        elif named := _VERSION.fullmatch(line):
+            if jobs:
+                yield RunOutput(version, tuple(jobs.values()), form=NORMAL)
+            version, jobs, options, started, has_totals = named[1], {}, started, {}, False
+        elif line.startswith("Run status group"):
+            has_totals = True
+        elif match := _ENTRY.match(line):
+            key = match["name"], match["pid"]
+            if jobs and has_totals and key not in jobs:
+                yield RunOutput(version, tuple(jobs.values()), form=NORMAL)
+                jobs, has_totals = {}, False
+            body = takewhile(lambda line: line.startswith(" "), lines[number + 1 :])
+            jobs[key] = _job(match, body, options.get((match["name"], match["group"]), {}))
+    if jobs:
+        yield RunOutput(version, tuple(jobs.values()), form=NORMAL)
+
+
+def _job(match: re.Match[str], body: Iterator[str], options: dict[str, str]) -> JobResult:
+    """Return an entry: its first line, and those below it."""
+    entry = _Entry()
+    entry.read(body)
+    block_bytes = int(options["bs"]) if "bs" in options else None
+    several = {"numjobs": match["jobs"], "group_reporting": "1"} if int(match["jobs"]) > 1 else {}
+    return JobResult(
+        name=match["name"],
+        groupid=int(match["group"]),
+        error=int(match["error"]),
+        directions=tuple(entry.directions(block_bytes)),
+        options=options | several,
+        depth_shares=entry.depth_shares,
+        total_errors=int(entry.values.get("total_errors", 0)),
+        cpu_usr=entry.values.get("cpu_usr"),
+        cpu_sys=entry.values.get("cpu_sys"),
+    )
+
+
+def _header_options(match: re.Match[str]) -> dict[str, str]:
+    """Return the options before the start of a job; a range of block sizes is left out."""
+    is_new = "(R)" in match["bs"] or "B-" in match["bs"]
+    sizes = {
+        round(_bytes(number, f"{unit}B" if unit[-1:] != "B" else unit, is_decimal=is_new))
+        for number, unit in re.findall(r"([\d.]+)([KMG]?i?B?)(?=[-/,\s]|$)", match["bs"])
+    }
+    own = {name: match[name] for name in ("rw", "ioengine", "iodepth")}
+    return own | ({"bs": str(*sizes)} if len(sizes) == 1 else {})
+
+
+_TERSE = re.compile(r"^(?:[345];(?P<version>fio-[^;]+)|2);(?P<name>[^;]*);(\d+);(\d+);\d+;\d+;")
+_V5 = "5"
+
+
+def _terse_output(line: str) -> RunOutput | None:
+    """Return the result in a line of terse output; None for any other line."""
+    match = _TERSE.match(line)
+    if match is None or not (match["version"] or "%=" in line):
+        return None
+    fields = line.strip().split(";")
+    values = iter(fields[5 if match["version"] else 4 :])
+    directions = []
+    try:
+        for direction in _TRANSFERS:
+            first = next(values)
+            if "%" in first:  # the CPU time behind the last direction; versions 2 and 3 lack trims
+                break
+            result = _terse_direction(direction, first, values, version=fields[0])
+            directions += [result] if result.io_bytes else []
+        else:
+            first = next(values)
+        rest = [first, *values]
+        shares = [float(share.rstrip("%")) for share in rest[5 : 5 + len(_DEPTH_CLASSES)]]
+        job = JobResult(
+            name=match["name"],
+            groupid=int(match[3]),
+            error=int(match[4]),
+            directions=tuple(directions),
+            cpu_usr=float(rest[0].rstrip("%")),
+            cpu_sys=float(rest[1].rstrip("%")),
+            depth_shares=dict(zip(_DEPTH_CLASSES, shares, strict=True)),
+        )
+    except (StopIteration, ValueError, IndexError) as error:
+        raise OutputError(
+            "this is fio's terse output, and a line of it is not complete",
+            hint="fio was killed, or the file was edited",
+        ) from error
+    return RunOutput(match["version"] or "", (job,), form=TERSE)
+
+
+def _terse_direction(
+    direction: Direction, kib: str, values: Iterator[str], *, version: str
+) -> DirectionResult:
+    """Return one direction; latencies are in microseconds, and in whole ones but for means."""
+    bandwidth_kib, iops, runtime_ms = [float(next(values)) for _ in range(3)]
+    slat, clat = _terse_latency(values), _terse_latency(values)
+    named = [next(values).split("%=") for _ in range(20)]
+    percentiles = {float(name): int(value) / 1e6 for name, value in named if float(name)}
+    lat = _terse_latency(values)
+    for _ in range(5):  # bandwidth of windows
+        next(values)
+    windows = [float(next(values)) for _ in range(6)] if version == _V5 else []
+    return DirectionResult(
+        direction=direction,
+        io_bytes=int(kib) * 1024,
+        total_ios=None,
+        runtime_s=runtime_ms / 1000,
+        iops=iops,
+        bw_bytes_per_s=bandwidth_kib * 1024,
+        iops_min=windows[1] if windows else None,
+        iops_max=windows[2] if windows else None,
+        iops_stddev=windows[4] if windows else None,
+        lat=lat,
+        clat=replace(clat, percentiles=percentiles) if clat else None,
+        slat=slat,
+    )
+
+
+def _terse_latency(values: Iterator[str]) -> Latency | None:
+    low, high, mean, spread = [float(next(values)) / 1e6 for _ in range(4)]
+    return Latency(None, low, high, mean, spread) if high or mean else None

@@ -1,0 +1,154 @@
+"""fio's normal and terse output say what its JSON says, as far as they say anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from volbench.errors import OutputError
+from volbench.fio.results.embedded_results import find_results
+from volbench.fio.results.text_output import read_text_output
+from volbench.model.results.result import Direction, DirectionResult, JobResult, RunOutput
+
+CASES = Path(__file__).parents[2] / "cases"
+TEXT = CASES / "text-output"
+VERSIONS = (2, 3, 4, 5)
+
+
+def both(version: int) -> tuple[RunOutput, str]:
+    """Return the JSON of a run, and the normal and terse output of the same run around it."""
+    text = (TEXT / f"fio-3.33-terse-{version}.txt").read_text()
+    (whole,) = find_results(text).results
+    before, _, rest = text.partition("\n{\n")
+    return whole, before + rest.partition("\n}\n")[2]
+
+
+def assert_alike(exact: DirectionResult, printed: DirectionResult, *, rel: float) -> None:
+    """Check rates, latencies and percentiles of a direction, which are rounded differently."""
+    assert printed.io_bytes == pytest.approx(exact.io_bytes, rel=rel)
+    assert printed.runtime_s == pytest.approx(exact.runtime_s)
+    assert printed.iops == pytest.approx(exact.iops, rel=rel)
+    assert printed.bw_bytes_per_s == pytest.approx(exact.bw_bytes_per_s, rel=rel)
+    for kind in ("lat", "clat", "slat"):
+        known, found = getattr(exact, kind), getattr(printed, kind)
+        assert (known is None) == (found is None), kind
+        if known is not None:
+            assert found.mean_s == pytest.approx(known.mean_s, rel=0.01)
+            assert found.max_s == pytest.approx(known.max_s, rel=0.01, abs=1e-6)
+            assert found.stddev_s == pytest.approx(known.stddev_s, rel=0.01, abs=1e-8)
+    assert exact.clat is not None
+    assert printed.clat is not None
+    assert printed.clat.percentiles == pytest.approx(exact.clat.percentiles, rel=0.05, abs=1e-6)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_terse_output_of_every_version(version: int) -> None:
+    """Each line is a result of its own, since nothing says that they are of one process."""
+    whole, text = both(version)
+    text = "".join(line for line in text.splitlines(keepends=True) if line[:1] == str(version))
+    found = read_text_output(text)
+    assert [output.form for output in found] == ["terse", "terse"]
+    assert {output.tool_version for output in found} == {"" if version == 2 else "fio-3.33"}
+    for known, (job,) in zip(whole.jobs, [output.jobs for output in found], strict=True):
+        assert (job.name, job.groupid, job.error) == (known.name, known.groupid, known.error)
+        assert job.cpu_sys == pytest.approx(known.cpu_sys, abs=0.01)
+        assert job.depth_shares == pytest.approx(known.depth_shares, abs=0.1)
+        transfers = [own for own in known.directions if own.direction is not Direction.SYNC]
+        assert [own.direction for own in job.directions] == [own.direction for own in transfers]
+        for exact, printed in zip(transfers, job.directions, strict=True):
+            assert_alike(exact, printed, rel=0.001)
+            assert (printed.iops_min is not None) == (version == 5)
+
+
+def test_normal_output() -> None:
+    """I/Os, runtime and so IOPS are exact, and bytes with one block size; the rest is rounded."""
+    whole, text = both(5)
+    (found,) = read_text_output(text)
+    assert (found.tool_version, found.form) == ("fio-3.33", "normal")
+    for known, job in zip(whole.jobs, found.jobs, strict=True):
+        assert (job.name, job.groupid) == (known.name, known.groupid)
+        for exact in known.directions:
+            printed = job.direction(exact.direction)
+            assert printed is not None
+            if exact.direction is Direction.SYNC:
+                assert exact.lat is not None
+                assert printed.lat is not None
+                assert printed.lat.mean_s == pytest.approx(exact.lat.mean_s, rel=0.01)
+                continue
+            assert (printed.total_ios, printed.io_bytes) == (exact.total_ios, exact.io_bytes)
+            assert printed.iops_max == pytest.approx(exact.iops_max)
+            assert_alike(exact, printed, rel=1e-6)
+    assert found.jobs[0].options == {
+        "rw": "randrw",
+        "bs": "4096",
+        "ioengine": "libaio",
+        "iodepth": "4",
+        "numjobs": "2",
+        "group_reporting": "1",
+    }
+
+
+@pytest.mark.parametrize(
+    ("case", "iops", "io_bytes", "mean_s"),
+    [
+        ("numjobs-grouped", 1099033 / 1.007, 1099033 * 4096, 3.11e-6),
+        ("fsync-latency", 330 / 1.004, 330 * 4096, 39.02e-6),
+    ],
+)
+def test_normal_output_of_fio_2(case: str, iops: float, io_bytes: int, mean_s: float) -> None:
+    """KB are 1024 bytes, the totals are r=.../w=..., and rates stand behind io=."""
+    (found,) = read_text_output((CASES / "fio-2.2.10" / case / "stdout").read_text())
+    (direction,) = found.jobs[0].directions
+    assert direction.iops == pytest.approx(iops)
+    assert direction.io_bytes == io_bytes
+    assert direction.lat is not None
+    assert direction.lat.mean_s == pytest.approx(mean_s)
+
+
+def test_the_last_report_of_a_process_counts() -> None:
+    """With --status-interval a process reports the same job several times."""
+    text = (TEXT / "fio-3.33-status.txt").read_text()
+    assert text.count("(groupid=0, jobs=1)") == 4
+    (found,) = read_text_output(text)
+    (job,) = found.jobs
+    assert job.directions[0].runtime_s == pytest.approx(3.0, abs=0.1)
+
+
+def test_processes_in_one_file_are_never_added_up() -> None:
+    """Output that was appended to a file is of several processes, with or without their headers."""
+    _, text = both(4)
+    entries = text[text.index("\nmix: (groupid=0") :]
+    other = entries.replace("pid=", "pid=9")
+    for several in (text + text.replace("pid=", "pid=9"), entries + other):
+        found = read_text_output(several)
+        assert [[job.name for job in output.jobs] for output in found] == [["mix", "seq"]] * 2
+
+
+def _jobs(text: str) -> tuple[JobResult, ...]:
+    return tuple(job for output in read_text_output(text) for job in output.jobs)
+
+
+def test_a_contradiction_of_total_and_rate_is_not_resolved() -> None:
+    """The printed rate stands where the total does not explain it, as after a ramp time."""
+    _, text = both(5)
+    line = next(line for line in text.splitlines() if "issued rwts" in line)
+    (mix, _) = _jobs(text.replace(line, "     issued rwts: total=99,99,0,0 short=0,0,0,0"))
+    exact = _jobs(text)[0].directions[0].iops
+    assert mix.directions[0].iops == pytest.approx(exact, rel=0.01)
+
+
+def test_output_without_a_result() -> None:
+    """A killed fio printed its jobs only; a cut line of terse output has no numbers."""
+    _, text = both(3)
+    with pytest.raises(OutputError, match="normal output, and it has no result"):
+        read_text_output("\n".join(text.splitlines()[:5]))
+    row = next(line for line in text.splitlines() if line.startswith("3;"))
+    with pytest.raises(OutputError, match="not complete"):
+        read_text_output(row[:400])
+    for damaged in (row.replace("%=", "%=x", 1), row[:60]):
+        with pytest.raises(OutputError, match="not complete"):
+            read_text_output(damaged)
+    with pytest.raises(OutputError, match="damaged"):
+        read_text_output(text.replace("min=", "min=1.2.", 1))
+    assert read_text_output("mix: 4k\n3;fio;4\n") == []
