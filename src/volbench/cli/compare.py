@@ -213,10 +213,10 @@ def _trend_question(**options: object) -> TrendQuestion:
     names_option("--by", "by", text="Follow each value of these columns separately."),
     click.option(
         "--reference",
-        type=click.IntRange(min=8),
+        type=click.IntRange(min=4),
         metavar="N",
         help="Campaigns of the reference period, from the first on.  [default: half of them, 8 to "
-        "50]",
+        "50; of fewer than 9, all but the last]",
     ),
     click.option(
         "--tolerance",

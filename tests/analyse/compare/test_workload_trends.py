@@ -91,18 +91,27 @@ def test_better_is_no_regression() -> None:
     assert trend.state is State.REGRESSION
 
 
-@pytest.mark.parametrize(("nights", "state"), [(1, State.TOO_FEW), (8, State.TOO_FEW)])
+@pytest.mark.parametrize(("nights", "state"), [(1, State.TOO_FEW), (4, State.TOO_FEW)])
 def test_too_few_campaigns_are_reported(nights: int, state: State) -> None:
     """Nothing is judged before a reference period and one campaign behind it."""
     trend = only(summary_of(nights, level=dropping(at=nights - 1)))
     assert (trend.state, trend.limits) == (state, None)
-    assert trend.shortage == f"{nights} of at least 9 campaigns"
+    assert trend.shortage == f"{nights} of at least 5 campaigns"
+
+
+def test_five_campaigns_are_enough() -> None:
+    """A collapse is seen, noise is not, and the reference grows to eight campaigns before more."""
+    for nights, reference in ((5, 4), (6, 5), (9, 8), (16, 8), (20, 10)):
+        trend = only(summary_of(nights, level=dropping(at=nights - 1, factor=0.3)))
+        assert (trend.state, trend.reference) == (State.OUTSIDE, reference)
+    states = [only(summary_of(5, seed=seed), tolerance=0.0001).state for seed in range(200)]
+    assert states.count(State.OUTSIDE) <= 5  # 1 % at most: 2 are expected
 
 
 def test_a_reference_period_ends_at_a_change() -> None:
     """A change in its first nights leaves no limits; it is a regression all the same."""
-    trend = only(summary_of(40, level=dropping(at=5)))
-    assert (trend.reference, trend.limits) == (5, None)
+    trend = only(summary_of(40, level=dropping(at=3)))
+    assert (trend.reference, trend.limits) == (3, None)
     assert trend.state is State.REGRESSION
 
 

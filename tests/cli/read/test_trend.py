@@ -16,6 +16,7 @@ from volbench.cli.main import cli
 from volbench.cli.report_content import multi_campaign_content
 from volbench.errors import InputError, RegressionError
 from volbench.present.report.multi_campaign import multi_campaign_section
+from volbench.units import format_count
 
 
 @pytest.fixture(scope="module", name="nights")
@@ -45,7 +46,19 @@ def test_a_new_reference_accepts_a_change(nights: Path) -> None:
     """Behind an intended change nothing is wrong."""
     done = trend(nights, "--metric", "iops", "--where", "started_utc>=2026-01-15")
     assert done.exit_code == 0, done.output
-    assert "too few campaigns" in done.stdout
+    assert "regression" not in done.stdout
+    assert "6 campaigns" in done.stdout
+    few = trend(nights, "--metric", "iops", "--where", "started_utc>=2026-01-17")
+    assert "too few campaigns" in few.stdout
+
+
+def test_now_is_the_last_campaign(nights: Path) -> None:
+    """It is not the level since the last change, which JSON has beside it."""
+    last = json.loads(trend(nights, "--metric", "iops", "--json").stdout)["trends"][0]
+    table = trend(nights, "--metric", "iops", "--format", "csv").stdout
+    assert last["last_value"] != last["value"]
+    assert format_count(last["last_value"]) in trend(nights, "--metric", "iops").stdout
+    assert "last_value" in table.splitlines()[0]
 
 
 def test_json_has_changes_and_limits(nights: Path) -> None:

@@ -19,7 +19,7 @@ from volbench.model.results.finding import Severity
 from volbench.units import format_size
 
 _MAX_LINES = 12
-_MAX_VALUES = 5  # Listed of one fact; an import may have hundreds
+_MAX_NAMED = 5  # Listed of one fact; an import may have hundreds
 
 
 _Key = tuple[str, Weight, tuple[str, ...], tuple[str, ...]]
@@ -180,9 +180,9 @@ def value_text(name: str, value: object) -> str:
 
 def _joined(values: Sequence[str]) -> str:
     """Return values in one text, the first few of many."""
-    if len(values) <= _MAX_VALUES:
+    if len(values) <= _MAX_NAMED:
         return " and ".join(values)
-    return f"{', '.join(values[:_MAX_VALUES])} and {len(values) - _MAX_VALUES} more"
+    return f"{', '.join(values[:_MAX_NAMED])} and {len(values) - _MAX_NAMED} more"
 
 
 def values_of(rows: pd.DataFrame, name: str) -> list[object]:

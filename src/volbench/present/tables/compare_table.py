@@ -260,8 +260,8 @@ def _trend_columns(rows: Sequence[Trend]) -> list[Column[Trend]]:
         ),
         Column("limits", _limits, priority=3, is_right=True),
         Column(
-            "value",
-            lambda row: shown_value(row.measure, row.level),
+            "last_value",
+            lambda row: shown_value(row.measure, float(row.results[-1])),
             header="now",
             priority=2,
             is_right=True,
