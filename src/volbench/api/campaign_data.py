@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from volbench.errors import ArchiveError, InputError
 from volbench.model.campaign.planned_run import Campaign, RunNote, RunState
 from volbench.model.frames.column_names import listed_names
-from volbench.model.frames.columns import DERIVED, FRAMES, ON_DEMAND
+from volbench.model.frames.columns import DERIVED, FRAMES, IDENTITY, ON_DEMAND
 from volbench.present.formatting import printable
 from volbench.store.archive import Archive, Provenance, is_held, read_campaign
 from volbench.store.atomic_files import read_text
@@ -28,6 +28,7 @@ from volbench.store.parquet_tables import (
     fingerprint_of,
     frame_of,
     joined_tables,
+    read_table,
     rows_of,
     same_rows,
 )
@@ -276,6 +277,18 @@ class CampaignData:
             self._frames[name] = frame_of(table)
         return self._frames[name]
 
+    def _judged_frame(self, name: str) -> pd.DataFrame:
+        """Return a frame as judgements need it: of its identity only run and section."""
+        stored = self._storage()
+        if name == "summary" or name in self._tables or not stored.is_current(name):
+            return self._shared(name)
+        self._fetch(f"tables/{name}.parquet")
+        if not stored.is_intact(name):
+            return self._shared(name)  # which rebuilds it
+        unread = {column.name for column in IDENTITY} - {"run", "group"}
+        columns = [column.name for column in FRAMES[name] if column.name not in unread]
+        return frame_of(read_table(stored.path(name), columns), is_done=True)
+
     def rows(self, name: str) -> list[dict[str, object]]:
         """Return a frame by name as plain rows, None for what is unknown, without pandas.
 
@@ -344,7 +357,7 @@ class CampaignData:
             from volbench.api.opened_runs import opened_runs  # noqa: PLC0415 - the same
 
             self._fetch("runs/*/facts.json", "probe/*/probe.json")
-            views = opened_runs(self._layout, self._archive, self._shared)
+            views = opened_runs(self._layout, self._archive, self._judged_frame)
             self._context = Context(tuple(views))
         return self._context
 

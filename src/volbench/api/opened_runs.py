@@ -30,7 +30,7 @@ def opened_runs(
     facts = {run.id: _facts(layout, run.id) for run in archive.campaign.runs}
     return run_views(
         archive.campaign,
-        {name: frame(name) for name in ("summary", "series", "device", "percentiles")},
+        frame,
         volumes={run: found for run, found in facts.items() if found is not None},
         hosts={host.host: host for host in archive.provenance.hosts},
         colds=_colds(layout, archive.campaign),

@@ -103,23 +103,22 @@ def import_verb(
     )
     with progress_line() as tell:
         report = import_results(replace(request, tell=tell))
+        into, lines = report.into, _report_lines(report)
+        table = None if shown == TableOutput() else _runs_table(report)
         with parsed_results(report.parsed):
-            open_campaign(report.into).store_tables(processes=cores(), tell=tell)
-    _print_report(report)
-    if shown == TableOutput():
-        click.echo(str(report.into))
+            del report  # its runs would stay in memory beside those of the opened campaign
+            open_campaign(into).store_tables(processes=cores(), tell=tell)
+    click.echo("\n".join(lines), err=True)
+    if table is None:
+        click.echo(str(into))
     else:
-        shown.write(_runs_table(report))
+        shown.write(table)
 
 
-def _print_report(report: ImportReport) -> None:
-    """Print on stderr what was imported, what was not, and why."""
+def _report_lines(report: ImportReport) -> list[str]:
+    """Return what was imported, what was not, and why."""
     from volbench.model.campaign.planned_run import RunState
 
-    for line in _by_message("not imported", report.malformed):
-        click.echo(line, err=True)
-    for line in _by_message("note", report.remarks):
-        click.echo(line, err=True)
     states = [ready.state for ready in report.runs]
     ended = "".join(
         f", {states.count(state)} {state.value}"
@@ -128,11 +127,14 @@ def _print_report(report: ImportReport) -> None:
     )
     left = f"; malformed files: {len(report.malformed)}" if report.malformed else ""
     others = f"; other files: {report.others}" if report.others else ""
-    click.echo(
-        f"imported runs: {len(report.runs)}{ended}; files with results: {report.files};"
-        f" logs: {report.logs}{left}{others}. See them: volbench show {report.into}",
-        err=True,
-    )
+    return [
+        *_by_message("not imported", report.malformed),
+        *_by_message("note", report.remarks),
+        (
+            f"imported runs: {len(report.runs)}{ended}; files with results: {report.files};"
+            f" logs: {report.logs}{left}{others}. See them: volbench show {report.into}"
+        ),
+    ]
 
 
 def _by_message(heading: str, problems: Sequence[Problem]) -> list[str]:

@@ -241,11 +241,12 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """Read a Parquet file.
 
     Args:
-        columns: to read, texts as dictionaries; None for all, texts as such.
+        columns: to read, texts as dictionaries, but instants; None for all, texts as such.
     """
+    encoded = None if columns is None else [name for name in columns if name != "utc"]
     try:
         # pq.read_table would import pandas.
-        with pq.ParquetFile(path, read_dictionary=columns) as file:
+        with pq.ParquetFile(path, read_dictionary=encoded) as file:
             return file.read(columns=columns)
     except (OSError, pa.ArrowException) as error:
         raise _unreadable(path, error) from error

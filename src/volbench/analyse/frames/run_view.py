@@ -117,17 +117,25 @@ def once(
 
 def run_views(
     campaign: Campaign,
-    frames: Mapping[str, pd.DataFrame],
+    frame: Callable[[str], pd.DataFrame],
     *,
     volumes: Mapping[str, VolumeFacts],
     hosts: Mapping[str, HostFacts],
     colds: Mapping[str, ColdProbe] | None = None,
 ) -> Iterator[RunView]:
-    """Yield a view of each run that has a row in the summary, in the order of the plan."""
-    parts = {name: _by_run(frames[name]) for name in ("summary", "series", "device", "percentiles")}
-    nothing = {name: frames[name].iloc[:0] for name in parts}
+    """Yield a view of each run that has a row in the summary, in the order of the plan.
+
+    Args:
+        frame: returns a frame by name; one at a time is held, beside the parts of the others.
+    """
+    parts: dict[str, dict[str, pd.DataFrame]] = {}
+    nothing: dict[str, pd.DataFrame] = {}
+    for name in ("series", "device", "percentiles", "summary"):
+        whole = frame(name)
+        nothing[name], parts[name] = whole.iloc[:0].copy(), _by_run(whole)
+        del whole
     results: dict[str, list[Mapping[str, object]]] = {}
-    for row in plain_rows(frames["summary"]):
+    for row in plain_rows(frame("summary")):
         results.setdefault(str(row["run"]), []).append(row)
     for run in campaign.runs:
         if run.id not in parts["summary"]:
@@ -158,9 +166,9 @@ def _by_run(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
     Texts become Python objects, which are compared many times faster than Arrow's in short frames;
     equal ones are one object, because a campaign has millions of cells and few texts. So do the
     names of columns. The copy joins columns of one type, so that a part is a few slices instead of
-    one for each column.
+    one for each column. Instants stay as they are: all of them differ, and few rules need them.
     """
-    texts = list(map(str, frame.select_dtypes("string")))
+    texts = [str(name) for name in frame.select_dtypes(["string", "category"]) if name != "utc"]
     plain = frame.assign(**{name: _shared_texts(frame[name]) for name in texts}).copy()
     plain.columns = plain.columns.astype(object)
     codes, runs = pd.factorize(plain["run"])
