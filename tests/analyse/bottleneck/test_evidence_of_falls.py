@@ -28,3 +28,22 @@ def test_two_candidates_are_said_to_be_the_most_likely() -> None:
     assert found.words == "cause unknown (most likely: heat or a cache)"
     hedged = Explanation(Cause.CREDITS, "write", 0, 1, 1.0, is_certain=False)
     assert hedged.words.startswith("consistent with")
+
+
+@pytest.mark.parametrize(("iops", "caches"), [(1000.0, 1), (290.0, 0)])
+def test_slow_writes_were_in_no_cache(iops: float, caches: int) -> None:
+    """Sixteen in flight at 290 IOPS took 55 ms each: a disk that hung, not a cache that filled."""
+    pulse = [0.0] * 6 + [iops / 3] * 2
+    view = ran([iops] * 30 + pulse * 4)
+    view.summary["lat_max_s"] = 6.0
+    causes = [found.cause for found in explain(view, "write")]
+    assert causes.count(Cause.CACHE_FULL) == caches
+
+
+def test_a_hang_at_the_end_is_no_full_cache() -> None:
+    """Nothing was written after it, so nothing shows that a cache drained."""
+    view = ran([2000.0] * 30 + [0.0] * 30)
+    view.summary["lat_max_s"] = 30.0
+    causes = {found.cause for found in explain(view, "write")}
+    assert Cause.STALL in causes
+    assert Cause.CACHE_FULL not in causes

@@ -24,6 +24,7 @@ from volbench.analyse.bottleneck.bottleneck import explain
 from volbench.analyse.bottleneck.campaign_context import Context, verdict_rows
 from volbench.analyse.frames.run_view import RunView
 from volbench.model.results.finding import Cause
+from volbench.model.results.provenance import HostFacts
 
 P15 = Limits(iops=1100, bandwidth_bytes_per_s=125e6)
 MIB = 2**20
@@ -296,7 +297,8 @@ def test_a_neighbour_comes_and_goes() -> None:
         {**row, "steal_percent": 4.0 if 20 < float(str(row["t_s"])) <= 40 else 0.1}
         for row in device_samples(plain.run)
     ]
-    found = explain(ran(rates, device=device), "write")
+    host = HostFacts(host="local", virtualization="kvm")
+    found = explain(replace(ran(rates, device=device), host=host), "write")
     guest = next(entry for entry in found if entry.cause is Cause.NEIGHBOUR)
     assert (guest.from_s, guest.to_s) == (20, 40)
     assert "4 % steal during the drop" in guest.speaks_for

@@ -14,6 +14,9 @@ from volbench.analyse.bottleneck.sustained_level import sustained_level
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.run_rates import rates_of, stall_spans
 from volbench.model.results.finding import Cause
+from volbench.model.results.provenance import HostFacts
+
+GUEST = HostFacts(host="local", virtualization="kvm")
 
 
 def stalled(begins: tuple[float, ...], *, for_s: float, slowest_s: float | None = None) -> RunView:
@@ -69,13 +72,39 @@ def test_the_level_does_not_count_what_was_temporary() -> None:
     noise = np.exp(0.2 * np.random.default_rng(3).normal(size=60))
     noisy = rates_of(ran(list(1000 * noise)), "write")
     assert noisy is not None
-    dip = ran([*(1000 * noise[:40]), *[300.0] * 8, *(1000 * noise[48:])])
-    found = explain(dip, "write")
-    assert Cause.NEIGHBOUR in {entry.cause for entry in found}
-    dipped = rates_of(dip, "write")
-    assert dipped is not None
-    whole = sustained_level(noisy, ())
-    assert sustained_level(dipped, found).reach < 1.3 * whole.reach
+    unknown = ran([*(1000 * noise[:40]), *[300.0] * 8, *(1000 * noise[48:])])
+    for dip in (unknown, replace(unknown, host=GUEST)):
+        found = explain(dip, "write")
+        assert (Cause.NEIGHBOUR in {entry.cause for entry in found}) is (dip.host is GUEST)
+        dipped = rates_of(dip, "write")
+        assert dipped is not None
+        whole = sustained_level(noisy, ())
+        assert sustained_level(dipped, found).reach < 1.3 * whole.reach
+
+
+@pytest.mark.parametrize(("slow", "events"), [(6, 0), (12, 1)])
+def test_a_moment_is_no_dip(slow: int, events: int) -> None:
+    """One and a half seconds below the rest are no load of other clients; three may be."""
+    run = a_run(sample_s=0.25)
+    rates = [*level(1000, 120), *level(500, slow), *level(1000, 120)]
+    series = [{**row, "t_s": float(str(row["t_s"])) / 4} for row in series_rows(run, rates)]
+    view = a_view(run, series=series, summary=[summary_row(run, runtime_s=62.0)], host=GUEST)
+    found = explain(view, "write")
+    assert sum(entry.cause is Cause.NEIGHBOUR for entry in found) == events
+
+
+@pytest.mark.parametrize(("climb_s", "causes"), [(1.5, 0), (4, 1)])
+def test_the_first_second_is_no_climb(climb_s: float, causes: int) -> None:
+    """A disk seeks to its file and fio starts its threads: that warms no blocks."""
+    run = a_run(sample_s=0.25)
+    rise = [200.0] * round(4 * climb_s)
+    series = [
+        {**row, "t_s": float(str(row["t_s"])) / 4}
+        for row in series_rows(run, [*rise, *level(1000, 240)])
+    ]
+    view = a_view(run, series=series, host=GUEST)
+    climbs = [entry for entry in explain(view, "write") if "cold_iops" in entry.evidence]
+    assert len(climbs) == causes
 
 
 def test_a_rise_in_one_step_may_have_another_cause_than_warm_blocks() -> None:

@@ -305,6 +305,30 @@ def test_a_slow_volume_does_not_stall() -> None:
     assert found(view, rule="stall") == []
 
 
+@pytest.mark.parametrize(("latency_s", "stalls"), [(0.9, 0), (0.3, 1)])
+def test_batches_of_a_deep_queue_are_no_stalls(latency_s: float, stalls: int) -> None:
+    """Sixteen I/Os of 4 MiB that take 0.9 s complete together: 2 s without any are no stall."""
+    run = a_run({"bs": "4194304"})
+    rates = [20.0] * 20 + [0.0] * 2 + [20.0] * 38
+    row = summary_row(run, iops=19.0, lat_mean_s=latency_s, lat_max_s=2.0)
+    view = a_view(run, series=series_rows(run, rates), summary=[row])
+    assert len(found(view, rule="stall")) == stalls
+
+
+def test_a_cpu_that_polls_is_not_the_limit() -> None:
+    """`hipri` and `sqthread_poll` keep a CPU busy whatever the volume does."""
+    for options, findings in (
+        ({"ioengine": "io_uring"}, 1),
+        ({"ioengine": "io_uring", "hipri": "1"}, 0),
+        ({"ioengine": "io_uring", "sqthread_poll": "1"}, 0),
+        ({"ioengine": "external:/usr/lib/spdk/fio/spdk_nvme"}, 0),
+        ({"iodepth_batch_complete_min": "0"}, 0),
+    ):
+        run = a_run(options)
+        view = a_view(run, summary=[summary_row(run, cpu_usr=60.0, cpu_sys=40.0)])
+        assert len(found(view, rule="cpu-bound")) == findings
+
+
 def test_a_mixed_run_stalls_only_when_both_directions_do() -> None:
     """Reads that wait while writes go on are no stall."""
     run = a_run({"rw": "randrw"})

@@ -111,7 +111,10 @@ _MAX_USUAL_DISTANCE = 0.005
 
 def cpu_evidence(view: RunView, rates: Rates) -> tuple[list[str], list[str]] | None:
     """Return the evidence for and against a limit of the CPU; None where nothing speaks for it."""
-    usage = (row["cpu_usr"] + row["cpu_sys"] for row in results_of(view))
+    polling = {load.section for load in view.workloads if load.polls}
+    usage = (
+        row["cpu_usr"] + row["cpu_sys"] for row in results_of(view) if row.section not in polling
+    )
     used = max((value for value in usage if not math.isnan(value)), default=0.0)
     rows = host_rows_in_run(view)
     steal = _mean(rows, "steal_percent")

@@ -8,12 +8,19 @@ from dataclasses import replace
 import numpy as np
 
 from volbench.analyse.bottleneck.hypotheses import MAX_FLAT_SPREAD, Fall, explain_fall
-from volbench.analyse.bottleneck.volume_context import FLASH, LOCAL, REMOTE, Earlier, device_kind
+from volbench.analyse.bottleneck.volume_context import (
+    FLASH,
+    LOCAL,
+    REMOTE,
+    DeviceKind,
+    Earlier,
+    device_kind,
+)
 from volbench.analyse.frames.disturbed import disturbed
 from volbench.analyse.frames.resample import median
 from volbench.analyse.frames.run_view import RunView, host_rows_in_run
 from volbench.analyse.time.change_points import Change, inflation_of
-from volbench.analyse.time.run_rates import Rates, rates_of, stall_spans
+from volbench.analyse.time.run_rates import Rates, least_stall_s, rates_of, stall_spans
 from volbench.analyse.time.warmup_curve import cold_level, plateau_of, time_to_level
 from volbench.model.results.finding import WORDS, Cause, Explanation
 from volbench.units import format_capacity, format_count, format_duration
@@ -26,15 +33,17 @@ MIN_FALL = 0.15
 # `MAX_DISTANCE_FROM_LIMIT`.
 # Noticed by: benchmarks/truth.py
 _MAX_BASE_DISTANCE = 0.05
-# Shortest stall that is explained, as in the rule `stall`.
-# Noticed by: benchmarks/truth.py
-_MIN_STALL_S = 1.0
 # Stalls that are explained one by one; more make one sentence.
 # Noticed by: test_rate_changes.py::test_many_stalls_are_one_explanation
 _MAX_SINGLE_STALLS = 5
 # Mean steal from which it is named as evidence of a dip.
 # Noticed by: test_explain.py::test_a_neighbour_comes_and_goes
 _MIN_DIP_STEAL_PERCENT = 3.0
+# Shortest dip: a single interval is no event, and disks seek and flush for a second.
+# Noticed by: test_rate_changes.py::test_a_moment_is_no_dip
+_MIN_DIP_S = 2.0
+# Intervals of the shortest dip. Noticed by: test_rate_changes.py::test_a_moment_is_no_dip
+_MIN_DIP_INTERVALS = 2
 # Share of the earlier level from which a rate has recovered; chosen on the even seeds of the truth
 # benchmark.
 # Noticed by: benchmarks/truth.py
@@ -43,6 +52,9 @@ _MIN_BACK = 0.9
 # benchmark.
 # Noticed by: test_explain.py::test_blocks_get_warm
 _MIN_CLIMB = 0.3
+# Shortest climb: what is shorter is the start of fio, of a disk or of a connection.
+# Noticed by: test_rate_changes.py::test_the_first_second_is_no_climb
+_MIN_CLIMB_S = 2.0
 # Share of the first rate below which a run has become slow; chosen on the even seeds of the truth
 # benchmark.
 # Noticed by: benchmarks/truth.py
@@ -86,9 +98,10 @@ def explain_events(view: RunView, rates: Rates, earlier: Earlier) -> tuple[Expla
 
 
 def _stalls(view: RunView, rates: Rates) -> list[tuple[float, float]]:
-    """Return begin and end of each stall of at least a second."""
+    """Return begin and end of each stall."""
     spans = stall_spans(view, rates.t_s, rates.iops, direction=rates.direction)
-    return [span for span in spans if span[1] - span[0] >= _MIN_STALL_S - 1e-6]
+    least_s = least_stall_s(view, direction=rates.direction)
+    return [span for span in spans if span[1] - span[0] >= least_s - 1e-6]
 
 
 def _stalled(rates: Rates, stalls: list[tuple[float, float]]) -> list[Explanation]:
@@ -164,6 +177,8 @@ def _cache(
 
 def _full_at(rates: Rates, stalls: list[tuple[float, float]]) -> float | None:
     """Return the time a cache filled up: before repeated stalls, or at an uneven fall."""
+    if stalls and not (rates.iops[rates.t_s > stalls[0][1]] > 0).any():
+        return None  # a hang to the end: nothing shows that a cache drained
     repeated = len(stalls) >= 2 or any(end - begin >= 5 for begin, end in stalls)
     if repeated and stalls[0][0] >= 2 * rates.interval_s:
         return stalls[0][0]
@@ -186,14 +201,15 @@ def _steps(
     view: RunView, rates: Rates, stalls: list[tuple[float, float]], earlier: Earlier
 ) -> list[Explanation]:
     """Explain falls of the level; a rise that ends one belongs to it."""
-    found = []
+    found, interval_s = [], rates.interval_s
     for place, change in enumerate(rates.changes):
         if change.ratio > 1 - MIN_FALL or change.after == 0 or change.before == 0:
             continue
         later = rates.changes[place + 1 :]
         back = next((rise for rise in later if rise.after >= _MIN_BACK * change.before), None)
         if back is not None:
-            if not _is_stalled(change, back, stalls):
+            is_long = back.t_s - change.t_s >= max(_MIN_DIP_S, _MIN_DIP_INTERVALS * interval_s)
+            if is_long and not _is_stalled(change, back, stalls):
                 found.append(_dip(view, rates, change, back))
         else:
             fall = Fall(view, rates, change, earlier, stalls)
@@ -254,10 +270,10 @@ def _dip(view: RunView, rates: Rates, change: Change, back: Change) -> Explanati
     kind = device_kind(view)
     inside_dip = (rates.t_s > change.t_s) & (rates.t_s <= back.t_s)
     is_noise = bool(disturbed(view).at(rates.t_s)[inside_dip].mean() >= _MIN_DISTURBED)
-    is_shared = kind not in FLASH and kind not in LOCAL
+    is_shared = kind in REMOTE
     if is_noise:
         reasons.append("the host was busy during the drop")
-    elif not is_shared:
+    elif kind in LOCAL or kind in FLASH:
         against.append(f"{kind.value} has no other tenants")
     own = [WORDS[Cause.WRITE_CLIFF]] if rates.direction == "write" and kind in FLASH else []
     return Explanation(
@@ -285,7 +301,7 @@ def _climb(view: RunView, rates: Rates, earlier: Earlier) -> Explanation | None:
     rises = float(np.mean(rates.iops[:third])) < float(np.mean(rates.iops[-third:]))
     if to_90_s is None or plateau <= 0 or 1 - cold / plateau < _MIN_CLIMB or not rises:
         return None
-    if to_90_s < 3 * rates.interval_s or not _is_climb(rates, plateau, to_90_s):
+    if to_90_s < max(_MIN_CLIMB_S, 3 * rates.interval_s) or not _is_climb(rates, plateau, to_90_s):
         return None
     half = median(rates.iops[len(rates.iops) // 2 :])
     early_s = time_to_level(rates.t_s, rates.iops, level=0.9 * min(plateau, half))
@@ -347,8 +363,10 @@ def _why_it_rose(
     """
     kind, before = device_kind(view), earlier.previous
     is_filled = earlier.has_filled(view)
+    is_early = to_90_s <= _MAX_RAMP_S
+    if is_early and kind is DeviceKind.UNKNOWN and view.run.imported is not None:
+        return Cause.RAMP_UP, ["it took seconds only"], ["blocks that warm up would look the same"]
     if not (is_filled or kind in LOCAL or kind in FLASH):
-        is_early = to_90_s <= _MAX_RAMP_S
         other = ["a ramp-up of the first seconds would look the same"] if is_early else []
         return Cause.WARMING, ["no earlier run is known to have written all its blocks"], other
     if before is not None and before.writes:

@@ -145,7 +145,9 @@ def _at_level(rates: Rates, explanations: Sequence[Explanation], *, climbed_s: f
     latest_s = last.to_s - _MIN_INTERVALS * interval_s
     from_s = max(last.from_s, min(2 * climbed_s, latest_s))
     events = [
-        each for each in explanations if each.cause in _TEMPORARY and "stalls" not in each.evidence
+        each
+        for each in explanations
+        if (each.cause in _TEMPORARY and "stalls" not in each.evidence) or _has_recovered(each)
     ]
     inside = rates.t_s <= last.to_s
     for event in sorted(events, key=lambda each: -each.to_s):
@@ -159,6 +161,12 @@ def _at_level(rates: Rates, explanations: Sequence[Explanation], *, climbed_s: f
         chosen = (rates.t_s > from_s) & (rates.t_s <= last.to_s)
     values: Floats = rates.iops[chosen]
     return values
+
+
+def _has_recovered(event: Explanation) -> bool:
+    """Return whether an event of unknown cause is a dip, which has no instant at which it fell."""
+    names = event.evidence.keys()
+    return event.cause is Cause.UNKNOWN and "before_iops" in names and "at_s" not in names
 
 
 def at_upper_edge(found: Explanation, rates: Rates) -> Explanation:

@@ -38,6 +38,9 @@ _BY_NAME = {
     "vd": DeviceKind.VIRTUAL,
     "xvd": DeviceKind.VIRTUAL,
 }
+_NETWORK_ENGINES = frozenset(
+    {"nbd", "rbd", "rados", "gfapi", "gfapi_async", "http", "libhdfs", "libiscsi", "nfs", "dfs"}
+)
 _VIRTUAL_MODELS = ("elastic block", "persistentdisk", "virtual", "qemu", "vmware", "vbox", "msft")
 _CONTAINERS = frozenset({"docker", "podman", "lxc", "containerd", "container", "kubernetes"})
 
@@ -45,7 +48,8 @@ _CONTAINERS = frozenset({"docker", "podman", "lxc", "containerd", "container", "
 def device_kind(view: RunView) -> DeviceKind:
     """Return the kind of device of a run's volume."""
     facts, volume = view.volume, view.run.volume
-    if volume.kind is VolumeKind.NBD:
+    is_remote = any(workload.engine in _NETWORK_ENGINES for workload in view.workloads)
+    if volume.kind is VolumeKind.NBD or is_remote:
         return DeviceKind.NETWORK
     if facts is not None and facts.in_memory:
         return DeviceKind.MEMORY

@@ -81,8 +81,9 @@ _MAX_NOTE_OFF = 0.05
 @rule(
     "the rate dropped temporarily",
     looks_at=(
-        "A fall of the rate of at least 15 % that recovers under the same load, with the steal"
-        " during that time. Local drives are left out: they have no other tenants."
+        "A fall of the rate of at least 15 % for 2 s or more that recovers under the same load, on"
+        " a volume that is known to be virtual or behind a network, with the steal during that"
+        " time. Local drives and volumes of unknown kind are left out."
     ),
     why="Shared hardware was busy with other clients. Results will vary with the time of day.",
     advice="Repeat the run at other times, and report the spread of the repeats.",
@@ -231,7 +232,8 @@ def host_noise(view: RunView, _: Context) -> Iterator[Observation]:
 @rule(
     "the CPU was the limit",
     looks_at=(
-        "fio's user and system time per job, from 95 % of a core on. Below that, CPU time that"
+        "fio's user and system time per job, from 95 % of a core on, unless it polls by design"
+        " (`hipri`, `sqthread_poll`, SPDK and similar). Below that, CPU time that"
         " reaches 95 % together with the steal, or at the rate that most intervals have exactly."
         " Steal of at least 5 % of the host's CPU time, mean over the run, if fio was short of"
         " CPU time: its jobs waited for a CPU for at least 5 % of the time each (run-queue"
@@ -314,8 +316,8 @@ def _had_enough(view: RunView, steal: float) -> bool:
 
 
 def _tool_time(view: RunView) -> Iterator[Observation]:
-    """Yield each section whose jobs kept a core busy each."""
-    seen: set[str] = set()
+    """Yield each section whose jobs kept a core busy each, other than by polling."""
+    seen = {workload.section for workload in view.workloads if workload.polls}
     for result in results_of(view):
         user, system = result["cpu_usr"], result["cpu_sys"]
         if not user + system >= _FULL_CPU_PERCENT or result.section in seen:

@@ -111,7 +111,9 @@ def _must_be_full(workload: WorkloadSpec) -> bool:
 def _not_kept(workload: WorkloadSpec, rows: list[Result]) -> Iterator[Observation]:
     """Yield that Little's law gives far fewer I/Os in flight than asked for."""
     wanted = workload.depth * workload.numjobs
-    in_flight = math.fsum(row["iops"] * row["lat_mean_s"] for row in rows)
+    in_flight = math.fsum(
+        np.nanmax([row["iops"], row["iops_overall"]]) * row["lat_mean_s"] for row in rows
+    )
     if in_flight < _MIN_KEPT_DEPTH * wanted:
         yield Observation(
             f"The mean queue depth was {in_flight:.3g} (IOPS times latency) instead of the"
@@ -386,7 +388,8 @@ def uneven_jobs(view: RunView, _: Context) -> Iterator[Observation]:
     for row in results_of(view):
         parallel_s, whole_s = row["parallel_s"], row["runtime_s"]
         rate, overall = row["iops"], row["iops_overall"]
-        if not parallel_s < _MIN_PARALLEL_SHARE * whole_s or not overall > 0:
+        is_uneven = parallel_s < _MIN_PARALLEL_SHARE * whole_s and row["numjobs"] != 1
+        if not is_uneven or not overall > 0:
             continue
         yield Observation(
             f"All jobs of {row.section} ran for {format_duration(parallel_s)} of"

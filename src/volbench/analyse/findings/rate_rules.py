@@ -18,7 +18,7 @@ from volbench.analyse.frames.run_view import (
     runtime_s,
     total,
 )
-from volbench.analyse.time.run_rates import stall_spans
+from volbench.analyse.time.run_rates import least_stall_s, stall_spans
 from volbench.analyse.time.steady_state import (
     MAX_DRIFT,
     MAX_RANGE,
@@ -67,12 +67,6 @@ _MOVES = frozenset(
         Cause.HOST_NOISE,
     }
 )
-# Shortest stall: applications time out after seconds.
-# Noticed by: test_machine.py::test_a_stall_is_reported_with_its_time
-_MIN_STALL_S = 1.0
-# Mean I/Os that a stall is as long as: slow volumes have gaps.
-# Noticed by: test_machine.py::test_a_slow_volume_does_not_stall
-_MIN_STALL_IOS = 10
 _MAX_STALLS = 5
 
 
@@ -307,8 +301,9 @@ def _most(ratios: Iterable[float]) -> float:
 @rule(
     "no I/O completed for a second or longer",
     looks_at=(
-        "Consecutive intervals of the series without completions, together at least 1 s and at"
-        " least as long as ten I/Os take on average. A series shows whole empty intervals only,"
+        "Consecutive intervals of the series without completions, together at least 1 s, as long"
+        " as ten I/Os take on average, and four times the mean latency (a deep queue of large I/Os"
+        " completes in batches). A series shows whole empty intervals only,"
         " so the longest stall is as long as the maximum latency, where that fits. With one I/O"
         " in flight, also the longest latency. Jobs with pauses (thinktime, latency_target) get"
         " a note. The five longest stalls are reported."
@@ -328,7 +323,7 @@ def stall(view: RunView, _: Context) -> Iterator[Observation]:
     if not mean_iops > 0:
         return
     paused = any(workload.pauses for workload in view.workloads)
-    least_s = max(_MIN_STALL_S, _MIN_STALL_IOS / mean_iops)
+    least_s = least_stall_s(view)
     t_s, iops = rate_per_s(view, "iops")
     spans = [
         (start, end)

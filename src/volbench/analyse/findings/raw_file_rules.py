@@ -107,7 +107,7 @@ def copied_result(view: RunView, context: Context) -> Iterator[Observation]:
         " the number of I/Os, within 15 % (at least 10 windows)."
     ),
     why="Numbers that contradict each other are unreliable: either may be wrong.",
-    advice="Look at fio.json: was it edited, or written by another program? Then measure again.",
+    advice="Compare these numbers in fio.json, and measure again.",
 )
 def inconsistent_result(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield pairs of numbers that should agree."""

@@ -30,6 +30,11 @@ _OUTSIDE_KERNEL = _WITHOUT_VOLUME | {
 _MAX_RUNTIME_S = 2**63 / 1e6
 _PAUSES = ("thinktime", "latency_target")
 _RATES = ("rate", "rate_iops")
+# Options that let fio, the kernel or a driver poll: each keeps a CPU busy whatever the volume does
+_POLLS = ("sqthread_poll", "hipri", "hipri_percentage", "userspace_reap")
+_MAY_POLL = frozenset({"io_uring", "io_uring_cmd", "pvsync2"})  # Engines that know these options
+# Engines whose drivers poll, or may: SPDK is an external engine
+_POLLING_ENGINES = frozenset({"external", "xnvme", "libblkio", "rdma"})
 _SYNCS = ("fsync", "fdatasync", "sync_file_range", "sync")
 
 
@@ -139,6 +144,14 @@ class WorkloadSpec:
     def pauses(self) -> bool:
         """Whether it was asked to stop now and then, or to change its depth."""
         return any(self.is_on(name) for name in _PAUSES)
+
+    @property
+    def polls(self) -> bool:
+        """Whether it may poll for completions, so that a busy CPU says nothing."""
+        is_asked = any(self.is_on(name) for name in _POLLS)
+        is_asked = is_asked or self.options.get("iodepth_batch_complete_min") == "0"
+        may_be = self.engine in _MAY_POLL and not self.unreported_flags.isdisjoint(_POLLS)
+        return is_asked or may_be or self.engine in _POLLING_ENGINES
 
     @property
     def is_time_based(self) -> bool:

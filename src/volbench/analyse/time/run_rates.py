@@ -231,6 +231,16 @@ _MIN_LACKING = 0.75
 # Noticed by: test_rate_changes.py::test_each_of_several_equal_stalls_has_its_length
 _MIN_CLEARLY_LACKING = 0.25
 
+# Shortest stall: applications time out after seconds.
+# Noticed by: test_machine.py::test_a_stall_is_reported_with_its_time
+_MIN_STALL_S = 1.0
+# Mean I/Os that a stall is as long as: slow volumes have gaps.
+# Noticed by: test_machine.py::test_a_slow_volume_does_not_stall
+_MIN_STALL_IOS = 10
+# Mean latencies that a stall is as long as: a deep queue of large I/Os completes in batches.
+# Noticed by: test_machine.py::test_batches_of_a_deep_queue_are_no_stalls
+_MIN_STALL_LATENCIES = 4
+
 Span = tuple[float, float]  # Begin and end in seconds since the I/O began
 
 
@@ -274,6 +284,21 @@ def stall_spans(view: RunView, t_s: Floats, iops: Floats, *, direction: str | No
     return sorted([*spans, *_hidden_spans(t_s, iops, lacks, slowest_s, known=spans)])
 
 
+def least_stall_s(view: RunView, *, direction: str | None = None) -> float:
+    """Return the length from which a time without completions is a stall of this run."""
+    mean_iops = total(view, "iops", direction=direction)
+    latency_s = max(
+        (
+            result["lat_mean_s"]
+            for result in results_of(view)
+            if direction in (None, result.direction) and not math.isnan(result["lat_mean_s"])
+        ),
+        default=0.0,
+    )
+    gap_s = _MIN_STALL_IOS / mean_iops if mean_iops > 0 else 0.0
+    return max(_MIN_STALL_S, gap_s, _MIN_STALL_LATENCIES * latency_s)
+
+
 def _lacks_beside(span: Span, t_s: Floats, lacks: Floats, *, interval_s: float) -> Span:
     """Return for how long the intervals before and after an empty span lack completions."""
     before, after = (np.isclose(t_s, end) for end in (span[0], span[1] + interval_s))
@@ -293,6 +318,7 @@ def _widened(
         return span
     share = sides[0] / sum(sides) if sum(sides) else 0.5
     ahead_s = min(max(share * missing_s, missing_s - interval_s), interval_s)
+    ahead_s = min(ahead_s, max(begin, 0.0))  # nothing stalls before the first I/O
     return begin - ahead_s, end + missing_s - ahead_s
 
 
