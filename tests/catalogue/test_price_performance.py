@@ -242,13 +242,41 @@ def test_only_steady_runs_count() -> None:
     steady = market(priced, currency="USD")
     assert steady.offers[0].runs == 1
     assert steady.offers[0].iops.estimate == pytest.approx(1000)
-    assert steady.notes == ("1 of 2 runs were not shown to be steady and are not counted",)
+    assert steady.notes == (
+        "1 of 2 runs were not shown to be steady and are not counted; --unsteady adds their means",
+    )
     both = market(priced, currency="USD", keep_unsteady=True).offers[0]
     assert (both.runs, both.unsteady) == (2, 1)
     rows["steady"] = False
     priced, _ = priced_runs(rows, summary, billed(rows), PRICES)
     with pytest.raises(InputError, match="none of 2 runs was steady"):
         market(priced, currency="USD")
+
+
+def test_workloads_are_matched_over_names() -> None:
+    """Imported jobs have a name for each configuration; equal ones compete all the same."""
+    named = runs(*((flavor, iops) for flavor in "ab" for iops in SPREAD))
+    named["job"] = ["fio-on-a"] * 3 + ["b-test"] * 3
+    workload = {"rw": "randread", "block_bytes": 4096, "iodepth": 8, "numjobs": 1, "direct": True}
+    summary = named[["run", "job"]].assign(
+        **workload, ioengine="libaio", group=named["job"], profile="imported", direction="read"
+    )
+    priced, _ = priced_runs(named, summary, billed(named), PRICES)
+    by_name = market(priced, currency="USD").offers
+    assert [(offer.rank, offer.is_on_front) for offer in by_name] == [(1, True), (1, True)]
+    first, second = market(priced, currency="USD", summary=summary).offers
+    assert first.job == second.job == "randread 4k"
+    assert (first.rank, second.rank, second.is_on_front) == (1, 2, False)
+    other = summary.assign(iodepth=[8] * 3 + [16] * 3)
+    assert [offer.rank for offer in market(priced, currency="USD", summary=other).offers] == [1, 1]
+
+
+def test_what_unsteady_runs_would_add_is_named() -> None:
+    """A configuration without a steady run is missing, and the note says which."""
+    rows = runs(("a", 1000), ("b", 9000))
+    rows["steady"] = [True, False]
+    *_, note = offered(rows).notes
+    assert note.endswith("not counted; --unsteady adds their means, and b in r")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -30,11 +29,6 @@ from volbench.cli.verb_groups import VerbGroup
 from volbench.errors import InputError
 from volbench.units import parse_rate, parse_size
 
-if TYPE_CHECKING:
-    from volbench.api.dataset import Dataset
-    from volbench.catalogue.priced_runs import Billing
-
-_FRAMES = ("summary", "verdicts", "series", "device")
 _FILE = click.argument("file", metavar="FILE|NAME")
 
 
@@ -85,34 +79,21 @@ def price(
     from volbench.api.dataset import open_campaigns
     from volbench.catalogue.pareto import pareto_plot
     from volbench.catalogue.price_list import load_prices
-    from volbench.catalogue.price_performance import market
-    from volbench.catalogue.priced_runs import performance, priced_runs
+    from volbench.catalogue.pricing import priced_market
     from volbench.catalogue.ranking_table import market_table
 
     say_what_is_configured()
-    prices = load_prices(file)
-    dataset = open_campaigns(*campaigns, where=where)
-    frames = {name: dataset.frame(name) for name in _FRAMES}
-    rows, notes = priced_runs(
-        performance(frames), frames["summary"], _billing(dataset), prices, size_bytes=size_bytes
+    offers = priced_market(
+        open_campaigns(*campaigns, where=where),
+        load_prices(file),
+        by=by,
+        size_bytes=size_bytes,
+        keep_unsteady=unsteady,
     )
-    offers = market(rows, currency=prices.currency, by=by, keep_unsteady=unsteady, notes=notes)
     table = market_table(offers)
     if picture.chart:
         picture.write(pareto_plot(offers, title=picture.title), table)
     shown.write(table)
-
-
-def _billing(dataset: Dataset) -> dict[str, Billing]:
-    """Return the billed resources of each run of all campaigns."""
-    from volbench.catalogue.priced_runs import billing_of
-
-    billing: dict[str, Billing] = {}
-    for name, data in dataset.names.items():
-        provenance = data.provenance
-        prefix = f"{name}/" if len(dataset.names) > 1 else ""
-        billing |= billing_of(data.campaign, provenance.hosts, provenance.volumes, prefix=prefix)
-    return billing
 
 
 @click.group("prices", cls=VerbGroup)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 import pandas as pd
 
@@ -21,9 +21,12 @@ from volbench.analyse.compare.repeat_statistics import (
     location_interval,
     shortage,
 )
+from volbench.analyse.frames.matched_workloads import workload_labels
 from volbench.errors import InputError
 from volbench.model.frames.column_names import find_column
 from volbench.model.frames.columns import LABEL_PREFIX
+
+_MAX_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,9 @@ class Offer:
     once: tuple[float, float] = (0.0, 0.0)
 
 
+_RANGES = ("monthly", "burst_monthly", "burst_per_million_ios", "once")
+
+
 @dataclass(frozen=True)
 class Market:
     """Offers side by side."""
@@ -71,23 +77,50 @@ class Market:
     currency: str  # of every cost
     notes: tuple[str, ...] = field(default=())  # omissions and assumptions, one sentence each
 
+    @property
+    def frame(self) -> pd.DataFrame:
+        """A row for each offer, with the columns of ``volbench price --format csv``."""
+        return pd.DataFrame([self.record(offer) for offer in self.offers])
+
+    def record(self, offer: Offer) -> dict[str, object]:
+        """Return the values of an offer in full precision.
+
+        The ends of an interval are named ``_low`` and ``_high``; a range has its ends alone.
+        """
+        row: dict[str, object] = {"currency": self.currency}
+        for own in fields(offer):
+            name, value = own.name, getattr(offer, own.name)
+            if isinstance(value, Interval):
+                row |= {name: value.estimate, f"{name}_low": value.low, f"{name}_high": value.high}
+            elif name in _RANGES:
+                row |= {f"{name}_low": value[0], f"{name}_high": value[1]}
+            elif isinstance(value, tuple):
+                row[name] = ";".join(value)
+            elif name != "values":
+                row[name] = value
+        return row
+
 
 def market(
     rows: pd.DataFrame,
     *,
     currency: str,
+    summary: pd.DataFrame | None = None,
     by: Sequence[str] = (),
     keep_unsteady: bool = False,
     notes: Sequence[str] = (),
 ) -> Market:
-    """Return the offers that runs were measured on, ranked within each job.
+    """Return the offers that runs were measured on, ranked within each workload.
 
     Args:
+        summary: of the runs, by which jobs are matched over offers; None to match them by name.
         by: columns or labels that make an offer; empty for flavor and volume type.
     """
     if rows.empty:
         raise InputError("no measured run finished", hint="run the campaign first")
     columns = _offer_columns(rows, by)
+    if summary is not None:
+        rows = _by_workload(rows, summary, columns)
     kept = rows if keep_unsteady else rows[rows["steady"]]
     if kept.empty:
         raise InputError(
@@ -98,12 +131,45 @@ def market(
     for _, own in kept.groupby(["job", *columns], sort=False, dropna=False):
         cells.setdefault(str(own["job"].iloc[0]), []).append(_Cell(own, columns))
     remarks = list(notes)
-    if left := len(rows) - len(kept):
-        remarks.append(
-            f"{left} of {len(rows)} runs were not shown to be steady and are not counted"
-        )
+    if len(kept) < len(rows):
+        remarks.append(_left_out(rows, kept, columns))
     offers = tuple(offer for of_job in cells.values() for offer in _ranked(of_job))
     return Market(offers, currency, tuple(remarks))
+
+
+def _by_workload(rows: pd.DataFrame, summary: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Return runs whose job is their workload, matched over offers as `compare` matches sides.
+
+    A run of several sections keeps the name of its job.
+    """
+    sides = {str(row["run"]): _name(row, columns) for _, row in rows.iterrows()}
+    kept = summary[summary["run"].isin(list(sides)) & summary["direction"].ne("sync")]
+    kept = kept.assign(_side=kept["run"].map(sides))
+    kept["_label"] = workload_labels(kept, "_side", by_name=True)
+    labels = kept.groupby("run")["_label"]
+    single = labels.first().where(labels.nunique().eq(1))
+    return rows.assign(job=rows["run"].map(single).fillna(rows["job"]))
+
+
+def _left_out(rows: pd.DataFrame, kept: pd.DataFrame, columns: Sequence[str]) -> str:
+    """Return which runs are not counted because they are not steady, and what they would add."""
+    left = f"{len(rows) - len(kept)} of {len(rows)} runs were not shown to be steady and are not"
+    counted = {(row["job"], _name(row, columns)) for _, row in kept.iterrows()}
+    new = [
+        f"{name} in {row['job']}"
+        for _, row in rows.iterrows()
+        if (row["job"], name := _name(row, columns)) not in counted
+    ]
+    names = list(dict.fromkeys(new))
+    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+    adds = f", and {', '.join(names[:_MAX_NAMED])}{more}" if names else ""
+    return f"{left} counted; --unsteady adds their means{adds}"
+
+
+def _name(row: pd.Series, columns: Sequence[str]) -> str:
+    """Return the name of the offer of a run."""
+    texts = ("" if pd.isna(row[name]) else str(row[name]) for name in columns)
+    return ", ".join(text for text in texts if text) or "unknown"
 
 
 def _offer_columns(rows: pd.DataFrame, by: Sequence[str]) -> list[str]:
@@ -138,7 +204,7 @@ class _Cell:
             for name in self._columns
         }
         return Offer(
-            name=", ".join(text for text in values.values() if text) or "unknown",
+            name=_name(first, self._columns),
             values=values,
             job=str(first["job"]),
             family=", ".join(_texts(rows["family"])),
@@ -196,11 +262,9 @@ def _ranked(cells: Sequence[_Cell]) -> list[Offer]:
         )
         for place, offer in enumerate(offers)
     ]
-    return sorted(ranked, key=lambda offer: _or_last(offer.cost_per_1000_iops.estimate))
-
-
-def _or_last(cost: float) -> float:
-    return math.inf if math.isnan(cost) else cost
+    costs = [offer.cost_per_1000_iops.estimate for offer in ranked]
+    order = sorted(range(len(ranked)), key=lambda at: (math.isnan(costs[at]), costs[at]))
+    return [ranked[place] for place in order]
 
 
 def _orders(groups: Sequence[Group | None]) -> tuple[list[list[int]], list[list[int]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 
 from volbench.analyse.compare.repeat_statistics import Interval
 from volbench.catalogue.price_performance import Market, Offer
@@ -20,7 +20,7 @@ def market_table(market: Market) -> Table[Offer]:
         "price",
         [column for column in OFFER_COLUMNS if several or column.name != "job"],
         market.offers,
-        record=lambda offer: _flat(offer, market.currency),
+        record=market.record,
         notes=_notes(market),
         document={
             "currency": market.currency,
@@ -151,25 +151,3 @@ OFFER_COLUMNS: tuple[Column[Offer], ...] = (
     _names("cpu_models", "CPU", 9, "; "),
     _names("indistinct", "not significantly different from", 3, ", "),
 )
-
-
-def _flat(offer: Offer, currency: str) -> dict[str, object]:
-    """Return the values of a configuration in full precision.
-
-    The ends of an interval are named ``_low`` and ``_high``; a range has its ends alone.
-    """
-    row: dict[str, object] = {"currency": currency}
-    for field in fields(offer):
-        name, value = field.name, getattr(offer, field.name)
-        if isinstance(value, Interval):
-            row |= {name: value.estimate, f"{name}_low": value.low, f"{name}_high": value.high}
-        elif name in _RANGES:
-            row |= {f"{name}_low": value[0], f"{name}_high": value[1]}
-        elif isinstance(value, tuple):
-            row[name] = ";".join(value)
-        elif name != "values":
-            row[name] = value
-    return row
-
-
-_RANGES = ("monthly", "burst_monthly", "burst_per_million_ios", "once")
