@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from volbench.api.dataset import Dataset, open_campaigns
     from volbench.api.notebook import Chart, Findings, Verdicts
     from volbench.api.run_profiles import run
+    from volbench.catalogue.pricing import price
     from volbench.errors import VolbenchError
 
 __version__ = "0.1.0"
@@ -44,6 +45,7 @@ __all__ = [
     "compare",
     "open_campaign",
     "open_campaigns",
+    "price",
     "run",
     "trend",
 ]
@@ -58,6 +60,7 @@ _HOMES = {
     "compare": "api.compare_campaigns",
     "open_campaign": "api.campaign_data",
     "open_campaigns": "api.dataset",
+    "price": "catalogue.pricing",
     "run": "api.run_profiles",
     "trend": "api.compare_campaigns",
 }

@@ -257,9 +257,16 @@ def test_workloads_are_matched_over_names() -> None:
     """Imported jobs have a name for each configuration; equal ones compete all the same."""
     named = runs(*((flavor, iops) for flavor in "ab" for iops in SPREAD))
     named["job"] = ["fio-on-a"] * 3 + ["b-test"] * 3
-    workload = {"rw": "randread", "block_bytes": 4096, "iodepth": 8, "numjobs": 1, "direct": True}
     summary = named[["run", "job"]].assign(
-        **workload, ioengine="libaio", group=named["job"], profile="imported", direction="read"
+        rw="randread",
+        block_bytes=4096,
+        iodepth=8,
+        numjobs=1,
+        direct=True,
+        ioengine="libaio",
+        group=named["job"],
+        profile="imported",
+        direction="read",
     )
     priced, _ = priced_runs(named, summary, billed(named), PRICES)
     by_name = market(priced, currency="USD").offers

@@ -24,6 +24,7 @@ PUBLIC = [
     "compare",
     "open_campaign",
     "open_campaigns",
+    "price",
     "run",
     "trend",
 ]
