@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from volbench.api.run_profiles import run
     from volbench.catalogue.pricing import price
     from volbench.errors import VolbenchError
+    from volbench.importer.import_campaign import import_results
 
 __version__ = "0.1.0"
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "VolbenchError",
     "__version__",
     "compare",
+    "import_results",
     "open_campaign",
     "open_campaigns",
     "price",
@@ -58,6 +60,7 @@ _HOMES = {
     "Verdicts": "api.notebook",
     "VolbenchError": "errors",
     "compare": "api.compare_campaigns",
+    "import_results": "importer.import_campaign",
     "open_campaign": "api.campaign_data",
     "open_campaigns": "api.dataset",
     "price": "catalogue.pricing",

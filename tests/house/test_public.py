@@ -22,6 +22,7 @@ PUBLIC = [
     "VolbenchError",
     "__version__",
     "compare",
+    "import_results",
     "open_campaign",
     "open_campaigns",
     "price",

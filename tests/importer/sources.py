@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from volbench.api.campaign_data import CampaignData, open_campaign
-from volbench.importer.import_campaign import ImportReport, ImportRequest, import_results
+from volbench.importer.import_campaign import ImportReport, ImportRequest, staged_import
 from volbench.importer.run_names import parse_labels
 
 CASES = Path(__file__).parents[1] / "cases"
@@ -55,4 +55,6 @@ def take(
         labels=parse_labels(labels),
         **options,
     )
-    return import_results(request), open_campaign(into)
+    with staged_import(request) as report:
+        pass
+    return report, open_campaign(into)

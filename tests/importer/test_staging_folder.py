@@ -18,7 +18,7 @@ from volbench.store.layout import Layout
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from volbench.importer import import_campaign
+from volbench.api.campaign_data import CampaignData
 from volbench.importer import import_campaign
 
 def killed(*_):
@@ -31,12 +31,13 @@ if where == "copying":
         calls.append(given)
         return true(*given, **named) if len(calls) == 1 else killed()
     import_campaign.fresh_run_folder = second
+elif where == "making tables":
+    CampaignData.store_tables = killed
 elif where == "renaming":
     Path.rename = killed
 else:
     import_campaign.sync_folder = lambda path: killed() if path == Path(into).parent else None
-request = import_campaign.ImportRequest(paths=(Path(source),), into=Path(into))
-import_campaign.import_results(request)
+import_campaign.import_results(source, output=into)
 """
 
 
@@ -44,7 +45,7 @@ def test_a_killed_import_leaves_no_campaign(tmp_path: Path) -> None:
     """Whenever it is killed, nothing looks like a campaign, and the next import works."""
     for name in ("a.json", "b.json"):
         put(tmp_path / "in" / name, JSON)
-    for where in ("copying", "renaming"):
+    for where in ("copying", "making tables", "renaming"):
         into = tmp_path / where / "c"
         into.parent.mkdir()
         argv = [sys.executable, "-c", KILLED, where, str(tmp_path / "in"), str(into)]

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import platform
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import file_digest, sha256
 from pathlib import Path
+from types import MappingProxyType
 
 from volbench import __version__
+from volbench.api.campaign_data import CampaignData, open_campaign
 from volbench.errors import ArchiveError, InputError, OutputError, Problem
 from volbench.fio.results.merge_jobs import plain_name
 from volbench.fio.results.validation import problems_of
@@ -31,9 +34,9 @@ from volbench.importer.run_drafts import (
     unreported_flags,
     volume_of,
 )
-from volbench.importer.run_names import parse_pattern
+from volbench.importer.run_names import parse_labels, parse_pattern
 from volbench.importer.scan_folders import LogFile, ScanResult, scan
-from volbench.ingest.run_files import STATUS_FORMAT
+from volbench.ingest.run_files import STATUS_FORMAT, parsed_results
 from volbench.model.campaign.planned_run import (
     Campaign,
     Imported,
@@ -213,6 +216,7 @@ def _utc(seconds: float | None) -> str | None:
     return text.replace("+00:00", "Z")
 
 
+_LOG = logging.getLogger(__name__)
 _MAX_LISTED = 20
 _SYNCED_AT_A_TIME = 16
 _FROM_TEXT = "fio's {} output: values are rounded; most options and histograms are missing"
@@ -242,6 +246,7 @@ class ImportReport:
     """Outcome of an import."""
 
     into: Path  # the campaign folder
+    folder: Path  # that will become it
     runs: tuple[AssembledRun, ...]  # every run with its state
     files: int  # number of files with results
     logs: int  # number of imported logs
@@ -252,8 +257,73 @@ class ImportReport:
     parsed: dict[str, tuple[RunOutput, ...]] = field(default_factory=dict, repr=False)
 
 
-def import_results(request: ImportRequest) -> ImportReport:
-    """Read results and write them as a new campaign."""
+def import_results(
+    *paths: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    name: str = "",
+    labels: str | Sequence[str] = (),
+    label: Mapping[str, str] = MappingProxyType({}),
+    host: str = "",
+    fio_version: str = "",
+    logs_of: str = "",
+    strict: bool = False,
+    on_note: Callable[[str], None] = _LOG.warning,
+) -> CampaignData:
+    """Import fio results as ``volbench import`` does.
+
+    Args:
+        paths: files and folders with results.
+        output: the new campaign folder.
+        name: of the campaign; empty for that of the folder.
+        labels: one or several patterns, such as ``"{provider}/{host}"``; the first that matches a
+            path applies.
+        label: labels of all hosts.
+        host: of results that do not name their host.
+        fio_version: of logs that have no result, such as ``"3.33"``.
+        logs_of: job of logs that have neither a result nor a number.
+        strict: import nothing if a file is malformed.
+        on_note: is called with each file that is not imported, and each thing to know.
+
+    Raises:
+        InputError: a path, a pattern or a version is wrong.
+        OutputError: there is no result, or a malformed one and `strict`.
+        ArchiveError: the output folder is in use or cannot be written.
+    """
+    request = ImportRequest(
+        paths=tuple(map(Path, paths)),
+        into=Path(output),
+        name=name,
+        labels=parse_labels(tuple(f"{key}={value}" for key, value in label.items())),
+        patterns=(labels,) if isinstance(labels, str) else tuple(labels),
+        host=host,
+        fio_version=fio_version,
+        logs_of=logs_of,
+        strict=strict,
+    )
+    with staged_import(request) as report:
+        for problem in (*report.malformed, *report.remarks):
+            on_note(str(problem))
+        with parsed_results(report.parsed):
+            open_campaign(report.folder).store_tables()
+    return open_campaign(request.into)
+
+
+@contextmanager
+def staged_import(request: ImportRequest) -> Iterator[ImportReport]:
+    """Read results and write them as a campaign, which appears when the block ends well.
+
+    So an import that is interrupted, also while the block makes tables, can be repeated.
+    """
+    prepared = [_prepared(request)]
+    with staged_folder(request.into) as folder:
+        # Its drafts take more memory than the tables: nothing here holds them any longer.
+        yield _written(request, folder, *prepared.pop())
+
+
+def _prepared(
+    request: ImportRequest,
+) -> tuple[ScanResult, list[Draft], list[AssembledRun], list[Problem]]:
+    """Return the files found, drafts and runs from them, and remarks; nothing is written."""
     patterns = [parse_pattern(text) for text in request.patterns]
     found = scan(request.paths, leave_out=request.into, tell=request.tell)
     if request.strict:
@@ -265,18 +335,28 @@ def import_results(request: ImportRequest) -> ImportReport:
     drafts += alone.drafts
     _require_any(drafts, found, alone.left)
     unmatched = name_runs(drafts, patterns=patterns, labels=request.labels, host=request.host)
-    runs = _assembled(order_runs(drafts))
-    _write(request, runs, drafts)
+    remarks = [*alone.left, *_remarks(drafts, unmatched if patterns else [])]
+    return found, drafts, _assembled(order_runs(drafts)), remarks
+
+
+def _written(
+    request: ImportRequest,
+    folder: Path,
+    found: ScanResult,
+    drafts: Sequence[Draft],
+    runs: Sequence[AssembledRun],
+    remarks: Sequence[Problem],
+) -> ImportReport:
+    _write(request, folder, runs, drafts)
+    processes = {id(draft.process): draft.process for draft in drafts}
     return ImportReport(
         into=request.into,
+        folder=folder,
         runs=tuple(runs),
         files=len(found.results),
-        logs=sum(
-            len(process.logs)
-            for process in (*processes, *(draft.process for draft in alone.drafts))
-        ),
+        logs=sum(len(process.logs) for process in processes.values()),
         malformed=tuple(found.malformed),
-        remarks=(*alone.left, *_remarks(drafts, unmatched if patterns else [])),
+        remarks=tuple(remarks),
         others=found.others,
         parsed={file.digest: file.results for file in found.results if file.masked is None},
     )
@@ -346,7 +426,9 @@ def _remarks(drafts: Sequence[Draft], unmatched: Sequence[Draft]) -> list[Proble
     return list(dict.fromkeys(remarks))
 
 
-def _write(request: ImportRequest, runs: Sequence[AssembledRun], drafts: Sequence[Draft]) -> None:
+def _write(
+    request: ImportRequest, folder: Path, runs: Sequence[AssembledRun], drafts: Sequence[Draft]
+) -> None:
     campaign = Campaign(
         name=request.name or request.into.resolve().name,
         created_utc=utc_now(),
@@ -357,9 +439,8 @@ def _write(request: ImportRequest, runs: Sequence[AssembledRun], drafts: Sequenc
     )
     campaign, _ = conceal(campaign)
     provenance = Provenance(volbench_version=__version__, python_version=platform.python_version())
-    with staged_folder(request.into) as folder:
-        layout = create_campaign(folder, Archive(campaign=campaign, provenance=provenance))
-        _fill_all(layout, runs, tell=request.tell)
+    layout = create_campaign(folder, Archive(campaign=campaign, provenance=provenance))
+    _fill_all(layout, runs, tell=request.tell)
 
 
 def _fill_all(layout: Layout, runs: Sequence[AssembledRun], *, tell: Tell) -> None:

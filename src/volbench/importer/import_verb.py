@@ -88,7 +88,7 @@ def import_verb(
     The sources are not changed.
     """
     from volbench.api.campaign_data import open_campaign
-    from volbench.importer.import_campaign import ImportRequest, import_results
+    from volbench.importer.import_campaign import ImportRequest, staged_import
     from volbench.importer.run_names import parse_labels
     from volbench.ingest.run_files import parsed_results
     from volbench.store.worker_processes import cores
@@ -101,13 +101,12 @@ def import_verb(
         command=recorded_command(paths, output),
         **options,
     )
-    with progress_line() as tell:
-        report = import_results(replace(request, tell=tell))
-        into, lines = report.into, _report_lines(report)
+    with progress_line() as tell, staged_import(replace(request, tell=tell)) as report:
+        into, folder, lines = report.into, report.folder, _report_lines(report)
         table = None if shown == TableOutput() else _runs_table(report)
         with parsed_results(report.parsed):
             del report  # its runs would stay in memory beside those of the opened campaign
-            open_campaign(into).store_tables(processes=cores(), tell=tell)
+            open_campaign(folder).store_tables(processes=cores(), tell=tell)
     click.echo("\n".join(lines), err=True)
     if table is None:
         click.echo(str(into))
