@@ -31,8 +31,8 @@ from dataclasses import dataclass, field
 from selectors import EVENT_READ, DefaultSelector
 from typing import Any
 
-from volbench.execute.agent_program import FLAGS, START, agent_program
 from volbench.execute.channels import OnEnd, OnOutput
+from volbench.execute.program_bundle import FLAGS, START, agent_program
 
 FIRST = "vm000"
 """Host under whose name requests are carried out; all names are of its length."""

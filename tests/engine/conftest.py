@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import until
-from volbench.engine.guard.held_devices import OpenDevice
+from volbench.engine.guard.device_guard import OpenDevice
 from volbench.engine.guard.run_guard import RunConsent, check_run, question_about
 from volbench.engine.guard.volume_targets import find_volume
 from volbench.engine.hosts.described_volumes import look_at

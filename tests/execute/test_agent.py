@@ -14,18 +14,18 @@ import pytest
 from tests.waiting import until
 from volbench.errors import ConnectError, DeadlineError, TransportError
 from volbench.execute.agent_executor import AgentExecutor
-from volbench.execute.agent_program import agent_program
 from volbench.execute.channels import (
     OnEnd,
     OnOutput,
+    Patience,
     ProgramEnd,
     SubprocessChannel,
     SubprocessStream,
 )
 from volbench.execute.client import AgentClient, Request
 from volbench.execute.incoming import IncomingFolder
+from volbench.execute.program_bundle import agent_program
 from volbench.execute.protocol import OperationError
-from volbench.execute.retry import Patience
 
 ONCE = Patience(tries=1)
 

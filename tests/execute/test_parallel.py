@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from volbench.execute.parallel import on_each, parallel_limit
+from volbench.execute.scheduler import on_each, parallel_limit
 
 
 @pytest.mark.parametrize(("limit", "most"), [(1, 1), (2, 2), (8, 4)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from volbench.errors import AuthError, ConnectError, TransportError
-from volbench.execute.retry import Patience, retry
+from volbench.execute.channels import Patience, retry
 
 QUICK = Patience(tries=4, first_s=0.001, longest_s=0.002)
 

@@ -7,7 +7,7 @@ import pytest
 from tests.fleet.delay import long_line
 from tests.fleet.hosts import Fleet
 from tests.fleet.ways import executor_for, listed, pool_for
-from volbench.engine.sampling.clock_offset import read_clock
+from volbench.engine.hosts.connected_host import read_clock
 from volbench.execute.ssh.ssh_channel import ssh_executor
 
 pytestmark = pytest.mark.root

@@ -14,9 +14,9 @@ from tests.fleet.ways import executor_for, listed, pool_for
 from tests.waiting import PATIENCE_S, until
 from volbench.errors import ConnectError, DeadlineError, TransportError, VolbenchError
 from volbench.execute.agent_executor import AgentExecutor
+from volbench.execute.channels import Patience
 from volbench.execute.client import Request
-from volbench.execute.parallel import on_each
-from volbench.execute.retry import Patience
+from volbench.execute.scheduler import on_each
 from volbench.execute.ssh.connection import USER_TIMEOUT_S, LoginLimits, connect
 from volbench.execute.ssh.host_keys import KnownHosts
 from volbench.execute.ssh.ssh_channel import ssh_executor

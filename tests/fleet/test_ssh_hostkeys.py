@@ -10,7 +10,7 @@ import pytest
 from tests.fleet.hosts import Fleet, RealHost, call, fleet
 from tests.fleet.ways import listed, pool_for
 from volbench.errors import HostKeyError
-from volbench.execute.parallel import on_each
+from volbench.execute.scheduler import on_each
 from volbench.execute.ssh.host_keys import fingerprint, read_keys
 
 pytestmark = pytest.mark.root

@@ -17,7 +17,7 @@ from tests.fleet.ways import listed, pool_for
 from tests.waiting import until
 from volbench.errors import AuthError, ConnectError, HostKeyError, InventoryError, TransportError
 from volbench.execute.agent_executor import AgentExecutor
-from volbench.execute.parallel import on_each
+from volbench.execute.scheduler import on_each
 from volbench.execute.ssh.ssh_channel import ssh_executor
 
 pytestmark = pytest.mark.root

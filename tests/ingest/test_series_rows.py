@@ -17,7 +17,7 @@ from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, execute_run
 from volbench.errors import ArchiveError, OutputError
 from volbench.execute.local import LocalExecutor
-from volbench.execute.waiting_work import finish
+from volbench.execute.scheduler import finish
 from volbench.fio.results.json_output import parse_output
 from volbench.ingest.campaign_tables import read_run
 from volbench.ingest.run_files import read_run_output

@@ -14,7 +14,7 @@ from websocket import ABNF
 
 from volbench.errors import ConnectError, VolbenchError
 from volbench.execute.channels import ProgramEnd
-from volbench.kubernetes.pod_channel import PodStream, program_end
+from volbench.kubernetes.pod_executor import PodStream, program_end
 
 EXITED = {
     "reason": "NonZeroExitCode",

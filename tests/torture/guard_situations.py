@@ -10,7 +10,7 @@ from tests.engine.conftest import check_now
 from tests.execute.fake import FakeExecutor
 from tests.torture.device_world import Device, World, made_up
 from tests.torture.scripted_devices import CAMPAIGN, ScriptedDevices
-from volbench.engine.guard.held_devices import HeldDevices
+from volbench.engine.guard.device_guard import HeldDevices
 from volbench.engine.guard.run_guard import RunConsent
 from volbench.engine.guard.volume_targets import find_volume
 from volbench.errors import RefusedError

@@ -83,7 +83,7 @@ OWN_POLICY = click.option(
 
 
 def _limit_parallel(context: click.Context, _option: click.Parameter, count: int | None) -> None:
-    from volbench.execute.parallel import parallel_limit
+    from volbench.execute.scheduler import parallel_limit
 
     if count is not None:
         context.with_resource(parallel_limit(count))

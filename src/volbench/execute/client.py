@@ -20,10 +20,9 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from volbench.errors import AuthError, ConnectError, DeadlineError, TransportError, VolbenchError
-from volbench.execute.agent_program import FLAGS, START, agent_program
-from volbench.execute.channels import Channel, ProgramEnd, Stream, connection_lost
+from volbench.execute.channels import Channel, Patience, ProgramEnd, Stream, connection_lost, retry
+from volbench.execute.program_bundle import FLAGS, START, agent_program
 from volbench.execute.protocol import ClockReading, OperationError
-from volbench.execute.retry import Patience, retry
 
 INTERPRETERS = ("python3", "/usr/libexec/platform-python")
 """What is tried unless the inventory names one; the second is the system's own of RHEL 8 and 9."""

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from volbench.errors import DeadlineError, TransportError, VolbenchError
+from volbench.execute.channels import PATIENCE_S
 from volbench.execute.client import AgentClient, Receiver, Request, Session
 from volbench.execute.protocol import OperationError
 from volbench.execute.pushed_process import STATE_TIMEOUT_S, TRY_S, PushedProcess
-from volbench.execute.retry import PATIENCE_S
 
 _START_S = 30.0  # The agent waits this long for a program that is being launched.
 

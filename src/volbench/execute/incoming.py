@@ -52,7 +52,7 @@ class IncomingFolder:
         self._drop()
 
     def take(self, part: object) -> None:
-        """Process a part of `agent.transfer.fetch_folder`.
+        """Process a part of `agent.files.fetch_folder`.
 
         Raises:
             TransferError: it is damaged, or names a file outside the folder.

@@ -15,7 +15,7 @@ from volbench.execute.agent.agent_error import AgentError
 from volbench.execute.agent.held_device import HeldDevice
 from volbench.execute.agent.operations import OPERATIONS
 from volbench.execute.agent.watch import watch
-from volbench.execute.agent_host import AgentHost
+from volbench.execute.agent_executor import AgentHost
 from volbench.execute.protocol import ClockReading, OperationError, Supervision
 from volbench.execute.pushed_process import PushedProcess, launch_arguments
 

@@ -1,18 +1,233 @@
-"""Executor of a pod, and the connections to the clusters of several pods."""
+"""Executor of a pod over an exec channel, and the connections to the clusters of several pods.
+
+Each message of an exec's web socket begins with the number of its stream (``v4.channel.k8s.io`` and
+``v5``; see k8s.io/apimachinery/pkg/util/remotecommand). How a program ends is a Status object. An
+exec does not report the end of its input to the program, so a stream that is closed ends it by the
+end of the connection.
+"""
 
 from __future__ import annotations
 
+import json
+import re
+import select
+import ssl
+import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Self
+from contextlib import contextmanager, suppress
+from socket import SHUT_RDWR
+from typing import TYPE_CHECKING, Any, Self
 
-from volbench.errors import InputError
+from websocket import ABNF, WebSocketException
+
+from volbench.errors import ConnectError, InputError, TransportError, VolbenchError
 from volbench.execute.agent_executor import AgentExecutor
+from volbench.execute.channels import (
+    STDERR_LIMIT_BYTES,
+    OnEnd,
+    OnOutput,
+    ProgramEnd,
+    connection_lost,
+)
 from volbench.kubernetes.cluster import Cluster, open_cluster
 from volbench.kubernetes.leases import LeaseLocks
 from volbench.kubernetes.manifests import WORK_MOUNT
-from volbench.kubernetes.pod_channel import PodChannel, PodEndedError
+from volbench.kubernetes.pod_status import why_ended
 from volbench.model.campaign.host import Host, Pod
+
+if TYPE_CHECKING:
+    from websocket import WebSocket
+
+_STDIN, _STDOUT, _STDERR, _STATUS = range(4)
+_CHUNK_BYTES = 4096  # A socket that poll calls writable takes one page without blocking.
+_CONNECT_S = 20.0  # A busy API server needs seconds; no verdict depends on it.
+_PING_S = 30.0  # Load balancers drop connections that are idle for a few minutes (Azure: 4).
+_SEND_S = 60.0  # A connection that takes nothing for so long is dead: TCP retries as long.
+_MISSING = re.compile(r"executable file not found|no such file or directory", re.IGNORECASE)
+
+
+class PodEndedError(TransportError):
+    """A pod has ended and can run nothing any more."""
+
+    def __init__(self, host: str, pod: str, reason: str) -> None:
+        super().__init__(
+            f"the pod of {host} has ended: {reason}",
+            hint=f"see the events: kubectl get events --field-selector involvedObject.name={pod}",
+        )
+        self.host = host
+        self.reason = reason
+
+
+class PodChannel:
+    """A pod of a campaign; see `channels.Channel`."""
+
+    def __init__(self, host: str, pod: Pod, cluster: Cluster) -> None:
+        self.host = host
+        self._pod = pod
+        self._cluster = cluster
+
+    def open(
+        self, argv: Sequence[str], on_output: OnOutput, on_end: OnEnd, *, within_s: float
+    ) -> PodStream:
+        """Start a program in the pod, unless that is another pod by now; see `Channel.open`.
+
+        Raises:
+            PodEndedError: the pod or its container has ended, with the reason.
+            ConnectError: the API server or the node is out of reach.
+        """
+        self._require_pod()
+        try:
+            socket = self._cluster.open_exec(
+                self._pod.name,
+                argv,
+                container=self._pod.container,
+                timeout_s=min(within_s, _CONNECT_S),
+            )
+        except InputError as error:
+            self._require_pod(error)
+            raise _not_started(self.host, error.message) from error
+        return PodStream(self.host, socket, on_output, on_end)
+
+    def _require_pod(self, error: VolbenchError | None = None) -> None:
+        if reason := why_ended(self._cluster.read("Pod", self._pod.name), self._pod.uid):
+            raise PodEndedError(self.host, self._pod.name, reason) from error
+
+    def close(self) -> None:
+        """Do nothing: connections belong to streams."""
+
+
+class PodStream:
+    """Standard input of a program in a pod, whose output a thread reads; see `channels.Stream`.
+
+    Reading and writing take turns: a TLS connection must not be used by two threads at a time.
+    """
+
+    def __init__(self, host: str, socket: WebSocket, on_output: OnOutput, on_end: OnEnd) -> None:
+        self._host = host
+        self._socket = socket
+        self._inner: Any = socket.sock
+        self._on_output = on_output
+        self._on_end: OnEnd | None = on_end
+        self._turn = threading.Lock()
+        self._errors = bytearray()
+        self._status = b""
+        self._has_ended = False
+        threading.Thread(target=self._read, name="pod", daemon=True).start()
+
+    def send(self, data: bytes) -> None:
+        """Write to standard input, all of it.
+
+        Raises:
+            ConnectError: the connection is broken.
+        """
+        try:
+            for start in range(0, len(data), _CHUNK_BYTES):
+                if not self._wait(select.POLLOUT, _SEND_S):
+                    raise connection_lost(self._host, "it does not accept input", sent=True)
+                with self._turn:
+                    self._socket.send_binary(bytes([_STDIN]) + data[start : start + _CHUNK_BYTES])
+        except (WebSocketException, OSError, ValueError) as error:
+            raise connection_lost(self._host, str(error), sent=True) from error
+
+    def close(self, *, in_doubt: bool = False) -> None:
+        """End the program by the end of the connection, without a further call of its receivers."""
+        del in_doubt
+        self._on_end = None
+        self._abort()
+
+    def _abort(self) -> None:
+        self._has_ended = True
+        with suppress(OSError):  # closed already
+            self._inner.shutdown(SHUT_RDWR)
+
+    def _wait(self, event: int, timeout_s: float) -> bool:
+        """Wait until the connection can be read or written; return whether it can."""
+        inner = self._inner
+        if event == select.POLLIN and isinstance(inner, ssl.SSLSocket) and inner.pending():
+            return True
+        poller = select.poll()
+        poller.register(inner, event)
+        return bool(poller.poll(timeout_s * 1000))
+
+    def _read(self) -> None:
+        """Read the output until the end."""
+        end: ProgramEnd | VolbenchError
+        try:
+            while not self._has_ended:
+                if self._wait(select.POLLIN, _PING_S):
+                    self._receive()
+                else:
+                    with suppress(WebSocketException, OSError), self._turn:
+                        self._socket.ping()  # the next message tells whether that has worked
+            end = program_end(self._host, self._status, bytes(self._errors))
+        except VolbenchError as error:
+            end = error
+        finally:
+            self._abort()
+            self._socket.shutdown()
+        on_end, self._on_end = self._on_end, None
+        if on_end is not None:
+            on_end(end)
+
+    def _receive(self) -> None:
+        """Process one message."""
+        try:
+            with self._turn:
+                code, frame = self._socket.recv_data_frame(control_frame=True)
+        except (WebSocketException, OSError) as error:
+            self._has_ended = True
+            if not self._status:
+                raise connection_lost(self._host, str(error), sent=True) from error
+            return
+        if code == ABNF.OPCODE_CLOSE:
+            self._has_ended = True
+        elif code == ABNF.OPCODE_BINARY and len(frame.data) > 1:
+            number, data = frame.data[0], frame.data[1:]
+            if number == _STDOUT and self._on_end is not None:
+                self._on_output(data)
+            elif number == _STDERR:
+                self._errors += data[: STDERR_LIMIT_BYTES - len(self._errors)]
+            elif number == _STATUS:
+                self._status += data
+
+
+def program_end(host: str, status: bytes, stderr: bytes) -> ProgramEnd:
+    """Return how a program ended, as its Status object says.
+
+    The API server also reports success when it loses the kubelet. The input of a program ends only
+    with its stream, so success is a lost connection.
+
+    Raises:
+        ConnectError: the connection ended before the program, or the program was not started:
+            the node does not answer, or the container is being restarted.
+    """
+    if not status:
+        raise connection_lost(host, "", sent=True)
+    text = stderr.decode("utf-8", "replace")
+    try:
+        answer = json.loads(status)
+        if answer.get("status") == "Success":
+            raise connection_lost(host, "its stream ended", sent=True)
+        causes = (answer.get("details") or {}).get("causes") or []
+        codes = [cause["message"] for cause in causes if cause.get("reason") == "ExitCode"]
+        if codes:
+            return ProgramEnd(int(codes[0]), text)
+        message = str(answer.get("message", ""))
+    except (ValueError, AttributeError, KeyError, TypeError):
+        message = status.decode("utf-8", "replace")
+    if _MISSING.search(message):
+        return ProgramEnd(127, message)
+    raise _not_started(host, message)
+
+
+def _not_started(host: str, message: str) -> ConnectError:
+    """Return the error of a program that was not started, in the words of the cluster."""
+    return ConnectError(
+        f"a program could not be started on {host}: {message}",
+        hint="check its node and its pod: kubectl get nodes; kubectl describe pod",
+        sent=False,
+    )
+
 
 if TYPE_CHECKING:
     from volbench.execute.connect import Connect, HostKeyPolicy

@@ -16,8 +16,7 @@ from volbench.errors import DeadlineError, TransportError, VolbenchError
 from volbench.kubernetes.cluster import Cluster, Manifest
 from volbench.kubernetes.leases import heartbeat
 from volbench.kubernetes.manifests import PODS, owner_reference
-from volbench.kubernetes.pod_channel import PodEndedError
-from volbench.kubernetes.pod_executor import PodConnections, PodExecutor
+from volbench.kubernetes.pod_executor import PodConnections, PodEndedError, PodExecutor
 from volbench.kubernetes.pod_status import POLL_S, node_trouble, ready_pods, why_ended
 from volbench.kubernetes.removal import remove_campaign
 from volbench.model.campaign.host import Host, Pod

@@ -12,7 +12,7 @@ from tests.waiting import until
 from volbench.engine.campaign import barrier as barrier_module
 from volbench.engine.campaign.barrier import Barrier
 from volbench.engine.campaign.start_gate import Gate
-from volbench.engine.sampling.clock_offset import Clock
+from volbench.engine.hosts.connected_host import Clock
 from volbench.errors import ConnectError
 from volbench.execute.agent.gate import FOLDER, GO, NEVER, READY, WOKE
 from volbench.execute.local import LocalExecutor

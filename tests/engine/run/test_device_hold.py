@@ -24,14 +24,13 @@ from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.described_volumes import VolumeQuestion, look_at_volume
 from volbench.engine.run.process_watch import StopRequest
 from volbench.engine.run.run_directory import RunDirectory, device_to_hold
-from volbench.engine.run.run_once import Attempt, execute_run
-from volbench.engine.run.run_outcome import RunOutcome
+from volbench.engine.run.run_once import Attempt, RunOutcome, execute_run
 from volbench.errors import RefusedError
 from volbench.execute.agent.supervisor import NOT_STARTED
 from volbench.execute.agent_executor import AgentExecutor
 from volbench.execute.channels import SubprocessChannel
 from volbench.execute.protocol import Supervision
-from volbench.execute.waiting_work import finish
+from volbench.execute.scheduler import finish
 from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import Run, RunState, Section
 from volbench.store.layout import RunFolder

@@ -19,7 +19,7 @@ from volbench.engine.run.process_watch import (
 from volbench.errors import ConnectError, TransportError
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Process
-from volbench.execute.waiting_work import finish
+from volbench.execute.scheduler import finish
 
 ASLEEP = "import time; time.sleep(60)"
 DEAF = (

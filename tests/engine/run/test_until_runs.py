@@ -14,10 +14,9 @@ from volbench.engine.guard.volume_targets import find_volume
 from volbench.engine.hosts.connected_host import this_machine
 from volbench.engine.run.process_watch import StopRequest
 from volbench.engine.run.run_directory import RunDirectory
-from volbench.engine.run.run_once import Attempt, execute_run
-from volbench.engine.run.run_outcome import RunOutcome
+from volbench.engine.run.run_once import Attempt, RunOutcome, execute_run
 from volbench.execute.local import LocalExecutor
-from volbench.execute.waiting_work import finish
+from volbench.execute.scheduler import finish
 from volbench.ingest.run_files import read_run_output, read_status
 from volbench.lab.scenario import load_scenario
 from volbench.lab.server import serve

@@ -18,10 +18,9 @@ from volbench.engine.guard.volume_targets import find_volume, probe_volume
 from volbench.engine.hosts.connected_host import this_machine
 from volbench.engine.run.process_watch import StopRequest
 from volbench.engine.run.run_directory import RunDirectory
-from volbench.engine.run.run_once import Attempt, execute_run
-from volbench.engine.run.run_outcome import RunOutcome
+from volbench.engine.run.run_once import Attempt, RunOutcome, execute_run
 from volbench.execute.local import LocalExecutor
-from volbench.execute.waiting_work import finish
+from volbench.execute.scheduler import finish
 from volbench.ingest.run_files import read_run_output, read_status
 from volbench.ingest.series_rows import Samples, begun_utc_s, device_rows, read_samples
 from volbench.model.campaign.event import Event, Notice, RunProgress

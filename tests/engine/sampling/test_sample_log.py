@@ -10,7 +10,7 @@ from tests.execute.fake import FakeProcess
 from volbench.engine.run.process_watch import StopRequest
 from volbench.engine.sampling.sample_log import SampleLog, may_leave_dirt, sampling_of
 from volbench.errors import ArchiveError
-from volbench.execute.waiting_work import finish
+from volbench.execute.scheduler import finish
 from volbench.model.campaign.event import Event, Notice
 from volbench.model.campaign.planned_run import Run, Section, Volume, VolumeKind
 from volbench.model.profile.profile_model import Tool

@@ -21,8 +21,7 @@ from volbench.engine.conditioning.run_preparation import (
     pause_before,
 )
 from volbench.engine.conditioning.volume_warmup import make_room, progress_words, with_parallelism
-from volbench.engine.guard.device_guard import attachment_of
-from volbench.engine.guard.held_devices import HeldDevices
+from volbench.engine.guard.device_guard import HeldDevices, attachment_of
 from volbench.engine.guard.preflight import RunGuard
 from volbench.engine.guard.run_guard import RESULT_BYTES, check_space
 from volbench.engine.guard.scratch_files import Scratch
@@ -31,12 +30,11 @@ from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.described_volumes import HostState
 from volbench.engine.hosts.orphans import intent_record, start_record
 from volbench.engine.run.run_directory import RunDirectory
-from volbench.engine.run.run_once import Attempt, execute_run, take_over_run
-from volbench.engine.run.run_outcome import RunOutcome, stopped_by
+from volbench.engine.run.run_once import Attempt, RunOutcome, execute_run, stopped_by, take_over_run
 from volbench.engine.sampling.sample_log import may_leave_dirt, writes_buffered
 from volbench.errors import ArchiveError, ConnectError, RefusedError, TransportError, VolbenchError
 from volbench.execute.protocol import Executor, Process
-from volbench.execute.waiting_work import Work
+from volbench.execute.scheduler import Work
 from volbench.fio.jobs.render_job import planned_files
 from volbench.ingest.run_files import read_facts, read_status
 from volbench.model.campaign.event import RunEnded, RunStarted

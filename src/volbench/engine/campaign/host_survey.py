@@ -16,16 +16,14 @@ from volbench.engine.campaign.start_gate import Gate
 from volbench.engine.guard.preflight import RunGuard
 from volbench.engine.guard.run_guard import RESULT_BYTES, check_room
 from volbench.engine.guard.volume_targets import examine_targets
-from volbench.engine.hosts.connected_host import ConnectedHost
+from volbench.engine.hosts.connected_host import Clock, ConnectedHost, read_clock
 from volbench.engine.hosts.device_lock import device_holder
 from volbench.engine.hosts.host_facts import Survey, find_fio, probe_host, survey_machine
 from volbench.engine.run.process_watch import StopRequest
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, execute_run
-from volbench.engine.sampling.clock_offset import Clock, read_clock
 from volbench.errors import FioError, RefusedError, VolbenchError
-from volbench.execute.parallel import on_each
-from volbench.execute.waiting_work import finish
+from volbench.execute.scheduler import finish, on_each
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.provenance import HostFacts, VolumeFacts

@@ -12,7 +12,13 @@ from volbench import __version__
 from volbench.engine.conditioning.volume_warmup import sizes_of
 from volbench.engine.guard.preflight import check_campaign
 from volbench.engine.guard.volume_targets import examine_targets
-from volbench.engine.hosts.connected_host import ConnectedHost, on_every_host, raise_all
+from volbench.engine.hosts.connected_host import (
+    Clock,
+    ConnectedHost,
+    on_every_host,
+    raise_all,
+    read_clock,
+)
 from volbench.engine.hosts.host_facts import (
     Survey,
     find_fio,
@@ -20,9 +26,8 @@ from volbench.engine.hosts.host_facts import (
     probe_host,
     survey_machine,
 )
-from volbench.engine.sampling.clock_offset import Clock, read_clock
 from volbench.errors import RefusedError, VolbenchError
-from volbench.execute.parallel import on_each
+from volbench.execute.scheduler import on_each
 from volbench.model.campaign.host import Host, HostKind, Policy
 from volbench.model.campaign.planned_run import Absent, Campaign, Volume
 from volbench.model.campaign.run_secrets import conceal

@@ -16,7 +16,7 @@ from volbench.engine.guard.volume_targets import find_device
 from volbench.engine.hosts.connected_host import ConnectedHost, raise_all
 from volbench.engine.hosts.host_facts import machine_of, options_on, survey_machine
 from volbench.errors import ArchiveError, InputError, RefusedError, TransportError
-from volbench.execute.parallel import on_each
+from volbench.execute.scheduler import on_each
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.host import LOCAL, Host, Inventory, Policy
 from volbench.model.campaign.planned_run import Campaign, Consent, DevicePin, Run, RunState

@@ -11,11 +11,11 @@ import math
 import time
 
 from volbench.engine.campaign.barrier import POSTPONE_S, Barrier, StartSignal
+from volbench.engine.hosts.connected_host import Clock
 from volbench.engine.run.process_watch import StopRequest
-from volbench.engine.sampling.clock_offset import Clock
 from volbench.execute.agent.gate import GO, LATE, MISSED, NEVER, READY, WOKE
 from volbench.execute.protocol import Executor, Process
-from volbench.execute.waiting_work import Wait, Work
+from volbench.execute.scheduler import Wait, Work
 
 _POLL_S = 0.2  # Of a barrier whose start is announced at least 1 s ahead.
 # The same once a client has confirmed: its start may have to be postponed within 0.4 s.

@@ -13,7 +13,7 @@ from pathlib import Path
 from volbench.engine.run.process_watch import Ending, StopRequest, watch
 from volbench.errors import ArchiveError, FioError, OutputError, StoppedError
 from volbench.execute.protocol import Executor
-from volbench.execute.waiting_work import finish
+from volbench.execute.scheduler import finish
 from volbench.fio.jobs.render_job import render
 from volbench.fio.results.json_output import parse_output
 from volbench.fio.results.validation import Expected, problems_of

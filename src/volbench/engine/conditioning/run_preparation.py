@@ -18,7 +18,7 @@ from volbench.engine.hosts.described_volumes import DescribedFile, parse_answer
 from volbench.engine.run.process_watch import StopRequest
 from volbench.errors import TransportError
 from volbench.execute.protocol import Executor
-from volbench.execute.waiting_work import Wait, Work
+from volbench.execute.scheduler import Wait, Work
 from volbench.fio.jobs.render_job import planned_files
 from volbench.model.campaign.event import Listener, Progress, RunProgress
 from volbench.model.campaign.planned_run import Run, Volume, VolumeKind

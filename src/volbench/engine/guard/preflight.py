@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from volbench.engine.guard.held_devices import OpenDevice
+from volbench.engine.guard.device_guard import OpenDevice
 from volbench.engine.guard.run_guard import RunConsent, check_run, check_space, question_about
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.described_volumes import HostState, look_at

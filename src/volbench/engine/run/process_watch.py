@@ -16,7 +16,7 @@ from typing import Protocol
 
 from volbench.errors import ArchiveError, TransportError
 from volbench.execute.protocol import Executor, Process
-from volbench.execute.waiting_work import Wait, Work, finish
+from volbench.execute.scheduler import Wait, Work, finish
 from volbench.store.journal import utc_now
 
 POLL_S = 0.1  # Shorter than a user notices after Ctrl-C.

@@ -12,7 +12,7 @@ from volbench.analyse.frames.kernel_counters import SampleReader
 from volbench.errors import ArchiveError
 from volbench.execute.agent.kernel_sampler import MAX_WAIT_S, SLACK_BYTES
 from volbench.execute.protocol import Process
-from volbench.execute.waiting_work import Wait, Work
+from volbench.execute.scheduler import Wait, Work
 from volbench.fio.jobs.render_job import lays_out, section_writes
 from volbench.model.campaign.event import Listener, Notice
 from volbench.model.campaign.planned_run import Run, VolumeKind

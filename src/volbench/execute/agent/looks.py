@@ -9,7 +9,7 @@ import os
 import threading
 from typing import Callable, NamedTuple, TypeVar
 
-from volbench.execute.agent import files, held_device, programs
+from volbench.execute.agent import files, held_device, run_command
 from volbench.execute.agent.agent_error import AgentError
 
 SECTOR_BYTES = 512  # Unit of sizes in sysfs, whatever the sector size of the device.
@@ -141,7 +141,7 @@ class Looks:
 
     def run(self, argv: "list[str]", timeout_s: float = 60.0) -> Output:
         """Run a program that changes nothing."""
-        return Output(**programs.run(argv, timeout_s))  # type: ignore[arg-type]  # its fields
+        return Output(**run_command.run(argv, timeout_s))  # type: ignore[arg-type]  # its fields
 
     def read(self, node: str, offset: int, length: int) -> bytes:
         """Return bytes of a block device.

@@ -22,10 +22,10 @@ import time
 import zlib
 from collections import deque
 
-from volbench.execute.agent import programs
+from volbench.execute.agent import run_command
 from volbench.execute.agent.agent_error import AgentError, of_os_error
+from volbench.execute.agent.installed_program import Program
 from volbench.execute.agent.operations import OPERATIONS
-from volbench.execute.agent.program import Program
 
 _MAX_THREADS = 64  # A hung volume holds a thread for each request about it; idle ones cost nothing.
 _STACK_BYTES = 512 * 1024  # 64 threads of 8 MiB each would count against limits of memory.
@@ -59,7 +59,7 @@ class Output:
                 while view:
                     view = view[os.write(self._descriptor, view) :]
             except OSError:
-                programs.kill_all()
+                run_command.kill_all()
                 os._exit(1)
 
 
@@ -122,7 +122,7 @@ class Threads:
         """Kill what runs until all threads are idle, at most for some seconds."""
         end = time.monotonic() + seconds
         while self._idle < self._count and time.monotonic() < end:
-            programs.kill_all()  # again: a thread may be starting one
+            run_command.kill_all()  # again: a thread may be starting one
             time.sleep(0.01)
 
 

@@ -26,8 +26,8 @@ import time
 from volbench.execute.agent import gate
 from volbench.execute.agent.agent_error import AgentError, of_os_error
 from volbench.execute.agent.files import search_path, which, write_files
+from volbench.execute.agent.installed_program import command
 from volbench.execute.agent.kernel_sampler import Sampler
-from volbench.execute.agent.program import command
 
 NOT_STARTED = 93
 """Exit status of a program that was not started because its device had been replaced."""

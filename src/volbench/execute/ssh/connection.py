@@ -21,7 +21,7 @@ import paramiko
 
 from volbench.errors import ConnectError, TransportError, VolbenchError
 from volbench.execute.channels import connection_lost
-from volbench.execute.parallel import on_each
+from volbench.execute.scheduler import on_each
 from volbench.execute.ssh.authentication import authenticate
 from volbench.execute.ssh.host_keys import KnownHosts, default_known_hosts
 from volbench.execute.ssh.ssh_config import SshConfig

@@ -22,10 +22,10 @@ from volbench.execute.channels import (
     STDERR_LIMIT_BYTES,
     OnEnd,
     OnOutput,
+    Patience,
     ProgramEnd,
     connection_lost,
 )
-from volbench.execute.retry import Patience
 from volbench.execute.ssh.connection import Connection, ConnectionPool
 from volbench.model.campaign.host import Host
 

@@ -59,8 +59,8 @@ class Modules:
  def create_module(self,spec):pass
  def exec_module(self,m):exec(compile(SOURCES[m.__name__],"<%s>"%m.__name__,"exec"),m.__dict__)
 sys.meta_path.insert(0,Modules())
-from volbench.execute.agent import program
-program.install(p,SOURCES)
+from volbench.execute.agent import installed_program
+installed_program.install(p,SOURCES)
 if "early"in globals():
  from volbench.execute.agent import service
  service.serve(early)

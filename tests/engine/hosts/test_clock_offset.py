@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from volbench.engine.sampling.clock_offset import estimate_clock
+from volbench.engine.hosts.connected_host import estimate_clock
 from volbench.execute.protocol import ClockReading
 
 

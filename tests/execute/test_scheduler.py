@@ -11,8 +11,8 @@ import pytest
 
 from tests.execute.fake import FakeProcess
 from tests.waiting import PATIENCE_S, until
-from volbench.execute import waiting_work
-from volbench.execute.waiting_work import Wait, Work, drive, finish
+from volbench.execute import scheduler
+from volbench.execute.scheduler import Wait, Work, drive, finish
 
 CLIENTS = 300
 
@@ -79,7 +79,7 @@ def test_pushed_end_ends_a_wait() -> None:
 
 def test_hung_clients_take_no_thread_from_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clients whose hosts hang in a request do not keep the others from their work."""
-    monkeypatch.setattr(waiting_work, "STUCK_S", 0.05)
+    monkeypatch.setattr(scheduler, "STUCK_S", 0.05)
     released, done = Event(), list[int]()
 
     def hung() -> Work[None]:

@@ -1,4 +1,4 @@
-"""Work that holds no thread while it waits, and the threads that drive many pieces of it.
+"""Parallel work on many hosts: a thread pool, and work that holds no thread while it waits.
 
 A piece of work is a generator: it yields what it waits for, and goes on when that has happened or
 its time is over. Hundreds of clients that mostly wait for their hosts need few threads then.
@@ -10,15 +10,52 @@ import heapq
 import itertools
 import time
 from collections import deque
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from threading import Condition, Lock, Thread, current_thread
 from typing import TypeVar
 
+from volbench.errors import VolbenchError
 from volbench.execute.protocol import Process
 
 T = TypeVar("T")
+R = TypeVar("R")
+
+MAX_THREADS = 64  # Idle threads are cheap; queueing behind unresponsive hosts costs seconds
+
+_limit: ContextVar[int] = ContextVar("_limit", default=MAX_THREADS)
+
+
+@contextmanager
+def parallel_limit(count: int) -> Iterator[None]:
+    """Let `on_each` work on at most `count` items at once inside the block."""
+    token = _limit.set(count)
+    try:
+        yield
+    finally:
+        _limit.reset(token)
+
+
+def on_each(items: Iterable[T], work: Callable[[T], R]) -> list[R | VolbenchError]:
+    """Call `work` for each item concurrently; return the results or errors in order."""
+    listed = list(items)
+
+    def attempt(item: T) -> R | VolbenchError:
+        try:
+            return work(item)
+        except VolbenchError as error:
+            return error
+
+    threads_max = min(len(listed), _limit.get())
+    if threads_max < 2:
+        return [attempt(item) for item in listed]
+    with ThreadPoolExecutor(threads_max, thread_name_prefix="host") as threads:
+        return list(threads.map(attempt, listed))
+
 
 THREADS_MAX = 64  # Threads that drive work, apart from those that are stuck
 # A thread that is busy with one step for longer, such as with a hung host, is replaced
