@@ -21,6 +21,7 @@
     ├── CampaignError              9   runs failed or were not started; lists the finished ones
     ├── FindingsError             10   data-quality warnings with ``--strict``
     │   └── RegressionError            a result is worse than its baseline beyond the tolerance
+    ├── UndecidedError            11   a gate could not have seen what it is asked about
     └── StoppedError            130   the user stopped it
 
 Only those marked with * are retried. Exceptions of libraries are converted to one of these where
@@ -218,6 +219,12 @@ class FindingsError(VolbenchError):
 
 class RegressionError(FindingsError):
     """A result is significantly worse than its baseline, beyond the tolerance."""
+
+
+class UndecidedError(VolbenchError):
+    """Neither a regression nor its absence was shown: the noise hides what was asked about."""
+
+    exit_code = 11
 
 
 class StoppedError(VolbenchError):

@@ -23,7 +23,7 @@ from volbench.cli.options import (
 )
 from volbench.cli.output import ChartFile, TableOutput, chart_options, table_options
 from volbench.cli.verb_groups import VerbCommand
-from volbench.errors import ComparisonError, InputError, RegressionError
+from volbench.errors import ComparisonError, InputError, RegressionError, UndecidedError
 from volbench.units import percent
 
 if TYPE_CHECKING:
@@ -106,7 +106,10 @@ def parse_share(text: str, *, least: float) -> float:
     flag("--keep-invalid", "Include runs that are marked invalid."),
 )
 @WHERE
-@flag("--baseline", "Exit with 10 on a significant regression beyond --tolerance.")
+@flag(
+    "--baseline",
+    "Exit with 10 on a significant regression beyond --tolerance, with 11 if none could be seen.",
+)
 @table_options()
 @chart_options("the ratios with their intervals")
 def compare(
@@ -153,8 +156,8 @@ def compare(
 
 
 def _fail_on_regression(comparison: Comparison) -> None:
-    """Print which regressions cannot be ruled out, and fail on significant ones."""
-    from volbench.analyse.compare.comparison_result import Regression
+    """Fail on a regression, or where none could be seen; print what cannot be ruled out."""
+    from volbench.analyse.compare.comparison_result import Regression, together
 
     tolerance = percent(next(row.tolerance or 0 for row in comparison.rows))
     unsure = [row for row in comparison.rows if row.regression is Regression.UNDECIDED]
@@ -164,12 +167,33 @@ def _fail_on_regression(comparison: Comparison) -> None:
             f"not ruled out: a regression beyond {tolerance} % of {_named(row)}: {why}", err=True
         )
     significant = [row for row in comparison.rows if row.regression is Regression.SHOWN]
-    if significant:
-        named = "; ".join(f"{_named(row)}: {row.words}" for row in significant)
+    shown = [f"{_named(row)}: {row.words}" for row in significant] or [
+        every.sentence
+        for every in together(comparison.rows, confidence=comparison.confidence)
+        if every.is_regression
+    ]
+    if shown:
         raise RegressionError(
-            f"regression beyond {tolerance} %: {named}",
+            f"regression beyond {tolerance} %: {'; '.join(shown)}",
             hint="measure again to be sure; --tolerance says what is acceptable",
         )
+    blind = [row for row in unsure if row.is_blind]
+    if blind:
+        raise UndecidedError(
+            f"undecided: {len(blind)} of {len(comparison.rows)} comparisons could not have shown a"
+            f" regression beyond {tolerance} %: {_least_seen(blind)}",
+            hint="add repeats (--repeat), lengthen the runs, or raise --tolerance",
+        )
+
+
+def _least_seen(rows: list[Compared]) -> str:
+    """Return what the comparisons of a blind gate could have shown."""
+    sizes = [row.detectable for row in rows if not math.isnan(row.detectable)]
+    if not sizes:
+        return rows[0].shortage
+    few = f", {len(rows) - len(sizes)} have too few repeats" if len(sizes) < len(rows) else ""
+    largest = f" to {percent(max(sizes))} %" if len(sizes) > 1 else " %"
+    return f"the minimum detectable is {percent(min(sizes))}{largest}{few}"
 
 
 def _worst(row: Compared) -> float:

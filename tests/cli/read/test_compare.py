@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 import volbench
 from tests.lab.virtual import write_campaign
 from volbench.cli.main import cli
-from volbench.errors import ComparisonError, InputError, RegressionError
+from volbench.errors import ComparisonError, InputError, RegressionError, UndecidedError
 from volbench.lab.scenario import load_scenario
 
 pytestmark = pytest.mark.real_time
@@ -123,9 +123,11 @@ def test_a_regression_exits_with_10(folder: Path) -> None:
 
 
 def test_undetectable_changes_are_reported(folder: Path) -> None:
-    """Two repeats rule nothing out: that is said, and is no failure."""
+    """Two repeats rule nothing out: the gate is undecided, with an exit code of its own."""
     result = compare(folder, "slow", "brief", "--metric", "iops", "--baseline")
-    assert result.exit_code == 0, result.output
+    assert isinstance(result.exception, UndecidedError), result.output
+    assert result.exception.exit_code == 11
+    assert "1 of 1 comparisons could not have shown a regression" in str(result.exception)
     assert "not ruled out: a regression beyond 5 % of reads read iops in brief: not enough" in (
         result.stderr
     )

@@ -27,7 +27,12 @@ from volbench.analyse.compare.comparison_groups import (
     repeats_of,
     sides_between,
 )
-from volbench.analyse.compare.comparison_result import Compared, Verdict, change_text
+from volbench.analyse.compare.comparison_result import (
+    Compared,
+    Verdict,
+    change_text,
+    together,
+)
 from volbench.analyse.compare.repeat_statistics import (
     CONFIDENCE,
     ONE_RUN,
@@ -330,7 +335,12 @@ def _judged(found: Collection[Compared], question: Question, remarks: Sequence[s
         )
         for verdict in found
     ]
-    return Comparison(tuple(rows), tuple(remarks), question.confidence)
+    lost = [
+        f"{every.sentence}."
+        for every in together(rows, confidence=question.confidence)
+        if every.is_regression
+    ]
+    return Comparison(tuple(rows), (*remarks, *lost), question.confidence)
 
 
 # Workloads from which a mean over them says more than the workloads themselves.

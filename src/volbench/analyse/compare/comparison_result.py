@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -14,6 +14,14 @@ from volbench.units import percent
 # Relative difference above which a percentage is meaningless: ten times.
 # Noticed by: test_comparison.py::test_a_difference_that_nothing_would_have_shown_is_no_percentage
 _MAX_DETECTABLE = 9.0
+
+
+# Detectable difference over the tolerance from which a gate could not have seen a regression.
+# Noticed by: tests/analyse/compare/test_together.py::test_a_gate_is_blind_above_twice_the_tolerance
+_BLIND_TOLERANCES = 2.0
+# The same at least: a tolerance of 0 would make each gate blind.
+# Noticed by: tests/analyse/compare/test_together.py::test_a_gate_is_blind_above_twice_the_tolerance
+_MIN_BLIND = 0.10
 
 
 class Verdict(StrEnum):
@@ -107,6 +115,20 @@ class Compared:
         return self.contrast.detectable(self.level) - 1 if self.contrast else math.nan
 
     @property
+    def is_blind(self) -> bool:
+        """Whether a regression is undecided and could not have been seen."""
+        least = max(_BLIND_TOLERANCES * (self.tolerance or 0.0), _MIN_BLIND)
+        return self.regression is Regression.UNDECIDED and not self.detectable <= least
+
+    @property
+    def is_beyond(self) -> bool:
+        """Whether the ratio is worse than the tolerance, whatever chance may explain."""
+        tolerance = self.tolerance or 0.0
+        if self.measure.more_is_better:
+            return self.ratio < 1 - tolerance
+        return self.ratio > 1 + tolerance
+
+    @property
     def is_inconclusive(self) -> bool:
         """Whether no difference is shown because next to none could have been detected."""
         return self.verdict is Verdict.NOT_SHOWN and self.detectable > _MAX_DETECTABLE
@@ -133,6 +155,64 @@ class Compared:
         if self.tolerance is None:
             return False
         return 1 - self.tolerance <= interval.low and interval.high <= 1 + self.tolerance
+
+
+@dataclass(frozen=True)
+class Together:
+    """All workloads of a candidate as evidence of a regression, by the sign test."""
+
+    candidate: str  # what is compared with the base
+    measure: Measure  # the metric
+    ratios: tuple[float, ...]  # of the workloads, candidate over base
+    beyond: int  # workloads that are worse than the tolerance
+    tolerance: float  # acceptable relative difference
+    alpha: float  # greatest probability of so many by chance
+
+    @property
+    def p_value(self) -> float:
+        """Probability of so many or more, where as many are better as worse than the tolerance."""
+        count = len(self.ratios)
+        return sum(math.comb(count, n) for n in range(self.beyond, count + 1)) / 2**count
+
+    @property
+    def mean(self) -> float:
+        """Geometric mean of the ratios."""
+        return math.exp(math.fsum(map(math.log, self.ratios)) / len(self.ratios))
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether chance does not explain that so many workloads are worse."""
+        more = self.measure.more_is_better
+        is_worse = self.mean < 1 - self.tolerance if more else self.mean > 1 + self.tolerance
+        return is_worse and self.p_value <= self.alpha
+
+    @property
+    def sentence(self) -> str:
+        """Number of workloads, their mean and the probability in a sentence."""
+        return (
+            f"{self.candidate}, {self.measure.name}: {self.beyond} of {len(self.ratios)} workloads"
+            f" are worse by more than {percent(self.tolerance)} % (geometric mean"
+            f" {change_text(self.mean)}), which is not chance (sign test, p = {self.p_value:.2g})"
+        )
+
+
+def together(rows: Sequence[Compared], *, confidence: float) -> list[Together]:
+    """Return the evidence of all workloads for each candidate and metric with known ratios."""
+    sets: dict[tuple[str, Measure], list[Compared]] = {}
+    for row in rows:
+        if not math.isnan(row.ratio):
+            sets.setdefault((row.candidate, row.measure), []).append(row)
+    return [
+        Together(
+            candidate=candidate,
+            measure=measure,
+            ratios=tuple(row.ratio for row in own),
+            beyond=sum(row.is_beyond for row in own),
+            tolerance=own[0].tolerance or 0.0,
+            alpha=(1 - confidence) / len(sets),
+        )
+        for (candidate, measure), own in sets.items()
+    ]
 
 
 def _digits(width: float) -> int:

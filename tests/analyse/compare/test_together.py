@@ -1,0 +1,73 @@
+"""All workloads as one piece of evidence, and gates that could not have seen a regression."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+import pytest
+
+from tests.analyse.compared_rows import no_findings, rows_of
+from volbench.analyse.compare.comparison import Comparison, Question, compare
+from volbench.analyse.compare.comparison_result import Regression, together
+
+
+def many(ratios: Mapping[str, float], *, noise: float, tolerance: float | None) -> Comparison:
+    """Compare workloads of three repeats each with a base, by their true ratios."""
+    sides = {
+        side: pd.concat(
+            [
+                rows_of(
+                    1000 * (ratio if side == "b" else 1),
+                    job=job,
+                    repeats=3,
+                    noise=noise,
+                    seed=place + 100 * (side == "b"),
+                )
+                for place, (job, ratio) in enumerate(ratios.items())
+            ],
+            ignore_index=True,
+        )
+        for side in ("a", "b")
+    }
+    question = Question(metrics=("iops",), tolerance=tolerance)
+    return compare(sides, dict.fromkeys(sides, no_findings()), question)
+
+
+SLOWER = {f"job{n}": ratio for n, ratio in enumerate((0.85, 0.7, 0.6, 0.38, 0.5, 0.62, 0.7, 0.55))}
+
+
+def test_eight_slower_workloads_are_a_regression() -> None:
+    """Noise hides each of them; that all are slower is no chance."""
+    compared = many(SLOWER, noise=0.12, tolerance=0.05)
+    (every,) = together(compared.rows, confidence=0.95)
+    assert every.is_regression
+    assert every.beyond == 8
+    assert every.p_value == pytest.approx(1 / 256)
+    assert every.sentence.rstrip(".") in " ".join(compared.remarks)
+
+
+def test_equal_workloads_are_none() -> None:
+    """Half of eight equal workloads are slower by chance."""
+    compared = many(dict.fromkeys(SLOWER, 1.0), noise=0.12, tolerance=0.05)
+    (every,) = together(compared.rows, confidence=0.95)
+    assert not every.is_regression
+    assert not any("sign test" in remark for remark in compared.remarks)
+
+
+def test_three_workloads_are_too_few_for_a_sign() -> None:
+    """One in eight sets of three equal workloads is slower in all of them."""
+    few = {name: SLOWER[name] for name in ("job0", "job1", "job2")}
+    (every,) = together(many(few, noise=0.3, tolerance=0.05).rows, confidence=0.95)
+    assert every.p_value == pytest.approx(1 / 8)
+    assert not every.is_regression
+
+
+@pytest.mark.parametrize(("noise", "tolerance", "blind"), [(0.3, 0.05, 1), (0.02, 0.05, 0)])
+def test_a_gate_is_blind_above_twice_the_tolerance(
+    noise: float, tolerance: float, blind: int
+) -> None:
+    """A difference of 10 % shows beside noise of 2 %, and not beside 30 %."""
+    (row,) = many({"reads": 0.96}, noise=noise, tolerance=tolerance).rows
+    assert row.regression is Regression.UNDECIDED
+    assert row.is_blind == blind
