@@ -172,7 +172,7 @@ class Together:
     def p_value(self) -> float:
         """Probability of so many or more, where as many are better as worse than the tolerance."""
         count = len(self.ratios)
-        return sum(math.comb(count, n) for n in range(self.beyond, count + 1)) / 2**count
+        return sum(math.comb(count, n) for n in range(self.beyond, count + 1)) / float(2**count)
 
     @property
     def mean(self) -> float:
