@@ -16,9 +16,7 @@ from tests.finished_campaign import finish, half_finished
 from volbench.api import opened_runs
 from volbench.errors import ArchiveError
 from volbench.ingest import campaign_tables
-from volbench.ingest.run_files import parsed_results
 from volbench.model.frames.columns import DERIVED
-from volbench.model.results.result import RunOutput
 from volbench.store import parquet_tables
 from volbench.store.layout import Layout
 from volbench.store.parquet_tables import write_tables
@@ -209,11 +207,3 @@ def test_damaged_stamp_recomputes(layout: Layout, calls: Counter[str], content: 
 
 def _refuse(*_: object, **__: object) -> None:
     raise OSError(28, "No space left on device")
-
-
-def test_parsed_results_are_let_go_once_the_runs_are_read(layout: Layout) -> None:
-    """An import keeps what it has parsed until the tables are written, not while it judges."""
-    known: dict[str, tuple[RunOutput, ...]] = {"digest": ()}
-    with parsed_results(known):
-        volbench.open_campaign(layout.root).store_tables()
-    assert not known

@@ -36,7 +36,7 @@ from volbench.importer.run_drafts import (
 )
 from volbench.importer.run_names import parse_labels, parse_pattern
 from volbench.importer.scan_folders import LogFile, ScanResult, scan
-from volbench.ingest.run_files import STATUS_FORMAT, parsed_results
+from volbench.ingest.run_files import STATUS_FORMAT
 from volbench.model.campaign.planned_run import (
     Campaign,
     Imported,
@@ -253,8 +253,6 @@ class ImportReport:
     malformed: tuple[Problem, ...]  # files that were expected to contain a result and do not
     remarks: tuple[Problem, ...]  # what was omitted or needs care
     others: int  # number of other files
-    # SHA-256 of each file with results to these
-    parsed: dict[str, tuple[RunOutput, ...]] = field(default_factory=dict, repr=False)
 
 
 def import_results(
@@ -303,8 +301,9 @@ def import_results(
     with staged_import(request) as report:
         for problem in (*report.malformed, *report.remarks):
             on_note(str(problem))
-        with parsed_results(report.parsed):
-            open_campaign(report.folder).store_tables()
+        folder = report.folder
+        del report  # its runs would stay in memory beside those of the opened campaign
+        open_campaign(folder).store_tables()
     return open_campaign(request.into)
 
 
@@ -358,7 +357,6 @@ def _written(
         malformed=tuple(found.malformed),
         remarks=tuple(remarks),
         others=found.others,
-        parsed={file.digest: file.results for file in found.results if file.masked is None},
     )
 
 

@@ -90,7 +90,6 @@ def import_verb(
     from volbench.api.campaign_data import open_campaign
     from volbench.importer.import_campaign import ImportRequest, staged_import
     from volbench.importer.run_names import parse_labels
-    from volbench.ingest.run_files import parsed_results
     from volbench.store.worker_processes import cores
 
     request = ImportRequest(
@@ -104,9 +103,8 @@ def import_verb(
     with progress_line() as tell, staged_import(replace(request, tell=tell)) as report:
         into, folder, lines = report.into, report.folder, _report_lines(report)
         table = None if shown == TableOutput() else _runs_table(report)
-        with parsed_results(report.parsed):
-            del report  # its runs would stay in memory beside those of the opened campaign
-            open_campaign(folder).store_tables(processes=cores(), tell=tell)
+        del report  # its runs would stay in memory beside those of the opened campaign
+        open_campaign(folder).store_tables(processes=cores(), tell=tell)
     click.echo("\n".join(lines), err=True)
     if table is None:
         click.echo(str(into))

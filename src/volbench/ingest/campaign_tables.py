@@ -18,7 +18,7 @@ from volbench.errors import ArchiveError, OutputError
 from volbench.fio.logs.direction_series import DirectionSeries
 from volbench.fio.logs.section_logs import read_latency_map
 from volbench.fio.results.merge_jobs import merge_jobs
-from volbench.ingest.run_files import forget_parsed, read_facts, read_run_output, read_status
+from volbench.ingest.run_files import read_facts, read_run_output, read_status
 from volbench.ingest.run_summary import (
     Outcome,
     histogram_block,
@@ -295,7 +295,6 @@ def read_tables(
     yield from in_processes(
         read, ended, processes=processes, done=lambda done: tell("reading", done, len(ended))
     )
-    forget_parsed()
 
 
 def _tables_of(

@@ -6,15 +6,12 @@ An imported result may hold many runs, with a copy in the folder of each: it is 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -144,38 +141,10 @@ def read_imported(imported: Imported, folder: RunFolder) -> RunOutput:
             hint="restore a copy, or import it again",
             path=str(path),
         )
-    results = _KNOWN.get().get(source.sha256) or _parsed(
-        _Content(content, source.sha256, source.name)
-    )
+    results = _parsed(_Content(content, source.sha256, source.name))
     if imported.document >= len(results):
         raise OutputError(f"{path} lacks a result that was imported", hint="import it again")
     return select_part(results[imported.document], imported)
-
-
-_KNOWN: ContextVar[Mapping[str, tuple[RunOutput, ...]]] = ContextVar(
-    "known",
-    default=MappingProxyType({}),
-)
-
-
-@contextmanager
-def parsed_results(known: dict[str, tuple[RunOutput, ...]]) -> Iterator[None]:
-    """Read no result again that an import has just parsed.
-
-    Args:
-        known: SHA-256 of a file to the results in it; emptied by `forget_parsed`.
-    """
-    token = _KNOWN.set(known)
-    try:
-        yield
-    finally:
-        _KNOWN.reset(token)
-
-
-def forget_parsed() -> None:
-    """Let go the results that an import has parsed, once the runs are read: 60 KB each."""
-    if isinstance(known := _KNOWN.get(), dict):
-        known.clear()
 
 
 class _Content:

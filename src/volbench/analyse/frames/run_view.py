@@ -131,9 +131,7 @@ def run_views(
     parts: dict[str, dict[str, pd.DataFrame]] = {}
     nothing: dict[str, pd.DataFrame] = {}
     for name in ("series", "device", "percentiles", "summary"):
-        whole = frame(name)
-        nothing[name], parts[name] = whole.iloc[:0].copy(), _by_run(whole)
-        del whole
+        parts[name], nothing[name] = _by_run(frame(name))
     results: dict[str, list[Mapping[str, object]]] = {}
     for row in plain_rows(frame("summary")):
         results.setdefault(str(row["run"]), []).append(row)
@@ -160,8 +158,8 @@ def _shared_texts(column: pd.Series[str]) -> pd.Series[str]:
     return pd.Series(shared[codes], index=column.index, dtype=object)  # not Arrow's texts again
 
 
-def _by_run(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return run to its rows, with an index from 0.
+def _by_run(frame: pd.DataFrame) -> tuple[dict[str, pd.DataFrame], pd.DataFrame]:
+    """Return run to its rows, with an index from 0, and the frame without rows.
 
     Texts become Python objects, which are compared many times faster than Arrow's in short frames;
     equal ones are one object, because a campaign has millions of cells and few texts. So do the
@@ -169,7 +167,9 @@ def _by_run(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
     one for each column. Instants stay as they are: all of them differ, and few rules need them.
     """
     texts = [str(name) for name in frame.select_dtypes(["string", "category"]) if name != "utc"]
-    plain = frame.assign(**{name: _shared_texts(frame[name]) for name in texts}).copy()
+    plain = frame.assign(**{name: _shared_texts(frame[name]) for name in texts})
+    del frame  # before the copy, so that both are not in memory at once
+    plain = plain.copy()
     plain.columns = plain.columns.astype(object)
     codes, runs = pd.factorize(plain["run"])
     order = np.argsort(codes, kind="stable")
@@ -181,7 +181,7 @@ def _by_run(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
     }
     for part in parts.values():
         part.index = pd.RangeIndex(len(part))  # unlike reset_index() this copies nothing
-    return parts
+    return parts, plain.iloc[:0].copy()
 
 
 _MOVING = ("read", "write", "trim")
