@@ -286,6 +286,8 @@ class CampaignData:
         if not stored.is_intact(name):
             return self._shared(name)  # which rebuilds it
         unread = {column.name for column in IDENTITY} - {"run", "group"}
+        if not any(run.step for run in self.campaign.runs):
+            unread.add("utc" if name == "series" else "")  # only clients of a step share a clock
         columns = [column.name for column in FRAMES[name] if column.name not in unread]
         return frame_of(read_table(stored.path(name), columns), is_done=True)
 

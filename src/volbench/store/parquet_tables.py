@@ -188,6 +188,7 @@ def write_tables(folder: Path, parts: Iterable[Mapping[str, pa.Table]]) -> None:
                     writers[name].write(table)
     except OSError as error:
         raise unwritable(folder, error) from error
+    pa.default_memory_pool().release_unused()
 
 
 class _Writer:
