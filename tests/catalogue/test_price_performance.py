@@ -346,6 +346,16 @@ def test_steady_and_burst_are_kept_apart() -> None:
     assert row["steal_percent"] == 2
 
 
+@pytest.mark.parametrize(("factor", "is_burst"), [(1.15, False), (1.25, True)])
+def test_a_burst_is_a_fifth_above_the_steady_rate(factor: float, *, is_burst: bool) -> None:
+    """Less is noise, and no column says otherwise."""
+    rows = frames()
+    series = rows["series"]
+    series["iops"] = series["iops"].where(series["t_s"] >= 60, series["iops"] / 10 * factor)
+    (row,) = performance(rows).to_dict("records")
+    assert (not math.isnan(row["burst_iops"])) == is_burst
+
+
 def test_an_unsteady_run_gives_its_mean() -> None:
     """Without a steady stretch there is no burst either."""
     (row,) = performance(frames(ends_steady=False)).to_dict("records")

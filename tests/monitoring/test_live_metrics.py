@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -162,8 +163,11 @@ def test_a_silent_host_has_no_counters(campaign: Campaign, layout: Layout) -> No
     """A rate of zero would be wrong: what its device does is not reported."""
     run = campaign.runs[0]
     sampled(layout, run)
-    os.utime(layout.run(run.id).samples, (1, 1))
+    age_s = time.time() - 30 - 2 * run.device_sample_s
     metrics = LiveMetrics(layout, {})
+    os.utime(layout.run(run.id).samples, (age_s + 15, age_s + 15))
+    assert "node_disk_read_bytes_total" in scraped(metrics, begun(campaign, run))
+    os.utime(layout.run(run.id).samples, (age_s - 5, age_s - 5))
     found = scraped(metrics, [*begun(campaign, run), HostSilent("vm01", 12.0)])
     assert "node_disk_read_bytes_total" not in found
     assert [labels["instance"] for labels, _ in found["volbench_host_silent"]] == ["vm01"]

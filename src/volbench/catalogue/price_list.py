@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 
 
 FLAVOR, VOLUME_TYPE = "flavor", "volume_type"  # Labels of hosts that prices are found by
-HOURS_PER_MONTH = 730.0  # 365 x 24 / 12, as providers count
+# 365 x 24 / 12, as providers count. Noticed by:
+# tests/catalogue/test_price_performance.py::test_families_are_compared
+HOURS_PER_MONTH = 730.0
 
 FOLDER = "prices"  # Name of the folder with the bundled price lists
 

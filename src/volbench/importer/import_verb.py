@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from volbench.importer.import_campaign import AssembledRun, ImportReport
     from volbench.present.tables.table import Table
 
-_LISTED_EACH = 3  # Problems with the same message that are listed one by one
+# Problems with the same message that are listed one by one. Noticed by:
+# tests/importer/test_import_verb.py::test_problems_that_many_files_share_are_said_once
+_LISTED_EACH = 3
 
 
 @click.command(

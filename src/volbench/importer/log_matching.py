@@ -26,6 +26,8 @@ _INTERVALS = ("log_avg_msec", "log_hist_msec")
 _VALUELESS = {"", "1"}
 # Interval of series from logs of every I/O; the second one for runs shorter than _SHORT_S
 _SINGLE_S, _SHORT_SINGLE_S = 1.0, 0.1
+# A shorter run has too few seconds for a series. Noticed by:
+# tests/importer/test_cases.py::test_logs_beside_a_result_become_its_series
 _SHORT_S = 10.0
 
 

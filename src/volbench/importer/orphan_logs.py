@@ -27,7 +27,8 @@ from volbench.model.results.result import JobResult, RunOutput
 # Versions assumed for logs that are only known to be of fio 3, or of fio 2
 _NEWEST, _FIO2 = "fio-3.42", "fio-2.21"
 _RATES = frozenset({"bw", "iops"})
-# Columns of rows with offset and priority, which fio writes since 3.18 at the earliest
+# Columns of rows with offset and priority, which fio writes since 3.18 at the earliest. Noticed by:
+# tests/importer/test_orphan_logs.py::test_latencies_without_a_version_have_no_unit
 _FIO3_COLUMNS = 6
 _NO_NUMBER = (
     "a log without a number may contain several jobs (per_job_logs=0); if it is of one, name it:"

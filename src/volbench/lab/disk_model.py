@@ -144,7 +144,9 @@ class DiskParameters:
         return cls(**values)
 
 
-LEAST_DRIFT = 0.1  # Minimum speed under drift, as a share of the normal speed
+# Minimum speed under drift, as a share of the normal speed. Noticed by:
+# tests/lab/test_simulated_disk.py::test_drift_is_even
+MIN_DRIFT = 0.1
 
 
 class Speed:
@@ -163,7 +165,7 @@ class Speed:
         drift_per_s: float = 0.0,
     ) -> None:
         self._drift = drift_per_s
-        self._floor_at = (LEAST_DRIFT - 1) / drift_per_s if drift_per_s < 0 else float("inf")
+        self._floor_at = (MIN_DRIFT - 1) / drift_per_s if drift_per_s < 0 else float("inf")
         edges = {0.0, *(at for at, _ in steps)}
         edges |= {edge for at, length in stalls for edge in (at, at + length)}
         self._begins = sorted(edges)
@@ -195,12 +197,12 @@ class Speed:
     def _drifted(self, real_s: float) -> float:
         """Return the integral of the speed under drift alone."""
         until = min(real_s, self._floor_at)
-        return until + self._drift * until**2 / 2 + LEAST_DRIFT * (real_s - until)
+        return until + self._drift * until**2 / 2 + MIN_DRIFT * (real_s - until)
 
     def _undrifted(self, value: float) -> float:
         """Return the inverse of `_drifted`."""
         if self._floor_at < float("inf") and value > self._drifted(self._floor_at):
-            return self._floor_at + (value - self._drifted(self._floor_at)) / LEAST_DRIFT
+            return self._floor_at + (value - self._drifted(self._floor_at)) / MIN_DRIFT
         root = sqrt(max(0.0, 1 + 2 * self._drift * value))
         return 2 * value / (1 + root)
 
@@ -242,7 +244,8 @@ class Timeline:
         return (self._first or 0.0) + (self._speed.real(gone) if self._started else gone)
 
 
-# Maximum delay that is treated as overhead; longer delays are think time of the client
+# Maximum delay that is treated as overhead; longer delays are think time of the client. Noticed by:
+# tests/lab/test_simulated_disk.py::test_a_client_that_thinks_is_taken_at_its_word
 PATIENCE_S = 0.001
 
 
@@ -266,10 +269,14 @@ class Pacer:
         heappush(self._due, due)
 
 
-CELL_S = 0.1  # Resolution of the noise
+# Resolution of the noise. Noticed by:
+# tests/lab/test_virtual_volume.py::test_jitter_is_autocorrelated_and_has_its_size
+CELL_S = 0.1
 
 _FREEDOM = 4  # Degrees of freedom of the innovations: the fourth moment does not exist
-_MOST = 1.5  # Largest logarithm of a factor: 4.5 times faster or slower
+# Largest logarithm of a factor: 4.5 times faster or slower. Noticed by:
+# tests/lab/test_virtual_volume.py::test_jitter_is_autocorrelated_and_has_its_size
+_MAX_LOG_FACTOR = 1.5
 
 
 class _Jitter:
@@ -294,7 +301,7 @@ class _Jitter:
         chi = sum(rng.gauss(0, 1) ** 2 for _ in range(_FREEDOM))
         fresh = rng.gauss(0, 1) / sqrt(chi / _FREEDOM) / sqrt(_FREEDOM / (_FREEDOM - 2))
         self._state = self._phi * self._state + sqrt(1 - self._phi**2) * fresh
-        return exp(max(-_MOST, min(_MOST, self._sigma * self._state)))
+        return exp(max(-_MAX_LOG_FACTOR, min(_MAX_LOG_FACTOR, self._sigma * self._state)))
 
 
 class _Bursts:
@@ -356,7 +363,9 @@ class Noise:
         return done + self.slice_s - into if into < self.slice_s else done
 
 
-IDLE_S = 0.2  # Gap between requests from which a drive is idle: it reclaims, refills and cools
+# Gap between requests from which a drive is idle: it reclaims, refills and cools. Noticed by:
+# tests/lab/test_virtual_volume.py::test_an_slc_cache_empties_while_idle
+IDLE_S = 0.2
 
 _CELL_S = 0.5  # Garbage collection is uneven: its speed changes twice a second
 

@@ -18,6 +18,8 @@ from volbench.lab.scenario import Cache, Scenario
 
 Direction = Literal["read", "write"]
 
+# Steps of the integral over a pass; more change no digit that is shown. Noticed by:
+# tests/lab/test_scenario.py::test_truth_is_what_the_disk_does
 _SLICES = 4000
 
 

@@ -23,7 +23,9 @@ THREADS = 64  # Requests that nbdkit serves in parallel; a deeper queue waits in
 _READY_S = 20.0
 _END_S = 10.0
 _UNMOUNTED_S = 2.0  # Longest wait for nbdfuse to exit by itself once it is unmounted
-_LONGEST_SOCKET = 100
+# unix(7): 108 bytes with the final zero, less a margin. Noticed by:
+# tests/lab/test_server.py::test_a_socket_that_fio_would_misread_is_refused
+_MAX_SOCKET_PATH = 100
 _PLUGIN = Path(__file__).with_name("plugin.py")
 
 
@@ -103,7 +105,7 @@ def _check_socket(socket: Path) -> None:
     """Refuse a path that the kernel, fio or a URI would truncate or misinterpret."""
     text = str(socket)
     invalid = sorted({c for c in text if not (c.isascii() and (c.isalnum() or c in "/._-+,=@"))})
-    if len(text) > _LONGEST_SOCKET or invalid:
+    if len(text) > _MAX_SOCKET_PATH or invalid:
         length = f"has {len(text)} characters"
         reason = f"contains {' '.join(map(repr, invalid))}" if invalid else length
         raise InputError(

@@ -217,7 +217,8 @@ class _Cache:
         self._at = at
 
 
-# Maximum delay that a limit compensates for: scheduling jitter of the host, not a burst
+# Maximum delay that a limit makes up for: scheduling jitter of the host, not a burst. Noticed by:
+# tests/lab/test_simulated_disk.py::test_iops_limit_is_exact
 _SLACK_S = 0.002
 
 

@@ -31,7 +31,9 @@ _WIDTH, _HEIGHT = 12, 8
 _MARGIN_S = 5.0
 _LAST = ("now-15m", "now")
 _WINDOWS = {"5s": 5, "10s": 10, "30s": 30, "1m": 60, "5m": 300}
-_SAMPLES = 4  # A rate over four samples has two to reckon from even when one is late
+# A rate over four samples still has two when one is late. Noticed by:
+# tests/monitoring/test_grafana.py::test_it_opens_on_the_campaign
+_SAMPLES = 4
 
 
 Query = tuple[str, str]  # PromQL, and the legend of its lines; `$window` is the time of a rate

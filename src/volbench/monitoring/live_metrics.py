@@ -36,10 +36,13 @@ from volbench.monitoring.node_metrics import (
 from volbench.present.terminal.progress import Clock, Tally
 from volbench.store.layout import Layout
 
-# Part of a log that is read: its last sample, also of a host with many devices
+# Part of a log that is read: its last sample, also of a host with many devices. Noticed by:
+# tests/monitoring/test_live_metrics.py::test_devices_have_the_names_and_values_of_the_node_exporter
 _TAIL_BYTES = 64 << 10
 _HEAD_BYTES = 256
-_STALE_S = 30.0  # Age of a log, beyond the sample interval, from which its host counts as silent
+# Age of a log, beyond the sample interval, from which its host counts as silent. Noticed by:
+# tests/monitoring/test_live_metrics.py::test_a_silent_host_has_no_counters
+_STALE_S = 30.0
 _DIRECTIONS = ("read", "write", "trim")
 # Option to its label, and to fio's default where that is known
 _OPTIONS = {

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from volbench.errors import InputError, did_you_mean
 
-_SIZE_LIMIT = 1 << 20
+# Text that a person writes; more is another kind of file. Noticed by:
+# tests/plan/test_bundled_files.py::test_files_that_are_not_profiles_are_refused
+_MAX_BYTES = 1 << 20
 _PROFILES = "profiles"
 
 
@@ -75,7 +77,7 @@ def read_text(path: Path, *, what: str) -> str:
         what: kind of file, for messages: "profile".
     """
     try:
-        if path.stat().st_size > _SIZE_LIMIT:
+        if path.stat().st_size > _MAX_BYTES:
             raise InputError(f"{path} is larger than 1 MiB", hint=f"a {what} is a short text")
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

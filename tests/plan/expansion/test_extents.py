@@ -9,7 +9,14 @@ from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.planned_run import VolumeKind
 from volbench.model.profile.profile_model import Job, Phase
 from volbench.model.profile.profile_settings import Warming, WarmingMode
-from volbench.plan.expansion.extents import LADDER, auto_numjobs, cut, touches, with_numjobs
+from volbench.plan.expansion.extents import (
+    LADDER,
+    auto_numjobs,
+    cut,
+    touches,
+    usual_count,
+    with_numjobs,
+)
 from volbench.plan.profile.load_profile import dump_profile, load_profile
 
 MIB = 1 << 20
@@ -29,6 +36,17 @@ def test_pieces_cover_the_volume_once(size: int, numjobs: int, count: int) -> No
         assert piece.numjobs <= numjobs
         at += piece.size_bytes
     assert at == size
+
+
+def test_extents_are_neither_small_nor_many() -> None:
+    """One for 16 GiB, at least 64 MiB each; the rest in whole pages; 64 blocks are read back."""
+    counts = {63: 1, 128: 2, 1024: 16, 1024**2: 64}
+    assert {size: usual_count(size * MIB) for size in counts} == counts
+    rest = [piece.size_bytes for piece in cut(MIB + 3 * 4096 + 512, block_bytes=MIB, numjobs=1)]
+    assert rest == [MIB, 3 * 4096, 512]
+    job = Job(name="w", phase=Phase.WARMUP, warming=Warming(mode=WarmingMode.WRITE))
+    *_, sample = touches(job, {}, size_bytes=1 << 30, kind=DEVICE)
+    assert sample.section.options["io_size"] == str(64 * MIB)
 
 
 @pytest.mark.parametrize("size", [MIB, 100 * MIB, 10**9 + 7])

@@ -20,9 +20,13 @@ LAYOUT_BYTES_PER_S = 20e6
 # tests/plan/expansion/test_estimate.py::test_deadlines_grow_with_what_takes_longer
 TRANSFER_BYTES_PER_S = 1e6
 
-START_S = 0.5  # Overhead of a fio process (measured with 3.33: 0.4 to 0.5 s)
+# Overhead of a fio process (measured with 3.33: 0.4 to 0.5 s). Noticed by:
+# tests/plan/expansion/test_estimate.py::test_a_campaign_is_the_sum_of_its_runs
+START_S = 0.5
 
-PROBE_READ_S = 30.0  # Maximum length of one read of a cold probe
+# Maximum length of one read of a cold probe. Noticed by:
+# tests/plan/expansion/test_estimate.py::test_minimum_and_maximum_of_rounds
+PROBE_READ_S = 30.0
 
 PROBE_READS = 3  # Number of reads in a cold probe: a sample of blocks twice, and a check for zeros
 

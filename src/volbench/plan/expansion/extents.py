@@ -19,10 +19,15 @@ from volbench.units import SECTOR_BYTES
 # An interruption repeats an extent from its start: 16 GiB take two minutes at 125 MB/s. Noticed by:
 # tests/plan/expansion/test_extents.py::test_pieces_cover_the_volume_once
 EXTENT_BYTES = 16 << 30
-MIN_EXTENT_BYTES = 64 << 20  # Smaller ones cost more in fio starts than in I/O
+# Smaller ones cost more in fio starts than in I/O. Noticed by:
+# tests/plan/expansion/test_extents.py::test_extents_are_neither_small_nor_many
+MIN_EXTENT_BYTES = 64 << 20
 LADDER = (1, 2, 4, 8, 16, 32, 64)  # Values of numjobs tried in order when volbench chooses it
-# Direct I/O to files must be aligned to the filesystem block, at most 4 KiB (open(2))
+# Direct I/O to files must be aligned to the filesystem block, at most 4 KiB (open(2)). Noticed by:
+# tests/plan/expansion/test_extents.py::test_extents_are_neither_small_nor_many
 PAGE_BYTES = 4096
+# Read back after a warm-up: seconds on any volume. Noticed by:
+# tests/plan/expansion/test_extents.py::test_extents_are_neither_small_nor_many
 SAMPLED_BLOCKS = 64
 
 # Warm-up options of "Disk performance on Azure Kubernetes Service" (Stian Øvrevåge, 2019)

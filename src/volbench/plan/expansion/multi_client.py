@@ -25,7 +25,8 @@ from volbench.plan.expansion.expand import (
     steps_of,
 )
 
-# Slices of a device begin at whole MiB, as partitions do (parted's optimal alignment)
+# Slices of a device begin at whole MiB, as partitions do (parted's optimal alignment). Noticed by:
+# tests/plan/expansion/test_multi_client.py::test_a_device_is_cut_into_slices_that_do_not_meet
 ALIGNMENT_BYTES = 1 << 20
 
 # Default file names of fio (fio HOWTO, filename_format)

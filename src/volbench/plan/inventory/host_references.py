@@ -153,7 +153,9 @@ class _Ways:
         self.reader.complain(node, message)
 
 
-_MAX_DEPTH = 16  # Depth of included files (ssh_config(5), OpenSSH 9.2: the same)
+# Depth of included files (ssh_config(5), OpenSSH 9.2: the same). Noticed by:
+# tests/plan/inventory/test_own.py::test_two_aliases_of_one_machine_are_noticed
+_MAX_DEPTH = 16
 
 _LINE = re.compile(r"\s*([A-Za-z]+)(?:\s*=\s*|\s+)(.*?)\s*")
 
