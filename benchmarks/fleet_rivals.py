@@ -29,7 +29,9 @@ TRIES = 3
 ROUND_TRIP_S = 0.3
 MAX_SESSIONS = 8
 """Sessions of a host for each step of a campaign."""
-MAX_DELAY_S = 10
+MAX_WALL_S, MAX_CPU_S = 9, 1.6
+"""Of one job on eight hosts."""
+MAX_DELAYS_S = {"two jobs on one host": 5, "one job on two hosts": 6}
 """More wall time at a round trip of 300 ms than without one."""
 
 OPTIONS = {
@@ -99,7 +101,8 @@ def run(*argv: str | Path, cwd: Path | None = None, **variables: str) -> None:
         text=True,
         check=False,
         cwd=cwd,
-        env={**os.environ, **variables},
+        # bytecode is written by the first try, as an installation does
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "", **variables},
     )
     if done.returncode:
         raise RuntimeError(f"{argv[0]}: {(done.stderr or done.stdout)[-2000:]}")
@@ -217,9 +220,8 @@ def costs(hosts: Fleet, folder: Path) -> list[Figure]:
     }
     figures = [
         Figure(f"sessions a host and step, {count} hosts", each, "", MAX_SESSIONS),
-        Figure(
-            f"volbench, one {RUNTIME_S} s job: CPU", ours.cpu_s, "s", note=f"{ours.wall_s:.1f} s"
-        ),
+        Figure(f"volbench, one {RUNTIME_S} s job: wall time", ours.wall_s, "s", MAX_WALL_S),
+        Figure(f"volbench, one {RUNTIME_S} s job: CPU", ours.cpu_s, "s", MAX_CPU_S),
     ]
     return figures + [
         Figure(
@@ -252,6 +254,6 @@ def _delay(hosts: Fleet, folder: Path, *, count: int, jobs: int, name: str) -> F
         f"{name} at a round trip of 300 ms: more wall time",
         far.wall_s - near.wall_s,
         "s",
-        MAX_DELAY_S,
+        MAX_DELAYS_S[name],
         note=f"{far.wall_s:.1f} s and {near.wall_s:.1f} s",
     )

@@ -147,9 +147,8 @@ class FakeExecutor(LocalBase):
     def ask(self, operation: str, *, within_s: float = 60.0, **arguments: object) -> object:
         """Return the result of an operation of the agent on the scripted host."""
         del within_s
-        if operation in {"exclusive_error", "real_path"}:
-            method: Callable[..., object] = getattr(self, operation)
-            return method(**arguments)
+        if operation == "real_path":
+            return self.real_path(str(arguments["path"]))
         try:
             return OPERATIONS[operation](**arguments, looks=ScriptedLooks(self))
         except AgentError as error:

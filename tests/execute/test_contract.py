@@ -263,14 +263,6 @@ def test_paths_are_reported_apart(machine: Machine) -> None:
         assert machine.executor.stat(f"{machine.root}/{name}") is None
 
 
-def test_only_block_devices_are_opened_exclusively(machine: Machine) -> None:
-    """What is no block device has a reason, not an empty text."""
-    assert (
-        machine.executor.ask("exclusive_error", path=f"{machine.root}/text") == "not a block device"
-    )
-    assert machine.executor.ask("exclusive_error", path=f"{machine.root}/missing")
-
-
 def test_files_are_removed(machine: Machine) -> None:
     """A removed file is gone, and its removal can be repeated."""
     path = f"{machine.root}/folder/a"

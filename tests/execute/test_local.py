@@ -11,6 +11,7 @@ from unittest import mock
 import pytest
 
 from volbench.errors import InputError, TransportError, VolbenchError
+from volbench.execute.agent.held_device import exclusive_error
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Process
 
@@ -148,7 +149,14 @@ def test_devices_have_numbers() -> None:
     found = EXECUTOR.stat("/dev/null")
     assert found is not None
     assert (found.kind, found.rdev) == ("char", (1, 3))
-    assert EXECUTOR.ask("exclusive_error", path="/dev/null") == "not a block device"
+
+
+def test_only_block_devices_are_opened_exclusively(tmp_path: Path) -> None:
+    """What is not a block device has a reason, not an empty text."""
+    (tmp_path / "text").write_text("text")
+    assert exclusive_error(str(tmp_path / "text")) == "not a block device"
+    assert exclusive_error("/dev/null") == "not a block device"
+    assert exclusive_error(str(tmp_path / "missing"))
 
 
 def test_what_can_not_be_examined_is_an_error(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from tests.fleet import texts
 from tests.fleet.hosts import Fleet, call, fleet
 from tests.fleet.ways import executor_for
+from volbench.engine.hosts.described_volumes import VolumeQuestion, look_at_volume
 from volbench.errors import ArchiveError, InputError, TransportError, VolbenchError
 from volbench.execute.agent_executor import AgentExecutor
 
@@ -155,10 +156,17 @@ def test_a_device_in_use_is_reported(tmp_path: Path, loop: str) -> None:
         assert found is not None
         assert found.kind == "block"
         assert found.rdev == (7, os.minor(Path(loop).stat().st_rdev))
-        assert executor.ask("exclusive_error", path="/dev/vdb") == ""
-        assert executor.ask("exclusive_error", path="/dev/null") == "not a block device"
+        assert _exclusive_error(executor) == ""
         call("mkfs.ext4", "-q", loop)
         own[0].run("sh", "-c", "mkdir /tmp/m && mount /dev/vdb /tmp/m")
-        assert executor.ask("exclusive_error", path="/dev/vdb") == "Device or resource busy"
+        assert _exclusive_error(executor) == "Device or resource busy"
         own[0].run("umount", "/tmp/m")
-        assert executor.ask("exclusive_error", path="/dev/vdb") == ""
+        assert _exclusive_error(executor) == ""
+
+
+def _exclusive_error(executor: AgentExecutor) -> str:
+    """Return why the device cannot be had alone; empty if it can."""
+    device = look_at_volume(executor, VolumeQuestion("/dev/vdb", details=["use"])).device
+    assert device is not None
+    assert device.use is not None
+    return device.use.exclusive

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -16,7 +15,7 @@ import pytest
 
 from tests.waiting import until
 from volbench.analyse.frames.kernel_counters import Sample, SampleReader
-from volbench.execute.agent import kernel_sampler, supervisor
+from volbench.execute.agent import kernel_sampler
 from volbench.execute.agent.kernel_sampler import MAX_WAIT_S, Sampler
 
 KIB = 1024
@@ -203,34 +202,3 @@ def test_throttling_of_a_cpu_limit_is_counted(log: int, monkeypatch: pytest.Monk
     assert all(later >= earlier for earlier, later in zip(first, last, strict=True))
     assert last[1] <= last[0]
     assert last[2] > 0
-
-
-@pytest.mark.slow
-def test_supervisor_costs_little(tmp_path: Path) -> None:
-    """At most 20 MB and 0.3 % of a core at one sample a second, over the ticks of half a minute."""
-    control = str(tmp_path / ".c")
-    supervisor.launch(
-        argv=["sleep", "90"],
-        cwd=str(tmp_path),
-        stderr=str(tmp_path / "err"),
-        control=control,
-        longest_s=90.0,
-        sampling={"devices": [], "interval_s": 1.0, "is_tail_followed": False},
-    )
-    try:
-        pid = supervisor.number_in(supervisor.read_json(f"{control}/state"), "supervisor_pid")
-
-        def used_s() -> float:
-            nanoseconds = Path(f"/proc/{pid}/schedstat").read_text().split()[0]
-            return int(nanoseconds) / 1e9
-
-        time.sleep(2)
-        before_s, begun_s = used_s(), time.monotonic()
-        time.sleep(20)
-        share = (used_s() - before_s) / (time.monotonic() - begun_s)
-        status = Path(f"/proc/{pid}/status").read_text()
-        resident_kib = int(status.partition("VmRSS:")[2].split()[0])
-    finally:
-        supervisor.send_signal(control, signal.SIGKILL)
-    assert share < 0.003
-    assert resident_kib < 20 * KIB

@@ -50,7 +50,7 @@ def test_lock_that_another_campaign_took_meanwhile_stays(folder: Path) -> None:
     assert [path.read_text() for path in folder.iterdir()] == ["new\n"]
 
 
-@pytest.mark.parametrize("name", ["volbench-4094:7", "volbench-fs-8:1"])
+@pytest.mark.parametrize("name", ["volbench-4094:7", "volbench-fs-8:1", "volbench-fs-8:1.key"])
 @pytest.mark.parametrize("kind", ["symlink", "pipe", "folder of symlinks"])
 def test_planted_names_lead_nowhere(folder: Path, name: str, kind: str) -> None:
     """A file outside is neither shown nor overwritten, and nothing waits for a pipe."""
@@ -102,8 +102,52 @@ def test_campaigns_on_a_file_system_hear_of_each_other(folder: Path) -> None:
     """Each hears of those that are there, and of none that has left or is from before a restart."""
     assert locks.join_filesystem("fs-8:1", "a") == []
     assert locks.join_filesystem("fs-8:1", "b") == ["a"]
-    (folder / "volbench-fs-8:1" / "old").write_text("0000-another-boot:\n")
+    (folder / "volbench-fs-8:1.old").write_text("0000-another-boot:\n")
     assert locks.join_filesystem("fs-8:1", "a") == ["b"]
-    assert (folder / "volbench-fs-8:1").stat().st_mode & 0o7777 == 0o1777
+    assert locks.join_filesystem("fs-8:11", "c") == []
+    locks.leave_filesystems("c")
     locks.leave_filesystems("b")
     assert locks.join_filesystem("fs-8:1", "a") == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="files of another user need root")
+def test_lock_of_another_user_is_named_with_path_and_owner(folder: Path) -> None:
+    """A device that a stranger has locked is not used; who did it and where can be read."""
+    planted = folder / f"volbench-{DEVICE}"
+    locks.take_lock(DEVICE, "theirs")
+    os.chown(planted, 65534, 65534)
+    assert locks.take_lock(DEVICE, "ours") == f"theirs; {planted} belongs to user nobody"
+    assert locks.take_lock(DEVICE, "theirs") == ""
+    assert planted.stat().st_uid == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="files of another user need root")
+@pytest.mark.parametrize("uid", [0, 65534])
+@pytest.mark.parametrize("kind", ["empty", "link", "pipe"])
+def test_what_is_not_a_lock_does_not_block_a_device(folder: Path, kind: str, uid: int) -> None:
+    """Whoever planted it: a crash may leave an empty file, a neighbour a link."""
+    planted = folder / f"volbench-{DEVICE}"
+    if kind == "empty":
+        planted.touch()
+    elif kind == "link":
+        planted.symlink_to(folder / "outside")
+    else:
+        os.mkfifo(planted)
+    os.chown(planted, uid, uid, follow_symlinks=False)
+    assert locks.lock_holder(DEVICE) == ""
+    assert locks.take_lock(DEVICE, "ours") == ""
+    assert locks.lock_holder(DEVICE) == "ours"
+    assert not (folder / "outside").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="files of another user need root")
+def test_planted_folders_are_refused_by_name(folder: Path) -> None:
+    """Nothing is written into them."""
+    for name in (f"volbench-{DEVICE}", "volbench-fs-8:1.ours"):
+        (folder / name).mkdir()
+        os.chown(folder / name, 65534, 65534)
+    with pytest.raises(AgentError, match=f"{folder}/volbench-{DEVICE} belongs to user nobody"):
+        locks.take_lock(DEVICE, "ours")
+    with pytest.raises(AgentError, match=f"{folder}/volbench-fs-8:1.ours belongs to user nobody"):
+        locks.join_filesystem("fs-8:1", "ours")
+    assert [path for path in folder.rglob("*") if path.is_file()] == []

@@ -107,6 +107,6 @@ def _answer(executor: Executor, verb: str, name: str, key: str) -> str:
     except OperationError as error:
         raise RefusedError(
             f"the lock {name} on {executor.host} cannot be examined: {error.reason}",
-            hint="check the permissions of /run/lock, and what is in it",
+            hint="check the permissions of /run/lock; what is not a lock there may be removed",
         ) from error
     return parse_answer(str, answer, host=executor.host)

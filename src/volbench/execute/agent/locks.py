@@ -1,12 +1,14 @@
 """Locks on the block devices of a machine, and records of the campaigns on its file systems.
 
-Both are files in a folder that every user of the machine can write to. Nothing there is trusted: a
-file that another user planted is never followed, overwritten or removed, and its content counts
-only in the form of a lock. A lock is void after a restart, and where the number of its device has
-gone to another disk, which the kernel's number of the attachment tells.
+Both are files in a folder that every user of the machine can write to, but where only the owner of
+a file can remove or rename it. Nothing there is trusted: no name is followed or written through,
+and the content of a file counts only in the form of a lock. What another user planted and cannot be
+removed is refused, with its path and owner. A lock is void after a restart, and where the number of
+its device has gone to another disk, which the kernel's number of the attachment tells.
 """
 
 import os
+import pwd
 import re
 import secrets
 import stat
@@ -31,7 +33,8 @@ def take_lock(name: str, key: str) -> str:
         key: of the campaign.
 
     Returns:
-        Key of the other campaign that holds it; empty if this one holds it now.
+        Key of the other campaign that holds it, with the owner and path of a lock that belongs to
+        another user; empty if this one holds it now.
     """
     file, wanted = "volbench-" + _checked(_NAME, name), _boot(name) + " " + _checked(_KEY, key)
     with _Folder(_base()) as folder:
@@ -39,13 +42,21 @@ def take_lock(name: str, key: str) -> str:
             if folder.create(file, wanted):
                 return ""
             held = folder.read(file)
-            if held == wanted:
+            owner = folder.foreign_owner(file)
+            if held == wanted and not owner:
                 return ""
             boot, _space, holder = held.rpartition(" ")
-            if boot == _boot(name) and _KEY.match(holder):
-                return holder
-            folder.remove_void(file, held)
-    raise AgentError("refused", "{} in {} is not a lock".format(file, _base()))
+            try:
+                if held == wanted:  # who owns it could remove it while the campaign runs
+                    folder.replace(file, wanted)
+                    return ""
+                if boot == _boot(name) and _KEY.match(holder):
+                    return holder if not owner else "{}; {}".format(holder, owner)
+                folder.remove_void(file, held)
+            except AgentError:
+                break  # a folder, or another user's file
+        owner = folder.foreign_owner(file)
+        raise AgentError("refused", owner or "{}/{} is not a lock".format(folder.path, file))
 
 
 def free_lock(name: str, key: str) -> None:
@@ -70,26 +81,29 @@ def join_filesystem(name: str, key: str) -> "list[str]":
         name: ``fs-`` with major and minor of the file system.
         key: of the campaign.
     """
-    boot = _boot(_checked(_NAME, name))
-    with _Folder(_base()) as base, base.make_shared("volbench-" + name) as folder:
-        folder.replace(_checked(_KEY, key), boot)
-        others = [other for other in folder.names() if other != key and _KEY.match(other)]
-        return sorted(other for other in others if folder.read(other) == boot)
+    boot, prefix = _boot(_checked(_NAME, name)), "volbench-{}.".format(name)
+    mine = prefix + _checked(_KEY, key)
+    with _Folder(_base()) as folder:
+        try:
+            folder.replace(mine, boot)
+        except AgentError as error:
+            owner = folder.foreign_owner(mine)
+            raise AgentError("refused", owner or "{}: {}".format(mine, error.message)) from error
+        others = [other for other in folder.names() if other.startswith(prefix) and other != mine]
+        return sorted(other[len(prefix) :] for other in others if folder.read(other) == boot)
 
 
 def leave_filesystems(key: str) -> None:
     """Remove the records of a campaign on all file systems."""
     _checked(_KEY, key)
-    with _Folder(_base()) as base:
-        for name in base.names():
-            if not name.startswith("volbench-fs-"):
-                continue
-            try:
-                with _Folder(name, base.descriptor) as folder:
-                    folder.remove(key)
-                os.rmdir(name, dir_fd=base.descriptor)
-            except (AgentError, OSError):  # another campaign's, or no folder of records
-                pass
+    with _Folder(_base()) as folder:
+        for name in folder.names():
+            prefix, _, holder = name.partition(".")
+            if prefix.startswith("volbench-fs-") and holder == key:
+                try:
+                    folder.remove(name)
+                except AgentError:  # planted by another user
+                    pass
 
 
 def _checked(pattern: "typing.Pattern[str]", text: str) -> str:
@@ -130,10 +144,11 @@ def _line(path: str) -> str:
 class _Folder:
     """An open folder, in which no name is ever followed to another place."""
 
-    def __init__(self, path: str, within: "int | None" = None) -> None:
+    def __init__(self, path: str) -> None:
+        self.path = path
         try:
             flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-            self.descriptor = os.open(path, flags, dir_fd=within)
+            self.descriptor = os.open(path, flags)
         except OSError as error:
             raise of_os_error(error) from error
 
@@ -147,17 +162,19 @@ class _Folder:
         """Return all names in the folder."""
         return os.listdir(self.descriptor)
 
-    def make_shared(self, name: str) -> "_Folder":
-        """Make a folder, if it is missing, where every user can write but only remove their own."""
+    def foreign_owner(self, name: str) -> str:
+        """Return path and owner of a file of another user, but root; else an empty string."""
         try:
-            os.mkdir(name, 0o755, dir_fd=self.descriptor)
-        except FileExistsError:
-            return _Folder(name, self.descriptor)
-        except OSError as error:
-            raise of_os_error(error) from error
-        folder = _Folder(name, self.descriptor)
-        os.fchmod(folder.descriptor, 0o1777)
-        return folder
+            uid = os.lstat(name, dir_fd=self.descriptor).st_uid
+        except OSError:
+            return ""
+        if uid in (0, os.geteuid()):
+            return ""
+        try:
+            owner = pwd.getpwuid(uid).pw_name
+        except KeyError:
+            owner = str(uid)
+        return "{}/{} belongs to user {}".format(self.path, name, owner)
 
     def create(self, name: str, text: str) -> bool:
         """Write a file that appears whole; return False if the name is taken."""
@@ -222,6 +239,8 @@ class _Folder:
         moved = ".volbench-" + secrets.token_hex(12)
         flow = {"src_dir_fd": self.descriptor, "dst_dir_fd": self.descriptor}
         try:
+            if stat.S_ISDIR(os.lstat(name, dir_fd=self.descriptor).st_mode):
+                raise AgentError("refused", "{}/{} is a folder".format(self.path, name))
             os.rename(name, moved, **flow)
         except FileNotFoundError:
             return
