@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -134,3 +136,57 @@ def test_steps_within_ten_percent_are_a_note() -> None:
     (entry,) = found(over_time(rates), rule="not-steady")
     assert entry.evidence["verdict"] == "stepped"
     assert entry.severity is Severity.NOTE
+
+
+@pytest.mark.parametrize(
+    ("low", "seconds", "severities"),
+    [
+        (400.0, 300, [Severity.WARNING]),
+        (600.0, 300, [Severity.NOTE]),
+        (900.0, 300, []),
+        (400.0, 1200, []),  # its mean is off by one in 600 at most
+    ],
+)
+def test_a_rate_that_alternates_is_not_steady(
+    low: float, seconds: int, severities: list[Severity]
+) -> None:
+    """Medians of blocks say nothing of two levels that change each second."""
+    rates = [1000.0 if second % 2 else low for second in range(seconds)]
+    entries = found(over_time(rates), rule="not-steady")
+    assert [entry.severity for entry in entries] == severities
+    for entry in entries:
+        assert f"alternate between {low:.0f} and 1k, every 2s on average." in entry.message
+        assert entry.evidence["verdict"] == "noisy"
+
+
+def test_a_rise_by_nineteen_is_a_warning_in_a_short_run_too() -> None:
+    """Noise of 30 % does not rise from 100 to 1,900 within 16 s, and a mean is not its level."""
+    noise = restless(16, spread=0.3, seed=3)
+    rates = [entry * (0.1 + 1.8 * second / 15) for second, entry in enumerate(noise)]
+    assert [entry.severity for entry in found(over_time(rates), rule="not-steady")] == [
+        Severity.WARNING
+    ]
+    few = [entry / 50 for entry in rates]  # 2 to 38 I/Os a second may be chance
+    assert all(
+        entry.severity is Severity.NOTE for entry in found(over_time(few), rule="not-steady")
+    )
+    late = [100.0] * 193 + [1900.0] * 7  # at its end only, but that moves the mean by half
+    assert [entry.severity for entry in found(over_time(late), rule="not-steady")] == [
+        Severity.WARNING
+    ]
+
+
+def test_no_sentence_is_nonsense() -> None:
+    """A rate cannot fall by more than all of it, and an interval over 10x says nothing."""
+    fall = [4000.0 * 0.9**second + 5 for second in range(60)]
+    wild = [float(1000 * 10 ** (2 * np.sin(7.0 * second))) for second in range(40)]
+    messages = [
+        entry.message
+        for rates in (fall, fall[::-1], wild)
+        for entry in found(over_time(rates), rule="not-steady")
+    ]
+    assert len(messages) == 3
+    for message in messages:
+        percents = [float(text) for text in re.findall(r"([\d.]+) %", message)]
+        assert all(percent < 100 for percent in percents), message
+        assert "0.0000" not in message

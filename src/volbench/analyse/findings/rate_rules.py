@@ -10,6 +10,7 @@ import pandas as pd
 from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings.rule import Observation, rule, several
 from volbench.analyse.frames.disturbed import clean_rate_per_s, disturbed
+from volbench.analyse.frames.resample import median, median_step
 from volbench.analyse.frames.run_view import (
     RunView,
     directions,
@@ -60,6 +61,21 @@ _EDGE_SHARE = 0.05
 # Share of the allowed time from which a run reached its deadline, as fio rounds.
 # Noticed by: test_steady.py::test_a_deadline_without_a_steady_rate
 _MIN_DEADLINE_SHARE = 0.95
+# Upper over lower level of a swing from which it is a warning: the mean is neither of them.
+# Noticed by: test_steady.py::test_a_rate_that_alternates_is_not_steady
+_MIN_SWING = 2.0
+# Last over first quarter from which a short or noisy run has moved, whatever noise adds.
+# Noticed by: test_steady.py::test_a_rise_by_nineteen_is_a_warning_in_a_short_run_too
+_MIN_FAR = 3.0
+# I/Os of an interval from which its rate is no counting noise (14 % at 50).
+# Noticed by: test_steady.py::test_a_rise_by_nineteen_is_a_warning_in_a_short_run_too
+_MIN_COUNTED_IOS = 50
+# Upper over lower end of an interval that is worth its numbers.
+# Noticed by: test_steady.py::test_no_sentence_is_nonsense
+_MAX_KNOWN = 10.0
+# Drift from which a percentage of the median is no longer understood.
+# Noticed by: test_steady.py::test_no_sentence_is_nonsense
+_MAX_PERCENT = 1.0
 _MOVES = frozenset(
     {
         *(Cause.CREDITS, Cause.CACHE_FULL, Cause.WRITE_CLIFF, Cause.SLC_CACHE, Cause.THERMAL),
@@ -76,13 +92,15 @@ _MAX_STALLS = 5
         "IOPS over time of each direction, as in the verdicts frame: medians of blocks without"
         " a change point, and an upper 95 % bound of the Theil-Sen drift over the run within 10"
         " % of the median. Runs of less than 12 s are not judged, nor is a drift in less than 20"
-        " s. A series that is only noisy is a note with the interval of its level; it is a"
-        " warning if its estimated drift exceeds 20 % and 1.1 times its uncertainty in 20 s or"
-        " more. A note is also a series that moved by at most 10 %, that stepped only within 5 %"
-        " (at least 2 s) of its begin or end, whose host was disturbed for more than half of the"
-        " time, or that the CPU limited. Jobs with `thinktime` or `latency_target` are left out."
-        " Jobs with `until: steady` are judged by their last window if they reached their"
-        " deadline."
+        " s, unless it is threefold. A series that is only noisy is a note with the interval of its"
+        " level; it is a warning if its estimated drift exceeds 20 % and 1.1 times its uncertainty in 20 s or"
+        " more, or if the last quarter is three times the first or a third of it. A rate that"
+        " alternates between two levels, the upper at least twice the lower, is a warning, unless"
+        " the run lasts 500 times as long as it takes to return. A note is also a series that moved"
+        " by at most 10 %, that stepped only within 5 % (at least 2 s) of its begin or end and has"
+        " its usual level as its mean, whose host was disturbed for more than half of the time, or"
+        " that the CPU limited. Jobs with `thinktime` or `latency_target` are left out. Jobs with"
+        " `until: steady` are judged by their last window if they reached their deadline."
     ),
     why="The mean of a changing rate depends on the length of the run.",
     advice=(
@@ -100,19 +118,47 @@ def not_steady(view: RunView, context: Context) -> Iterator[Observation]:
             continue
         judged = context.steadiness(view, direction)
         length_s = judged.to_s - judged.from_s
-        least_s = _MIN_DRIFT_S if judged.state is State.DRIFTING else _MIN_STEP_S
+        ends = _ends(view, direction)
+        is_far = ends is not None and max(ends) >= _MIN_FAR * min(ends)
+        is_slow = judged.state is State.DRIFTING and not is_far
+        least_s = _MIN_DRIFT_S if is_slow else _MIN_STEP_S
         if judged.state in {State.STEADY, State.TOO_SHORT} or length_s < least_s:
             continue
-        if judged.state is not State.NOISY:
-            message = f"{_moved(judged)}{_explained(view, direction, context)}."
-            severity = Severity.NOTE if _at_edges(judged) or _is_small(judged) else None
+        if (swing := context.swing(view, direction)) and judged.state is State.NOISY:
+            message = (
+                f"IOPS alternate between {format_count(swing.low)} and {format_count(swing.high)},"
+                f" every {format_duration(swing.period_s)} on average."
+            )
+            severity = None if swing.high >= _MIN_SWING * swing.low else Severity.NOTE
+        elif judged.state is not State.NOISY:
+            message = f"{_moved(judged, ends)}{_explained(view, direction, context)}."
+            is_brief = _at_edges(judged) and _hardly_moves_mean(view, direction, judged)
+            severity = Severity.NOTE if is_brief or _is_small(judged) else None
         else:
-            message = f"{_moved(judged)}{_known_to(view, direction, context)}."
+            message = f"{_moved(judged, ends)}{_known_to(view, direction, context)}."
             is_long = length_s >= _MIN_DRIFT_S
-            severity = Severity.WARNING if is_long and _declines(judged) else Severity.NOTE
+            has_moved = (is_long and _declines(judged)) or is_far
+            severity = Severity.WARNING if has_moved else Severity.NOTE
         if by_host := _of_the_host(view, direction, context):
             message, severity = f"{message} {by_host}", Severity.NOTE
         yield _unsteady(judged, message, direction, severity)
+
+
+def _ends(view: RunView, direction: str) -> tuple[float, float] | None:
+    """Return the medians of the first and last quarter; None where they are counting noise."""
+    t_s, iops = rate_per_s(view, "iops", direction=direction)
+    quarter = len(iops) // 4
+    if not quarter:
+        return None
+    first, last = median(iops[:quarter]), median(iops[-quarter:])
+    is_counted = max(first, last) * median_step(t_s) >= _MIN_COUNTED_IOS
+    return (first, last) if is_counted else None
+
+
+def _hardly_moves_mean(view: RunView, direction: str, judged: Steadiness) -> bool:
+    """Return whether the mean of the run is that of its usual level."""
+    _, iops = rate_per_s(view, "iops", direction=direction)
+    return judged.median > 0 and abs(float(iops.mean()) / judged.median - 1) <= MAX_DRIFT
 
 
 def _of_the_host(view: RunView, direction: str, context: Context) -> str:
@@ -131,6 +177,8 @@ def _known_to(view: RunView, direction: str, context: Context) -> str:
     level = context.level(view, direction)
     if level is None or not math.isfinite(level.reach):
         return ""
+    if not level.high_iops <= _MAX_KNOWN * level.low_iops:
+        return "; the level is uncertain by more than 10x"
     return (
         f"; the level is {format_count(level.iops)} ({format_count(level.low_iops)} to"
         f" {format_count(level.high_iops)})"
@@ -202,9 +250,14 @@ def _explained(view: RunView, direction: str, context: Context) -> str:
     return f" ({'; '.join(dict.fromkeys(causes))})" if causes else ""
 
 
-def _moved(judged: Steadiness) -> str:
-    """Return the verdict on the series in words."""
+def _moved(judged: Steadiness, ends: tuple[float, float] | None = None) -> str:
+    """Return the verdict on the series in words.
+
+    Args:
+        ends: rates in the first and the last quarter, which say more than a large percentage.
+    """
     around = f"(median {format_count(judged.median)})"
+    way = "up" if judged.drift > 0 else "down"
     match judged.state:
         case State.STEPPED:
             steps = [
@@ -213,22 +266,27 @@ def _moved(judged: Steadiness) -> str:
                 for change in judged.changes[:3]
             ]
             more = len(judged.changes) - len(steps)
-            return f"IOPS stepped {', '.join(steps)}" + (f" and {more} more" if more else "")
+            words = f"IOPS stepped {', '.join(steps)}" + (f" and {more} more" if more else "")
+        case State.DRIFTING if abs(judged.drift) < _MAX_PERCENT:
+            words = f"IOPS drifted {way} by {format_percent(abs(judged.drift))} {around}"
+        case State.DRIFTING if ends is not None:
+            first, last = map(format_count, ends)
+            words = f"IOPS drifted {way} from {first} in the first quarter to {last} in the last"
         case State.DRIFTING:
-            way = "up" if judged.drift > 0 else "down"
-            return f"IOPS drifted {way} by {format_percent(abs(judged.drift))} {around}"
+            words = f"IOPS drifted {way} {around}"
         case State.TOO_SHORT:
-            return f"The last {judged.to_s - judged.from_s:.0f} s are too short to judge"
+            words = f"The last {judged.to_s - judged.from_s:.0f} s are too short to judge"
         case _ if not judged.median > 0:
-            return "Nothing completed in most intervals: the rate is not steady"
-        case _:
-            way = "up" if judged.drift > 0 else "down"
-            return (
+            words = "Nothing completed in most intervals: the rate is not steady"
+        case _ if judged.drift_bound < _MAX_PERCENT:
+            words = (
                 f"IOPS were too noisy {around} to call them steady: the drift is"
                 f" {format_percent(abs(judged.drift))} {way}, and up to"
-                f" {format_percent(judged.drift_bound)}"
-                " cannot be excluded"
+                f" {format_percent(judged.drift_bound)} cannot be excluded"
             )
+        case _:
+            words = f"IOPS were too noisy {around} to say how far they drifted"
+    return words
 
 
 @rule(

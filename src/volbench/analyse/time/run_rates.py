@@ -34,6 +34,7 @@ from volbench.analyse.time.change_points import (
     place_in_gaps,
     plateaus,
 )
+from volbench.analyse.time.rate_swings import real_jumps, swing_of, without_swing
 
 # Intervals from which rates say anything about a run.
 # Noticed by: test_explain.py::test_a_run_without_series_has_no_explanation
@@ -101,7 +102,13 @@ def rates_of(view: RunView, direction: str) -> Rates | None:
     if found is None:
         return None
     t_s, iops, bandwidth = found
-    changes = find_changes(t_s, iops)
+    swing = swing_of(t_s, iops)
+    changes = real_jumps(
+        find_changes(*without_swing(t_s, iops, swing)),
+        t_s,
+        iops,
+        least_s=least_level_s(view, direction),
+    )
     if at_device:
         changes = _of_the_volume(changes, plateaus(t_s, iops, changes=changes), t_s, bandwidth)
     else:
@@ -287,16 +294,18 @@ def stall_spans(view: RunView, t_s: Floats, iops: Floats, *, direction: str | No
 def least_stall_s(view: RunView, *, direction: str | None = None) -> float:
     """Return the length from which a time without completions is a stall of this run."""
     mean_iops = total(view, "iops", direction=direction)
-    latency_s = max(
-        (
-            result["lat_mean_s"]
-            for result in results_of(view)
-            if direction in (None, result.direction) and not math.isnan(result["lat_mean_s"])
-        ),
-        default=0.0,
-    )
     gap_s = _MIN_STALL_IOS / mean_iops if mean_iops > 0 else 0.0
-    return max(_MIN_STALL_S, gap_s, _MIN_STALL_LATENCIES * latency_s)
+    return max(_MIN_STALL_S, gap_s, least_level_s(view, direction))
+
+
+def least_level_s(view: RunView, direction: str | None) -> float:
+    """Return the time from which a rate says anything: some latencies of the slowest section."""
+    latencies = (
+        result["lat_mean_s"]
+        for result in results_of(view)
+        if direction in (None, result.direction) and not math.isnan(result["lat_mean_s"])
+    )
+    return _MIN_STALL_LATENCIES * max(latencies, default=0.0)
 
 
 def _lacks_beside(span: Span, t_s: Floats, lacks: Floats, *, interval_s: float) -> Span:
