@@ -170,7 +170,7 @@ def test_a_rise_by_nineteen_is_a_warning_in_a_short_run_too() -> None:
     assert all(
         entry.severity is Severity.NOTE for entry in found(over_time(few), rule="not-steady")
     )
-    late = [100.0] * 193 + [1900.0] * 7  # at its end only, but that moves the mean by half
+    late = [100.0] * 191 + [1900.0] * 9  # at its end only, but that moves the mean by half
     assert [entry.severity for entry in found(over_time(late), rule="not-steady")] == [
         Severity.WARNING
     ]
