@@ -89,18 +89,19 @@ _MAX_STALLS = 5
 @rule(
     "the rate was not steady",
     looks_at=(
-        "IOPS over time of each direction, as in the verdicts frame: medians of blocks without"
-        " a change point, and an upper 95 % bound of the Theil-Sen drift over the run within 10"
-        " % of the median. Runs of less than 12 s are not judged, nor is a drift in less than 20"
-        " s, unless it is threefold. A series that is only noisy is a note with the interval of its"
+        "IOPS over time of each direction, as in the verdicts frame: medians of blocks without a"
+        " change point, and an upper 95 % bound of the Theil-Sen drift over the run within 10 % of"
+        " the median. Runs of less than 12 s are not judged, nor is a drift in less than 20 s,"
+        " unless it is threefold. A series that is only noisy is a note with the interval of its"
         " level; it is a warning if its estimated drift exceeds 20 % and 1.1 times its uncertainty"
         " in 20 s or more, or if the last quarter is three times the first or a third of it. A"
-        " rate that alternates between two levels, the upper at least twice the lower, is a warning, unless"
-        " the run lasts 500 times as long as it takes to return. A note is also a series that moved"
-        " by at most 10 %, that stepped only within 5 % (at least 2 s) of its begin or end and has"
-        " its usual level as its mean, whose host was disturbed for more than half of the time, or"
-        " that the CPU limited. Jobs with `thinktime` or `latency_target` are left out. Jobs with"
-        " `until: steady` are judged by their last window if they reached their deadline."
+        " rate that alternates between two levels, the upper at least twice the lower, is a"
+        " warning, unless the run lasts 500 times as long as it takes to return. A note is also a"
+        " series that moved by at most 10 %, that stepped only within 5 % (at least 2 s) of its"
+        " begin or end and has its usual level as its mean, whose host was disturbed for more than"
+        " half of the time, or that the CPU limited. Jobs with `thinktime` or `latency_target` are"
+        " left out. Jobs with `until: steady` are judged by their last window if they reached"
+        " their deadline."
     ),
     why="The mean of a changing rate depends on the length of the run.",
     advice=(
