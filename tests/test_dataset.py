@@ -10,6 +10,7 @@ import pytest
 import volbench
 from tests.test_labels import HOSTS, make
 from volbench.errors import InputError
+from volbench.model.campaign.planned_run import RunState
 from volbench.model.frames.columns import FRAMES
 
 
@@ -62,6 +63,31 @@ def test_a_condition_that_no_run_meets_is_an_error(results: Path, frame: str) ->
 def test_a_campaign_named_twice_is_read_once(results: Path) -> None:
     """A folder and the one above it don't count a campaign twice."""
     assert len(volbench.open_campaigns(results / "c", results).names) == 2
+
+
+def test_datasets_are_compared(results: Path) -> None:
+    """With one another as `volbench.compare` compares their folders, or within one."""
+    first, second = (volbench.open_campaigns(results / name) for name in ("c", "older/first"))
+    verdicts = first.compare(second, allow_different="volume_type")
+    assert set(verdicts.frame["verdict"]) == {"no significant difference"}
+    between = volbench.open_campaigns(results).compare(between="campaign", metric="iops")
+    assert not between.frame.empty
+    with pytest.raises(InputError, match="nothing to compare with"):
+        first.compare()
+    with pytest.raises(InputError, match="a value of between"):
+        first.compare(second, base="c")
+
+
+def test_a_dataset_says_what_it_holds(results: Path) -> None:
+    """Number and names of the campaigns, finished runs, the condition; and it has a series."""
+    dataset = volbench.open_campaigns(results, where="rw==randread")
+    finished = sum(note.state is RunState.FINISHED for note in dataset.runs.values())
+    assert repr(dataset) == (
+        f"<Dataset of 2 campaigns (c, first): {finished} of {len(dataset.runs)} runs finished, "
+        "where rw==randread>"
+    )
+    single = volbench.open_campaigns(results / "c")
+    assert single.series().equals(volbench.open_campaign(results / "c").series())
 
 
 def test_a_folder_without_campaigns_is_reported(tmp_path: Path) -> None:

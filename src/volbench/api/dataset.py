@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 from volbench.api.campaign_data import CampaignData, open_campaign
 from volbench.errors import InputError
 from volbench.model.campaign.planned_run import RunNote, RunState
+from volbench.model.frames.column_names import listed_names
 from volbench.model.frames.columns import FRAMES, LABEL_PREFIX
+from volbench.present.formatting import printable
 from volbench.seams import load
 from volbench.store.layout import Layout, is_address
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from volbench.api.notebook import Chart, Findings
+    from volbench.api.notebook import Chart, Findings, Verdicts
     from volbench.model.profile.profile_settings import Rounds
 
 
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 # `volbench.seams.load`
 SQL = "object_storage.sql_query:answer_query"
 OPEN_ADDRESS = "object_storage.campaign_copy:open_address"
+
+_MAX_NAMES = 3  # Campaigns that the text of a dataset names, so that it fits a line
 
 
 @dataclass
@@ -81,6 +85,69 @@ class Dataset:
     def summary(self) -> pd.DataFrame:
         """Return one row for each run, fio job section and direction."""
         return self.frame("summary")
+
+    def series(self) -> pd.DataFrame:
+        """Return one row for each run, section, direction and interval; finished runs only."""
+        return self.frame("series")
+
+    def compare(  # noqa: PLR0913 - the keywords are the options of `volbench compare`, one by one
+        self,
+        *others: Dataset,
+        metric: str | Sequence[str] = (),
+        by: str | Sequence[str] = (),
+        between: str = "",
+        base: str = "",
+        tolerance: float | None = None,
+        allow_different: str | Sequence[str] = (),
+        keep_invalid: bool = False,
+    ) -> Verdicts:
+        """Compare other campaigns with these, or the values of a column within these.
+
+        Args:
+            others: the candidates; none with ``between``.
+            metric: as for `volbench.compare`, which takes folders, like the others.
+            by: same.
+            between: same.
+            base: same.
+            tolerance: same.
+            allow_different: same.
+            keep_invalid: same.
+
+        Raises:
+            InputError: there is no such column, metric or fact, or nothing to compare with.
+            ComparisonError: relevant facts differ, or there is nothing to compare.
+        """
+        from volbench.analyse.compare.comparison import Question  # noqa: PLC0415 - slow to import
+        from volbench.api.notebook import verdicts_on  # noqa: PLC0415 - slow to import
+
+        if not others and not between:
+            raise InputError(
+                "there is nothing to compare with",
+                hint='pass a second dataset, or the column to compare with between="COLUMN"',
+            )
+        if base and not between:
+            raise InputError(
+                "base names a value of between", hint="without between, this dataset is the base"
+            )
+        question = Question(
+            metrics=listed_names(metric),
+            by=listed_names(by),
+            between=between,
+            base=base,
+            tolerance=tolerance,
+            allowed=listed_names(allow_different),
+            keep_invalid=keep_invalid,
+        )
+        return verdicts_on(_sides((self, *others)), question)
+
+    def __repr__(self) -> str:
+        """Return the number of campaigns and of finished runs, and the condition."""
+        finished = sum(note.state is RunState.FINISHED for note in self.runs.values())
+        condition = f", where {self.where}" if self.where else ""
+        campaigns = f"{len(self.names)} campaign{'s' if len(self.names) > 1 else ''}"
+        names = ", ".join([*self.names][:_MAX_NAMES]) + (", ..." * (len(self.names) > _MAX_NAMES))
+        runs = f"{finished} of {len(self.runs)} runs finished"
+        return printable(f"<Dataset of {campaigns} ({names}): {runs}{condition}>")
 
     def frame(self, name: str) -> pd.DataFrame:
         """Return a frame by name with the rows of all campaigns; a copy.
@@ -314,6 +381,14 @@ def campaign_folders(path: Path) -> list[Path]:
             hint="name a folder that volbench run or volbench import wrote",
         )
     return found
+
+
+def _sides(datasets: Sequence[Dataset]) -> dict[str, Dataset]:
+    """Return a name for each dataset: its only campaign's, else base, candidate, candidate 2."""
+    names = ["+".join(dataset.names) for dataset in datasets]
+    if len(set(names)) < len(names) or any(len(dataset.names) > 1 for dataset in datasets):
+        names = ["base", "candidate", *(f"candidate {count}" for count in range(2, len(datasets)))]
+    return dict(zip(names, datasets, strict=False))
 
 
 def _names(campaigns: Sequence[CampaignData]) -> list[str]:

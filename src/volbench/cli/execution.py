@@ -182,10 +182,13 @@ def carry_out(
         The campaign that has ended; None for a plan, and for one in the background.
     """
     from volbench.engine.campaign.prepare import prepare
+    from volbench.plan.profile.profile_document import profile_warnings
     from volbench.store.consent import create_signed_campaign
 
     with reported_errors(shown):
         prepared = prepare(hosts, request)
+        for warning in (text for profile in request.profiles for text in profile_warnings(profile)):
+            click.echo(f"warning: {warning}", err=True)
         bill = None if start.prices is None else load(BILL)(prepared, start.prices)
         if start.dry_run:
             show_plan(prepared, bill=bill, shown=shown)

@@ -176,6 +176,7 @@ def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
     from volbench.engine.guard.preflight import check_job_files
     from volbench.engine.hosts.connected_host import this_machine
     from volbench.execute.local import LocalExecutor
+    from volbench.plan.profile.profile_document import profile_warnings
 
     executor = LocalExecutor()
     fio = executor.which("fio")
@@ -185,6 +186,8 @@ def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
             # The targets of the profile may be missing here: every role is this folder.
             plan = plan_profile(profile.model_copy(update={"volumes": {}}))
             check_job_files(this_machine(fio=fio), plan.runs)
+        for warning in profile_warnings(profile):
+            click.echo(f"{name}: warning: {warning}", err=True)
         click.echo(f"{name}: profile {profile.name} is valid, jobs: {len(profile.jobs)}")
 
 

@@ -10,6 +10,7 @@ from volbench.errors import ProfileError
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.profile.profile_model import Phase, Profile
 from volbench.plan.profile.load_profile import load_profile
+from volbench.plan.profile.profile_document import profile_warnings
 
 
 def load(text: str) -> Profile:
@@ -56,9 +57,45 @@ def test_two_cells_of_one_name_are_reported() -> None:
 
 def test_a_matrix_and_jobs_can_be_combined() -> None:
     """Both are measured."""
-    profile = load("name: x\nmatrix: {bs: [4k]}\njobs: {a: {rw: read}}\n")
-    assert {job.name for job in profile.jobs} == {"bs4k", "a"}
+    profile = load("name: x\nmatrix: {rw: [write], bs: [4k]}\njobs: {a: {rw: read}}\n")
+    assert {job.name for job in profile.jobs} == {"write-bs4k", "a"}
     assert {job.phase for job in profile.jobs} == {Phase.MEASURED}
+
+
+@pytest.mark.parametrize("defaults", ["", "defaults: {ioengine: libaio}\n"])
+def test_a_matrix_that_would_multiply_jobs_is_refused(defaults: str) -> None:
+    """Its jobs would run at fio's default pattern and block size."""
+    jobs = "jobs: {a: {rw: randread, bs: 4k}, b: {rw: randwrite, bs: 4k}}\n"
+    with pytest.raises(ProfileError) as caught:
+        load(f"name: x\n{defaults}{jobs}matrix: {{iodepth: [1, 4]}}\n")
+    pattern, _ = caught.value.problems
+    assert "does not multiply" in pattern.message
+    assert "rw: [randread, randwrite]" in str(caught.value)
+    assert "bs: [4k]" in str(caught.value)
+    load(f"name: x\ndefaults: {{rw: read, bs: 4k}}\n{jobs}matrix: {{iodepth: [1, 4]}}\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "warnings"),
+    [
+        ("{rw: read, bs: 4k}", []),
+        ("{rw: read, bssplit: 4k/50:8k/50}", []),
+        ("{bs: 4k}", ["rw is not set"]),
+        ("{rw: read}", ["bs is not set"]),
+        ("{rw: read, bs: 4k, ioengine: psync, iodepth: 64}", ["one I/O in flight"]),
+        ("{rw: read, bs: 4k, iodepth: 64}", ["fio's default, has one I/O in flight"]),
+        ("{rw: read, bs: 4k, ioengine: libaio, direct: 0, iodepth: 8}", ["without direct: 1"]),
+        ("{rw: read, bs: 4k, ioengine: libaio, direct: 1, iodepth: 8}", []),
+        ("{rw: read, bs: 4k, ioengine: libaio, buffered: 0, iodepth: 8}", []),
+        ("{rw: read, bs: 4k, ioengine: io_uring, iodepth: 8}", []),
+    ],
+)
+def test_what_fio_does_unasked_is_a_warning(options: str, warnings: list[str]) -> None:
+    """Defaults that decide what is measured, and queue depths without effect."""
+    texts = [*profile_warnings(load(f"name: x\njobs: {{a: {options}}}\n"))]
+    assert len(texts) == len(warnings)
+    assert all(part in text for part, text in zip(warnings, texts, strict=True))
+    assert all(text.startswith("job a: ") for text in texts)
 
 
 def test_phases_come_in_the_order_they_run() -> None:

@@ -320,6 +320,43 @@ def unintended(options: Mapping[str, str]) -> Iterator[Conflict]:
         yield Conflict(message, "keep one", option="rwmixwrite")
 
 
+# Engines that wait for each I/O, so that a deeper queue has no effect (fio 3.36 HOWTO, iodepth);
+# psync is the default on Linux
+_WAITING_ENGINES = frozenset({"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"})
+
+
+def lacks_pattern(options: Mapping[str, str | None]) -> bool:
+    """Return whether fio would choose the access pattern: sequential reads."""
+    return not options.get("rw")
+
+
+def lacks_block_size(options: Mapping[str, str | None]) -> bool:
+    """Return whether fio would choose the block size: 4k."""
+    return not any(options.get(name) for name in ("bs", "bsrange", "bssplit"))
+
+
+def doubtful(options: Mapping[str, str]) -> Iterator[str]:
+    """Yield what fio does with a section that its author may not expect."""
+    replays = "read_iolog" in options
+    if lacks_pattern(options) and not replays:
+        yield "rw is not set, so fio reads sequentially (its default, rw: read)"
+    if lacks_block_size(options) and not replays:
+        yield "bs is not set, so fio uses its default of 4k"
+    depth, engine = int(options.get("iodepth", "1")), options.get("ioengine", "psync")
+    if depth > 1 and engine in _WAITING_ENGINES:
+        default = "" if "ioengine" in options else ", fio's default,"
+        yield (
+            f"the ioengine {engine}{default} has one I/O in flight, so iodepth: {depth} has no "
+            f"effect; use ioengine: io_uring or libaio, or numjobs: {depth}"
+        )
+    is_direct = options.get("direct") == "1" or options.get("buffered") == "0"
+    if engine == "libaio" and depth > 1 and not is_direct:
+        yield (
+            f"libaio without direct: 1 submits one buffered I/O after the other, so "
+            f"iodepth: {depth} has no effect; add direct: 1"
+        )
+
+
 def dd_conflicts(options: Mapping[str, str | None]) -> Iterator[Conflict]:
     """Yield conflicting options of a dd job."""
     size, block = options.get("size"), options.get("bs") or "512"

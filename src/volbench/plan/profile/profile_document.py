@@ -16,7 +16,10 @@ from volbench.model.profile.option_policy import (
     MAX_JOBS,
     Conflict,
     dd_conflicts,
+    doubtful,
     fio_conflicts,
+    lacks_block_size,
+    lacks_pattern,
     unintended,
 )
 from volbench.model.profile.profile_model import (
@@ -372,6 +375,7 @@ def _job_faults(document: ProfileDocument) -> Iterator[Fault]:
     origins = document.origins
     if not any(origin.job.phase is Phase.MEASURED for origin in origins):
         yield Fault("no job is measured", "add jobs", at=("jobs",))
+    yield from _matrix_fault(document)
     places: dict[str, Origin] = {}
     for origin in origins:
         name = origin.job.name
@@ -383,6 +387,35 @@ def _job_faults(document: ProfileDocument) -> Iterator[Fault]:
             hint = "rename one"
             yield Fault(f"a job {name} already exists: {other}", hint, origin.place, origin.on_key)
         places.setdefault(name, origin)
+
+
+def _matrix_fault(document: ProfileDocument) -> Iterator[Fault]:
+    """Yield the options that a matrix beside jobs lacks: it does not multiply these jobs."""
+    matrix, jobs = document.matrix, [*(document.jobs or {}).values()]
+    if matrix is None or not jobs:
+        return
+    cells = [*matrix.cells(), *(entry.options for entry in matrix.include)]
+    for name, is_default in (("rw", lacks_pattern), ("bs", lacks_block_size)):
+        options = ({**document.defaults, **cell} for cell in cells)
+        if any(map(is_default, map(canonical_options, options))):
+            written = [job.options[name].label for job in jobs if name in job.options]
+            values = ", ".join(dict.fromkeys(written)) or "..."
+            yield Fault(
+                f"it has no {name}: a matrix adds jobs of its own and does not multiply those of "
+                f"`jobs`",
+                f"write {name}: [{values}] into the matrix, and remove jobs that it replaces",
+                ("matrix",),
+                True,
+            )
+
+
+def profile_warnings(profile: Profile) -> Iterator[str]:
+    """Yield settings of a profile that fio accepts, but that measure something else."""
+    for job in profile.jobs:
+        if job.tool is Tool.FIO and job.warming is None:
+            for section, options in effective_options(job, profile.defaults).items():
+                name = f"{job.name}.sections.{section}" if section else job.name
+                yield from (f"job {name}: {text}" for text in doubtful(options))
 
 
 def _limit_faults(document: ProfileDocument) -> Iterator[Fault]:
