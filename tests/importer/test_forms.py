@@ -100,7 +100,7 @@ def test_the_same_job_run_twice_is_two_results() -> None:
         ("cut.json.gz", gzip.compress(JSON.encode())[:400], "cannot be decompressed", 0),
         ("empty.json", "", "it is empty", 0),
         ("normal.txt", "w: (g=0): rw=randwrite, bs=4K\nfio-3.33\nStarting 1\n", "normal output", 0),
-        ("terse.txt", "3;fio-3.33;w;0;0;1;2;3;4\n", "terse output", 0),
+        ("terse.txt", "3;fio-3.33;w;0;0;1;2;3;4\n", "terse output", 1),
         ("odd.json", JSON.replace('"total_ios" : ', '"total_ios" : "x", "y": '), "total_ios", 0),
         ("ds.txt", "\r\nCommand Line: diskspd.exe -b4K\r\n\r\nInput:\r\n", "output of DISKSPD", 0),
         ("ds.xml", "<Results>\n <System>\n  <ComputerName>a", "output of DISKSPD", 0),

@@ -146,9 +146,11 @@ def test_output_without_a_result() -> None:
     row = next(line for line in text.splitlines() if line.startswith("3;"))
     with pytest.raises(OutputError, match="not complete"):
         read_text_output(row[:400])
-    for damaged in (row.replace("%=", "%=x", 1), row[:60]):
-        with pytest.raises(OutputError, match="not complete"):
-            read_text_output(damaged)
+    latency = row.split(";")[12]
+    for damaged in (row.replace("%=", "%=x", 1), row[:60], row.replace(latency, "nan", 1)):
+        with pytest.raises(OutputError, match="not complete") as raised:
+            read_text_output(f"{row}\n{damaged}\n")
+        assert raised.value.line == 2
     with pytest.raises(OutputError, match="damaged"):
         read_text_output(text.replace("min=", "min=1.2.", 1))
     assert read_text_output("mix: 4k\n3;fio;4\n") == []

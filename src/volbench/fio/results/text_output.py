@@ -6,6 +6,7 @@ and `show_thread_status_terse_all` of stat.c in fio 2.1 to 3.36.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -73,7 +74,11 @@ def read_text_output(text: str, *, path: str = "") -> list[RunOutput]:
         outputs = list(_normal_outputs(lines))
     except ValueError as error:
         raise OutputError(f"fio's normal output is damaged: {error}", path=path) from error
-    outputs = outputs or [output for line in lines if (output := _terse_output(line)) is not None]
+    outputs = outputs or [
+        output
+        for number, line in enumerate(lines, start=1)
+        if (output := _terse_output(line, number=number, path=path)) is not None
+    ]
     if not outputs and _STARTED.search(text) and _VERSION_IN.search(text):
         raise OutputError(
             "this is fio's normal output, and it has no result",
@@ -267,7 +272,7 @@ _TERSE = re.compile(r"^(?:[345];(?P<version>fio-[^;]+)|2);(?P<name>[^;]*);(\d+);
 _V5 = "5"
 
 
-def _terse_output(line: str) -> RunOutput | None:
+def _terse_output(line: str, *, number: int, path: str) -> RunOutput | None:
     """Return the result in a line of terse output; None for any other line."""
     match = _TERSE.match(line)
     if match is None or not (match["version"] or "%=" in line):
@@ -297,8 +302,10 @@ def _terse_output(line: str) -> RunOutput | None:
         )
     except (StopIteration, ValueError, IndexError) as error:
         raise OutputError(
-            "this is fio's terse output, and a line of it is not complete",
-            hint="fio was killed, or the file was edited",
+            "this line of fio's terse output is not complete",
+            hint="fio was killed, or the file was edited: remove the line",
+            path=path,
+            line=number,
         ) from error
     return RunOutput(match["version"] or "", (job,), form=TERSE)
 
@@ -307,14 +314,14 @@ def _terse_direction(
     direction: Direction, kib: str, values: Iterator[str], *, version: str
 ) -> DirectionResult:
     """Return one direction; latencies are in microseconds, and in whole ones but for means."""
-    bandwidth_kib, iops, runtime_ms = [float(next(values)) for _ in range(3)]
+    bandwidth_kib, iops, runtime_ms = [_finite(next(values)) for _ in range(3)]
     slat, clat = _terse_latency(values), _terse_latency(values)
     named = [next(values).split("%=") for _ in range(20)]
     percentiles = {float(name): int(value) / 1e6 for name, value in named if float(name)}
     lat = _terse_latency(values)
     for _ in range(5):  # bandwidth of windows
         next(values)
-    windows = [float(next(values)) for _ in range(6)] if version == _V5 else []
+    windows = [_finite(next(values)) for _ in range(6)] if version == _V5 else []
     return DirectionResult(
         direction=direction,
         io_bytes=int(kib) * 1024,
@@ -331,6 +338,13 @@ def _terse_direction(
     )
 
 
+def _finite(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < math.inf:
+        raise ValueError(f"{text} is not a measurement")
+    return value
+
+
 def _terse_latency(values: Iterator[str]) -> Latency | None:
-    low, high, mean, spread = [float(next(values)) / 1e6 for _ in range(4)]
+    low, high, mean, spread = [_finite(next(values)) / 1e6 for _ in range(4)]
     return Latency(None, low, high, mean, spread) if high or mean else None
