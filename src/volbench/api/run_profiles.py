@@ -115,7 +115,9 @@ def _targets(on: str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]]) 
 
 
 def _default_folder(name: str) -> Path:
-    return Path(DEFAULT_RESULTS) / stamped(name)
+    from volbench.store.held_folder import checked_results_folder  # noqa: PLC0415 - with the guard
+
+    return checked_results_folder(Path(DEFAULT_RESULTS)) / stamped(name)
 
 
 def stamped(name: str) -> str:

@@ -254,16 +254,20 @@ def execute(
     from volbench.cli.controller import logged_listener
     from volbench.engine.campaign.campaign_engine import run_campaign
     from volbench.engine.run.process_watch import stop_on_signals
+    from volbench.store.held_folder import hold_folder
 
-    try:
-        with (
-            logged_listener(layout, events=_events(shown), more=metrics(layout)) as listener,
-            stop_on_signals(on_hangup=listener.detach) as stop,
-        ):
-            run_campaign(layout, campaign, hosts, settings=settings, listener=listener, stop=stop)
-    finally:
-        show_results(layout, shown)
-        click.echo(f"campaign folder: {layout.root}", err=True)
+    with hold_folder(layout.root):
+        try:
+            with (
+                logged_listener(layout, events=_events(shown), more=metrics(layout)) as listener,
+                stop_on_signals(on_hangup=listener.detach) as stop,
+            ):
+                run_campaign(
+                    layout, campaign, hosts, settings=settings, listener=listener, stop=stop
+                )
+        finally:
+            show_results(layout, shown)
+            click.echo(f"campaign folder: {layout.root}", err=True)
     if any(run.extent for run in campaign.runs):
         _show_warmup(layout, campaign, shown)
 

@@ -85,7 +85,9 @@ def progress_line() -> Iterator[Callable[[str, int, int], None]]:
 
 def default_campaign_folder(name: str) -> Path:
     """Return the default folder of a new campaign."""
-    return results_folder() / stamped(name)
+    from volbench.store.held_folder import checked_results_folder
+
+    return checked_results_folder(results_folder()) / stamped(name)
 
 
 def report_folder(dataset: Dataset) -> Path:

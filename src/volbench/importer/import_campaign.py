@@ -528,7 +528,7 @@ def staged_folder(target: Path) -> Iterator[Path]:
     fresh = aside / "whole"
     try:
         aside.mkdir(parents=True, exist_ok=True)
-        with hold_campaign(Layout(aside)):
+        with hold_campaign(Layout(aside), is_moved=True):
             if fresh.exists():
                 shutil.rmtree(fresh)
             try:

@@ -6,7 +6,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from pydantic import Field, ValidationError
@@ -24,6 +24,7 @@ from volbench.store.atomic_files import (
     unwritable,
     write_bytes_atomic,
 )
+from volbench.store.held_folder import hold_folder, make_private_folder
 from volbench.store.layout import Layout, RunFolder
 
 FORMAT = 1  # Format version of the campaign folder; incremented on incompatible changes
@@ -64,9 +65,9 @@ def create_folder(root: Path) -> Layout:
     layout = Layout(root)
     refuse_used(root)
     try:
-        root.mkdir(parents=True, exist_ok=True)
-        root.chmod(0o700)
-        layout.runs.mkdir(exist_ok=True)
+        make_private_folder(root)
+        with hold_folder(layout.root):
+            layout.runs.mkdir(exist_ok=True)
         sync_folder(root.resolve().parent)
     except OSError as error:
         raise unwritable(root, error) from error
@@ -195,12 +196,21 @@ def attempts_before(folder: RunFolder) -> int:
 
 
 @contextmanager
-def hold_campaign(layout: Layout) -> Iterator[None]:
+def hold_campaign(layout: Layout, *, is_moved: bool = False) -> Iterator[None]:
     """Hold the exclusive lock of a campaign, so that only one controller runs it.
 
     The kernel releases the lock when the process exits or crashes. What a killed process had half
-    written is removed.
+    written is removed. The folder is held open too; see `hold_folder`.
     """
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(hold_folder(layout.root, is_moved=is_moved))
+        except OSError as error:
+            raise unwritable(layout.lock, error) from error
+        yield from _lock_campaign(layout)
+
+
+def _lock_campaign(layout: Layout) -> Iterator[None]:
     try:
         descriptor = os.open(layout.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:

@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from volbench.store.held_folder import HeldPath
+
 FIO_OUTPUT = "fio.json"
 JOB_FILE = "job.fio"
 DD_OUTPUT = "dd.txt"
@@ -101,6 +103,10 @@ class Layout:
     """A campaign folder."""
 
     root: Path  # the folder itself
+
+    def __post_init__(self) -> None:
+        """Make all paths of the campaign follow the folder while it is held; see `HeldPath`."""
+        object.__setattr__(self, "root", HeldPath(self.root))
 
     @property
     def campaign(self) -> Path:

@@ -16,10 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from volbench.errors import ArchiveError
+from volbench.errors import ArchiveError, RefusedError
 from volbench.model.campaign.planned_run import Campaign
 from volbench.model.frames.columns import DERIVED, FRAMES, ON_DEMAND, Column, label_column
 from volbench.store.atomic_files import read_text, replaced_file, unwritable, write_atomic
+from volbench.store.held_folder import hold_folder, is_own_folder
 from volbench.store.journal import History
 from volbench.store.layout import Layout
 from volbench.store.log_files import checksum
@@ -346,7 +347,7 @@ class StoredTables:
         Returns:
             Whether the frames were written; if not, some of the parts may be used up.
         """
-        if not os.access(self.layout.root, os.W_OK):
+        if not is_own_folder(self.layout.root):
             return False
         names: dict[str, None] = {}
 
@@ -355,7 +356,7 @@ class StoredTables:
                 names.update(dict.fromkeys(part))
                 yield part
 
-        with suppress(ArchiveError):
+        with suppress(ArchiveError, RefusedError), hold_folder(self.layout.root):
             write_tables(self.layout.tables, named())
             first = next(iter(names))
             lines = [f"{checksum(self.path(name))}  {name}.parquet\n" for name in names]

@@ -130,3 +130,68 @@ def test_scratch_files_lie_in_a_private_folder(
     done = volbench("reap", out)
     assert done.returncode == 0, done.stderr
     assert list(scratch.iterdir()) == []
+
+
+@contextmanager
+def replacing(out: Path, precious: Path) -> Iterator[list[Path]]:
+    """Put a folder full of links in the place of a campaign as soon as its first run begins."""
+    ended = threading.Event()
+    moved: list[Path] = []
+
+    def replace() -> None:
+        while not ended.is_set():
+            if runs := list(out.glob("runs/*/job.fio")):
+                aside = out.with_name("aside")
+                out.rename(aside)
+                moved.append(aside)
+                folder = out / runs[0].parent.relative_to(out)
+                folder.mkdir(parents=True)
+                os.chown(out, NOBODY, NOBODY)
+                names = ["status.json", "fio.json", "stderr", "device.log", "facts.json"]
+                for link in [folder / name for name in names] + [out / "journal.jsonl"]:
+                    link.symlink_to(precious)
+                (out / "tables").symlink_to(precious.parent)
+                return
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=replace)
+    thread.start()
+    try:
+        yield moved
+    finally:
+        ended.set()
+        thread.join()
+
+
+def test_a_campaign_folder_that_is_replaced_during_a_run_leads_root_nowhere(
+    tmp_path: Path, scratch: Path, volbench: Volbench, precious: Path
+) -> None:
+    """All files go to the folder that was opened at first; the end says that it was moved."""
+    profile = tmp_path / "p.yaml"
+    profile.write_text(_PROFILE.replace("rw: write", "rw: write, time_based: 1, runtime: 2s"))
+    shared = tmp_path / "theirs"
+    shared.mkdir()
+    os.chown(shared, NOBODY, NOBODY)
+    before = sorted(path.name for path in precious.parent.iterdir())
+    with replacing(shared / "out", precious) as moved:
+        done = volbench("run", profile, "--on", scratch, "--output", shared / "out")
+    assert done.returncode == 7, done.stderr
+    assert "was moved or replaced" in done.stderr
+    assert precious.read_bytes() == CONTENT
+    assert sorted(path.name for path in precious.parent.iterdir()) == before
+    assert [path.name for path in moved[0].glob("runs/*/status.json")] == ["status.json"]
+
+
+@pytest.mark.parametrize("name", ["out", "volbench-results"])
+def test_root_takes_no_results_folder_of_another_user(
+    tmp_path: Path, scratch: Path, profile: Path, volbench: Volbench, name: str
+) -> None:
+    """Not as the campaign's own folder, and not by default as the folder of all campaigns."""
+    folder = tmp_path / name
+    folder.mkdir()
+    os.chown(folder, NOBODY, NOBODY)
+    output = ["--output", folder] if name == "out" else []
+    done = volbench("run", profile, "--on", scratch, *output, cwd=tmp_path)
+    assert done.returncode == 3, done.stderr
+    assert "belongs to" in done.stderr
+    assert list(folder.iterdir()) == []

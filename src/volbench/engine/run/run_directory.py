@@ -7,6 +7,7 @@ masked in what it writes.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -40,14 +41,14 @@ class RunDirectory:
     def __init__(self, executor: Executor, folder: RunFolder, *, name: str = "") -> None:
         self.executor = executor
         self.folder = folder
-        self.path = executor.work_folder(str(folder.path), name=name)
+        self.path = executor.work_folder(os.fspath(folder.path), name=name)
         self._unsynced: list[Path] = []
         self._unsent: dict[str, str] = {} if self.is_here else {f"{self.path}/": ""}
 
     @property
     def is_here(self) -> bool:
         """Whether the work folder is the campaign's own folder."""
-        return self.path == str(self.folder.path)
+        return self.path == os.fspath(self.folder.path)
 
     def keep(self, path: Path, text: str) -> None:
         """Write a file of the campaign; `sync` makes it durable."""
@@ -98,7 +99,7 @@ class RunDirectory:
     def fetch(self) -> None:
         """Copy the process's files to the campaign, unless both folders are the same."""
         if not self.is_here:
-            self.executor.fetch_work_folder(self.path, str(self.folder.path))
+            self.executor.fetch_work_folder(self.path, os.fspath(self.folder.path))
 
     def remove(self, *, wait: bool = False) -> None:
         """Remove the work folder after the fetch, unless both folders are the same."""
