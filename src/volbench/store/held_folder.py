@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PosixPath
 
 from volbench.errors import ArchiveError, RefusedError
 
@@ -16,7 +16,7 @@ _held: dict[str, list[int]] = {}  # text of a folder's path -> its open descript
 _made: set[tuple[int, int]] = set()  # device and inode of the folders that this process made
 
 
-class HeldPath(type(Path())):  # type: ignore[misc] # PosixPath, or what this system has
+class HeldPath(PosixPath):
     """A path whose system calls start at the open descriptor of the folder that holds it.
 
     Its text is the path as its user knows it, for messages. While `hold_folder` holds a folder, all
