@@ -206,8 +206,10 @@ def format_duration(seconds: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share of 1 as a percentage for people: ``0.04``, ``4.2``, ``12``, ``350``."""
+    """Return a share of 1 as a percentage: ``0.04``, ``4.2``, ``12``, ``99.7``, ``350``."""
     value = 100 * share
+    if 99 < value < 99.95:  # what is missing to 100 % is the information
+        return f"{value:.1f}".removesuffix(".0")
     if value >= 9.95 or value == round(value):
         return f"{value:.0f}"
     return f"{value:.1f}" if value >= 0.095 else f"{value:.1g}"

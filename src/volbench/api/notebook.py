@@ -374,10 +374,8 @@ def overview(opened: Opened) -> Overview:
     frames = {name: opened.frame(name) for name in FRAMES}
     content = ReportContent(opened.campaign.name, opened.campaign, opened.runs, frames)
     rows = {name: records(frames[name]) for name in ("summary", "findings", "verdicts")}
-    outcomes = job_outcomes(rows["summary"])
-    invalid = invalid_runs(rows["findings"])
-    key = key_numbers(outcomes, invalid=invalid)
-    first = first_screen(content, rows, key, against_limits(outcomes))
+    outcomes = job_outcomes(rows["summary"], invalid=invalid_runs(rows["findings"]))
+    first = first_screen(content, rows, key_numbers(outcomes), against_limits(outcomes))
     return Overview(
         title=content.title,
         place=first.place,

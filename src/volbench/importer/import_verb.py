@@ -92,6 +92,7 @@ def import_verb(
     from volbench.api.campaign_data import open_campaign
     from volbench.importer.import_campaign import ImportRequest, staged_import
     from volbench.importer.run_names import parse_labels
+    from volbench.present.tables.volumes_table import collection_answer
     from volbench.store.worker_processes import cores
 
     request = ImportRequest(
@@ -106,7 +107,9 @@ def import_verb(
         into, folder, lines = report.into, report.folder, _report_lines(report)
         table = None if shown == TableOutput() else _runs_table(report)
         del report  # its runs would stay in memory beside those of the opened campaign
-        open_campaign(folder).store_tables(processes=cores(), tell=tell)
+        campaign = open_campaign(folder)
+        campaign.store_tables(processes=cores(), tell=tell)
+        lines += collection_answer(campaign.rows("summary"), campaign.rows("findings"))
     click.echo("\n".join(lines), err=True)
     if table is None:
         click.echo(str(into))

@@ -178,6 +178,13 @@ def printable(value: str) -> str:
     )
 
 
+def short_target(target: str) -> str:
+    """Return the target of a volume without the long path of a socket."""
+    if target.startswith("nbd"):
+        return "an NBD volume"
+    return target if len(target) <= 40 else f"...{target[-37:]}"
+
+
 def counted_noun(number: int, noun: str) -> str:
     """Return a count with its noun, such as ``3 jobs``."""
     return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -15,7 +15,7 @@ from volbench.model.frames.columns import FRAMES
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.present.formatting import records
 from volbench.present.plots.description import numbers
-from volbench.present.plots.kinds import Options
+from volbench.present.plots.kinds import Frames, Options
 from volbench.present.plots.marks import Span
 from volbench.present.report import ReportContent, finding_plots, lead_plots, render_report
 from volbench.present.report.outcomes import job_outcomes, key_numbers
@@ -125,13 +125,26 @@ def test_findings_are_counted_and_never_listed_by_name() -> None:
     assert [own.where for own in group.findings] == [f"40 runs, such as {RUNS[0].id}"]
 
 
+def warming() -> Frames:
+    """Return climbs of a profile that was made to show them."""
+    return {name: frame.assign(profile="warmup-curve") for name, frame in climbs().items()}
+
+
+def depths() -> Frames:
+    """Return a sweep of the queue depth alone."""
+    made = ladder()
+    return {**made, "summary": made["summary"].query("numjobs == 1")}
+
+
 @pytest.mark.parametrize(
     ("given", "kind"),
     [
         (storms, "storm"),
-        (climbs, "warmup"),
+        (warming, "warmup"),
+        (climbs, "iops"),
         (rounds, "convergence"),
-        (ladder, "knee"),
+        (ladder, "heatmap"),
+        (depths, "knee"),
         (repeats, "iops"),
         (fleet, "iops"),
     ],

@@ -9,6 +9,7 @@ from tests.analyse.compared_rows import no_findings, rows_of
 from tests.analyse.time.test_round_convergence import row as round_row
 from tests.nightly_campaigns import WORKLOADS, dropping, summary_of
 from tests.present.tables.test_use_table import ROW
+from tests.present.tables.test_volumes_table import of_volumes
 from volbench.analyse.compare.comparison import Question, compare
 from volbench.analyse.compare.repeat_statistics import Interval
 from volbench.analyse.compare.workload_trends import TrendQuestion, find_trends
@@ -68,6 +69,11 @@ from volbench.present.tables.results_table import (
 from volbench.present.tables.rounds_table import rounds_tables
 from volbench.present.tables.table import Table
 from volbench.present.tables.use_table import use_table
+from volbench.present.tables.volumes_table import (
+    ranking_table,
+    workload_classes,
+    workloads_table,
+)
 from volbench.store.parquet_tables import frame_of, table_of
 
 LONG_JOB = "random-read-write-70-30-4k-iodepth-00016"
@@ -287,6 +293,8 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
         results(), states=STATES, warnings=dict.fromkeys(("vm-01/001-write-1m-r1",), "3!")
     ),
     "groups": lambda: groups_table(results() + many_results(90), {"0003": "1!"}, STATES),
+    "ranked workloads": lambda: workloads_table(workload_classes(of_volumes())),
+    "ranking": lambda: ranking_table(workload_classes(of_volumes())),
     "long names": lambda: summary_table(many_results(9)),
     "rounds": lambda: rounds()[0],
     "round window": lambda: rounds()[-1],

@@ -150,10 +150,3 @@ def marker(place: int) -> str:
 def palette(place: int) -> str:
     """Return the role of the colour at a place of the palette, which repeats."""
     return f"palette-{place % PALETTE_SIZE}"
-
-
-def short_target(target: str) -> str:
-    """Return the target of a volume without the long path of a socket."""
-    if target.startswith("nbd"):
-        return "an NBD volume"
-    return target if len(target) <= 40 else f"...{target[-37:]}"

@@ -115,18 +115,19 @@ def campaign_section(
         for name in ("summary", "findings", "verdicts", "aggregate")
     }
     rows, findings, verdicts, aggregate = of_frame.values()
-    outcomes = job_outcomes(rows)
+    outcomes = job_outcomes(rows, invalid=invalid_runs(findings))
     limits = against_limits(outcomes)
-    key = key_numbers(outcomes, invalid=invalid_runs(findings))
+    key = key_numbers(outcomes)
+    first = first_screen(content, of_frame, key, limits)
     return CampaignSection(
         id=prefix,
         level=level,
         content=content,
-        first=first_screen(content, of_frame, key, limits),
+        first=first,
         ran=what_ran(content, rows),
         requested=requested(content, rows),
         found=[ending(content), *what_was_found(verdicts, limits)],
-        key_numbers=key,
+        key_numbers=[] if first.is_collection else key,
         cautions=cautions(outcomes),
         declared=declared_limits(outcomes),
         limits=limits_table(limits),

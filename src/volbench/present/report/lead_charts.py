@@ -11,6 +11,7 @@ import pandas as pd
 from volbench.analyse.frames.job_frames import measured
 from volbench.analyse.time.boot_storm import storm_steps
 from volbench.analyse.time.warmup_curve import Curve, curves
+from volbench.model.profile.profile_model import Phase
 from volbench.model.results.finding import Severity
 from volbench.present.formatting import number, records, text
 from volbench.present.plots.chart import build_plots
@@ -19,6 +20,7 @@ from volbench.present.plots.description import Plot, numbers
 from volbench.present.plots.kinds import KINDS, Frames, Options
 from volbench.present.plots.marks import Span
 from volbench.present.tables.findings_table import STYLES, invalid_runs
+from volbench.present.tables.volumes_table import is_collection
 
 _DEFAULTS = Options()
 _MAX_BARS = 6
@@ -26,16 +28,20 @@ _MAX_BARS = 6
 _PLACE = ("campaign", "host", "profile", "volume", "block_bytes")
 _HEIGHT_IN = 3.4  # Of the panels together, so that title, verdict and chart share the first screen
 _MAX_STORMS = 2  # More parallel steps are a fleet. Noticed by: test_lead_charts.py
-_RATES = {"knee", "iops", "bandwidth"}  # Kinds whose marks are results of jobs
+_SWEPT = ("iodepth", "numjobs", "block_bytes")
+_RATES = {"heatmap", "knee", "iops", "bandwidth"}  # Kinds whose marks are results of jobs
 
 _MIN_KNEE_POINTS = 3  # Two points have no knee. Noticed by: test_first_screen.py
+# Values of both options from which a sweep is a grid, not lines. Noticed by: test_lead_charts.py
+_MIN_GRID = 3
 
 
 def lead_plots(frames: Frames, options: Options = _DEFAULTS) -> list[Plot]:
     """Return the charts of the first screen: at most two, none without a result.
 
-    The first shows a storm, a warm-up, rounds, a sweep of the load, or bars. The second is the
-    series of a run that stepped or drifted. A single run leads with its series.
+    The first shows a storm, a warm-up, rounds, a sweep of two options, one of the load, or bars.
+    A warm-up leads where the plan has one, a knee where all results are of one volume. The second
+    is the series of the run whose rate changed most. A single run leads with its series.
 
     Args:
         options: with the rounds of its profiles; none for a plan without.
@@ -54,7 +60,7 @@ def lead_plots(frames: Frames, options: Options = _DEFAULTS) -> list[Plot]:
         if not narrowed:
             continue
         plot = _chart(kind, narrowed, options)
-        if plot is not None and _fits(kind, plot, frames):
+        if plot is not None and _fits(kind, plot):
             second = [] if kind in {"storm", "warmup"} else _changed(frames)
             return [_noted(_cut(plot, rows), narrowed, frames), *second]
     return []
@@ -85,22 +91,39 @@ def worst_warm_up(frames: Frames) -> Curve | None:
     """Return the curve of the volume whose fresh blocks cost most; None where they cost little."""
     if any(frames.get(name, pd.DataFrame()).empty for name in ("summary", "series")):
         return None
+    if is_collection(frames["summary"]) or not _is_of_warm_up(frames["summary"]):
+        return None
     climbs = curves(frames["summary"], frames["series"], frames.get("verdicts"))
     worst = max(climbs, key=lambda curve: curve.penalty, default=None)
     return worst if worst and worst.penalty >= MIN_PENALTY else None
 
 
-def _fits(kind: str, plot: Plot, frames: Frames) -> bool:
-    """Return whether a chart is informative: a climb, or curves of several points."""
-    if kind == "warmup":
-        return worst_warm_up(frames) is not None or measured(frames["summary"]).empty
+def _fits(kind: str, plot: Plot) -> bool:
+    """Return whether a chart is informative: curves of several points."""
     if kind == "knee":
         return bool((numbers(plot).groupby("label").size() >= _MIN_KNEE_POINTS).any())
     return True
 
 
+def _is_of_warm_up(summary: pd.DataFrame) -> bool:
+    """Return whether phases or profile say that a volume was to be warmed up."""
+    is_named = summary["profile"].astype(str).str.contains("warm", case=False)
+    return bool((summary["phase"].eq(Phase.WARMUP.value) | is_named).any())
+
+
 def _whole(frames: Frames) -> Frames:
     return frames
+
+
+def _warm_up(frames: Frames) -> Frames:
+    return frames if worst_warm_up(frames) is not None else {}
+
+
+def _grid(frames: Frames) -> Frames:
+    """Return the frames of a sweep of two options on one volume."""
+    rows = measured(frames["summary"])
+    options = [name for name in _SWEPT if rows[name].nunique() >= _MIN_GRID]
+    return {} if is_collection(rows) or len(options) < 2 else frames
 
 
 def _few_storms(frames: Frames) -> Frames:
@@ -109,8 +132,10 @@ def _few_storms(frames: Frames) -> Frames:
 
 
 def _one_setting(frames: Frames) -> Frames:
-    """Keep one host, volume and block size: those that most rows have, the smallest of several."""
+    """Keep one host and block size: those that most rows have, the smallest of several."""
     rows = measured(frames["summary"])
+    if is_collection(rows):
+        return {}
     for column in _PLACE:
         counts = rows[column].value_counts().sort_index()
         if len(counts) > 1:
@@ -133,8 +158,9 @@ def _largest_jobs(frames: Frames) -> Frames:
 # Kind, the part of the frames that fits, and rows of its panels that are shown
 _CANDIDATES: tuple[tuple[str, Callable[[Frames], Frames], int], ...] = (
     ("storm", _few_storms, 1),
-    ("warmup", _whole, 2),
+    ("warmup", _warm_up, 2),
     ("convergence", _whole, 1),
+    ("heatmap", _grid, 2),
     ("knee", _one_setting, 1),
     ("iops", _largest_jobs, 1),
     ("bandwidth", _largest_jobs, 1),
@@ -142,13 +168,16 @@ _CANDIDATES: tuple[tuple[str, Callable[[Frames], Frames], int], ...] = (
 
 
 def _changed(frames: Frames) -> list[Plot]:
-    """Return the series of a run that stepped, drifted or is invalid; empty if none did."""
+    """Return the series of the run that stepped or drifted most, else of an invalid one."""
     verdicts = frames.get("verdicts", pd.DataFrame())
     findings = frames.get("findings", pd.DataFrame())
     runs: list[str] = []
     if len(verdicts):
         for verdict in ("stepped", "drifting"):
-            runs += list(verdicts.loc[verdicts["verdict"] == verdict, "run"])
+            changed = verdicts[verdicts["verdict"] == verdict]
+            if "drift_percent" in changed:
+                changed = changed.sort_values("drift_percent", key=abs, ascending=False)
+            runs += list(changed["run"])
     if len(findings) and not runs:
         runs += list(findings.loc[findings["severity"] == Severity.INVALID.value, "run"])
     if not runs:

@@ -103,13 +103,18 @@ _MEASURES = (
 )
 
 
-def job_outcomes(rows: Sequence[Row]) -> list[Outcome]:
-    """Return the outcomes of measured runs that finished, in the order of the plan."""
+def job_outcomes(rows: Sequence[Row], *, invalid: Collection[str] = ()) -> list[Outcome]:
+    """Return the outcomes of measured runs that finished, in the order of the plan.
+
+    Args:
+        invalid: runs whose numbers do not measure what they claim to; left out.
+    """
     by_run: dict[str, list[Row]] = {}
     for row in rows:
         measured = row.get("phase") in (None, Phase.MEASURED.value)
         if (
             measured
+            and text(row, "run") not in invalid
             and row.get("status") == RunState.FINISHED.value
             and row.get("direction") != "sync"
         ):
@@ -170,18 +175,10 @@ def _setting(row: Row) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def key_numbers(outcomes: Sequence[Outcome], *, invalid: Collection[str] = ()) -> list[KeyNumber]:
-    """Return the max rates and the min tail latency, of direct I/O where there is any.
-
-    Args:
-        invalid: runs whose numbers do not measure what they claim to; left out while there are
-            others.
-    """
-    valid = [
-        outcome for outcome in outcomes if not {*invalid}.intersection(outcome.runs)
-    ] or outcomes
-    direct = [outcome for outcome in valid if outcome.direct]
-    chosen = direct or list(valid)
+def key_numbers(outcomes: Sequence[Outcome]) -> list[KeyNumber]:
+    """Return the max rates and the min tail latency, of direct I/O where there is any."""
+    direct = [outcome for outcome in outcomes if outcome.direct]
+    chosen = direct or outcomes
     cached = [outcome for outcome in chosen if outcome.buffered]
     kind = "through the page cache" if cached else "page cache use unknown"
     kind = "direct I/O" if direct else kind

@@ -10,18 +10,29 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
 from volbench.analyse.time.warmup_curve import Curve
 from volbench.model.campaign.planned_run import RunState, count_states, unfinished
 from volbench.model.results.finding import Severity
-from volbench.present.formatting import Row, counted_noun, instant, job_label, number, text
-from volbench.present.plots.labels import shape, short_target
+from volbench.present.formatting import (
+    Row,
+    counted_noun,
+    instant,
+    job_label,
+    number,
+    short_target,
+    text,
+)
+from volbench.present.plots.labels import shape
 from volbench.present.report.content import ReportContent
 from volbench.present.report.lead_charts import worst_warm_up
 from volbench.present.report.outcomes import REACHED, AgainstLimit, KeyNumber, Outcome
-from volbench.present.tables.findings_table import invalid_runs
+from volbench.present.tables.findings_table import findings_by_rule, invalid_runs
+from volbench.present.tables.table import Table
+from volbench.present.tables.volumes_table import collection_words, ranking_tables, workload_classes
 from volbench.present.terminal.campaign_text import came_from, sources
 from volbench.units import format_count, format_duration, format_percent, format_rate, format_size
 
@@ -208,6 +219,8 @@ class FirstScreen:
     place: str
     verdict: str
     badge: QualityBadge
+    tables: Sequence[Table[Any]] = ()  # of a collection: its workloads, and its volumes ranked
+    is_collection: bool = False  # of so many volumes that no single number stands for them
 
 
 def first_screen(
@@ -217,12 +230,20 @@ def first_screen(
     limits: Sequence[AgainstLimit],
 ) -> FirstScreen:
     """Return the first screen of a campaign."""
-    climb = worst_warm_up(content.frames)
+    invalid = invalid_runs(rows["findings"])
+    classes = [] if rows.get("aggregate") else workload_classes(rows["summary"], invalid)
+    climb = None if classes else worst_warm_up(content.frames)
     sentence = _curve_text(climb) if climb else _answer(key, rows, limits)
+    if classes:
+        sentence = " ".join(collection_words(rows["summary"], classes, invalid))
     if content.lead and content.lead[0].kind == "storm":
         sentence = content.lead[0].description
     return FirstScreen(
-        _place(content, rows["summary"]), sentence, _badge(content, rows["findings"])
+        _place(content, rows["summary"]),
+        sentence,
+        _badge(content, rows["findings"]),
+        ranking_tables(classes),
+        is_collection=bool(classes),
     )
 
 
@@ -292,7 +313,7 @@ def _answer(
 ) -> str:
     """Return the highest rates, their bottleneck, and how many results are steady or left out."""
     if not key:
-        return "No run has a result yet."
+        return _without_numbers(rows["findings"])
     phrases = [own.phrase for own in key if own.phrase]
     if max(own.jobs for own in key) == 1:
         parts = [", ".join(phrases)]
@@ -301,6 +322,18 @@ def _answer(
     verdicts = rows["verdicts"]
     parts += [*_limit(limits), *_bottleneck(verdicts), *_steady(verdicts), *_left_out(rows)]
     return "; ".join(parts) + "."
+
+
+def _without_numbers(findings: Sequence[Row]) -> str:
+    """Return why there is no number to quote: nothing finished, or every result is invalid."""
+    worst = [rule for rule in findings_by_rule(findings) if rule.severity == Severity.INVALID.value]
+    if not worst:
+        return "No run has a result yet."
+    count = counted_noun(len(invalid_runs(findings)), "result")
+    return (
+        f"No valid result: {count} invalid ({listed(rule.rule for rule in worst)})."
+        f" {worst[0].example.removesuffix('.')}. What to do: {worst[0].advice}"
+    )
 
 
 def _limit(limits: Sequence[AgainstLimit]) -> list[str]:

@@ -36,6 +36,7 @@ from volbench.present.formatting import (
 )
 from volbench.present.tables.findings_table import badges_of, rows_by_run, warning_marks
 from volbench.present.tables.table import IDENTITY, Column, Source, Table, quantity
+from volbench.present.tables.volumes_table import collection_words, ranking_tables, workload_classes
 from volbench.units import format_count, format_latency, format_size
 
 STATE_STYLES = {
@@ -67,9 +68,14 @@ def result_tables(
     marks = warning_marks(results.rows("findings"))
     rows = order_by_workload(results.rows("summary"))
     tables = [summary_table(rows, states=states, warnings=marks)]
+    aggregate = results.rows("aggregate")
     if is_brief and len(rows) > MAX_RESULTS:
         tables = [groups_table(rows, marks, states)]
-    aggregate = results.rows("aggregate")
+        invalid = [run for run, mark in marks.items() if "!" in mark]
+        classes = [] if aggregate else workload_classes(rows, invalid)
+        if ranked := ranking_tables(classes, most=MAX_RANKED):
+            words = collection_words(rows, classes, invalid)
+            tables = [*ranked, replace(tables[0], title=" ".join(words))]
     return [*tables, aggregate_table(aggregate)] if aggregate else tables
 
 
@@ -95,7 +101,8 @@ def summary_table(
     ]
     known = [*rows, *(row for row in unfinished if "host" in row)]
     identity = _identity(known)
-    columns = [*_distinguishing_columns(known, identity), *_result_columns(identity)]
+    differing = {*identity, *_differing(rows, ["numjobs"])}
+    columns = [*_distinguishing_columns(known, identity), *_result_columns(differing)]
     if warnings:
         columns.append(
             Column("warnings", lambda row: warnings.get(text(row, "run"), ""), is_right=True)
@@ -154,7 +161,9 @@ def _differing(rows: Sequence[Row], names: Sequence[str]) -> list[str]:
 
 def _distinguishing_columns(rows: Sequence[Row], identity: Collection[str]) -> list[Column[Row]]:
     """Return the columns that differ between rows, beside those of the job."""
-    names = ["campaign", "host", *_labels(rows), "client", "profile", "role", "repeat"]
+    names = ["campaign", "host", *_labels(rows), "client", "profile", "role", "volume", "repeat"]
+    if len({str(row.get("role")) for row in rows}) == len({str(row.get("volume")) for row in rows}):
+        names.remove("volume")  # the role tells the volumes apart
     names += ["run"] if "run" in identity else []
     return [
         replace(_identifying(name), priority=IDENTITY if name in identity else 4)
@@ -261,6 +270,7 @@ def _result_columns(identity: Collection[str]) -> list[Column[Row]]:
         Column("job", _job, priority=6 if "run" in identity else IDENTITY),
         replace(workload, priority=IDENTITY if "direction" in identity else workload.priority),
         *others,
+        *([_identifying("numjobs")] if "numjobs" in identity else []),
         *_RATES,
         *(_latency_column(statistic) for statistic in NARROW_STATISTICS),
         _STATUS,
@@ -429,6 +439,7 @@ def _is_number(value: object) -> bool:
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
+MAX_RANKED = 3  # Volumes of a workload that are ranked on a screen; the report ranks all
 MAX_RESULTS = 60  # More do not fit two screens. Noticed by: test_groups_table.py
 _MAX_GROUPS = 20  # Number of rows that fit a screen of 24 lines with heading and prompt
 
@@ -438,6 +449,7 @@ _KEYS: Mapping[str, Callable[[Row], str]] = {
     "rw": pattern,
     "bs": lambda row: size(row, "block_bytes"),
     "host": lambda row: text(row, "host"),
+    "volume": lambda row: text(row, "volume"),
     "profile": lambda row: text(row, "profile"),
     "job": job_label,
     "iodepth": lambda row: text(row, "iodepth"),
@@ -522,6 +534,7 @@ def _group(
 ) -> dict[str, object]:
     marks = [warnings[run] for row in rows if (run := text(row, "run")) in warnings]
     iops = _known(number(row, "iops") for row in rows)
+    tails = _known(latency(row, "p99").seconds for row in rows)
     ends = dict.fromkeys(format_count(value) for value in (min(iops), max(iops))) if iops else ()
     return {
         **{name.removeprefix(LABEL_PREFIX): value for name, value in zip(keys, key, strict=True)},
@@ -534,7 +547,8 @@ def _group(
         "iops": median(iops) if iops else None,
         "range": " to ".join(ends) or MISSING,
         "bw_bytes_per_s": _median(number(row, "bw_bytes_per_s") for row in rows),
-        "lat_p99_s": _median(latency(row, "p99").seconds for row in rows),
+        # A percentile of some of the results does not belong beside the IOPS of all
+        "lat_p99_s": median(tails) if len(tails) == len(iops) and tails else None,
         "warnings": f"{len(marks)}{'!' if any('!' in mark for mark in marks) else ''}"
         if marks
         else "",

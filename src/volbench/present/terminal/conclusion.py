@@ -30,33 +30,67 @@ class Results(Protocol):
         """Return the summary with what is known of hosts and volumes."""
 
 
+_WORKLOAD = ["volume", "job", "group", "direction"]
 _NOT_JUDGED = "not judged"  # So short that the run has no verdict at all
 
 
 def conclusion(dataset: Results, *, folder: Path) -> list[str]:
     """Return what was measured, one line per volume and workload, then the warnings."""
     rows = measured(dataset.frame("summary")).sort_values(["role", "rw", "job"], kind="stable")
-    lines = [*_results(rows, dataset.frame("histogram")), *_reservations(dataset, rows, folder)]
+    findings = dataset.frame("findings")
+    invalid = findings[findings["severity"] == Severity.INVALID.value]
+    valid = rows[~rows["run"].isin(invalid["run"])]
+    lines = [
+        *_rejected(rows, invalid),
+        *_results(valid, dataset.frame("histogram"), dataset.frame("verdicts")),
+        *_reservations(dataset, rows, folder),
+    ]
     return [*lines, *_comparison(dataset)] if len(set(rows["volume"])) > 1 else lines
 
 
-def _results(rows: pd.DataFrame, histogram: pd.DataFrame) -> Iterator[str]:
+def _rejected(rows: pd.DataFrame, invalid: pd.DataFrame) -> Iterator[str]:
+    """Yield how many results of each workload are invalid, why, and what to do about it."""
+    for _, group in rows.groupby(_WORKLOAD, sort=False):
+        reasons = invalid[invalid["run"].isin(group["run"])]
+        if reasons.empty:
+            continue
+        count, first = reasons["run"].nunique(), reasons.iloc[0]
+        yield (
+            f"{_name(group)}: {count} of {group['run'].nunique()} runs invalid and left out"
+            f" ({', '.join(reasons['rule'].unique())})."
+            f" {printable(first['message']).removesuffix('.')}."
+            f" What to do: {printable(first['advice'])}"
+        )
+
+
+def _results(rows: pd.DataFrame, histogram: pd.DataFrame, verdicts: pd.DataFrame) -> Iterator[str]:
     """Yield IOPS, bandwidth and p99 of each workload: medians of its repeats, p99 of all I/Os."""
+    if rows.empty:
+        return
     rows, kind = with_latencies(rows, ("p99",))
-    keys = ["volume", "job", "group", "direction"]
-    tails = pool(rows, keys, ["p99"], histogram=histogram, kind=kind)["p99"]
-    for place, (_, part) in enumerate(rows.groupby(keys, sort=False)):
-        iops = part["iops"].dropna()
+    tails = pool(rows, _WORKLOAD, ["p99"], histogram=histogram, kind=kind)["p99"]
+    changed = verdicts[verdicts["verdict"].isin([State.STEPPED, State.DRIFTING])]
+    for place, (_, group) in enumerate(rows.groupby(_WORKLOAD, sort=False)):
+        iops = group["iops"].dropna()
         if iops.empty:
             continue
         count = len(iops)
         spread = f" (median of {count}, {format_count(iops.min())} to {format_count(iops.max())})"
+        ends = changed[
+            changed["run"].isin(group["run"]) & (changed["direction"] == group["direction"].iloc[0])
+        ]["level_iops"].dropna()
+        changing = f"; the rate changed, at the end it was {format_count(ends.median())} IOPS"
         yield (
-            f"{printable(str(part['volume'].iloc[0]))}: {shape(plain_rows(part)[0])}:"
-            f" {format_count(iops.median())} IOPS{spread if count > 1 else ''},"
-            f" {format_rate(part['bw_bytes_per_s'].median())},"
+            f"{_name(group)}:"
+            f" {format_count(iops.median())} IOPS{' on average' if len(ends) else ''}"
+            f"{spread if count > 1 else ''}{changing if len(ends) else ''},"
+            f" {format_rate(group['bw_bytes_per_s'].median())},"
             f" p99{' of all I/Os' if count > 1 else ''} {format_latency(float(tails.iloc[place]))}."
         )
+
+
+def _name(group: pd.DataFrame) -> str:
+    return f"{printable(str(group['volume'].iloc[0]))}: {shape(plain_rows(group)[0])}"
 
 
 def _reservations(dataset: Results, rows: pd.DataFrame, folder: Path) -> Iterator[str]:

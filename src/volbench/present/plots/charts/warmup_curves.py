@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from volbench.analyse.time.warmup_curve import Curve, Fill, cost_of, curves, fills
-from volbench.present.formatting import printable
+from volbench.present.formatting import printable, short_target
 from volbench.present.plots import marks
 from volbench.present.plots.description import Axis, Panel, Plot, grid
 from volbench.present.plots.kinds import Frames, Kind, Options
-from volbench.present.plots.labels import DIRECTIONS, short_target, wrap_name
+from volbench.present.plots.labels import DIRECTIONS, wrap_name
 from volbench.present.plots.metrics import BANDWIDTH, MEAN_LATENCY, Limit, limits_along, time_axis
 from volbench.present.plots.selection import worst
 from volbench.units import format_count, format_duration, format_rate, format_size

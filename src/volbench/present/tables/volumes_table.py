@@ -1,0 +1,314 @@
+"""Volumes of a collection, ranked for each workload, with what is typical of them.
+
+A collection is not a volume: the highest rate of all its results says nothing about most of them.
+For each pattern and block size the volumes are ranked at the setting that most of them have in
+common (queue depth, numjobs, page cache); results at other settings are not compared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from statistics import median, median_high
+from typing import TYPE_CHECKING, Any
+
+from volbench.model.campaign.planned_run import RunState
+from volbench.model.frames.columns import LABEL_PREFIX
+from volbench.model.profile.profile_model import Phase
+from volbench.present.formatting import (
+    MISSING,
+    Row,
+    counted_noun,
+    latency,
+    number,
+    short_target,
+    size,
+    text,
+    whole,
+)
+from volbench.present.tables.findings_table import invalid_runs
+from volbench.present.tables.table import IDENTITY, Column, Source, Table
+from volbench.units import format_count, format_latency, format_rate
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Two volumes are compared with each other, more are ranked. Noticed by: test_volumes_table.py
+MIN_VOLUMES = 3
+_NAMED_CLASSES = 2  # Workloads of the sentence; the table has all
+_PLACE = ("campaign", "host", "volume")
+
+
+@dataclass(frozen=True)
+class RankedVolume:
+    """A volume under one workload."""
+
+    workload: str  # pattern and block size
+    rank: int  # 1 is the highest rate
+    volume: str  # its name, as far as it differs from others
+    iops: float  # median of its repeats, directions added up
+    bw_bytes_per_s: float  # likewise
+    p99_s: float  # of the median repeat, the slower direction; NaN if not reported
+    share: float  # of the rate of rank 1
+    runs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class WorkloadClass:
+    """A pattern and block size at one setting, with the volumes that were measured there."""
+
+    workload: str  # such as ``randread 4k``
+    setting: str  # such as ``queue depth 32``
+    volumes: Sequence[RankedVolume]  # the fastest first
+    elsewhere: int  # volumes measured at other settings only
+
+    @property
+    def typical_iops(self) -> float:
+        """Median of the volumes."""
+        return median(volume.iops for volume in self.volumes)
+
+
+def is_collection(summary: pd.DataFrame) -> bool:
+    """Return whether a summary frame is of so many volumes that they are ranked."""
+    places = summary.drop_duplicates([name for name in _PLACE if name in summary])
+    return len(places) >= MIN_VOLUMES
+
+
+def workload_classes(rows: Sequence[Row], invalid: Collection[str] = ()) -> list[WorkloadClass]:
+    """Return the workloads of a collection, those of most volumes first; none of few volumes.
+
+    Args:
+        rows: of the summary.
+        invalid: runs whose numbers do not measure what they claim to; left out.
+    """
+    valid = [row for row in rows if _is_measured(row) and text(row, "run") not in invalid]
+    if len({_key(row, _PLACE) for row in valid}) < MIN_VOLUMES:
+        return []
+    names = _distinguishing(valid)
+    by_workload: dict[str, list[Row]] = {}
+    for row in valid:
+        by_workload.setdefault(f"{text(row, 'rw')} {size(row, 'block_bytes')}", []).append(row)
+    classes = [_workload_class(workload, own, names) for workload, own in by_workload.items()]
+    return sorted(classes, key=lambda own: -len(own.volumes))
+
+
+def _is_measured(row: Row) -> bool:
+    return (
+        row.get("phase") in (None, Phase.MEASURED.value)
+        and row.get("status") == RunState.FINISHED.value
+        and row.get("direction") != "sync"
+        and bool(text(row, "rw"))
+        and number(row, "iops") > 0
+    )
+
+
+def _key(row: Row, names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(text(row, name) for name in names)
+
+
+def _distinguishing(rows: Sequence[Row]) -> list[str]:
+    """Return the columns that tell the volumes apart; the target alone if nothing does."""
+    labels = dict.fromkeys(name for row in rows for name in row if name.startswith(LABEL_PREFIX))
+    return [
+        name
+        for name in (*_PLACE[:2], *labels, _PLACE[2])
+        if len({text(row, name) for row in rows}) > 1
+    ]
+
+
+def _setting(row: Row) -> str:
+    depth, jobs = number(row, "iodepth"), number(row, "numjobs")
+    parts = [] if math.isnan(depth) else [f"queue depth {whole(row, 'iodepth')}"]
+    parts += [f"{whole(row, 'numjobs')} jobs"] if jobs > 1 else []
+    parts += ["page cache"] if row.get("direct") is False else []
+    return ", ".join(parts) or MISSING
+
+
+def _workload_class(workload: str, rows: Sequence[Row], names: Sequence[str]) -> WorkloadClass:
+    """Rank the volumes of a workload at the setting that most of them have in common."""
+    of_setting: dict[str, dict[tuple[str, ...], list[Row]]] = {}
+    for row in rows:
+        volumes = of_setting.setdefault(_setting(row), {})
+        volumes.setdefault(_key(row, _PLACE), []).append(row)
+    setting = max(of_setting, key=lambda own: len(of_setting[own]))
+    rated = [_rated(own) for own in of_setting[setting].values()]
+    rated.sort(key=lambda own: -own[0])
+    ranked = [
+        RankedVolume(
+            workload,
+            place,
+            " ".join(short_target(name) for name in _key(first, names) if name) or MISSING,
+            iops,
+            bandwidth,
+            p99,
+            iops / rated[0][0],
+            runs,
+        )
+        for place, (iops, bandwidth, p99, first, runs) in enumerate(rated, start=1)
+    ]
+    everywhere = {_key(row, _PLACE) for row in rows}
+    return WorkloadClass(workload, setting, ranked, len(everywhere) - len(ranked))
+
+
+def _rated(rows: Sequence[Row]) -> tuple[float, float, float, Row, tuple[str, ...]]:
+    """Return IOPS, bandwidth and p99 of a volume, a row of it, and its runs."""
+    by_run: dict[str, list[Row]] = {}
+    for row in rows:
+        by_run.setdefault(text(row, "run"), []).append(row)
+    tails = [max(latency(row, "p99").seconds for row in own) for own in by_run.values()]
+    tails = [tail for tail in tails if not math.isnan(tail)]
+    return (
+        median(sum(number(row, "iops") for row in own) for own in by_run.values()),
+        median(sum(number(row, "bw_bytes_per_s") for row in own) for own in by_run.values()),
+        median_high(tails) if len(tails) == len(by_run) else math.nan,
+        rows[0],
+        tuple(by_run),
+    )
+
+
+def collection_answer(rows: Sequence[Row], findings: Sequence[Row]) -> list[str]:
+    """Return the sentences of `collection_words`; empty for results of few volumes."""
+    invalid = invalid_runs(findings)
+    classes = workload_classes(rows, invalid)
+    return collection_words(rows, classes, invalid) if classes else []
+
+
+def collection_words(
+    rows: Sequence[Row], classes: Sequence[WorkloadClass], invalid: Collection[str] = ()
+) -> list[str]:
+    """Return sentences: what was measured, what is typical, and what cannot be compared."""
+    measured = [row for row in rows if _is_measured(row)]
+    volumes = len({_key(row, _PLACE) for row in measured})
+    workloads = {(text(row, "rw"), size(row, "block_bytes"), _setting(row)) for row in measured}
+    runs = {text(row, "run") for row in measured}
+    counts = ((volumes, "volume"), (len(workloads), "workload"), (len(runs), "result"))
+    sentences = [", ".join(counted_noun(*count) for count in counts) + "."]
+    ranked = [own for own in classes if len(own.volumes) > 1]
+    for own in ranked[:_NAMED_CLASSES]:
+        first, last = own.volumes[0], own.volumes[-1]
+        sentences.append(
+            f"{own.workload} at {own.setting}: {first.volume} is the fastest of"
+            f" {len(own.volumes)} ({format_count(first.iops)} IOPS), the median is"
+            f" {format_count(own.typical_iops)} IOPS, the slowest {last.volume}"
+            f" ({format_count(last.iops)} IOPS)."
+        )
+    return [*sentences, *_not_comparable(classes, runs & {*invalid})]
+
+
+def _not_comparable(classes: Sequence[WorkloadClass], invalid: Collection[str]) -> list[str]:
+    single = sum(len(own.volumes) == 1 for own in classes)
+    elsewhere = sum(own.elsewhere > 0 for own in classes)
+    sentences = []
+    if single:
+        sentences.append(f"Not compared: {counted_noun(single, 'workload')} of one volume each.")
+    if elsewhere:
+        sentences.append(
+            f"In {counted_noun(elsewhere, 'workload')}, some volumes were measured at other"
+            " settings only and are not ranked."
+        )
+    if invalid:
+        sentences.append(f"Left out: {counted_noun(len(invalid), 'invalid result')}.")
+    return sentences
+
+
+def workloads_table(classes: Sequence[WorkloadClass]) -> Table[WorkloadClass]:
+    """Return a row for each workload that several volumes ran: fastest, typical and slowest."""
+
+    def rate(
+        name: str, label: str, priority: int, of: Callable[[WorkloadClass], float]
+    ) -> Column[WorkloadClass]:
+        return _amount(name, label, priority, of, format_count, "I/Os per second")
+
+    columns: list[Column[WorkloadClass]] = [
+        Column("workload", lambda own: own.workload, label="Workload", priority=IDENTITY),
+        Column("at", lambda own: own.setting, label="At", priority=2),
+        Column(
+            "volumes",
+            lambda own: str(len(own.volumes)),
+            label="Volumes",
+            is_right=True,
+            value=lambda own: len(own.volumes),
+        ),
+        Column("fastest", lambda own: own.volumes[0].volume, label="Fastest", is_folded=True),
+        rate("fastest_iops", "Fastest IOPS", 1, lambda own: own.volumes[0].iops),
+        rate("median_iops", "Median IOPS", 1, lambda own: own.typical_iops),
+        rate("slowest_iops", "Slowest IOPS", 1, lambda own: own.volumes[-1].iops),
+        Column(
+            "slowest",
+            lambda own: own.volumes[-1].volume,
+            label="Slowest",
+            priority=3,
+            is_folded=True,
+        ),
+    ]
+    return Table(
+        "workloads",
+        columns,
+        [own for own in classes if len(own.volumes) > 1],
+        title="Workloads that several volumes ran, at the setting that most have in common.",
+    )
+
+
+def ranking_table(classes: Sequence[WorkloadClass], *, most: int = 0) -> Table[RankedVolume]:
+    """Return the volumes of each workload, the fastest first.
+
+    Args:
+        most: volumes of a workload that are listed; 0 for all.
+    """
+    columns: list[Column[RankedVolume]] = [
+        Column("workload", lambda own: own.workload, label="Workload", priority=IDENTITY),
+        Column(
+            "rank",
+            lambda own: str(own.rank),
+            label="Rank",
+            is_right=True,
+            value=lambda own: own.rank,
+        ),
+        Column("volume", lambda own: own.volume, label="Volume", priority=IDENTITY),
+        _amount("iops", "IOPS", 1, lambda own: own.iops, format_count, "I/Os per second"),
+        _amount(
+            *("bw_bytes_per_s", "Bandwidth", 3, lambda own: own.bw_bytes_per_s, format_rate),
+            "bytes per second",
+        ),
+        _amount("lat_p99_s", "p99 latency", 2, lambda own: own.p99_s, format_latency, "s"),
+        _amount("of_fastest", "Of the fastest", 2, lambda own: own.share, "{:.2g} x".format, ""),
+    ]
+    ranked = [own for own in classes if len(own.volumes) > 1]
+    left_out = sum(max(0, len(own.volumes) - most) for own in ranked) if most else 0
+    return Table(
+        "ranking",
+        columns,
+        [volume for own in ranked for volume in own.volumes[: most or None]],
+        title="Volumes by workload, the fastest first; medians of repeats.",
+        notes=[f"{left_out} more: volbench report ranks all"] if left_out else [],
+        source=lambda own: Source(own.runs),
+    )
+
+
+def ranking_tables(classes: Sequence[WorkloadClass], *, most: int = 0) -> list[Table[Any]]:
+    """Return the workloads of a collection and its ranked volumes; none without common ones."""
+    if all(len(own.volumes) == 1 for own in classes):
+        return []
+    return [workloads_table(classes), ranking_table(classes, most=most)]
+
+
+def _amount(
+    name: str,
+    label: str,
+    priority: int,
+    of: Callable[[Any], float],
+    words: Callable[[float], str],
+    unit: str,
+) -> Column[Any]:
+    """Return a column of numbers."""
+    return Column(
+        name,
+        lambda own: MISSING if math.isnan(of(own)) else words(of(own)),
+        header=label,
+        label=label,
+        priority=priority,
+        is_right=True,
+        value=of,
+        unit=unit,
+    )

@@ -1,0 +1,99 @@
+"""Volumes of a collection: what is ranked, what is typical, and what cannot be compared."""
+
+from __future__ import annotations
+
+from tests.present.frames_for_plots import result
+from volbench.present.formatting import Row
+from volbench.present.tables.volumes_table import (
+    MIN_VOLUMES,
+    collection_answer,
+    collection_words,
+    ranking_table,
+    ranking_tables,
+    workload_classes,
+    workloads_table,
+)
+
+_RATES = {"/dev/floppy": 6.0, "/dev/disk": 180.0, "/dev/ssd": 9_000.0, "/dev/nvme": 120_000.0}
+
+
+def of_volumes(count: int = 4) -> list[Row]:
+    """Return a result of each volume, from a floppy disk to NVMe."""
+    return [
+        result(f"job{place}", iops=iops, volume=volume)
+        for place, (volume, iops) in enumerate([*_RATES.items()][:count])
+    ]
+
+
+def test_volumes_are_ranked_under_one_workload() -> None:
+    """The fastest first, each as a share of it; median and ends say what is typical."""
+    [only] = workload_classes(of_volumes())
+    assert [(own.rank, own.volume) for own in only.volumes] == [
+        (1, "/dev/nvme"),
+        (2, "/dev/ssd"),
+        (3, "/dev/disk"),
+        (4, "/dev/floppy"),
+    ]
+    assert only.typical_iops == (9_000 + 180) / 2
+    assert only.volumes[1].share == 9_000 / 120_000
+    [row] = workloads_table([only]).rows
+    assert workloads_table([only]).records()[0]["slowest"] == "/dev/floppy"
+    assert row is only
+
+
+def test_two_volumes_are_compared_not_ranked() -> None:
+    """From three volumes on, a set is a collection."""
+    assert workload_classes(of_volumes(MIN_VOLUMES - 1)) == []
+    assert workload_classes(of_volumes(MIN_VOLUMES))
+    assert collection_answer(of_volumes(MIN_VOLUMES - 1), []) == []
+
+
+def test_volumes_are_ranked_at_the_setting_that_most_share() -> None:
+    """A rate at queue depth 128 has no rank among rates at 1, however high it is."""
+    rows = [*of_volumes(), result("deep", iops=9e5, volume="/dev/array", iodepth=128)]
+    [only] = workload_classes(rows)
+    assert (only.setting, only.elsewhere) == ("queue depth 1", 1)
+    assert "/dev/array" not in {own.volume for own in only.volumes}
+    assert "1 workload, some volumes were measured at other settings only" in " ".join(
+        collection_words(rows, [only])
+    )
+
+
+def test_an_invalid_result_has_no_rank_and_is_counted() -> None:
+    """A read of never-written blocks is no rate of the volume."""
+    rows = of_volumes()
+    invalid = {str(rows[-1]["run"])}
+    [only] = workload_classes(rows, invalid)
+    words = " ".join(collection_words(rows, [only], invalid))
+    assert only.volumes[0].volume == "/dev/ssd"
+    assert "120k" not in words
+    assert "Left out: 1 invalid result." in words
+
+
+def test_repeats_are_pooled_and_directions_added() -> None:
+    """The rate of a mix is the sum of its directions, that of repeats their median."""
+    rows = [
+        result("mix", repeat=repeat, iops=iops, volume=volume, rw="randrw", direction=direction)
+        for volume in ("a", "b", "c")
+        for repeat, iops in enumerate((100.0, 200.0, 900.0), start=1)
+        for direction in ("read", "write")
+    ]
+    [only] = workload_classes(rows)
+    assert [own.iops for own in only.volumes] == [400.0] * 3
+    assert len(only.volumes[0].runs) == 3
+
+
+def test_workloads_of_one_volume_each_are_said_to_be_no_comparison() -> None:
+    """Nothing is ranked where no workload was run on two volumes."""
+    patterns = ("read", "write", "randread")
+    rows = [{**row, "rw": rw} for row, rw in zip(of_volumes(3), patterns, strict=True)]
+    classes = workload_classes(rows)
+    assert ranking_tables(classes) == []
+    assert "Not compared: 3 workloads of one volume each." in collection_words(rows, classes)
+
+
+def test_a_screen_ranks_a_few_and_says_how_many_more() -> None:
+    """The report has all of them."""
+    table = ranking_table(workload_classes(of_volumes()), most=3)
+    assert len(table.rows) == 3
+    assert table.notes == ["1 more: volbench report ranks all"]

@@ -1,0 +1,90 @@
+"""Conclusion of a measurement: no sentence quotes a number that a finding rejects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from tests.present.frames_for_plots import Row, frames, result
+from volbench.present.terminal.conclusion import conclusion
+
+_ADVICE = "Fill the volume first: volbench run --fill."
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """Frames of a made-up campaign on one volume."""
+
+    frames: dict[str, pd.DataFrame]
+
+    def frame(self, name: str) -> pd.DataFrame:
+        """Return a frame by name."""
+        return self.frames[name]
+
+    def facts(self) -> pd.DataFrame:
+        """Return the summary."""
+        return self.frames["summary"]
+
+
+def sentences(
+    *, invalid: tuple[int, ...] = (), stepped: bool = False, level_iops: float = 301.0
+) -> list[str]:
+    """Return the conclusion of three reads; some invalid, or all of them falling to a level."""
+    rows = [
+        result("reads", repeat=n, iops=96_200.0 + n, rw="randread", direction="read")
+        for n in (1, 2, 3)
+    ]
+    findings = [
+        {
+            **{name: rows[n - 1][name] for name in ("run", "job", "direction")},
+            "rule": "unwritten-blocks",
+            "severity": "invalid",
+            "message": "All reads were of never-written blocks.",
+            "advice": _ADVICE,
+        }
+        for n in invalid
+    ]
+    verdicts: list[Row] = [
+        {
+            "run": row["run"],
+            "direction": "read",
+            "verdict": "stepped" if stepped else "steady",
+            "level_iops": level_iops,
+        }
+        for row in rows
+    ]
+    made = frames(rows)
+    columns = ["run", "rule", "severity", "message", "advice"]
+    made["findings"] = pd.DataFrame(findings, columns=columns)
+    made["verdicts"] = pd.DataFrame(verdicts)
+    return conclusion(Campaign(made), folder=Path("out"))
+
+
+def test_a_valid_measurement_has_its_rate() -> None:
+    """The median of the repeats, with their range."""
+    first, *_ = sentences()
+    assert "96.2k IOPS (median of 3" in first
+
+
+def test_an_invalid_measurement_has_no_rate_but_what_to_do() -> None:
+    """Where all runs read never-written blocks, their rate is quoted nowhere."""
+    text = " ".join(sentences(invalid=(1, 2, 3)))
+    assert "96.2k" not in text
+    assert "3 of 3 runs invalid and left out (unwritten-blocks)" in text
+    assert "never-written blocks. What to do: Fill the volume first" in text
+
+
+def test_one_invalid_run_is_left_out_of_the_median() -> None:
+    """The other two are the result."""
+    text = " ".join(sentences(invalid=(2,)))
+    assert "1 of 3 runs invalid" in text
+    assert "median of 2" in text
+
+
+def test_a_rate_that_fell_is_an_average_and_its_last_level_is_said() -> None:
+    """Of a volume with credits, the mean of burst and base is neither."""
+    first, *_ = sentences(stepped=True)
+    assert "IOPS on average" in first
+    assert "the rate changed, at the end it was 301 IOPS" in first
