@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +13,8 @@ import pytest
 import volbench
 from tests.command_line import call
 from tests.finished_campaign import finish, half_finished
+from volbench.analyse.bottleneck.campaign_context import Context, verdict_rows
+from volbench.analyse.frames.run_view import RunView
 from volbench.api import opened_runs
 from volbench.errors import ArchiveError
 from volbench.ingest import campaign_tables
@@ -207,3 +209,22 @@ def test_damaged_stamp_recomputes(layout: Layout, calls: Counter[str], content: 
 
 def _refuse(*_: object, **__: object) -> None:
     raise OSError(28, "No space left on device")
+
+
+def test_a_run_that_cannot_be_judged_costs_no_other_its_verdict(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error that nobody expected is the finding of its run; later commands read the rest."""
+    finish(layout, "002-mix-r2")
+
+    def fail(context: Context, views: Sequence[RunView]) -> list[dict[str, object]]:
+        if views[0].run.id == "001-mix-r1":
+            raise ZeroDivisionError("float division by zero")
+        return verdict_rows(context, views)
+
+    monkeypatch.setattr(opened_runs, "verdict_rows", fail)
+    findings = [row for row in rows(layout) if row["run"] == "001-mix-r1"]
+    assert [row["severity"] for row in findings] == ["invalid"]
+    assert "ZeroDivisionError: float division by zero" in str(findings[0]["message"])
+    monkeypatch.undo()
+    assert {row["run"] for row in rows(layout, "summary")} == {"001-mix-r1", "002-mix-r2"}

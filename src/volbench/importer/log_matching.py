@@ -15,7 +15,7 @@ from statistics import median
 
 from volbench.errors import ArchiveError, OutputError, Problem, VolbenchError
 from volbench.fio.logs.log_rows import Log, read_head, require_rows
-from volbench.fio.version import parse_version
+from volbench.fio.results.json_output import parse_version
 from volbench.importer.scan_folders import LogFile, Source
 from volbench.store.log_files import open_log
 

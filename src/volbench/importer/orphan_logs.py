@@ -17,8 +17,8 @@ from pathlib import PurePosixPath
 from volbench.errors import InputError, OutputError, Problem, VolbenchError
 from volbench.fio.logs.log_rows import read_head
 from volbench.fio.logs.log_windows import histogram_columns
+from volbench.fio.results.json_output import parse_version
 from volbench.fio.results.merge_jobs import Part
-from volbench.fio.version import parse_version
 from volbench.importer.log_matching import UNCLAIMED, FioProcess, opened_log
 from volbench.importer.run_drafts import Draft, ReportedOptions
 from volbench.importer.scan_folders import LogFile, ResultFile, ScanResult

@@ -18,8 +18,8 @@ from volbench.errors import InputError, OutputError
 from volbench.fio.jobs.job_syntax import is_device, read_value
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.fio.results.embedded_results import started_utc_s
+from volbench.fio.results.json_output import parse_version
 from volbench.fio.results.merge_jobs import Part, plain_name, sections_of, split_result
-from volbench.fio.version import parse_version
 from volbench.importer.log_matching import FioProcess, prefixes_of
 from volbench.importer.run_names import (
     HOST,

@@ -16,7 +16,7 @@ from volbench.analyse.frames.kernel_counters import Sample, SampleReader, disk_r
 from volbench.fio.logs.direction_series import DirectionSeries
 from volbench.fio.logs.log_rows import BadRows, Log, Recording
 from volbench.fio.logs.section_logs import parse_log_name, read_series
-from volbench.fio.version import parse_version
+from volbench.fio.results.json_output import parse_version
 from volbench.ingest.run_summary import MIN_TOGETHER
 from volbench.model.campaign.planned_run import Run, Section
 from volbench.model.frames.columns import Row

@@ -53,6 +53,14 @@ def test_repeats_are_pooled() -> None:
     assert row["repeats"] == 3
 
 
+def test_a_number_of_some_repeats_is_not_that_of_all() -> None:
+    """A latency that one of three repeats reports does not stand beside the IOPS of three."""
+    rows = [result("a", repeat=n, lat_mean_s=0.001 if n == 1 else None) for n in (1, 2, 3)]
+    row = per_job(frames(rows)["summary"], ["iops", "lat_mean_s"]).iloc[0]
+    assert row["repeats"] == 3
+    assert np.isnan([row["lat_mean_s"], row["lat_mean_s_low"], row["lat_mean_s_high"]]).all()
+
+
 def test_directions_and_order_are_kept() -> None:
     """Reads and writes of a job stay apart, in the order they came."""
     rows = [result("z"), result("a", direction="read"), result("a", direction="write")]

@@ -16,8 +16,8 @@ import pytest
 from tests.fio.logs.logtexts import SeriesPoint, iops, log_of, points_of, reading_of
 from volbench.fio.logs.log_rows import Log, Recording
 from volbench.fio.logs.section_logs import parse_log_name, read_series
+from volbench.fio.results.json_output import parse_version
 from volbench.fio.results.merge_jobs import BINS, bin_mid_ns
-from volbench.fio.version import parse_version
 from volbench.model.results.result import Direction
 
 CASES = Path(__file__).parents[2] / "cases"

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from volbench.errors import OutputError
-from volbench.fio.results.json_output import parse_output
-from volbench.fio.version import parse_version
+from volbench.fio.results.json_output import parse_output, parse_version
 from volbench.model.results.result import Direction, DirectionResult, JobResult, Latency, RunOutput
 
 CASES = Path(__file__).parents[2] / "cases"

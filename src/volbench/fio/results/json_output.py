@@ -7,9 +7,11 @@ the keys: ``clat_ns`` is fio 3, ``io_bytes`` is in bytes if there is ``io_kbytes
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
+from volbench.errors import OutputError
 from volbench.fio.results.json_documents import (
     Disputed,
     Fields,
@@ -28,6 +30,20 @@ from volbench.model.results.result import (
 
 _TRANSFERS = (Direction.READ, Direction.WRITE, Direction.TRIM, Direction.MIXED)
 _SUM_OF_CLIENTS = "All clients"
+
+
+_VERSION = re.compile(r"\s*fio-(\d{1,9})\.(\d{1,9})", re.ASCII)
+
+
+def parse_version(text: str) -> tuple[int, int]:
+    """Return the major and minor version of ``fio-3.33`` or ``fio-3.36-42-gabc-dirty``."""
+    match = _VERSION.match(text)
+    if match is None:
+        raise OutputError(
+            f"{text[:80]!r} is not a version of fio",
+            hint="`fio --version` prints a line such as fio-3.33",
+        )
+    return int(match[1]), int(match[2])
 
 
 def parse_output(text: str, *, path: str = "") -> RunOutput:
