@@ -18,13 +18,7 @@ from volbench.cli.options import (
     names_option,
     schema_command,
 )
-from volbench.cli.output import (
-    ChartFile,
-    TableOutput,
-    binary_output,
-    chart_options,
-    table_options,
-)
+from volbench.cli.output import ChartFile, TableOutput, binary_output, chart_options, table_options
 from volbench.cli.verb_groups import VerbGroup
 from volbench.errors import InputError
 from volbench.units import parse_rate, parse_size

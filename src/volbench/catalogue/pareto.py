@@ -74,7 +74,7 @@ def _panel(job: str, offers: Sequence[Offer], currency: str) -> Panel:
             "iops": [offer.iops.estimate for offer in offers],
             "iops_low": [offer.iops.low for offer in offers],
             "iops_high": [offer.iops.high for offer in offers],
-            "on_frontier": [_is_shown(offer) for offer in offers],
+            "on_frontier": [offer.is_on_front and not offer.no_faster_than for offer in offers],
             "_pale": [bool(offer.no_faster_than) for offer in offers],
         }
     )
@@ -86,11 +86,6 @@ def _panel(job: str, offers: Sequence[Offer], currency: str) -> Panel:
         marks=(*_points(data), *_names(data, most=(most_x, most_y))),
         title=printable(job),
     )
-
-
-def _is_shown(offer: Offer) -> bool:
-    """Return whether an offer is on the frontier and faster than cheaper ones with confidence."""
-    return offer.is_on_front and not offer.no_faster_than
 
 
 def _points(data: pd.DataFrame) -> Sequence[marks.AnyMark]:
@@ -151,10 +146,7 @@ def _names(data: pd.DataFrame, *, most: tuple[float, float]) -> Sequence[marks.A
     texts = pd.DataFrame(rows, columns=["_x", "_y", "_text", "_right"])
     return [
         marks.Texts(
-            texts[texts["_right"] == (align == "left")],
-            align=align,
-            valign="bottom",
-            is_boxed=True,
+            texts[texts["_right"] == (align == "left")], align=align, valign="bottom", is_boxed=True
         )
         for align in ("left", "right")
     ]

@@ -106,10 +106,7 @@ def limits_of(
         types: types to search; None for `catalogue`.
     """
     volume = VolumeOfType(
-        type=name,
-        size_bytes=size_bytes,
-        iops=iops,
-        bandwidth_bytes_per_s=bandwidth_bytes_per_s,
+        type=name, size_bytes=size_bytes, iops=iops, bandwidth_bytes_per_s=bandwidth_bytes_per_s
     )
     kind = find_type(name, catalogue() if types is None else types)
     return evaluate(kind, volume, writes=writes)

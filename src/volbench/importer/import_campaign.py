@@ -35,7 +35,7 @@ from volbench.importer.run_drafts import (
     volume_of,
 )
 from volbench.importer.run_names import parse_labels, parse_pattern
-from volbench.importer.scan_folders import LogFile, ScanResult, scan
+from volbench.importer.scan_folders import ScanResult, scan
 from volbench.ingest.run_files import STATUS_FORMAT
 from volbench.model.campaign.planned_run import (
     Campaign,
@@ -95,12 +95,12 @@ def assemble_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> A
     name, source = _result_name(draft), draft.file.source
     copies: list[tuple[Path, str, bytes | None]] = [
         *([] if draft.read_as else [(source.path, name, draft.file.masked)]),
-        *((_path(log), log.name, None) for log in logs),
+        *((log.source.path, log.name, None) for log in logs),
     ]
     result = SourceFile(name=name, source=source.shown, sha256=draft.file.digest)
     files = [] if draft.read_as else [result]
     files += [
-        SourceFile(name=log.name, source=log.source.shown, sha256=digests[_path(log)])
+        SourceFile(name=log.name, source=log.source.shown, sha256=digests[log.source.path])
         for log in logs
     ]
     imported = Imported(
@@ -151,21 +151,13 @@ def assemble_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> A
     )
 
 
-def _path(log: LogFile) -> Path:
-    return log.source.path
-
-
 def _result_name(draft: Draft) -> str:
     """Return the result's name in the run's folder, with the ending of its compression."""
     name = "fio.json" if draft.output.form == "json" else "fio.txt"
     if draft.file.masked is not None:
         return name
-    endings = [suffix for suffix in (".gz", ".xz", ".zst", ".bz2") if _ends(draft, suffix)]
-    return f"{name}{''.join(endings)}"
-
-
-def _ends(draft: Draft, suffix: str) -> bool:
-    return draft.file.source.inside.name.endswith(suffix)
+    ending = draft.file.source.inside.suffix
+    return name + (ending if ending in {".gz", ".xz", ".zst", ".bz2"} else "")
 
 
 def _section_names(draft: Draft) -> dict[tuple[str, int], str]:

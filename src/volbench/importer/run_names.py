@@ -178,7 +178,8 @@ def assign_job_names(namings: Sequence[Naming]) -> None:
     Raises:
         InputError: the pattern gives two results the same job and repeat.
     """
-    while clashing := _clashing(namings):
+    # Names shared by results that are not repeats of each other
+    while clashing := {g[0].candidate for g in _groups(namings) if not _are_repeats(g)}:
         raised = False
         for naming in namings:
             if naming.candidate in clashing and naming.level < naming.most_levels:
@@ -190,11 +191,6 @@ def assign_job_names(namings: Sequence[Naming]) -> None:
         naming.job = plain(naming.candidate)
     _number_clashes(namings)
     _number_repeats(namings)
-
-
-def _clashing(namings: Iterable[Naming]) -> set[str]:
-    """Return names shared by results that are not repeats of each other."""
-    return {group[0].candidate for group in _groups(namings) if not _are_repeats(group)}
 
 
 def _groups(namings: Iterable[Naming]) -> list[list[Naming]]:

@@ -15,14 +15,7 @@ from volbench.fio.results.embedded_results import find_results
 from volbench.model.profile.secret_values import mask_text
 from volbench.model.results.result import RunOutput
 from volbench.store.layout import Layout
-from volbench.store.log_files import (
-    EXTENSIONS,
-    MAX_BYTES,
-    decode,
-    is_binary,
-    is_packed,
-    unpack,
-)
+from volbench.store.log_files import EXTENSIONS, MAX_BYTES, decode, is_binary, is_packed, unpack
 from volbench.store.worker_processes import NOBODY, Tell
 
 _LOG = re.compile(
@@ -147,10 +140,7 @@ def _sources(path: Path, found: ScanResult, leave_out: Path | None) -> Iterator[
         yield Source(path, path.name, PurePosixPath(path.name))
         return
     if not path.is_dir():
-        raise InputError(
-            f"{path} does not exist",
-            hint="name files or folders with fio's results",
-        )
+        raise InputError(f"{path} does not exist", hint="name files or folders with fio's results")
     root = path.resolve().name or "root"
     for folder, below, files in os.walk(path, onerror=found.note_unreadable):
         here = Path(folder)

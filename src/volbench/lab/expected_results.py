@@ -82,7 +82,7 @@ def truth(scenario: Scenario, *, direction: Direction, block_bytes: int, iodepth
         fast_iops=peak if fast_for_s < inf else lasting,
         fast_for_s=fast_for_s,
         stall_s=stall_s,
-        levels=_levels(scenario, lasting),
+        levels=((0.0, lasting), *((s.at_s, lasting * s.to) for s in scenario.steps)),
     )
 
 
@@ -157,10 +157,6 @@ def _after_cache(
     refill_s = (cache.size_bytes - cache.resume_bytes) / filling
     stall_s = (cache.size_bytes - cache.resume_bytes) / drain
     return rate * refill_s / (refill_s + stall_s), full_s, stall_s
-
-
-def _levels(scenario: Scenario, iops: float) -> tuple[tuple[float, float], ...]:
-    return ((0.0, iops), *((step.at_s, iops * step.to) for step in scenario.steps))
 
 
 @dataclass(frozen=True)

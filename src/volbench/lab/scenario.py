@@ -281,8 +281,7 @@ class Jitter(Document):
     size: Share = Field(description="Standard deviation, such as 5%.")
     memory_s: Seconds = Field(default=1.0, alias="memory", gt=0, description="Correlation time.")
     of: Literal["device", "volume"] = Field(
-        default="device",
-        description="device: limits are exact; volume: not always reached.",
+        default="device", description="device: limits are exact; volume: not always reached."
     )
 
 
@@ -342,8 +341,7 @@ class Scenario(Document):
         default=False, description="Whether every block holds data, as in a restored snapshot."
     )
     service: Services = Field(
-        description="Service time of a request.",
-        examples=["{read: 1ms, write: 1ms}"],
+        description="Service time of a request.", examples=["{read: 1ms, write: 1ms}"]
     )
     limits: VolumeLimits = Field(default=VolumeLimits(), description="Limits of the provider.")
     burst: Burst = Field(default=Burst(), description="Credits that run out.")

@@ -65,7 +65,7 @@ def check_tools(*, device: bool = False) -> None:
     if device:
         needed |= {"nbdfuse": "libnbd-bin and fuse3", "losetup": "mount", "setpriv": "util-linux"}
     for program, packages in needed.items():
-        if _which(program) is None:
+        if shutil.which(program, path=_path()) is None:
             raise InputError(
                 f"{program} is not installed; the lab needs it",
                 hint=f"install the packages {packages}, or run scripts/setup dev",
@@ -207,8 +207,7 @@ def _wait_for(ready: Callable[[], bool], server: subprocess.Popen[bytes], log: P
                 "exited" if server.poll() is not None else f"was not ready after {_READY_S:.0f} s"
             )
             raise VolbenchError(
-                f"{log.stem} {reason}: {_tail(log) or 'no output'}",
-                hint=f"see {log}",
+                f"{log.stem} {reason}: {_tail(log) or 'no output'}", hint=f"see {log}"
             )
         time.sleep(0.01)
 
@@ -232,10 +231,6 @@ def _start(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
         stdin=subprocess.DEVNULL,
         env=os.environ | {"PATH": _path()},
     )
-
-
-def _which(program: str) -> str | None:
-    return shutil.which(program, path=_path())
 
 
 def _path() -> str:

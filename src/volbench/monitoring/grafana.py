@@ -132,12 +132,7 @@ PANELS: tuple[Panel, ...] = (
         ),
     ),
     Panel("IOPS (fio)", "iops", _BETWEEN, _of_fio("volbench_iops")),
-    Panel(
-        "Bandwidth (fio)",
-        "Bps",
-        _BETWEEN,
-        _of_fio("volbench_bandwidth_bytes_per_second"),
-    ),
+    Panel("Bandwidth (fio)", "Bps", _BETWEEN, _of_fio("volbench_bandwidth_bytes_per_second")),
     Panel(
         "Latency (fio)",
         "s",
@@ -251,12 +246,7 @@ def _panel(panel: Panel, place: int) -> dict[str, object]:
         "title": panel.title,
         "description": panel.about,
         "datasource": SOURCE,
-        "gridPos": {
-            "h": _HEIGHT,
-            "w": _WIDTH,
-            "x": place % 2 * _WIDTH,
-            "y": place // 2 * _HEIGHT,
-        },
+        "gridPos": {"h": _HEIGHT, "w": _WIDTH, "x": place % 2 * _WIDTH, "y": place // 2 * _HEIGHT},
         "targets": [
             {
                 "refId": chr(ord("A") + number),

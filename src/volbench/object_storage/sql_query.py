@@ -89,7 +89,10 @@ def run_query(
                 connection.register_filesystem(filesystem)
             for name in FRAMES:
                 _make_view(connection, name, views.get(name, View()))
-            _restrict_access(connection, [file for view in views.values() for file in _files(view)])
+            _restrict_access(
+                connection,
+                [path for view in views.values() for path in (*view.files, *view.named_files)],
+            )
             return _fetch_within(connection, sql, limits)
     except TimeoutError as error:
         raise InputError(
@@ -178,10 +181,6 @@ def _read(files: Sequence[str], *, more: str = "") -> str:
 def _list(texts: Sequence[str]) -> str:
     """Return an SQL list of strings, with quotes escaped."""
     return "[" + ", ".join("'" + text.replace("'", "''") + "'" for text in texts) + "]"
-
-
-def _files(view: View) -> list[str]:
-    return [*view.files, *view.named_files]
 
 
 def _restrict_access(connection: DuckDBPyConnection, files: Sequence[str]) -> None:

@@ -65,13 +65,7 @@ def _limits(memory_bytes: int, timeout_s: float, threads: int | None) -> QueryLi
     ),
 )
 @table_options("parquet", "xlsx", "latex")
-def sql(
-    query: str,
-    places: Sequence[str],
-    *,
-    limits: QueryLimits,
-    shown: TableOutput,
-) -> None:
+def sql(query: str, places: Sequence[str], *, limits: QueryLimits, shown: TableOutput) -> None:
     """Run the SQL QUERY over all campaigns at the given places, or below the current folder.
 
     Every frame is a table: summary, series, device, percentiles, histogram, verdicts, findings
@@ -153,10 +147,7 @@ def _remote(addresses: Sequence[str]) -> tuple[list[Parts], list[CampaignData]]:
     return parts, campaigns
 
 
-@click.command(
-    "upload",
-    epilog=examples("volbench upload results/quick s3://bucket/results/quick"),
-)
+@click.command("upload", epilog=examples("volbench upload results/quick s3://bucket/results/quick"))
 @CAMPAIGN
 @click.argument("address", metavar="s3://BUCKET/PREFIX")
 def upload(campaign: Path, address: str) -> None:

@@ -86,7 +86,4 @@ def read_text(path: Path, *, what: str) -> str:
 
 def _unreadable(path: Path, error: OSError | UnicodeDecodeError, *, what: str) -> InputError:
     reason = error.strerror if isinstance(error, OSError) else str(error)
-    return InputError(
-        f"{path} cannot be read: {reason}",
-        hint=f"a {what} is a YAML file in UTF-8",
-    )
+    return InputError(f"{path} cannot be read: {reason}", hint=f"a {what} is a YAML file in UTF-8")

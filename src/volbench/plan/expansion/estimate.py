@@ -79,7 +79,8 @@ class Estimate:
 def estimate(campaign: Campaign) -> Estimate:
     """Return time and bytes of a campaign, as far as the plan determines them."""
     runs = campaign.runs
-    needed = [run for run in runs if _is_needed(run, campaign)]
+    # Those that run even if steady state is reached as early as possible
+    needed = [r for r in runs if r.profile not in campaign.rounds or r.repeat <= MIN_ROUNDS]
     written = _all_written(runs)
     probe_s = PROBE_READS * PROBE_READ_S * len(campaign.cold_probe_roles)
     return Estimate(
@@ -97,11 +98,6 @@ def estimate(campaign: Campaign) -> Estimate:
         lays_out=any(_lays_out(run) and layout_bytes(run) for run in runs),
         is_cached=any(map(_is_cached, runs)),
     )
-
-
-def _is_needed(run: Run, campaign: Campaign) -> bool:
-    """Return whether a run is needed even if steady state is reached as early as possible."""
-    return run.profile not in campaign.rounds or run.repeat <= MIN_ROUNDS
 
 
 def _may_end_before(run: Run) -> bool:

@@ -116,9 +116,9 @@ def touches(job: Job, defaults: Options, *, size_bytes: int, kind: VolumeKind) -
         raise InputError(
             f"job {job.name}: the volume has no size", hint="declare it with size: 10g"
         )
-    numjobs = (
-        auto_numjobs(size_bytes, block_bytes=block) if warming.auto_jobs else _numjobs(options)
-    )
+    numjobs = max(1, int(options["numjobs"]))
+    if warming.auto_jobs:
+        numjobs = auto_numjobs(size_bytes, block_bytes=block)
     least = 2 * len(LADDER) if warming.auto_jobs else 1
     count = warming.extents or max(least, usual_count(size_bytes))
     pieces = cut(size_bytes, block_bytes=block, numjobs=numjobs, count=count)
@@ -203,10 +203,6 @@ def with_numjobs(section: Section, extent: Extent, numjobs: int) -> Section:
     each = extent.size_bytes // numjobs
     changed = {"numjobs": str(numjobs), "size": str(each), "offset_increment": str(each)}
     return section.model_copy(update={"options": {**section.options, **changed}})
-
-
-def _numjobs(options: dict[str, str]) -> int:
-    return max(1, int(options["numjobs"]))
 
 
 def _options(job: Job, defaults: Options) -> dict[str, str]:

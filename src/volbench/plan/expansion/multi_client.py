@@ -171,9 +171,7 @@ def client_numbers(hosts: int, count: int) -> list[tuple[int, ...]]:
 
 
 def expand_clients(
-    profiles: Sequence[Profile],
-    clients: Sequence[Client],
-    terms: Terms,
+    profiles: Sequence[Profile], clients: Sequence[Client], terms: Terms
 ) -> Campaign:
     """Return the campaign in which every client runs the profiles, step by step.
 
@@ -315,8 +313,7 @@ def _check(clients: Sequence[Client], roles: set[str]) -> None:
     host, number = max(names, key=lambda name: names[name])
     if names[host, number] > 1:
         raise InputError(
-            f"host {host} has two clients with the number {number}",
-            hint="name each host once",
+            f"host {host} has two clients with the number {number}", hint="name each host once"
         )
     for client in clients:
         if missing := sorted(roles - client.volumes.keys()):

@@ -530,8 +530,7 @@ def _run(
         ) from error
     except OSError as error:
         raise InventoryError(
-            f"{program} cannot be started: {error.strerror or error}",
-            hint="reinstall ansible-core",
+            f"{program} cannot be started: {error.strerror or error}", hint="reinstall ansible-core"
         ) from error
 
 

@@ -244,9 +244,7 @@ GroupName = Annotated[str, _pattern(r"^(?!all$)[A-Za-z0-9_][A-Za-z0-9._-]*$")]
 Role = Annotated[Text, _checked(check_role), _pattern("^(?!global)[A-Za-z0-9_-]{1,100}$")]
 LabelName = Annotated[Text, _checked(check_label_name), _pattern("^[A-Za-z_][A-Za-z0-9_-]{0,63}$")]
 Label = Annotated[
-    Filled,
-    _checked(check_label),
-    WithJsonSchema({"type": ["string", "number", "boolean", "null"]}),
+    Filled, _checked(check_label), WithJsonSchema({"type": ["string", "number", "boolean", "null"]})
 ]
 Target = Annotated[
     Filled,

@@ -65,7 +65,11 @@ def _item(item: str, text: str) -> list[str]:
         raise InputError(
             f"[{item}] in {text!r} is not a valid range", hint="write it like vm[02-30]"
         )
-    found = _numbers(first, last, text) if first.isdecimal() else _letters(first, last)
+    found = (
+        _numbers(first, last, text)
+        if first.isdecimal()
+        else list(ascii_letters[ascii_letters.index(first) : ascii_letters.index(last) + 1])
+    )
     if not found:
         raise InputError(
             f"{text!r} counts backwards, from {first} to {last}", hint=f"write [{last}-{first}]"
@@ -89,10 +93,6 @@ def _numbers(first: str, last: str, text: str) -> list[str]:
         raise _too_many(text)
     width = len(first) if padded else 0
     return [str(number).zfill(width) for number in range(int(first), int(last) + 1)]
-
-
-def _letters(first: str, last: str) -> list[str]:
-    return list(ascii_letters[ascii_letters.index(first) : ascii_letters.index(last) + 1])
 
 
 def _too_many(text: str) -> InputError:

@@ -43,9 +43,7 @@ def _check(reader: HostReader, sheet: Sheet, group: GroupDraft) -> None:
         for name, node in written.items():
             if name not in known and not reader.has_lost_names:
                 reader.complain(
-                    node,
-                    f"there is no {kind} called {name!r}",
-                    hint=did_you_mean(name, known),
+                    node, f"there is no {kind} called {name!r}", hint=did_you_mean(name, known)
                 )
 
 
@@ -235,10 +233,7 @@ Place = tuple[str, int, tuple[str, ...]]
 
 
 def check_duplicates(
-    reader: HostReader,
-    drafts: Mapping[str, Draft],
-    hosts: Mapping[str, Host],
-    aliases: Aliases,
+    reader: HostReader, drafts: Mapping[str, Draft], hosts: Mapping[str, Host], aliases: Aliases
 ) -> None:
     """Record each host with the same route as another one.
 

@@ -13,12 +13,7 @@ from volbench.errors import InventoryError, Problems
 from volbench.model.campaign.host import Inventory
 from volbench.model.document.located_errors import Entry, Node
 from volbench.model.document.yaml_text import parse_document
-from volbench.plan.inventory.host_document import (
-    HOST_KEYS,
-    OWN_KEYS,
-    read_defaults,
-    read_host,
-)
+from volbench.plan.inventory.host_document import HOST_KEYS, OWN_KEYS, read_defaults, read_host
 from volbench.plan.inventory.host_drafts import Draft, GroupDraft, HostReader, Sheet, at, with_text
 from volbench.plan.inventory.host_names import ALL, Expansion
 from volbench.plan.inventory.host_references import (

@@ -9,13 +9,7 @@ from pydantic import ValidationError
 
 from volbench.errors import InputError, Problems
 from volbench.model.document.document_model import document_schema
-from volbench.model.document.located_errors import (
-    Fault,
-    faults_of,
-    note_fault,
-    plain,
-    validate,
-)
+from volbench.model.document.located_errors import Fault, faults_of, note_fault, plain, validate
 from volbench.model.document.yaml_text import parse_document, yaml_text
 from volbench.model.profile.fio_options import DD_NAMES, Option, OptionKind, OptionTable
 from volbench.model.profile.option_policy import OWN
@@ -115,11 +109,7 @@ def json_schema(table: OptionTable) -> Schema:
     schema = document_schema(ProfileDocument)
     options = _option_properties(table)
     models, keys = schema["$defs"], schema["properties"]
-    models["options"] = {
-        "type": "object",
-        "properties": options,
-        "additionalProperties": False,
-    }
+    models["options"] = {"type": "object", "properties": options, "additionalProperties": False}
     job = models["JobDocument"]
     del job["properties"]["options"]
     dd_only: Schema = {name: {"type": "string"} for name in DD_NAMES if name not in options}

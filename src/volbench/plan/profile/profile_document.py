@@ -338,10 +338,7 @@ class ProfileDocument(ProfileSettings):
 
     def _cell(self, matrix: MatrixDocument, cell: Combination, place: Location) -> Origin:
         job = Job(
-            name=matrix.job_name(cell),
-            role=matrix.role,
-            note=matrix.note,
-            options=canonical(cell),
+            name=matrix.job_name(cell), role=matrix.role, note=matrix.note, options=canonical(cell)
         )
         return Origin(job, place, False, ((place, cell), (("defaults",), self.defaults)))
 

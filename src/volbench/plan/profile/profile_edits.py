@@ -204,7 +204,8 @@ def editable(content: Mapping[str, Any], reader: OptionReader) -> Content:
         edited["jobs"] |= {matrix.job_name(cell): settings | canonical(cell) for cell in cells}
     if "limits" in content:
         edited["limits"] = {
-            role: _plain_limits(limits) for role, limits in by_role(content["limits"]).items()
+            role: LimitsDocument.model_validate(limits).limits().document()
+            for role, limits in by_role(content["limits"]).items()
         }
     return edited
 
@@ -230,11 +231,6 @@ def _canonical_names(options: Mapping[str, Any], reader: OptionReader) -> Conten
         key if key in _JOB_DOCUMENT_KEYS else reader.canonical_name(key): value
         for key, value in options.items()
     }
-
-
-def _plain_limits(written: object) -> Content:
-    """Return limits as numbers; of a type only where they depend on the size of the volume."""
-    return LimitsDocument.model_validate(written).limits().document()
 
 
 def _replace(job: Content, name: str, text: str | None) -> None:
