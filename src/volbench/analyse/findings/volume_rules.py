@@ -19,19 +19,27 @@ from volbench.analyse.findings.rule import (
     rule,
     several,
 )
+from volbench.analyse.frames.resample import Floats
 from volbench.analyse.frames.run_view import (
     RunView,
     bytes_until_end,
     declared,
     device_rows,
     directions,
+    percentiles_of,
     rate_per_s,
     runtime_s,
     total,
 )
 from volbench.analyse.time.run_rates import rates_of
 from volbench.model.results.finding import Cause, Explanation, Severity
-from volbench.units import format_count, format_duration, format_percent, format_rate
+from volbench.units import (
+    format_count,
+    format_duration,
+    format_latency,
+    format_percent,
+    format_rate,
+)
 
 # Relative distance within which a level is at the declared limit; as for the bottleneck.
 # Noticed by: test_causes.py::test_a_limit_below_the_declared_is_a_warning
@@ -384,3 +392,74 @@ def _evidence(burst: _Burst) -> Evidence:
         "refill_bytes_per_s": burst.refill * burst.io_bytes,
         "refill_is": "measured" if burst.has_ended else "at least",
     }
+
+
+# Latency of slow I/Os over that of fast ones that two mechanisms explain: a cache and a disk.
+# Noticed by: tests/analyse/findings/test_two_latencies.py
+_MIN_LATENCY_RATIO = 8.0
+# Spread of each kind up to which it is one.
+# Noticed by: tests/analyse/findings/test_two_latencies.py
+_MAX_KIND_SPREAD = 3.0
+# Percent of the I/Os of the rarer kind: fewer are the tail that each volume has.
+# Noticed by: tests/analyse/findings/test_two_latencies.py
+_MIN_KIND_PERCENT = 1.0
+# I/Os of the rarer kind. Noticed by: tests/analyse/findings/test_two_latencies.py
+_MIN_KIND_IOS = 100
+
+
+@rule(
+    "I/Os of two kinds of latency",
+    severity=Severity.NOTE,
+    looks_at=(
+        "Percentiles of each direction of a run with one section: two neighbours of which the upper"
+        " one is at least 8 times the lower one, while the I/Os on either side differ by at most a"
+        " factor of 3. At least 1 % and 100 of the I/Os are of each kind. The thresholds are"
+        " volbench's own."
+    ),
+    why=(
+        "A part of the I/Os took another path: a cache answered it, or a disk, a retry or a flush"
+        " delayed it. The mean latency is one that no I/O had."
+    ),
+    advice="Report percentiles or the histogram of latency, and the share of each kind.",
+)
+def two_latencies(view: RunView, _: Context) -> Iterator[Observation]:
+    """Yield each direction whose I/Os are fast or slow, and nothing between."""
+    if len(view.run.sections) != 1:
+        return
+    for direction in directions(view):
+        reported = percentiles_of(view, direction)
+        kinds = [kind for kind in ("lat", "clat") if (reported.latency == kind).sum() > 2]
+        if not kinds:
+            continue
+        own = reported.latency == kinds[0]
+        order = np.argsort(reported.percentile[own])
+        numbers, values = reported.percentile[own][order], reported.value_s[own][order]
+        ios = total(view, "total_ios", direction=direction)
+        place = _gap(numbers, values)
+        if place is None or not ios * (100 - numbers[place + 1]) / 100 >= _MIN_KIND_IOS:
+            continue
+        fast_s, slow_s = float(values[place]), float(values[place + 1])
+        least, most = 100 - numbers[place + 1], 100 - numbers[place]
+        yield Observation(
+            f"{least:.3g} to {most:.3g} % of the {direction}s took {format_latency(slow_s)} or"
+            f" longer, the others {format_latency(fast_s)} or less.",
+            {"fast_s": fast_s, "slow_s": slow_s, "least_percent": least, "most_percent": most},
+            direction,
+        )
+
+
+def _gap(numbers: Floats, values: Floats) -> int | None:
+    """Return the place of the percentile below a gap between two kinds; None without one."""
+    for place in range(len(values) - 1):
+        below, above = numbers[place], numbers[place + 1]
+        if min(below, 100 - above) < _MIN_KIND_PERCENT or not values[place] > 0:
+            continue
+        middle_below, middle_above = np.interp([below / 2, (above + 100) / 2], numbers, values)
+        is_gap = values[place + 1] >= _MIN_LATENCY_RATIO * values[place]
+        are_kinds = (
+            values[place] <= _MAX_KIND_SPREAD * middle_below
+            and middle_above <= _MAX_KIND_SPREAD * values[place + 1]
+        )
+        if is_gap and are_kinds:
+            return place
+    return None

@@ -1,0 +1,46 @@
+"""Runs whose I/Os are fast or slow, and nothing between."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.analyse.findings.conftest import a_run, a_view, found, percentile_rows, summary_row
+
+NUMBERS = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
+
+
+def messages(
+    slow_percent: float, slow_s: float, *, growth: float = 1.002, ios: int = 60_000
+) -> list[str]:
+    """Return what is said of I/Os of 60 us, some of which take longer; each kind widens."""
+    run = a_run()
+    rows = [
+        {
+            **percentile_rows(run)[0],
+            "latency": "clat",
+            "percentile": float(number),
+            "value_s": (slow_s if number > 100 - slow_percent else 60e-6) * growth**number,
+        }
+        for number in NUMBERS
+    ]
+    view = a_view(run, percentiles=rows, summary=[summary_row(run, total_ios=ios)])
+    return [entry.message for entry in found(view, rule="two-latencies")]
+
+
+@pytest.mark.parametrize(
+    ("slow_percent", "slow_s", "share"),
+    [(67, 2.5e-3, "60 to 70 % of the writes"), (100 / 60, 30e-3, "1 to 5 % of the writes")],
+)
+def test_a_cache_and_a_disk(slow_percent: float, slow_s: float, share: str) -> None:
+    """A third of the I/Os from a cache; one in sixty that takes 30 ms."""
+    (message,) = messages(slow_percent, slow_s)
+    assert message.startswith(share)
+    assert "the others" in message
+
+
+def test_what_is_one_kind() -> None:
+    """A tail of 1 in 200, a factor of 5, a wide distribution and few I/Os are no second kind."""
+    assert messages(0.5, 30e-3) == []
+    assert messages(50, 300e-6) == []
+    assert messages(50, 2.5e-3, growth=1.06) == []
+    assert messages(100 / 60, 30e-3, ios=5_000) == []
