@@ -38,7 +38,7 @@ def test_a_latency_map_of_an_own_run(volbench: Volbench, scratch: Path, tmp_path
         # Of equal parts; the lost interval may be an odd one.
         assert reported["lat_p50_s"].min() <= total["clat_p50_s"] * 2
         assert reported["lat_p50_s"].max() >= total["clat_p50_s"] / 2
-    drawn = volbench("plot", "latency-map", "campaign", "--output", "map.svg")
+    drawn = volbench("plot", "latency-map", "campaign", "--output", "map.svg", "--csv", "map.csv")
     assert drawn.returncode == 0, drawn.stderr
     assert (tmp_path / "map.svg").read_text(encoding="utf-8").startswith("<?xml")
     cells = pd.read_csv(tmp_path / "map.csv")

@@ -31,7 +31,15 @@ def test_storms_are_run_and_drawn_side_by_side(
     assert storm.read_iops.sum() > 0
     assert storm.write_iops.sum() > 0
     drawn = volbench(
-        "plot", "storm", "one/storm", "two/storm", "--format", "png", "--output", "both.png"
+        "plot",
+        "storm",
+        "one/storm",
+        "two/storm",
+        "--format",
+        "png",
+        "--output",
+        "both.png",
+        *("--csv", "both.csv"),
     )
     assert drawn.returncode == 0, drawn.stderr
     assert (tmp_path / "both.png").read_bytes().startswith(PNG)

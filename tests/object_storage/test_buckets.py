@@ -119,7 +119,7 @@ def test_charts_are_written_here(address: str, tmp_path: Path) -> None:
     done = call("plot", "iops", address, "--format", "svg", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     written = {path.suffix for path in (tmp_path / "quick-report").iterdir()}
-    assert written == {".svg", ".csv"}
+    assert written == {".svg"}
 
 
 def pages_of(folder: Path) -> dict[str, str]:

@@ -134,6 +134,22 @@ def test_names_of_charts_are_checked(folder: Path, kind: str, theme: str, messag
         volbench.open_campaign(folder).plot(kind, theme=theme)
 
 
+def test_a_changed_figure_is_saved_as_changed(folder: Path, tmp_path: Path) -> None:
+    """`figure` is the figure that is written, so a longer title makes another picture."""
+    chart = volbench.open_campaign(folder).plot("iops")
+    before = chart.save(tmp_path / "before.png").read_bytes()
+    chart.figure.suptitle("Changed by hand")
+    assert chart.save(tmp_path / "after.png").read_bytes() != before
+
+
+def test_a_condition_chooses_the_runs_of_a_chart(folder: Path) -> None:
+    """Rows of other runs are left out; a condition that no run meets is refused."""
+    campaign = volbench.open_campaign(folder)
+    assert set(campaign.plot("iops", where="direction==read").numbers["direction"]) == {"read"}
+    with pytest.raises(InputError, match="no run meets"):
+        campaign.plot("iops", where="bs==3m")
+
+
 def test_a_dataset_charts_all_campaigns(folder: Path, tmp_path: Path) -> None:
     """A chart of several campaigns has the results of each, and the findings are those of all."""
     half_finished(tmp_path / "other")

@@ -206,23 +206,31 @@ class CampaignData:
         return with_facts(summary, self.context().views, volbench_version=version)
 
     def plot(
-        self, kind: str, *, by: str | Sequence[str] = (), title: str = "", theme: str = "light"
+        self,
+        kind: str,
+        *,
+        by: str | Sequence[str] = (),
+        where: str = "",
+        title: str = "",
+        theme: str = "light",
     ) -> Chart:
         """Return a chart, as ``volbench plot KIND`` draws it.
 
         Args:
             kind: such as ``"iops"``; ``volbench plot --list`` has all.
             by: one or two columns or labels whose values have a colour, or a panel.
+            where: keep only runs for which this holds, such as ``bs==4k and rw==randread``.
             title: over the chart; empty for its own.
             theme: ``light``, ``dark`` or ``print``.
 
         Raises:
             InputError: there is no such kind or column, or the campaign has nothing for it.
         """
-        from volbench.api.notebook import chart_of  # noqa: PLC0415 - slow to import
+        from volbench.api.notebook import chart_of, read_where  # noqa: PLC0415 - slow to import
 
         rounds = self.campaign.rounds
-        return chart_of(kind, self.frame, rounds=rounds, by=by, title=title, theme=theme)
+        read = read_where(self.frame, where)
+        return chart_of(kind, read, rounds=rounds, by=by, title=title, theme=theme)
 
     def compare(
         self,

@@ -261,16 +261,25 @@ class Dataset:
         return Findings(self.frame("findings"), runs=finished)
 
     def plot(
-        self, kind: str, *, by: str | Sequence[str] = (), title: str = "", theme: str = "light"
+        self,
+        kind: str,
+        *,
+        by: str | Sequence[str] = (),
+        where: str = "",
+        title: str = "",
+        theme: str = "light",
     ) -> Chart:
         """Return a chart of all campaigns; see `CampaignData.plot`.
+
+        The dataset's own condition holds as well as `where`.
 
         Raises:
             InputError: there is no such kind or column, or nothing for it.
         """
-        from volbench.api.notebook import chart_of  # noqa: PLC0415 - slow to import
+        from volbench.api.notebook import chart_of, read_where  # noqa: PLC0415 - slow to import
 
-        return chart_of(kind, self.plot_frame, rounds=self.rounds, by=by, title=title, theme=theme)
+        read = read_where(self.plot_frame, where)
+        return chart_of(kind, read, rounds=self.rounds, by=by, title=title, theme=theme)
 
     def store_tables(self) -> None:
         """Make every frame that is not up to date, and keep it in its campaign's folder."""

@@ -11,6 +11,7 @@ import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -19,6 +20,8 @@ from markupsafe import Markup
 
 from volbench.analyse.compare.comparison import Comparison, Question, compare, headlines
 from volbench.analyse.compare.comparison_result import row_of
+from volbench.analyse.frames.row_filter import select
+from volbench.errors import InputError
 from volbench.model.campaign.planned_run import Campaign, RunNote
 from volbench.model.frames.column_names import listed_names
 from volbench.model.frames.columns import FRAMES
@@ -70,9 +73,9 @@ class Chart:
         """A row for each mark, in base SI units, as ``volbench plot --csv`` writes them."""
         return numbers(self.plot)
 
-    @property
+    @cached_property
     def figure(self) -> Figure:
-        """A new matplotlib figure, which may be changed.
+        """The matplotlib figure; what is changed in it is shown and saved as changed.
 
         Raises:
             InputError: there is no such theme.
@@ -93,6 +96,8 @@ class Chart:
 
     def save(self, path: str | Path) -> Path:
         """Write the chart to a file whose extension is svg, png, pdf or html; return its path.
+
+        Pictures show changes of `figure`; an html page draws the plot description anew.
 
         Raises:
             InputError: it has another extension.
@@ -267,6 +272,28 @@ def verdicts_on(sides: Mapping[str, Side], question: Question) -> Verdicts:
     facts = {name: side.facts() for name, side in sides.items()}
     findings = {name: side.frame("findings") for name, side in sides.items()}
     return Verdicts(compare(facts, findings, question))
+
+
+def read_where(read: Callable[[str], pd.DataFrame], where: str) -> Callable[[str], pd.DataFrame]:
+    """Return a reader of frames that keeps the rows of runs for which a condition holds.
+
+    Raises:
+        InputError: the condition cannot be parsed, or no run meets it.
+    """
+    if not where:
+        return read
+    summary = select(read("summary"), where)
+    if summary.empty:
+        raise InputError(
+            f"no run meets the condition {where!r}",
+            hint="summary() shows the values of each column",
+        )
+
+    def rows(name: str) -> pd.DataFrame:
+        frame = summary if name == "summary" else read(name)
+        return frame[frame["run"].isin(summary["run"])] if "run" in frame else frame
+
+    return rows
 
 
 def chart_of(

@@ -22,7 +22,7 @@ from volbench.cli.options import (
 from volbench.cli.output import RAW, binary_output, report_folder
 from volbench.errors import InputError
 from volbench.present.plots.colour_themes import THEMES
-from volbench.present.plots.kinds import KINDS
+from volbench.present.plots.kinds import KINDS, MAX_LINES, AxisEnd, Picture
 from volbench.present.renderers import CHART_FORMATS, format_of
 from volbench.units import parse_price, parse_size
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     from volbench.present.plots.description import Plot
     from volbench.present.plots.kinds import Options
+
+_INCHES = click.FloatRange(2, 100)
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,26 @@ class ChartOutput:
     image: str | None  # format; None to take it from the name of the file
     # file or folder; ``-`` for standard output; None for the campaign's report folder
     output: str | None
-    numbers: str | None  # file for its numbers; None for one beside it
+    numbers: str | None  # file or folder for its numbers; None for none
     is_raw: bool  # as in `TableOutput`
+    width_in: float | None  # as in `Picture`, like the others
+    height_in: float | None
+    dpi: float | None
+    font_size: float | None
+    y_max: AxisEnd | None
+    is_log: bool
+
+    @property
+    def picture(self) -> Picture:
+        """Size, letters and scales as chosen."""
+        return Picture(
+            width_in=self.width_in,
+            height_in=self.height_in,
+            dpi=self.dpi,
+            font_size=self.font_size,
+            y_max=self.y_max,
+            is_log=self.is_log,
+        )
 
     @property
     def format(self) -> str:
@@ -78,11 +98,10 @@ class ChartOutput:
 
         place = self.output or str(folder)
         with binary_output(place, default_name=f"{plot.name}.{self.format}") as sink:
-            save(draw(plot, theme=self.theme or "light"), sink, format=self.format)
-        if self.numbers or place != "-":
-            is_folder = Path(place).is_dir()
-            beside = place if is_folder else str(Path(place).with_suffix(".csv"))
-            self._write_numbers(plot, self.numbers or beside)
+            figure = draw(plot, theme=self.theme or "light", font_size=self.font_size)
+            save(figure, sink, format=self.format, dpi=self.dpi)
+        if self.numbers:
+            self._write_numbers(plot, self.numbers)
 
     def write_page(self, plots: Sequence[Plot], *, folder: Path, name: str) -> None:
         """Write one page with interactive charts, and their numbers if they are wanted.
@@ -173,11 +192,42 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
         "--csv",
         "numbers",
         metavar="FILE",
-        help="File for the numbers of the chart; - is standard output. Default: beside the chart.",
+        help="Also write the numbers of the chart to FILE or into a folder; - is standard output.",
     ),
+    click.option(
+        "--width", "width_in", type=_INCHES, metavar="INCHES", help="Width of the picture."
+    ),
+    click.option(
+        "--height", "height_in", type=_INCHES, metavar="INCHES", help="Height of the picture."
+    ),
+    click.option(
+        "--dpi",
+        type=click.FloatRange(30, 1200),
+        metavar="NUMBER",
+        help="Pixels per inch of a PNG. Default: 150.",
+    ),
+    click.option(
+        "--font-size",
+        type=click.FloatRange(4, 36),
+        metavar="POINTS",
+        help="Font size of the picture. Default: 9; titles and captions stay in proportion.",
+    ),
+    click.option(
+        "--y-max",
+        type=Quantity("VALUE", AxisEnd.parse),
+        help="End of the value axes that show its unit: 20k (IOPS), 500MB/s or 10ms.",
+    ),
+    click.option("--log", "is_log", is_flag=True, help="Logarithmic value axes."),
     RAW,
 )
 @WHERE
+@click.option(
+    "--lines",
+    type=click.IntRange(1, 28),
+    default=MAX_LINES,
+    show_default=True,
+    help="lines, sweep, knee, depth and numjobs: number of lines with a colour of their own.",
+)
 @click.option(
     "--size",
     "size_bytes",
@@ -200,6 +250,7 @@ def plot(
     where: str,
     size_bytes: int,
     price: str | None,
+    lines: int,
 ) -> None:
     """Draw the chart KIND of the campaigns in DIR; all draws every chart that applies.
 
@@ -213,7 +264,7 @@ def plot(
     dataset = open_campaigns(*campaigns, where=where)
     names = (*FRAMES, *ON_DEMAND) if kind == "all" else KINDS[kind].frame_names
     frames = {name: dataset.plot_frame(name) for name in {*ALWAYS_READ, *names}}
-    options = Options(dataset.rounds, size_bytes, amount, currency)
+    options = Options(dataset.rounds, size_bytes, amount, currency, lines)
     is_campaign = [own.address for own in dataset.names.values()] == [str(campaigns[0])]
     folder = report_folder(dataset) if is_campaign and not chart.output else Path()
     plots = _plots(kind, frames, chart=chart, options=options)
@@ -229,9 +280,20 @@ def _plots(
 ) -> Iterable[Plot]:
     """Return the chart of a kind, or every chart that applies for ``all``."""
     from volbench.present.plots.chart import build_plot, build_plots
+    from volbench.present.plots.picture import with_picture
 
     if kind != "all":
-        return [build_plot(kind, frames, title=chart.title, by=chart.by, options=options)]
+        plot = build_plot(kind, frames, title=chart.title, by=chart.by, options=options)
+        return [with_picture(plot, chart.picture)]
+    if chart.y_max or chart.is_log:
+        raise InputError(
+            "plot all takes neither --y-max nor --log, because charts have different axes",
+            hint="name one chart: volbench plot --list has all",
+        )
     chart.make_folders()
     plots = build_plots(frames, title=chart.title, by=chart.by, options=options)
-    return (plot for plot in plots if chart.format != "html" or not plot.has_towers)
+    return (
+        with_picture(plot, chart.picture)
+        for plot in plots
+        if chart.format != "html" or not plot.has_towers
+    )

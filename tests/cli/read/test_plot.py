@@ -51,9 +51,12 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 
 @pytest.mark.smoke
-def test_numbers_stand_beside_the_picture(results: Path, tmp_path: Path) -> None:
-    """A folder gets picture and CSV, whose numbers are those of the summary."""
-    assert invoke("plot", "iops", results / "one", "--output", tmp_path).exit_code == 0
+def test_numbers_are_written_only_on_request(results: Path, tmp_path: Path) -> None:
+    """A picture comes alone; with --csv the numbers are those of the summary."""
+    drawn = ("plot", "iops", results / "one", "--output", tmp_path)
+    assert invoke(*drawn).exit_code == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["iops.svg"]
+    assert invoke(*drawn, "--csv", tmp_path).exit_code == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["iops.csv", "iops.svg"]
     summary = api.open_campaign(results / "one").summary()
     reported = {row["job"]: float(row["iops"]) for row in rows_of(tmp_path / "iops.csv")}
@@ -82,6 +85,7 @@ def test_several_folders_by_column_and_condition(results: Path, tmp_path: Path) 
     done = invoke(
         *("plot", "sets", results / "one", results / "two", "--by", "campaign, rw"),
         *("--where", "jobs==2", "--title", "Two of them", "--output", tmp_path / "sets.svg"),
+        *("--csv", tmp_path / "sets.csv"),
     )
     assert done.exit_code == 0, done.exception
     rows = rows_of(tmp_path / "sets.csv")
@@ -96,7 +100,7 @@ def test_several_folders_by_column_and_condition(results: Path, tmp_path: Path) 
 def test_all_charts_of_real_runs(results: Path, tmp_path: Path) -> None:
     """`all` draws what applies into a new folder, and no file gets several charts."""
     charts = tmp_path / "charts"
-    done = invoke("plot", "all", results / "one", "--output", charts)
+    done = invoke("plot", "all", results / "one", "--output", charts, "--csv", charts)
     assert done.exit_code == 0, done.exception
     drawn = {path.stem for path in charts.glob("*.svg")}
     assert {
@@ -122,6 +126,21 @@ def test_picture_alone_goes_to_standard_output(results: Path) -> None:
     shown = invoke("plot", "iops", results / "one", "--output", "-")
     assert shown.stdout.startswith("<?xml")
     assert shown.stdout.rstrip().endswith("</svg>")
+
+
+def test_size_letters_and_scales_are_chosen(results: Path, tmp_path: Path) -> None:
+    """Width, height and dpi give the pixels; a scale that no axis has is refused."""
+    picture = tmp_path / "a.png"
+    size = ("--width", "8", "--height", "5", "--dpi", "50", "--font-size", "12")
+    drawn = ("plot", "iops", results / "one", "--output", picture)
+    done = invoke(*drawn, *size, "--log", "--y-max", "900k")
+    assert done.exit_code == 0, done.exception
+    header = picture.read_bytes()[16:24]
+    assert (int.from_bytes(header[:4]), int.from_bytes(header[4:])) == (400, 250)
+    refused = invoke(*drawn, "--y-max", "500MB/s")
+    assert isinstance(refused.exception, InputError)
+    assert "no axis of the chart iops shows a bandwidth" in str(refused.exception)
+    assert isinstance(invoke("plot", "all", results, "--log").exception, InputError)
 
 
 def test_kinds_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +179,10 @@ def test_latency_map_of_imported_logs(tmp_path: Path) -> None:
         capture_output=True,
     )
     assert invoke("import", tmp_path / "fio", "--output", tmp_path / "campaign").exit_code == 0
-    done = invoke("plot", "latency-map", tmp_path / "campaign", "--output", tmp_path / "map.svg")
+    done = invoke(
+        *("plot", "latency-map", tmp_path / "campaign", "--output", tmp_path / "map.svg"),
+        *("--csv", tmp_path / "map.csv"),
+    )
     assert done.exit_code == 0, done.exception
     counted = sum(int(row["count"]) for row in rows_of(tmp_path / "map.csv"))
     (total,) = api.open_campaign(tmp_path / "campaign").summary()["total_ios"]

@@ -9,6 +9,7 @@ from tests.present.frames_for_plots import bins, frames, intervals, result, swee
 from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark
 from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot
+from volbench.present.plots.kinds import Options
 from volbench.present.plots.marks import Areas, Lines, Points, Texts
 
 JOBS = 40
@@ -174,14 +175,16 @@ def lines() -> Frames:
     )
 
 
-def test_a_sweep_shows_the_other_lines_as_a_band() -> None:
-    """At each queue depth it reaches from the slowest to the fastest of the others."""
+def test_a_sweep_shows_the_other_lines_pale() -> None:
+    """Each of the others has its own points: a band would show what nobody measured."""
     plot = build_plot("sweep", lines())
     assert [series.label for series in plot.series][-1] == "the other 3 lines"
-    band = the_mark(plot.panels[0], Areas)
-    assert column(band, "_at") == [1.0, 4.0, 16.0]
-    assert column(band, band.low) == [1007.0, 2007.0, 4007.0]
-    assert column(band, band.high) == [1009.0, 2009.0, 4009.0]
+    pale, _ = all_marks(plot.panels[0], Lines)
+    drawn = [line[pale.y].tolist() for _, line in pale.data.groupby(pale.group)]
+    assert sorted(drawn) == [[1000.0 + n, 2000.0 + n, 4000.0 + n] for n in (7, 8, 9)]
+    more = build_plot("sweep", lines(), options=Options(lines=9))
+    assert [series.label for series in more.series][-1] == "the other 1 line"
+    assert len({series.colour for series in more.series}) == 10
 
 
 def test_loads_beside_knees_stand_clear_of_each_other() -> None:

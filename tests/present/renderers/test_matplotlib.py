@@ -15,7 +15,7 @@ from tests.present.figure_texts import texts_outside
 from tests.present.frames_for_plots import aks, frames, intervals, result, sweep
 from volbench.errors import InputError, VolbenchError
 from volbench.present.plots.chart import build_plot
-from volbench.present.plots.selection import MAX_LINES
+from volbench.present.plots.kinds import MAX_LINES
 from volbench.present.renderers import PICTURE_FORMATS
 from volbench.present.renderers.matplotlib import draw, save, svg_text
 

@@ -1,7 +1,8 @@
 """Light, dark and print: the colour of each role that plot descriptions name.
 
 The palette is that of Okabe and Ito (Color Universal Design, 2008), which people with any of the
-common colour deficiencies can distinguish; yellow is omitted because it fades on white.
+common colour deficiencies can distinguish; yellow is omitted because it fades on white. Seven
+darker colours follow (after Paul Tol's "muted" scheme, 2021), then both halves mixed with grey.
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ _ROLES = ("paper", "ink", "muted", "pale", "shade", "quiet", "hatch")
 _LIGHT = ("#ffffff", "#222222", "#666666", "#dddddd", "#eeeeee", "#f4f4f4", "#cccccc")
 _DARK = ("#15181d", "#e8e8e8", "#a9adb3", "#363b43", "#252a31", "#1e2228", "#3c424b")
 _PRINT = ("#ffffff", "#000000", "#333333", "#dddddd", "#eeeeee", "#f4f4f4", "#cccccc")
+_FURTHER = ("#882255", "#117733", "#332288", "#8c6d31", "#cc6677", "#7f9f3f", "#7a7a7a")
 _OKABE_ITO = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#222222")
 _ON_BLACK = ("#4aa8e0", "#d55e00", "#2cc295", "#cc79a7", "#e69f00", "#56b4e9", "#e8e8e8")
 _GREYS = ("#303030", "#8c8c8c", "#5e5e5e", "#b4b4b4", "#747474", "#cecece", "#000000")
+_FURTHER_ON_BLACK = ("#c94f8c", "#3fae5d", "#8a7ff0", "#b8923f", "#e08a97", "#a5c85a", "#9a9a9a")
+_FURTHER_HATCHES = ("\\\\\\\\", "++++", "oooo")  # Of each further seven greys
 # Direction of I/O to the place of its colour in the palette
 _MEANINGS = {"read": 0, "write": 1, "trim": 2, "sync": 3, "mixed": 6}
 
@@ -34,9 +38,16 @@ class Theme:
 
 
 def _colours(roles: tuple[str, ...], palette: tuple[str, ...]) -> Mapping[str, str]:
+    palette = (*palette, *(_half_grey(colour) for colour in palette))
     places = {f"palette-{place}": colour for place, colour in enumerate(palette)}
     directions = {name: palette[place] for name, place in _MEANINGS.items()}
     return MappingProxyType({**dict(zip(_ROLES, roles, strict=True)), **places, **directions})
+
+
+def _half_grey(colour: str) -> str:
+    """Return a colour mixed with middle grey, which tells it from its origin on light and dark."""
+    parts = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return "#" + "".join(f"{(part + 0xA8) // 2:02x}" for part in parts)
 
 
 def _by_place(patterns: Mapping[int, str]) -> Mapping[str, str]:
@@ -46,11 +57,14 @@ def _by_place(patterns: Mapping[int, str]) -> Mapping[str, str]:
 
 THEMES: Mapping[str, Theme] = MappingProxyType(
     {
-        "light": Theme(_colours(_LIGHT, _OKABE_ITO)),
-        "dark": Theme(_colours(_DARK, _ON_BLACK)),
+        "light": Theme(_colours(_LIGHT, (*_OKABE_ITO, *_FURTHER))),
+        "dark": Theme(_colours(_DARK, (*_ON_BLACK, *_FURTHER_ON_BLACK))),
         "print": Theme(
-            _colours(_PRINT, _GREYS),
-            _by_place({1: "////", 2: "....", 3: "xxxx", 4: "----"}),
+            _colours(_PRINT, (*_GREYS, *_GREYS)),
+            _by_place(
+                {1: "////", 2: "....", 3: "xxxx", 4: "----"}
+                | {place: _FURTHER_HATCHES[place // 7 - 1] for place in range(7, 28)}
+            ),
             is_grey=True,
         ),
     }

@@ -103,6 +103,7 @@ class Plot:
     heights: tuple[float, ...]  # of each row's panels, without their labels, in inches
     widths: tuple[float, ...] = (1.0,)  # of the columns, in relation to each other
     width_in: float = 9.0  # of the whole
+    height_in: float = 0.0  # of the whole; 0 for what `heights` and the labels need
     series: tuple[Series, ...] = ()  # the looks of the marks, in the order of the legend
     legend: Literal["", "above", "right"] = "above"  # position; empty for none
     caption: tuple[str, ...] = ()  # sentences, without their full stops

@@ -6,11 +6,14 @@ The names of the kinds cost no import: a kind is imported when it is first neede
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from volbench.errors import InputError
 from volbench.seams import is_present, load
+from volbench.units import parse_duration, parse_rate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,6 +24,9 @@ if TYPE_CHECKING:
 Frames = Mapping[str, "pd.DataFrame"]
 Data = TypeVar("Data")
 PER_JOB = "per job"
+MAX_LINES = 7  # Lines of one panel that an eye can tell apart, unless a reader asks for more
+_COUNT = re.compile(r"(\d+(?:\.\d+)?)([kMG]?)")
+_THOUSANDS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 # Frames that title and caption need, whatever the kind reads
 ALWAYS_READ = ("summary", "findings")
 
@@ -35,6 +41,40 @@ class Options:
     # of volume and machine while it warms up; NaN to estimate hours alone
     price_per_hour: float = math.nan
     currency: str = ""  # such as ``USD``
+    lines: int = MAX_LINES  # with a colour of their own, of the kinds that show lines
+
+
+@dataclass(frozen=True)
+class AxisEnd:
+    """End of the axes that show one unit."""
+
+    value: float
+    unit: str  # of `Format`: ``s``, ``B/s``, or empty for counts and percent
+
+    @classmethod
+    def parse(cls, text: str) -> AxisEnd:
+        """Return the end that a text such as ``20k``, ``10ms`` or ``500MB/s`` names."""
+        if match := _COUNT.fullmatch(text):
+            end = cls(float(match[1]) * _THOUSANDS[match[2]], "")
+        elif text.endswith("/s"):
+            end = cls(parse_rate(text), "B/s")
+        else:
+            end = cls(parse_duration(text), "s")
+        if end.value <= 0:
+            raise InputError("the end of an axis is zero", hint="write it like 20k or 10ms")
+        return end
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Choices of a reader; None leaves one to the chart."""
+
+    width_in: float | None = None
+    height_in: float | None = None
+    dpi: float | None = None  # of PNG
+    font_size: float | None = None  # of most letters, in points; others stay in proportion
+    y_max: AxisEnd | None = None
+    is_log: bool = False  # axes of values are logarithmic
 
 
 @dataclass(frozen=True)

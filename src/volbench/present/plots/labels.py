@@ -22,7 +22,8 @@ OPTION_NAMES = {
 SHORT_NAMES = {"iodepth": "queue depth", "block_bytes": "block size", "numjobs": "numjobs"}
 OPTION_WORDS = {"rw": "pattern", **SHORT_NAMES}
 DIRECTIONS = ("read", "write", "trim", "sync", "mixed")
-PALETTE_SIZE = 7
+PALETTE_SIZE = 28  # Colours of a theme; no two sets share one
+_FIRST_COLOURS = 7  # Colours that are easy to tell apart; lines of further ones are dashed
 # Beside the colour, so that charts can be read in grey
 MARKERS = ("circle", "square", "up", "diamond", "down", "plus", "cross")
 DASHES: tuple[Dash, ...] = ("solid", "dashed", "dotted", "dashdot")
@@ -138,7 +139,7 @@ def line_series(names: Sequence[str], *, columns: int = 30) -> tuple[Series, ...
 
 def line_look(place: int) -> tuple[str, str, Dash]:
     """Return colour, marker and dash of the line at a place; 28 are distinguishable."""
-    dash = DASHES[place // PALETTE_SIZE % len(DASHES)]
+    dash = DASHES[place // _FIRST_COLOURS % len(DASHES)]
     return palette(place), marker(place), dash
 
 

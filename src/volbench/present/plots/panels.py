@@ -157,7 +157,7 @@ def _look(series: Series) -> tuple[str, str, str]:
 def _with_free_look(series: Series, taken: set[tuple[str, str, str]]) -> Series:
     if _look(series) not in taken:
         return series
-    for place in range(PALETTE_SIZE * 4):
+    for place in range(PALETTE_SIZE):
         colour, marker, dash = line_look(place)
         candidate = replace(series, colour=colour, marker=series.marker and marker, dash=dash)
         if _look(candidate) not in taken:

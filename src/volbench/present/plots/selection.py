@@ -10,9 +10,7 @@ import pandas as pd
 
 from volbench.analyse.frames.job_frames import COLOUR
 from volbench.present.plots.description import Axis, Series
-from volbench.present.plots.marks import Areas
 
-MAX_LINES = 7  # Lines of one panel that an eye can tell apart: one for each colour of the palette
 Part = TypeVar("Part")
 REST = "rest"  # Key of the series that shows what has no line of its own
 _WORKLOAD = ["job", "group", "direction"]
@@ -91,19 +89,12 @@ def unsteadiness(rows: pd.DataFrame, key: str) -> pd.DataFrame:
 
 
 def rest_series(count: int, what: str) -> tuple[Series, ...]:
-    """Return the legend entry of the band or the lines of what is not named; none for no rest."""
-    return (Series(REST, f"the other {count:,} {what}", "pale"),) if count > 0 else ()
-
-
-def rest_band(rows: pd.DataFrame, at: str, column: str) -> Areas:
-    """Return the range of a column over all lines without a name, at each place.
-
-    Its columns are private, because all points are among the chart's numbers.
-    """
-    values = rows.groupby(at, sort=True)[column]
-    low, high = f"_low_{column}", f"_high_{column}"
-    band = pd.DataFrame({low: values.min(), high: values.max()}).rename_axis("_at").reset_index()
-    return Areas(band, x="_at", low=low, high=high, series=REST)
+    """Return the legend entry of the lines of what is not named; none for no rest."""
+    return (
+        (Series(REST, f"the other {count:,} {what if count > 1 else what[:-1]}", "pale"),)
+        if count > 0
+        else ()
+    )
 
 
 def apart(places: pd.DataFrame, x: Axis, y: Axis, *, room: tuple[float, float]) -> pd.DataFrame:

@@ -17,9 +17,9 @@ from volbench.analyse.frames.job_frames import COLOUR, KEY, key_of
 from volbench.present.formatting import counted_noun, printable
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
-from volbench.present.plots.kinds import Frames, Kind, Options
+from volbench.present.plots.kinds import MAX_LINES, Frames, Kind, Options
 from volbench.present.plots.metrics import LATENCY_KINDS, log_limits
-from volbench.present.plots.selection import MAX_LINES, REST, largest, rest_series
+from volbench.present.plots.selection import REST, largest, rest_series
 from volbench.units import format_count, format_latency
 
 _LINES_PER_PANEL, _MAX_PANELS = 6, 2

@@ -112,10 +112,22 @@ def build_heatmap(grids: Sequence[Grid]) -> Plot:
     every = pd.concat([grid.points for grid in grids], ignore_index=True)
     grids, fewer = _slowest(grids, _MAX_GRIDS)
     columns = max(grid.points[grid.x].nunique() for grid in grids)
+    ends = {
+        name: (float(values.min()), float(values.max()))
+        for name in ("iops", "mean_s")
+        if len(values := every[name][every[name] > 0])
+    }
     panels = []
     for row, grid in enumerate(grids):
-        iops = marks.Cells(grid.points, value="iops", text="_iops")
-        mean = replace(iops, value="mean_s", text="_mean", ramp="orange", format="latency")
+        iops = marks.Cells(grid.points, value="iops", text="_iops", limits=ends.get("iops"))
+        mean = replace(
+            iops,
+            value="mean_s",
+            text="_mean",
+            ramp="orange",
+            format="latency",
+            limits=ends.get("mean_s"),
+        )
         for panel, cells in zip(grid.panels(row), (iops, mean), strict=True):
             panels.append(replace(panel, marks=(cells,), background="hatched"))
     return Plot(
@@ -124,7 +136,12 @@ def build_heatmap(grids: Sequence[Grid]) -> Plot:
         widths=(1.0, 1.0),
         width_in=max(9.0, 2.2 + 1.2 * columns),
         legend="",
-        caption=("Darker: higher", "Hatched: not measured", fewer, grids[0].note),
+        caption=(
+            "Darker: higher, on one scale for all grids",
+            "Hatched: not measured",
+            fewer,
+            grids[0].note,
+        ),
         rows=every if fewer else None,
     )
 

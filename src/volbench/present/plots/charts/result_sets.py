@@ -25,7 +25,7 @@ from volbench.present.plots.selection import largest
 _METRICS = (IOPS, BANDWIDTH, MEAN_LATENCY, P99_LATENCY)
 _BAR_IN = 0.17
 _MAX_BARS = 64  # Bars of a metric above each other, and the gaps between jobs
-_MAX_SETS = 28  # Four times the colours
+_MAX_SETS = labels.PALETTE_SIZE
 _JOB = ["job", "group", "direction"]
 _RENAMED = {
     f"{name}{end}": f"lat_{name}{end}_s"

@@ -12,12 +12,13 @@ from volbench.analyse.frames.job_frames import measured, with_latencies
 from volbench.analyse.frames.run_view import is_partial
 from volbench.present.formatting import Row, counted_noun, printable, records, text
 from volbench.present.plots import labels, marks
-from volbench.present.plots.description import Panel, Plot, Series, grid
+from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.metrics import (
     BANDWIDTH,
     IOPS,
     MEAN_LATENCY,
+    WIDE,
     Metric,
     declared,
     limits_along,
@@ -25,9 +26,8 @@ from volbench.present.plots.metrics import (
     time_axis,
 )
 from volbench.present.plots.selection import (
-    MAX_LINES,
+    REST,
     largest,
-    rest_band,
     rest_series,
     unsteadiness,
 )
@@ -38,7 +38,7 @@ _NUMBERS = ("run", "repeat", "t_s", *(metric.column for metric in _METRICS))
 MISSING_SERIES = "no series: the campaign was run with sample 0, or only with dd"
 _SERIES_IN, _LINES_IN = 1.2, 1.7
 _MAX_JOBS = 9  # Maximum number of job rows
-_BAND_STEPS = 120  # Places of the band of those that have no line
+_STEPS = 120  # Points of a line without a colour
 GREY = "Grey: not all parallel jobs were running, so the sum is not the rate of the volume"
 NOISY = "Grey: the host disturbed the run (steal, waits for a CPU, other I/O)"
 _NAMED = (
@@ -172,17 +172,26 @@ SERIES = Kind(
 )
 
 
-def read_lines(frames: Frames, _: Options) -> pd.DataFrame | str:
-    """Return the intervals of measured runs with ``_line`` (of the job) and ``_run``."""
+@dataclass(frozen=True)
+class _Runs:
+    """Data of the chart of all runs."""
+
+    rows: pd.DataFrame  # intervals with ``_line`` (of the job) and ``_run``
+    most: int  # jobs with a colour of their own
+
+
+def read_lines(frames: Frames, chosen: Options) -> _Runs | str:
+    """Return the intervals of measured runs."""
     rows = labels.labelled(frames["series"], frames["summary"])
     if rows.empty:
         return MISSING_SERIES
     line = rows["line"].astype(str)
-    return labels.identified(rows[~is_partial(rows)], _NUMBERS).assign(
+    whole = labels.identified(rows[~is_partial(rows)], _NUMBERS).assign(
         _line=line,
         _run=rows["run"] + "/" + rows["direction"].fillna("?"),
         _numbers=line.map(_numbers_of(rows.assign(_line=line), frames["summary"])).fillna(""),
     )
+    return _Runs(whole, chosen.lines)
 
 
 def _numbers_of(rows: pd.DataFrame, summary: pd.DataFrame) -> dict[str, str]:
@@ -217,21 +226,22 @@ def _with_deviation(value: float, deviation: float, write: Callable[[float], str
     return write(value) + ("" if pd.isna(deviation) else f" ± {write(deviation)}")
 
 
-def build_lines(rows: pd.DataFrame) -> Plot:
+def build_lines(runs: _Runs) -> Plot:
     """Draw IOPS, bandwidth and mean latency; repeats of a job share a colour."""
-    every, jobs = rows, unsteadiness(rows, "_line")
-    kept, fewer = largest(jobs, "spread", most=MAX_LINES, what="jobs", criterion="the least steady")
+    every = rows = runs.rows
+    jobs = unsteadiness(rows, "_line")
+    kept, fewer = largest(jobs, "spread", most=runs.most, what="jobs", criterion="the least steady")
     is_shown = rows["_line"].isin(kept["_line"])
     rows, rest = rows[is_shown], rows[~is_shown]
     metrics = [metric for metric in _METRICS if rows[metric.column].notna().any()]
-    jobs, runs = rows.drop_duplicates("_line"), rows["_run"].nunique()
-    x, width = time_axis(float(every["t_s"].max())), 0.8 if runs > _MANY else 1.2
+    jobs, count = rows.drop_duplicates("_line"), rows["_run"].nunique()
+    x, width = time_axis(float(every["t_s"].max())), 0.8 if count > _MANY else 1.2
     panels = [
         Panel(
             x=x,
-            y=metric.axis(1.06 * float(every[metric.column].max())),
+            y=_axis_of_lines(every, metric),
             marks=(
-                *_band(rest, metric),
+                *_pale(rest, metric),
                 marks.Lines(rows, by="_line", group="_run", x="t_s", y=metric.column, width=width),
             ),
         )
@@ -246,7 +256,7 @@ def build_lines(rows: pd.DataFrame) -> Plot:
         ),
         legend="right",
         caption=(
-            f"{runs} lines; repeats share colour and dash" if runs > len(jobs) else "",
+            f"{count} lines; repeats share colour and dash" if count > len(jobs) else "",
             "Long lines keep the min and max of each of 1,000 segments",
             _NAMED if jobs["_numbers"].ne("").any() else "",
             fewer,
@@ -256,14 +266,23 @@ def build_lines(rows: pd.DataFrame) -> Plot:
     )
 
 
-def _band(rest: pd.DataFrame, metric: Metric) -> tuple[marks.AnyMark, ...]:
-    """Return the range of a metric over the runs that have no line; nothing without any."""
+def _axis_of_lines(rows: pd.DataFrame, metric: Metric) -> Axis:
+    """Return an axis that is logarithmic where lines differ much, but not for a stall in a line."""
+    values, typical = rows[metric.column], rows.groupby("_line")[metric.column].median()
+    if typical.max() > WIDE * typical[typical > 0].min():
+        return metric.wide_axis(values, label=metric.label, room=1.06, log_room=1.3)
+    return metric.axis(1.06 * float(values.max()))
+
+
+def _pale(rest: pd.DataFrame, metric: Metric) -> tuple[marks.AnyMark, ...]:
+    """Return pale lines of the runs that have no colour, of medians over steps of time."""
     if rest.empty:
         return ()
-    step = float(rest["t_s"].max()) / _BAND_STEPS or 1.0
+    step = float(rest["t_s"].max()) / _STEPS or 1.0
     at = (rest["t_s"] / step).round() * step
-    known = rest.assign(_at=at).dropna(subset=[metric.column])
-    return (rest_band(known, "_at", metric.column),)
+    lines = rest.groupby(["_run", at], sort=True, observed=True)[metric.column].median()
+    data = lines.rename_axis(["_run", "_x"]).rename("_y").reset_index()
+    return (marks.Lines(data, group="_run", series=REST, width=0.6),)
 
 
 def _line(place: int, job: Row) -> Series:
@@ -274,8 +293,9 @@ def _line(place: int, job: Row) -> Series:
     return Series(text(job, "_line"), f"{name}\n{numbers}" if numbers else name, colour, dash=dash)
 
 
-def describe_lines(rows: pd.DataFrame) -> str:
+def describe_lines(runs: _Runs) -> str:
     """Return the number of lines and the extremes of IOPS in one sentence."""
+    rows = runs.rows
     sentence = f"{rows['_run'].nunique()} lines over time on one axis"
     span = _span(rows)
     return f"{sentence}: {span}." if span else f"{sentence}."

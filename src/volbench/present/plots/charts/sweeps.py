@@ -23,7 +23,7 @@ from volbench.analyse.frames.job_frames import (
 from volbench.present.formatting import Row, number, pattern, records
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
-from volbench.present.plots.kinds import Frames, Kind, Options
+from volbench.present.plots.kinds import MAX_LINES, Frames, Kind, Options
 from volbench.present.plots.metrics import (
     BANDWIDTH,
     IOPS,
@@ -35,7 +35,7 @@ from volbench.present.plots.metrics import (
     limits_along,
     only_last_named,
 )
-from volbench.present.plots.selection import MAX_LINES, REST, apart, largest, rest_band, rest_series
+from volbench.present.plots.selection import REST, apart, largest, rest_series
 from volbench.units import format_size
 
 _LOADS = ("iodepth", "numjobs")
@@ -53,6 +53,7 @@ class Sweep:
     option: str  # that is swept
     metrics: Sequence[Metric]  # that have any value
     note: str = ""  # on jobs that are left out; empty for none
+    most: int = MAX_LINES  # lines with a colour of their own
 
     @property
     def lines(self) -> list[str]:
@@ -62,7 +63,7 @@ class Sweep:
     def fewer(self, column: str, criterion: str) -> tuple[Sweep, pd.DataFrame, str]:
         """Return the lines with the highest points, all points of the others, and a sentence."""
         tops = self.points.groupby("label", sort=False)[column].max().reset_index()
-        kept, note = largest(tops, column, most=MAX_LINES, what="lines", criterion=criterion)
+        kept, note = largest(tops, column, most=self.most, what="lines", criterion=criterion)
         is_shown = self.points["label"].isin(kept["label"])
         return replace(self, points=self.points[is_shown]), self.points[~is_shown], note
 
@@ -126,7 +127,7 @@ def _value(row: Row, name: str) -> str:
     return "" if value is None else str(value)
 
 
-def read_sweep(frames: Frames, _: Options) -> Sweep | str:
+def read_sweep(frames: Frames, chosen: Options) -> Sweep | str:
     """Return the points along the option with most values."""
     options = swept_options(frames["summary"])
     if not options:
@@ -138,7 +139,11 @@ def read_sweep(frames: Frames, _: Options) -> Sweep | str:
         return note
     latency = replace(P99_LATENCY, label=f"p99 of {points['latency'].iloc[0]}")
     metrics = [m for m in (*rates, latency) if points[m.column].notna().any()]
-    return Sweep(points, options[0], metrics, note) if metrics else "the sweep has no results"
+    return (
+        Sweep(points, options[0], metrics, note, chosen.lines)
+        if metrics
+        else "the sweep has no results"
+    )
 
 
 def build_sweep(swept: Sweep) -> Plot:
@@ -160,9 +165,12 @@ def build_sweep(swept: Sweep) -> Plot:
     for metric in swept.metrics:
         promised = declared(points, metric)
         limits, top = limits_along(promised, top=1.05 * float(every[metric.column].max()))
+        y = metric.wide_axis(every[metric.column], label=metric.label, room=1.05, log_room=1.3)
+        if y.scale != "log":
+            y = metric.axis(top)
         line = marks.Lines(data, by="label", x=option, y=metric.column)
         panels.append(
-            Panel(x=x, y=metric.axis(top), marks=(*_band(rest, option, metric), line, *limits))
+            Panel(x=x, y=y, marks=(*_pale(rest, option, metric), line, *_within(limits, y)))
         )
     return replace(
         grid(only_last_named(panels), height_in=_SWEEP_IN),
@@ -174,11 +182,22 @@ def build_sweep(swept: Sweep) -> Plot:
     )
 
 
-def _band(rest: pd.DataFrame, option: str, metric: Metric) -> tuple[marks.AnyMark, ...]:
-    """Return the range of a metric over the lines without a name; nothing without any."""
+def _pale(rest: pd.DataFrame, option: str, metric: Metric) -> tuple[marks.AnyMark, ...]:
+    """Return pale lines of those without a name; nothing without any."""
     if rest[metric.column].notna().sum() == 0:
         return ()
-    return (rest_band(rest, option, metric.column),)
+    # Private columns: all points are among the chart's numbers
+    named = rest[["label", option, metric.column]].set_axis(["_label", "_x", "_y"], axis=1)
+    return (marks.Lines(named, group="_label", series=REST, width=0.8),)
+
+
+def _within(limits: Sequence[marks.ReferenceLine], y: Axis) -> list[marks.ReferenceLine]:
+    """Return declared limits, those outside the axis as names alone."""
+    low, high = y.limits or (0.0, math.inf)
+    return [
+        replace(limit, is_beyond=limit.is_beyond or not low <= limit.value <= high)
+        for limit in limits
+    ]
 
 
 def describe_sweep(swept: Sweep) -> str:
@@ -211,7 +230,7 @@ SWEEP = Kind(
 )
 
 
-def read_knee(frames: Frames, _: Options) -> Sweep | str:
+def read_knee(frames: Frames, chosen: Options) -> Sweep | str:
     """Return the points in the order of the load, with ``knee`` (bool)."""
     options = [name for name in swept_options(frames["summary"]) if name in _LOADS]
     if not options:
@@ -229,7 +248,7 @@ def read_knee(frames: Frames, _: Options) -> Sweep | str:
         replace(P99_LATENCY, label=f"p99 of {named}"),
     )
     metrics = [m for m in latencies if points[m.column].notna().any()]
-    return Sweep(points.assign(knee=knee), options[0], metrics, note)
+    return Sweep(points.assign(knee=knee), options[0], metrics, note, chosen.lines)
 
 
 def build_knee(swept: Sweep) -> Plot:
@@ -323,14 +342,14 @@ _PANEL_IN, _ROW_IN = 2.0, 0.2
 _CHARACTER_IN = 0.085  # Width of a character in the table, with what the legend takes from it
 
 
-def read_bars(frames: Frames, _: Options, *, option: str) -> Sweep | str:
+def read_bars(frames: Frames, chosen: Options, *, option: str) -> Sweep | str:
     """Return the points along an option."""
     name = labels.SHORT_NAMES[option]
     points = sweep_points(frames, option, ["mean", "stddev"], ["iops", "iops_stddev"])
     points = points[points["iops"].notna()]
     if points.empty:
         return f"no sweep: it needs jobs that differ in {name} alone (a matrix in the profile)"
-    return Sweep(points, option, tuple(_DEVIATIONS))
+    return Sweep(points, option, tuple(_DEVIATIONS), most=chosen.lines)
 
 
 def build_bars(swept: Sweep) -> Plot:

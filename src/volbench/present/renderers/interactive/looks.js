@@ -19,7 +19,7 @@ const MARKERS = {
 };
 
 /** @type {Record<string, string>} */
-const HATCHES = { "////": "right_diagonal_line", "....": "dot", xxxx: "diagonal_cross", "----": "horizontal_line" };
+const HATCHES = { "////": "right_diagonal_line", "....": "dot", xxxx: "diagonal_cross", "----": "horizontal_line", "\\\\\\\\": "left_diagonal_line", "++++": "cross", oooo: "ring" };
 
 const darkScheme = matchMedia("(prefers-color-scheme: dark)");
 

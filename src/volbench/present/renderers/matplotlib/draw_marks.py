@@ -28,7 +28,7 @@ from volbench.present.plots.marks import (
     Whiskers,
     series_of,
 )
-from volbench.present.renderers.matplotlib.look import DASHES, MARKERS, Looks
+from volbench.present.renderers.matplotlib.look import DASHES, MARKERS, Looks, points
 
 _FEW_POINTS = 15  # Lines with fewer points show dots if `has_dots`
 _MANY_POINTS = 24  # Lines with more points have a marker at every sixth part alone
@@ -194,13 +194,13 @@ def _write_cells(axes: Axes, mark: Cells, values: np.ndarray, norm: Normalize) -
         if not np.isnan(value):
             is_dark = (value > 0 or mark.scale == "linear") and float(norm(value)) > _DARK
             colour = "#ffffff" if is_dark else "#111111"
-            axes.text(x, y, text, ha="center", va="center", fontsize=8, color=colour)
+            axes.text(x, y, text, ha="center", va="center", fontsize=points(8), color=colour)
 
 
 def _draw_colour_bar(axes: Axes, mark: Cells, drawn: Any) -> None:  # noqa: ANN401 - an image or a mesh
     beside = axes.inset_axes((1.01, 0.0, 0.015, 1.0))
     bar = axes.figure.colorbar(drawn, cax=beside)
-    beside.set_title(mark.bar, fontsize=8, loc="left")
+    beside.set_title(mark.bar, fontsize=points(8), loc="left")
     write = FORMATS[mark.format].write
     beside.yaxis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
     bar.outline.set_visible(False)
@@ -221,7 +221,7 @@ def _draw_texts(axes: Axes, mark: Texts, looks: Looks) -> None:
                 textcoords="offset points",
                 ha=mark.align,
                 va=mark.valign,
-                fontsize=mark.size,
+                fontsize=points(mark.size),
                 rotation=mark.rotation,
                 fontweight="bold" if mark.is_bold else "normal",
                 fontstyle="italic" if mark.is_italic else "normal",
@@ -267,7 +267,7 @@ def _draw_table(axes: Axes, mark: Table, looks: Looks) -> None:
         bbox=(0, 0, 1, 1),  # type: ignore[arg-type]  # left, bottom, width and height do as well
     )
     drawn.auto_set_font_size(False)
-    drawn.set_fontsize(mark.size)
+    drawn.set_fontsize(points(mark.size))
     for (row, column), cell in drawn.get_celld().items():
         cell.set_linewidth(0)
         cell.set_facecolor("none")

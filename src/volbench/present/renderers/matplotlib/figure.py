@@ -19,7 +19,7 @@ from volbench.present.plots.description import Panel, Plot
 from volbench.present.plots.marks import ReferenceLine
 from volbench.present.renderers import PICTURE_FORMATS
 from volbench.present.renderers.matplotlib.draw_marks import draw_mark
-from volbench.present.renderers.matplotlib.look import Looks, looks_of, set_scales, styled
+from volbench.present.renderers.matplotlib.look import Looks, looks_of, points, set_scales, styled
 from volbench.present.renderers.matplotlib.placement import legend_inside, place
 
 _MARGINS_IN = 1.6  # Estimated width of labels in a column, before they are measured
@@ -27,35 +27,37 @@ _CROWDED = 0.2  # Share of the axis below which the names of two lines would tou
 _LINE_IN = 0.17
 
 
-def draw(plot: Plot, *, theme: str = "light") -> Figure:
+def draw(plot: Plot, *, theme: str = "light", font_size: float | None = None) -> Figure:
     """Draw a plot description.
 
     Args:
         theme: ``light``, ``dark`` or ``print``.
+        font_size: of most letters, in points; None for 9.
 
     Returns:
         A new figure, labelled with the name of the plot.
     """
     chosen = theme_of(theme)
     looks = looks_of(plot, chosen)
-    with styled(chosen):
+    font_size = font_size or 9.0
+    with styled(chosen, font_size=font_size):
         figure = Figure(figsize=(plot.width_in, sum(plot.heights) + 2))
         FigureCanvasAgg(figure)
         axes = [_draw_panel(figure, plot, panel, looks) for panel in plot.panels]
         title = figure.suptitle(
-            fill(printable(plot.title), int(plot.width_in * 10)),
+            fill(printable(plot.title), int(plot.width_in * 90 / font_size)),
             ha="left",
             va="top",
-            fontsize=12,
+            fontsize=points(12),
             fontweight="bold",
         )
         caption = ". ".join(part.rstrip(".") for part in plot.caption if part)
         note = figure.text(
             0,
             0,
-            fill(printable(caption + "." * bool(caption)), int(plot.width_in * 14)),
+            fill(printable(caption + "." * bool(caption)), int(plot.width_in * 126 / font_size)),
             va="bottom",
-            fontsize=8,
+            fontsize=points(8),
             color=chosen.colours["muted"],
         )
         place(figure, plot, axes, looks, title=title, note=note)
@@ -105,7 +107,7 @@ def _write_title(axes: Axes, panel: Panel) -> None:
     """Write heading and title; the heading is bold, over the title."""
     lines = panel.title.count("\n") + 1 if panel.title else 0
     if panel.title:
-        axes.set_title(printable(panel.title), fontsize=9)
+        axes.set_title(printable(panel.title), fontsize=points(9))
     if panel.heading:
         axes.annotate(
             printable(panel.heading),
@@ -114,7 +116,7 @@ def _write_title(axes: Axes, panel: Panel) -> None:
             xytext=(0, 6 + 12 * lines),
             textcoords="offset points",
             va="bottom",
-            fontsize=9.5,
+            fontsize=points(9.5),
             fontweight="bold",
         )
 
@@ -138,7 +140,7 @@ def _name_lines(axes: Axes, panel: Panel, looks: Looks) -> None:
             textcoords="offset points",
             ha="right" if share > 1 - _CROWDED else "left",
             va="bottom",
-            fontsize=8.5,
+            fontsize=points(8.5),
             arrowprops={
                 "arrowstyle": "-",
                 "linewidth": 0.8,
@@ -159,7 +161,7 @@ def _name_at_right(axes: Axes, mark: ReferenceLine, looks: Looks) -> None:
         xytext=(4, 0),
         textcoords="offset points",
         va="top" if mark.is_beyond else "center",
-        fontsize=7.5,
+        fontsize=points(7.5),
         annotation_clip=False,
         color=looks.colour(mark.series),
     )
@@ -173,8 +175,14 @@ _METADATA: dict[str, dict[str, str | None]] = {
 _REFERENCE = re.compile(r'(\bid="|href="#|url\(#)')
 
 
-def save(figure: Figure, path: Path | BinaryIO, *, format: str) -> None:  # noqa: A002 - the word matplotlib and the command line use
-    """Write a figure to a path or to an open binary file."""
+def save(
+    figure: Figure,
+    path: Path | BinaryIO,
+    *,
+    format: str,  # noqa: A002 - the word matplotlib and the command line use
+    dpi: float | None = None,
+) -> None:
+    """Write a figure to a path or to an open binary file; `dpi` is None for 150."""
     if format not in PICTURE_FORMATS:
         raise InputError(
             f"a chart cannot be written as {format!r}",
@@ -182,7 +190,7 @@ def save(figure: Figure, path: Path | BinaryIO, *, format: str) -> None:  # noqa
         )
     try:
         with styled():
-            figure.savefig(path, format=format, metadata=_METADATA[format])
+            figure.savefig(path, format=format, metadata=_METADATA[format], dpi=dpi)
     except OSError as error:
         raise VolbenchError(
             f"the chart cannot be written: {error.strerror or error}",

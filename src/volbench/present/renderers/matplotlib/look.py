@@ -47,7 +47,7 @@ MARKERS: Mapping[str, str] = MappingProxyType(
 _SETTINGS: Mapping[Any, Any] = MappingProxyType(
     {
         "font.family": "DejaVu Sans",  # travels with matplotlib, so charts are equal everywhere
-        "font.size": 9,
+        "font.size": 9.0,
         "axes.titlesize": 9.5,
         "axes.titlelocation": "left",
         "axes.labelsize": 9,
@@ -80,12 +80,22 @@ _COLOURED = MappingProxyType(
 )
 
 
+_FONT_PT = 9.0  # Of most letters; the size of all others is in proportion to it
+
+
+def points(size: float) -> float:
+    """Return the size of letters that are of `size` points in a chart of the usual font size."""
+    return size * float(mpl.rcParams["font.size"]) / _FONT_PT
+
+
 @contextmanager
-def styled(theme: Theme | None = None) -> Iterator[None]:
+def styled(theme: Theme | None = None, *, font_size: float = _FONT_PT) -> Iterator[None]:
     """Apply the style inside the context only."""
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(_SETTINGS)
+        for name in ("font.size", "axes.titlesize", "axes.labelsize", "legend.fontsize"):
+            mpl.rcParams[name] = _SETTINGS[name] * font_size / _FONT_PT
         if theme is not None:
             colours = theme.colours
             named: dict[Any, str] = {
@@ -155,7 +165,7 @@ def _set_upright(axes: Any, axis: Axis) -> None:  # noqa: ANN401 - mplot3d has n
     axes.zaxis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
     axes.set_zlabel(axis.label)
     axes.view_init(elev=24, azim=-125)
-    axes.tick_params(labelsize=7.5, pad=1)
+    axes.tick_params(labelsize=points(7.5), pad=1)
 
 
 def _set_axis(axes: Axes, way: Literal["x", "y"], axis: Axis, *, size_in: float) -> None:

@@ -20,12 +20,13 @@ from matplotlib.transforms import ScaledTranslation
 
 from volbench.present.plots.description import Panel, Plot, Series, data_marks
 from volbench.present.plots.marks import Areas, Bars, Lines, Mark, Points, series_of
-from volbench.present.renderers.matplotlib.look import MARKERS, Looks
+from volbench.present.renderers.matplotlib.look import MARKERS, Looks, points
 
 _EDGE_IN = 0.12
 _GAP_IN = 0.14
 _BESIDE_IN = 0.1
 _MAX_STRETCH = 2.0
+_MIN_STRETCH = 0.25  # Panels never become flatter, even where a lower picture is wanted
 _LABEL_IN = 0.16  # Height of a label, from the left edge of the margin to its foot
 
 
@@ -58,6 +59,11 @@ def place(
     above_in = _EDGE_IN + title_in + legend_in + _GAP_IN
     plot = _beside_legend(plot, margins)
     tops, height_in = _rows(plot, margins, above_in=above_in)
+    if plot.height_in:
+        room_in = sum(plot.heights) + plot.height_in - height_in - note_in - _EDGE_IN
+        factor = max(_MIN_STRETCH, room_in / sum(plot.heights))
+        plot = replace(plot, heights=tuple(factor * height for height in plot.heights))
+        tops, height_in = _rows(plot, margins, above_in=above_in)
     height_in += note_in + _EDGE_IN
     figure.set_size_inches(plot.width_in, height_in)
     _set_positions(plot, axes, margins, tops, height_in)
@@ -234,7 +240,7 @@ def legend_beside(
 def legend_inside(axes: Axes, plot: Plot, panel: Panel, looks: Looks) -> None:
     """Explain the series of a panel in its upper right corner."""
     if handles := _handles(plot, _shown_in(plot, panel), looks):
-        axes.legend(handles=handles, loc="upper right", ncols=2, fontsize=7.5)
+        axes.legend(handles=handles, loc="upper right", ncols=2, fontsize=points(7.5))
 
 
 def _shown_in(plot: Plot, panel: Panel) -> list[Series]:

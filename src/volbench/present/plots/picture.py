@@ -1,0 +1,117 @@
+"""Size, letters and scales that a reader chooses for a chart, applied to its description."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pandas as pd
+
+from volbench.errors import InputError
+from volbench.present.plots.description import Axis, Panel, Plot, numbers
+from volbench.present.plots.kinds import AxisEnd, Picture
+from volbench.present.plots.marks import (
+    AnyMark,
+    Areas,
+    Bars,
+    Lines,
+    Mark,
+    Points,
+    ReferenceLine,
+    Way,
+    Whiskers,
+)
+from volbench.present.plots.metrics import log_limits
+
+_ROOM = (0.7, 1.3)  # Around the values of a logarithmic axis, so that no point is on its edge
+
+
+def with_picture(plot: Plot, picture: Picture) -> Plot:
+    """Return a plot with size and scales as chosen, its numbers unchanged.
+
+    Raises:
+        InputError: no axis of the plot shows the unit of `y_max`, or none can be logarithmic.
+    """
+    if picture.is_log:
+        plot = _changed(plot, map(_logarithmic, plot.panels), "can be logarithmic")
+    if end := picture.y_max:
+        unit = {"s": "a latency", "B/s": "a bandwidth"}.get(end.unit, "a count")
+        ended = (_ended(panel, end) for panel in plot.panels)
+        plot = _changed(plot, ended, f"shows {unit}, as --y-max has it")
+    return replace(
+        plot,
+        width_in=picture.width_in or plot.width_in,
+        height_in=picture.height_in or plot.height_in,
+    )
+
+
+def _changed(plot: Plot, panels: Iterable[Panel], change: str) -> Plot:
+    changed = tuple(panels)
+    if all(new is old for new, old in zip(changed, plot.panels, strict=True)):
+        raise InputError(
+            f"no axis of the chart {plot.name} {change}",
+            hint="volbench plot --list says what each chart shows",
+        )
+    return replace(plot, panels=changed, rows=numbers(plot))
+
+
+def _value_axis(panel: Panel) -> Way | None:
+    """Return the axis of values: upright, unless that has names; None for a map of cells."""
+    ways: tuple[Way, Way] = ("y", "x")
+    return next((way for way in ways if getattr(panel, way).scale != "category"), None)
+
+
+def _ended(panel: Panel, end: AxisEnd) -> Panel:
+    way = _value_axis(panel)
+    axis: Axis | None = getattr(panel, way) if way else None
+    if way is None or axis is None or axis.limits is None or axis.unit.strip("%") != end.unit:
+        return panel
+    low = axis.limits[0] if axis.limits[0] < end.value else 0.0
+    return _with_axis(panel, way, replace(axis, limits=(low, end.value), ticks=()))
+
+
+def _with_axis(panel: Panel, way: Way, axis: Axis) -> Panel:
+    return replace(panel, x=axis) if way == "x" else replace(panel, y=axis)
+
+
+def _logarithmic(panel: Panel) -> Panel:
+    """Return a panel with a logarithmic axis of values, from the least value above zero."""
+    way = _value_axis(panel)
+    axis: Axis | None = getattr(panel, way) if way else None
+    if way is None or axis is None or axis.scale != "linear" or panel.z or axis.limits is None:
+        return panel
+    known = pd.concat([pd.Series(dtype=float), *_values(panel.marks, way)])
+    known = known[known > 0]
+    if known.empty or any(isinstance(mark, Bars) and mark.base for mark in panel.marks):
+        return panel
+    low, high = log_limits([float(known.min()), float(known.max())], room=_ROOM)
+    label = f"{axis.label} (logarithmic)".strip()
+    scaled = replace(axis, label=label, scale="log", limits=(low, high), ticks=())
+    marks = tuple(_from(mark, low) if isinstance(mark, Bars) else mark for mark in panel.marks)
+    return _with_axis(replace(panel, marks=marks), way, scaled)
+
+
+def _values(marks: Iterable[AnyMark], way: Way) -> list[pd.Series[float]]:
+    """Return every value that marks show along an axis."""
+    columns: list[tuple[Mark, str]] = []
+    lines: list[float] = []
+    for mark in marks:
+        if isinstance(mark, (Lines, Points)):
+            columns.append((mark, getattr(mark, way)))
+        elif isinstance(mark, Bars):
+            columns.append((mark, mark.value))
+        elif isinstance(mark, (Areas, Whiskers)):
+            columns += [(mark, mark.low), (mark, mark.high)]
+        elif isinstance(mark, ReferenceLine) and mark.axis == way and not mark.is_beyond:
+            lines.append(mark.value)
+    return [
+        *(mark.data[name].astype(float) for mark, name in columns),
+        pd.Series(lines, dtype=float),
+    ]
+
+
+def _from(bars: Bars, low: float) -> Bars:
+    """Return bars that begin at the low end of a logarithmic axis, which has no zero."""
+    above = bars.data[bars.value].astype(float) - low
+    data = bars.data.assign(_floor=low, _above=above)
+    return replace(bars, data=data, base="_floor", value="_above")

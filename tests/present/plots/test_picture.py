@@ -1,0 +1,66 @@
+"""Size and scales that a reader chooses, and the colours of many sets."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.present.frames_for_plots import frames, intervals, result, sweep
+from tests.present.plots.plot_parts import all_marks
+from volbench.errors import InputError
+from volbench.present.plots.chart import build_plot
+from volbench.present.plots.colour_themes import THEMES
+from volbench.present.plots.description import numbers
+from volbench.present.plots.kinds import AxisEnd, Picture
+from volbench.present.plots.labels import PALETTE_SIZE, line_look
+from volbench.present.plots.marks import Bars, Cells
+from volbench.present.plots.picture import with_picture
+
+
+def test_the_unit_of_an_end_selects_the_axes() -> None:
+    """10 ms ends the latencies of a chart, and leaves its IOPS as they are."""
+    row = result("job", iops=1000.0)
+    plot = build_plot("series", frames([row], series=intervals(row, [1000.0, 900.0])))
+    ended = with_picture(plot, Picture(y_max=AxisEnd.parse("10ms")))
+    before = {panel.y.format: panel.y.limits for panel in plot.panels}
+    after = {panel.y.format: panel.y.limits for panel in ended.panels}
+    assert after == before | {"latency": (0.0, 0.01)}
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "unit"),
+    [("20k", 2e4, ""), ("1.5M", 1.5e6, ""), ("500MB/s", 5e8, "B/s"), ("10ms", 0.01, "s")],
+)
+def test_ends_are_read_with_their_unit(text: str, value: float, unit: str) -> None:
+    """Counts have k, M and G; rates and durations are written as everywhere else."""
+    assert AxisEnd.parse(text) == AxisEnd(value, unit)
+
+
+def test_bars_of_a_logarithmic_axis_keep_their_numbers() -> None:
+    """They begin below the least value, and the chart's numbers are those of the linear chart."""
+    plot = build_plot("iops", frames([result("a", iops=10.0), result("b", iops=90000.0)]))
+    scaled = with_picture(plot, Picture(is_log=True))
+    (panel,) = scaled.panels
+    assert panel.x.scale == "log"
+    (bars,) = all_marks(panel, Bars)
+    ends = bars.data[bars.base] + bars.data[bars.value]
+    assert ends.tolist() == [10.0, 90000.0]
+    assert numbers(scaled).equals(numbers(plot))
+    with pytest.raises(InputError, match="no axis of the chart iops can be logarithmic"):
+        with_picture(scaled, Picture(is_log=True))
+
+
+def test_colours_of_a_theme_differ() -> None:
+    """Of 28 sets no two have one colour; in print colour and hatch together differ."""
+    for theme in THEMES.values():
+        roles = [line_look(place)[0] for place in range(PALETTE_SIZE)]
+        looks = {(theme.colours[role], theme.hatches.get(role)) for role in roles}
+        assert len(looks) == PALETTE_SIZE == 28
+
+
+def test_grids_of_a_heat_map_share_one_scale() -> None:
+    """A colour means the same number in each panel of a metric."""
+    plot = build_plot("heatmap", frames(sweep(blocks=(4096, 65536))))
+    cells = [mark for panel in plot.panels for mark in all_marks(panel, Cells)]
+    assert len(cells) > 2
+    for value in ("iops", "mean_s"):
+        assert len({mark.limits for mark in cells if mark.value == value}) == 1
