@@ -12,7 +12,7 @@ from tests.analyse.compared_rows import candidates_of_three_jobs, no_findings, r
 from tests.present.figure_texts import texts_outside
 from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark, written
 from volbench.analyse.compare.comparison import Comparison, Question, compare
-from volbench.analyse.compare.repeat_statistics import Interval
+from volbench.analyse.compare.repeat_statistics import Group, Interval
 from volbench.catalogue.pareto import pareto_plot
 from volbench.catalogue.price_performance import Market, Offer
 from volbench.errors import InputError
@@ -56,6 +56,29 @@ def test_every_interval_is_drawn(comparison: Comparison) -> None:
         ratios = next(mark for mark in all_marks(panel, Texts) if not mark.is_italic)
         assert ratios.offset_pt[1] + 1.3 * ratios.size <= half_row_pt  # a page cuts at the frame
     assert texts_outside(draw(plot)) == []
+
+
+def test_a_forest_of_hundreds_of_workloads_shows_the_largest_differences(
+    comparison: Comparison,
+) -> None:
+    """A chart of 291 workloads would be 40,000 px high; the caption counts what is left out."""
+    first = comparison.rows[0]
+    rows = [
+        replace(
+            first,
+            label=f"w{n}",
+            candidate_group=Group((100.0 + n,)),
+            base_group=Group((100.0,)),
+            contrast=None,
+        )
+        for n in range(100)
+    ]
+    plot = forest_plot(replace(comparison, rows=tuple(rows)))
+    [categories] = {panel.y.categories for panel in plot.panels}
+    assert len(categories) == 40
+    assert plot.caption[0] == "Shown: the 40 largest differences of 100 workloads"
+    assert "w99" in " ".join(categories)
+    assert "w1 " not in " ".join(categories)
 
 
 def test_the_legend_names_what_is_there(comparison: Comparison) -> None:

@@ -10,7 +10,7 @@ from tests.analyse.time.test_round_convergence import row as round_row
 from tests.nightly_campaigns import WORKLOADS, dropping, summary_of
 from tests.present.tables.test_use_table import ROW
 from tests.present.tables.test_volumes_table import of_volumes
-from volbench.analyse.compare.comparison import Question, compare
+from volbench.analyse.compare.comparison import Comparison, Question, compare
 from volbench.analyse.compare.repeat_statistics import Interval
 from volbench.analyse.compare.workload_trends import TrendQuestion, find_trends
 from volbench.catalogue.catalogue_tables import (
@@ -44,7 +44,7 @@ from volbench.model.frames.columns import SUMMARY
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.plan.bundled_files import profile_index, profile_names
 from volbench.present.formatting import Row
-from volbench.present.tables.compare_table import comparison_table, trends_table
+from volbench.present.tables.compare_table import comparison_table, patterns_table, trends_table
 from volbench.present.tables.findings_table import findings_table
 from volbench.present.tables.hosts_tables import (
     ClientStatus,
@@ -213,8 +213,17 @@ def comparison() -> Table[Any]:
     """Return a comparison of several candidates, split by a label."""
     sides = {"before-upgrade": rows_of(1000), "after-kernel-6.18": rows_of(2000, seed=2)}
     sides["after-kernel-6.19"] = rows_of(1500, seed=3)
+    return comparison_table(_compared(sides))
+
+
+def patterns() -> Table[Any]:
+    """Return the ratios of two sets by pattern."""
+    return patterns_table(_compared({"before": rows_of(1000), "after": rows_of(2000, seed=2)}))
+
+
+def _compared(sides: dict[str, Any]) -> Comparison:
     findings = dict.fromkeys(sides, no_findings())
-    return comparison_table(compare(sides, findings, Question(metrics=("iops", "p99"))))
+    return compare(sides, findings, Question(metrics=("iops", "p99")))
 
 
 def trends() -> Any:  # noqa: ANN401 - a table of any rows
@@ -311,6 +320,7 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
     "runs": lambda: runs_table(plan(), expected_s={}),
     "campaigns": lambda: campaigns_table([campaign_record("2026-premium-ssd-v2-west")]),
     "comparison": comparison,
+    "patterns": patterns,
     "trend": trends,
     "findings": lambda: findings_table([finding("001-randread-4k-iodepth-16-r1")]),
     "hosts": lambda: hosts_table(hosts()),

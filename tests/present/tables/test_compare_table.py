@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.analyse.compared_rows import candidates_of_three_jobs
 from volbench.analyse.compare.comparison import Comparison
 from volbench.analyse.compare.comparison_result import Verdict
-from volbench.present.tables.compare_table import comparison_table, notes
+from volbench.analyse.compare.repeat_statistics import Group
+from volbench.present.tables.compare_table import comparison_table, notes, patterns_table
 from volbench.present.tables.render_table import render_table
 
 
@@ -28,6 +31,38 @@ def test_the_table_has_verdicts_and_notes(comparison: Comparison) -> None:
     kinds = {row.verdict for row in comparison.rows}
     assert kinds == {Verdict.FASTER, Verdict.SLOWER, Verdict.NOT_SHOWN, Verdict.TOO_FEW}
     assert len(notes(comparison)) == 3
+
+
+def of_ratios(comparison: Comparison, ratios: tuple[float, ...]) -> Comparison:
+    """Return single runs of as many random reads, with a ratio each."""
+    rows = [
+        replace(
+            comparison.rows[0],
+            label=f"w{n}",
+            kind="random reads",
+            base_group=Group((100.0,)),
+            candidate_group=Group((100.0 * ratio,)),
+            contrast=None,
+        )
+        for n, ratio in enumerate(ratios)
+    ]
+    return replace(comparison, rows=tuple(rows))
+
+
+def test_single_runs_are_summed_up_by_pattern(comparison: Comparison) -> None:
+    """Geometric mean, spread, how many are faster and slower, and where they differ most."""
+    table = patterns_table(of_ratios(comparison, (0.1, 0.5, 1.0, 2.0, 4.0)))
+    [row] = table.records()
+    assert row["pattern"] == "random reads"
+    assert table.rows[0].mean == pytest.approx(0.4**0.2)
+    assert (row["lowest"], row["highest"]) == ("-90 %", "4x")
+    assert (row["faster"], row["slower"], row["workloads"]) == ("2", "2", "5")
+    assert row["most_different"] == "w0 (-90 %)"
+
+
+def test_a_pattern_of_one_workload_has_no_mean(comparison: Comparison) -> None:
+    """Its verdict says it all."""
+    assert patterns_table(of_ratios(comparison, (0.1,))).rows == []
 
 
 def test_markdown_stays_in_its_cells(comparison: Comparison) -> None:

@@ -15,7 +15,13 @@ from volbench.analyse.frames.job_frames import key_of, measured, per_job, with_l
 from volbench.analyse.frames.matched_workloads import named_by_workload
 from volbench.present.formatting import MISSING, Row, number, records, shown, text
 from volbench.present.report.content import MultiCampaignContent, ReportFigure
-from volbench.present.tables.compare_table import MAX_MEANS, measure_name, notes, shown_value
+from volbench.present.tables.compare_table import (
+    MAX_MEANS,
+    measure_name,
+    notes,
+    patterns_table,
+    shown_value,
+)
 from volbench.present.tables.findings_table import badges_of
 from volbench.present.tables.table import Badge, Column, Source, Table, quantity
 from volbench.units import format_count, format_latency, format_rate
@@ -65,7 +71,9 @@ def multi_campaign_section(content: MultiCampaignContent) -> MultiCampaignSectio
     if content.comparison:
         sentences += [f"{remark}." for remark in content.comparison.remarks]
         means = means_over_workloads(content.comparison)
-        own = [NamedTable("Verdicts", verdicts_table(content.comparison))]
+        patterns = patterns_table(content.comparison)
+        own = [NamedTable("Ratios by pattern", patterns)] * bool(patterns.rows)
+        own += [NamedTable("Verdicts", verdicts_table(content.comparison))]
         own += [NamedTable("Means over workloads", means_table(means))] * (len(means) > MAX_MEANS)
         tables = [*own, *tables]
     sentences += [content.refusal] if content.refusal else []

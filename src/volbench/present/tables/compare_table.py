@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from volbench.analyse.compare.comparability import Comparability, DifferingFact
 from volbench.analyse.compare.comparison import Comparison, headlines, means_over_workloads
-from volbench.analyse.compare.comparison_result import Compared, row_of, signed_percent
+from volbench.analyse.compare.comparison_result import Compared, change_text, row_of, signed_percent
 from volbench.analyse.compare.repeat_statistics import Group
 from volbench.analyse.compare.workload_trends import (
     FALSE_ALARMS,
@@ -47,6 +49,81 @@ def comparison_table(comparison: Comparison) -> Table[Compared]:
             "comparisons": [row_of(row) for row in comparison.rows],
             "remarks": [*notes(comparison), *comparison.remarks],
         },
+    )
+
+
+@dataclass(frozen=True)
+class PatternRatios:
+    """Ratios of a metric over the workloads of a pattern, candidate to base."""
+
+    candidate: str
+    measure: Measure
+    kind: str  # what the workloads do, such as ``random reads``
+    rows: Sequence[Compared]  # with a ratio, the lowest first
+
+    @property
+    def mean(self) -> float:
+        """Geometric mean of the ratios."""
+        return math.exp(sum(math.log(row.ratio) for row in self.rows) / len(self.rows))
+
+    def count(self, *, is_faster: bool) -> int:
+        """Return the number of workloads that are faster, or slower, than in the base."""
+        is_more = is_faster == self.measure.more_is_better
+        return sum(row.ratio > 1 if is_more else row.ratio < 1 for row in self.rows)
+
+    @property
+    def most_different(self) -> Compared:
+        """The workload whose ratio is farthest from 1."""
+        return max(self.rows, key=lambda row: abs(math.log(row.ratio)))
+
+
+def ratios_by_pattern(comparison: Comparison) -> list[PatternRatios]:
+    """Return the ratios of each candidate, metric and pattern that has several workloads."""
+    groups: dict[tuple[str, Measure, str], list[Compared]] = {}
+    for row in comparison.rows:
+        if row.ratio > 0:
+            groups.setdefault((row.candidate, row.measure, row.kind), []).append(row)
+    return [
+        PatternRatios(*key, sorted(rows, key=lambda row: row.ratio))
+        for key, rows in groups.items()
+        if len(rows) > 1
+    ]
+
+
+def patterns_table(comparison: Comparison) -> Table[PatternRatios]:
+    """Return a row for each candidate, metric and pattern: mean ratio, spread, most different."""
+
+    def ratio(
+        name: str, label: str, priority: int, of: Callable[[PatternRatios], float]
+    ) -> Column[PatternRatios]:
+        return Column(
+            name,
+            lambda own: change_text(of(own)),
+            label=label,
+            priority=priority,
+            is_right=True,
+            value=of,
+        )
+
+    def most_different(own: PatternRatios) -> str:
+        return f"{own.most_different.label} ({change_text(own.most_different.ratio)})"
+
+    return Table(
+        "patterns",
+        [
+            Column("candidate", lambda own: own.candidate, label="Candidate", priority=2),
+            Column("metric", lambda own: measure_name(own.measure), priority=IDENTITY),
+            Column("pattern", lambda own: own.kind, label="Pattern", priority=IDENTITY),
+            Column("workloads", lambda own: str(len(own.rows)), priority=2, is_right=True),
+            ratio("mean", "Geometric mean", 1, lambda own: own.mean),
+            ratio("lowest", "Lowest", 1, lambda own: own.rows[0].ratio),
+            ratio("highest", "Highest", 1, lambda own: own.rows[-1].ratio),
+            Column("faster", lambda own: str(own.count(is_faster=True)), is_right=True),
+            Column("slower", lambda own: str(own.count(is_faster=False)), is_right=True),
+            Column("most_different", most_different, priority=3, is_folded=True),
+        ],
+        ratios_by_pattern(comparison),
+        title="Ratios to the base by pattern: geometric mean and spread over the workloads.",
     )
 
 

@@ -187,10 +187,11 @@ def collection_words(
     ranked = [own for own in classes if len(own.volumes) > 1]
     for own in ranked[:_NAMED_CLASSES]:
         first, last = own.volumes[0], own.volumes[-1]
+        middle = f" median {format_count(own.typical_iops)} IOPS,"
         sentences.append(
             f"{own.workload} at {own.setting}: {first.volume} is the fastest of"
-            f" {len(own.volumes)} ({format_count(first.iops)} IOPS), the median is"
-            f" {format_count(own.typical_iops)} IOPS, the slowest {last.volume}"
+            f" {len(own.volumes)} ({format_count(first.iops)} IOPS),"
+            f"{middle if len(own.volumes) >= MIN_VOLUMES else ''} {last.volume} the slowest"
             f" ({format_count(last.iops)} IOPS)."
         )
     return [*sentences, *_not_comparable(classes, runs & {*invalid})]
