@@ -28,6 +28,10 @@ VERBS: dict[str, tuple[str, str]] = {
         "cli.campaigns:status",
         "Show the progress of a campaign and whether it runs.",
     ),
+    "list": (
+        "cli.campaign_list:list_campaigns",
+        "List campaigns: what was measured when, and the result.",
+    ),
     "attach": ("cli.campaigns:attach", "Follow a campaign that runs in the background."),
     "forget": ("cli.campaigns:forget", "Give up a host of a campaign that is gone for good."),
     "reap": ("cli.campaigns:reap", "End and remove what a campaign left on its machines."),
@@ -70,7 +74,7 @@ _MAX_CHOICES = 12
 
 
 @click.group(cls=LazyGroup, verbs=VERBS, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="volbench")
+@click.version_option(__version__, "-V", "--version", prog_name="volbench")
 def cli() -> None:
     """Benchmark storage volumes with fio: from a YAML profile to runs, charts and a report."""
 
@@ -82,11 +86,17 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     """
     gc.set_threshold(_COLLECTED_AT)
     given = sys.argv[1:] if arguments is None else arguments
+    if given[:1] == ["help"]:
+        given = [*given[1:], "--help"]
+    elif given == ["version"]:
+        given = ["--version"]
     try:
         _check_text(given)
-        configuration = {} if {"-h", "--help", "--version"} & {*given} else read_configuration()
+        configuration = (
+            {} if {"-h", "--help", "-V", "--version"} & {*given} else read_configuration()
+        )
         cli.main(
-            args=arguments,
+            args=given,
             prog_name="volbench",
             standalone_mode=False,
             obj=configuration,

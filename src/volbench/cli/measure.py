@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -31,10 +32,12 @@ from volbench.cli.output import (
 )
 from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import InputError, ProfileError
+from volbench.model.profile.secret_values import mask_text
 from volbench.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
     from volbench.api.dataset import Dataset
+    from volbench.model.campaign.planned_run import Volume
     from volbench.model.profile.profile_model import Profile
 
 
@@ -153,11 +156,10 @@ def measure(
     With several targets, their runs alternate in random order, and each is compared with the first.
     In a directory, a scratch file is written once before it is read. The defaults take about 20 s.
     """
-    from volbench.api.dataset import open_campaigns
+    click.echo(f"Checking {', '.join(map(mask_text, targets))}", err=True)
     from volbench.engine.campaign.prepare import CampaignRequest
     from volbench.engine.hosts.connected_host import this_machine
     from volbench.plan.expansion.expand import Terms
-    from volbench.present.terminal.conclusion import conclusion
 
     say_what_is_configured()
     roles = _roles(targets)
@@ -170,6 +172,9 @@ def measure(
     )
     layout = carry_out([this_machine()], request, start=start, shown=shown)
     if layout is not None:
+        from volbench.api.dataset import open_campaigns
+        from volbench.present.terminal.conclusion import conclusion
+
         opened = open_campaigns(layout.root)
         for line in conclusion(opened, folder=layout.root):
             shown.note(line)
@@ -218,10 +223,13 @@ def _profile(roles: dict[str, str], workloads: Workloads, settings: tuple[str, .
     from volbench.model.document.yaml_text import yaml_text
 
     executor = LocalExecutor()
+    volumes = [find_volume(executor, role=role, target=target) for role, target in roles.items()]
+    for volume in volumes:
+        _check_readable(volume, size=workloads.size)
     scratch = {
-        role: {"size": workloads.size or "1g", "filename": "volbench-scratch"}
-        for role, target in roles.items()
-        if find_volume(executor, role=role, target=target).kind is VolumeKind.DIRECTORY
+        volume.role: {"size": workloads.size or "1g", "filename": "volbench-scratch"}
+        for volume in volumes
+        if volume.kind is VolumeKind.DIRECTORY
     }
     document: dict[str, object] = {
         "name": "measure",
@@ -253,6 +261,30 @@ def _profile(roles: dict[str, str], workloads: Workloads, settings: tuple[str, .
     except ProfileError as error:
         raise InputError(_PLACE.sub("--", error.message), hint=error.hint) from error
     return profile
+
+
+def _check_readable(volume: Volume, *, size: str) -> None:
+    """Refuse a file without content, and a volume that cannot be opened, before anything runs."""
+    from volbench.model.campaign.planned_run import VolumeKind
+
+    if volume.kind not in {VolumeKind.FILE, VolumeKind.DEVICE}:
+        return
+    path = Path(volume.target)
+    try:
+        with path.open("rb", buffering=0) as opened:
+            is_empty = not os.fstat(opened.fileno()).st_size  # 0 for a device too
+    except FileNotFoundError:
+        is_empty = True
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be opened: {error.strerror}",
+            hint=f"check who may read it, and whether it works: ls -l {path}",
+        ) from error
+    if is_empty and volume.kind is VolumeKind.FILE and not size:
+        raise InputError(
+            f"{path} {'is empty' if path.exists() else 'does not exist'}, so its size is unknown",
+            hint="name a device, a directory or an existing file, or add --size 1g to create it",
+        )
 
 
 def _named(job: str, role: str, roles: dict[str, str]) -> str:

@@ -45,6 +45,31 @@ def test_the_defaults_answer_quickly() -> None:
     assert chosen["repeat"] >= 3
 
 
+def test_a_missing_or_empty_file_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    """Fio would fail in every run; with --size the file is created."""
+    (tmp_path / "empty.img").touch()
+    for name, problem in (("new.img", "does not exist"), ("empty.img", "is empty")):
+        done = call("measure", "--on", tmp_path / name, "--output", tmp_path / "out")
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"Checking {tmp_path / name}\n")
+        assert f"{name} {problem}, so its size is unknown" in done.stderr
+        assert "--size 1g" in done.stderr
+        assert not (tmp_path / "out").exists()
+    done = call("measure", "--on", tmp_path / "new.img", "--size", "4m", "--dry-run")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_permission_to_overwrite_something_else_is_an_error(tmp_path: Path) -> None:
+    """A misspelt device must not look as if it had been allowed."""
+    (tmp_path / "data").mkdir()
+    arguments = ("measure", "--on", tmp_path / "data", "--dry-run", "--allow-destroy")
+    done = call(*arguments, "/dev/sdX")
+    assert done.returncode == 2
+    assert "--allow-destroy /dev/sdX is not a target of this campaign" in done.stderr
+    assert f"its targets are: {tmp_path / 'data'}" in done.stderr
+    assert call(*arguments, tmp_path / "data/f").returncode == 0
+
+
 def test_two_volumes_are_compared_with_the_first(tmp_path: Path) -> None:
     """The volume named first is the base, whatever order the runs had."""
     for name in ("x", "b"):

@@ -11,7 +11,7 @@ from pathlib import Path
 from volbench import __version__
 from volbench.engine.conditioning.volume_warmup import sizes_of
 from volbench.engine.guard.preflight import check_campaign
-from volbench.engine.guard.volume_targets import examine_targets
+from volbench.engine.guard.volume_targets import examine_targets, is_nbd_uri
 from volbench.engine.hosts.connected_host import (
     Clock,
     ConnectedHost,
@@ -26,7 +26,7 @@ from volbench.engine.hosts.host_facts import (
     probe_host,
     survey_machine,
 )
-from volbench.errors import RefusedError, VolbenchError
+from volbench.errors import InputError, RefusedError, VolbenchError
 from volbench.execute.scheduler import on_each
 from volbench.model.campaign.host import Host, HostKind, Policy
 from volbench.model.campaign.planned_run import Absent, Campaign, Volume
@@ -137,6 +137,7 @@ def prepare(hosts: Sequence[ConnectedHost], request: CampaignRequest) -> Prepare
     Args:
         hosts: connected; only `connected_host.this_machine` without an inventory.
     """
+    _check_permissions(hosts, request)
     results = on_each(hosts, lambda host: _probe(host, request))
     found = {result.host.name: result for result in results if isinstance(result, _ProbedHost)}
     planned = clients_of(
@@ -169,6 +170,23 @@ def prepare(hosts: Sequence[ConnectedHost], request: CampaignRequest) -> Prepare
         profiles={profile.name: mask_text(dump_profile(profile)) for profile in request.profiles},
     )
     return Prepared(archive, tuple(ready), estimate(campaign), secrets)
+
+
+def _check_permissions(hosts: Sequence[ConnectedHost], request: CampaignRequest) -> None:
+    """Check that each path that may be overwritten is a target, or is in one."""
+    targets = {
+        target if is_nbd_uri(target) else str(Path(target).absolute())
+        for host in hosts
+        for target in request.targets_of(host.host).values()
+    }
+    for entry in request.terms.consent.allow_destroy:
+        named = (host.host.name for host in hosts if entry.startswith(f"{host.host.name}:"))
+        path = entry.removeprefix(f"{next(named, '')}:")
+        if path not in targets and not any(path.startswith(f"{name}/") for name in targets):
+            raise InputError(
+                f"--allow-destroy {mask_text(entry)} is not a target of this campaign",
+                hint=f"its targets are: {', '.join(map(mask_text, sorted(targets)))}",
+            )
 
 
 def _provenance(found: Sequence[_ProbedHost]) -> Provenance:

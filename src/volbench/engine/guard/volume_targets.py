@@ -25,6 +25,11 @@ _MOUNT_FOLDERS = {"/", "/mnt", "/media"}
 _DEVICES = "/dev"
 
 
+def is_nbd_uri(target: str) -> bool:
+    """Return whether a target is an NBD URI, not a path."""
+    return target.startswith(_NBD_SCHEMES)
+
+
 def find_volume(executor: Executor, *, role: str, target: str) -> Volume:
     """Return the volume of a target; a block device is pinned by its identity.
 
@@ -62,7 +67,7 @@ def examine_targets(
     paths = {
         role: str(Path(target).absolute())
         for role, target in targets.items()
-        if not target.startswith(_NBD_SCHEMES)
+        if not is_nbd_uri(target)
     }
     questions = [VolumeQuestion(path, details=("content", "edges")) for path in paths.values()]
     volumes = look_at(executor, questions).volumes if questions else {}

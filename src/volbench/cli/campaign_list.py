@@ -1,0 +1,145 @@
+"""volbench list: what was measured when, and with which result."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+import click
+
+from volbench.cli.configuration import results_folder
+from volbench.cli.options import Quantity, examples
+from volbench.cli.output import TableOutput, table_options
+from volbench.cli.verb_groups import VerbCommand
+from volbench.errors import InputError, VolbenchError
+from volbench.units import format_count, format_rate, parse_duration
+
+if TYPE_CHECKING:
+    from volbench.api.campaign_data import CampaignData
+    from volbench.model.campaign.planned_run import Campaign
+
+
+def _parse_since(text: str) -> datetime:
+    """Return the instant of a date, or of a duration before now."""
+    if re.fullmatch(r"\d{4}-\d\d-\d\d.*", text):
+        try:
+            instant = datetime.fromisoformat(text)
+        except ValueError:
+            raise InputError(
+                f"{text!r} is not a date", hint="write it like --since 2026-11-20"
+            ) from None
+        return instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+    return datetime.now(UTC) - timedelta(seconds=parse_duration(text))
+
+
+@click.command(
+    "list",
+    cls=VerbCommand,
+    epilog=examples("volbench list", "volbench list --since 7d", "volbench list /srv/results"),
+)
+@click.argument(
+    "folder", type=click.Path(exists=True, path_type=Path), required=False, metavar="[FOLDER]"
+)
+@click.option(
+    "--since",
+    type=Quantity("DATE|TIME", _parse_since),
+    help="Only campaigns planned since a date (2026-11-20), or within a time (7d).",
+)
+@table_options()
+def list_campaigns(folder: Path | None, *, since: datetime | None, shown: TableOutput) -> None:
+    """List the campaigns at or below FOLDER, the latest first: what was measured, and the result.
+
+    Without FOLDER, those in the default folder of results. Columns: date (UTC), profiles, targets,
+    the median of the first workload without its invalid runs, and the number of runs with warnings.
+    """
+    from volbench.api.dataset import campaign_folders
+    from volbench.present.tables.table import text_table
+    from volbench.store.archive import read_campaign
+
+    top = folder or results_folder()
+    plans: list[tuple[str, Path, Campaign | VolbenchError]] = []
+    for path in campaign_folders(top):
+        try:
+            plan = read_campaign(path)[1].campaign
+        except VolbenchError as error:
+            plans.append(("", path, error))
+        else:
+            if since is None or _created(plan) >= since:
+                plans.append((plan.created_utc, path, plan))
+    plans.sort(key=lambda entry: entry[0], reverse=True)
+    rows = [_row(path, plan) for _, path, plan in plans]
+    shown.write(
+        text_table(
+            "campaigns",
+            rows,
+            identity="campaign",
+            priorities={"profile": 4, "target": 3, "date": 2},
+            folded=["answer", "target"],
+        )
+    )
+
+
+def _created(plan: Campaign) -> datetime:
+    """Return when a campaign was planned; one whose date is damaged counts as the oldest."""
+    try:
+        return datetime.fromisoformat(plan.created_utc).astimezone(UTC)
+    except ValueError:
+        return datetime.min.replace(tzinfo=UTC)
+
+
+def _row(path: Path, plan: Campaign | VolbenchError) -> dict[str, str]:
+    """Return a campaign with its answer, or why it cannot be read."""
+    from volbench.api.campaign_data import open_campaign
+
+    if isinstance(plan, VolbenchError):
+        return {"campaign": str(path), "answer": f"cannot be read: {plan.message}"}
+    row = {
+        "campaign": str(path),
+        "date": plan.created_utc[:16].replace("T", " "),
+        "profile": ", ".join(dict.fromkeys(run.profile for run in plan.runs)),
+        "target": ", ".join(dict.fromkeys(run.volume.target for run in plan.runs)),
+    }
+    try:
+        return row | _result(open_campaign(path))
+    except VolbenchError as error:
+        return row | {"answer": f"cannot be read: {error.message}"}
+
+
+def _result(data: CampaignData) -> dict[str, str]:
+    """Return the answer of a campaign and its number of runs with warnings."""
+    from volbench.model.results.finding import Severity
+
+    findings = data.rows("findings")
+    invalid = {row["run"] for row in findings if row["severity"] == Severity.INVALID.value}
+    warned = {row["run"] for row in findings if row["severity"] != Severity.NOTE.value}
+    rates = [*_rates(row for row in data.rows("summary") if row["run"] not in invalid)]
+    if data.is_running:
+        answer = "running"
+    elif rates:
+        answer = rates[0] + (f", and {len(rates) - 1} more" if len(rates) > 1 else "")
+    else:
+        answer = "no valid result" if invalid else "no result"
+    return {"answer": answer, "warnings": str(len(warned))}
+
+
+def _rates(rows: Iterator[Mapping[str, object]]) -> Iterator[str]:
+    """Yield the median rate of each workload, direction and volume."""
+    workloads: dict[tuple[object, ...], list[Mapping[str, object]]] = {}
+    for row in rows:
+        if row["phase"] == "measured":
+            key = tuple(row[name] for name in ("volume", "job", "group", "direction"))
+            workloads.setdefault(key, []).append(row)
+    for (_, job, _, direction), repeats in workloads.items():
+        for column, show in (("iops", _iops), ("bw_bytes_per_s", format_rate)):
+            values = [value for row in repeats if isinstance(value := row[column], float)]
+            if values:
+                yield f"{job} {direction}: {show(median(values))}"
+                break
+
+
+def _iops(rate: float) -> str:
+    return f"{format_count(rate)} IOPS"

@@ -1,0 +1,48 @@
+"""`volbench list`: what was measured when, and with which result."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import volbench
+from tests.command_line import call
+from tests.test_labels import HOSTS, make
+
+
+@pytest.fixture(name="results")
+def _results(tmp_path: Path) -> Path:
+    """Return the default folder of results with a campaign in it."""
+    make(tmp_path / "volbench-results", HOSTS)
+    return tmp_path / "volbench-results"
+
+
+def test_a_campaign_has_its_date_target_and_answer(results: Path) -> None:
+    """As its own summary has them; a damaged campaign is listed with the reason."""
+    (results / "damaged").mkdir()
+    (results / "damaged/campaign.json").write_text("{")
+    rows = {row["campaign"]: row for row in json.loads(call("list", results, "--json").stdout)}
+    damaged, listed = rows[str(results / "damaged")], rows[str(results / "c")]
+    assert damaged["answer"].startswith("cannot be read: ")
+    data = volbench.open_campaign(results / "c")
+    assert listed["date"] == data.campaign.created_utc[:16].replace("T", " ")
+    assert listed["target"] == data.campaign.runs[0].volume.target
+    assert listed["profile"] == data.campaign.runs[0].profile
+    assert " IOPS" in listed["answer"]
+    assert listed["warnings"].isdigit()
+
+
+def test_since_leaves_out_what_is_older(results: Path) -> None:
+    """A date and a time before now; anything else is an error with an example."""
+    created = datetime.fromisoformat(volbench.open_campaign(results / "c").campaign.created_utc)
+    next_day = (created + timedelta(days=1)).date().isoformat()
+    days = (datetime.now(UTC) - created).days + 1
+    for since, count in ((str(created.date()), 1), (next_day, 0), (f"{days}d", 1), ("1ms", 0)):
+        listed = json.loads(call("list", results, "--json", "--since", since).stdout)
+        assert len(listed) == count, since
+    refused = call("list", results, "--since", "2026-13-01")
+    assert refused.returncode == 2
+    assert "--since 2026-11-20" in refused.stderr
