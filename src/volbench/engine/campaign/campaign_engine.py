@@ -7,9 +7,10 @@ requires all clients.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -29,7 +30,7 @@ from volbench.engine.campaign.start_gate import Gate
 from volbench.engine.conditioning.volume_warmup import Outcomes
 from volbench.engine.guard.device_guard import HeldDevices
 from volbench.engine.guard.scratch_files import Scratch
-from volbench.engine.hosts.connected_host import ConnectedHost, on_every_host, raise_all
+from volbench.engine.hosts.connected_host import ConnectedHost, raise_all
 from volbench.engine.hosts.device_lock import join_filesystems, lock_devices, unlock_devices
 from volbench.engine.run.process_watch import StopRequest
 from volbench.errors import CampaignError, StoppedError, VolbenchError
@@ -91,9 +92,9 @@ def run_campaign(
             for name in (runs[0].host,)
             if name in by_name
         ]
+        _reserve(hosts, context)
         for host in hosts:
             host.executor.wait_when_unreachable(unless=lambda: stop.requested or attendance.is_over)
-        _reserve(hosts, campaign, states)
         try:
             with reported_silence(attendance, states.listener):
                 _run_all(campaign, workers, states)
@@ -103,7 +104,10 @@ def run_campaign(
         finally:
             # Hosts on which a run continues keep their files, folder and locks until a resume.
             done = [host for host in hosts if not _is_running(host, campaign, states)]
-            on_every_host(done, lambda host: _release(host, scratch[host.name], context))
+            released = _on_each_bounded(
+                done, lambda host: _release(host, scratch[host.name], context), context
+            )
+            raise_all(done, released)
         _report_rounds(context)
         for run in campaign.runs:
             if states.state(run) is not RunState.RUNNING:
@@ -111,13 +115,54 @@ def run_campaign(
         _conclude(context)
 
 
-def _reserve(hosts: Sequence[ConnectedHost], campaign: Campaign, states: RunStates) -> None:
+@dataclass(frozen=True)
+class _HostAtWork:
+    """A host that is reserved or released, counted as a client meanwhile."""
+
+    host: ConnectedHost
+    _began_s: float = field(default_factory=time.monotonic)
+
+    @property
+    def silent_s(self) -> float:
+        """Seconds since it last answered."""
+        return min(time.monotonic() - self._began_s, self.host.executor.silent_s)
+
+
+def _on_each_bounded(
+    hosts: Sequence[ConnectedHost],
+    work: Callable[[ConnectedHost], None],
+    context: CampaignContext,
+) -> list[VolbenchError | None]:
+    """Call a function for every host in parallel, outside of runs; return what each raised.
+
+    Hosts that do not answer are reported, and given up after the timeout of silent clients.
+    """
+    attendance = Attendance(context.settings.ready_timeout_s, has_ended=True)
+
+    def attended(host: ConnectedHost) -> None:
+        client = _HostAtWork(host)
+        attendance.enter(client)
+        try:
+            work(host)
+        finally:
+            attendance.leave(client)
+
+    for host in hosts:
+        host.executor.wait_when_unreachable(
+            unless=lambda: context.stop.requested or attendance.is_over
+        )
+    with reported_silence(attendance, context.states.listener):
+        return on_each(hosts, attended)
+
+
+def _reserve(hosts: Sequence[ConnectedHost], context: CampaignContext) -> None:
     """Lock the devices of a campaign on all hosts, or on none; report shared file systems."""
+    campaign, states = context.campaign, context.states
     states.write("in-use", hosts=[host.name for host in hosts])
-    results = on_each(hosts, lambda host: lock_devices(host.executor, campaign))
+    results = _on_each_bounded(hosts, lambda host: lock_devices(host.executor, campaign), context)
     if any(isinstance(result, VolbenchError) for result in results):
         idle = [host for host in hosts if not _is_running(host, campaign, states)]
-        on_each(idle, lambda host: unlock_devices(host.executor, campaign))
+        _on_each_bounded(idle, lambda host: unlock_devices(host.executor, campaign), context)
         raise_all(hosts, results)
 
     def join(host: ConnectedHost) -> None:
@@ -130,7 +175,7 @@ def _reserve(hosts: Sequence[ConnectedHost], campaign: Campaign, states: RunStat
                 host=host.name,
             )
 
-    on_every_host(hosts, join)
+    raise_all(hosts, _on_each_bounded(hosts, join, context))
 
 
 def by_client(campaign: Campaign) -> list[tuple[Run, ...]]:

@@ -72,10 +72,10 @@ class _Client(Protocol):
 class Attendance:
     """Clients that still work, so that the end does not wait for hung machines."""
 
-    def __init__(self, timeout_s: float) -> None:
+    def __init__(self, timeout_s: float, *, has_ended: bool = False) -> None:
         self._timeout_s = timeout_s
         self._working: list[_Client] = []
-        self._has_ended = False
+        self._has_ended = has_ended  # whether to go on without any client that is hung
         self._lock = Lock()
 
     def enter(self, worker: _Client) -> None:

@@ -1,0 +1,93 @@
+"""Hosts that hang while they are reserved or released, outside of any run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from volbench.engine.campaign import campaign_engine, campaign_state
+from volbench.engine.campaign.campaign_engine import run_campaign
+from volbench.engine.campaign.campaign_state import Settings
+from volbench.engine.hosts.connected_host import ConnectedHost
+from volbench.engine.run.process_watch import StopRequest
+from volbench.errors import ConnectError
+from volbench.execute.local import LocalExecutor
+from volbench.model.campaign.event import Event, HostSilent
+from volbench.model.campaign.host import Host
+from volbench.model.campaign.planned_run import Campaign
+from volbench.store.archive import Archive, Provenance
+from volbench.store.consent import create_signed_campaign
+
+HUNG_S = 3600.0
+"""Longer than any timeout here: the host does not come back."""
+
+
+class Hung(LocalExecutor):
+    """A host that has not answered for long, and repeats a request until it is given up."""
+
+    def __init__(self, host: str) -> None:
+        super().__init__(host)
+        self.unless: Callable[[], bool] = lambda: False
+
+    @property
+    def silent_s(self) -> float:
+        """How long it has been silent."""
+        return HUNG_S
+
+    def wait_when_unreachable(self, *, unless: Callable[[], bool]) -> None:
+        """Note when to give up."""
+        self.unless = unless
+
+    def hang(self) -> None:
+        """Repeat a request."""
+        until_s = time.monotonic() + 30
+        while not self.unless():
+            assert time.monotonic() < until_s, "the host is waited for"
+            time.sleep(0.01)
+        raise ConnectError(f"{self.host} does not answer", hint="")
+
+
+@pytest.mark.parametrize("phase", ["lock_devices", "join_filesystems", "_release"])
+def test_hung_host_is_waited_for_as_long_as_a_silent_client(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, phase: str
+) -> None:
+    """A host that is frozen outside of a run does not hold the campaign for ten minutes."""
+    hung = Hung("away")
+
+    def work(target: object, *_others: object) -> dict[str, list[str]]:
+        if getattr(target, "executor", target) is hung:
+            hung.hang()
+        return {}
+
+    monkeypatch.setattr(campaign_engine, phase, work)
+    monkeypatch.setattr(campaign_state, "_LOOK_S", 0.01)
+    monkeypatch.setattr(campaign_state, "SILENT_S", 0.1)
+    events: list[Event] = []
+    names = ["near", "away"]
+    hosts = [Host(name=name, address="192.0.2.1") for name in names]
+    campaign = Campaign(name="c", created_utc="", runs=(), seed=0, hosts=tuple(hosts))
+    layout = create_signed_campaign(tmp_path / "c", archive_of(campaign))
+    connected = [
+        ConnectedHost(host, executor)
+        for host, executor in zip(hosts, [LocalExecutor("near"), hung], strict=True)
+    ]
+    monkeypatch.setattr(campaign_engine, "_run_all", lambda *_: None)
+    with pytest.raises(ConnectError, match="away does not answer"):
+        run_campaign(
+            layout,
+            campaign,
+            connected,
+            settings=Settings(ready_timeout_s=0.5),
+            listener=events.append,
+            stop=StopRequest(),
+        )
+    assert [event.host for event in events if isinstance(event, HostSilent)] == ["away"]
+
+
+def archive_of(campaign: Campaign) -> Archive:
+    """Return the archive of a plan without runs."""
+    provenance = Provenance(volbench_version="0", python_version="3", hosts=(), volumes=())
+    return Archive(campaign=campaign, provenance=provenance, profiles={})
