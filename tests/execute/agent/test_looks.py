@@ -17,7 +17,7 @@ import pytest
 from tests.engine.conftest import Disks
 from tests.waiting import until
 from volbench.execute.agent import block_reads, processes
-from volbench.execute.agent.block_reads import flush, map_nbd, sample_blocks
+from volbench.execute.agent.block_reads import BLOCKS, flush, sample_blocks, sample_nbd
 from volbench.execute.agent.facts import survey
 from volbench.execute.agent.looks import Looks, within
 from volbench.execute.agent.volumes import describe_files, describe_volumes, file_identities
@@ -143,10 +143,49 @@ def test_a_flush_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "no end in 0.1 s" in flush(str(tmp_path), 0.1)
 
 
-def test_an_export_without_libnbd_is_not_mapped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is known of its holes, and nothing is said."""
+@pytest.mark.parametrize("knows_holes", [True, False])
+@pytest.mark.parametrize("has_nbdinfo", [True, False])
+@pytest.mark.parametrize(
+    ("content", "written_share"),
+    [("0", 0.0), ("0x55*4194304", 0.5), ("0x55*8388608", 1.0)],
+)
+def test_export_is_sampled_where_holes_are_unknown(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    content: str,
+    written_share: float,
+    *,
+    has_nbdinfo: bool,
+    knows_holes: bool,
+) -> None:
+    """A server without block status calls everything data; the content of blocks decides."""
+    if not has_nbdinfo:
+        monkeypatch.setattr(Looks, "which", lambda _looks, _program: "")
+    name = f"{tmp_path}/s"
+    filters = [] if knows_holes else ["--filter=noextents"]
+    argv = ["nbdkit", "-f", "-U", name, *filters, "data", content, "size=8388608"]
+    server = subprocess.Popen(argv)
+    try:
+        until(Path(name).is_socket)
+        sample = sample_nbd(f"nbd+unix:///?socket={name}")
+    finally:
+        server.terminate()
+        server.wait()
+    assert sample["problem"] == ""
+    if has_nbdinfo and knows_holes and written_share < 1:
+        assert sample["unmapped_share"] == pytest.approx(1 - written_share, abs=0.05)
+    else:
+        assert sample["sampled"] == BLOCKS
+        assert sample["zeros"] == round(BLOCKS * (1 - written_share))
+
+
+def test_export_that_cannot_be_read_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is concluded from it, and the facts of the volume say so."""
     monkeypatch.setattr(Looks, "which", lambda _looks, _program: "")
-    assert map_nbd("nbd://host") is None
+    for uri in ("nbd+unix:///?socket=/nonexistent", "nbds://host/export"):
+        sample = sample_nbd(uri)
+        assert (sample["sampled"], sample["unmapped_share"]) == (0, None)
+        assert "whether the blocks were ever written is unknown" in str(sample["problem"])
 
 
 def test_processes_are_known_by_their_start(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def sample_blocks(executor: Executor, run: Run, facts: VolumeFacts) -> BlockSamp
     first, length = _range(run, facts)
     try:
         if volume.kind is VolumeKind.NBD:
-            answer = executor.ask("map_nbd", uri=volume.target)
+            answer = executor.ask("sample_nbd", uri=volume.target)
         else:
             paths = [volume.target, *files]
             answer = executor.ask("sample_blocks", paths=paths, first=first, length=length)

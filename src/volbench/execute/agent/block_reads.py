@@ -8,10 +8,12 @@ import errno
 import mmap
 import os
 import stat
+from collections.abc import Iterator
 from time import monotonic
 
 from volbench.execute.agent.agent_error import AgentError
 from volbench.execute.agent.looks import Looks, within
+from volbench.execute.agent.nbd_export import NbdExport
 
 BLOCK_BYTES = 4096  # The smallest unit that a cloud volume or a flash drive maps.
 # 1 - 0.95**64 = 96 %: the probability that 5 % of unwritten blocks are seen.
@@ -24,6 +26,13 @@ _PATIENCE_S = 5.0  # A single read of a volume that catches up may take seconds.
 _NBD_S = 1.0  # A server answers at once, or does not know.
 _SCATTER = 37  # Prime to the number of blocks: consecutive reads are far apart.
 _MAX_EXTENTS = 2000  # A bound where extents are counted fast; the time limit ends it elsewhere.
+_UNKNOWN = {
+    "sampled": 0,
+    "zeros": 0,
+    "unmapped_share": None,
+    "reported_by": "",
+    "problem": "",
+}  # type: dict[str, object]
 
 
 def sample_blocks(
@@ -55,13 +64,7 @@ def sample_blocks(
 
 
 def _sample(path: str, first: int, length: int) -> "dict[str, object]":
-    sample = {
-        "sampled": 0,
-        "zeros": 0,
-        "unmapped_share": None,
-        "reported_by": "",
-        "problem": "",
-    }  # type: dict[str, object]
+    sample = dict(_UNKNOWN)
     try:
         sample.update(within(_PATIENCE_S, _read_blocks, path, first, length))
     except OSError as error:
@@ -94,15 +97,28 @@ def thin_share(status: str) -> "float | None":
     return 1 - int(fields[3]) / max(1, int(fields[1]))
 
 
-def map_nbd(uri: str, looks: "Looks | None" = None) -> "dict[str, object] | None":
-    """Return the share of holes of an export, in the form of `sample_blocks`.
+def sample_nbd(uri: str, looks: "Looks | None" = None) -> "dict[str, object]":
+    """Return what is known of the blocks of an export, in the form of `sample_blocks`.
 
-    None where libnbd's nbdinfo is not installed, or the server does not know.
+    The server is asked for its holes by libnbd's nbdinfo. Where that is not installed, or the
+    server reports none, blocks are read: a server without block status calls everything data.
     """
     looks = looks or Looks()
     nbdinfo = looks.which("nbdinfo")
-    if not nbdinfo:
-        return None
+    share = _unmapped_share(looks, nbdinfo, uri) if nbdinfo else None
+    sample = dict(_UNKNOWN)
+    if share:
+        sample.update(unmapped_share=share, reported_by="the NBD server")
+        return sample
+    try:
+        sample.update(within(_PATIENCE_S, _read_export, uri))
+    except OSError as error:
+        reason = error.strerror or error
+        sample["problem"] = "whether the blocks were ever written is unknown: {}".format(reason)
+    return sample
+
+
+def _unmapped_share(looks: Looks, nbdinfo: str, uri: str) -> "float | None":
     holes = whole = 0
     done = looks.run([nbdinfo, "--map", "--totals", uri], _NBD_S)
     for line in done.stdout.splitlines():
@@ -110,19 +126,37 @@ def map_nbd(uri: str, looks: "Looks | None" = None) -> "dict[str, object] | None
         if len(fields) > 2 and fields[0].isdigit():
             whole += int(fields[0])
             holes += int(fields[0]) * (int(fields[2]) & 1) if fields[2].isdigit() else 0
-    if not whole:
-        return None
-    return {
-        "sampled": 0,
-        "zeros": 0,
-        "unmapped_share": holes / whole,
-        "reported_by": "the NBD server",
-        "problem": "",
-    }
+    return holes / whole if whole else None
+
+
+def _read_export(uri: str) -> "dict[str, object]":
+    until_s = monotonic() + _LIMIT_S
+    export = NbdExport(uri, _NBD_S)
+    try:
+        zeros = read = 0
+        for at in _sampled_offsets(0, export.size_bytes, until_s):
+            read += 1
+            zeros += export.read(at, BLOCK_BYTES) == bytes(BLOCK_BYTES)
+        return {"sampled": read, "zeros": zeros}
+    finally:
+        export.close()
+
+
+def _sampled_offsets(first: int, end: int, until_s: float) -> "Iterator[int]":
+    """Yield offsets of up to `BLOCKS` whole blocks, evenly spread, until the time is over."""
+    stride = max(BLOCK_BYTES, (end - first) // BLOCKS)
+    for turn in range(BLOCKS):
+        # In no order, so that a slow disk is sampled everywhere before the time is over.
+        number = turn * _SCATTER % BLOCKS
+        # Not the first block of each part: headers and allocation units begin there.
+        at = (first + number * stride + stride // 3) // BLOCK_BYTES * BLOCK_BYTES
+        if monotonic() > until_s:
+            return
+        if at + BLOCK_BYTES <= end:
+            yield at
 
 
 def _read_blocks(path: str, first: int, length: int) -> "dict[str, object]":
-    """Read up to `BLOCKS` blocks, evenly spread with an offset, until the time is over."""
     until_s = monotonic() + _LIMIT_S
     descriptor = _open_direct(path)
     try:
@@ -134,18 +168,9 @@ def _read_blocks(path: str, first: int, length: int) -> "dict[str, object]":
             if data is not None:
                 share = 1 - data / max(1, end - first)
                 found = {"unmapped_share": share, "reported_by": "the filesystem"}
-        stride = max(BLOCK_BYTES, (end - first) // BLOCKS)
         zeros = read = 0
         buffer = mmap.mmap(-1, BLOCK_BYTES)
-        for turn in range(BLOCKS):
-            # In no order, so that a slow disk is sampled everywhere before the time is over.
-            number = turn * _SCATTER % BLOCKS
-            # Not the first block of each part: headers and allocation units begin there.
-            at = (first + number * stride + stride // 3) // BLOCK_BYTES * BLOCK_BYTES
-            if monotonic() > until_s:
-                break
-            if at + BLOCK_BYTES > end:
-                continue
+        for at in _sampled_offsets(first, end, until_s):
             os.lseek(descriptor, at, os.SEEK_SET)
             if os.readv(descriptor, [buffer]) == BLOCK_BYTES:
                 read += 1

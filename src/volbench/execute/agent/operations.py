@@ -47,7 +47,7 @@ OPERATIONS: "dict[str, Callable[..., object]]" = {
     "describe_files": volumes.describe_files,
     "file_identities": volumes.file_identities,
     "sample_blocks": block_reads.sample_blocks,
-    "map_nbd": block_reads.map_nbd,
+    "sample_nbd": block_reads.sample_nbd,
     "flush": block_reads.flush,
     "identify_process": processes.identify,
     "end_process": processes.end_process,
