@@ -5,7 +5,7 @@ An imported result may hold many runs, with a copy in the folder of each: it is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -294,13 +294,9 @@ def _verify_listed(
                 _note(found, layout, place, Change.CHANGED)
         except VolbenchError as error:
             _note(found, layout, place, Change.DAMAGED, error.message)
-    for name in sorted(_unlisted(present)):
-        _note(found, layout, folder / name, Change.ADDED)
-
-
-def _unlisted(names: set[str]) -> Iterator[str]:
-    """Yield the files that nobody listed, without volbench's own temporary ones."""
-    return (name for name in names if not (name.startswith(".") and name.endswith(".tmp")))
+    for name in sorted(present):
+        if not (name.startswith(".") and name.endswith(".tmp")):  # volbench's own
+            _note(found, layout, folder / name, Change.ADDED)
 
 
 def _note(

@@ -48,7 +48,10 @@ class Gathered:
         single = int(cells[-1]) // ways - 1 if len(cells) else -1
         closed = self.histograms.last() // ways if self.histograms.last() >= 0 else -1
         return max(
-            single, closed - 1 if len(cells) else closed, *(t.last() for t in self._totals()), -1
+            single,
+            closed - 1 if len(cells) else closed,
+            *(t.last() for t in self.averaged.values()),
+            -1,
         )
 
     def directions(self) -> list[int]:
@@ -57,9 +60,6 @@ class Gathered:
         seen = {cell % ways for cell in self.histograms.windows()}
         seen |= {int(cell) % ways for cell in np.unique(np.flatnonzero(self.counts.ios) % ways)}
         return sorted(seen | set(self.averaged))
-
-    def _totals(self) -> list[Totals]:
-        return list(self.averaged.values())
 
 
 @dataclass(frozen=True)

@@ -184,9 +184,7 @@ def _is_same_process(earlier: RunOutput, later: RunOutput) -> bool:
 def _begun_utc_s(output: RunOutput) -> float | None:
     """Return the start of a document's longest I/O; documents of clients have nothing better."""
     runtimes = [direction.runtime_s for job in output.jobs for direction in job.directions]
-    if not output.ended_utc_s or not runtimes:
-        return None
-    return output.ended_utc_s - max(runtimes)
+    return output.ended_utc_s - max(runtimes) if output.ended_utc_s and runtimes else None
 
 
 def _key(job: JobResult) -> tuple[str, int, str, int | None]:
@@ -203,9 +201,7 @@ def started_utc_s(output: RunOutput) -> float | None:
     It is the time of the document less the elapsed time, which is in whole seconds.
     """
     elapsed = [job.elapsed_s for job in output.jobs if job.elapsed_s is not None]
-    if not output.ended_utc_s or not elapsed:
-        return None
-    return output.ended_utc_s - max(elapsed)
+    return output.ended_utc_s - max(elapsed) if output.ended_utc_s and elapsed else None
 
 
 def _refuse(text: str, broken: Broken | None, path: str) -> None:

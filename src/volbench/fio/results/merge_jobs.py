@@ -231,19 +231,13 @@ def split_result(output: RunOutput) -> tuple[Part, ...]:
     for job in output.jobs:
         clients.setdefault((job.hostname, job.port), []).append(job)
     parts: list[Part] = []
-    for (hostname, port), jobs in sorted(clients.items(), key=_by_client):
+    for hostname, port in sorted(clients, key=lambda client: (client[0], client[1] or 0)):
+        jobs = clients[hostname, port]
         before = 0
         for place, together in enumerate(_in_turn(jobs)):
             parts.append(Part(hostname, port, place, tuple(together), before))
             before += sum(count for _, count in sections_of(together))
     return tuple(parts)
-
-
-def _by_client(
-    item: tuple[tuple[str, int | None], list[JobResult]],
-) -> tuple[str, int]:
-    (hostname, port), _ = item
-    return hostname, port or 0
 
 
 def _in_turn(jobs: Sequence[JobResult]) -> list[list[JobResult]]:
