@@ -137,6 +137,7 @@ def test_sizes_shown_read_back() -> None:
         (format_latency(0), "0 s"),
         (format_latency(5e-9), "5 ns"),
         (format_latency(math.nan), "n/a"),
+        (format_duration(-2.6e-16), "0s"),
         (format_duration(1.5), "1.5s"),
         (format_duration(45), "45s"),
         (format_duration(59.6), "1m 00s"),

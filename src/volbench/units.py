@@ -195,7 +195,7 @@ def format_duration(seconds: float) -> str:
     """Return a readable duration: ``1.5s``, ``45s``, ``5m 00s``, ``2h 05m``, ``3d 04h``."""
     whole = round(seconds)
     if seconds < 9.95:
-        return f"{seconds:.2g}s"
+        return f"{round(seconds, 6) + 0.0:.2g}s"  # + 0.0: no "-0s"
     if whole < 60:
         return f"{whole}s"
     if whole < 3600:
