@@ -164,11 +164,17 @@ def _bins_of_all(dataset: Dataset) -> pd.DataFrame:
         part["run"] = part["run"].astype("category").cat.rename_categories(f"{name}/{{}}".format)
         parts.append(part)
     texts = {
-        name: union_categoricals([part[name].astype("category") for part in parts])
+        name: union_categoricals([_categories(part[name]) for part in parts])
         for name in BINS
         if not pd.api.types.is_numeric_dtype(parts[0][name])
     }
     return pd.concat(parts, ignore_index=True).assign(**texts)
+
+
+def _categories(texts: pd.Series) -> pd.Categorical:
+    """Return texts as categories of one type, also where a campaign has none."""
+    found = texts.astype("category").cat
+    return pd.Categorical.from_codes(found.codes, found.categories.astype(str))
 
 
 def _first_of(sentences: Sequence[str]) -> str:

@@ -11,6 +11,8 @@ from tests.nightly_campaigns import WORKLOADS, make_nights
 from volbench.cli.main import cli
 from volbench.errors import InputError
 
+CASES = Path(__file__).parents[2] / "cases" / "field"
+
 
 @pytest.fixture(scope="module", name="nights")
 def _nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -50,3 +52,14 @@ def test_an_unknown_column_gets_three_names(nights: Path) -> None:
     found = invoke("plot", "iops", nights, "--by", "nosuch").exception
     assert isinstance(found, InputError)
     assert "columns are host, bs, iodepth and others" in found.hint
+
+
+def test_a_report_holds_campaigns_of_which_one_has_no_histogram(tmp_path: Path) -> None:
+    """Texts of an empty frame have another type than those of a full one."""
+    for case in ("floppy", "femu-impossible"):
+        done = invoke("import", CASES / case, "-o", tmp_path / case)
+        assert done.exit_code == 0, done.output
+    page = tmp_path / "page.html"
+    done = invoke("report", tmp_path / "floppy", tmp_path / "femu-impossible", "-o", page)
+    assert done.exit_code == 0, done.exception
+    assert "Side by side" in page.read_text()
