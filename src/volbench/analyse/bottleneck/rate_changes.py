@@ -39,11 +39,6 @@ _MAX_SINGLE_STALLS = 5
 # Mean steal from which it is named as evidence of a dip.
 # Noticed by: test_explain.py::test_a_neighbour_comes_and_goes
 _MIN_DIP_STEAL_PERCENT = 3.0
-# Shortest dip: a single interval is no event, and disks seek and flush for a second.
-# Noticed by: test_rate_changes.py::test_a_moment_is_no_dip
-_MIN_DIP_S = 2.0
-# Intervals of the shortest dip. Noticed by: test_rate_changes.py::test_a_moment_is_no_dip
-_MIN_DIP_INTERVALS = 2
 # Share of the earlier level from which a rate has recovered; chosen on the even seeds of the truth
 # benchmark.
 # Noticed by: benchmarks/truth.py
@@ -201,15 +196,14 @@ def _steps(
     view: RunView, rates: Rates, stalls: list[tuple[float, float]], earlier: Earlier
 ) -> list[Explanation]:
     """Explain falls of the level; a rise that ends one belongs to it."""
-    found, interval_s = [], rates.interval_s
+    found = []
     for place, change in enumerate(rates.changes):
         if change.ratio > 1 - MIN_FALL or change.after == 0 or change.before == 0:
             continue
         later = rates.changes[place + 1 :]
         back = next((rise for rise in later if rise.after >= _MIN_BACK * change.before), None)
         if back is not None:
-            is_long = back.t_s - change.t_s >= max(_MIN_DIP_S, _MIN_DIP_INTERVALS * interval_s)
-            if is_long and not _is_stalled(change, back, stalls):
+            if not _is_stalled(change, back, stalls):
                 found.append(_dip(view, rates, change, back))
         else:
             fall = Fall(view, rates, change, earlier, stalls)

@@ -278,7 +278,7 @@ def _moved(judged: Steadiness, ends: tuple[float, float] | None = None) -> str:
         case State.TOO_SHORT:
             words = f"The last {judged.to_s - judged.from_s:.0f} s are too short to judge"
         case _ if not judged.median > 0:
-            words = "Nothing completed in most intervals: the rate is not steady"
+            words = "Most intervals are empty: too few I/Os completed to judge the rate"
         case _ if judged.drift_bound < _MAX_PERCENT:
             words = (
                 f"IOPS were too noisy {around} to call them steady: the drift is"

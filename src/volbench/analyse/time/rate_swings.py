@@ -87,7 +87,7 @@ _MIN_MEAN_SHARE = 0.5
 # Distance of the levels around a moment that make it no change: as of a steady rate.
 # Noticed by: tests/analyse/time/test_rate_swings.py::test_a_moment_is_no_jump
 _MAX_BACK_DISTANCE = 0.10
-# Shortest stretch between two jumps: disks seek and flush for a second.
+# Shortest stretch between two jumps, and so dip: disks seek and flush for a second.
 # Noticed by: tests/analyse/time/test_rate_swings.py::test_a_moment_is_no_jump
 _MIN_STRETCH_S = 2.0
 
