@@ -104,7 +104,7 @@ def _write(
     chance = random.Random(run.id)  # noqa: S311 - no secret is made of them
     depth, block_bytes = int(run.options["iodepth"]), int(run.options["bs"])
     base_iops = (
-        speed * 4_000 * depth**0.6 * (4096 / block_bytes) ** 0.5 * chance.uniform(0.97, 1.03)
+        speed * 2_000 * depth**0.6 * (4096 / block_bytes) ** 0.5 * chance.uniform(0.97, 1.03)
     )
     output["timestamp_ms"] = (started_s + seconds) * 1000
     (job,) = output["jobs"]

@@ -171,7 +171,7 @@ def test_pointing_shows_the_number(watched: Watched) -> None:
     words = tooltip.inner_text()
     assert "mix-4k-d1" in words
     assert "read" in words
-    assert re.search(r"4\.03k \(4,\d{3}(\.\d+)?\)", words)
+    assert re.search(r"2\.02k \(2,\d{3}(\.\d+)?\)", words)
 
 
 @pytest.mark.parametrize("by", ["mouse", "keyboard"])

@@ -48,7 +48,17 @@ STATE_STYLES = {
 _MAX_REASONS = 6
 _LATENCY_PRIORITY = {"p99": 1, "mean": 2, "max": 5, "p50": 6}
 # Candidates for columns that identify a row together with the job, in order of preference
-_IDENTIFYING = ("campaign", "host", "client", "profile", "repeat", "role", "direction", "run")
+_IDENTIFYING = (
+    "campaign",
+    "host",
+    "client",
+    "profile",
+    "repeat",
+    "role",
+    "volume",
+    "direction",
+    "run",
+)
 
 
 class Results(Protocol):
@@ -270,7 +280,11 @@ def _result_columns(identity: Collection[str]) -> list[Column[Row]]:
         Column("job", _job, priority=6 if "run" in identity else IDENTITY),
         replace(workload, priority=IDENTITY if "direction" in identity else workload.priority),
         *others,
-        *([_identifying("numjobs")] if "numjobs" in identity else []),
+        *(
+            [replace(_identifying("numjobs"), priority=3, is_right=True)]
+            if "numjobs" in identity
+            else []
+        ),
         *_RATES,
         *(_latency_column(statistic) for statistic in NARROW_STATISTICS),
         _STATUS,
