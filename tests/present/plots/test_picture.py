@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
+from tests.present.figure_texts import texts_outside
 from tests.present.frames_for_plots import frames, intervals, result, sweep
 from tests.present.plots.plot_parts import all_marks
 from volbench.errors import InputError
@@ -12,8 +15,9 @@ from volbench.present.plots.colour_themes import THEMES
 from volbench.present.plots.description import numbers
 from volbench.present.plots.kinds import AxisEnd, Picture
 from volbench.present.plots.labels import PALETTE_SIZE, line_look
-from volbench.present.plots.marks import Bars, Cells
+from volbench.present.plots.marks import Bars, Cells, Texts
 from volbench.present.plots.picture import with_picture
+from volbench.present.renderers.matplotlib import draw
 
 
 def test_the_unit_of_an_end_selects_the_axes() -> None:
@@ -47,6 +51,15 @@ def test_bars_of_a_logarithmic_axis_keep_their_numbers() -> None:
     assert numbers(scaled).equals(numbers(plot))
     with pytest.raises(InputError, match="no axis of the chart iops can be logarithmic"):
         with_picture(scaled, Picture(is_log=True))
+
+
+def test_a_row_without_a_result_stays_on_a_logarithmic_axis() -> None:
+    """Its text is at the foot of the axis, where linear axes have zero, and inside the picture."""
+    known = [result("a", iops=10.0), result("b", iops=9000.0), result("c", iops=math.nan)]
+    scaled = with_picture(build_plot("iops", frames(known)), Picture(is_log=True))
+    assert texts_outside(draw(scaled)) == []
+    (texts,) = all_marks(scaled.panels[0], Texts)
+    assert texts.data[texts.x].min() > 0
 
 
 def test_colours_of_a_theme_differ() -> None:

@@ -18,6 +18,7 @@ from volbench.present.plots.marks import (
     Mark,
     Points,
     ReferenceLine,
+    Texts,
     Way,
     Whiskers,
 )
@@ -87,7 +88,7 @@ def _logarithmic(panel: Panel) -> Panel:
     low, high = log_limits([float(known.min()), float(known.max())], room=_ROOM)
     label = f"{axis.label} (logarithmic)".strip()
     scaled = replace(axis, label=label, scale="log", limits=(low, high), ticks=())
-    marks = tuple(_from(mark, low) if isinstance(mark, Bars) else mark for mark in panel.marks)
+    marks = tuple(_raised(mark, way, low) for mark in panel.marks)
     return _with_axis(replace(panel, marks=marks), way, scaled)
 
 
@@ -108,6 +109,19 @@ def _values(marks: Iterable[AnyMark], way: Way) -> list[pd.Series[float]]:
         *(mark.data[name].astype(float) for mark, name in columns),
         pd.Series(lines, dtype=float),
     ]
+
+
+def _raised(mark: AnyMark, way: Way, low: float) -> AnyMark:
+    """Return a mark without zeros along an axis that begins at `low`."""
+    if isinstance(mark, Bars):
+        return _from(mark, low)
+    if isinstance(mark, Texts) and (mark.x_in if way == "x" else mark.y_in) == "data":
+        at = mark.data[mark.x if way == "x" else mark.y].astype(float).clip(lower=low)
+        data = mark.data.assign(_at=at)
+        return (
+            replace(mark, data=data, x="_at") if way == "x" else replace(mark, data=data, y="_at")
+        )
+    return mark
 
 
 def _from(bars: Bars, low: float) -> Bars:
