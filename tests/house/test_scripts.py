@@ -56,7 +56,7 @@ def test_setup_refuses_an_unknown_extra(root: Path, tmp_path: Path) -> None:
         [str(tmp_path / "scripts" / "setup"), "devel"], check=False, capture_output=True, text=True
     )
     assert done.returncode == 2
-    assert "usage: scripts/setup [dev]" in done.stderr
+    assert "usage: scripts/setup [dev | docs]" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["scripts"]
 
 

@@ -156,13 +156,13 @@ def measure(
     With several targets, their runs alternate in random order, and each is compared with the first.
     In a directory, a scratch file is written once before it is read. The defaults take about 20 s.
     """
+    roles = _roles(targets)
     click.echo(f"Checking {', '.join(map(mask_text, targets))}", err=True)
     from volbench.engine.campaign.prepare import CampaignRequest
     from volbench.engine.hosts.connected_host import this_machine
     from volbench.plan.expansion.expand import Terms
 
     say_what_is_configured()
-    roles = _roles(targets)
     profile = _profile(roles, workloads, settings)
     request = CampaignRequest(
         profiles=(profile,),
