@@ -87,7 +87,7 @@ function formatLatency(seconds) {
 
 /** @param {number} seconds */
 function formatDuration(seconds) {
-  if (seconds < 9.95) return `${general(seconds, 2)}s`;
+  if (seconds < 9.95) return `${general(Number(fixed(seconds, 6)) + 0, 2)}s`;
   const whole = Number(fixed(seconds, 0));
   /** @param {number} large @param {number} small */
   const pair = (large, small) => [Math.floor(whole / large), String(Math.floor((whole % large) / small)).padStart(2, "0")];
