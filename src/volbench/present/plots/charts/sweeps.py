@@ -287,7 +287,7 @@ def _knee_panel(data: pd.DataFrame, rest: pd.DataFrame, metric: Metric) -> Panel
     named = places.dropna(subset=_PLACE) if len(data["label"].unique()) == 1 else rings
     iops = pd.concat([data["iops"], rest["iops"]])
     values = pd.concat([data[metric.column], rest[metric.column]]).dropna()
-    x = IOPS.axis(1.12 * float(iops.max()))
+    x = IOPS.wide_axis(iops, label=IOPS.label, room=1.12, log_room=1.6)
     y = metric.wide_axis(values, label=metric.label, room=1.12, log_room=1.6)
     others = rest[["label", "iops", metric.column]].rename(columns={metric.column: "_y"})
     pale = marks.Lines(others, group="label", x="iops", y="_y", series=REST, width=0.8)

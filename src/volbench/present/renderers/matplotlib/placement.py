@@ -26,7 +26,7 @@ _EDGE_IN = 0.12
 _GAP_IN = 0.14
 _BESIDE_IN = 0.1
 _MAX_STRETCH = 2.0
-_MIN_STRETCH = 0.25  # Panels never become flatter, even where a lower picture is wanted
+_MIN_STRETCH = 0.6  # Flatter panels have labels over each other; the picture is higher instead
 _LABEL_IN = 0.16  # Height of a label, from the left edge of the margin to its foot
 
 
