@@ -136,6 +136,17 @@ def test_programs_need_consent() -> None:
     assert load(text, allow_exec=True).jobs[0].options["exec_prerun"] == "/bin/true"
 
 
+def test_wrong_indentation_is_said_in_plain_words() -> None:
+    """Not in those of the parser, such as <block end>."""
+    with pytest.raises(ProfileError) as caught:
+        load_profile(
+            "name: x\njobs:\n  a:\n    rw: read\n   bs: 4k\n", path="p", table=shipped_table()
+        )
+    (problem,) = caught.value.problems
+    assert (problem.line, problem.message) == (5, "not YAML: the indentation is wrong here")
+    assert "same column" in problem.hint
+
+
 def test_yaml_1_2_has_no_traps() -> None:
     """Times and words that YAML 1.1 would change stay what they are."""
     profile = load("name: on\nlimits: {}\njobs:\n  no: {rw: read, offset: 010}\n")

@@ -89,6 +89,9 @@ def _note_syntax(error: MarkedYAMLError, problems: Problems) -> None:
     opened = error.context_mark
     if opened and mark and opened.line != mark.line:
         hint = hint or f"opened in line {opened.line + 1}"
+    if _INDENTATION in words:
+        words = "the indentation is wrong here"
+        hint = "keys of one mapping begin in the same column, and those below a key further right"
     problems.add(
         f"not YAML: {words}",
         line=mark.line + 1 if mark else 0,
@@ -96,6 +99,9 @@ def _note_syntax(error: MarkedYAMLError, problems: Problems) -> None:
         hint=hint or "quote texts that contain special characters",
     )
 
+
+# What ruamel.yaml says where a line is indented differently from its neighbours
+_INDENTATION = "expected <block end>, but found '<block mapping start>'"
 
 _SYNTAX_HINTS = {
     "'\\t'": "YAML is indented with spaces, not tabs",
