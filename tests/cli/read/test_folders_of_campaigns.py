@@ -56,10 +56,10 @@ def test_an_unknown_column_gets_three_names(nights: Path) -> None:
 
 def test_a_report_holds_campaigns_of_which_one_has_no_histogram(tmp_path: Path) -> None:
     """Texts of an empty frame have another type than those of a full one."""
-    for case in ("floppy", "femu-impossible"):
+    for case in ("floppy", "rbd-lost-samples"):
         done = invoke("import", CASES / case, "-o", tmp_path / case)
         assert done.exit_code == 0, done.output
     page = tmp_path / "page.html"
-    done = invoke("report", tmp_path / "floppy", tmp_path / "femu-impossible", "-o", page)
+    done = invoke("report", tmp_path / "floppy", tmp_path / "rbd-lost-samples", "-o", page)
     assert done.exit_code == 0, done.exception
     assert "Side by side" in page.read_text()
