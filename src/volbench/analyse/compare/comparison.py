@@ -346,6 +346,9 @@ def _judged(found: Collection[Compared], question: Question, remarks: Sequence[s
 # Workloads from which a mean over them says more than the workloads themselves.
 # Noticed by: test_comparison_summary.py::test_one_run_a_side_has_ratios_and_no_interval
 _MIN_WORKLOADS = 3
+# Ratios beyond it come from slow starts and caches; a second digit of them says nothing.
+# Noticed by: test_comparison_summary.py::test_an_end_beyond_ten_has_no_digits
+_MAX_END = 10
 
 
 def headlines(comparison: Comparison) -> list[str]:
@@ -459,10 +462,15 @@ def _level(row: Compared) -> str:
 
 def _ends(low: float, high: float) -> str:
     """Return the ends of an interval of ratios, such as ``-12 to +30 %``."""
-    low_text, high_text = change_text(low), change_text(high)
+    low_text, high_text = _end_text(low), _end_text(high)
     if low_text.endswith(" %") and high_text.endswith(" %"):
         low_text = low_text.removesuffix(" %")
     return f"{low_text} to {high_text}"
+
+
+def _end_text(ratio: float) -> str:
+    """Return an end of an interval or range; nothing was measured well enough to say 13.1x."""
+    return change_text(ratio) if ratio <= _MAX_END else f"more than {_MAX_END:g}x"
 
 
 def _of_one(row: Compared) -> str:
@@ -472,7 +480,10 @@ def _of_one(row: Compared) -> str:
         return f"{known} for {row.kind} (no interval)"
     size = percent(abs(interval.estimate - 1))
     low, high = sorted(abs(end - 1) for end in (interval.low, interval.high))
-    ends = f"{_level(row)} {percent(low)} to {percent(high)} %"
+    ends = f"{percent(low)} to {percent(high)} %"
+    if interval.high > _MAX_END:
+        ends = _ends(interval.low, interval.high)
+    ends = f"{_level(row)} {ends}"
     return f"{size} % {row.verdict.value} for {row.kind} ({ends})"
 
 
@@ -494,7 +505,7 @@ def _range(rows: Sequence[Compared]) -> str:
     ratios = sorted(row.ratio for row in rows if not math.isnan(row.ratio))
     if not ratios:
         return "unknown"
-    low, high = (change_text(ratio) for ratio in (ratios[0], ratios[-1]))
+    low, high = _end_text(ratios[0]), _end_text(ratios[-1])
     return low if low == high else f"{low} to {high}"
 
 
