@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.options import CAMPAIGNS, LOCAL_CAMPAIGNS, WHERE, examples, flag
+from volbench.cli.options import CAMPAIGNS, LOCAL_CAMPAIGNS, WHERE, examples, flag, names_option
 from volbench.cli.output import TableOutput, table_options
 from volbench.cli.verb_groups import with_paths
 from volbench.errors import ArchiveError, FindingsError, InputError, did_you_mean
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 @flag("--runs", "Show every run with its state and the reason.", "by_run")
 @flag("--use", "Show the USE table of devices: utilization, saturation, errors.")
 @flag("--rounds", "Show how steady state was determined, round by round.")
+@names_option("--by", "by", text="Show medians of results that are equal in these columns.")
 @flag("--all", "Show one row for each campaign, with its progress.", "by_campaign")
 @WHERE
 @table_options()
@@ -40,6 +41,7 @@ def show(
     by_run: bool,
     use: bool,
     rounds: bool,
+    by: tuple[str, ...],
     by_campaign: bool,
     shown: TableOutput,
 ) -> None:
@@ -61,14 +63,15 @@ def show(
     elif by_run:
         _show_states(opened, shown)
     else:
-        _show_results(opened, shown, each=each)
+        _show_results(opened, shown, each=each, by=by)
 
 
-def _show_results(opened: Dataset, shown: TableOutput, *, each: bool) -> None:
+def _show_results(opened: Dataset, shown: TableOutput, *, each: bool, by: Sequence[str]) -> None:
     from volbench.present.tables.results_table import result_tables
     from volbench.present.terminal.campaign_text import came_from
 
-    shown.write(*result_tables(opened, _selected(opened), is_brief=shown.is_brief and not each))
+    is_brief = shown.is_brief and not each
+    shown.write(*result_tables(opened, _selected(opened), is_brief=is_brief, by=by))
     if shown.format in {"json", "csv"}:
         return
     for data in opened.names.values():

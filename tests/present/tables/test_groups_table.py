@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from itertools import product
 
+import pytest
+
+from volbench.errors import InputError
 from volbench.present.formatting import Row
 from volbench.present.tables.render_table import render_table
 from volbench.present.tables.results_table import groups_table, result_tables
@@ -34,6 +37,25 @@ def test_groups_are_the_workloads() -> None:
     assert (first["rw"], first["bs"], first["results"]) == ("read", "4k", 31)
     assert (first["iodepth"], first["iops"]) == ("1 to 31", 16000.0)
     assert (first["range"], first["warnings"]) == ("1k to 31k", "1!")
+
+
+def test_named_columns_separate_groups_and_nothing_else_does() -> None:
+    """A user groups by queue depth: patterns and block sizes are pooled, as a range."""
+    table = groups_table(matrix(1, 4, 16), {}, {}, by=["iodepth"])
+    assert [column.heading for column in table.columns[:2]] == ["iodepth", "results"]
+    assert [(row["iodepth"], row["results"]) for row in table.rows] == [
+        ("1", 4),
+        ("4", 4),
+        ("16", 4),
+    ]
+    assert {row["bs"] for row in table.rows} == {"4k to 64k"}
+
+
+def test_an_unknown_column_is_refused_with_the_nearest_one() -> None:
+    """A typo does not group everything into one row."""
+    with pytest.raises(InputError, match="--by names iodept") as caught:
+        groups_table(matrix(1), {}, {}, by=["iodept"])
+    assert "iodepth" in caught.value.hint
 
 
 def test_any_differing_column_can_separate_groups() -> None:

@@ -13,6 +13,7 @@ from statistics import median
 from typing import Protocol
 
 from volbench.analyse.frames.matched_workloads import order_by_workload
+from volbench.errors import InputError, did_you_mean
 from volbench.model.campaign.planned_run import RunNote, RunState
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.model.profile.profile_model import Phase
@@ -69,14 +70,26 @@ class Results(Protocol):
 
 
 def result_tables(
-    results: Results, states: Mapping[str, RunNote], *, is_brief: bool = False
+    results: Results,
+    states: Mapping[str, RunNote],
+    *,
+    is_brief: bool = False,
+    by: Sequence[str] = (),
 ) -> list[Table[Row]]:
     """Return the results of campaigns, and the aggregate over clients where there are several.
 
     Results of one workload follow each other, from campaign to campaign.
+
+    Args:
+        by: columns of the summary; results that are equal in them are one row of medians.
+
+    Raises:
+        InputError: the summary has no such column.
     """
     marks = warning_marks(results.rows("findings"))
     rows = order_by_workload(results.rows("summary"))
+    if by:
+        return [groups_table(rows, marks, states, by=by)]
     tables = [summary_table(rows, states=states, warnings=marks)]
     aggregate = results.rows("aggregate")
     if is_brief and len(rows) > MAX_RESULTS:
@@ -479,10 +492,18 @@ _RANGES: Mapping[str, tuple[str, Callable[[float], str]]] = {
 
 
 def groups_table(
-    rows: Sequence[Row], warnings: Mapping[str, str], states: Mapping[str, RunNote]
+    rows: Sequence[Row],
+    warnings: Mapping[str, str],
+    states: Mapping[str, RunNote],
+    *,
+    by: Sequence[str] = (),
 ) -> Table[Row]:
-    """Return a row for each group of results: size, medians and range."""
-    keys = _chosen_keys(rows)
+    """Return a row for each group of results: size, medians and range.
+
+    Args:
+        by: columns that separate groups; without them, those that give few groups.
+    """
+    keys = _named_keys(rows, by) if by else _chosen_keys(rows)
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(show(row) for show in keys.values()), []).append(row)
@@ -529,11 +550,26 @@ def _affected(rows: Sequence[Row], warnings: Mapping[str, str]) -> str:
     )
 
 
+def _named_keys(rows: Sequence[Row], by: Sequence[str]) -> dict[str, Callable[[Row], str]]:
+    """Return the grouping keys that a user named: columns, and labels without their prefix."""
+    labels = {name.removeprefix(LABEL_PREFIX): name for name in _labels(rows)}
+    columns = {*_KEYS, *labels, *(name for row in rows for name in row)}
+    for name in by:
+        if name not in columns:
+            raise InputError(
+                f"--by names {name}, which is no column of the summary",
+                hint=did_you_mean(name, columns) or "see volbench export --columns",
+            )
+    return {name: _KEYS.get(name) or _text_of(labels.get(name, name)) for name in by}
+
+
+def _text_of(column: str) -> Callable[[Row], str]:
+    return lambda row: text(row, column)
+
+
 def _chosen_keys(rows: Sequence[Row]) -> dict[str, Callable[[Row], str]]:
     """Return the grouping keys, without those that are equal in all rows."""
-    candidates = dict(_KEYS)
-    for name in _labels(rows):
-        candidates[name] = lambda row, name=name: text(row, name)  # type: ignore[misc]  # the default binds the loop's value
+    candidates = {**_KEYS, **{name: _text_of(name) for name in _labels(rows)}}
     chosen: dict[str, Callable[[Row], str]] = {}
     parts: list[tuple[str, ...]] = [() for _ in rows]
     for name, show in candidates.items():
