@@ -58,7 +58,7 @@ def test_a_process_leads_its_session_and_has_its_own_temporary_folder(tmp_path: 
         stderr=str(tmp_path / "stderr"),
     )
     assert _ended(process) == 0
-    assert process.read_output() == f"{tmp_path} C {tmp_path}\n"
+    assert process.read_output() == f"/proc/self/cwd C {tmp_path}\n"
     fields = (tmp_path / "stderr").read_text(encoding="utf-8").rpartition(")")[2].split()
     group, session = int(fields[2]), int(fields[3])
     assert group == session == process.pid

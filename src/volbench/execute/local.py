@@ -127,7 +127,7 @@ class LocalExecutor(LocalBase, AgentHost):
     ) -> LocalProcess:
         """Start a program in its own session, with standard error redirected to the file `stderr`.
 
-        TMPDIR is set to `cwd`, because fio reacts to a file named fio-dump-status there.
+        TMPDIR leads to `cwd`, because fio reacts to a file named fio-dump-status there.
 
         Raises:
             TransportError: the program cannot be started.

@@ -191,7 +191,9 @@ def test_export_that_cannot_be_read_is_unknown(monkeypatch: pytest.MonkeyPatch) 
 def test_processes_are_known_by_their_start(tmp_path: Path) -> None:
     """A process is ended once, by its identity; a reused number is another process."""
     with subprocess.Popen(
-        ["sleep", "60"], env={"TMPDIR": str(tmp_path), "PATH": os.environ["PATH"]}
+        ["sleep", "60"],
+        cwd=tmp_path,
+        env={"TMPDIR": "/proc/self/cwd", "PATH": os.environ["PATH"]},
     ) as child:
         until(lambda: processes.find_strays([str(tmp_path)]))  # once sleep has replaced its parent
         identity = processes.identify(child.pid)

@@ -59,7 +59,7 @@ def test_program_runs_in_its_folder_with_its_environment(folder: Path) -> None:
     reply = launch(folder, "sh", "-c", script, environment={"KEY": "a-secret"})
     assert reply["earlier"] is False
     pushed = events(folder)
-    assert merged(pushed, "output") == f"{folder}\n8 C {folder}\n"
+    assert merged(pushed, "output") == f"{folder}\n8 C /proc/self/cwd\n"
     assert (folder / "err").read_text() == "bad\n"
     assert pushed[-1] == {"status": 3}
     assert "a-secret" not in "".join(

@@ -16,6 +16,9 @@ from volbench.execute.agent.agent_error import AgentError, of_os_error
 SYSTEM_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 """Folders of system tools such as blkid; not in every unprivileged user's PATH."""
 
+OWN_FOLDER = "/proc/self/cwd"
+"""TMPDIR of programs of a run: their working directory, whoever renames or replaces its path."""
+
 FILE_KINDS = {
     modes.S_IFREG: "file",
     modes.S_IFDIR: "directory",

@@ -5,6 +5,7 @@ import signal
 import time
 
 from volbench.execute.agent.block_devices import boot_id
+from volbench.execute.agent.files import OWN_FOLDER
 from volbench.execute.agent.looks import Looks
 
 # fio ends after SIGINT once its I/O is completed: up to half a minute on a throttled volume.
@@ -50,10 +51,10 @@ def end_process(process: "dict[str, object]") -> "bool | None":
 
 
 def find_strays(folders: "list[str]") -> "list[list[object]]":
-    """Return folder and identity of each process whose TMPDIR is one of some folders.
+    """Return folder and identity of each process of a run that works in one of some folders.
 
-    Only processes started for a run have their TMPDIR there: a user's shell in such a folder is not
-    among them.
+    Only processes started for a run have `OWN_FOLDER` as their TMPDIR: a user's shell in such a
+    folder is not among them.
     """
     looks = Looks()
     real_folders = {os.path.realpath(folder): folder for folder in folders}
@@ -62,9 +63,11 @@ def find_strays(folders: "list[str]") -> "list[list[object]]":
         if not name.isdigit():
             continue
         variables = looks.text("/proc/{}/environ".format(name)).split("\0")
-        folder = next((text[7:] for text in variables if text.startswith("TMPDIR=/")), "")
-        if folder and os.path.realpath(folder) in real_folders:
-            strays.append([real_folders[os.path.realpath(folder)], identify(int(name))])
+        if "TMPDIR=" + OWN_FOLDER not in variables:
+            continue
+        folder = os.path.realpath("/proc/{}/cwd".format(name))
+        if folder in real_folders:
+            strays.append([real_folders[folder], identify(int(name))])
     return strays
 
 

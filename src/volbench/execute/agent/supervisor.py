@@ -25,7 +25,7 @@ import time
 
 from volbench.execute.agent import gate
 from volbench.execute.agent.agent_error import AgentError, of_os_error
-from volbench.execute.agent.files import search_path, which, write_files
+from volbench.execute.agent.files import OWN_FOLDER, search_path, which, write_files
 from volbench.execute.agent.installed_program import command
 from volbench.execute.agent.kernel_sampler import Sampler
 
@@ -383,7 +383,7 @@ class _Supervisor:
             cwd = str(self._order["cwd"])
             os.chdir(cwd)
             argv = self._argv()
-            os.execve(argv[0], argv, self._environment(cwd))  # noqa: S606 - never through a shell
+            os.execve(argv[0], argv, self._environment())  # noqa: S606 - never through a shell
         except OSError as error:
             os.write(errors_to, (error.strerror or str(error)).encode())
         finally:
@@ -396,10 +396,10 @@ class _Supervisor:
             return argv
         return _gate_command(float(str(gate_s)), self._path("door")) + argv
 
-    def _environment(self, cwd: str) -> "dict[str, str]":
+    def _environment(self) -> "dict[str, str]":
         secrets, gate_s = self._order["environment"], self._order["gate_s"]
         assert isinstance(secrets, dict)  # noqa: S101 - for the type checker
-        environment = dict(os.environ, TMPDIR=cwd, **secrets)
+        environment = dict(os.environ, TMPDIR=OWN_FOLDER, **secrets)
         environment[CONTROL] = self._control
         if gate_s is not None:
             environment[gate.VARIABLE] = _gate_script(float(str(gate_s)), self._path("door"))
