@@ -84,7 +84,13 @@ def _runs(size: Size, *, note: str) -> Iterator[Run]:
             repeat=repeat,
             note=note,
             limits=Limits(iops=40_000, bandwidth_bytes_per_s=300_000_000),
-            options={"rw": "randrw", "bs": str(block * 1024), "iodepth": str(depth), "direct": "1"},
+            options={
+                "rw": "randrw",
+                "bs": str(block * 1024),
+                "iodepth": str(depth),
+                "direct": "1",
+                "ioengine": "libaio",
+            },
             sections=(Section(name=f"mix-{block}k-d{depth}"),),
         )
 
