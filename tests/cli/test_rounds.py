@@ -29,7 +29,7 @@ FAST = "service: {read: 2ms, write: 2ms, slots: 8}\nrestored: true\n"
 # A cap is kept on a busy machine too, where a latency alone is not.
 CLEAN = f"name: clean\nsize: 8m\n{FAST}limits: {{iops: 150}}\n"
 RISING = f"name: rising\nsize: 8m\n{SERVICE}drift: 1000%\n"
-MOST_ROUNDS = 12
+MOST_ROUNDS = 20
 """Enough for five that agree, also where a busy machine disturbs some."""
 PROFILE = """
 name: short
