@@ -328,14 +328,11 @@ def test_paper_has_principal_charts_and_no_buttons(
     assert paper.read_bytes().startswith(b"%PDF")
 
 
-@pytest.mark.parametrize(("name", "most_rows"), [("long_report", 12), ("comparison", 4)])
+@pytest.mark.parametrize("name", ["long_report", "comparison"])
 def test_paper_is_a_document_of_a_few_sheets(
-    browser: Browser, request: pytest.FixtureRequest, name: str, most_rows: int
+    browser: Browser, request: pytest.FixtureRequest, name: str
 ) -> None:
-    """However long tables and charts are, at most eight sheets are printed; the rest is named.
-
-    A comparison without intervals prints its ratios by pattern.
-    """
+    """However long tables and charts are, at most eight sheets are printed; the rest is named."""
     watched = Watched(browser, request.getfixturevalue(name))
     page = watched.page
     page.evaluate("() => { window.print = () => dispatchEvent(new Event('beforeprint')); }")
@@ -347,7 +344,7 @@ def test_paper_is_a_document_of_a_few_sheets(
     left_out = page.get_by_text("rows: on screen only").filter(visible=True).count()
     watched.close()
     assert 1 <= sheets <= 8
-    assert max(rows) == most_rows
+    assert max(rows) == 12
     assert left_out
     assert watched.faults == []
 

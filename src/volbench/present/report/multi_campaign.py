@@ -14,6 +14,7 @@ from volbench.analyse.compare.comparison_result import Compared, change_text
 from volbench.analyse.frames.job_frames import key_of, measured, per_job, with_latencies
 from volbench.analyse.frames.matched_workloads import named_by_workload
 from volbench.present.formatting import MISSING, Row, number, records, shown, text
+from volbench.present.plots.charts.comparison_charts import MAX_FOREST_ROWS
 from volbench.present.report.content import MultiCampaignContent, ReportFigure
 from volbench.present.tables.compare_table import (
     MAX_MEANS,
@@ -72,8 +73,10 @@ def multi_campaign_section(content: MultiCampaignContent) -> MultiCampaignSectio
         sentences += [f"{remark}." for remark in content.comparison.remarks]
         means = means_over_workloads(content.comparison)
         patterns = patterns_table(content.comparison)
-        own = [NamedTable("Ratios by pattern", patterns)] * bool(patterns.rows)
-        own += [NamedTable("Verdicts", verdicts_table(content.comparison))]
+        own = [NamedTable("Verdicts", verdicts_table(content.comparison))]
+        if patterns.rows:  # Where the forest leaves rows out, patterns say more than one verdict.
+            is_first = len(content.comparison.rows) > MAX_FOREST_ROWS
+            own.insert(0 if is_first else 1, NamedTable("Ratios by pattern", patterns))
         own += [NamedTable("Means over workloads", means_table(means))] * (len(means) > MAX_MEANS)
         tables = [*own, *tables]
     sentences += [content.refusal] if content.refusal else []

@@ -44,7 +44,7 @@ _VERDICTS = (
 _SIDES = (Series("above", "", "ink", "right"), Series("below", "", "ink", "left"))
 _MAX_ABREAST = 3
 # Rows of a forest that fit two screens; the table has all. Noticed by: test_compare.py
-_MAX_FOREST_ROWS = 40
+MAX_FOREST_ROWS = 40
 _ROW_IN = 0.46  # Minimum height of a row: its ratio stands above its point
 # Minimum span of a panel, so that noise does not look like a difference
 _MIN_SPAN = math.log(1.05)
@@ -63,8 +63,8 @@ def forest_plot(comparison: Comparison, *, title: str = "") -> Plot:
     rows: Sequence[Compared] = comparison.rows
     names = list(dict.fromkeys(_name(row, rows) for row in rows))
     fewer = []
-    if len(names) > _MAX_FOREST_ROWS:
-        fewer = [f"Shown: the {_MAX_FOREST_ROWS} largest differences of {len(names)} workloads"]
+    if len(names) > MAX_FOREST_ROWS:
+        fewer = [f"Shown: the {MAX_FOREST_ROWS} largest differences of {len(names)} workloads"]
         rows = _most_different(rows)
         names = list(dict.fromkeys(_name(row, rows) for row in rows))
     metrics = list(dict.fromkeys(measure_name(row.measure) for row in rows))
@@ -94,7 +94,7 @@ def _most_different(rows: Sequence[Compared]) -> list[Compared]:
         name, ratio = _name(row, rows), row.ratio
         own = 0.0 if math.isnan(ratio) else abs(math.log(ratio))
         distance[name] = max(own, distance.get(name, 0.0))
-    kept = {*sorted(distance, key=lambda name: -distance[name])[:_MAX_FOREST_ROWS]}
+    kept = {*sorted(distance, key=lambda name: -distance[name])[:MAX_FOREST_ROWS]}
     return [row for row in rows if _name(row, rows) in kept]
 
 
