@@ -256,7 +256,7 @@ def execute(
     from volbench.engine.run.process_watch import stop_on_signals
     from volbench.store.held_folder import hold_folder
 
-    with hold_folder(layout.root):
+    with hold_folder(layout.root, made=layout.made):
         try:
             with (
                 logged_listener(layout, events=_events(shown), more=metrics(layout)) as listener,

@@ -7,6 +7,7 @@ another machine over a channel, and starts detached programs there; both are an 
 from __future__ import annotations
 
 import posixpath
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
@@ -35,7 +36,7 @@ _WRITABLE_HINT = "check permissions and free space"
 _MANUAL_HINT = "remove it manually"
 
 
-class AgentHost:
+class AgentHost(ABC):
     """A host that answers `ask`."""
 
     host: str
@@ -43,24 +44,14 @@ class AgentHost:
     check_folder = ""  # where `run_on_files` makes its files; empty for the system's folder
 
     def ask(self, operation: str, *, within_s: float = 60.0, **arguments: object) -> object:
-        """Return the result of an operation of the agent; see `execute.agent.operations`.
-
-        Args:
-            operation: its name.
-            within_s: time limit of the reply.
-            arguments: what JSON can carry.
-
-        Raises:
-            OperationError: it could not be carried out.
-            TransportError: the host does not answer.
-        """
+        """Return the result of an operation of the agent."""
         return self.carry_out(operation, arguments, within_s=within_s)
 
+    @abstractmethod
     def carry_out(
         self, operation: str, arguments: Mapping[str, object], *, within_s: float
     ) -> object:
         """Carry out an operation of the agent; see `ask`."""
-        raise NotImplementedError
 
     @property
     def identity(self) -> str:

@@ -62,11 +62,10 @@ def plan_bytes(archive: Archive) -> bytes:
 
 def create_folder(root: Path) -> Layout:
     """Create a campaign folder with mode 0700 that has no plan yet."""
-    layout = Layout(root)
     refuse_used(root)
     try:
-        make_private_folder(root)
-        with hold_folder(layout.root):
+        layout = Layout(root, made=make_private_folder(root))
+        with hold_folder(layout.root, made=layout.made):
             layout.runs.mkdir(exist_ok=True)
         sync_folder(root.resolve().parent)
     except OSError as error:
@@ -204,7 +203,7 @@ def hold_campaign(layout: Layout, *, is_moved: bool = False) -> Iterator[None]:
     """
     with ExitStack() as stack:
         try:
-            stack.enter_context(hold_folder(layout.root, is_moved=is_moved))
+            stack.enter_context(hold_folder(layout.root, made=layout.made, is_moved=is_moved))
         except OSError as error:
             raise unwritable(layout.lock, error) from error
         yield from _lock_campaign(layout)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path, PosixPath
 
 from volbench.errors import ArchiveError, RefusedError
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NOBODY = 65534  # Owner of what root makes on NFS with root_squash
 
 _held: dict[str, list[int]] = {}  # text of a folder's path -> its open descriptors
-_made: set[tuple[int, int]] = set()  # device and inode of the folders that this process made
+
+Identity = tuple[int, int]  # device and inode
 
 
 class HeldPath(PosixPath):
@@ -36,24 +38,31 @@ class HeldPath(PosixPath):
         return text
 
 
-def make_private_folder(path: Path) -> None:
+def make_private_folder(path: Path) -> Identity:
     """Create a folder, and its parents, that only this user can use, or take an own one.
 
+    Returns:
+        The identity of the folder, by which `hold_folder` knows it again.
+
     Raises:
-        RefusedError: the folder exists, belongs to another user, and this process runs as root.
-        OSError: it cannot be made.
+        RefusedError: it belongs to another user, and this process runs as root.
+        OSError: it cannot be made, or its path is a symbolic link.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with suppress(FileExistsError):
-        path.mkdir(mode=0o700)
-        made = path.lstat()
-        _made.add((made.st_dev, made.st_ino))
-    descriptor = os.open(os.path.realpath(path), _FOLDER)
+    is_new = True
     try:
-        _refuse_foreign(path, os.fstat(descriptor), others_write=0)
+        path.mkdir(mode=0o700)
+    except FileExistsError:
+        is_new = False
+    descriptor = os.open(path, _FOLDER)
+    try:
+        status = os.fstat(descriptor)
+        if not (is_new and status.st_uid == _NOBODY):
+            _refuse_foreign(path, status.st_uid)
         os.fchmod(descriptor, 0o700)
     finally:
         os.close(descriptor)
+    return status.st_dev, status.st_ino
 
 
 def is_own_folder(path: Path) -> bool:
@@ -67,8 +76,8 @@ def checked_results_folder(path: Path) -> Path:
     Raises:
         RefusedError: it belongs to neither this user nor root, nor to the user of sudo.
     """
-    own = {0, os.geteuid(), int(os.environ.get("SUDO_UID") or 0)}
-    if path.exists() and (owner := path.stat().st_uid) not in own:
+    own = {"0", str(os.geteuid()), os.environ.get("SUDO_UID")}
+    if path.exists() and (owner := str(path.stat().st_uid)) not in own:
         raise RefusedError(
             f"the folder for results, {path}, belongs to the user {owner}, who could replace"
             " campaigns in it",
@@ -77,41 +86,49 @@ def checked_results_folder(path: Path) -> Path:
     return path
 
 
-def _refuse_foreign(path: Path, status: os.stat_result, *, others_write: int) -> None:
+def _refuse_foreign(path: Path, owner: int, *, others_write: bool = False) -> None:
     """Refuse a folder in which another user could plant links, if this process runs as root.
 
     An ordinary user decides alone whose folders to trust; root's files are everybody's.
     """
-    if os.geteuid() != 0 or (status.st_dev, status.st_ino) in _made:
+    if os.geteuid() != 0 or (owner == 0 and not others_write):
         return
-    if status.st_uid != 0:
-        reason = f"belongs to the user {status.st_uid}"
-    elif status.st_mode & others_write & ~(0 if status.st_gid else stat.S_IWGRP):
-        reason = "can be written by other users"
-    else:
-        return
+    reason = f"belongs to the user {owner}" if owner else "can be written by other users"
     raise RefusedError(
         f"{path} {reason}, who could lead root to other files while it writes there",
         hint="choose a new folder with --output, or run volbench as that user",
     )
 
 
+def _others_write(status: os.stat_result) -> bool:
+    """Return whether others than the owner, and the group of root, may write."""
+    by_group = status.st_gid != 0 and status.st_mode & stat.S_IWGRP
+    return bool(by_group or status.st_mode & stat.S_IWOTH)
+
+
 @contextmanager
-def hold_folder(path: Path, *, is_moved: bool = False) -> Iterator[None]:
+def hold_folder(
+    path: Path, *, made: Identity | None = None, is_moved: bool = False
+) -> Iterator[None]:
     """Hold a folder open: system calls on `HeldPath` below it stay in it whatever its path becomes.
 
     Args:
+        made: its identity, if this process made it.
         is_moved: the block itself moves the folder.
 
     Raises:
         RefusedError: other users can write to it, and this process runs as root.
-        ArchiveError: at the end, its path leads elsewhere; what was written is in the held folder.
+        ArchiveError: its path leads elsewhere at the start, or at the end; what was written is in
+            the held folder.
         OSError: it cannot be opened.
     """
     descriptor = os.open(os.path.realpath(path), _FOLDER)
     try:
         status = os.fstat(descriptor)
-        _refuse_foreign(path, status, others_write=stat.S_IWGRP | stat.S_IWOTH)
+        if made is None:
+            _refuse_foreign(path, status.st_uid, others_write=_others_write(status))
+        elif made != (status.st_dev, status.st_ino):
+            raise _moved(path)
         _held.setdefault(str(path), []).append(descriptor)
         try:
             yield
@@ -132,9 +149,13 @@ def _check_place(path: Path, held: os.stat_result) -> None:
     except OSError:
         now = None
     if now is None or not os.path.samestat(now, held):
-        raise ArchiveError(
-            f"{path} was moved or replaced while volbench wrote to it; all files are in the folder"
-            " that had this name at first",
-            hint="find where it was moved, and check what is there now before you trust it",
-            path=str(path),
-        )
+        raise _moved(path)
+
+
+def _moved(path: Path) -> ArchiveError:
+    return ArchiveError(
+        f"{path} was moved or replaced while volbench wrote to it; all files are in the folder"
+        " that had this name at first",
+        hint="find where it was moved, and check what is there now before you trust it",
+        path=str(path),
+    )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from volbench.store.held_folder import HeldPath
+from volbench.store.held_folder import HeldPath, Identity
 
 FIO_OUTPUT = "fio.json"
 JOB_FILE = "job.fio"
@@ -103,6 +103,7 @@ class Layout:
     """A campaign folder."""
 
     root: Path  # the folder itself
+    made: Identity | None = field(default=None, compare=False)  # of a folder that this process made
 
     def __post_init__(self) -> None:
         """Make all paths of the campaign follow the folder while it is held; see `HeldPath`."""

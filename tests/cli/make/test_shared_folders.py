@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Volbench
+from volbench.errors import ArchiveError
+from volbench.store.held_folder import hold_folder, make_private_folder
 
 pytestmark = pytest.mark.root
 
@@ -195,3 +197,26 @@ def test_root_takes_no_results_folder_of_another_user(
     assert done.returncode == 3, done.stderr
     assert "belongs to" in done.stderr
     assert list(folder.iterdir()) == []
+
+
+def test_a_link_in_the_place_of_a_new_campaign_folder_is_not_followed(tmp_path: Path) -> None:
+    """Another user planted it after the check that nothing is there; its target keeps its mode."""
+    target = tmp_path / "etc"
+    target.mkdir(mode=0o755)
+    (tmp_path / "out").symlink_to(target)
+    with pytest.raises(OSError, match="out"):
+        make_private_folder(tmp_path / "out")
+    assert target.stat().st_mode & 0o777 == 0o755
+    assert list(target.iterdir()) == []
+
+
+def test_a_folder_that_is_not_the_one_that_was_made_is_not_written(tmp_path: Path) -> None:
+    """Between creation and run another folder of root came into its place."""
+    made = make_private_folder(tmp_path / "out")
+    (tmp_path / "out").rename(tmp_path / "aside")
+    (tmp_path / "out").mkdir(mode=0o700)
+    with (
+        pytest.raises(ArchiveError, match="was moved or replaced"),
+        hold_folder(tmp_path / "out", made=made),
+    ):
+        pytest.fail("it was held")

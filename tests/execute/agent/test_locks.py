@@ -110,7 +110,7 @@ def test_campaigns_on_a_file_system_hear_of_each_other(folder: Path) -> None:
     assert locks.join_filesystem("fs-8:1", "a") == []
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="files of another user need root")
+@pytest.mark.root
 def test_lock_of_another_user_is_named_with_path_and_owner(folder: Path) -> None:
     """A device that a stranger has locked is not used; who did it and where can be read."""
     planted = folder / f"volbench-{DEVICE}"
@@ -121,7 +121,7 @@ def test_lock_of_another_user_is_named_with_path_and_owner(folder: Path) -> None
     assert planted.stat().st_uid == 0
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="files of another user need root")
+@pytest.mark.root
 @pytest.mark.parametrize("uid", [0, 65534])
 @pytest.mark.parametrize("kind", ["empty", "link", "pipe"])
 def test_what_is_not_a_lock_does_not_block_a_device(folder: Path, kind: str, uid: int) -> None:
@@ -140,7 +140,7 @@ def test_what_is_not_a_lock_does_not_block_a_device(folder: Path, kind: str, uid
     assert not (folder / "outside").exists()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="files of another user need root")
+@pytest.mark.root
 def test_planted_folders_are_refused_by_name(folder: Path) -> None:
     """Nothing is written into them."""
     for name in (f"volbench-{DEVICE}", "volbench-fs-8:1.ours"):
