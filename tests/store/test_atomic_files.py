@@ -42,6 +42,22 @@ def test_a_failed_write_leaves_what_was_there(tmp_path: Path, *, is_new: bool) -
     assert [file.read_text() for file in tmp_path.iterdir()] == ([] if is_new else ["old"])
 
 
+@pytest.mark.root
+@pytest.mark.parametrize("is_temporary", [False, True])
+def test_a_link_of_another_user_is_replaced(tmp_path: Path, *, is_temporary: bool) -> None:
+    """As the output, or as the temporary file beside it: it leads root to no other file."""
+    precious, output = tmp_path / "precious", tmp_path / "shared" / "page.html"
+    precious.write_text("root's")
+    output.parent.mkdir()
+    planted = output.with_name(f".page.html.{os.getpid()}.tmp") if is_temporary else output
+    planted.symlink_to(precious)
+    os.chown(planted, 65534, 65534, follow_symlinks=False)
+    write_output(output, b"new")
+    assert precious.read_text() == "root's"
+    assert output.read_bytes() == b"new"
+    assert [path.name for path in output.parent.iterdir()] == ["page.html"]
+
+
 def test_a_link_and_a_mode_stay(tmp_path: Path) -> None:
     """The file behind a symbolic link is replaced, and stays as private as it was."""
     real, link = tmp_path / "real", tmp_path / "link"

@@ -91,8 +91,16 @@ def default_campaign_folder(name: str) -> Path:
 
 
 def report_folder(dataset: Dataset) -> Path:
-    """Return the report folder of the first campaign, created if it is missing."""
-    folder = next(iter(dataset.names.values())).report_folder
+    """Return the report folder of the first campaign, created if it is missing.
+
+    Raises:
+        RefusedError: root would write into a campaign of another user.
+    """
+    from volbench.store.held_folder import refuse_foreign
+
+    opened = next(iter(dataset.names.values()))
+    refuse_foreign(opened.path, opened.path.stat().st_uid)
+    folder = opened.report_folder
     make_output_folder(folder)
     return folder
 

@@ -33,8 +33,9 @@ def replaced_file(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
     """
     temporary = path.with_name(f".{path.name[:_NAME_CHARACTERS]}.{os.getpid()}.tmp")
     try:
-        with temporary.open("wb") as file:
-            if path.exists():
+        temporary.unlink(missing_ok=True)  # of a process that had this number before
+        with temporary.open("xb") as file:  # never through a link that another user planted
+            if path.is_file() and not path.is_symlink():
                 os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
             yield file
             if durable:
@@ -64,12 +65,16 @@ def is_half_written(path: Path) -> bool:
 
 
 def write_output(path: Path, content: bytes) -> None:
-    """Write a file that the user named; a pipe or device, such as /dev/stdout, is written to."""
+    """Write a file that the user named; a pipe or device, such as /dev/stdout, is written to.
+
+    A symbolic link of another user is replaced, not followed: it may lead to any file of root.
+    """
     try:
         if path.exists() and not path.is_file():
             path.write_bytes(content)
             return
-        with replaced_file(path.resolve()) as file:
+        is_own_link = path.is_symlink() and path.lstat().st_uid in {0, os.geteuid()}
+        with replaced_file(path.resolve() if is_own_link else path) as file:
             file.write(content)
     except OSError as error:
         raise _unusable(path, error) from error

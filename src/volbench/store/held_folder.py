@@ -58,7 +58,7 @@ def make_private_folder(path: Path) -> Identity:
     try:
         status = os.fstat(descriptor)
         if not (is_new and status.st_uid == _NOBODY):
-            _refuse_foreign(path, status.st_uid)
+            refuse_foreign(path, status.st_uid)
         os.fchmod(descriptor, 0o700)
     finally:
         os.close(descriptor)
@@ -86,7 +86,7 @@ def checked_results_folder(path: Path) -> Path:
     return path
 
 
-def _refuse_foreign(path: Path, owner: int, *, others_write: bool = False) -> None:
+def refuse_foreign(path: Path, owner: int, *, others_write: bool = False) -> None:
     """Refuse a folder in which another user could plant links, if this process runs as root.
 
     An ordinary user decides alone whose folders to trust; root's files are everybody's.
@@ -96,7 +96,7 @@ def _refuse_foreign(path: Path, owner: int, *, others_write: bool = False) -> No
     reason = f"belongs to the user {owner}" if owner else "can be written by other users"
     raise RefusedError(
         f"{path} {reason}, who could lead root to other files while it writes there",
-        hint="choose a new folder with --output, or run volbench as that user",
+        hint="choose another place with --output, or run volbench as that user",
     )
 
 
@@ -126,7 +126,7 @@ def hold_folder(
     try:
         status = os.fstat(descriptor)
         if made is None:
-            _refuse_foreign(path, status.st_uid, others_write=_others_write(status))
+            refuse_foreign(path, status.st_uid, others_write=_others_write(status))
         elif made != (status.st_dev, status.st_ino):
             raise _moved(path)
         _held.setdefault(str(path), []).append(descriptor)

@@ -220,3 +220,19 @@ def test_a_folder_that_is_not_the_one_that_was_made_is_not_written(tmp_path: Pat
         hold_folder(tmp_path / "out", made=made),
     ):
         pytest.fail("it was held")
+
+
+@pytest.mark.parametrize("verb", [["report"], ["plot", "iops"]])
+def test_root_writes_no_report_into_a_campaign_of_another_user(
+    tmp_path: Path, scratch: Path, profile: Path, volbench: Volbench, verb: list[str]
+) -> None:
+    """A link in its report folder would lead to any file; another output is written."""
+    out = tmp_path / "out"
+    assert volbench("run", profile, "--on", scratch, "--output", out).returncode == 0
+    os.chown(out, NOBODY, NOBODY)
+    done = volbench(*verb, out)
+    assert done.returncode == 3, done.stderr
+    assert "belongs to the user 65534" in done.stderr
+    assert not (out / "report").exists()
+    done = volbench(*verb, out, "--output", tmp_path / "mine.html")
+    assert done.returncode == 0, done.stderr
