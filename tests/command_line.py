@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -12,6 +13,16 @@ from typing import TextIO
 from unittest import mock
 
 from volbench.cli.main import main
+
+Volbench = Callable[..., CompletedProcess[str]]
+
+COMMAND = [sys.executable, "-m", "volbench"]
+"""Starts a process, for tests of signals, crashes, the environment and interleaved output."""
+
+
+def settings(*pairs: str) -> Sequence[str]:
+    """Return ``--set`` arguments."""
+    return [argument for pair in pairs for argument in ("--set", pair)]
 
 
 class _Captured(io.TextIOWrapper):

@@ -1,0 +1,1 @@
+"""Suite of the report in a real browser."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.test_labels import make
+from tests.labelled_campaigns import make
 from volbench.cli.main import cli
 from volbench.errors import InputError
 from volbench.model.campaign.host import Host

@@ -10,7 +10,7 @@ import pytest
 
 import volbench
 from tests.command_line import call
-from tests.test_labels import HOSTS, make
+from tests.labelled_campaigns import HOSTS, make
 
 
 @pytest.fixture(name="results")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import volbench as volbench_package
-from tests.cli.conftest import Volbench, settings
+from tests.command_line import Volbench, settings
 
 TINY = settings("size=4m", "runtime=1s")
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Volbench
-from tests.command_line import call
+from tests.command_line import Volbench, call
 
 JOB_FILES = sorted((Path(__file__).parents[1] / "fio" / "jobs" / "jobfiles").glob("*.fio"))
 

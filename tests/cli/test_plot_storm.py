@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import volbench as api
-from tests.cli.conftest import Volbench, settings
+from tests.command_line import Volbench, settings
 from volbench.analyse.time.boot_storm import storms
 
 SMALL = settings("size=4m", "vm.boot.runtime=2s", "vm.after.runtime=3s", "stagger=1s")

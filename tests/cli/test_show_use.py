@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Volbench
+from tests.command_line import Volbench
 from tests.engine.conftest import Disks
 
 pytestmark = pytest.mark.root

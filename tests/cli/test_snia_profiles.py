@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import volbench as api
-from tests.cli.conftest import Volbench, settings
+from tests.command_line import Volbench, settings
 from tests.engine.conftest import Disks
 from volbench.model.campaign.planned_run import RunState
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.cli.conftest import Volbench
+from tests.command_line import Volbench
 from tests.importer.sources import JSON, put
 from volbench.cli.output import progress_line
 from volbench.cli.verb_groups import add_verbosity, questions_shown

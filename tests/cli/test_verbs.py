@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import COMMAND, Volbench, settings
-from tests.command_line import call
+from tests.command_line import COMMAND, Volbench, call, settings
 from tests.fio.plain import FIO
 
 PROFILES = {

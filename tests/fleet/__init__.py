@@ -1,0 +1,1 @@
+"""Suite of fleets: real SSH servers in network namespaces."""

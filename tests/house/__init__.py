@@ -1,0 +1,1 @@
+"""Suite of the house rules: what holds for every module, page and script."""

@@ -1,4 +1,4 @@
-"""The tree: module names are unique, folders are small, and the design page has them all."""
+"""The tree: module names are unique, folders are small, and tests mirror them."""
 
 from __future__ import annotations
 
@@ -41,3 +41,24 @@ def test_the_design_page_has_every_folder(root: Path) -> None:
     partly = {name for name in known if f"`{Path(name).name}/`" in page}
     top = {name for name in known if "/" not in name}
     assert known - shown - partly - top == set()
+
+
+def test_tests_stand_in_the_folder_of_their_source(root: Path) -> None:
+    """A folder of tests mirrors a source folder, or says directly below tests/ what it covers."""
+    tests = root / "tests"
+    folders = {path.parent.relative_to(tests) for path in tests.rglob("test_*.py")}
+    sources = {path.parent for path in module_paths(root)}
+    suites = {
+        Path(path.parent.name)
+        for path in tests.glob("*/__init__.py")
+        if path.read_text(encoding="utf-8").startswith('"""Suite of ')
+    }
+    assert folders - sources - suites == set()
+    assert suites & sources == set()
+
+
+def test_tests_of_the_root_are_those_of_its_modules(root: Path) -> None:
+    """A test directly below tests/ belongs to a module directly below the package."""
+    modules = {path.stem for path in module_paths(root) if path.parent == Path()}
+    tests = {path.stem.removeprefix("test_") for path in (root / "tests").glob("test_*.py")}
+    assert tests - modules == set()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Volbench
+from tests.command_line import Volbench
 from tests.importer.sources import CASES, CLIENTS, JSON, put, result_of
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import COMMAND, Volbench
+from tests.command_line import COMMAND, Volbench
 from volbench.lab.scenario import scenario_names
 
 

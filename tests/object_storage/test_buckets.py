@@ -14,8 +14,8 @@ import pytest
 
 import volbench
 from tests.command_line import call
+from tests.labelled_campaigns import make
 from tests.object_storage.buckets import KEY, SECRET, Bucket, credentials, storage_server
-from tests.test_labels import make
 from volbench.errors import InputError, TransferError
 from volbench.model.campaign.host import Host
 from volbench.object_storage.object_storage import ObjectStorage

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import volbench
-from tests.test_labels import HOSTS, make
+from tests.labelled_campaigns import HOSTS, make
 from volbench.cli.main import cli
 from volbench.errors import InputError, VolbenchError
 from volbench.model.frames.columns import FRAMES

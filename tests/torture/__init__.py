@@ -1,0 +1,1 @@
+"""Suite of scripts/torture: random faults, and what must hold after them."""

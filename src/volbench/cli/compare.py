@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 # Regression that --baseline accepts by default. A trade-off: smaller changes rarely matter.
-# Noticed by: tests/cli/read/test_compare.py::test_a_regression_exits_with_10
+# Noticed by: tests/cli/test_compare.py::test_a_regression_exits_with_10
 _TOLERANCE = 0.05
 
 

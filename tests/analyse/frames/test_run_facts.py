@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 import volbench
-from tests.test_labels import HOSTS, make
+from tests.labelled_campaigns import HOSTS, make
 from volbench.analyse.frames.run_facts import STEP, VOLUME_KEY, fact_columns, stack, with_steady
 
 

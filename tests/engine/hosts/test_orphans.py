@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import COMMAND
-from tests.command_line import call
+from tests.command_line import COMMAND, call
 from tests.waiting import until_written
 from volbench.engine.hosts.orphans import end_strays, identify, is_alive
 from volbench.execute.local import LocalExecutor

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import volbench
-from tests.test_labels import HOSTS, make
+from tests.labelled_campaigns import HOSTS, make
 from volbench.present.export.frame_export import default_columns, render_text
 
 AWKWARD = r"50%_of $x & {a} #1 ^ ~ \n <b> [1] -- | * ` " + '"q"'

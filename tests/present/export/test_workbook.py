@@ -11,7 +11,7 @@ from openpyxl.utils import get_column_letter
 from openpyxl.workbook import Workbook
 
 import volbench
-from tests.test_labels import HOSTS, make
+from tests.labelled_campaigns import HOSTS, make
 from volbench.present.export.workbook import render_xlsx
 
 

@@ -44,7 +44,8 @@ MIN_BLOCKS = (
     8  # Fewer give no drift with a bound. Noticed by: tests/plan/profile/test_until_setting.py
 )
 MIN_ROUNDS = 5  # SNIA's steady-state criterion covers five rounds (PTS 2.0.2, 2.1.24)
-MAX_ROUNDS = 1000  # More is a typing error. Noticed by: tests/cli/test_rounds.py
+# More is a typing error. Noticed by: tests/engine/campaign/test_round_stopping.py
+MAX_ROUNDS = 1000
 MAX_EXTENTS = 1000  # Each is a run with a folder. Noticed by: tests/cli/test_help.py
 
 

@@ -16,7 +16,7 @@ from volbench.errors import InputError, RefusedError
 from volbench.model.campaign.event import CampaignStarted, RunEnded
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-PAGE = Path(__file__).parents[1] / "docs" / "reference" / "python.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "python.md"
 PROFILE = {"name": "p", "sample": 0, "jobs": {"a": {"rw": "read", "size": "1m", "bs": "64k"}}}
 
 

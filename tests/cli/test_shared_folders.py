@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Volbench
+from tests.command_line import Volbench
 from volbench.errors import ArchiveError
 from volbench.store.held_folder import hold_folder, make_private_folder
 

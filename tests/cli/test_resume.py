@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Volbench
+from tests.command_line import Volbench
 from volbench.store.consent import sign_plan
 from volbench.store.layout import Layout
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Volbench
-from tests.cli.make.test_wipe_confirmation import at_a_terminal
+from tests.cli.test_wipe_confirmation import at_a_terminal
+from tests.command_line import Volbench
 
 LONG = """
 name: long

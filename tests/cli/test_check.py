@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Volbench
-from tests.command_line import call
+from tests.command_line import Volbench, call
 
 PROFILE = """\
 name: doubtful

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 import volbench as api
-from tests.cli.conftest import Volbench
+from tests.command_line import Volbench
 
 PROFILE = """
 name: logged

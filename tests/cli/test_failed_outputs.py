@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Volbench
+from tests.command_line import Volbench
 from tests.golden import GOLDEN, copy_of
 
 VERBS = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.cli.conftest import Volbench
+from tests.command_line import Volbench
 
 FLEET = """\
 defaults: {user: root, volumes: {data: /data}}

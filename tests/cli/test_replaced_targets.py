@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import volbench as volbench_package
-from tests.cli.conftest import COMMAND, Volbench
+from tests.command_line import COMMAND, Volbench
 from tests.engine.conftest import IMAGE_BYTES, Disks, call
 
 pytestmark = pytest.mark.real_time

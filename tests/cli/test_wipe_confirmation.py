@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import settings
 from tests.command_line import call as call_volbench
+from tests.command_line import settings
 from tests.engine.conftest import Disks, call
 
 pytestmark = pytest.mark.real_time

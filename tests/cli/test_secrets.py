@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Volbench
+from tests.command_line import Volbench
 from tests.waiting import until
 from volbench.model.profile.secret_values import MASK
 
@@ -106,7 +106,7 @@ def test_fio_gets_the_password(
 
 def test_an_imported_result_is_masked(tmp_path: Path, volbench: Volbench) -> None:
     """The options in fio's JSON come from another user's job file."""
-    case = Path(__file__).parents[2] / "cases"
+    case = Path(__file__).parents[1] / "cases"
     source = case / "fio-3.33/fsync-latency/stdout"
     text = source.read_text()
     options = f'"http_pass" : "{SECRET}", "uri" : "nbd://u:{SECRET}@h/x", "rw"'

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import COMMAND
+from tests.command_line import COMMAND
 from tests.engine.conftest import Disks
 from tests.waiting import has_ended, kill_all, until
 

@@ -12,55 +12,13 @@ import pytest
 from click.testing import CliRunner
 
 import volbench
+from tests.labelled_campaigns import HOSTS, make
 from volbench.cli.main import cli
 from volbench.errors import InputError
-from volbench.model.campaign.host import Host
-from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
 from volbench.model.frames.columns import SUMMARY
-from volbench.store.archive import Archive, Provenance, create_campaign
-from volbench.store.journal import Journal
 from volbench.store.layout import Layout
 
-CASES = Path(__file__).parent / "cases"
-HOSTS = (
-    Host(name="vm1", labels={"provider": "azure", "volume_type": "P15"}),
-    Host(name="vm2", labels={"provider": "azure", "zone": "1"}),
-    Host(name="vm3"),
-)
 LABELS = ["label_provider", "label_volume_type", "label_zone"]
-
-
-def make(root: Path, hosts: tuple[Host, ...], *, finished: bool = True) -> Layout:
-    """Return a campaign with a run on each host, two clients on the first."""
-    volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
-    places = [(hosts[0].name, 1), (hosts[0].name, 2), *((host.name, 0) for host in hosts[1:])]
-    runs = tuple(
-        Run(
-            id=f"{number:03}-mix-r1",
-            profile="p",
-            job="mix",
-            volume=volume,
-            host=name,
-            client=client,
-            sample_s=0,
-            sections=(Section(name="mix", options={"rw": "randrw"}),),
-        )
-        for number, (name, client) in enumerate(places, start=1)
-    )
-    campaign = Campaign(
-        name="c", created_utc="2026-01-01T00:00:00Z", runs=runs, seed=1, hosts=hosts
-    )
-    provenance = Provenance(volbench_version="0", python_version="3")
-    layout = create_campaign(root / "c", Archive(campaign=campaign, provenance=provenance))
-    output = (CASES / "fio-3.33/randrw-jsonplus/stdout").read_bytes()
-    with Journal(layout.journal) as journal:
-        for run in runs if finished else ():
-            folder = layout.run(run.id)
-            folder.path.mkdir()
-            folder.fio_output.write_bytes(output)
-            folder.status.write_text(json.dumps({"started_utc": "2026-01-01T00:00:00.000Z"}))
-            journal.write("run", run=run.id, state=RunState.FINISHED, reason="")
-    return layout
 
 
 @pytest.fixture

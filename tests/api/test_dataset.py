@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import volbench
-from tests.test_labels import HOSTS, make
+from tests.labelled_campaigns import HOSTS, make
 from volbench.errors import InputError
 from volbench.model.campaign.planned_run import RunState
 from volbench.model.frames.columns import FRAMES

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import volbench as api
-from tests.cli.conftest import settings
+from tests.command_line import settings
 from volbench.cli.main import cli
 from volbench.errors import InputError
 from volbench.present.plots.kinds import KINDS

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Volbench
-from tests.command_line import call
+from tests.command_line import Volbench, call
 
 _PROFILE = """\
 name: p

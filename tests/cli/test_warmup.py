@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import COMMAND, Volbench
+from tests.command_line import COMMAND, Volbench
 from tests.engine.conftest import attach_loop
 from volbench.lab.scenario import load_scenario
 from volbench.lab.server import serve

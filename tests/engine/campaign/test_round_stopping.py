@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 import volbench as api
-from tests.cli.conftest import COMMAND, Volbench
-from tests.command_line import call
+from tests.command_line import COMMAND, Volbench, call
 from tests.waiting import until_written
 from volbench.analyse.time.steady_state import determination
 from volbench.lab.scenario import load_scenario

@@ -11,7 +11,7 @@ from tests.nightly_campaigns import WORKLOADS, make_nights
 from volbench.cli.main import cli
 from volbench.errors import InputError
 
-CASES = Path(__file__).parents[2] / "cases" / "field"
+CASES = Path(__file__).parents[1] / "cases" / "field"
 
 
 @pytest.fixture(scope="module", name="nights")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Volbench
+from tests.command_line import Volbench
 from tests.golden import CAMPAIGNS, copy_of
 
 _PROFILE = """\

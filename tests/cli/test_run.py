@@ -17,8 +17,7 @@ from pathlib import Path
 import pytest
 
 import volbench as volbench_package
-from tests.cli.conftest import COMMAND, Volbench, settings
-from tests.command_line import call
+from tests.command_line import COMMAND, Volbench, call, settings
 from tests.waiting import until
 
 pytestmark = pytest.mark.real_time

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Volbench
+from tests.command_line import Volbench
 from volbench.present.formatting import spreadsheet_text
 
 EVIL = "=1+1"
-RESULT = Path(__file__).parents[2] / "cases/fio-3.33/randrw-jsonplus/stdout"
+RESULT = Path(__file__).parents[1] / "cases/fio-3.33/randrw-jsonplus/stdout"
 
 
 @pytest.fixture
