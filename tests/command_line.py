@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import pty
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout
@@ -78,3 +79,16 @@ def call(
             status = ended.code
     assert isinstance(status, int), status
     return CompletedProcess(["volbench", *command], status, stdout.text, stderr.text)
+
+
+def at_a_terminal(arguments: list[str], typed: str) -> tuple[int, str]:
+    """Call volbench with a terminal as standard input, and answer its question."""
+    controller, terminal = pty.openpty()
+    try:
+        os.write(controller, f"{typed}\n".encode())
+        with open(terminal, encoding="utf-8", closefd=False) as stdin:
+            done = call(*arguments, stdin=stdin)
+    finally:
+        os.close(controller)
+        os.close(terminal)
+    return done.returncode, done.stderr

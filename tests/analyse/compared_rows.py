@@ -99,3 +99,12 @@ def candidates_of_three_jobs() -> Comparison:
     sides = {"old": base, "new": pd.concat(other), "newer": pd.concat(other)}
     question = Question(metrics=("iops", "p99"), tolerance=0.001)
     return compare(sides, dict.fromkeys(sides, no_findings()), question)
+
+
+def compared(first: pd.DataFrame, /, *candidates: pd.DataFrame, **requested: object) -> Comparison:
+    """Compare sides named A, B, C without findings."""
+    names = "ABCDEFGH"
+    sides = dict(zip(names, (first, *candidates), strict=False))
+    options: dict[str, object] = {"metrics": ("iops",), **requested}
+    question = Question(**options)  # type: ignore[arg-type]  # the fields of each test
+    return compare(sides, dict.fromkeys(sides, no_findings()), question)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -13,10 +12,9 @@ from playwright.sync_api import Browser, Page
 
 import volbench
 from tests.browser.conftest import EVIL
-from tests.browser.watched import Watched
+from tests.browser.watched import PHONE, Watched, axe
 from volbench.present.plots.colour_themes import THEMES
 
-PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
 RESULTS = "#results-table"
 TOUCH = """() => {
     const found = [];
@@ -37,16 +35,6 @@ def column(page: Page, place: int, table: str = RESULTS) -> list[str]:
     """Return the texts of a column, rows that are filtered out left aside."""
     cells = page.locator(f"{table} tbody tr:not([hidden]) > :nth-child({place + 1})")
     return cells.all_inner_texts()
-
-
-def axe(page: Page) -> list[str]:
-    """Return what axe-core finds wrong, contrast included."""
-    page.evaluate((files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run()")
-    assert len(found["passes"]) > 20
-    return [
-        f"{violation['id']}: {violation['nodes'][0]['html']}" for violation in found["violations"]
-    ]
 
 
 def test_every_chart_is_drawn(opened: Watched) -> None:

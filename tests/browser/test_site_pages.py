@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from tests.browser.test_page import PHONE, axe
-from tests.browser.watched import Watched
+from tests.browser.watched import PHONE, Watched, axe
 
 ROWS = "#campaigns-table tbody tr"
 

@@ -10,8 +10,7 @@ import pytest
 from playwright.sync_api import Browser
 
 import volbench
-from tests.browser.test_page import PHONE, axe
-from tests.browser.watched import Watched
+from tests.browser.watched import PHONE, Watched, axe
 from volbench.api.dataset import open_campaigns
 from volbench.present.plots.colour_themes import THEMES
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Request
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Request
 
 WITHIN = ("file:", "data:", "blob:")
 _TIMEOUT_MS = 180_000
@@ -72,3 +73,16 @@ class Watched:
     def _request(self, request: Request) -> None:
         if not request.url.startswith(WITHIN):
             self.faults.append(f"request: {request.url}")
+
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
+
+
+def axe(page: Page) -> list[str]:
+    """Return what axe-core finds wrong, contrast included."""
+    page.evaluate((files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run()")
+    assert len(found["passes"]) > 20
+    return [
+        f"{violation['id']}: {violation['nodes'][0]['html']}" for violation in found["violations"]
+    ]

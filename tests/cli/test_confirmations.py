@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_wipe_confirmation import at_a_terminal
-from tests.command_line import Volbench
+from tests.command_line import Volbench, at_a_terminal
 
 LONG = """
 name: long

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import pty
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.command_line import call as call_volbench
-from tests.command_line import settings
+from tests.command_line import at_a_terminal, settings
 from tests.engine.conftest import Disks, call
 
 pytestmark = pytest.mark.real_time
@@ -27,19 +24,6 @@ def loop_device(tmp_path: Path) -> Iterator[str]:
         yield disks.attach()
     finally:
         disks.close()
-
-
-def at_a_terminal(arguments: list[str], typed: str) -> tuple[int, str]:
-    """Call volbench with a terminal as standard input, and answer its question."""
-    controller, terminal = pty.openpty()
-    try:
-        os.write(controller, f"{typed}\n".encode())
-        with open(terminal, encoding="utf-8", closefd=False) as stdin:
-            done = call_volbench(*arguments, stdin=stdin)
-    finally:
-        os.close(controller)
-        os.close(terminal)
-    return done.returncode, done.stderr
 
 
 @pytest.mark.root

@@ -8,6 +8,8 @@ from graphlib import CycleError, TopologicalSorter
 
 import pytest
 
+from tests.house.project import SLICES
+
 # A package imports packages of lower floors only: none of its own floor, and none above. So what
 # makes results (engine) and what shows them (present) do not know each other.
 FLOORS = {
@@ -27,8 +29,6 @@ FLOORS = {
     "cli": 8,
     "__main__": 9,
 }
-# Folders that import the core; neither the core nor another slice imports them
-SLICES = {"kubernetes", "catalogue", "importer", "lab", "monitoring", "object_storage"}
 ANYWHERE = {"__version__"}  # a plain text that the package itself holds
 
 

@@ -13,21 +13,9 @@ from unittest.mock import Mock
 
 import pytest
 
+from tests.house.project import SCRIPTS
 from tests.schedule import SECONDS, ModuleScheduling, sort_slowest_first
 
-SCRIPTS = (
-    "scripts/setup",
-    "scripts/lock",
-    "scripts/get-prometheus",
-    "scripts/cluster-build",
-    "scripts/cluster-start",
-    "scripts/test",
-    "scripts/demo",
-    "scripts/docs",
-    "scripts/torture",
-    "scripts/build-image",
-    ".ci/run",
-)
 CALLS_OF_ALL = (
     "alone",
     "kubernetes",

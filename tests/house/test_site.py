@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.house.test_scripts import SCRIPTS
+from tests.house.project import SCRIPTS
 from volbench.cli.main import VERBS, cli
 
 

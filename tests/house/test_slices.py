@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.test_layers import SLICES
+from tests.house.project import SLICES
 from volbench.seams import load
 
 ROOT = Path(__file__).parents[2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -62,3 +63,11 @@ def test_tests_of_the_root_are_those_of_its_modules(root: Path) -> None:
     modules = {path.stem for path in module_paths(root) if path.parent == Path()}
     tests = {path.stem.removeprefix("test_") for path in (root / "tests").glob("test_*.py")}
     assert tests - modules == set()
+
+
+def test_no_test_imports_from_another(root: Path) -> None:
+    """What several test modules use is a module of its own, which is no test."""
+    importing = re.compile(r"^ *from tests[.\w]*\.test_\w+ import", re.MULTILINE)
+    tests = (root / "tests").rglob("*.py")
+    users = [path.name for path in tests if importing.search(path.read_text(encoding="utf-8"))]
+    assert users == []

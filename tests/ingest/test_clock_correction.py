@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ingest.test_run_rows import ingest, make
+from tests.ingest.recorded_runs import ingest, make
 from volbench.ingest.campaign_tables import clock_offset_s, shifted_utc
 from volbench.model.campaign.planned_run import Section
 

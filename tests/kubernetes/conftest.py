@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.command_line import call
 from tests.kubernetes.image import NAME
@@ -21,6 +23,7 @@ from tests.kubernetes.local_cluster import LocalCluster
 from tests.waiting import until
 from volbench.kubernetes.cluster import Cluster, Manifest, open_cluster
 from volbench.kubernetes.manifests import access_manifests
+from volbench.store.journal import read_history
 
 IMAGE = ("--image", NAME, "--image-pull-policy", "Never", "--run-as-user", "0")
 SHORT = ("--set", "runtime=1s", "--set", "time_based=1", "--set", "size=8m", "--yes")
@@ -185,3 +188,26 @@ def job(tmp_path: Path) -> Path:
         "jobs:\n  a: {rw: randwrite, bs: 4k}\n"
     )
     return path
+
+
+def credentials(desk: Desk, name: str) -> Path:
+    """Return a kubeconfig file with a token of a service account."""
+    path = f"api/v1/namespaces/{desk.api.namespace}/serviceaccounts/{name}/token"
+    kind = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
+    answer = desk.api.request("POST", path, body={**kind, "spec": {"expirationSeconds": 3600}})
+    content = yaml.safe_load(desk.cluster.kubeconfig.read_text(encoding="utf-8"))
+    content["users"][0]["user"] = {"token": answer["status"]["token"]}
+    file = desk.folder / f"{name}.kubeconfig"
+    file.write_text(json.dumps(content), encoding="utf-8")
+    return file
+
+
+def wait_for_run(desk: Desk) -> None:
+    """Wait until the journal says that the process of the only run was started."""
+    journal = desk.folder / "c" / "journal.jsonl"
+
+    def has_started() -> bool:
+        records = read_history(journal).processes.values() if journal.exists() else ()
+        return any(record.get("launched", True) for record in records)
+
+    until(has_started)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.command_line import call
-from tests.kubernetes.conftest import IMAGE, Desk
+from tests.kubernetes.conftest import IMAGE, Desk, credentials
 from tests.waiting import until
 from volbench.api.campaign_data import open_campaign
 from volbench.errors import AuthError
@@ -20,18 +18,6 @@ from volbench.kubernetes.manifests import access_manifests
 
 RESTRICTED = "restricted-pods"
 UNPRIVILEGED = IMAGE[: IMAGE.index("--run-as-user")]
-
-
-def credentials(desk: Desk, name: str) -> Path:
-    """Return a kubeconfig file with a token of a service account."""
-    path = f"api/v1/namespaces/{desk.api.namespace}/serviceaccounts/{name}/token"
-    kind = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
-    answer = desk.api.request("POST", path, body={**kind, "spec": {"expirationSeconds": 3600}})
-    content = yaml.safe_load(desk.cluster.kubeconfig.read_text(encoding="utf-8"))
-    content["users"][0]["user"] = {"token": answer["status"]["token"]}
-    file = desk.folder / f"{name}.kubeconfig"
-    file.write_text(json.dumps(content), encoding="utf-8")
-    return file
 
 
 def grant(desk: Desk, name: str, *, without: str = "") -> Path:

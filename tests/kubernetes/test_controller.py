@@ -22,7 +22,7 @@ from tests.kubernetes.followed_controllers import (
 )
 from tests.kubernetes.image import NAME
 from tests.kubernetes.local_cluster import ROOT, LocalCluster
-from tests.monitoring.test_metrics_server import Prometheus, free_port
+from tests.monitoring.prometheus_server import Prometheus, free_port
 from tests.object_storage.buckets import Bucket, credentials, storage_server
 from tests.waiting import until
 from volbench.api.campaign_data import open_campaign

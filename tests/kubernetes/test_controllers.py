@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.kubernetes.test_manifests import NEWEST, problems
+from tests.kubernetes.schemas import NEWEST, problems
 from tests.waiting import until
 from volbench.errors import InputError
 from volbench.kubernetes.controllers import (

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import call
-from tests.kubernetes.conftest import Desk, kill
+from tests.kubernetes.conftest import Desk, kill, wait_for_run
 from tests.waiting import until
 from volbench.api.campaign_data import open_campaign
 from volbench.kubernetes.cluster import Manifest
@@ -81,17 +81,6 @@ def test_a_controller_ended_while_it_waits_removes_what_it_made(desk: Desk, job:
     process.terminate()
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
-
-
-def wait_for_run(desk: Desk) -> None:
-    """Wait until the journal says that the process of the only run was started."""
-    journal = desk.folder / "c" / "journal.jsonl"
-
-    def has_started() -> bool:
-        records = read_history(journal).processes.values() if journal.exists() else ()
-        return any(record.get("launched", True) for record in records)
-
-    until(has_started)
 
 
 def test_a_pod_deleted_mid_run_is_lost(desk: Desk, job: Path) -> None:

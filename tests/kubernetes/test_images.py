@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import call
-from tests.kubernetes.conftest import Desk
+from tests.kubernetes.conftest import Desk, credentials
 from tests.kubernetes.followed_controllers import (
     ENDED,
     PATIENCE_S,
@@ -19,7 +19,6 @@ from tests.kubernetes.followed_controllers import (
     status,
 )
 from tests.kubernetes.local_cluster import ROOT, LocalCluster
-from tests.kubernetes.test_access import credentials
 from tests.waiting import until
 from volbench.api.campaign_data import open_campaign
 from volbench.kubernetes import controllers

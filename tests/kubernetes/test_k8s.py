@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.command_line import call
-from tests.kubernetes.test_manifests import NEWEST, problems
+from tests.kubernetes.schemas import NEWEST, problems
 from volbench.plan.bundled_files import bundled_names
 
 IMAGE = ("--image", "registry.example.com/volbench-fio:1")

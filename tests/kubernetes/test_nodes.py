@@ -9,9 +9,8 @@ from subprocess import CompletedProcess
 import pytest
 
 from tests.command_line import call
-from tests.kubernetes.conftest import Desk, kill
+from tests.kubernetes.conftest import Desk, kill, wait_for_run
 from tests.kubernetes.local_cluster import NODE, SECOND_NODE
-from tests.kubernetes.test_faults import wait_for_run
 from tests.waiting import until
 from volbench.api.campaign_data import open_campaign
 from volbench.model.campaign.planned_run import RunState

@@ -8,26 +8,15 @@ import sys
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
+from tests.object_storage.summary_files import summary
 from volbench.api.dataset import View
 from volbench.errors import InputError
 from volbench.model.frames.columns import FRAMES
 from volbench.object_storage.sql_query import QueryLimits, run_query
-from volbench.store.parquet_tables import table_of
 
 ENDLESS = "select count(*) from range(1000000) a, range(1000000) b where a.range * b.range = 7"
-
-
-def summary(folder: Path, name: str, *, iops: float, **labels: str) -> str:
-    """Write a summary of one row and return its path."""
-    row = {"campaign": "c", "run": "001", "iops": iops}
-    row |= {f"label_{label}": value for label, value in labels.items()}
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{name}.parquet"
-    pq.write_table(table_of("summary", [row], labels=list(labels)), file)
-    return str(file)
 
 
 def ask(sql: str, view: View) -> list[dict[str, object]]:

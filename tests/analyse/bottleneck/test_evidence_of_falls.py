@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.analyse.bottleneck.test_explain import ran
+from tests.analyse.runs_at_levels import ran
 from volbench.analyse.bottleneck.bottleneck import explain
 from volbench.model.results.finding import Cause, Explanation
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.analyse.bottleneck.test_explain import level, ran
 from tests.analyse.findings.conftest import a_run, a_view, series_rows, summary_row
+from tests.analyse.runs_at_levels import level, ran
 from volbench.analyse.bottleneck.bottleneck import explain, explain_level
 from volbench.analyse.bottleneck.sustained_level import sustained_level
 from volbench.analyse.frames.run_view import RunView

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.analyse.bottleneck.test_explain import ran
 from tests.analyse.findings.conftest import Limits
 from tests.analyse.noise import noisy
+from tests.analyse.runs_at_levels import ran
 from volbench.analyse.bottleneck.bottleneck import explain
 from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.bottleneck.sustained_level import Level, sustained_level

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.analyse.bottleneck.test_explain import level, ran
+from tests.analyse.runs_at_levels import level, ran
 from volbench.analyse.bottleneck.volume_context import Earlier
 
 GIB = 2**30

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tests.analyse.compare.test_comparison import compared
-from tests.analyse.compared_rows import rows_of
+from tests.analyse.compared_rows import compared, rows_of
 from volbench.analyse.compare.comparability import Effect
 
 

@@ -8,21 +8,12 @@ import re
 import pandas as pd
 import pytest
 
-from tests.analyse.compared_rows import findings_of, no_findings, rows_of
+from tests.analyse.compared_rows import compared, findings_of, no_findings, rows_of
 from volbench.analyse.compare.comparison import Comparison, Question, compare
 from volbench.analyse.compare.comparison_result import Compared, Regression, Verdict
 from volbench.analyse.frames.run_facts import STEP
 from volbench.errors import ComparisonError, InputError
 from volbench.units import percent
-
-
-def compared(first: pd.DataFrame, /, *candidates: pd.DataFrame, **requested: object) -> Comparison:
-    """Compare sides named A, B, C without findings."""
-    names = "ABCDEFGH"
-    sides = dict(zip(names, (first, *candidates), strict=False))
-    options: dict[str, object] = {"metrics": ("iops",), **requested}
-    question = Question(**options)  # type: ignore[arg-type]  # the fields of each test
-    return compare(sides, dict.fromkeys(sides, no_findings()), question)
 
 
 def only(comparison: Comparison) -> Compared:

@@ -18,8 +18,7 @@ from tests.analyse.findings.conftest import (
     series_rows,
     summary_row,
 )
-from tests.analyse.findings.test_steady import restless
-from tests.analyse.noise import noisy
+from tests.analyse.noise import noisy, restless
 from volbench.model.results.finding import Severity
 from volbench.model.results.provenance import ColdProbe, HostFacts
 

@@ -13,16 +13,10 @@ from tests.analyse.findings.conftest import (
     found,
     over_time,
 )
-from tests.analyse.noise import noisy, times
+from tests.analyse.noise import noisy, restless, times
 from volbench.analyse.findings.rate_rules import _at_edges, _declines, _is_small
 from volbench.analyse.time.steady_state import State, judge_steady
 from volbench.model.results.finding import Severity
-
-
-def restless(seconds: int, *, spread: float, seed: int = 1) -> list[float]:
-    """Return a level of 1,000 with noise."""
-    noise = np.random.default_rng(seed).normal(0, spread, seconds)
-    return [float(1000 * (1 + entry)) for entry in noise]
 
 
 def test_a_step_is_reported_with_its_levels() -> None:

@@ -7,6 +7,7 @@ import math
 import pandas as pd
 import pytest
 
+from tests.analyse.round_rows import row
 from volbench.analyse.time.steady_state import (
     CRITERION,
     Part,
@@ -100,30 +101,6 @@ def summary() -> pd.DataFrame:
             rows.append(reported)
     failed = row("r100-4k", 4, "read", 1.0, read_percent=100, block=4096)
     return frame_of(table_of("summary", [*rows, failed | {"status": "failed"}]))
-
-
-def row(
-    job: str, repeat: int, direction: str, iops: float, *, read_percent: int, block: int
-) -> dict[str, object]:
-    """Return a row of the summary."""
-    return {
-        "campaign": "c",
-        "run": f"{job}-{repeat}",
-        "profile": "snia",
-        "job": job,
-        "group": job,
-        "repeat": repeat,
-        "phase": "measured",
-        "status": "finished",
-        "direction": direction,
-        "rw": "randrw",
-        "rwmixread": read_percent,
-        "block_bytes": block,
-        "iops": iops,
-        "bw_bytes_per_s": iops * block,
-        "lat_mean_s": 1 / iops,
-        "total_ios": round(iops * 60),
-    }
 
 
 def test_a_frame_is_judged_as_its_numbers_are() -> None:

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.analyse.compared_rows import no_findings, rows_of
-from tests.analyse.time.test_round_convergence import row as round_row
+from tests.analyse.round_rows import row as round_row
 from tests.nightly_campaigns import WORKLOADS, dropping, summary_of
-from tests.present.tables.test_use_table import ROW
-from tests.present.tables.test_volumes_table import of_volumes
+from tests.present.tables.table_rows import ROW, of_volumes
 from volbench.analyse.compare.comparison import Comparison, Question, compare
 from volbench.analyse.compare.repeat_statistics import Interval
 from volbench.analyse.compare.workload_trends import TrendQuestion, find_trends

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tests.present.report.small_reports import Page, content_of, parsed, row_of, run_of
-from tests.present.tables.test_results_table import printed, summary
+from tests.present.tables.table_rows import printed, summary
 from volbench.model.frames.columns import FINDINGS
 from volbench.model.results.finding import Severity
 from volbench.present.report import ReportContent, render_report

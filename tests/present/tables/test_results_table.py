@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
+from tests.present.tables.table_rows import printed, summary
 from volbench.model.campaign.planned_run import (
     Campaign,
     Run,
@@ -15,28 +14,14 @@ from volbench.model.campaign.planned_run import (
     Volume,
     VolumeKind,
 )
-from volbench.model.frames.columns import SUMMARY
 from volbench.model.profile.profile_model import Job, Profile
-from volbench.present.formatting import Row
 from volbench.present.tables.hosts_tables import facts_table, facts_text
 from volbench.present.tables.plan_tables import profile_summary, profile_table, runs_table
 from volbench.present.tables.render_table import render_table, used_columns
 from volbench.present.tables.results_table import aggregate_table, states_table, summary_table
-from volbench.present.tables.table import IDENTITY, Table, text_table
+from volbench.present.tables.table import IDENTITY, text_table
 
 VOLUME = Volume(role="data", kind=VolumeKind.FILE, target="/mnt/a-rather-long-path/[red]/file")
-
-
-def printed(table: Table[Any]) -> str:
-    """Return what a pipe gets."""
-    return render_table(table, "table")
-
-
-def summary(**values: object) -> list[Row]:
-    """Return one row with the columns of the contract."""
-    row = {"run": "001-a-r1", "job": "a", "group": "a", "direction": "write", "rw": "write"}
-    row["status"] = "finished"
-    return [dict.fromkeys((column.name for column in SUMMARY), None) | row | values]
 
 
 def run_of(name: str) -> Run:

@@ -2,32 +2,10 @@
 
 from __future__ import annotations
 
+from tests.present.tables.table_rows import ROW
 from volbench.present.formatting import MISSING
 from volbench.present.tables.render_table import render_table
 from volbench.present.tables.use_table import run_names, use_columns, use_table
-
-ROW: dict[str, object] = {
-    "label": "test4",
-    "repeat": 1,
-    "phase": "measured",
-    "read_iops": 0.0,
-    "write_iops": 1100.0,
-    "iops_percent": 100.0,
-    "read_bw_bytes_per_s": 0.0,
-    "write_bw_bytes_per_s": 4.5e6,
-    "bw_percent": 3.6,
-    "active_percent": 99.96,
-    "write_lat_s": 0.0145,
-    "queue_depth": 15.98,
-    "iowait_percent": 0.0,
-    "dirty_growth_bytes": 3.7e9,
-    "tail_s": 38.0,
-    "device_share_percent": 38.2,
-    "io_errors": 0,
-    "error": 0,
-    "bottleneck": "iops-limit",
-    "bottleneck_level": 1100.0,
-}
 
 
 def cells(row: dict[str, object]) -> dict[str, str]:

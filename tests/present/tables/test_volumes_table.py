@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.present.frames_for_plots import result
-from volbench.present.formatting import Row
+from tests.present.tables.table_rows import of_volumes
 from volbench.present.tables.volumes_table import (
     MIN_VOLUMES,
     collection_answer,
@@ -13,16 +13,6 @@ from volbench.present.tables.volumes_table import (
     workload_classes,
     workloads_table,
 )
-
-_RATES = {"/dev/floppy": 6.0, "/dev/disk": 180.0, "/dev/ssd": 9_000.0, "/dev/nvme": 120_000.0}
-
-
-def of_volumes(count: int = 4) -> list[Row]:
-    """Return a result of each volume, from a floppy disk to NVMe."""
-    return [
-        result(f"job{place}", iops=iops, volume=volume)
-        for place, (volume, iops) in enumerate([*_RATES.items()][:count])
-    ]
 
 
 def test_volumes_are_ranked_under_one_workload() -> None:

@@ -10,7 +10,7 @@ from typing import get_args
 
 import pytest
 
-from tests.present.terminal.test_live_display import CAMPAIGN, FIRST, STARTED
+from tests.present.terminal.campaign_of_two_runs import CAMPAIGN, FIRST, STARTED
 from volbench.errors import TransportError
 from volbench.model.campaign import event as events
 from volbench.model.campaign.event import (

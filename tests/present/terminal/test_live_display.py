@@ -11,6 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from rich.console import Console
 
+from tests.present.terminal.campaign_of_two_runs import (
+    CAMPAIGN,
+    FIRST,
+    SECOND,
+    STARTED,
+    run_of,
+)
 from volbench.model.campaign.event import (
     CampaignEnded,
     CampaignStarted,
@@ -23,29 +30,12 @@ from volbench.model.campaign.event import (
     RunStarted,
 )
 from volbench.model.campaign.planned_run import (
-    Campaign,
     Extent,
-    Run,
     RunState,
-    Section,
-    Volume,
-    VolumeKind,
 )
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.present.terminal.listeners import PlainProgress, listener_for
 from volbench.present.terminal.live_display import LiveProgress
-
-VOLUME = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
-
-
-def run_of(name: str) -> Run:
-    """Return a planned run."""
-    return Run(id=name, profile="p", job=name, volume=VOLUME, sections=(Section(name=name),))
-
-
-FIRST, SECOND = run_of("001-a-r1"), run_of("002-[b]-r1")
-CAMPAIGN = Campaign(name="c", created_utc="2026-01-02T03:04:05Z", runs=(FIRST, SECOND), seed=1)
-STARTED = CampaignStarted(CAMPAIGN, CAMPAIGN.runs, {FIRST.id: 60.0, SECOND.id: 90.0})
 
 
 class Clock:

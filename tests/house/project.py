@@ -1,0 +1,19 @@
+"""Names of the scripts and slices of the project."""
+
+from __future__ import annotations
+
+SCRIPTS = (
+    "scripts/setup",
+    "scripts/lock",
+    "scripts/get-prometheus",
+    "scripts/cluster-build",
+    "scripts/cluster-start",
+    "scripts/test",
+    "scripts/demo",
+    "scripts/docs",
+    "scripts/torture",
+    "scripts/build-image",
+    ".ci/run",
+)
+# Folders that import the core; neither the core nor another slice imports them
+SLICES = {"kubernetes", "catalogue", "importer", "lab", "monitoring", "object_storage"}

@@ -1,0 +1,57 @@
+"""Rows for tables, and what a pipe gets of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.present.frames_for_plots import result
+from volbench.model.frames.columns import SUMMARY
+from volbench.present.formatting import Row
+from volbench.present.tables.render_table import render_table
+from volbench.present.tables.table import Table
+
+ROW: dict[str, object] = {
+    "label": "test4",
+    "repeat": 1,
+    "phase": "measured",
+    "read_iops": 0.0,
+    "write_iops": 1100.0,
+    "iops_percent": 100.0,
+    "read_bw_bytes_per_s": 0.0,
+    "write_bw_bytes_per_s": 4.5e6,
+    "bw_percent": 3.6,
+    "active_percent": 99.96,
+    "write_lat_s": 0.0145,
+    "queue_depth": 15.98,
+    "iowait_percent": 0.0,
+    "dirty_growth_bytes": 3.7e9,
+    "tail_s": 38.0,
+    "device_share_percent": 38.2,
+    "io_errors": 0,
+    "error": 0,
+    "bottleneck": "iops-limit",
+    "bottleneck_level": 1100.0,
+}
+
+
+def printed(table: Table[Any]) -> str:
+    """Return what a pipe gets."""
+    return render_table(table, "table")
+
+
+def summary(**values: object) -> list[Row]:
+    """Return one row with the columns of the contract."""
+    row = {"run": "001-a-r1", "job": "a", "group": "a", "direction": "write", "rw": "write"}
+    row["status"] = "finished"
+    return [dict.fromkeys((column.name for column in SUMMARY), None) | row | values]
+
+
+_RATES = {"/dev/floppy": 6.0, "/dev/disk": 180.0, "/dev/ssd": 9_000.0, "/dev/nvme": 120_000.0}
+
+
+def of_volumes(count: int = 4) -> list[Row]:
+    """Return a result of each volume, from a floppy disk to NVMe."""
+    return [
+        result(f"job{place}", iops=iops, volume=volume)
+        for place, (volume, iops) in enumerate([*_RATES.items()][:count])
+    ]
