@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 
 import volbench
-from volbench.api.dataset import View
+from volbench.api.many_campaigns import View
 from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
 from volbench.model.frames.columns import DERIVED, FRAMES

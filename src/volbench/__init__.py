@@ -25,10 +25,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from volbench.api.campaign_data import CampaignData, open_campaign
     from volbench.api.compare_campaigns import compare, trend
-    from volbench.api.dataset import Dataset, open_campaigns
+    from volbench.api.many_campaigns import Dataset, open_campaigns
     from volbench.api.notebook import Chart, Findings, Verdicts
+    from volbench.api.one_campaign import CampaignData, open_campaign
     from volbench.api.run_profiles import run
     from volbench.catalogue.pricing import price
     from volbench.errors import VolbenchError
@@ -53,16 +53,16 @@ __all__ = [
 ]
 # Public name to its module, imported on first use so that ``import volbench`` stays light
 _HOMES = {
-    "CampaignData": "api.campaign_data",
+    "CampaignData": "api.one_campaign",
     "Chart": "api.notebook",
-    "Dataset": "api.dataset",
+    "Dataset": "api.many_campaigns",
     "Findings": "api.notebook",
     "Verdicts": "api.notebook",
     "VolbenchError": "errors",
     "compare": "api.compare_campaigns",
     "import_results": "importer.import_campaign",
-    "open_campaign": "api.campaign_data",
-    "open_campaigns": "api.dataset",
+    "open_campaign": "api.one_campaign",
+    "open_campaigns": "api.many_campaigns",
     "price": "catalogue.pricing",
     "run": "api.run_profiles",
     "trend": "api.compare_campaigns",

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser
 
 import volbench
 from tests.browser.watched import PHONE, Watched, axe
-from volbench.api.dataset import open_campaigns
+from volbench.api.many_campaigns import open_campaigns
 from volbench.present.plots.colour_themes import THEMES
 
 ROWS = "#results-table tbody tr"

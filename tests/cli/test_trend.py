@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 import volbench
 from tests.nightly_campaigns import WORKLOADS, dropping, make_nights
 from volbench.analyse.compare.comparability import IncomparableError
-from volbench.api.dataset import open_campaigns
+from volbench.api.many_campaigns import open_campaigns
 from volbench.cli.main import cli
 from volbench.cli.report_content import multi_campaign_content
 from volbench.errors import InputError, RegressionError

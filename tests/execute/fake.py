@@ -14,8 +14,8 @@ from pathlib import PurePosixPath
 
 from volbench.errors import InputError, RefusedError, TransportError
 from volbench.execute.agent.agent_error import AgentError
-from volbench.execute.agent.looks import Looks, Output, Stat
 from volbench.execute.agent.operations import OPERATIONS
+from volbench.execute.agent.snapshot import Output, Snapshot, Stat
 from volbench.execute.local import LocalBase
 from volbench.execute.protocol import (
     Completed,
@@ -150,7 +150,7 @@ class FakeExecutor(LocalBase):
         if operation == "real_path":
             return self.real_path(str(arguments["path"]))
         try:
-            return OPERATIONS[operation](**arguments, looks=ScriptedLooks(self))
+            return OPERATIONS[operation](**arguments, snapshot=ScriptedSnapshot(self))
         except AgentError as error:
             raise OperationError(error.kind, error.message) from error
 
@@ -290,7 +290,7 @@ class FakeExecutor(LocalBase):
         return {*self.files, *self.stats, *self.links}
 
 
-class ScriptedLooks(Looks):
+class ScriptedSnapshot(Snapshot):
     """What the agent sees of a scripted host."""
 
     def __init__(self, executor: FakeExecutor) -> None:

@@ -23,7 +23,7 @@ from volbench.execute.channels import (
     SubprocessStream,
 )
 from volbench.execute.client import AgentClient, Request
-from volbench.execute.incoming import IncomingFolder
+from volbench.execute.incoming_folder import IncomingFolder
 from volbench.execute.program_bundle import agent_program
 from volbench.execute.protocol import OperationError
 

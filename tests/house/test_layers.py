@@ -15,7 +15,7 @@ from tests.house.project import SLICES
 FLOORS = {
     "errors": 1,
     "units": 2,
-    "seams": 2,
+    "slices": 2,
     "model": 3,
     "plan": 4,
     "fio": 4,

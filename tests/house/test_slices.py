@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.house.project import SLICES
-from volbench.seams import load
+from volbench.slices import load
 
 ROOT = Path(__file__).parents[2]
 RECORDED = ROOT / "tests/campaigns/format-1"

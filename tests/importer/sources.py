@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from volbench.api.campaign_data import CampaignData, open_campaign
+from volbench.api.one_campaign import CampaignData, open_campaign
 from volbench.importer.import_campaign import ImportReport, ImportRequest, staged_import
 from volbench.importer.run_names import parse_labels
 

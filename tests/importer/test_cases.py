@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.importer.sources import CASES, take
-from volbench.api.campaign_data import CampaignData
+from volbench.api.one_campaign import CampaignData
 from volbench.fio.results.embedded_results import find_results
 from volbench.fio.results.merge_jobs import merge_jobs, split_result
 from volbench.importer.import_campaign import ImportReport

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from tests.importer.sources import CLIENTS, take
-from volbench.api.campaign_data import CampaignData
+from volbench.api.one_campaign import CampaignData
 from volbench.errors import OutputError
 from volbench.fio.results.embedded_results import find_results
 from volbench.importer.import_campaign import ImportReport

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.importer.sources import JSON, put, take
-from volbench.api.dataset import open_campaigns
+from volbench.api.many_campaigns import open_campaigns
 from volbench.errors import ArchiveError, InputError
 from volbench.store.archive import hold_campaign
 from volbench.store.layout import Layout
@@ -18,7 +18,7 @@ from volbench.store.layout import Layout
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from volbench.api.campaign_data import CampaignData
+from volbench.api.one_campaign import CampaignData
 from volbench.importer import import_campaign
 
 def killed(*_):

@@ -11,7 +11,7 @@ import pytest
 
 from tests.damage import DEEP, WRONG_JSON, damaged
 from tests.golden import GOLDEN, copy_of
-from volbench.api.campaign_data import open_campaign
+from volbench.api.one_campaign import open_campaign
 from volbench.errors import VolbenchError
 from volbench.store.log_files import open_log
 

@@ -11,7 +11,7 @@ import pytest
 from tests.command_line import call
 from tests.kubernetes.conftest import IMAGE, Desk, credentials
 from tests.waiting import until
-from volbench.api.campaign_data import open_campaign
+from volbench.api.one_campaign import open_campaign
 from volbench.errors import AuthError
 from volbench.kubernetes.cluster import open_cluster
 from volbench.kubernetes.manifests import access_manifests

@@ -25,7 +25,7 @@ from tests.kubernetes.local_cluster import ROOT, LocalCluster
 from tests.monitoring.prometheus_server import Prometheus, free_port
 from tests.object_storage.buckets import Bucket, credentials, storage_server
 from tests.waiting import until
-from volbench.api.campaign_data import open_campaign
+from volbench.api.one_campaign import open_campaign
 from volbench.kubernetes import controllers
 from volbench.kubernetes.cluster import Manifest
 from volbench.kubernetes.controllers import ControllerSpec, controller_objects

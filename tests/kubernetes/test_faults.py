@@ -12,7 +12,7 @@ import pytest
 from tests.command_line import call
 from tests.kubernetes.conftest import Desk, kill, wait_for_run
 from tests.waiting import until
-from volbench.api.campaign_data import open_campaign
+from volbench.api.one_campaign import open_campaign
 from volbench.kubernetes.cluster import Manifest
 from volbench.model.campaign.planned_run import RunState
 from volbench.store.journal import read_history

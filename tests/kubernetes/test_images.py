@@ -20,7 +20,7 @@ from tests.kubernetes.followed_controllers import (
 )
 from tests.kubernetes.local_cluster import ROOT, LocalCluster
 from tests.waiting import until
-from volbench.api.campaign_data import open_campaign
+from volbench.api.one_campaign import open_campaign
 from volbench.kubernetes import controllers
 from volbench.kubernetes.cluster import Manifest
 from volbench.kubernetes.controllers import ControllerSpec, controller_objects

@@ -12,7 +12,7 @@ from tests.command_line import call
 from tests.kubernetes.conftest import Desk, kill, wait_for_run
 from tests.kubernetes.local_cluster import NODE, SECOND_NODE
 from tests.waiting import until
-from volbench.api.campaign_data import open_campaign
+from volbench.api.one_campaign import open_campaign
 from volbench.model.campaign.planned_run import RunState
 from volbench.store.journal import read_history
 

@@ -14,7 +14,7 @@ from tests.engine.conftest import attach_loop
 from tests.fleet.hosts import call as call_program
 from tests.kubernetes.conftest import SHORT, Desk, block_volume
 from tests.waiting import until
-from volbench.api.campaign_data import CampaignData, open_campaign
+from volbench.api.one_campaign import CampaignData, open_campaign
 from volbench.kubernetes.cluster import Cluster
 from volbench.kubernetes.manifests import DATA_DEVICE
 from volbench.model.frames.columns import LABEL_PREFIX

@@ -11,7 +11,7 @@ import pytest
 from tests.command_line import call
 from tests.object_storage.buckets import Bucket, credentials, storage_server
 from tests.object_storage.summary_files import summary
-from volbench.api.dataset import View
+from volbench.api.many_campaigns import View
 from volbench.errors import InputError
 from volbench.object_storage.object_storage import open_storage
 from volbench.object_storage.sql_query import Parts, local_parts, remote_parts, run_query

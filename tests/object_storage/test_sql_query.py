@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tests.object_storage.summary_files import summary
-from volbench.api.dataset import View
+from volbench.api.many_campaigns import View
 from volbench.errors import InputError
 from volbench.model.frames.columns import FRAMES
 from volbench.object_storage.sql_query import QueryLimits, run_query
@@ -172,7 +172,7 @@ def test_ctrl_c_stops_a_query(tmp_path: Path) -> None:
     """A query of hours ends within seconds of SIGINT."""
     program = (
         "import sys, threading, os, signal\n"
-        "from volbench.api.dataset import View\n"
+        "from volbench.api.many_campaigns import View\n"
         "from volbench.object_storage.sql_query import run_query\n"
         "threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
         f"run_query({ENDLESS!r}, lambda _: View())\n"

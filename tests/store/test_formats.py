@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.golden import GOLDEN, copy_of
-from volbench.api.campaign_data import open_campaign
+from volbench.api.one_campaign import open_campaign
 from volbench.errors import ArchiveError
 from volbench.model.campaign.planned_run import RunState
 from volbench.store.archive import FORMAT, read_campaign

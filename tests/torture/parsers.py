@@ -14,7 +14,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, given, seed, settings
 
-from tests.execute.fake import FakeExecutor, ScriptedLooks
+from tests.execute.fake import FakeExecutor, ScriptedSnapshot
 from tests.fio.runs import run_on
 from tests.torture.damaged_texts import damaged_texts
 from tests.torture.stored_files import finished_campaign
@@ -155,7 +155,7 @@ def _kernel_tables(content: bytes) -> object:
     machine = FakeExecutor(
         files={"/proc/self/mountinfo": _text(content), "/proc/swaps": _text(content)}
     )
-    return machine.ask("describe_volumes", volumes=[]), read_swaps(ScriptedLooks(machine))
+    return machine.ask("describe_volumes", volumes=[]), read_swaps(ScriptedSnapshot(machine))
 
 
 def _partitions(content: bytes) -> object:

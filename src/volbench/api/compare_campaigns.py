@@ -19,7 +19,7 @@ from volbench.analyse.compare.workload_trends import (
     record_of,
 )
 from volbench.analyse.frames.row_filter import select
-from volbench.api.dataset import Dataset, open_campaigns
+from volbench.api.many_campaigns import Dataset, open_campaigns
 from volbench.errors import InputError
 from volbench.model.frames.column_names import listed_names
 from volbench.model.frames.metadata import FACTS, Source

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from volbench.errors import InputError
 
 if TYPE_CHECKING:
-    from volbench.api.campaign_data import CampaignData
+    from volbench.api.one_campaign import CampaignData
     from volbench.engine.run.process_watch import StopRequest
     from volbench.execute.protocol import Executor
     from volbench.model.campaign.event import Listener
@@ -68,7 +68,7 @@ def run(  # noqa: PLR0913 - the keywords are the options of `volbench run`, one 
         CampaignError: runs failed; the results of the others are in the folder.
         StoppedError: it was stopped.
     """
-    from volbench.api.campaign_data import open_campaign  # noqa: PLC0415 - slow to import
+    from volbench.api.one_campaign import open_campaign  # noqa: PLC0415 - slow to import
     from volbench.engine.campaign.campaign_engine import run_campaign  # noqa: PLC0415 - same
     from volbench.engine.campaign.campaign_state import Settings  # noqa: PLC0415 - same
     from volbench.engine.campaign.prepare import CampaignRequest, prepare  # noqa: PLC0415 - same

@@ -70,7 +70,7 @@ def price(
     picture: ChartFile,
 ) -> None:
     """Rank the configurations in DIR by price-performance, at steady state."""
-    from volbench.api.dataset import open_campaigns
+    from volbench.api.many_campaigns import open_campaigns
     from volbench.catalogue.pareto import pareto_plot
     from volbench.catalogue.price_list import load_prices
     from volbench.catalogue.pricing import priced_market

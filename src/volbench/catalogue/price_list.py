@@ -16,7 +16,6 @@ from pydantic import AfterValidator, Field, model_validator
 from volbench.catalogue.volume_type import GIB, TypeSource
 from volbench.catalogue.volume_type_file import Count, Day
 from volbench.errors import InputError, did_you_mean
-from volbench.model.base import Frozen
 from volbench.model.document.document_model import (
     Document,
     Filled,
@@ -27,6 +26,7 @@ from volbench.model.document.document_model import (
 )
 from volbench.model.document.located_errors import Fault, reject
 from volbench.model.document.yaml_text import read_document
+from volbench.model.frozen_model import Frozen
 from volbench.plan.bundled_files import bundled_names, read_named
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from volbench.api.dataset import Dataset, open_campaigns
+from volbench.api.many_campaigns import Dataset, open_campaigns
 from volbench.catalogue.price_list import Prices, load_prices
 from volbench.catalogue.price_performance import Market, market
 from volbench.catalogue.priced_runs import Billing, billing_of, performance, priced_runs

@@ -12,9 +12,9 @@ from pydantic_core import CoreSchema
 from pydantic_core.core_schema import no_info_before_validator_function
 
 from volbench.errors import InputError
-from volbench.model.base import Frozen
 from volbench.model.document.document_model import Document, Filled, Size
 from volbench.model.document.located_errors import NULL
+from volbench.model.frozen_model import Frozen
 from volbench.model.profile.profile_settings import Limits, VolumeOfType
 from volbench.units import format_capacity, format_rate
 

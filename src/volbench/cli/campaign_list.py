@@ -19,7 +19,7 @@ from volbench.errors import InputError, VolbenchError
 from volbench.units import format_count, format_rate, parse_duration
 
 if TYPE_CHECKING:
-    from volbench.api.campaign_data import CampaignData
+    from volbench.api.one_campaign import CampaignData
     from volbench.model.campaign.planned_run import Campaign
 
 
@@ -56,7 +56,7 @@ def list_campaigns(folder: Path | None, *, since: datetime | None, shown: TableO
     Without FOLDER, those in the default folder of results. Columns: date (UTC), profiles, targets,
     the median of the first workload without its invalid runs, and the number of runs with warnings.
     """
-    from volbench.api.dataset import campaign_folders
+    from volbench.api.many_campaigns import campaign_folders
     from volbench.present.tables.table import text_table
     from volbench.store.archive import read_campaign
 
@@ -93,7 +93,7 @@ def _created(plan: Campaign) -> datetime:
 
 def _row(path: Path, plan: Campaign | VolbenchError) -> dict[str, str]:
     """Return a campaign with its answer, or why it cannot be read."""
-    from volbench.api.campaign_data import open_campaign
+    from volbench.api.one_campaign import open_campaign
 
     if isinstance(plan, VolbenchError):
         return {"campaign": str(path), "answer": f"cannot be read: {plan.message}"}

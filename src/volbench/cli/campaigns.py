@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from volbench.cli.hosts import HOST_KEYS, LIMIT, OWN_POLICY, connect, named_limits, with_policy
-from volbench.cli.made_hosts import MadeHosts, with_removed_hosts, with_revived_hosts
 from volbench.cli.options import (
     ALLOW_EXEC,
     CAMPAIGN,
@@ -26,6 +25,7 @@ from volbench.cli.options import (
     settings_options,
 )
 from volbench.cli.output import TableOutput, table_options
+from volbench.cli.provisioned_hosts import ProvisionedHosts, with_removed_hosts, with_revived_hosts
 from volbench.cli.slice_options import WITH_METRICS, Metrics
 from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import CampaignError, InputError
@@ -140,7 +140,7 @@ def resume(
     request: ResumeRequest,
     metrics: Metrics,
     from_stdin: bool,
-    made: MadeHosts,
+    made: ProvisionedHosts,
     shown: TableOutput,
 ) -> None:
     """Continue the campaign in DIR: finished runs are kept and never run again.
@@ -259,7 +259,7 @@ def reap(
     limits: tuple[str, ...],
     policy: str,
     host_keys: HostKeyPolicy,
-    made: MadeHosts,
+    made: ProvisionedHosts,
 ) -> None:
     """End the active runs of the campaign in DIR, and clean up its machines.
 

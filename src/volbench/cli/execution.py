@@ -30,7 +30,7 @@ from volbench.cli.output import TableOutput
 from volbench.cli.slice_options import WITH_METRICS, ListenersOf, Metrics
 from volbench.cli.verb_groups import complete_hint, name_campaign, questions_shown
 from volbench.errors import InputError, RefusedError, VolbenchError
-from volbench.seams import load
+from volbench.slices import load
 
 if TYPE_CHECKING:
     from volbench.engine.campaign.campaign_state import Settings
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from volbench.present.terminal.event_records import EventStream
     from volbench.store.layout import Layout
 
-# Returns the cost of prepared campaigns by a price list; see `volbench.seams.load`
+# Returns the cost of prepared campaigns by a price list; see `volbench.slices.load`
 BILL = "catalogue.price_list:bill_of"
 
 
@@ -297,7 +297,7 @@ def _events(shown: TableOutput) -> EventStream | None:
 
 def show_results(layout: Layout, shown: TableOutput) -> None:
     """Print the results of finished runs; heavy libraries are imported only after the last run."""
-    from volbench.api.dataset import open_campaigns
+    from volbench.api.many_campaigns import open_campaigns
     from volbench.present.tables.results_table import result_tables
 
     opened = open_campaigns(layout.root)

@@ -13,12 +13,12 @@ from volbench.cli.options import CAMPAIGNS, WHERE, flag, names_option, output_op
 from volbench.cli.output import RAW, binary_output
 from volbench.errors import InputError
 from volbench.model.frames.columns import DERIVED, FRAMES
-from volbench.seams import is_present, load
+from volbench.slices import is_present, load
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from volbench.api.dataset import Dataset
+    from volbench.api.many_campaigns import Dataset
 
 
 _FORMATS = ("csv", "json", "parquet", "xlsx", "markdown", "latex")
@@ -30,7 +30,7 @@ class Exporter:
 
     file_name: str  # in a folder
     # reference to the function that returns the text for a dataset and the name of a frame, or
-    # None for its own choice of frames; see `volbench.seams.load`
+    # None for its own choice of frames; see `volbench.slices.load`
     render: str
     content: str  # for the help page
 
@@ -99,7 +99,7 @@ def export(
     is_raw: bool,
 ) -> None:
     """Write a frame of the campaigns in DIR, every number in full precision, base SI units."""
-    from volbench.api.dataset import open_campaigns
+    from volbench.api.many_campaigns import open_campaigns
 
     opened = open_campaigns(*campaigns, where=where)
     kind = "json" if as_json else kind

@@ -17,7 +17,7 @@ from volbench.cli.configuration import default_map, read_configuration
 from volbench.cli.verb_groups import LazyGroup
 from volbench.errors import InputError, VolbenchError, did_you_mean
 
-# Seam: verb to its reference (see `volbench.seams.load`) and its short help. A module is imported
+# Seam: verb to its reference (see `volbench.slices.load`) and its short help. A module is imported
 # only when its verb is called; a verb whose slice is absent is not listed.
 VERBS: dict[str, tuple[str, str]] = {
     "measure": ("cli.measure:measure", "Measure a workload on volumes, without a profile."),

@@ -36,7 +36,7 @@ from volbench.model.profile.secret_values import mask_text
 from volbench.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
-    from volbench.api.dataset import Dataset
+    from volbench.api.many_campaigns import Dataset
     from volbench.model.campaign.planned_run import Volume
     from volbench.model.profile.profile_model import Profile
 
@@ -172,7 +172,7 @@ def measure(
     )
     layout = carry_out([this_machine()], request, start=start, shown=shown)
     if layout is not None:
-        from volbench.api.dataset import open_campaigns
+        from volbench.api.many_campaigns import open_campaigns
         from volbench.present.terminal.conclusion import conclusion
 
         opened = open_campaigns(layout.root)

@@ -14,7 +14,7 @@ import click
 
 from volbench.cli.verb_groups import HEADINGS, remember
 from volbench.errors import InputError
-from volbench.seams import load
+from volbench.slices import load
 from volbench.store.layout import is_address
 from volbench.units import parse_duration
 

@@ -24,7 +24,7 @@ from volbench.present.renderers import PICTURE_FORMATS
 from volbench.store.atomic_files import make_output_folder, write_output
 
 if TYPE_CHECKING:
-    from volbench.api.dataset import Dataset
+    from volbench.api.many_campaigns import Dataset
     from volbench.present.plots.description import Plot
     from volbench.present.tables.table import Table
 

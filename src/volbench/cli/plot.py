@@ -256,7 +256,7 @@ def plot(
 
     KIND is a name such as iops, bandwidth, latency or series; volbench plot --list has all.
     """
-    from volbench.api.dataset import open_campaigns
+    from volbench.api.many_campaigns import open_campaigns
     from volbench.model.frames.columns import FRAMES, ON_DEMAND
     from volbench.present.plots.kinds import ALWAYS_READ, Options
 

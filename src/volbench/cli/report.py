@@ -14,7 +14,7 @@ from volbench.errors import InputError
 from volbench.store.atomic_files import make_output_folder, write_output
 
 if TYPE_CHECKING:
-    from volbench.api.dataset import Dataset
+    from volbench.api.many_campaigns import Dataset
 
 
 @click.command("report")
@@ -53,7 +53,7 @@ def report(
     """
     import pyarrow as pa
 
-    from volbench.api.dataset import open_campaigns
+    from volbench.api.many_campaigns import open_campaigns
 
     # Arrow's own pool keeps what is let go: 80 MB of the report of 3,450 runs.
     pa.set_memory_pool(pa.system_memory_pool())
@@ -87,7 +87,7 @@ def _write_site(
 ) -> None:
     """Write a page for each campaign, one at a time, and the index of them."""
     from volbench import __version__
-    from volbench.api.dataset import open_campaigns
+    from volbench.api.many_campaigns import open_campaigns
     from volbench.cli.report_content import report_content
     from volbench.present.report.report_page import (
         SiteEntry,

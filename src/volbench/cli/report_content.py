@@ -14,8 +14,8 @@ from pandas.api.types import union_categoricals
 from volbench import __version__
 from volbench.analyse.bottleneck.use_method import use_rows
 from volbench.analyse.frames.aggregate import BINS
-from volbench.api.campaign_data import CampaignData
-from volbench.api.dataset import Dataset
+from volbench.api.many_campaigns import Dataset
+from volbench.api.one_campaign import CampaignData
 from volbench.errors import ComparisonError
 from volbench.model.frames.columns import FRAMES
 from volbench.present.plots.chart import build_plot, build_plots

@@ -13,7 +13,6 @@ from volbench.api.run_profiles import load_texts
 from volbench.cli.configuration import say_what_is_configured, targets_are_given
 from volbench.cli.execution import StartOptions, carry_out, start_options
 from volbench.cli.hosts import POLICY, HostSelection, on_hosts, parse_policy
-from volbench.cli.made_hosts import Placement, with_placement
 from volbench.cli.options import (
     ALLOW_EXEC,
     DETACH,
@@ -35,6 +34,7 @@ from volbench.cli.output import (
     table_options,
 )
 from volbench.cli.profiles import texts_of
+from volbench.cli.provisioned_hosts import Placement, with_placement
 from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import InputError
 from volbench.units import parse_size

@@ -16,7 +16,7 @@ from volbench.cli.verb_groups import with_paths
 from volbench.errors import ArchiveError, FindingsError, InputError, did_you_mean
 
 if TYPE_CHECKING:
-    from volbench.api.dataset import Dataset
+    from volbench.api.many_campaigns import Dataset
     from volbench.ingest.run_files import Difference, Verification
     from volbench.model.campaign.planned_run import RunNote
     from volbench.present.formatting import Row
@@ -51,7 +51,7 @@ def show(
             "--where selects runs, but --all and --rounds show whole campaigns",
             hint="use one of them at a time",
         )
-    from volbench.api.dataset import open_campaigns
+    from volbench.api.many_campaigns import open_campaigns
 
     opened = open_campaigns(*campaigns, where=where)
     if by_campaign:
@@ -146,7 +146,7 @@ def check(
     Rules are described in docs/reference/findings.md. A result marked invalid does not measure
     what it claims to; a warning means that it may be misleading; a note gives context.
     """
-    from volbench.api.dataset import open_campaigns
+    from volbench.api.many_campaigns import open_campaigns
     from volbench.model.campaign.planned_run import RunState
     from volbench.present.tables.findings_table import findings_table, findings_text
 
@@ -255,7 +255,7 @@ def verify(campaigns: Sequence[Path], *, shown: TableOutput) -> None:
     stored tables with the raw files. Exits with 7 if a file was changed or added, or is missing or
     damaged.
     """
-    from volbench.api.dataset import campaign_folders
+    from volbench.api.many_campaigns import campaign_folders
 
     checked = [_verify(folder) for path in campaigns for folder in campaign_folders(path)]
     count = sum(len(campaign.differences) for campaign in checked)
@@ -269,7 +269,7 @@ def verify(campaigns: Sequence[Path], *, shown: TableOutput) -> None:
 
 
 def _verify(folder: Path) -> _Checked:
-    from volbench.api.campaign_data import CampaignData
+    from volbench.api.one_campaign import CampaignData
     from volbench.errors import VolbenchError
     from volbench.ingest.run_files import Change, Difference, verify_files
     from volbench.store.archive import read_campaign

@@ -9,7 +9,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Protocol
 
 from volbench.cli.options import Decorator, OptionGroup, Verb
-from volbench.seams import is_present, load
+from volbench.slices import is_present, load
 
 if TYPE_CHECKING:
     from volbench.model.campaign.event import Listener
@@ -22,7 +22,7 @@ def options_of_slice(reference: str, keyword: str, *, absent: object) -> Decorat
     """Return a decorator that gives a verb the options of a slice as one keyword.
 
     Args:
-        reference: a decorator of the slice; see `volbench.seams.load`.
+        reference: a decorator of the slice; see `volbench.slices.load`.
         absent: value of the keyword where the slice is absent.
     """
     if is_present(reference):

@@ -16,7 +16,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from volbench.errors import VolbenchError
-from volbench.seams import is_present, load
+from volbench.slices import is_present, load
 
 _KEY = "volbench.campaign"
 _PLACEHOLDER = re.compile(r"\b(volbench (?:check|forget|reap|resume|show)) DIR\b")
@@ -158,7 +158,7 @@ class LazyGroup(click.Group):
     """A group that imports a verb's module only when that verb is used.
 
     Args:
-        verbs: verb to its reference (see `volbench.seams.load`; the name is ``command`` unless
+        verbs: verb to its reference (see `volbench.slices.load`; the name is ``command`` unless
             it has another) and its short help, in the order in which a user needs them. Verbs of
             absent slices are not listed; calling one says what is missing.
     """

@@ -18,7 +18,7 @@ from volbench.execute.agent.operations import AS_ROOT
 from volbench.execute.channels import PATIENCE_S, Channel, Patience
 from volbench.execute.client import AgentClient, Request
 from volbench.execute.detached_process import DetachedProcess
-from volbench.execute.incoming import IncomingFolder
+from volbench.execute.incoming_folder import IncomingFolder
 from volbench.execute.protocol import (
     FILE_KINDS,
     ClockReading,

@@ -10,12 +10,12 @@ from pathlib import Path
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Executor
 from volbench.model.campaign.host import Host, HostKind
-from volbench.seams import load
+from volbench.slices import load
 
 Connect = Callable[[Host], Executor]
 
 # Kind of host to a context manager that yields how to connect to such hosts, given those of the
-# campaign and the policy for their keys; see `seams.load`
+# campaign and the policy for their keys; see `slices.load`
 TRANSPORTS = {
     HostKind.LOCAL: "execute.connect:open_local",
     HostKind.SSH: "execute.connect:open_ssh",

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from volbench import __version__
-from volbench.api.campaign_data import CampaignData, open_campaign
+from volbench.api.one_campaign import CampaignData, open_campaign
 from volbench.errors import ArchiveError, InputError, OutputError, Problem
 from volbench.fio.results.merge_jobs import plain_name
 from volbench.fio.results.validation import problems_of

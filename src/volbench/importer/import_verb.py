@@ -89,7 +89,7 @@ def import_verb(
     with its logs beside it, and its normal and terse output; each of fio's clients becomes a host.
     The sources are not changed.
     """
-    from volbench.api.campaign_data import open_campaign
+    from volbench.api.one_campaign import open_campaign
     from volbench.importer.import_campaign import ImportRequest, staged_import
     from volbench.importer.run_names import parse_labels
     from volbench.present.tables.volumes_table import collection_answer

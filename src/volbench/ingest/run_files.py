@@ -22,8 +22,8 @@ from volbench.fio.dd import parse_dd
 from volbench.fio.results.embedded_results import find_results
 from volbench.fio.results.json_output import parse_output
 from volbench.fio.results.merge_jobs import select_part
-from volbench.model.base import Frozen
 from volbench.model.campaign.planned_run import Campaign, Imported, Run, RunState
+from volbench.model.frozen_model import Frozen
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.provenance import ColdProbe, VolumeFacts
 from volbench.model.results.result import RunOutput

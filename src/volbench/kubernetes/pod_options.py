@@ -122,7 +122,7 @@ def _option_given(described: dict[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class PodHosts:
-    """Pods of a campaign that is resumed or removed; see `cli.made_hosts.MadeHosts`."""
+    """Pods of a campaign that is resumed or removed; see `cli.provisioned_hosts`."""
 
     timeout_s: float = 0.0  # longest wait for a pod that is made again
 

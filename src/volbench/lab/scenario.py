@@ -18,7 +18,6 @@ from volbench.lab.disk_model import (
     NoiseParameters,
     ServiceParameters,
 )
-from volbench.model.base import Frozen
 from volbench.model.document.document_model import (
     Boolean,
     Document,
@@ -33,6 +32,7 @@ from volbench.model.document.document_model import (
 )
 from volbench.model.document.located_errors import Fault, faults_of, reject
 from volbench.model.document.yaml_text import read_document
+from volbench.model.frozen_model import Frozen
 from volbench.plan.bundled_files import bundled_names, read_named
 from volbench.units import parse_duration
 

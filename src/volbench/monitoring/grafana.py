@@ -20,7 +20,7 @@ from volbench.errors import InputError
 from volbench.monitoring.openmetrics import TIMED, timed_frames
 
 if TYPE_CHECKING:
-    from volbench.api.dataset import Dataset
+    from volbench.api.many_campaigns import Dataset
 
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 WINDOW = "$window"  # Variable: the time over which counters become rates

@@ -33,7 +33,7 @@ from volbench.monitoring.node_metrics import (
 from volbench.present.formatting import records
 
 if TYPE_CHECKING:
-    from volbench.api.dataset import Dataset
+    from volbench.api.many_campaigns import Dataset
 
 TIMED = ("device", "series")  # The frames with values over time
 

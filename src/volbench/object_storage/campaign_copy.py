@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from volbench.api.campaign_data import CampaignData
+from volbench.api.one_campaign import CampaignData
 from volbench.errors import ArchiveError, InputError
 from volbench.object_storage.object_storage import ObjectStorage, open_storage
 from volbench.store.archive import read_campaign

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from volbench.api.dataset import View
+from volbench.api.many_campaigns import View
 from volbench.errors import InputError
 from volbench.model.frames.columns import FRAMES
 from volbench.store.parquet_tables import frame_of, schema_of

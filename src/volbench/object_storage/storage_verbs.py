@@ -17,7 +17,7 @@ from volbench.units import parse_size
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from volbench.api.campaign_data import CampaignData
+    from volbench.api.one_campaign import CampaignData
     from volbench.object_storage.sql_query import Parts, QueryLimits
 
 
@@ -95,7 +95,7 @@ def _answer(query: str, places: Sequence[str], *, limits: QueryLimits) -> pa.Tab
         places: campaign folders, folders that hold some, exported datasets, or addresses of these
             in object storage, such as ``s3://bucket/prefix``.
     """
-    from volbench.api.dataset import Dataset, View, open_campaigns
+    from volbench.api.many_campaigns import Dataset, View, open_campaigns
     from volbench.object_storage.sql_query import local_parts, run_query
 
     missing = [place for place in places if not is_address(place) and not Path(place).is_dir()]
@@ -156,7 +156,7 @@ def upload(campaign: Path, address: str) -> None:
     Tables are brought up to date first, so that nothing else has to be fetched to read results. The
     plan is uploaded last: without it, a prefix is not a campaign.
     """
-    from volbench.api.campaign_data import open_campaign
+    from volbench.api.one_campaign import open_campaign
     from volbench.object_storage.campaign_copy import PLAN
     from volbench.object_storage.object_storage import open_storage
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from volbench.errors import ArchiveError
-from volbench.model.base import Frozen
 from volbench.model.campaign.planned_run import Campaign
+from volbench.model.frozen_model import Frozen
 from volbench.model.results.provenance import HostFacts, VolumeFacts
 from volbench.store.atomic_files import (
     first_error,

@@ -16,7 +16,7 @@ from volbench.errors import ArchiveError, InputError, OutputError
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
-    from volbench.model.base import Frozen
+    from volbench.model.frozen_model import Frozen
 
 # Of a file's name that are kept in that of its temporary file: names are bounded (NAME_MAX)
 _NAME_CHARACTERS = 50

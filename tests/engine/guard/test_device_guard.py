@@ -10,8 +10,8 @@ import pytest
 from tests.engine.conftest import IMAGE_BYTES, Disks, call, refusal
 from volbench.engine.guard.volume_targets import find_volume
 from volbench.execute.agent.block_devices import Devices
-from volbench.execute.agent.looks import Looks
 from volbench.execute.agent.mounts import number_under
+from volbench.execute.agent.snapshot import Snapshot
 from volbench.execute.local import LocalExecutor
 from volbench.model.campaign.planned_run import DevicePin, VolumeKind
 
@@ -172,9 +172,9 @@ def test_a_read_only_device_is_refused(executor: LocalExecutor, disks: Disks) ->
 
 def test_the_root_disk_is_refused(executor: LocalExecutor, tmp_path: Path) -> None:
     """No leave opens the way to the disk under /."""
-    looks = Looks()
-    under = Devices(looks).of_path("/")
-    assert under or number_under(looks, "/") is None, "/ is in memory or on a network"
+    snapshot = Snapshot()
+    under = Devices(snapshot).of_path("/")
+    assert under or number_under(snapshot, "/") is None, "/ is in memory or on a network"
     for device in under:
         link = tmp_path / device.name.replace("!", "-")
         link.symlink_to(device.node)

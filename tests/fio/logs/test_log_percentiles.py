@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from volbench.fio.logs.log_windows import WIDE, BinStore, bin_mids, bin_of
+from volbench.fio.logs.log_windows import BIN_COUNT, BinStore, bin_mids, bin_of
 from volbench.fio.results.merge_jobs import BINS, bin_mid_ns, bin_range_ns, percentile_ns
 
 
@@ -23,7 +23,7 @@ def test_bins_go_on_where_fio_ends() -> None:
     """A latency of days has a bin too, with a middle at most 0.8 % away."""
     values = np.array([2**34, 2**40 + 12345, 10**15, 2**50 - 1])
     bins = bin_of(values)
-    assert bins.max() < WIDE
+    assert bins.max() < BIN_COUNT
     assert (np.abs(bin_mids(bins) - values) <= values * 0.0079).all()
 
 
@@ -35,7 +35,7 @@ def test_windows_in_any_order_keep_their_counts(seed: int) -> None:
     plain: dict[int, dict[int, int]] = {}
     for _ in range(3000):
         window = chance.randrange(600)
-        bins = sorted(chance.sample(range(WIDE), chance.randrange(1, 6)))
+        bins = sorted(chance.sample(range(BIN_COUNT), chance.randrange(1, 6)))
         counts = [chance.randrange(1, 10 ** chance.randrange(1, 11)) for _ in bins]
         store.add(window, np.array(bins), np.array(counts))
         mine = plain.setdefault(window, {})

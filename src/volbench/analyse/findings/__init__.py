@@ -20,11 +20,11 @@ from volbench.analyse.findings.rule import Observation, Rule
 from volbench.analyse.frames.run_view import RunView
 from volbench.model.frames.columns import run_identity
 from volbench.model.results.finding import Finding, Severity
-from volbench.seams import is_present, load
+from volbench.slices import is_present, load
 
 __all__ = ["RULES", "Rule", "find", "finding_rows"]
 
-# Seam: references of rules that slices add (see `volbench.seams.load`), shown after all others.
+# Seam: references of rules that slices add (see `volbench.slices.load`), shown after all others.
 # Those of absent slices are left out.
 RULES_OF_SLICES: tuple[str, ...] = ()
 

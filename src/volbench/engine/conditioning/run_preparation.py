@@ -27,7 +27,7 @@ from volbench.model.results.provenance import BlockSample, VolumeFacts
 
 # Longest flush: a full cache of a provider holds back writes for 8 minutes ("Disk performance on
 # Azure Kubernetes Service, part 1", Stian Øvrevåge, 2019).
-# Noticed by: tests/execute/agent/test_looks.py::test_a_flush_that_fails_says_why
+# Noticed by: tests/execute/agent/test_snapshot.py::test_a_flush_that_fails_says_why
 FLUSH_S = 600.0
 
 PAUSED = "paused"  # State of a run's progress while its volume is idle

@@ -10,8 +10,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from volbench.errors import InputError, RefusedError, TransportError
 from volbench.execute.protocol import Executor, FileStat
-from volbench.model.base import Count, Frozen
 from volbench.model.campaign.planned_run import DevicePin, FileIdentity
+from volbench.model.frozen_model import Count, Frozen
 from volbench.units import format_capacity
 
 # Members of larger volumes that blkid does not class as ``raid``
@@ -117,8 +117,8 @@ class Content:
 
 T = TypeVar("T")
 
-# Longer than the agent waits for a volume that does not answer (`looks.READ_S`), so that its reason
-# arrives. Noticed by: tests/execute/agent/test_looks.py::test_a_volume_that_hangs_is_left_behind
+# Longer than the agent waits for a hanging volume (`snapshot.READ_S`), so that its reason arrives.
+# Noticed by: tests/execute/agent/test_snapshot.py::test_a_volume_that_hangs_is_left_behind
 _LOOK_S = 180.0
 
 

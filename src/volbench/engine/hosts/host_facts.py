@@ -13,7 +13,7 @@ from volbench.execute.protocol import Executor
 from volbench.fio.dd import parse_dd_version
 from volbench.fio.jobs.option_table import installed_table, shipped_table
 from volbench.fio.results.json_output import parse_version
-from volbench.model.base import Count, Frozen
+from volbench.model.frozen_model import Count, Frozen
 from volbench.model.profile.fio_options import OptionTable
 from volbench.model.results.provenance import HostFacts
 

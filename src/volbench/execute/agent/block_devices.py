@@ -10,8 +10,8 @@ disk shows the disk again. A use of one is a use of all (`SharedStorage`).
 
 from typing import Iterable, Iterator, NamedTuple
 
-from volbench.execute.agent.looks import SECTOR_BYTES, Looks, Stat
 from volbench.execute.agent.mounts import number_under, read_loop_files
+from volbench.execute.agent.snapshot import SECTOR_BYTES, Snapshot, Stat
 
 _SERIALS = ("device/serial", "serial", "device/vpd_pg80", "device/wwid", "wwid")
 _WWIDS = ("wwid", "device/wwid", "uuid", "nguid", "eui")
@@ -28,23 +28,23 @@ class BlockDevice(NamedTuple):
 
 
 class Devices:
-    """Block devices of this machine, as one set of looks shows them."""
+    """Block devices of this machine, as one snapshot shows them."""
 
-    def __init__(self, looks: Looks) -> None:
-        self._looks = looks
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
         self._loops = None  # type: dict[str, Stat] | None
 
     def with_number(self, number: "tuple[int, int]") -> "BlockDevice | None":
         """Return the device with a number; None if there is none."""
-        return self._at(self._looks.real_path("/sys/dev/block/{}:{}".format(*number)))
+        return self._at(self._snapshot.real_path("/sys/dev/block/{}:{}".format(*number)))
 
     def named(self, name: str) -> "BlockDevice | None":
         """Return the device with a kernel name; None if there is none."""
-        return self._at(self._looks.real_path("/sys/class/block/" + name))
+        return self._at(self._snapshot.real_path("/sys/class/block/" + name))
 
     def attribute(self, device: BlockDevice, *names: str) -> str:
         """Return the first attribute that is not empty, stripped; empty if there is none."""
-        texts = (self._looks.text(device.sysfs + "/" + name).strip() for name in names)
+        texts = (self._snapshot.text(device.sysfs + "/" + name).strip() for name in names)
         return next(filter(None, texts), "")
 
     def number_in(self, device: BlockDevice, name: str) -> "int | None":
@@ -64,13 +64,13 @@ class Devices:
 
     def partitions(self, device: BlockDevice) -> "list[BlockDevice]":
         """Return the partitions of a disk."""
-        folders = [device.sysfs + "/" + name for name in self._looks.names(device.sysfs)]
-        parts = (self._at(path) for path in folders if self._looks.text(path + "/partition"))
+        folders = [device.sysfs + "/" + name for name in self._snapshot.names(device.sysfs)]
+        parts = (self._at(path) for path in folders if self._snapshot.text(path + "/partition"))
         return [part for part in parts if part is not None]
 
     def holders(self, device: BlockDevice) -> "list[str]":
         """Return the kernel names of the devices built on a device: dm, md, bcache and similar."""
-        return self._looks.names(device.sysfs + "/holders")
+        return self._snapshot.names(device.sysfs + "/holders")
 
     def below(self, device: BlockDevice, *, through_files: bool) -> "list[BlockDevice]":
         """Return every device that a device is built on, nearest first, without itself.
@@ -82,7 +82,7 @@ class Devices:
         while waiting:
             here = waiting.pop(0)
             disk = self.whole_disk(here)
-            slaves = (self.named(name) for name in self._looks.names(here.sysfs + "/slaves"))
+            slaves = (self.named(name) for name in self._snapshot.names(here.sysfs + "/slaves"))
             lower = [slave for slave in slaves if slave is not None]
             lower += ([] if disk == here else [disk]) + self._under_loop(
                 here, through_files=through_files
@@ -94,7 +94,7 @@ class Devices:
 
     def of_path(self, path: str) -> "list[BlockDevice]":
         """Return the devices that hold the file system of a path, nearest first."""
-        number = number_under(self._looks, path)
+        number = number_under(self._snapshot, path)
         device = None if number is None else self.with_number(number)
         return [] if device is None else [device, *self.below(device, through_files=True)]
 
@@ -116,8 +116,8 @@ class Devices:
         """Return what the visible files of loop devices are, by the names of the loop devices."""
         if self._loops is None:
             stats = {
-                name: self._looks.stat_visible(path)
-                for name, path in read_loop_files(self._looks).items()
+                name: self._snapshot.stat_visible(path)
+                for name, path in read_loop_files(self._snapshot).items()
             }
             self._loops = {name: file for name, file in stats.items() if file is not None}
         return self._loops
@@ -127,9 +127,9 @@ class Devices:
         disk = self.whole_disk(device)
         serial, model = self.serial_and_model(disk)
         backing = self.attribute(disk, "loop/backing_file")
-        file = self._looks.stat_visible(backing) if backing else None
+        file = self._snapshot.stat_visible(backing) if backing else None
         return {
-            "path": self._looks.real_path(path),
+            "path": self._snapshot.real_path(path),
             "major": device.number[0],
             "minor": device.number[1],
             "size_bytes": self.size_bytes(device),
@@ -139,14 +139,14 @@ class Devices:
             "by_id": self._by_id(device),
             "backing": "" if file is None else ":".join(map(str, file.identity)),
             "start_sector": self.number_in(device, "start") or 0,
-            "boot_id": boot_id(self._looks),
+            "boot_id": boot_id(self._snapshot),
             "diskseq": self.number_in(disk, "diskseq") or 0,
         }
 
     def _by_id(self, device: BlockDevice) -> str:
         """Return the first name of a device in /dev/disk/by-id."""
-        for name in self._looks.names("/dev/disk/by-id"):
-            node = self._looks.stat_visible("/dev/disk/by-id/" + name)
+        for name in self._snapshot.names("/dev/disk/by-id"):
+            node = self._snapshot.stat_visible("/dev/disk/by-id/" + name)
             if node is not None and node.kind == "block" and node.rdev == device.number:
                 return name
         return ""
@@ -154,18 +154,18 @@ class Devices:
     def _under_loop(self, device: BlockDevice, *, through_files: bool) -> "list[BlockDevice]":
         """Return the device that a loop device is on, or the one that holds its file."""
         backing = self.attribute(device, "loop/backing_file")
-        file = self._looks.stat_visible(backing) if backing else None
+        file = self._snapshot.stat_visible(backing) if backing else None
         number = None  # type: tuple[int, int] | None
         if file is not None and file.kind == "block":
             number = file.rdev
         elif backing and through_files:
-            number = number_under(self._looks, backing)
+            number = number_under(self._snapshot, backing)
         found = None if number is None else self.with_number(number)
         return [] if found is None else [found]
 
     def _at(self, sysfs: str) -> "BlockDevice | None":
         """Return the device of a sysfs folder; None if the folder does not describe a device."""
-        major, _, minor = self._looks.text(sysfs + "/dev").strip().partition(":")
+        major, _, minor = self._snapshot.text(sysfs + "/dev").strip().partition(":")
         if not (major.isdigit() and minor.isdigit()):
             return None
         name = sysfs.rpartition("/")[2]
@@ -175,8 +175,8 @@ class Devices:
 class SharedStorage:
     """Devices of this machine by the storage that they show, seen from one device."""
 
-    def __init__(self, looks: Looks, devices: Devices, device: BlockDevice) -> None:
-        self._looks = looks
+    def __init__(self, snapshot: Snapshot, devices: Devices, device: BlockDevice) -> None:
+        self._snapshot = snapshot
         self._devices = devices
         whole_disk = devices.whole_disk
         same = self._same_as(device)  # the device itself, then all with exactly the same content
@@ -251,15 +251,15 @@ class SharedStorage:
         wwid = self._devices.attribute(disk, *_PATH_WWIDS)
         if not wwid:
             return
-        for name in self._looks.names("/sys/block"):
+        for name in self._snapshot.names("/sys/block"):
             other = None if name in self._devices.loops() else self._devices.named(name)
             if other is not None and self._devices.attribute(other, *_PATH_WWIDS) == wwid:
                 yield other
 
 
-def boot_id(looks: Looks) -> str:
+def boot_id(snapshot: Snapshot) -> str:
     """Return the boot ID of the running kernel."""
-    return looks.text("/proc/sys/kernel/random/boot_id").strip()
+    return snapshot.text("/proc/sys/kernel/random/boot_id").strip()
 
 
 def _distinct(devices: "Iterable[BlockDevice]") -> "list[BlockDevice]":

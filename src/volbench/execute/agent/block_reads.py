@@ -12,15 +12,15 @@ from collections.abc import Iterator
 from time import monotonic
 
 from volbench.execute.agent.agent_error import AgentError
-from volbench.execute.agent.looks import Looks, within
 from volbench.execute.agent.nbd_export import NbdExport
+from volbench.execute.agent.snapshot import Snapshot, within
 
 BLOCK_BYTES = 4096  # The smallest unit that a cloud volume or a flash drive maps.
 # 1 - 0.95**64 = 96 %: the probability that 5 % of unwritten blocks are seen.
 # Noticed by: test_block_sample.py::test_holes_and_zeros_of_a_file_are_seen
 BLOCKS = 64
 # Time of the sample: a trade-off, so that it delays no run noticeably.
-# Noticed by: tests/execute/agent/test_looks.py::test_blocks_are_sampled_until_the_time_is_over
+# Noticed by: tests/execute/agent/test_snapshot.py::test_blocks_are_sampled_until_the_time_is_over
 _LIMIT_S = 0.1
 _PATIENCE_S = 5.0  # A single read of a volume that catches up may take seconds.
 _NBD_S = 1.0  # A server answers at once, or does not know.
@@ -36,7 +36,7 @@ _UNKNOWN = {
 
 
 def sample_blocks(
-    paths: "list[str]", first: int, length: int, looks: "Looks | None" = None
+    paths: "list[str]", first: int, length: int, snapshot: "Snapshot | None" = None
 ) -> "dict[str, object] | None":
     """Return what is known of a range of the first path that is a device or a file.
 
@@ -44,21 +44,21 @@ def sample_blocks(
         paths: candidates, in order.
         first: offset of the range in bytes.
         length: of the range; 0 for all of it.
-        looks: at this machine; for tests.
+        snapshot: of this machine; for tests.
 
     Returns:
         ``sampled``: blocks read; ``zeros``: of them, those that hold only zeros;
         ``unmapped_share``: share of the range without data, and ``reported_by`` what; ``problem``.
         None if there is no such path.
     """
-    looks = looks or Looks()
+    snapshot = snapshot or Snapshot()
     for path in paths:
-        found = looks.stat(path)
+        found = snapshot.stat(path)
         if found is not None and found.kind in ("file", "block"):
             sample = _sample(path, first, length)
             if found.kind == "block":
                 folder = "/sys/dev/block/{}:{}".format(*found.rdev)
-                sample.update(_mapping(looks, looks.real_path(folder)))
+                sample.update(_mapping(snapshot, snapshot.real_path(folder)))
             return sample
     return None
 
@@ -72,18 +72,18 @@ def _sample(path: str, first: int, length: int) -> "dict[str, object]":
     return sample
 
 
-def _mapping(looks: Looks, sysfs: str) -> "dict[str, object]":
+def _mapping(snapshot: Snapshot, sysfs: str) -> "dict[str, object]":
     """Return what a loop device's file or a thin pool knows of a device."""
-    backing = looks.text(sysfs + "/loop/backing_file").rstrip("\n")
+    backing = snapshot.text(sysfs + "/loop/backing_file").rstrip("\n")
     if backing:
         below = _sample(backing, 0, 0)
         if below["unmapped_share"] is not None:
             share = below["unmapped_share"]
             return {"unmapped_share": share, "reported_by": "the file of the loop"}
-    name = looks.text(sysfs + "/dm/name").strip()
-    dmsetup = looks.which("dmsetup") if name else ""
+    name = snapshot.text(sysfs + "/dm/name").strip()
+    dmsetup = snapshot.which("dmsetup") if name else ""
     if dmsetup:
-        mapped = thin_share(looks.run([dmsetup, "status", name], _PATIENCE_S).stdout)
+        mapped = thin_share(snapshot.run([dmsetup, "status", name], _PATIENCE_S).stdout)
         if mapped is not None:
             return {"unmapped_share": mapped, "reported_by": "the thin pool"}
     return {}
@@ -97,15 +97,15 @@ def thin_share(status: str) -> "float | None":
     return 1 - int(fields[3]) / max(1, int(fields[1]))
 
 
-def sample_nbd(uri: str, looks: "Looks | None" = None) -> "dict[str, object]":
+def sample_nbd(uri: str, snapshot: "Snapshot | None" = None) -> "dict[str, object]":
     """Return what is known of the blocks of an export, in the form of `sample_blocks`.
 
     The server is asked for its holes by libnbd's nbdinfo. Where that is not installed, or the
     server reports none, blocks are read: a server without block status calls everything data.
     """
-    looks = looks or Looks()
-    nbdinfo = looks.which("nbdinfo")
-    share = _unmapped_share(looks, nbdinfo, uri) if nbdinfo else None
+    snapshot = snapshot or Snapshot()
+    nbdinfo = snapshot.which("nbdinfo")
+    share = _unmapped_share(snapshot, nbdinfo, uri) if nbdinfo else None
     sample = dict(_UNKNOWN)
     if share:
         sample.update(unmapped_share=share, reported_by="the NBD server")
@@ -118,9 +118,9 @@ def sample_nbd(uri: str, looks: "Looks | None" = None) -> "dict[str, object]":
     return sample
 
 
-def _unmapped_share(looks: Looks, nbdinfo: str, uri: str) -> "float | None":
+def _unmapped_share(snapshot: Snapshot, nbdinfo: str, uri: str) -> "float | None":
     holes = whole = 0
-    done = looks.run([nbdinfo, "--map", "--totals", uri], _NBD_S)
+    done = snapshot.run([nbdinfo, "--map", "--totals", uri], _NBD_S)
     for line in done.stdout.splitlines():
         fields = line.split()
         if len(fields) > 2 and fields[0].isdigit():
@@ -207,18 +207,18 @@ def _data_bytes(descriptor: int, first: int, end: int, until_s: float) -> "int |
     return None
 
 
-def flush(path: str, limit_s: float, looks: "Looks | None" = None) -> str:
+def flush(path: str, limit_s: float, snapshot: "Snapshot | None" = None) -> str:
     """Write back every dirty page of a device, or of the filesystem that holds a path.
 
     Return the reason of a failure; empty on success.
     """
-    looks = looks or Looks()
-    nearest = looks.nearest(path)
-    found = looks.stat(nearest)
+    snapshot = snapshot or Snapshot()
+    nearest = snapshot.nearest(path)
+    found = snapshot.stat(nearest)
     is_device = found is not None and found.kind == "block"
     argv = ["sync", nearest] if is_device else ["sync", "-f", nearest]
     try:
-        done = looks.run(argv, limit_s)
+        done = snapshot.run(argv, limit_s)
     except AgentError as error:
         return "sync: " + error.message
     return done.stderr.strip() if done.status else ""

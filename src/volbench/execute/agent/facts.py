@@ -4,7 +4,7 @@ import re
 
 from volbench.execute.agent.agent_error import AgentError
 from volbench.execute.agent.block_devices import boot_id
-from volbench.execute.agent.looks import Looks
+from volbench.execute.agent.snapshot import Snapshot
 
 _CPU_MODEL = re.compile(r"^(?:model name|cpu model|Model|cpu)\s*:\s*(.+)$", re.MULTILINE)
 _MEMORY = re.compile(r"^MemTotal:\s*(\d+) kB$", re.MULTILINE)
@@ -12,28 +12,28 @@ _PRETTY_NAME = re.compile(r"^PRETTY_NAME=[\"']?(.*?)[\"']?$", re.MULTILINE)
 _HYPERVISOR_FLAG = re.compile(r"^flags\s*:.*\bhypervisor\b", re.MULTILINE)
 
 
-def survey(looks: "Looks | None" = None) -> "dict[str, object]":
+def survey(snapshot: "Snapshot | None" = None) -> "dict[str, object]":
     """Return the facts of this machine.
 
     ``machine_id`` and ``hostname`` (to be digested: machine-id(5) is confidential); ``boot_id``;
     ``kernel``; ``os``; ``cpu_model``; ``cpus`` online; ``memory_bytes``, None if unknown;
     ``virtualization``; ``fio`` and ``dd``: path, and what ``--version`` printed, with its status.
     """
-    looks = looks or Looks()
-    cpu_text = looks.text("/proc/cpuinfo")
-    memory = _MEMORY.search(looks.text("/proc/meminfo"))
+    snapshot = snapshot or Snapshot()
+    cpu_text = snapshot.text("/proc/cpuinfo")
+    memory = _MEMORY.search(snapshot.text("/proc/meminfo"))
     return {
-        "machine_id": looks.text("/etc/machine-id").strip(),
-        "hostname": looks.text("/proc/sys/kernel/hostname").strip(),
-        "boot_id": boot_id(looks),
-        "kernel": looks.text("/proc/sys/kernel/osrelease").strip(),
-        "os": _first(_PRETTY_NAME, looks.text("/etc/os-release")),
+        "machine_id": snapshot.text("/etc/machine-id").strip(),
+        "hostname": snapshot.text("/proc/sys/kernel/hostname").strip(),
+        "boot_id": boot_id(snapshot),
+        "kernel": snapshot.text("/proc/sys/kernel/osrelease").strip(),
+        "os": _first(_PRETTY_NAME, snapshot.text("/etc/os-release")),
         "cpu_model": _first(_CPU_MODEL, cpu_text),
-        "cpus": _online(looks) or cpu_text.count("processor\t:") or 1,
+        "cpus": _online(snapshot) or cpu_text.count("processor\t:") or 1,
         "memory_bytes": None if memory is None else int(memory.group(1)) * 1024,
-        "virtualization": _virtualization(looks, cpu_text),
-        "fio": _version(looks, "fio"),
-        "dd": _version(looks, "dd"),
+        "virtualization": _virtualization(snapshot, cpu_text),
+        "fio": _version(snapshot, "fio"),
+        "dd": _version(snapshot, "dd"),
     }
 
 
@@ -42,27 +42,27 @@ def _first(pattern: "re.Pattern[str]", text: str) -> str:
     return "" if match is None else match.group(1).strip()
 
 
-def _online(looks: Looks) -> int:
+def _online(snapshot: Snapshot) -> int:
     """Return the number of CPUs online, from a list such as ``0-3,8``."""
-    text = looks.text("/sys/devices/system/cpu/online").strip()
+    text = snapshot.text("/sys/devices/system/cpu/online").strip()
     ranges = [part.partition("-") for part in text.split(",") if part]
     return sum(int(last or first) - int(first) + 1 for first, _, last in ranges)
 
 
-def _virtualization(looks: Looks, cpu_text: str) -> str:
+def _virtualization(snapshot: Snapshot, cpu_text: str) -> str:
     """Return the hypervisor detected by systemd; without systemd, from the CPU flags."""
-    detect = looks.which("systemd-detect-virt")
-    detected = looks.run([detect]).stdout.strip() if detect else ""
+    detect = snapshot.which("systemd-detect-virt")
+    detected = snapshot.run([detect]).stdout.strip() if detect else ""
     return detected or ("vm" if _HYPERVISOR_FLAG.search(cpu_text) else "")
 
 
-def _version(looks: Looks, program: str) -> "dict[str, object]":
+def _version(snapshot: Snapshot, program: str) -> "dict[str, object]":
     """Return ``path`` of a program, and ``stdout``, ``stderr``, ``status`` of its --version."""
-    path = looks.which(program)
+    path = snapshot.which(program)
     if not path:
         return {"path": "", "stdout": "", "stderr": "", "status": 0}
     try:
-        done = looks.run([path, "--version"])
+        done = snapshot.run([path, "--version"])
     except AgentError as error:
         return {"path": path, "stdout": "", "stderr": error.message, "status": -1}
     return dict(done._asdict(), path=path)

@@ -7,7 +7,7 @@ import re
 from typing import NamedTuple
 
 from volbench.execute.agent.agent_error import AgentError
-from volbench.execute.agent.looks import Looks
+from volbench.execute.agent.snapshot import Snapshot
 
 _MOUNTINFO = "/proc/self/mountinfo"
 _ESCAPE = re.compile(r"\\([0-7]{3})")
@@ -25,14 +25,14 @@ class Mount(NamedTuple):
     source: str  # what was mounted, as given to mount(8)
 
 
-def read_mounts(looks: Looks) -> "list[Mount]":
+def read_mounts(snapshot: Snapshot) -> "list[Mount]":
     """Return every mount, oldest first.
 
     Raises:
         AgentError: the list cannot be read, so devices in use are unknown.
     """
     try:
-        mounts = [_mount(line) for line in looks.text(_MOUNTINFO).split("\n") if line]
+        mounts = [_mount(line) for line in snapshot.text(_MOUNTINFO).split("\n") if line]
     except (IndexError, ValueError):
         mounts = []
     if not mounts:
@@ -65,10 +65,10 @@ def is_inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def mount_of(looks: Looks, path: str) -> "Mount | None":
+def mount_of(snapshot: Snapshot, path: str) -> "Mount | None":
     """Return the mount of a path: the newest one on the longest mount point above it."""
-    real = looks.real_path(path)
-    above = [mount for mount in read_mounts(looks) if is_inside(real, mount.mount_point)]
+    real = snapshot.real_path(path)
+    above = [mount for mount in read_mounts(snapshot) if is_inside(real, mount.mount_point)]
     return max(enumerate(above), key=_length_and_age)[1] if above else None
 
 
@@ -76,66 +76,68 @@ def _length_and_age(numbered: "tuple[int, Mount]") -> "tuple[int, int]":
     return len(numbered[1].mount_point), numbered[0]
 
 
-def mount_numbers(looks: Looks, mount: Mount) -> "set[tuple[int, int]]":
+def mount_numbers(snapshot: Snapshot, mount: Mount) -> "set[tuple[int, int]]":
     """Return the device numbers of a mount: the filesystem's and that of its source."""
     numbers = {mount.number}
-    source = looks.stat_visible(mount.source) if mount.source.startswith("/") else None
+    source = snapshot.stat_visible(mount.source) if mount.source.startswith("/") else None
     if source is not None:
         numbers.add(source.rdev)
     return {number for number in numbers if number[0]}
 
 
-def number_under(looks: Looks, path: str) -> "tuple[int, int] | None":
+def number_under(snapshot: Snapshot, path: str) -> "tuple[int, int] | None":
     """Return the number of the block device that holds a path; None for tmpfs, NFS and similar."""
-    mount = mount_of(looks, path)
+    mount = mount_of(snapshot, path)
     if mount is None:
         return None
     # The name of the source may have been given to another device since.
-    return mount.number if mount.number[0] else min(mount_numbers(looks, mount), default=None)
+    return mount.number if mount.number[0] else min(mount_numbers(snapshot, mount), default=None)
 
 
-def mount_points(looks: Looks, numbers: "set[tuple[int, int]]") -> "list[str]":
+def mount_points(snapshot: Snapshot, numbers: "set[tuple[int, int]]") -> "list[str]":
     """Return the mount points of any of these devices, under any of their names."""
     return [
-        mount.mount_point for mount in read_mounts(looks) if mount_numbers(looks, mount) & numbers
+        mount.mount_point
+        for mount in read_mounts(snapshot)
+        if mount_numbers(snapshot, mount) & numbers
     ]
 
 
-def read_swaps(looks: Looks) -> "list[str]":
+def read_swaps(snapshot: Snapshot) -> "list[str]":
     """Return the devices and files in use as swap."""
-    lines = looks.text("/proc/swaps").split("\n")[1:]
+    lines = snapshot.text("/proc/swaps").split("\n")[1:]
     return [unescape(_BLANKS.split(line)[0]) for line in lines if line]
 
 
-def swap_numbers(looks: Looks) -> "set[tuple[int, int]]":
+def swap_numbers(snapshot: Snapshot) -> "set[tuple[int, int]]":
     """Return the numbers of the block devices in use as swap."""
-    swaps = [looks.stat_visible(path) for path in read_swaps(looks)]
+    swaps = [snapshot.stat_visible(path) for path in read_swaps(snapshot)]
     return {swap.rdev for swap in swaps if swap is not None and swap.kind == "block"}
 
 
-def read_loop_files(looks: Looks) -> "dict[str, str]":
+def read_loop_files(snapshot: Snapshot) -> "dict[str, str]":
     """Return the backing file of each active loop device, by the device's kernel name."""
     files = {}
-    for name in looks.names("/sys/block"):
-        path = looks.text("/sys/block/{}/loop/backing_file".format(name)).rstrip("\n")
+    for name in snapshot.names("/sys/block"):
+        path = snapshot.text("/sys/block/{}/loop/backing_file".format(name)).rstrip("\n")
         if path:
             is_deleted = path.endswith(_DELETED)
             files[name] = path[: -len(_DELETED)] if is_deleted else path
     return files
 
 
-def unmounted_above(looks: Looks, path: str) -> str:
+def unmounted_above(snapshot: Snapshot, path: str) -> str:
     """Return the mount point of fstab at or above a path that is not mounted; empty for none.
 
     Writing there would fill the disk that holds the mount point.
     """
-    real = looks.real_path(path)
-    mounted = {mount.mount_point for mount in read_mounts(looks)}
-    for line in looks.text("/etc/fstab").splitlines():
+    real = snapshot.real_path(path)
+    mounted = {mount.mount_point for mount in read_mounts(snapshot)}
+    for line in snapshot.text("/etc/fstab").splitlines():
         fields = line.split()
         if len(fields) < 3 or fields[0].startswith("#") or not fields[1].startswith("/"):
             continue
-        point = looks.real_path(unescape(fields[1]))
+        point = snapshot.real_path(unescape(fields[1]))
         if is_inside(real, point) and point not in mounted:
             return point
     return ""

@@ -6,10 +6,10 @@ import time
 
 from volbench.execute.agent.block_devices import boot_id
 from volbench.execute.agent.files import OWN_FOLDER
-from volbench.execute.agent.looks import Looks
+from volbench.execute.agent.snapshot import Snapshot
 
 # fio ends after SIGINT once its I/O is completed: up to half a minute on a throttled volume.
-# Noticed by: tests/execute/agent/test_looks.py::test_processes_are_known_by_their_start
+# Noticed by: tests/execute/agent/test_snapshot.py::test_processes_are_known_by_their_start
 _SIGNALS = ((signal.SIGINT, 30.0), (signal.SIGTERM, 10.0), (signal.SIGKILL, 10.0))
 _POLL_S = 0.1
 
@@ -19,13 +19,13 @@ def identify(pid: int) -> "dict[str, object]":
 
     ``start_ticks`` is field 22 of proc_pid_stat(5), None if the process has ended.
     """
-    looks = Looks()
-    fields = looks.text("/proc/{}/stat".format(pid)).rpartition(")")[2].split()
+    snapshot = Snapshot()
+    fields = snapshot.text("/proc/{}/stat".format(pid)).rpartition(")")[2].split()
     is_alive = len(fields) >= 20 and fields[0] != "Z"
     return {
         "pid": pid,
         "start_ticks": int(fields[19]) if is_alive else None,
-        "boot_id": boot_id(looks),
+        "boot_id": boot_id(snapshot),
     }
 
 
@@ -56,13 +56,13 @@ def find_strays(folders: "list[str]") -> "list[list[object]]":
     Only processes started for a run have `OWN_FOLDER` as their TMPDIR: a user's shell in such a
     folder is not among them.
     """
-    looks = Looks()
+    snapshot = Snapshot()
     real_folders = {os.path.realpath(folder): folder for folder in folders}
     strays = []  # type: list[list[object]]
-    for name in looks.names("/proc"):
+    for name in snapshot.names("/proc"):
         if not name.isdigit():
             continue
-        variables = looks.text("/proc/{}/environ".format(name)).split("\0")
+        variables = snapshot.text("/proc/{}/environ".format(name)).split("\0")
         if "TMPDIR=" + OWN_FOLDER not in variables:
             continue
         folder = os.path.realpath("/proc/{}/cwd".format(name))
@@ -73,7 +73,7 @@ def find_strays(folders: "list[str]") -> "list[list[object]]":
 
 def open_files(pid: int) -> "list[list[int]]":
     """Return the identities of the files that a process holds open."""
-    looks = Looks()
+    snapshot = Snapshot()
     folder = "/proc/{}/fd".format(pid)
-    stats = [looks.stat_visible("{}/{}".format(folder, name)) for name in looks.names(folder)]
+    stats = [snapshot.stat_visible("{}/{}".format(folder, name)) for name in snapshot.names(folder)]
     return [found.identity for found in stats if found is not None]

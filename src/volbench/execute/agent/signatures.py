@@ -11,8 +11,8 @@ from typing import Callable
 
 from volbench.execute.agent.agent_error import AgentError
 from volbench.execute.agent.block_devices import BlockDevice, Devices
-from volbench.execute.agent.looks import READ_S, SECTOR_BYTES, Looks, within
 from volbench.execute.agent.partition_tables import read_table
+from volbench.execute.agent.snapshot import READ_S, SECTOR_BYTES, Snapshot, within
 
 _KIB = 1024
 _FILESYSTEM, _CRYPTO, _RAID, _OTHER = "filesystem", "crypto", "raid", "other"
@@ -93,8 +93,8 @@ def find_magic(read: "Callable[[int, int], bytes]", size_bytes: int) -> "dict[st
 class _Region:
     """A device, or a part of it; an OSError where it cannot be read."""
 
-    def __init__(self, looks: Looks, node: str, offset: int, size_bytes: int) -> None:
-        self.looks, self.node, self.offset, self.size_bytes = looks, node, offset, size_bytes
+    def __init__(self, snapshot: Snapshot, node: str, offset: int, size_bytes: int) -> None:
+        self.snapshot, self.node, self.offset, self.size_bytes = snapshot, node, offset, size_bytes
         self.is_blank = True  # whether everything read so far is zeros
         self._pages = {}  # type: dict[int, bytes]
         for start, length in ((0, 20 * _KIB), (size_bytes - _GPT_BYTES, _GPT_BYTES)):
@@ -114,14 +114,14 @@ class _Region:
         if number not in self._pages:
             start = number * _PAGE
             length = min(_PAGE, self.size_bytes - start)
-            data = self.looks.read(self.node, self.offset + start, length)
+            data = self.snapshot.read(self.node, self.offset + start, length)
             self.is_blank = self.is_blank and not any(data)
             self._pages[number] = data
         return self._pages[number]
 
 
 def read_content(
-    looks: Looks, devices: Devices, device: BlockDevice, node: str
+    snapshot: Snapshot, devices: Devices, device: BlockDevice, node: str
 ) -> "list[dict[str, object]]":
     """Return what is on a block device: the device itself, then its partitions.
 
@@ -132,16 +132,16 @@ def read_content(
     that is no known signature), and ``siblings``: the number of devices of a btrfs, otherwise 1.
     """
     try:
-        return within(READ_S, _read_parts, looks, devices, device, node)
+        return within(READ_S, _read_parts, snapshot, devices, device, node)
     except OSError:
         return [_unreadable(node)]
 
 
 def _read_parts(
-    looks: Looks, devices: Devices, device: BlockDevice, node: str
+    snapshot: Snapshot, devices: Devices, device: BlockDevice, node: str
 ) -> "list[dict[str, object]]":
     size_bytes = devices.size_bytes(device)
-    whole = _Region(looks, node, 0, size_bytes)
+    whole = _Region(snapshot, node, 0, size_bytes)
     table = read_table(whole.read, size_bytes)
     first = _examined(whole)
     if not _is_marked(first):
@@ -151,18 +151,20 @@ def _read_parts(
         for part in devices.partitions(device)
     }
     parts = [first]
-    parts += [_examine(looks, part.node, 0, devices.size_bytes(part)) for part in scanned.values()]
+    parts += [
+        _examine(snapshot, part.node, 0, devices.size_bytes(part)) for part in scanned.values()
+    ]
     for region in table.regions:
         if region.offset not in scanned:
-            part = _examine(looks, node, region.offset, region.size_bytes)
+            part = _examine(snapshot, node, region.offset, region.size_bytes)
             parts.append(dict(part, **region._asdict()))
     return parts
 
 
-def read_whole(looks: Looks, devices: Devices, device: BlockDevice) -> "dict[str, object]":
+def read_whole(snapshot: Snapshot, devices: Devices, device: BlockDevice) -> "dict[str, object]":
     """Return what is on a block device as a whole, without its partitions."""
     try:
-        return within(READ_S, _examine, looks, device.node, 0, devices.size_bytes(device))
+        return within(READ_S, _examine, snapshot, device.node, 0, devices.size_bytes(device))
     except OSError:
         return _unreadable(device.node)
 
@@ -185,9 +187,9 @@ def _unreadable(node: str) -> "dict[str, object]":
     }
 
 
-def _examine(looks: Looks, node: str, offset: int, size_bytes: int) -> "dict[str, object]":
+def _examine(snapshot: Snapshot, node: str, offset: int, size_bytes: int) -> "dict[str, object]":
     try:
-        return _examined(_Region(looks, node, offset, size_bytes))
+        return _examined(_Region(snapshot, node, offset, size_bytes))
     except OSError:
         return _unreadable(node)
 
@@ -215,12 +217,12 @@ def _blkid(region: _Region) -> "dict[str, object] | None":
 
     None without the blkid of util-linux: that of busybox knows no ``-p``, and prints nothing.
     """
-    blkid = region.looks.which("blkid")
+    blkid = region.snapshot.which("blkid")
     if not blkid:
         return None
     span = ["-O", str(region.offset), "-S", str(region.size_bytes)] if region.offset else []
     try:
-        done = region.looks.run([blkid, "-p", "-o", "export", *span, region.node])
+        done = region.snapshot.run([blkid, "-p", "-o", "export", *span, region.node])
     except AgentError as error:
         raise OSError(errno.EIO, error.message) from error
     if not done.status and not done.stdout.strip():

@@ -6,7 +6,6 @@ import re
 from volbench.execute.agent import block_reads
 from volbench.execute.agent.agent_error import AgentError
 from volbench.execute.agent.block_devices import BlockDevice, Devices, SharedStorage
-from volbench.execute.agent.looks import Looks, Stat, parent_of
 from volbench.execute.agent.mounts import (
     Mount,
     mount_numbers,
@@ -20,6 +19,7 @@ from volbench.execute.agent.mounts import (
     unmounted_above,
 )
 from volbench.execute.agent.signatures import read_content, read_whole
+from volbench.execute.agent.snapshot import Snapshot, Stat, parent_of
 
 _CHOSEN = re.compile(r"\[(.+)\]")
 _IN_MEMORY = ("tmpfs", "ramfs")
@@ -32,7 +32,7 @@ def describe_volumes(
     flush_s: float = 0.0,
     *,
     by_sudo: bool = False,
-    looks: "Looks | None" = None,
+    snapshot: "Snapshot | None" = None,
 ) -> "dict[str, object]":
     """Return what the guard must know of volumes, all at one instant.
 
@@ -45,7 +45,7 @@ def describe_volumes(
         space: paths whose free space is needed.
         flush_s: time to write back dirty pages of each volume before the look; 0 for no flush.
         by_sudo: whether fio runs as root regardless of the login user.
-        looks: at this machine; for tests.
+        snapshot: of this machine; for tests.
 
     Returns:
         ``mounts_known``: False where the mount table cannot be read, and nothing else is there;
@@ -53,40 +53,40 @@ def describe_volumes(
         ``flush_problems``: why dirty pages of a volume were not written back, or empty texts;
         ``volumes``: see `_describe`, in the order of the requests.
     """
-    looks = looks or Looks()
+    snapshot = snapshot or Snapshot()
     problems = []
     if flush_s:
-        problems = [block_reads.flush(str(each["target"]), flush_s, looks) for each in volumes]
-        looks.forget()
+        problems = [block_reads.flush(str(each["target"]), flush_s, snapshot) for each in volumes]
+        snapshot.forget()
     try:
         if volumes:
-            read_mounts(looks)
+            read_mounts(snapshot)
     except AgentError:
         return {"mounts_known": False}
-    describer = _Describer(looks, campaign_dir)
+    describer = _Describer(snapshot, campaign_dir)
     return {
         "mounts_known": True,
-        "user": _login_user(looks, by_sudo=by_sudo),
-        "free_bytes": [looks.free_bytes(looks.nearest(path)) for path in space or []],
+        "user": _login_user(snapshot, by_sudo=by_sudo),
+        "free_bytes": [snapshot.free_bytes(snapshot.nearest(path)) for path in space or []],
         "flush_problems": problems,
         "volumes": [describer.describe(**request) for request in volumes],  # type: ignore[arg-type]  # what the controller sends
     }
 
 
-def _login_user(looks: Looks, *, by_sudo: bool) -> int:
+def _login_user(snapshot: Snapshot, *, by_sudo: bool) -> int:
     """Return the user who logged in, also where sudo started the agent."""
-    process = looks.stat("/proc/self")
+    process = snapshot.stat("/proc/self")
     user = 0 if process is None else process.owner
     login = os.environ.get("SUDO_UID", "")
     return int(login) if by_sudo and not user and login.isdigit() else user
 
 
 class _Describer:
-    """Descriptions of volumes from one set of looks."""
+    """Descriptions of volumes from one snapshot."""
 
-    def __init__(self, looks: Looks, campaign_dir: str) -> None:
-        self._looks = looks
-        self._devices = Devices(looks)
+    def __init__(self, snapshot: Snapshot, campaign_dir: str) -> None:
+        self._snapshot = snapshot
+        self._devices = Devices(snapshot)
         self._campaign_dir = campaign_dir
 
     def describe(
@@ -110,40 +110,42 @@ class _Describer:
         ``private_folder``: its identity; ``files``: see `file`; ``device``: see `_device`, the
         block device that it is or is on.
         """
-        looks = self._looks
+        snapshot = self._snapshot
         try:
             real, found, nearest = (
-                looks.real_path(target),
-                looks.stat(target),
-                looks.nearest(target),
+                snapshot.real_path(target),
+                snapshot.stat(target),
+                snapshot.nearest(target),
             )
             parent = parent_of(real)
             is_device = found is not None and found.kind == "block"
-            number = found.rdev if found is not None and is_device else number_under(looks, nearest)
+            number = (
+                found.rdev if found is not None and is_device else number_under(snapshot, nearest)
+            )
             device = None if number is None else self._devices.with_number(number)
-            mount = mount_of(looks, nearest)
+            mount = mount_of(snapshot, nearest)
             if is_device:
                 mount = self._newest_mount(number)
             return {
                 "denied": "",
                 "real": real,
                 "stat": _stat(found),
-                "exists_at_real": looks.stat(real) is not None,
+                "exists_at_real": snapshot.stat(real) is not None,
                 "nearest": nearest,
                 "mount": mount and _mount(mount),
-                "free_bytes": looks.free_bytes(nearest),
+                "free_bytes": snapshot.free_bytes(nearest),
                 "room_bytes": self._room_bytes(files),
                 "real_mount_point": self._mount_point(real),
                 "parent": {
                     "path": parent,
                     "kind": self._kind(parent),
                     "mount_point": self._mount_point(parent),
-                    "nearest": looks.nearest(parent),
+                    "nearest": snapshot.nearest(parent),
                 },
                 "similar": self._names() if real.startswith("/dev/") and not is_device else [],
-                "unmounted": unmounted_above(looks, target),
+                "unmounted": unmounted_above(snapshot, target),
                 "folder": self._folder(folder),
-                "private_folder": _identity(looks.stat(private_folder, follow=False)),
+                "private_folder": _identity(snapshot.stat(private_folder, follow=False)),
                 "files": [self.file(path, allow) for path in files],
                 "device": device
                 and self._device(device, target if is_device else "", allow, details),
@@ -152,30 +154,32 @@ class _Describer:
             return {"denied": error.message}
 
     def _room_bytes(self, files: "list[str]") -> "int | None":
-        missing = next((path for path in files if self._looks.stat(path) is None), "")
-        return self._looks.free_bytes(self._looks.nearest(missing)) if missing else None
+        missing = next((path for path in files if self._snapshot.stat(path) is None), "")
+        return self._snapshot.free_bytes(self._snapshot.nearest(missing)) if missing else None
 
     def _kind(self, path: str) -> str:
-        found = self._looks.stat(path)
+        found = self._snapshot.stat(path)
         return "" if found is None else found.kind
 
     def _mount_point(self, path: str) -> str:
-        mount = mount_of(self._looks, path)
+        mount = mount_of(self._snapshot, path)
         return "" if mount is None else mount.mount_point
 
     def _names(self) -> "list[str]":
-        return [name.replace("!", "/") for name in self._looks.names("/sys/class/block")]
+        return [name.replace("!", "/") for name in self._snapshot.names("/sys/class/block")]
 
     def _newest_mount(self, number: "tuple[int, int] | None") -> "Mount | None":
-        mounts = reversed(read_mounts(self._looks))
-        return next((each for each in mounts if number in mount_numbers(self._looks, each)), None)
+        mounts = reversed(read_mounts(self._snapshot))
+        return next(
+            (each for each in mounts if number in mount_numbers(self._snapshot, each)), None
+        )
 
     def _folder(self, path: str) -> "dict[str, object]":
         """Return the kind of a folder, and path, owner and mode of it and each of its parents."""
-        here = self._looks.real_path(path or "/")
+        here = self._snapshot.real_path(path or "/")
         parents = []
         while path:
-            found = self._looks.stat(here)
+            found = self._snapshot.stat(here)
             if found is not None:
                 parents.append([here, found.owner, found.mode])
             if here == "/":
@@ -190,22 +194,28 @@ class _Describer:
         ``stat``; ``identity`` of the path itself, even if it is a symlink; ``user`` in the kernel:
         ``swap PATH``, ``loop NAME`` or nothing; ``named``: whether the user named it.
         """
-        looks = self._looks
-        real, found, link = looks.real_path(path), looks.stat(path), looks.stat(path, follow=False)
+        snapshot = self._snapshot
+        real, found, link = (
+            snapshot.real_path(path),
+            snapshot.stat(path),
+            snapshot.stat(path, follow=False),
+        )
         return {
             "real": real,
-            "placed": looks.real_path(parent_of(path)).rstrip("/") + "/" + path.rpartition("/")[2],
+            "placed": snapshot.real_path(parent_of(path)).rstrip("/")
+            + "/"
+            + path.rpartition("/")[2],
             "stat": _stat(found),
             "identity": _identity(link),
             "user": "" if found is None else self._kernel_user(found),
-            "named": any(looks.real_path(entry) == real for entry in allow),
+            "named": any(snapshot.real_path(entry) == real for entry in allow),
         }
 
     def _kernel_user(self, file: Stat) -> str:
-        users = [("swap " + path, path) for path in read_swaps(self._looks)]
-        users += [("loop " + name, path) for name, path in read_loop_files(self._looks).items()]
+        users = [("swap " + path, path) for path in read_swaps(self._snapshot)]
+        users += [("loop " + name, path) for name, path in read_loop_files(self._snapshot).items()]
         for user, path in users:
-            used = self._looks.stat_visible(path)
+            used = self._snapshot.stat_visible(path)
             if used is not None and (used.device, used.inode) == (file.device, file.inode):
                 return user
         return ""
@@ -254,9 +264,9 @@ class _Describer:
         description["pin"] = self._devices.identity(device, target)
         description["named"] = self._is_named(device, target, allow)
         if "edges" in details:
-            description["edges"] = self._looks.edges(target, self._devices.size_bytes(device))
+            description["edges"] = self._snapshot.edges(target, self._devices.size_bytes(device))
         if "content" in details:
-            description["content"] = read_content(self._looks, self._devices, device, target)
+            description["content"] = read_content(self._snapshot, self._devices, device, target)
         if "use" in details:
             description["use"] = self._use(device, target)
         return description
@@ -265,18 +275,18 @@ class _Describer:
         """Return the filesystem in memory that holds the file of a loop device; empty for none."""
         for device in devices:
             path = self._devices.attribute(device, "loop/backing_file")
-            mount = mount_of(self._looks, self._looks.nearest(path)) if path else None
+            mount = mount_of(self._snapshot, self._snapshot.nearest(path)) if path else None
             if mount is not None and mount.filesystem in _IN_MEMORY:
                 return "{} under {}".format(mount.filesystem, device.name)
         return ""
 
     def _is_named(self, device: BlockDevice, target: str, allow: "list[str]") -> bool:
         """Return whether the user named this device, by its resolved path and its number."""
-        real = self._looks.real_path(target)
+        real = self._snapshot.real_path(target)
         for entry in allow:
-            found = self._looks.stat_visible(entry)
+            found = self._snapshot.stat_visible(entry)
             is_same = found is not None and found.kind == "block" and found.rdev == device.number
-            if is_same and self._looks.real_path(entry) == real:
+            if is_same and self._snapshot.real_path(entry) == real:
                 return True
         return False
 
@@ -288,8 +298,8 @@ class _Describer:
         disks of which it is a partition, as `read_whole` describes them; ``exclusive``: the error
         of an exclusive open; ``others``: node and the same error of its independent names.
         """
-        looks, devices = self._looks, self._devices
-        shared = SharedStorage(looks, devices, device)
+        snapshot, devices = self._snapshot, self._devices
+        shared = SharedStorage(snapshot, devices, device)
         used = shared.overlapping + shared.elsewhere
         numbers = {part.number for part in used}
         below = devices.below(device, through_files=False)
@@ -304,31 +314,33 @@ class _Describer:
                 for path in ("/", self._campaign_dir)
                 if own & {part.number for part in self._under(path)}
             ],
-            "mounted_at": list(dict.fromkeys(mount_points(looks, numbers))),
-            "is_swap": bool(numbers & swap_numbers(looks)),
+            "mounted_at": list(dict.fromkeys(mount_points(snapshot, numbers))),
+            "is_swap": bool(numbers & swap_numbers(snapshot)),
             "held_by": sorted({n for part in used for n in devices.holders(part)} - own_names),
             "loops": [name for name, f in files if f.kind == "block" and f.rdev in family],
-            "members": [read_whole(looks, devices, whole) for whole in shared.wholes],
-            "exclusive": looks.exclusive_error(target),
-            "others": [[o.node, looks.exclusive_error(o.node)] for o in shared.independent],
+            "members": [read_whole(snapshot, devices, whole) for whole in shared.wholes],
+            "exclusive": snapshot.exclusive_error(target),
+            "others": [[o.node, snapshot.exclusive_error(o.node)] for o in shared.independent],
         }
 
     def _under(self, path: str) -> "list[BlockDevice]":
-        return self._devices.of_path(self._looks.nearest(self._looks.real_path(path)))
+        return self._devices.of_path(self._snapshot.nearest(self._snapshot.real_path(path)))
 
 
 def describe_files(
-    paths: "list[str]", allow: "list[str] | None" = None, looks: "Looks | None" = None
+    paths: "list[str]", allow: "list[str] | None" = None, snapshot: "Snapshot | None" = None
 ) -> "list[dict[str, object]]":
     """Return what is known of files; see `_Describer.file`."""
-    describer = _Describer(looks or Looks(), "/")
+    describer = _Describer(snapshot or Snapshot(), "/")
     return [describer.file(path, allow or []) for path in paths]
 
 
-def file_identities(paths: "list[str]", looks: "Looks | None" = None) -> "list[list[int] | None]":
+def file_identities(
+    paths: "list[str]", snapshot: "Snapshot | None" = None
+) -> "list[list[int] | None]":
     """Return the identities of files, even if they are symlinks; None for missing ones."""
-    looks = looks or Looks()
-    return [_identity(looks.stat(path, follow=False)) for path in paths]
+    snapshot = snapshot or Snapshot()
+    return [_identity(snapshot.stat(path, follow=False)) for path in paths]
 
 
 def _identity(found: "Stat | None") -> "list[int] | None":

@@ -18,7 +18,7 @@ from volbench.fio.logs.log_rows import Floats, Ints, Windows, fitted, grown
 from volbench.fio.results.merge_jobs import BINS, BINS_FIO2, GROUP_BINS
 from volbench.model.results.result import Direction
 
-WIDE = 2880  # Number of bins for values up to 2**50
+BIN_COUNT = 2880  # Number of bins for values up to 2**50
 _HOT_WINDOWS = 128
 _COUNTERS = (np.uint8, np.uint16, np.uint32, np.int64)
 _PERMILLE = (500, 990, 999)
@@ -99,7 +99,7 @@ class BinStore:
         return p50, p99, p999
 
     def _unpacked(self, window: int) -> Ints:
-        whole = np.zeros(WIDE, dtype=np.int64)
+        whole = np.zeros(BIN_COUNT, dtype=np.int64)
         if window in self._cold:
             bins, counts = self._cold[window]
             whole[bins] = counts
@@ -315,11 +315,11 @@ class Counts:
             return
         self.value_sum[mine] += _sums(where, value, places)
         np.maximum.at(self.value_max[mine], where, value)
-        codes, counts = np.unique(where * WIDE + bin_of(value), return_counts=True)
-        owners, starts = np.unique(codes // WIDE, return_index=True)
+        codes, counts = np.unique(where * BIN_COUNT + bin_of(value), return_counts=True)
+        owners, starts = np.unique(codes // BIN_COUNT, return_index=True)
         ends = [*starts.tolist()[1:], len(codes)]
         for owner, start, end in zip(owners.tolist(), starts.tolist(), ends, strict=True):
-            self.bins.add(first + owner, codes[start:end] % WIDE, counts[start:end])
+            self.bins.add(first + owner, codes[start:end] % BIN_COUNT, counts[start:end])
 
     def _make_room(self, count: int) -> None:
         self.ios = grown(self.ios, count)

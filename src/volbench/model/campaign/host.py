@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from volbench.model.base import Count, Frozen
+from volbench.model.frozen_model import Count, Frozen
 from volbench.model.profile.profile_settings import Limits
 
 LOCAL = "local"  # Name of the controller's own machine when no inventory is given

@@ -11,8 +11,8 @@ from pathlib import PurePosixPath
 
 from pydantic import Field
 
-from volbench.model.base import Count, FileName, Frozen, Seconds
 from volbench.model.campaign.host import Host, Policy
+from volbench.model.frozen_model import Count, FileName, Frozen, Seconds
 from volbench.model.profile.profile_model import Order, Phase, Start, Tool
 from volbench.model.profile.profile_settings import Limits, Rounds, Until
 

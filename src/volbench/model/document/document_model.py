@@ -21,8 +21,8 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from volbench.errors import InputError
-from volbench.model.base import Frozen
 from volbench.model.document.located_errors import NULL, Fault, fault_error, input_fault
+from volbench.model.frozen_model import Frozen
 from volbench.units import parse_duration, parse_rate, parse_size
 
 Schema = dict[str, Any]

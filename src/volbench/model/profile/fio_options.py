@@ -85,10 +85,10 @@ TRIPLES = frozenset(
 )
 
 _MAX_INT = 2**31 - 1
-_MAX_WIDE = 2**63 - 1
+_MAX_INT64 = 2**63 - 1
 _MAX_DIGITS = 25
 # 64-bit integers; fio silently truncates all others to 32 bits (nrfiles=4294967297 is 1)
-_WIDE = frozenset({"number_ios", "randseed", "cpumask", "verify_backlog"})
+_INT64_OPTIONS = frozenset({"number_ios", "randseed", "cpumask", "verify_backlog"})
 
 
 def check_text(value: str) -> str:
@@ -230,7 +230,7 @@ def _integers(option: Option, text: str) -> str:
 def _integer(option: Option, text: str) -> str:
     if not re.fullmatch(r"-?\d+|0x[0-9a-fA-F]+", text):
         raise InputError(f"must be an integer, not {text!r}", hint="write digits only, such as 16")
-    high = _MAX_WIDE if option.name in _WIDE else _MAX_INT
+    high = _MAX_INT64 if option.name in _INT64_OPTIONS else _MAX_INT
     high = high if option.maximum is None else option.maximum
     low = -high - 1 if option.minimum is None else option.minimum
     # Python refuses to parse integers of thousands of digits.

@@ -18,7 +18,6 @@ from pydantic import (
     model_validator,
 )
 
-from volbench.model.base import Frozen
 from volbench.model.document.document_model import (
     Boolean,
     Document,
@@ -33,6 +32,7 @@ from volbench.model.document.document_model import (
     value_schema,
 )
 from volbench.model.document.located_errors import Fault, reject
+from volbench.model.frozen_model import Frozen
 from volbench.units import parse_size
 
 NAME_PATTERN = "^(?!global)[A-Za-z0-9_-]{1,100}$"

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from volbench.model.base import Count, Frozen
 from volbench.model.campaign.planned_run import VolumeKind
+from volbench.model.frozen_model import Count, Frozen
 
 MEMORY_FILESYSTEMS = frozenset({"tmpfs", "ramfs"})
 

@@ -23,11 +23,11 @@ from volbench.model.campaign.planned_run import (
 from volbench.model.profile.profile_model import Job, Order, Phase, Profile, Tool
 from volbench.model.profile.profile_settings import BurstRuntime, Limits
 from volbench.plan.expansion.extents import Touch, touches
-from volbench.seams import load
+from volbench.slices import load
 from volbench.units import parse_duration
 
 # Returns the limits of a `VolumeOfType`, or None where its size is needed and unknown; see
-# `volbench.seams.load`
+# `volbench.slices.load`
 LIMITS_OF_TYPE = "catalogue.volume_types:known_limits"
 
 

@@ -24,7 +24,7 @@ from volbench.plan.inventory.host_references import (
     resolve_hops,
 )
 from volbench.plan.inventory.terraform_outputs import is_terraform, read_terraform
-from volbench.seams import is_present, load
+from volbench.slices import is_present, load
 
 
 def read_own(reader: HostReader, top: Node) -> Sheet:
@@ -125,7 +125,7 @@ def _members(
     return hosts, children
 
 
-# Seam: references (see `volbench.seams.load`) of whether a document, or None for a text that is not
+# Seam: references (see `slices.load`) of whether a document, or None for a text that is not
 # YAML and for a folder, is of a format, and of its reader; the first that matches reads it, and
 # volbench's own YAML is read where none does
 READERS = (("plan.inventory.ansible:is_ansible", "plan.inventory.ansible:read_ansible"),)

@@ -16,10 +16,10 @@ from volbench.errors import InputError
 from volbench.model.document.document_model import Filled, Text, value_schema
 from volbench.model.document.located_errors import Fault, input_fault, reject
 from volbench.model.profile.profile_settings import Bytes, LimitNumbers, Limits, VolumeOfType
-from volbench.seams import load
+from volbench.slices import load
 
 # Returns the `Limits` of a `VolumeOfType`, as far as they are known before its run; see
-# `volbench.seams.load`
+# `volbench.slices.load`
 DECLARED_LIMITS = "catalogue.volume_types:declared_limits"
 
 # A type with its provider; a rate such as 125MB/s begins with a digit

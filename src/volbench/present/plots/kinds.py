@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from volbench.errors import InputError
-from volbench.seams import is_present, load
+from volbench.slices import is_present, load
 from volbench.units import parse_duration, parse_rate
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Kind(Generic[Data]):
         return {name: frames[name] for name in names if name in frames}
 
 
-# Seam: name of a kind to its reference (see `volbench.seams.load`), in the order of lists. A module
+# Seam: name of a kind to its reference (see `slices.load`), in the order of lists. A module
 # is imported when its chart is drawn; kinds of absent slices are left out.
 REFERENCES = {
     "iops": "present.plots.charts.job_rows:IOPS_BARS",

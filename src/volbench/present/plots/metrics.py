@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # Ratio of values above which an axis is logarithmic: on a linear one the least would be a thirtieth
 # of its height. Noticed by: tests/present/plots/test_chosen_parts.py
-WIDE = 30.0
+LOG_AXIS_SPAN = 30.0
 LATENCY_KINDS = {"lat": "total latency", "clat": "completion latency"}
 SINCE_START = "Time since the run's I/O began"
 
@@ -46,7 +46,7 @@ class Metric:
             room: factor above the highest value on a linear axis; `log_room` on the other.
         """
         low, high = float(values[values > 0].min()), float(values.max())
-        if high / low > WIDE:  # A zero among them falls to the foot of the axis
+        if high / low > LOG_AXIS_SPAN:  # A zero among them falls to the foot of the axis
             ends = log_limits((low, high), room=(0.7, log_room))
             return Axis(f"{label} (logarithmic)", self.format, "log", ends)
         return self.axis(high * room, label=label)

@@ -17,8 +17,8 @@ from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.metrics import (
     BANDWIDTH,
     IOPS,
+    LOG_AXIS_SPAN,
     MEAN_LATENCY,
-    WIDE,
     Metric,
     declared,
     limits_along,
@@ -269,7 +269,7 @@ def build_lines(runs: _Runs) -> Plot:
 def _axis_of_lines(rows: pd.DataFrame, metric: Metric) -> Axis:
     """Return an axis that is logarithmic where lines differ much, but not for a stall in a line."""
     values, typical = rows[metric.column], rows.groupby("_line")[metric.column].median()
-    if typical.max() > WIDE * typical[typical > 0].min():
+    if typical.max() > LOG_AXIS_SPAN * typical[typical > 0].min():
         return metric.wide_axis(values, label=metric.label, room=1.06, log_room=1.3)
     return metric.axis(1.06 * float(values.max()))
 

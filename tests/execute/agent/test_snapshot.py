@@ -1,4 +1,4 @@
-"""Looks at a machine: one instant, and no volume that hangs stops them."""
+"""Snapshot of a machine: one instant, and no volume that hangs stops them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.waiting import until
 from volbench.execute.agent import block_reads, processes
 from volbench.execute.agent.block_reads import BLOCKS, flush, sample_blocks, sample_nbd
 from volbench.execute.agent.facts import survey
-from volbench.execute.agent.looks import Looks, within
+from volbench.execute.agent.snapshot import Snapshot, within
 from volbench.execute.agent.volumes import describe_files, describe_volumes, file_identities
 
 DETAILS = ["content", "edges", "use"]
@@ -49,14 +49,18 @@ def question(target: str | Path, **more: object) -> dict[str, object]:
 
 def test_a_look_is_taken_once(tmp_path: Path) -> None:
     """A file that changes between two checks of one operation is the same to both."""
-    path, looks = tmp_path / "file", Looks()
+    path, snapshot = tmp_path / "file", Snapshot()
     path.write_text("first")
-    before = looks.stat(str(path)), looks.text(str(path)), looks.names(str(tmp_path))
+    before = snapshot.stat(str(path)), snapshot.text(str(path)), snapshot.names(str(tmp_path))
     path.unlink()
-    assert (looks.stat(str(path)), looks.text(str(path)), looks.names(str(tmp_path))) == before
-    looks.forget()
-    assert looks.stat(str(path)) is None
-    assert looks.text(str(path)) == ""
+    assert (
+        snapshot.stat(str(path)),
+        snapshot.text(str(path)),
+        snapshot.names(str(tmp_path)),
+    ) == before
+    snapshot.forget()
+    assert snapshot.stat(str(path)) is None
+    assert snapshot.text(str(path)) == ""
 
 
 def test_a_volume_that_hangs_is_left_behind() -> None:
@@ -160,7 +164,7 @@ def test_export_is_sampled_where_holes_are_unknown(
 ) -> None:
     """A server without block status calls everything data; the content of blocks decides."""
     if not has_nbdinfo:
-        monkeypatch.setattr(Looks, "which", lambda _looks, _program: "")
+        monkeypatch.setattr(Snapshot, "which", lambda _snapshot, _program: "")
     name = f"{tmp_path}/s"
     filters = [] if knows_holes else ["--filter=noextents"]
     argv = ["nbdkit", "-f", "-U", name, *filters, "data", content, "size=8388608"]
@@ -181,7 +185,7 @@ def test_export_is_sampled_where_holes_are_unknown(
 
 def test_export_that_cannot_be_read_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is concluded from it, and the facts of the volume say so."""
-    monkeypatch.setattr(Looks, "which", lambda _looks, _program: "")
+    monkeypatch.setattr(Snapshot, "which", lambda _snapshot, _program: "")
     for uri in ("nbd+unix:///?socket=/nonexistent", "nbds://host/export"):
         sample = sample_nbd(uri)
         assert (sample["sampled"], sample["unmapped_share"]) == (0, None)

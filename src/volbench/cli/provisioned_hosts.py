@@ -10,7 +10,7 @@ import click
 
 from volbench.cli.options import Decorator, Verb
 from volbench.errors import InputError
-from volbench.seams import load
+from volbench.slices import load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +44,7 @@ class Placement(Protocol):
         """Print the plan of a campaign without making its hosts."""
 
 
-class MadeHosts(Protocol):
+class ProvisionedHosts(Protocol):
     """Hosts that were made for a campaign."""
 
     def revived(self, hosts: Sequence[Host], root: Path) -> AbstractContextManager[Sequence[Host]]:
@@ -105,6 +105,6 @@ def _from_slice(name: str, keyword: str, absent: object, verb: Verb) -> Verb:
 with_placement = partial(_from_slice, "in_pods", "placement", None)
 
 # Add the options of a resumed campaign's hosts, and of those that are removed, as the keyword
-# `made`: `MadeHosts`
+# `made`: `ProvisionedHosts`
 with_revived_hosts = partial(_from_slice, "on_resume", "made", _NoneMade())
 with_removed_hosts = partial(_from_slice, "on_reap", "made", _NoneMade())

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from volbench.api.campaign_data import CampaignData, open_campaign
+from volbench.api.one_campaign import CampaignData, open_campaign
 from volbench.errors import InputError
 from volbench.model.campaign.planned_run import RunNote, RunState
 from volbench.model.frames.column_names import listed_names
 from volbench.model.frames.columns import FRAMES, LABEL_PREFIX
 from volbench.present.formatting import printable
-from volbench.seams import load
+from volbench.slices import load
 from volbench.store.layout import Layout, is_address
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 # Answers a query over views of frames, and opens the campaigns at an address in object storage; see
-# `volbench.seams.load`
+# `volbench.slices.load`
 SQL = "object_storage.sql_query:answer_query"
 OPEN_ADDRESS = "object_storage.campaign_copy:open_address"
 

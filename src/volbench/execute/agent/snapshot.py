@@ -1,7 +1,7 @@
-"""Looks at this machine, each taken once, so that one operation judges from one instant.
+"""Snapshot of this machine: each file is examined once, so that one operation judges one instant.
 
-Looks change nothing: stat, real path, text of a file, names in a folder, bytes of a device, output
-of a program that only reports.
+It changes nothing: stat, real path, text of a file, names in a folder, bytes of a device, output of
+a program that only reports.
 """
 
 import errno
@@ -16,7 +16,7 @@ SECTOR_BYTES = 512  # Unit of sizes in sysfs, whatever the sector size of the de
 
 READ_S = 120.0
 """Time to read the ends of a device: Linux gives a SCSI command 30 s and repeats it. Noticed by:
-tests/execute/agent/test_looks.py::test_a_volume_that_hangs_is_left_behind"""
+tests/execute/agent/test_snapshot.py::test_a_volume_that_hangs_is_left_behind"""
 
 T = TypeVar("T")
 
@@ -47,8 +47,8 @@ class Output(NamedTuple):
     stderr: str
 
 
-class Looks:
-    """Looks at this machine. Tests replace the methods with an underscore."""
+class Snapshot:
+    """Snapshot of this machine. Tests replace the methods with an underscore."""
 
     def __init__(self) -> None:
         self._stats = {}  # type: dict[tuple[str, bool], Stat | AgentError | None]
@@ -57,7 +57,7 @@ class Looks:
         self._reals = {}  # type: dict[str, str]
 
     def forget(self) -> None:
-        """Take every look anew."""
+        """Examine every file again."""
         for answers in (self._stats, self._texts, self._lists, self._reals):
             answers.clear()
 
