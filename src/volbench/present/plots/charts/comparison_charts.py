@@ -48,9 +48,7 @@ MAX_FOREST_ROWS = 40
 _ROW_IN = 0.46  # Minimum height of a row: its ratio stands above its point
 # Minimum span of a panel, so that noise does not look like a difference
 _MIN_SPAN = math.log(1.05)
-_EVEN_STEPS_SPAN = math.log(
-    3
-)  # Span above which even steps would crowd at one end of a logarithmic axis
+_EVEN_STEPS_SPAN = math.log(3)  # Above it, even steps crowd at one end of a logarithmic axis
 
 
 def forest_plot(comparison: Comparison, *, title: str = "") -> Plot:
@@ -182,9 +180,8 @@ def _limits(known: pd.DataFrame, tolerance: float) -> tuple[float, float]:
 
 def _ticks(low: float, high: float) -> list[float]:
     """Return up to seven round ratios between two logarithms, 1 among them."""
-    for step in (
-        (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5) if high - low < _EVEN_STEPS_SPAN else ()
-    ):
+    steps = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5) if high - low < _EVEN_STEPS_SPAN else ()
+    for step in steps:
         ticks = [1 + step * place for place in range(-199, 2000)]
         shown = [tick for tick in ticks if tick > 0 and low <= math.log(tick) <= high]
         if len(shown) <= 6:
