@@ -67,14 +67,14 @@ def compare(  # noqa: PLR0913 - the keywords are the options of `volbench compar
     """
     from volbench.api.notebook import Verdicts  # noqa: PLC0415 - the command line needs none
 
-    question = Question(
-        metrics=listed_names(metric),
-        by=listed_names(by),
+    question = Question.of(
+        metric=metric,
+        by=by,
         between=between,
         base=base,
         confidence=confidence,
         tolerance=tolerance,
-        allowed=listed_names(allow_different),
+        allow_different=allow_different,
         keep_invalid=keep_invalid,
     )
     return Verdicts(compare_folders([os.fspath(path) for path in paths], question, where=where))

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from volbench.api.one_campaign import CampaignData, open_campaign
 from volbench.errors import InputError
 from volbench.model.campaign.planned_run import RunNote, RunState
-from volbench.model.frames.column_names import listed_names
 from volbench.model.frames.columns import FRAMES, LABEL_PREFIX
 from volbench.present.formatting import printable
 from volbench.slices import load
@@ -129,13 +128,13 @@ class Dataset:
             raise InputError(
                 "base names a value of between", hint="without between, this dataset is the base"
             )
-        question = Question(
-            metrics=listed_names(metric),
-            by=listed_names(by),
+        question = Question.of(
+            metric=metric,
+            by=by,
             between=between,
             base=base,
             tolerance=tolerance,
-            allowed=listed_names(allow_different),
+            allow_different=allow_different,
             keep_invalid=keep_invalid,
         )
         return verdicts_on(_sides((self, *others)), question)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from volbench.errors import ArchiveError, InputError
 from volbench.model.campaign.planned_run import Campaign, RunNote, RunState
-from volbench.model.frames.column_names import listed_names
 from volbench.model.frames.columns import DERIVED, FRAMES, IDENTITY, ON_DEMAND
 from volbench.present.formatting import printable
 from volbench.store.archive import Archive, Provenance, is_held, read_campaign
@@ -259,11 +258,11 @@ class CampaignData:
         from volbench.analyse.compare.comparison import Question  # noqa: PLC0415 - slow
         from volbench.api.notebook import verdicts_on  # noqa: PLC0415 - same
 
-        question = Question(
-            metrics=listed_names(metric),
-            by=listed_names(by),
+        question = Question.of(
+            metric=metric,
+            by=by,
             tolerance=tolerance,
-            allowed=listed_names(allow_different),
+            allow_different=allow_different,
             keep_invalid=keep_invalid,
         )
         own, others = self.campaign.name, other.campaign.name

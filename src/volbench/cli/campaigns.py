@@ -18,6 +18,7 @@ from volbench.cli.options import (
     GRACE,
     KEEP_FILES,
     READY_TIMEOUT,
+    Metrics,
     consent_options,
     examples,
     flag,
@@ -26,7 +27,7 @@ from volbench.cli.options import (
 )
 from volbench.cli.output import TableOutput, table_options
 from volbench.cli.provisioned_hosts import ProvisionedHosts, with_removed_hosts, with_revived_hosts
-from volbench.cli.slice_options import WITH_METRICS, Metrics
+from volbench.cli.slice_options import WITH_METRICS
 from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import CampaignError, InputError
 
@@ -159,7 +160,12 @@ def resume(
 
     if from_stdin:
         request = read_request()
-        metrics = replace(metrics, **request.metrics)  # type: ignore[type-var]  # a dataclass
+        served_at = request.metrics
+        metrics = replace(
+            metrics,
+            metrics_port=served_at.metrics_port,
+            metrics_address=served_at.metrics_address,
+        )
     layout, archive, seal = read_own_campaign(campaign)
     plan = with_policy(archive.campaign, request.policy)
     history = read_history(layout.journal)

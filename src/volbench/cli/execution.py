@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,12 +22,14 @@ from volbench.cli.options import (
     NEW_CAMPAIGN,
     YES,
     Decorator,
+    ListenersOf,
+    Metrics,
     consent_options,
     option_group,
     settings_options,
 )
 from volbench.cli.output import TableOutput
-from volbench.cli.slice_options import WITH_METRICS, ListenersOf, Metrics
+from volbench.cli.slice_options import WITH_METRICS
 from volbench.cli.verb_groups import complete_hint, name_campaign, questions_shown
 from volbench.errors import InputError, RefusedError, VolbenchError
 from volbench.slices import load
@@ -214,7 +216,7 @@ def carry_out(
             ResumeRequest(
                 execution=settings,
                 host_keys=host_keys or HostKeyPolicy(),
-                metrics=asdict(start.metrics),  # type: ignore[call-overload]  # a dataclass
+                metrics=start.metrics,
                 allow_exec=start.allow_exec,
             ),
         )

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,8 +19,13 @@ from volbench.slices import load
 from volbench.store.layout import is_address
 from volbench.units import parse_duration
 
+if TYPE_CHECKING:
+    from volbench.model.campaign.event import Listener
+    from volbench.store.layout import Layout
+
 Verb = Callable[..., None]
 Decorator = Callable[[Verb], Verb]
+ListenersOf = Callable[["Layout"], "list[Listener]"]
 
 PATH = click.Path(path_type=Path)
 _CAMPAIGN_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -83,6 +89,18 @@ class OptionGroup:
     def __call__(self, verb: Verb) -> Verb:
         """Return the verb with its options."""
         return self.add(verb)
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """Where metrics of a campaign are served while it runs; nowhere without the slice that can."""
+
+    metrics_port: int | None = None  # to listen on; 0 for any free one, None for no server
+    metrics_address: str = "127.0.0.1"  # of this machine
+
+    def served(self) -> AbstractContextManager[ListenersOf]:
+        """Serve metrics inside the block; yield a function that adds those of a campaign."""
+        return nullcontext(lambda _layout: [])
 
 
 class Quantity(click.ParamType[Any]):

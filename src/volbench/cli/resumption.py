@@ -11,6 +11,7 @@ import click
 from pydantic import TypeAdapter
 
 from volbench.cli.controller import last_error_of, open_log
+from volbench.cli.options import Metrics
 from volbench.engine.campaign.campaign_state import Settings
 from volbench.errors import CampaignError
 from volbench.execute.connect import HostKeyPolicy
@@ -30,7 +31,7 @@ class ResumeRequest:
 
     execution: Settings = field(default_factory=Settings)
     host_keys: HostKeyPolicy = field(default_factory=HostKeyPolicy)
-    metrics: dict[str, str | int | None] = field(default_factory=dict)  # what is served
+    metrics: Metrics = field(default_factory=Metrics)
     # for devices of the plan that are not, or hold not, what they did
     consent: Consent = field(default_factory=Consent)
     allow_exec: bool = False  # accept options that run programs or leave the run's folder

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Protocol
 
-from volbench.cli.options import Decorator, OptionGroup, Verb
+from volbench.cli.options import Decorator, Metrics, OptionGroup, Verb
 from volbench.slices import is_present, load
-
-if TYPE_CHECKING:
-    from volbench.model.campaign.event import Listener
-    from volbench.store.layout import Layout
-
-ListenersOf = Callable[["Layout"], "list[Listener]"]
 
 
 def options_of_slice(reference: str, keyword: str, *, absent: object) -> Decorator:
@@ -39,19 +29,5 @@ def options_of_slice(reference: str, keyword: str, *, absent: object) -> Decorat
     return OptionGroup(keyword, add)
 
 
-class Metrics(Protocol):
-    """What is served of a campaign while it runs; a frozen dataclass."""
-
-    def served(self) -> AbstractContextManager[ListenersOf]:
-        """Serve metrics inside the block; yield a function that adds those of a campaign."""
-
-
-@dataclass(frozen=True)
-class _NoMetrics:
-    def served(self) -> AbstractContextManager[ListenersOf]:
-        return nullcontext(lambda _layout: [])
-
-
-NO_METRICS: Metrics = _NoMetrics()
 # Adds the options of what is served to a verb, as the keyword `metrics`
-WITH_METRICS = options_of_slice("monitoring.metrics_server:METRICS", "metrics", absent=NO_METRICS)
+WITH_METRICS = options_of_slice("monitoring.metrics_server:METRICS", "metrics", absent=Metrics())

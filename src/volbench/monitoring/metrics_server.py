@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.options import option_group
+from volbench.cli.options import Metrics, option_group
 from volbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,11 +20,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class MetricsOptions:
+class ServedMetrics(Metrics):
     """Where metrics are served."""
-
-    metrics_port: int | None  # to listen on; 0 for any free one, None for no server
-    metrics_address: str  # of this machine
 
     @contextmanager
     def served(self) -> Iterator[Callable[[Layout], list[Listener]]]:
@@ -78,7 +75,7 @@ def _registered(layout: Layout, registry: CollectorRegistry, url: str) -> Listen
 # Adds the options to a verb that runs a campaign, as the keyword `metrics`
 METRICS = option_group(
     "metrics",
-    MetricsOptions,
+    ServedMetrics,
     click.option(
         "--metrics-port",
         type=click.IntRange(0, 65535),

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -44,7 +44,7 @@ from volbench.analyse.compare.repeat_statistics import (
 from volbench.analyse.frames.job_frames import latency_column, left_out, measured
 from volbench.analyse.frames.run_facts import STEADY, fact_columns, stack, steadiness_remarks
 from volbench.errors import ComparisonError, InputError
-from volbench.model.frames.column_names import Measure, find_column, find_measure
+from volbench.model.frames.column_names import Measure, find_column, find_measure, listed_names
 from volbench.model.frames.columns import LABEL_PREFIX, SUMMARY
 from volbench.model.frames.metadata import find_fact
 from volbench.units import percent
@@ -72,6 +72,31 @@ class Question:
         """Check confidence and tolerance."""
         check_share("confidence", self.confidence, least=0.5)
         check_share("tolerance", self.tolerance or 0.0, least=0)
+
+    @classmethod
+    def of(  # noqa: PLR0913 - the keywords of the Python interface, one by one
+        cls,
+        *,
+        metric: str | Sequence[str],
+        by: str | Sequence[str],
+        tolerance: float | None,
+        allow_different: str | Sequence[str],
+        keep_invalid: bool,
+        between: str = "",
+        base: str = "",
+        confidence: float = CONFIDENCE,
+    ) -> Self:
+        """Return a question whose names are given one by one or as "iops,p99"."""
+        return cls(
+            metrics=listed_names(metric),
+            by=listed_names(by),
+            between=between,
+            base=base,
+            confidence=confidence,
+            tolerance=tolerance,
+            allowed=listed_names(allow_different),
+            keep_invalid=keep_invalid,
+        )
 
 
 def check_share(name: str, value: float, *, least: float) -> None:
