@@ -150,9 +150,9 @@ def trend(
         tolerance=tolerance,
         allowed=listed_names(allow_different),
     )
-    found = trend_folders([os.fspath(path) for path in paths], question, where=where)
-    frame = pd.DataFrame([record_of(own) for own in found.rows]).drop(columns="changes")
-    frame.attrs["remarks"] = list(found.remarks)
+    trends = trend_folders([os.fspath(path) for path in paths], question, where=where)
+    frame = pd.DataFrame([record_of(row) for row in trends.rows]).drop(columns="changes")
+    frame.attrs["remarks"] = list(trends.remarks)
     return frame
 
 
@@ -198,8 +198,10 @@ def _facts(provenance: Provenance) -> dict[str, str]:
 
 
 def _side_names(folders: Sequence[str | Path]) -> list[str]:
-    whole = [str(own) if is_address(own) else str(Path(own).resolve()) for own in folders]
-    twice = next((path for place, path in enumerate(whole) if path in whole[:place]), None)
+    whole = [
+        str(folder) if is_address(folder) else str(Path(folder).resolve()) for folder in folders
+    ]
+    twice = next((path for index, path in enumerate(whole) if path in whole[:index]), None)
     if twice is not None:
         raise InputError(f"{twice} is named twice", hint="name different folders")
     short = [path.rstrip("/").rpartition("/")[2] for path in whole]

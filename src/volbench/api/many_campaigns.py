@@ -76,8 +76,8 @@ class Dataset:
     def runs(self) -> dict[str, RunNote]:
         """Every run of every plan with its state, by its id in the frames."""
         return {
-            f"{self._prefix(own)}{run}": note
-            for own, data in self.names.items()
+            f"{self._prefix(campaign)}{run}": note
+            for campaign, data in self.names.items()
             for run, note in data.runs.items()
         }
 
@@ -172,13 +172,15 @@ class Dataset:
             from volbench.analyse.frames.job_frames import plain_rows  # noqa: PLC0415 - brings pandas
 
             return plain_rows(self.frame(name))
-        parts = {own: data.rows(name) for own, data in self.names.items()}
+        parts = {campaign: data.rows(name) for campaign, data in self.names.items()}
         if len(parts) > 1:
             filled = [rows[0] for rows in parts.values() if rows]
             columns = dict.fromkeys(column for row in filled for column in row)
             parts = {
-                own: [dict.fromkeys(columns) | _renamed(row, campaign=own) for row in rows]
-                for own, rows in parts.items()
+                campaign: [
+                    dict.fromkeys(columns) | _renamed(row, campaign=campaign) for row in rows
+                ]
+                for campaign, rows in parts.items()
             }
         return [row for rows in parts.values() for row in rows]
 
@@ -193,9 +195,9 @@ class Dataset:
         whole = self.frame(name)
         if len(self.names) == 1 and "run" in whole:
             whole = _named(whole, campaign=next(iter(self.names)))
-        own = dict(iter(whole.groupby("campaign", sort=False)))
+        rows_of = dict(iter(whole.groupby("campaign", sort=False)))
         for campaign, data in self.names.items():
-            rows = own.get(campaign, whole.head(0))
+            rows = rows_of.get(campaign, whole.head(0))
             made = f"{data.campaign.created_utc} seed {data.campaign.seed}"
             yield Part(campaign=campaign, made=made, frame=rows.reset_index(drop=True))
 
@@ -235,11 +237,13 @@ class Dataset:
         """Return where SQL finds the rows of a frame: files that are up to date, else memory."""
         import pyarrow as pa  # noqa: PLC0415 - slow to import
 
-        files = {own: data.table_file(name) for own, data in self.names.items()}
+        files = {campaign: data.table_file(name) for campaign, data in self.names.items()}
         if self.where or None in files.values():
             table = pa.Table.from_pandas(self.frame(name), preserve_index=False)
             return View(tables=[table])
-        paths = {str(file.absolute()): own for own, file in files.items() if file is not None}
+        paths = {
+            str(file.absolute()): campaign for campaign, file in files.items() if file is not None
+        }
         return View(named_files=paths) if len(paths) > 1 else View(files=list(paths))
 
     @property
@@ -324,13 +328,13 @@ class Dataset:
         """
         from volbench.analyse.frames.row_filter import select  # noqa: PLC0415 - brings pandas
 
-        found = select(rows, self.where)
-        if len(rows) and found.empty:
+        selected = select(rows, self.where)
+        if len(rows) and selected.empty:
             raise InputError(
                 f"no run meets the condition {self.where!r}",
                 hint="volbench export DIR shows the values of each column",
             )
-        return found
+        return selected
 
     def _joined(self, name: str) -> pd.DataFrame:
         import pyarrow as pa  # noqa: PLC0415 - slow to import
@@ -339,7 +343,10 @@ class Dataset:
 
         if len(self.names) == 1:
             return next(iter(self.names.values())).frame(name)
-        parts = [_named_table(data.table(name), campaign=own) for own, data in self.names.items()]
+        parts = [
+            _named_table(data.table(name), campaign=campaign)
+            for campaign, data in self.names.items()
+        ]
         joined = pa.concat_tables(parts, promote_options="default")
         return frame_of(joined.select(_in_order(parts[0], joined.column_names)))
 
@@ -357,8 +364,8 @@ def open_campaigns(*paths: str | os.PathLike[str], where: str = "") -> Dataset:
         ArchiveError: one is damaged, or written by a newer volbench.
         TransportError: object storage does not answer, or denies access.
     """
-    found = {data.address: data for path in paths for data in _opened(path)}
-    return Dataset([*found.values()], where=where)
+    opened = {data.address: data for path in paths for data in _opened(path)}
+    return Dataset([*opened.values()], where=where)
 
 
 def _opened(path: str | os.PathLike[str]) -> list[CampaignData]:
@@ -376,19 +383,19 @@ def campaign_folders(path: Path) -> list[Path]:
     """
     if Layout(path).campaign.exists():
         return [path]
-    found = []
+    folders = []
     for folder, below, files in os.walk(path):
         if Layout(Path(folder)).campaign.name in files:
-            found.append(Path(folder))
+            folders.append(Path(folder))
             below.clear()
         # A hidden one may be an import that was killed half-way.
         below[:] = sorted(name for name in below if not name.startswith("."))
-    if not found:
+    if not folders:
         raise InputError(
             f"there is no campaign in {path}",
             hint="name a folder that volbench run or volbench import wrote",
         )
-    return found
+    return folders
 
 
 def _sides(datasets: Sequence[Dataset]) -> dict[str, Dataset]:
@@ -401,13 +408,13 @@ def _sides(datasets: Sequence[Dataset]) -> dict[str, Dataset]:
 
 def _names(campaigns: Sequence[CampaignData]) -> list[str]:
     """Return a name for each campaign: its own, else its folder's, else numbered."""
-    own = [data.campaign.name for data in campaigns]
-    if len(set(own)) == len(own):
-        return own
+    names = [data.campaign.name for data in campaigns]
+    if len(set(names)) == len(names):
+        return names
     folders = [data.path.resolve().name for data in campaigns]
     if len(set(folders)) == len(folders):
         return folders
-    return [f"{name} ({place})" for place, name in enumerate(own, start=1)]
+    return [f"{name} ({number})" for number, name in enumerate(names, start=1)]
 
 
 def _named(frame: pd.DataFrame, *, campaign: str) -> pd.DataFrame:
@@ -424,13 +431,13 @@ def _named_table(table: pa.Table, *, campaign: str) -> pa.Table:
     import pyarrow.compute as pc  # noqa: PLC0415 - slow to import
 
     for name in {"campaign", "run"} & {*table.column_names}:
-        place, field = table.schema.get_field_index(name), table.schema.field(name)
+        index, field = table.schema.get_field_index(name), table.schema.field(name)
         column = table[name]
         if name == "run":
             column = pc.binary_join_element_wise(campaign, column, "/")
         else:
             column = pc.if_else(True, campaign, column)
-        table = table.set_column(place, field, column.cast(field.type))
+        table = table.set_column(index, field, column.cast(field.type))
     return table
 
 

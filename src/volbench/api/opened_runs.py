@@ -31,7 +31,9 @@ def opened_runs(
     return run_views(
         archive.campaign,
         frame,
-        volumes={run: found for run, found in facts.items() if found is not None},
+        volumes={
+            run: facts_of_run for run, facts_of_run in facts.items() if facts_of_run is not None
+        },
         hosts={host.host: host for host in archive.provenance.hosts},
         colds=_colds(layout, archive.campaign),
     )
@@ -52,10 +54,10 @@ def judged_tables(
     """
     views = context.views
 
-    def judge(part: Sequence[RunView]) -> tuple[list[Row], list[Row]]:
+    def judge(views: Sequence[RunView]) -> tuple[list[Row], list[Row]]:
         verdicts: list[Row] = []
         findings: list[Row] = []
-        for view in part:
+        for view in views:
             try:
                 judged = verdict_rows(context, [view]), finding_rows(context, [view])
             except Exception as error:  # noqa: BLE001 - one bad run must not take all others with it
@@ -73,7 +75,7 @@ def judged_tables(
         "findings": [row for _, findings in judged for row in findings],
         "aggregate": aggregate_rows(campaign, frame),
     }
-    return {name: table_of(name, part) for name, part in rows.items()}
+    return {name: table_of(name, table_rows) for name, table_rows in rows.items()}
 
 
 def _facts(layout: Layout, run_id: str) -> VolumeFacts | None:
@@ -85,10 +87,10 @@ def _facts(layout: Layout, run_id: str) -> VolumeFacts | None:
 
 def _colds(layout: Layout, campaign: Campaign) -> Mapping[str, ColdProbe]:
     """Return role to the result of its volume's cold probe, where there was one."""
-    found: dict[str, ColdProbe] = {}
+    probes: dict[str, ColdProbe] = {}
     for role in campaign.cold_probe_roles:
         # `volbench verify` names a damaged one; the runs do not depend on it.
         with suppress(OutputError):
             if (probed := read_probe(layout.probe(role))) and probed.cold:
-                found[role] = probed.cold
-    return found
+                probes[role] = probed.cold
+    return probes

@@ -143,11 +143,11 @@ def compare(
         raise ComparisonError(
             f"refused: the results differ in facts that matter ({names})", hint=error.hint
         ) from error
-    found = comparison.comparability
+    comparability = comparison.comparability
     table = comparison_table(comparison)
-    shown.write(table, *([facts_table(found)] if found.facts else []))
+    shown.write(table, *([facts_table(comparability)] if comparability.facts else []))
     if shown.format == "csv":
-        for note in (*table.notes, *found.remarks):
+        for note in (*table.notes, *comparability.remarks):
             click.echo(note, err=True)
     if picture.chart:
         picture.write(forest_plot(comparison, title=picture.title), table)

@@ -39,11 +39,11 @@ class Default:
 
 def read_configuration() -> dict[str, Default]:
     """Return the configured defaults by key; the local file goes before the user's."""
-    found: dict[str, Default] = {}
+    defaults: dict[str, Default] = {}
     for file in (user_file(), LOCAL_FILE):
         if file.is_file():
-            found |= {key: Default(value, file) for key, value in _values(file)}
-    return found
+            defaults |= {key: Default(value, file) for key, value in _values(file)}
+    return defaults
 
 
 def user_file() -> Path:
@@ -81,8 +81,8 @@ def container_image() -> str:
 
 def _configured(key: str, otherwise: str) -> str:
     configuration: Mapping[str, Default] = click.get_current_context().find_root().obj or {}
-    found = configuration.get(key)
-    return str(found.value) if found else otherwise
+    default = configuration.get(key)
+    return str(default.value) if default else otherwise
 
 
 def unless_targets_are_given(
@@ -144,12 +144,12 @@ def _values(file: Path) -> Iterator[tuple[str, str | dict[str, str]]]:
 
 def _targets(file: Path, value: object) -> dict[str, str]:
     """Return role to target; a text is the target of the role ``data``."""
-    found = {"data": value} if isinstance(value, str) else value
-    if not isinstance(found, dict) or not all(
-        isinstance(target, str) and target for target in found.values()
+    targets = {"data": value} if isinstance(value, str) else value
+    if not isinstance(targets, dict) or not all(
+        isinstance(target, str) and target for target in targets.values()
     ):
         raise InputError(
             f"{file}: targets must be a string or a table of strings",
             hint='write targets = {data = "/data"}',
         )
-    return {str(role): str(target) for role, target in found.items()}
+    return {str(role): str(target) for role, target in targets.items()}

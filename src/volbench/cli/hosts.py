@@ -145,8 +145,10 @@ class HostSelection:
         if self.inventory is None and (self.limits or self.mapping):
             raise InputError("--limit and --mapping need an inventory", hint="add --inventory FILE")
         limits = named_limits(self.limits, None)
-        found = self.inventory and read_hosts(self.inventory, limits=limits, mapping=self.mapping)
-        with connect(found.hosts if found else (), self.host_keys) as hosts:
+        inventory = self.inventory and read_hosts(
+            self.inventory, limits=limits, mapping=self.mapping
+        )
+        with connect(inventory.hosts if inventory else (), self.host_keys) as hosts:
             yield hosts
 
 
@@ -188,10 +190,10 @@ def named_limits(limits: Sequence[str], campaign: Path | None) -> tuple[str, ...
     Args:
         campaign: the folder whose unfinished hosts are meant by ``@failed``; None without one.
     """
-    found: list[str] = []
+    names: list[str] = []
     for limit in limits:
-        found += _names_in(limit, campaign) if limit.startswith("@") else [limit]
-    return tuple(found)
+        names += _names_in(limit, campaign) if limit.startswith("@") else [limit]
+    return tuple(names)
 
 
 def _names_in(limit: str, campaign: Path | None) -> list[str]:
@@ -335,8 +337,8 @@ def _looks(
     from volbench.engine.guard.volume_targets import find_volume, probe_volume
 
     for text in targets:
-        for role, place in parse_targets([text]).items():
-            volume = find_volume(executor, role=role, target=place)
+        for role, target in parse_targets([text]).items():
+            volume = find_volume(executor, role=role, target=target)
             # The probe first: looking for a signature reads blocks, which are warm then.
             probed = _probe(executor, volume) if with_cold else None
             yield probe_volume(executor, volume), probed
@@ -381,43 +383,43 @@ def _show_survey(where: HostSelection, shown: TableOutput) -> None:
             click.echo(f"note: {', '.join(names)} are the same machine", err=True)
         for names in shared_volumes(surveys):
             click.echo(f"note: {', '.join(names)} are the same volume", err=True)
-    bad = [found for found in surveys if found.problem or found.volume_problems]
+    bad = [survey for survey in surveys if survey.problem or survey.volume_problems]
     if bad:
-        hints = {found.hint for found in bad if found.hint}
+        hints = {survey.hint for survey in bad if survey.hint}
         raise CampaignError(
             f"{len(bad)} of {len(surveys)} hosts cannot take part: "
-            f"{', '.join(found.name for found in bad)}",
+            f"{', '.join(survey.name for survey in bad)}",
             hint=hints.pop() if len(hints) == 1 else "see the table",
         )
 
 
-def _survey_record(found: HostSurvey) -> dict[str, object]:
+def _survey_record(survey: HostSurvey) -> dict[str, object]:
     return {
-        "name": found.name,
-        "problem": found.problem,
-        "host": None if found.host is None else found.host.model_dump(mode="json"),
-        "clock": None if found.clock is None else asdict(found.clock),
-        "volumes": {role: facts.model_dump(mode="json") for role, facts in found.volumes.items()},
-        "volume_problems": found.volume_problems,
+        "name": survey.name,
+        "problem": survey.problem,
+        "host": None if survey.host is None else survey.host.model_dump(mode="json"),
+        "clock": None if survey.clock is None else asdict(survey.clock),
+        "volumes": {role: facts.model_dump(mode="json") for role, facts in survey.volumes.items()},
+        "volume_problems": survey.volume_problems,
     }
 
 
-def _row(found: HostSurvey) -> dict[str, str]:
+def _row(survey: HostSurvey) -> dict[str, str]:
     """Return the cells of a surveyed host by heading."""
     from volbench.present.tables.hosts_tables import clock_words, volume_words
 
-    problems = [found.problem] if found.problem else []
-    problems += [f"{role}: {words}" for role, words in found.volume_problems.items()]
+    problems = [survey.problem] if survey.problem else []
+    problems += [f"{role}: {problem}" for role, problem in survey.volume_problems.items()]
     cells = {}
-    if found.host is not None:
-        memory, clock = found.host.memory_bytes, found.clock
+    if survey.host is not None:
+        memory, clock = survey.host.memory_bytes, survey.clock
         cells = {
-            "fio": found.host.fio_version,
-            "kernel": found.host.kernel,
-            "CPUs": str(found.host.cpus),
+            "fio": survey.host.fio_version,
+            "kernel": survey.host.kernel,
+            "CPUs": str(survey.host.cpus),
             "memory": "" if memory is None else format_capacity(memory),
             "clock": "unknown" if clock is None else clock_words(clock.offset_s, clock.bound_s),
-            "volumes": "\n".join(volume_words(*pair) for pair in found.volumes.items()),
+            "volumes": "\n".join(volume_words(*pair) for pair in survey.volumes.items()),
         }
     unknown = dict.fromkeys(("fio", "kernel", "CPUs", "memory", "clock", "volumes"), "")
-    return {"host": found.name, **unknown, **cells, "problem": "; ".join(problems)}
+    return {"host": survey.name, **unknown, **cells, "problem": "; ".join(problems)}

@@ -146,10 +146,10 @@ def _check_text(arguments: Sequence[str]) -> None:
 def _message(error: click.ClickException) -> str:
     """Return the message of a usage error in the style of volbench's own errors."""
     is_unknown = isinstance(error, NoSuchCommand)
-    words = (error.message if is_unknown else error.format_message()).removesuffix(".")
-    if words.count(", ") > _MAX_CHOICES:
-        words = words.partition(" is not one of ")[0]
-    return words[:1].lower() + words[1:]
+    message = (error.message if is_unknown else error.format_message()).removesuffix(".")
+    if message.count(", ") > _MAX_CHOICES:
+        message = message.partition(" is not one of ")[0]
+    return message[:1].lower() + message[1:]
 
 
 def _hint(error: click.ClickException) -> str:

@@ -125,8 +125,8 @@ class Quantity(click.ParamType[Any]):
             return self._parse(value)
         except InputError as error:
             option = param.opts[-1] if param is not None else ""
-            words = error.message if option in error.message else f"{option}: {error.message}"
-            raise InputError(words, hint=error.hint) from error
+            message = error.message if option in error.message else f"{option}: {error.message}"
+            raise InputError(message, hint=error.hint) from error
 
 
 def output_option(**attributes: Any) -> Decorator:  # noqa: ANN401 - passed on to click as they are
@@ -162,7 +162,7 @@ def names_option(name: str, keyword: str, *, text: str, metavar: str = "COLUMN,.
 
 def split_names(text: str) -> tuple[str, ...]:
     """Return the names in a list with commas."""
-    return tuple(part.strip() for part in text.split(",") if part.strip())
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def examples(*lines: str) -> str:

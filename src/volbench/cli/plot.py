@@ -76,19 +76,19 @@ class ChartOutput:
 
     def make_folders(self) -> None:
         """Make the folders of all charts and their numbers, where they do not exist."""
-        for place in (self.numbers, None if self.format == "html" else self.output):
-            if not place or Path(place).is_dir():
+        for target in (self.numbers, None if self.format == "html" else self.output):
+            if not target or Path(target).is_dir():
                 continue
-            if place == "-" or Path(place).suffix:
+            if target == "-" or Path(target).suffix:
                 raise InputError(
-                    f"{place} cannot hold all charts: it is not a folder",
+                    f"{target} cannot hold all charts: it is not a folder",
                     hint="name a folder with --output; it is created if it does not exist",
                 )
             try:
-                Path(place).mkdir()
+                Path(target).mkdir()
             except OSError as error:
                 raise InputError(
-                    f"{place} cannot be created: {error.strerror or error}",
+                    f"{target} cannot be created: {error.strerror or error}",
                     hint="name a folder with --output",
                 ) from error
 
@@ -96,8 +96,8 @@ class ChartOutput:
         """Write a chart as a picture, and its numbers."""
         from volbench.present.renderers.matplotlib import draw, save
 
-        place = self.output or str(folder)
-        with binary_output(place, default_name=f"{plot.name}.{self.format}") as sink:
+        target = self.output or str(folder)
+        with binary_output(target, default_name=f"{plot.name}.{self.format}") as sink:
             figure = draw(plot, theme=self.theme or "light", font_size=self.font_size)
             save(figure, sink, format=self.format, dpi=self.dpi)
         if self.numbers:
@@ -119,12 +119,12 @@ class ChartOutput:
         for plot in plots if self.numbers else ():
             self._write_numbers(plot, str(self.numbers))
 
-    def _write_numbers(self, plot: Plot, place: str) -> None:
+    def _write_numbers(self, plot: Plot, target: str) -> None:
         from volbench.present.export.frame_export import export_frame
         from volbench.present.plots.description import numbers
 
         frame = numbers(plot)
-        with binary_output(place, default_name=f"{plot.name}.csv") as sink:
+        with binary_output(target, default_name=f"{plot.name}.csv") as sink:
             export_frame(frame, frame_name=plot.name, format="csv", into=sink, raw=self.is_raw)
 
 
@@ -265,7 +265,7 @@ def plot(
     names = (*FRAMES, *ON_DEMAND) if kind == "all" else KINDS[kind].frame_names
     frames = {name: dataset.plot_frame(name) for name in {*ALWAYS_READ, *names}}
     options = Options(dataset.rounds, size_bytes, amount, currency, lines)
-    is_campaign = [own.address for own in dataset.names.values()] == [str(campaigns[0])]
+    is_campaign = [campaign.address for campaign in dataset.names.values()] == [str(campaigns[0])]
     folder = report_folder(dataset) if is_campaign and not chart.output else Path()
     plots = _plots(kind, frames, chart=chart, options=options)
     if chart.format == "html":

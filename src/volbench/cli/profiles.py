@@ -280,12 +280,12 @@ def show_config(*, shown: TableOutput) -> None:
     """Show every default with the file that it comes from."""
     from volbench.present.tables.table import IDENTITY, Column, Table
 
-    found = {"results": Default(DEFAULT_RESULTS, None), **read_configuration()}
+    values = {"results": Default(DEFAULT_RESULTS, None), **read_configuration()}
     rows = [
         {
             "key": key,
-            "value": text_of(found[key].value) if key in found else None,
-            "from": str(found[key].file or "volbench") if key in found else None,
+            "value": text_of(values[key].value) if key in values else None,
+            "from": str(values[key].file or "volbench") if key in values else None,
             "meaning": meaning,
         }
         for key, meaning in KEYS.items()

@@ -61,9 +61,9 @@ def report(
     if is_site:
         _write_site(dataset, output, title=title, charts=charts)
         return
-    place = output or _default_place(dataset)
+    target = output or _default_place(dataset)
     page = _page(dataset, title=title, charts=charts)
-    with binary_output(place, default_name="index.html") as sink:
+    with binary_output(target, default_name="index.html") as sink:
         sink.write(page.encode())
 
 
@@ -107,7 +107,7 @@ def _write_site(
         # Opened anew, so that its frames are let go with it.
         (again,) = open_campaigns(opened.address).names.values()
         section = single_section(report_content(again, title=name, charts=charts))
-        entry = site_entry(section, taken=[own.file for own in entries])
+        entry = site_entry(section, taken=[entry.file for entry in entries])
         write_output(folder / entry.file, render_section(section).encode())
         entries.append(entry)
     shown = title or f"{len(entries)} campaigns"

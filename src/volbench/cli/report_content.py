@@ -160,11 +160,11 @@ def _bins_of_all(dataset: Dataset) -> pd.DataFrame:
     """Return the latency bins of all campaigns, with the columns that charts read."""
     parts = []
     for name, opened in dataset.names.items():
-        part = _read(opened, "histogram", BINS)
-        part["run"] = part["run"].astype("category").cat.rename_categories(f"{name}/{{}}".format)
-        parts.append(part)
+        bins = _read(opened, "histogram", BINS)
+        bins["run"] = bins["run"].astype("category").cat.rename_categories(f"{name}/{{}}".format)
+        parts.append(bins)
     texts = {
-        name: union_categoricals([_categories(part[name]) for part in parts])
+        name: union_categoricals([_categories(bins[name]) for bins in parts])
         for name in BINS
         if not pd.api.types.is_numeric_dtype(parts[0][name])
     }
@@ -173,8 +173,8 @@ def _bins_of_all(dataset: Dataset) -> pd.DataFrame:
 
 def _categories(texts: pd.Series) -> pd.Categorical:
     """Return texts as categories of one type, also where a campaign has none."""
-    found = texts.astype("category").cat
-    return pd.Categorical.from_codes(found.codes, found.categories.astype(str))
+    codes = texts.astype("category").cat
+    return pd.Categorical.from_codes(codes.codes, codes.categories.astype(str))
 
 
 def _first_of(sentences: Sequence[str]) -> str:
@@ -190,8 +190,8 @@ def _compared(dataset: Dataset) -> Comparison:
 
     single = {name: Dataset([opened]) for name, opened in dataset.names.items()}
     return compare(
-        {name: own.facts() for name, own in single.items()},
-        {name: own.frame("findings") for name, own in single.items()},
+        {name: campaign.facts() for name, campaign in single.items()},
+        {name: campaign.frame("findings") for name, campaign in single.items()},
         Question(),
         bins=lambda name: single[name].frame("histogram"),
     )
@@ -232,7 +232,10 @@ def _figure(plot: Plot) -> ReportFigure:
 
     The page shows the description before the caption, which need not repeat it.
     """
-    plot = replace(plot, caption=tuple(own for own in plot.caption if own not in plot.description))
+    plot = replace(
+        plot,
+        caption=tuple(sentence for sentence in plot.caption if sentence not in plot.description),
+    )
     if plot.has_towers:
         return ReportFigure(plot.name, plot.title, plot.description, picture=_picture(plot))
     return ReportFigure(plot.name, plot.title, plot.description, embed(plot))

@@ -275,21 +275,23 @@ def _verify(folder: Path) -> _Checked:
     from volbench.store.archive import read_campaign
     from volbench.store.journal import read_history
 
-    layout, found = None, None
+    layout, verification = None, None
     try:
         layout, archive = read_campaign(folder)
         history = read_history(layout.journal)
-        found = verify_files(layout, archive.campaign, history)
+        verification = verify_files(layout, archive.campaign, history)
         tables = [
             Difference(f"tables/{name}.parquet", Change.CHANGED, "not what the raw files give")
             for name in CampaignData(layout, archive).changed_tables()
         ]
     except VolbenchError as error:
-        place = "campaign.json" if layout is None else getattr(error, "path", "")
+        path = "campaign.json" if layout is None else getattr(error, "path", "")
         reason = error.message.replace(f"{folder}/", "")
-        damage = Difference(Path(place).name, Change.DAMAGED, reason)
-        return _Checked(folder, found, [*(found.differences if found else ()), damage])
-    return _Checked(folder, found, [*found.differences, *tables])
+        damage = Difference(Path(path).name, Change.DAMAGED, reason)
+        return _Checked(
+            folder, verification, [*(verification.differences if verification else ()), damage]
+        )
+    return _Checked(folder, verification, [*verification.differences, *tables])
 
 
 def _table(checked: Sequence[_Checked]) -> Table[Row]:

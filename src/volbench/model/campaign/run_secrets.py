@@ -18,14 +18,14 @@ from volbench.model.profile.secret_values import (
 
 def variables_of(run: Run) -> dict[str, str]:
     """Return the environment variables of a run's secrets, each with what it is for."""
-    found = {}
+    names = {}
     if MASK in run.volume.target:
-        found[volume_variable(run)] = run.volume.target
+        names[volume_variable(run)] = run.volume.target
     for section in run.sections:
         for name, value in run.effective(section).items():
             if MASK in value:
-                found[option_variable(name)] = f"{name} of job {run.job}"
-    return found
+                names[option_variable(name)] = f"{name} of job {run.job}"
+    return names
 
 
 def volume_variable(run: Run) -> str:
@@ -41,11 +41,11 @@ def missing_secrets(runs: Iterable[Run], known: Mapping[str, str]) -> dict[str, 
 
 def conceal(campaign: Campaign) -> tuple[Campaign, dict[str, str]]:
     """Return a plan that holds no secrets, and the secrets of its options by variable."""
-    found: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
 
     def masked(options: Mapping[str, str]) -> dict[str, str]:
         parts = {name: split_secret(name, value) for name, value in options.items()}
-        found.extend((option_variable(name), secret) for name, (_, secret) in parts.items())
+        pairs.extend((option_variable(name), secret) for name, (_, secret) in parts.items())
         return {name: value for name, (value, _) in parts.items()}
 
     runs = tuple(
@@ -53,8 +53,8 @@ def conceal(campaign: Campaign) -> tuple[Campaign, dict[str, str]]:
             update={
                 "options": masked(run.options),
                 "sections": tuple(
-                    part.model_copy(update={"options": masked(part.options)})
-                    for part in run.sections
+                    section.model_copy(update={"options": masked(section.options)})
+                    for section in run.sections
                 ),
                 "note": mask_text(run.note),
                 "volume": run.volume.model_copy(update={"target": mask_text(run.volume.target)}),
@@ -63,7 +63,7 @@ def conceal(campaign: Campaign) -> tuple[Campaign, dict[str, str]]:
         for run in campaign.runs
     )
     hosts = tuple(map(masked_host, campaign.hosts))
-    return campaign.model_copy(update={"runs": runs, "hosts": hosts}), merge_secrets(found)
+    return campaign.model_copy(update={"runs": runs, "hosts": hosts}), merge_secrets(pairs)
 
 
 def masked_host(host: Host) -> Host:

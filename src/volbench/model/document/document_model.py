@@ -44,7 +44,7 @@ def _cleaned(schema: Any) -> Any:  # noqa: ANN401 - any part of a JSON Schema
     if not isinstance(schema, dict):
         return schema
     cleaned: Schema = {
-        str(_BOUNDS.get(key, key)): {name: _cleaned(part) for name, part in value.items()}
+        str(_BOUNDS.get(key, key)): {name: _cleaned(entry) for name, entry in value.items()}
         if key in {"properties", "$defs"}
         else _cleaned(value)
         for key, value in schema.items()
@@ -79,30 +79,34 @@ def key_table(model: type[BaseModel]) -> str:
     definitions = schema.get("$defs", {})
     schema = next((c for c in schema.get("anyOf", ()) if "properties" in c), schema)
     rows = ["| key | value | default | meaning |", "| --- | --- | --- | --- |"]
-    for key, part in schema["properties"].items():
-        if "description" in part:
-            value = ", ".join(dict.fromkeys(_value_words(part, definitions)))
-            default = "required" if key in schema.get("required", ()) else _default(part)
-            example = f" Example: `{part['examples'][0]}`." if "examples" in part else ""
-            rows.append(f"| `{key}` | {value} | {default} | {part['description']}{example} |")
+    for key, value_schema in schema["properties"].items():
+        if "description" in value_schema:
+            value = ", ".join(dict.fromkeys(_value_words(value_schema, definitions)))
+            default = "required" if key in schema.get("required", ()) else _default(value_schema)
+            example = (
+                f" Example: `{value_schema['examples'][0]}`." if "examples" in value_schema else ""
+            )
+            rows.append(
+                f"| `{key}` | {value} | {default} | {value_schema['description']}{example} |"
+            )
     return "\n".join(rows)
 
 
-def _value_words(part: Schema, definitions: Schema) -> Iterator[str]:
+def _value_words(schema: Schema, definitions: Schema) -> Iterator[str]:
     """Yield the kinds of values that a part of a schema accepts."""
-    if "$ref" in part:
-        part = definitions[part["$ref"].rpartition("/")[2]]
-    if "anyOf" in part:
-        for choice in part["anyOf"]:
+    if "$ref" in schema:
+        schema = definitions[schema["$ref"].rpartition("/")[2]]
+    if "anyOf" in schema:
+        for choice in schema["anyOf"]:
             yield from _value_words(choice, definitions)
-    elif "$comment" in part:
-        yield part["$comment"]
-    elif "enum" in part or "const" in part:
-        yield from (f"`{choice}`" for choice in part.get("enum", [part.get("const")]))
-    elif "minimum" in part and "maximum" in part:
-        yield f"{part['type']} {part['minimum']:,} to {part['maximum']:,}"
-    elif part.get("type") in _WORDS:
-        yield _WORDS[part["type"]]
+    elif "$comment" in schema:
+        yield schema["$comment"]
+    elif "enum" in schema or "const" in schema:
+        yield from (f"`{choice}`" for choice in schema.get("enum", [schema.get("const")]))
+    elif "minimum" in schema and "maximum" in schema:
+        yield f"{schema['type']} {schema['minimum']:,} to {schema['maximum']:,}"
+    elif schema.get("type") in _WORDS:
+        yield _WORDS[schema["type"]]
 
 
 _WORDS = {
@@ -114,14 +118,14 @@ _WORDS = {
 }
 
 
-def _default(part: Schema) -> str:
+def _default(schema: Schema) -> str:
     """Return the default value as written in a file."""
-    default = part.get("default")
+    default = schema.get("default")
     if isinstance(default, bool):
         return f"`{str(default).lower()}`"
     if default in (None, "", 0, []) or isinstance(default, dict):
         return "0" if default == 0 and default is not None else ""
-    if part.get("$comment") == "duration":
+    if schema.get("$comment") == "duration":
         return next(
             f"`{int(default / seconds)}{unit}`"
             for seconds, unit in ((3600, "h"), (60, "m"), (1, "s"), (0.001, "ms"))

@@ -61,8 +61,8 @@ def parse_document(
         )
         return None
     except (YAMLError, ValueError) as error:
-        words = " ".join(str(error).split())[:200]
-        problems.add(f"not YAML: {words}", line=1, column=1)
+        reason = " ".join(str(error).split())[:200]
+        problems.add(f"not YAML: {reason}", line=1, column=1)
         return None
     if node is None:
         problems.add("the file is empty", line=1, column=1, hint=f"{what} needs {needs}")
@@ -83,17 +83,17 @@ def _compose(text: str, builder: _Builder) -> Node | None:
 
 
 def _note_syntax(error: MarkedYAMLError, problems: Problems) -> None:
-    words = " ".join(str(error.problem or error.context).split())
+    reason = " ".join(str(error.problem or error.context).split())
     mark = error.problem_mark or error.context_mark
-    hint = next((hint for word, hint in _SYNTAX_HINTS.items() if word in words), "")
+    hint = next((hint for word, hint in _SYNTAX_HINTS.items() if word in reason), "")
     opened = error.context_mark
     if opened and mark and opened.line != mark.line:
         hint = hint or f"opened in line {opened.line + 1}"
-    if _INDENTATION in words:
-        words = "the indentation is wrong here"
+    if _INDENTATION in reason:
+        reason = "the indentation is wrong here"
         hint = "keys of one mapping begin in the same column, and those below a key further right"
     problems.add(
-        f"not YAML: {words}",
+        f"not YAML: {reason}",
         line=mark.line + 1 if mark else 0,
         column=mark.column + 1 if mark else 0,
         hint=hint or "quote texts that contain special characters",
@@ -156,7 +156,7 @@ class _Builder:
             raise YAMLError(f"more than {self._most_values} values after expanding aliases")
 
     def _entries(self, node: MappingNode, key: str) -> tuple[Entry, ...]:
-        own: dict[str, Entry] = {}
+        entries: dict[str, Entry] = {}
         merged: dict[str, Entry] = {}
         for key_node, value_node in node.value:
             line, column = _place(key_node)
@@ -170,8 +170,8 @@ class _Builder:
             path = f"{key}.{name}" if key else name
             if not self._check_text(name, line, column, key):
                 continue
-            if name in own:
-                first = own[name].line
+            if name in entries:
+                first = entries[name].line
                 self._problems.add(
                     f"duplicate key, first in line {first}",
                     line=line,
@@ -180,8 +180,8 @@ class _Builder:
                     hint="keep one",
                 )
                 continue
-            own[name] = Entry(name, line, column, self.build(value_node, path))
-        return tuple((merged | own).values())
+            entries[name] = Entry(name, line, column, self.build(value_node, path))
+        return tuple((merged | entries).values())
 
     def _merged(self, node: object, key: str) -> Iterator[tuple[str, Entry]]:
         sources = node.value if isinstance(node, SequenceNode) else [node]

@@ -56,9 +56,9 @@ class OptionTable:
 
     def find(self, name: str) -> Option | None:
         """Return an option by its name or an alias, or None."""
-        found = self.options.get(name)
-        if found is not None:
-            return found
+        option = self.options.get(name)
+        if option is not None:
+            return option
         return next((option for option in self.options.values() if name in option.aliases), None)
 
     def names(self) -> list[str]:
@@ -93,14 +93,14 @@ _INT64_OPTIONS = frozenset({"number_ios", "randseed", "cpumask", "verify_backlog
 
 def check_text(value: str) -> str:
     """Return a text unchanged if fio interprets it literally."""
-    if found := _FORBIDDEN.search(value):
+    if match := _FORBIDDEN.search(value):
         raise InputError(
-            f"{value!r} contains {found.group()!r}, which would truncate the line in a job file",
+            f"{value!r} contains {match.group()!r}, which would truncate the line in a job file",
             hint="leave out #, ;, line ends and control characters",
         )
-    if found := _SUBSTITUTED.search(value):
+    if match := _SUBSTITUTED.search(value):
         raise InputError(
-            f"{value!r} contains {found.group()}, which fio would replace",
+            f"{value!r} contains {match.group()}, which fio would replace",
             hint="write the value itself",
         )
     if value != value.strip():
@@ -132,7 +132,7 @@ def _text(_option: Option, text: str) -> str:
 
 
 def _sizes(option: Option, text: str) -> str:
-    return ",".join(_size(option, part) if part else "" for part in _up_to_three(option, text))
+    return ",".join(_size(option, size) if size else "" for size in _up_to_three(option, text))
 
 
 def _size(option: Option, text: str) -> str:
@@ -166,16 +166,16 @@ def _up_to_three(option: Option, text: str) -> list[str]:
 
 def _size_ranges(option: Option, text: str) -> str:
     ranges = []
-    for part in _up_to_three(option, text):
-        low, dash, high = part.partition("-")
+    for size_range in _up_to_three(option, text):
+        low, dash, high = size_range.partition("-")
         if not dash:
-            raise InputError(f"{part!r} is not a range", hint="write it like 4k-64k")
+            raise InputError(f"{size_range!r} is not a range", hint="write it like 4k-64k")
         ranges.append(f"{parse_size(low)}-{parse_size(high)}")
     return ",".join(ranges)
 
 
 def _block_split(option: Option, text: str) -> str:
-    return ",".join(_one_split(part) for part in _up_to_three(option, text))
+    return ",".join(_one_split(split) for split in _up_to_three(option, text))
 
 
 def _one_split(text: str) -> str:
@@ -224,7 +224,9 @@ def _microseconds(_option: Option, text: str) -> str:
 def _integers(option: Option, text: str) -> str:
     if option.name == "cpus_allowed":
         return text
-    return ",".join(_integer(option, part) if part else "" for part in _up_to_three(option, text))
+    return ",".join(
+        _integer(option, number) if number else "" for number in _up_to_three(option, text)
+    )
 
 
 def _integer(option: Option, text: str) -> str:
@@ -251,13 +253,13 @@ def _boolean(_option: Option, text: str) -> str:
 
 def _floats(option: Option, text: str) -> str:
     parts = text.split(":")
-    for part in parts:
-        if not re.fullmatch(r"\d+(\.\d+)?", part):
-            raise InputError(f"{part!r} is not a number", hint="write numbers like 50:99:99.9")
+    for number in parts:
+        if not re.fullmatch(r"\d+(\.\d+)?", number):
+            raise InputError(f"{number!r} is not a number", hint="write numbers like 50:99:99.9")
     if option.name == "percentile_list":
         if len(parts) > 20:
             raise InputError(f"{len(parts)} percentiles; fio keeps 20", hint="leave some out")
-        if any(not 0 < float(part) <= 100 for part in parts):
+        if any(not 0 < float(number) <= 100 for number in parts):
             raise InputError("percentiles go above 0 and up to 100", hint="a 0 ends fio's list")
     return text
 
@@ -310,10 +312,10 @@ def check_dd_option(name: str, raw: object) -> tuple[str, str]:
     choices = {"if": _DD_SOURCES, "conv": _DD_CONVERSIONS, "rw": ("read", "write")}.get(
         name, _DD_FLAGS
     )
-    for part in text.split(","):
-        if part not in choices:
+    for flag in text.split(","):
+        if flag not in choices:
             raise InputError(
-                f"must be one of {', '.join(choices)}, not {part!r}",
-                hint=did_you_mean(part, choices, "choose one of them"),
+                f"must be one of {', '.join(choices)}, not {flag!r}",
+                hint=did_you_mean(flag, choices, "choose one of them"),
             )
     return name, text

@@ -71,17 +71,17 @@ def split_secret(name: str, value: str) -> tuple[str, str]:
         name: of the option; empty for a target.
     """
     if name in SECRET_OPTIONS:
-        found = [value]
+        secrets = [value]
         masked = MASK
     else:
-        found = [match[2].strip("\"'") for p in _PATTERNS for match in p.finditer(value)]
+        secrets = [match[2].strip("\"'") for p in _PATTERNS for match in p.finditer(value)]
         masked = mask_text(value)
-    if len(found) > 1:
+    if len(secrets) > 1:
         raise InputError(
             f"{name or 'a target'} has more than one password",
             hint="leave one out, or put them into a file that fio reads",
         )
-    secret = found[0] if found else ""
+    secret = secrets[0] if secrets else ""
     if not secret.isprintable():
         raise InputError(
             f"the password in {name or masked} has control characters", hint="choose another"
@@ -96,8 +96,8 @@ def option_variable(name: str) -> str:
 
 def target_variable(host: str, role: str, *, is_local: bool) -> str:
     """Return the environment variable of the password in a target's URI."""
-    words = (role, "password") if is_local else (host, role, "password")
-    return _PREFIX + "_".join(re.sub(r"[^A-Za-z0-9]+", "_", word) for word in words).upper()
+    parts = (role, "password") if is_local else (host, role, "password")
+    return _PREFIX + "_".join(re.sub(r"[^A-Za-z0-9]+", "_", word) for word in parts).upper()
 
 
 def reference(variable: str, masked: str) -> str:
@@ -113,10 +113,10 @@ def without_references(text: str) -> str:
     return _REFERENCE.sub(MASK, text)
 
 
-def merge_secrets(found: Iterable[tuple[str, str]]) -> dict[str, str]:
+def merge_secrets(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return secrets by variable; those to be asked for are left out."""
     secrets: dict[str, str] = {}
-    for variable, secret in found:
+    for variable, secret in pairs:
         if secret in {"", MASK}:
             continue
         if secrets.setdefault(variable, secret) != secret:
