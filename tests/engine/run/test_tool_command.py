@@ -279,7 +279,7 @@ def test_dd_command_is_kept_quoted(tmp_path: Path) -> None:
 
 
 def test_expected_names_entries_and_directions() -> None:
-    """Groups become one entry of the first section's name, numjobs one each."""
+    """Each job is one entry, but those of the only section under group_reporting."""
     run = run_on(
         "/d",
         VolumeKind.DIRECTORY,
@@ -288,9 +288,12 @@ def test_expected_names_entries_and_directions() -> None:
         section("c", rw="rw", rwmixread=0, numjobs=2),
     )
     assert expected_of(run) == (
-        Expected("a", 1, (READ, WRITE), 1.0),
+        Expected("a", 4, (READ,), 1.0),
+        Expected("b", 1, (WRITE,)),
         Expected("c", 2, (WRITE,)),
     )
+    alone = run_on("/d", VolumeKind.DIRECTORY, section("a", group_reporting=1, numjobs=4))
+    assert expected_of(alone) == (Expected("a", 1, (READ,)),)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from tests.fio.runs import Options, accepted, fio, really_run, run_on, section
 from volbench import __version__
 from volbench.errors import InputError
 from volbench.fio.jobs.render_job import escape_colons, planned_files, render
+from volbench.fio.results.merge_jobs import merge_jobs
 from volbench.model.campaign.planned_run import Run, Section, VolumeKind
 from volbench.model.results.result import Direction
 
@@ -100,6 +101,26 @@ def test_fio_accepts_every_kind(kind: str, tmp_path: Path, *, measuring: bool) -
 
 def _at(folder: Path) -> dict[str, str]:
     return {"target": str(folder)}
+
+
+def test_sections_that_run_together_are_reported_apart(tmp_path: Path) -> None:
+    """fio would name a group after its first section, with the options of its last."""
+    run = run_on(
+        tmp_path,
+        VolumeKind.DIRECTORY,
+        section("log", rw="write", bs=16384, size=1 << 20, group_reporting=1),
+        section("data", rw="randread", bs=8192, size=1 << 20, numjobs=2),
+        options={"group_reporting": "1"},
+    )
+    done = {job.name: job for job in merge_jobs(really_run(run, tmp_path).jobs)}
+    blocks = {
+        name: {(d.direction, d.io_bytes // (d.total_ios or 1)) for d in job.directions}
+        for name, job in done.items()
+    }
+    assert blocks == {"log": {(Direction.WRITE, 16384)}, "data": {(Direction.READ, 8192)}}
+    assert "group_reporting" in render(run, measuring=False)
+    alone = run.model_copy(update={"sections": run.sections[1:]})
+    assert "group_reporting=1" in render(alone)
 
 
 def test_several_sections_share_and_keep_their_own() -> None:

@@ -74,33 +74,22 @@ def command_of(run: Run, *, fio: str, is_gated: bool = False) -> Command:
 
 
 def expected_of(run: Run) -> tuple[Expected, ...]:
-    """Return the results that fio must report for a run to succeed.
-
-    Under group_reporting, fio merges a section into the preceding entry up to the next
-    ``new_group``, and keeps the name of that entry.
-    """
-    found: list[Expected] = []
-    for section in run.sections:
-        options = run.effective(section)
-        expected = _expected(run, section)
-        joins = found and _flag(options, "group_reporting") and not _flag(options, "new_group")
-        if not joins:
-            found.append(expected)
-        elif found[-1].entries == 1:
-            directions = tuple(dict.fromkeys((*found[-1].directions, *expected.directions)))
-            found[-1] = replace(found[-1], directions=directions)
+    """Return the results that fio must report for a run to succeed."""
+    found = tuple(_expected(run, section) for section in run.sections)
     if any(_flag(run.effective(section), "exitall") for section in run.sections):
         return tuple(replace(expected, runtime_s=None) for expected in found)
-    return tuple(found)
+    return found
 
 
 def _expected(run: Run, section: Section) -> Expected:
     options = run.effective(section)
     # cpuio reports its cycles as reads with zero latency.
+    # The job file of several sections is written without it.
+    is_grouped = len(run.sections) == 1 and _flag(options, "group_reporting")
     timed = _flag(options, "time_based") and options.get("ioengine") != "cpuio"
     return Expected(
         name=section.name,
-        entries=1 if _flag(options, "group_reporting") else int(options.get("numjobs", "1")),
+        entries=1 if is_grouped else int(options.get("numjobs", "1")),
         directions=_directions(options),
         runtime_s=runtime_s(run, section) if timed else None,
     )

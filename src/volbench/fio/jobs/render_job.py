@@ -153,9 +153,9 @@ LOG_PREFIX = "series"  # Prefix of the log files in a run's folder
 
 _LINE_LIMIT = 8191
 _FILENAME_LIMIT = 4096
+_RENDERED_APART = frozenset({"filename", "thread"})
 _ALLOWED_NAME = re.compile(r"(?!include)[A-Za-z0-9_-]+")
 _ALLOWED_HEADER = re.compile(r"[A-Za-z0-9_.-]+")
-_NO_FILES = frozenset({"null", "cpuio", "net", "netsplice"})
 _SEEDS = ("randrepeat", "allrandrepeat", "randseed")
 
 
@@ -166,6 +166,8 @@ def render(run: Run, *, measuring: bool = True, prerun: str = "") -> str:
         measuring: add what volbench needs for its reports: logs, percentiles, seeds. Without it the
             file has only the profile's options and ``thread``.
     """
+    if measuring and len(run.sections) > 1:
+        run = _ungrouped(run)
     lines = [
         *_head(run),
         "[global]",
@@ -180,6 +182,25 @@ def render(run: Run, *, measuring: bool = True, prerun: str = "") -> str:
     return "\n".join(lines) + "\n"
 
 
+def _ungrouped(run: Run) -> Run:
+    """Return a run without group_reporting, which merges unlike sections into one entry.
+
+    That has the name of the first and the options of the last (fio issues 499 and 2132); volbench
+    adds up the jobs of each section itself.
+    """
+    sections = [
+        section.model_copy(update={"options": _without_grouping(section.options)})
+        for section in run.sections
+    ]
+    return run.model_copy(
+        update={"options": _without_grouping(run.options), "sections": tuple(sections)}
+    )
+
+
+def _without_grouping(options: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in options.items() if name != "group_reporting"}
+
+
 def _shared(run: Run, name: str) -> bool:
     """Return whether an option may be in [global].
 
@@ -187,9 +208,7 @@ def _shared(run: Run, name: str) -> bool:
     chosen there.
     """
     engines = _engines(name)
-    return name not in {"filename", "thread"} and (
-        not engines or run.options.get("ioengine") in engines
-    )
+    return name not in _RENDERED_APART and (not engines or run.options.get("ioengine") in engines)
 
 
 def _engines(name: str) -> tuple[str, ...]:
@@ -251,7 +270,7 @@ def _section(run: Run, section: Section, prerun: str) -> Iterator[str]:
     for name, value in {**_inherited(run, section), **section.options}.items():
         if name == "exec_prerun" and prerun:
             yield _line(name, f"{prerun} && {value}")
-        elif name not in {"filename", "thread"} and not (exported and name == "ioengine"):
+        elif name not in _RENDERED_APART and not (exported and name == "ioengine"):
             yield _line(name, value)
     if "verify" in section.options and run.extent is not None:
         yield "# an interrupted warm-up leaves no verify state behind"
@@ -270,7 +289,7 @@ def _inherited(run: Run, section: Section) -> dict[str, str]:
 
 
 def _is_without_files(run: Run, section: Section) -> bool:
-    return run.effective(section).get("ioengine") in _NO_FILES
+    return run.effective(section).get("ioengine") in _MEMORY_ENGINES
 
 
 def _place(run: Run, section: Section) -> Iterator[str]:
