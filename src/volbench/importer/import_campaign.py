@@ -114,6 +114,7 @@ def assemble_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> A
                 groupid=job.groupid,
                 section=sections[job.name, job.groupid],
                 numjobs=count,
+                is_merged=draft.reported[job.name, job.groupid].is_merged,
             )
             for job, count in draft.sections
         ),
@@ -407,9 +408,13 @@ def _remarks(drafts: Sequence[Draft], unmatched: Sequence[Draft]) -> list[Proble
                 Problem(f"the option {option} cannot be parsed and is omitted", shown)
                 for option in section.left_out
             ]
+            remarks += [Problem(section.note, shown)] if section.is_merged else []
         if draft.output.form != "json":
             remarks.append(Problem(_FROM_TEXT.format(draft.output.form), shown))
-        elif not any(section.is_whole or section.left_out for section in draft.reported.values()):
+        elif not any(
+            section.is_whole or section.left_out or section.is_merged
+            for section in draft.reported.values()
+        ):
             remarks.append(
                 Problem(_LOGS_WITHOUT_RESULT if draft.read_as else _OPTIONS_NOT_REPORTED, shown)
             )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import PurePosixPath
@@ -35,6 +35,7 @@ from volbench.importer.run_names import (
     split_repeat,
 )
 from volbench.importer.scan_folders import ResultFile
+from volbench.importer.unlike_jobs import OF_EACH, described, is_unlike_group, members_beside
 from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import Volume, VolumeKind
 from volbench.model.profile.fio_options import OptionKind
@@ -61,6 +62,8 @@ class ReportedOptions:
     note: str = ""  # its description
     is_whole: bool = True  # whether options that are not listed have fio's defaults
     left_out: tuple[str, ...] = ()  # options that cannot be parsed, as reported
+    is_merged: bool = False  # whether fio merged unlike sections into it
+    merged: tuple[str, ...] = ()  # names of these, as far as they are known
 
 
 def reported_options(output: RunOutput, job: JobResult) -> ReportedOptions:
@@ -84,8 +87,33 @@ def reported_options(output: RunOutput, job: JobResult) -> ReportedOptions:
         except (InputError, ValueError):
             left_out.append(f"{name}={text}")
     is_whole = has_own and not left_out and output.form == "json"
+    if (is_whole or job.merged) and _is_grouped(output, job, texts):
+        if is_unlike_group(job, options):
+            return _of_unlike_jobs(job, shared, options)
     note = texts.get("description", "")
     return ReportedOptions(options, texts, note, is_whole, tuple(left_out))
+
+
+def _is_grouped(output: RunOutput, job: JobResult, texts: Mapping[str, str]) -> bool:
+    """Return whether an entry may be of several sections."""
+    key = job.name, job.groupid, job.port
+    is_alone = sum((other.name, other.groupid, other.port) == key for other in output.jobs) == 1
+    return is_alone and (
+        "group_reporting" in texts or "group_reporting" in unreported_flags(output)
+    )
+
+
+def _of_unlike_jobs(
+    job: JobResult, shared: Mapping[str, str], options: Mapping[str, str]
+) -> ReportedOptions:
+    """Return the options that all jobs of a group have: global ones that the last did not set."""
+    mine = {name: text for name, text in shared.items() if name not in job.options}
+    names = {option.name for name in mine if (option := shipped_table().find(name))} - OF_EACH
+    kept = {name: value for name, value in options.items() if name in names}
+    note = described(job, job.merged)
+    return ReportedOptions(
+        kept, mine, note, is_whole=False, is_merged=True, merged=tuple(job.merged)
+    )
 
 
 def unreported_flags(output: RunOutput) -> tuple[str, ...]:
@@ -231,7 +259,7 @@ def draft_runs(files: Sequence[ResultFile]) -> list[Draft]:
             for part in parts:
                 own = (part.hostname, part.port)
                 reported = {
-                    (job.name, job.groupid): reported_options(output, job) for job in part.jobs
+                    (job.name, job.groupid): _reported(file, output, job) for job in part.jobs
                 }
                 if own not in processes:
                     processes[own] = _claim(
@@ -244,6 +272,17 @@ def draft_runs(files: Sequence[ResultFile]) -> list[Draft]:
             if len(clients) > 1:
                 step += 1 + max(part.place for part in parts)
     return drafts
+
+
+def _reported(file: ResultFile, output: RunOutput, job: JobResult) -> ReportedOptions:
+    """Return the options of an entry; of merged jobs, with those in the job file beside it."""
+    found = reported_options(output, job)
+    if not found.is_merged or job.merged:
+        return found
+    members = members_beside(file.source.path, job)
+    if not members:
+        return replace(found, merged=(plain_name(job), "and", "others"))
+    return replace(found, note=described(job, members), merged=tuple(members))
 
 
 def _claim(
@@ -417,7 +456,11 @@ def _clients(drafts: Sequence[Draft]) -> dict[int, int]:
 
 
 def _jobname(draft: Draft) -> str:
-    return "_".join(dict.fromkeys(plain_name(job) for job, _ in draft.sections)) or "job"
+    names: dict[str, None] = {}
+    for job, _ in draft.sections:
+        merged = draft.reported[job.name, job.groupid].merged
+        names |= dict.fromkeys(merged or (plain_name(job),))
+    return "_".join(names) or "job"
 
 
 def _has_siblings(draft: Draft) -> bool:

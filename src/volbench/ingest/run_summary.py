@@ -10,7 +10,7 @@ import numpy as np
 from volbench.analyse.frames.workload_spec import bypasses_page_cache
 from volbench.fio.results.merge_jobs import BINS, BINS_FIO2, bin_edges_ns, bin_mid_ns
 from volbench.model.campaign.planned_run import Campaign, Run, Section, VolumeKind
-from volbench.model.frames.columns import LABEL_PREFIX, PERCENTILES, Row, run_identity
+from volbench.model.frames.columns import LABEL_PREFIX, MIXED, PERCENTILES, Row, run_identity
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.result import Direction, DirectionResult, JobResult, Latency
 from volbench.store.parquet_tables import Block
@@ -50,7 +50,7 @@ def planned_columns(campaign: Campaign, outcome: Outcome, section: Section) -> R
     return {
         **run_identity(campaign, run, section.name),
         "tool": run.tool.value,
-        "rw": options.get("rw"),
+        "rw": MIXED if run.is_merged(section) else options.get("rw"),
         "rwmixread": _read_percent(options),
         "direct": _is_direct(run, options) if is_reported or "direct" in options else None,
         "iodepth": _integer(options.get("iodepth", default)),

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from volbench.model.frames.columns import MIXED
 from volbench.units import (
     format_count,
     format_duration,
@@ -156,6 +157,11 @@ def pattern(row: Row) -> str:
     if not rw:
         return direction or MISSING
     return rw if not direction or rw.endswith(direction) else f"{rw}, {direction}"
+
+
+def is_merged(row: Row) -> bool:
+    """Return whether fio merged unlike jobs into a row, which have no setting in common."""
+    return text(row, "rw") == MIXED
 
 
 def job_label(row: Row) -> str:

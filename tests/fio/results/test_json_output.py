@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from volbench.errors import OutputError
-from volbench.fio.results.json_output import parse_output, parse_version
+from volbench.fio.results.json_output import parse_output, parse_version, read_document
 from volbench.model.results.result import Direction, DirectionResult, JobResult, Latency, RunOutput
 
 CASES = Path(__file__).parents[2] / "cases"
@@ -360,3 +360,28 @@ def test_what_is_no_version_is_refused(text: str) -> None:
     """Any other text gives OutputError."""
     with pytest.raises(OutputError):
         parse_version(text)
+
+
+@pytest.mark.parametrize(
+    ("added_ms", "longest_ms", "options", "jobs"),
+    [
+        (4001, 1001, {}, 4),
+        (1000, 1001, {}, 1),
+        (2900, 1001, {}, 3),
+        (2000, 1001, {"verify": "md5"}, 1),  # 1 s of writing, and 1 s of reading it back
+        (400, 90, {}, None),
+        (10**12, 1000, {}, None),
+        (0, 1000, {}, None),
+    ],
+)
+def test_jobs_of_a_group_are_counted_by_their_runtimes(
+    added_ms: int, longest_ms: int, options: dict[str, str], jobs: int | None
+) -> None:
+    """``job_runtime`` is the sum of all jobs in an entry; too short or too long ones say nothing."""
+    document = json.loads((CASES / "fio-3.42/randrw-jsonplus/stdout").read_text())
+    entry = document["jobs"][0]
+    entry["job_runtime"] = added_ms
+    entry["job options"] = options
+    for direction in ("read", "write"):
+        entry[direction]["runtime"] = longest_ms
+    assert read_document(document).jobs[0].jobs_in_it == jobs

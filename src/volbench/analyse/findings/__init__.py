@@ -59,6 +59,7 @@ RULES: tuple[Rule, ...] = (
     job_rules.file_not_device,
     raw_file_rules.io_errors,
     raw_file_rules.inconsistent_result,
+    raw_file_rules.merged_jobs,
     number_rules.impossible_values,
     number_rules.contradicting_latency,
     raw_file_rules.copied_result,

@@ -8,7 +8,7 @@ the keys: ``clat_ns`` is fio 3, ``io_bytes`` is in bytes if there is ``io_kbytes
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from volbench.errors import OutputError
@@ -30,6 +30,10 @@ from volbench.model.results.result import (
 
 _TRANSFERS = (Direction.READ, Direction.WRITE, Direction.TRIM, Direction.MIXED)
 _SUM_OF_CLIENTS = "All clients"
+# Shorter runtimes are too coarse to count jobs by. Noticed by:
+# tests/fio/results/test_json_output.py::test_jobs_of_a_group_are_counted_by_their_runtimes
+_MIN_COUNTED_S = 0.1
+_MAX_JOBS = 4096  # Upper bound of fio (REAL_MAX_JOBS in fio.h)
 
 
 _VERSION = re.compile(r"\s*fio-(\d{1,9})\.(\d{1,9})", re.ASCII)
@@ -138,13 +142,15 @@ def _read_job(entry: Fields) -> JobResult:
     start_ms = entry.number("job_start")
     options = entry.child("job options")
     steadystate = entry.child("steadystate")
+    directions = tuple(_read_directions(entry))
     return JobResult(
         name=entry.text("jobname") or "",
         groupid=entry.need_count("groupid"),
         error=entry.need_count("error"),
-        directions=tuple(_read_directions(entry)),
+        directions=directions,
         total_errors=entry.count("total_err") or 0,
         options={} if options is None else options.texts(),
+        jobs_in_it=_jobs_in(entry, directions),
         elapsed_s=entry.number("elapsed"),
         cpu_usr=entry.number("usr_cpu"),
         cpu_sys=entry.number("sys_cpu"),
@@ -155,6 +161,21 @@ def _read_job(entry: Fields) -> JobResult:
         hostname=entry.text("hostname") or "",
         port=entry.count("port"),
     )
+
+
+def _jobs_in(entry: Fields, directions: Sequence[DirectionResult]) -> int | None:
+    """Return the number of jobs in an entry, of whose runtimes ``job_runtime`` is the sum.
+
+    The phases of one job that verifies what it wrote are in turn.
+    """
+    added_s = (entry.number("job_runtime") or 0.0) / 1000
+    runtimes = [direction.runtime_s for direction in directions]
+    options = entry.raw.get("job options")
+    verifies = isinstance(options, Mapping) and "verify" in options
+    longest_s = sum(runtimes) if verifies else max(runtimes, default=0.0)
+    if not added_s or longest_s < _MIN_COUNTED_S or added_s > _MAX_JOBS * longest_s:
+        return None
+    return max(1, round(added_s / longest_s))
 
 
 def _read_directions(entry: Fields) -> list[DirectionResult]:

@@ -266,7 +266,7 @@ def sections_of(jobs: Sequence[JobResult]) -> list[tuple[JobResult, int]]:
 
 def _numjobs(entries: Sequence[JobResult]) -> int:
     text = entries[0].options.get("numjobs", "")
-    return max(len(entries), int(text) if text.isdecimal() else 1)
+    return max(len(entries), int(text) if text.isdecimal() else 1, entries[0].jobs_in_it or 1)
 
 
 def select_part(output: RunOutput, imported: Imported) -> RunOutput:

@@ -233,16 +233,23 @@ def _normal_outputs(lines: list[str]) -> Iterator[RunOutput]:
                 yield RunOutput(version, tuple(jobs.values()), form=NORMAL)
                 jobs, has_totals = {}, False
             body = takewhile(lambda line: line.startswith(" "), lines[number + 1 :])
-            jobs[key] = _job(match, body, options.get((match["name"], match["group"]), {}))
+            group = {name: own for (name, at), own in options.items() if at == match["group"]}
+            jobs[key] = _job(match, body, group)
     if jobs:
         yield RunOutput(version, tuple(jobs.values()), form=NORMAL)
 
 
-def _job(match: re.Match[str], body: Iterator[str], options: dict[str, str]) -> JobResult:
-    """Return an entry: its first line, and those below it."""
+def _job(match: re.Match[str], body: Iterator[str], group: dict[str, dict[str, str]]) -> JobResult:
+    """Return an entry: its first line, and those below it.
+
+    Args:
+        group: options of the sections of its reporting group, all of them in it if it has several.
+    """
     entry = _Entry()
+    options = group.get(match["name"], {})
+    is_merged = int(match["jobs"]) > 1 and len(group) > 1
     entry.read(body)
-    block_bytes = int(options["bs"]) if "bs" in options else None
+    block_bytes = int(options["bs"]) if "bs" in options and not is_merged else None
     several = {"numjobs": match["jobs"], "group_reporting": "1"} if int(match["jobs"]) > 1 else {}
     return JobResult(
         name=match["name"],
@@ -250,6 +257,7 @@ def _job(match: re.Match[str], body: Iterator[str], options: dict[str, str]) -> 
         error=int(match["error"]),
         directions=tuple(entry.directions(block_bytes)),
         options=options | several,
+        merged=group if is_merged else {},
         depth_shares=entry.depth_shares,
         total_errors=int(entry.values.get("total_errors", 0)),
         cpu_usr=entry.values.get("cpu_usr"),

@@ -96,6 +96,7 @@ class ImportedJob(Frozen):
     groupid: Count  # fio's reporting group
     section: str  # section of the run
     numjobs: Count = 1  # jobs in parallel, each with its own numbered log
+    is_merged: bool = False  # whether fio merged unlike sections into it (group_reporting)
 
 
 class SourceFile(Frozen):
@@ -170,6 +171,11 @@ class Run(Frozen):
     def reports_options(self, section: Section) -> bool:
         """Return whether the options of a section are known, so that fio's defaults apply."""
         return self.imported is None or section.name not in self.imported.incomplete_sections
+
+    def is_merged(self, section: Section) -> bool:
+        """Return whether a section is of unlike jobs, which have no pattern in common."""
+        jobs = self.imported.jobs if self.imported else ()
+        return any(job.is_merged for job in jobs if job.section == section.name)
 
     def has_default(self, section: Section, name: str) -> bool:
         """Return whether an option has fio's default where a section does not set it."""

@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from volbench.model.campaign.planned_run import Campaign, Run
 
 
+MIXED = "mixed"  # Pattern of unlike jobs that fio merged
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of a frame."""
@@ -162,7 +165,11 @@ SUMMARY: tuple[Column, ...] = (
     *IDENTITY,
     text("tool", "`fio` or `dd`."),
     text("direction", "`read`, `write`, `trim` or `sync` (latency of fsync and similar)."),
-    text("rw", "Access pattern (fio's `rw`), such as `randwrite`."),
+    text(
+        "rw",
+        "Access pattern (fio's `rw`), such as `randwrite`; `mixed` for unlike jobs that fio merged"
+        " (group_reporting), which `note` lists.",
+    ),
     whole("rwmixread", "%", "Configured share of reads in a mixed pattern; missing in others."),
     Column("direct", "bool", "", "Whether the page cache was bypassed (O_DIRECT)."),
     whole("block_bytes", "bytes", "Block size of this direction; missing when it varies."),

@@ -71,6 +71,10 @@ class JobResult:
     # fio's ``job options`` (its own text), last value of a repeated key
     options: dict[str, str] = field(default_factory=dict)
     members: int = 1  # number of entries merged into this one
+    # jobs whose runtimes fio added up in it; None before fio 3.8, which does not report that sum
+    jobs_in_it: int | None = None
+    # of sections that fio merged into it: name to options, where the output says so
+    merged: dict[str, dict[str, str]] = field(default_factory=dict)
     elapsed_s: float | None = None
     cpu_usr: float | None = None
     cpu_sys: float | None = None
