@@ -87,9 +87,9 @@ def reported_options(output: RunOutput, job: JobResult) -> ReportedOptions:
         except (InputError, ValueError):
             left_out.append(f"{name}={text}")
     is_whole = has_own and not left_out and output.form == "json"
-    if (is_whole or job.merged) and _is_grouped(output, job, texts):
-        if is_unlike_group(job, options):
-            return _of_unlike_jobs(job, shared, options)
+    may_merge = (is_whole or job.merged) and _is_grouped(output, job, texts)
+    if may_merge and is_unlike_group(job, options):
+        return _of_unlike_jobs(job, shared, options)
     note = texts.get("description", "")
     return ReportedOptions(options, texts, note, is_whole, tuple(left_out))
 

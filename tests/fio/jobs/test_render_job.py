@@ -104,7 +104,7 @@ def _at(folder: Path) -> dict[str, str]:
 
 
 def test_sections_that_run_together_are_reported_apart(tmp_path: Path) -> None:
-    """fio would name a group after its first section, with the options of its last."""
+    """A group would have the name of its first section and the options of its last."""
     run = run_on(
         tmp_path,
         VolumeKind.DIRECTORY,

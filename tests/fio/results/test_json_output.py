@@ -377,7 +377,7 @@ def test_what_is_no_version_is_refused(text: str) -> None:
 def test_jobs_of_a_group_are_counted_by_their_runtimes(
     added_ms: int, longest_ms: int, options: dict[str, str], jobs: int | None
 ) -> None:
-    """``job_runtime`` is the sum of all jobs in an entry; too short or too long ones say nothing."""
+    """``job_runtime`` is the sum over all jobs in an entry; of short ones it says nothing."""
     document = json.loads((CASES / "fio-3.42/randrw-jsonplus/stdout").read_text())
     entry = document["jobs"][0]
     entry["job_runtime"] = added_ms
