@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 _RAW = ("runs/*", "probe/*")
 _READ = tuple(name for name in FRAMES if name not in DERIVED)
+# Columns of the series that no rule reads
+_UNJUDGED = frozenset({"lat_p50_s", "lat_p99_s", "lat_p999_s", "lat_max_s"})
 
 
 class RemoteCopy(Protocol):
@@ -285,14 +287,17 @@ class CampaignData:
         return self._frames[name]
 
     def _judged_frame(self, name: str) -> pd.DataFrame:
-        """Return a frame as judgements need it: of its identity only run and section."""
+        """Return a frame as judgements need it: of its identity only run and section.
+
+        Latencies over time are not judged: with them a large campaign takes a tenth more memory.
+        """
         stored = self._storage()
         if name == "summary" or name in self._tables or not stored.is_current(name):
             return self._shared(name)
         self._fetch(f"tables/{name}.parquet")
         if not stored.is_intact(name):
             return self._shared(name)  # which rebuilds it
-        unread = {column.name for column in IDENTITY} - {"run", "group"}
+        unread = {column.name for column in IDENTITY} - {"run", "group"} | _UNJUDGED
         if not any(run.step for run in self.campaign.runs):
             unread.add("utc" if name == "series" else "")  # only clients of a step share a clock
         columns = [column.name for column in FRAMES[name] if column.name not in unread]
