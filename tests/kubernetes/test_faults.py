@@ -111,7 +111,7 @@ def test_a_killed_controller_is_resumed(desk: Desk, job: Path) -> None:
     wait_for_run(desk)
     uid = desk.pod()["metadata"]["uid"]
     reaped = call("k8s", "reap", "--namespace", desk.api.namespace)
-    assert "skipped: its controller" in reaped.stderr
+    assert "skipped: it is held by a controller on" in reaped.stderr
     kill(process)
     assert desk.pod()["metadata"]["uid"] == uid
     done = call("resume", desk.folder / "c")

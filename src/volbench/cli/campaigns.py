@@ -284,7 +284,8 @@ def reap(
     limited = named_limits(limits, campaign)
     hosts = hosts_to_reach(plan, read_history(layout.journal).states, limited)
     with ExitStack() as stack:
-        there = stack.enter_context(made.removed(hosts, planned=() if limits else plan.hosts))
+        planned = () if limits else plan.hosts
+        there = stack.enter_context(made.removed(hosts, campaign, planned=planned))
         if plan.hosts and not there:  # all of its pods are gone
             click.echo(f"nothing of {campaign} is running", err=True)
             return

@@ -51,7 +51,7 @@ class ProvisionedHosts(Protocol):
         """Find hosts again, or make them again; they are removed at the end of the campaign."""
 
     def removed(
-        self, hosts: Sequence[Host], *, planned: Sequence[Host]
+        self, hosts: Sequence[Host], root: Path, *, planned: Sequence[Host]
     ) -> AbstractContextManager[Sequence[Host]]:
         """Yield the hosts that are still there, and then remove all that were made.
 
@@ -63,11 +63,11 @@ class ProvisionedHosts(Protocol):
 class _NoneMade:
     """Hosts where the slice is absent: machines, which nobody makes; pods are refused."""
 
-    def revived(self, hosts: Sequence[Host], _root: Path) -> AbstractContextManager[Sequence[Host]]:
-        return self.removed(hosts, planned=())
+    def revived(self, hosts: Sequence[Host], root: Path) -> AbstractContextManager[Sequence[Host]]:
+        return self.removed(hosts, root, planned=())
 
     def removed(
-        self, hosts: Sequence[Host], *, planned: Sequence[Host]
+        self, hosts: Sequence[Host], _root: Path, *, planned: Sequence[Host]
     ) -> AbstractContextManager[Sequence[Host]]:
         if any(host.pod for host in (*hosts, *planned)):
             load(_SLICE)

@@ -9,9 +9,12 @@ from __future__ import annotations
 import json
 import os
 import ssl
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlencode
@@ -96,11 +99,21 @@ class Cluster:
         self._settings = client.configuration
         self.namespace = namespace
         self.context = context
+        self._clock: tuple[datetime, float] | None = None  # of the server, and monotonic, at once
 
     @property
     def address(self) -> str:
         """URL of the API server."""
         return str(self._settings.host).rstrip("/")
+
+    def server_time(self) -> datetime:
+        """Return the time by the API server's clock, whatever the clock of this machine says."""
+        if self._clock is None:
+            self.request("GET", "version")
+        if self._clock is None:  # a proxy removes the header
+            return datetime.now(UTC)
+        then, at_s = self._clock
+        return then + timedelta(seconds=time.monotonic() - at_s)
 
     def create(self, manifest: Manifest, *, dry_run: bool = False) -> Manifest:
         """Create an object and return it; with `dry_run`, only let the server check it."""
@@ -233,10 +246,15 @@ class Cluster:
             )
         except urllib3.exceptions.HTTPError as error:
             raise self._unreachable(error) from error
+        self._read_clock(answer.headers.get("Date", ""))
         if answer.status >= 300:
             raise self._refusal(answer.status, answer.data, method)
         data: bytes = answer.data
         return data
+
+    def _read_clock(self, date: str) -> None:
+        with suppress(ValueError):  # not a date: the last one counts
+            self._clock = parsedate_to_datetime(date).astimezone(UTC), time.monotonic()
 
     def _headers(self) -> dict[str, str]:
         """Return the headers that authenticate a request, refreshed where they expire."""

@@ -27,6 +27,7 @@ from volbench.kubernetes.cluster_spec import (
     require_quantity,
     text_option,
 )
+from volbench.kubernetes.leases import POD_VARIABLE
 from volbench.kubernetes.manifests import (
     MANAGED_BY,
     WAIT,
@@ -179,6 +180,8 @@ def _job_spec(spec: ControllerSpec) -> Manifest:
     )
     submitted = {"name": "submitted", "mountPath": _SUBMITTED, "readOnly": True}
     program["volumeMounts"].append(submitted)
+    own_name = {"fieldRef": {"fieldPath": "metadata.name"}}
+    program["env"].append({"name": POD_VARIABLE, "valueFrom": own_name})
     if spec.secret:
         program["envFrom"] = [{"secretRef": {"name": spec.secret}}]
     metadata: Manifest = {"labels": controller_labels(spec.name)}

@@ -260,39 +260,31 @@ def reap(
 ) -> None:
     """Remove the pods, volumes and locks of interrupted campaigns: of NAMEs, or of all.
 
-    Only objects that carry volbench's labels are removed. Without NAMEs, two kinds are skipped:
-    campaigns with a controller heartbeat in the last two minutes, unless that controller ran on
-    this machine and was killed; and volumes that --keep left. Named campaigns are removed at once.
+    Only objects that carry volbench's labels are removed. Campaigns with a live controller are
+    refused if they are named, and else skipped. A controller that was killed counts as live for up
+    to two minutes, unless it ran on this machine. Volumes that --keep left are skipped.
     """
-    from volbench.kubernetes.removal import campaigns_on, has_volumes_only, remove_campaign
+    from volbench.kubernetes.leases import current_holder
+    from volbench.kubernetes.removal import (
+        campaigns_on,
+        has_volumes_only,
+        lease_of_remains,
+        remove_campaign,
+    )
 
     with address.opened() as cluster:
         for name in campaigns or campaigns_on(cluster):
-            if not campaigns and _is_in_use(cluster, name):
+            holder = current_holder(cluster, name)
+            if holder is not None and holder.is_live and not campaigns:
+                click.echo(f"{name}: skipped: it is held by {holder}", err=True)
                 continue
             if has_volumes_only(cluster, name) and not volumes:
                 click.echo(f"{name}: its volumes were kept; to remove them: --volumes", err=True)
             elif dry_run:
                 click.echo(name)
             else:
-                remove_campaign(cluster, name, volumes=volumes)
-
-
-def _is_in_use(cluster: Cluster, name: str) -> bool:
-    """Return whether a campaign has a running controller, and print it."""
-    from volbench.kubernetes.leases import LEASE_S, last_heartbeat
-
-    heartbeat = last_heartbeat(cluster, name)
-    if heartbeat is None or not heartbeat.is_running:
-        return False
-    click.echo(
-        f"{name}: skipped: its controller on {heartbeat.machine} was alive "
-        f"{heartbeat.age_s:.0f} s ago\n"
-        f"  if it was killed: wait {LEASE_S - heartbeat.age_s:.0f} s, or name the campaign: "
-        f"volbench k8s reap {name}",
-        err=True,
-    )
-    return True
+                with lease_of_remains(cluster, name):
+                    remove_campaign(cluster, name, volumes=volumes)
 
 
 @click.command(

@@ -135,14 +135,14 @@ class PodHosts:
         return revived_pods(hosts, root, timeout_s=self.timeout_s)
 
     def removed(
-        self, hosts: Sequence[Host], *, planned: Sequence[Host]
+        self, hosts: Sequence[Host], root: Path, *, planned: Sequence[Host]
     ) -> AbstractContextManager[Sequence[Host]]:
         """Yield machines and hosts whose pods are there; then remove the campaigns in pods."""
         if not any(host.pod for host in (*hosts, *planned)):
             return nullcontext(hosts)
         from volbench.kubernetes.removal import removed_pods
 
-        return removed_pods(hosts, planned=planned)
+        return removed_pods(hosts, root, planned=planned)
 
 
 def on_resume(verb: Verb) -> Verb:

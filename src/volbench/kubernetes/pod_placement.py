@@ -22,7 +22,7 @@ from volbench.engine.hosts.described_volumes import VolumeQuestion, look_at
 from volbench.errors import InputError, StoppedError
 from volbench.execute.connect import HostKeyPolicy
 from volbench.kubernetes.cluster_spec import ClusterSpec, VolumeSource, quantity_bytes
-from volbench.kubernetes.leases import heartbeat
+from volbench.kubernetes.leases import held_lease
 from volbench.kubernetes.manifests import (
     CONTAINER,
     DATA_DEVICE,
@@ -64,16 +64,17 @@ class PodPlacement:
         with ExitStack() as stack:
             cluster = stack.enter_context(self.address.opened())
             spec = self._checked_spec(request, cluster)
-            stack.enter_context(removed_at_end(cluster, spec.campaign, request.into, stays=stays))
+            name = spec.campaign
+            stack.enter_context(held_lease(cluster, name, request.into, is_handed_on=stays))
+            stack.enter_context(removed_at_end(cluster, name, request.into, stays=stays))
             stack.enter_context(_ended_by_sigterm())
             create_objects(cluster, spec)
-            click.echo(f"created {spec.campaign} in the namespace {cluster.namespace}", err=True)
-            with heartbeat(cluster, spec.campaign):
-                hosts = wait_for_hosts(cluster, spec, timeout_s=self.timeout_s)
-                with connect(hosts, HostKeyPolicy()) as connected:
-                    for host in connected:
-                        check_mounts(host.executor, host.host)
-                    yield _on_pods(request, spec), connected
+            click.echo(f"created {name} in the namespace {cluster.namespace}", err=True)
+            hosts = wait_for_hosts(cluster, spec, timeout_s=self.timeout_s)
+            with connect(hosts, HostKeyPolicy()) as connected:
+                for host in connected:
+                    check_mounts(host.executor, host.host)
+                yield _on_pods(request, spec), connected
 
     def show_plan(self, request: CampaignRequest, shown: TableOutput) -> None:
         """Print the plan of a campaign, whose objects are checked by the cluster."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import click
 
 from volbench.errors import DeadlineError
 from volbench.kubernetes.cluster import Cluster, Manifest
+from volbench.kubernetes.leases import held_lease
 from volbench.kubernetes.manifests import CAMPAIGN_LABEL, KEEP, MANAGED_BY
 from volbench.kubernetes.pod_executor import PodConnections
 from volbench.kubernetes.pod_status import POLL_S, node_trouble, why_ended
@@ -19,8 +21,9 @@ from volbench.model.campaign.host import Host
 # A node ends a pod within the grace period of 5 s, and a provisioner deletes a disk within a
 # minute. Noticed by: tests/kubernetes/test_removal.py::test_objects_that_stay_are_named
 _REMOVE_S = 120.0
-# Kinds of a campaign's objects, in the order of their removal: the owner last
-_KINDS = ("StatefulSet", "Pod", "PersistentVolumeClaim", "Lease", "ConfigMap")
+# Kinds of a campaign's objects, in the order of their removal: the owner last. Its leases follow once
+# all others are gone.
+_KINDS = ("StatefulSet", "Pod", "PersistentVolumeClaim", "ConfigMap")
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,8 @@ class RetainedVolume:
 
 def campaigns_on(cluster: Cluster) -> list[str]:
     """Return the names of all campaigns that have objects in the namespace."""
-    items = [item for kind in _KINDS for item in cluster.list(kind, f"{MANAGED_BY}=volbench")]
+    kinds = (*_KINDS, "Lease")
+    items = [item for kind in kinds for item in cluster.list(kind, f"{MANAGED_BY}=volbench")]
     names = {item["metadata"].get("labels", {}).get(CAMPAIGN_LABEL, "") for item in items}
     return sorted(names - {""})
 
@@ -54,6 +58,21 @@ def has_volumes_only(cluster: Cluster, campaign: str) -> bool:
     """Return whether a campaign has ended and left the volumes that it was to keep."""
     claims = cluster.list("PersistentVolumeClaim", f"{CAMPAIGN_LABEL}={campaign}")
     return bool(claims) and cluster.read("ConfigMap", campaign) is None
+
+
+@contextmanager
+def lease_of_remains(
+    cluster: Cluster, campaign: str, folder: Path | None = None
+) -> Iterator[None]:
+    """Hold the lease of a campaign that is to be removed, unless nothing of it is there.
+
+    Args:
+        folder: the campaign folder of which this is asked; an outdated copy of it is refused.
+    """
+    with ExitStack() as stack:
+        if cluster.read("ConfigMap", campaign) or cluster.read("Lease", campaign):
+            stack.enter_context(held_lease(cluster, campaign, folder, waits=False))
+        yield
 
 
 def remove_campaign(cluster: Cluster, campaign: str, *, volumes: bool = False) -> None:
@@ -75,16 +94,25 @@ def remove_campaign(cluster: Cluster, campaign: str, *, volumes: bool = False) -
 
 
 @contextmanager
-def removed_pods(hosts: Sequence[Host], *, planned: Sequence[Host]) -> Iterator[Sequence[Host]]:
-    """Yield machines and the hosts whose pods are there; then remove the campaigns of `planned`."""
-    with PodConnections() as connections:
+def removed_pods(
+    hosts: Sequence[Host], root: Path, *, planned: Sequence[Host]
+) -> Iterator[Sequence[Host]]:
+    """Yield machines and the hosts whose pods are there; then remove the campaigns of `planned`.
+
+    Args:
+        root: the campaign folder.
+    """
+    with PodConnections() as connections, ExitStack() as stack:
+        pods = {host.pod.campaign: host.pod for host in (*hosts, *planned) if host.pod}
+        for campaign, pod in pods.items():
+            stack.enter_context(lease_of_remains(connections.cluster(pod), campaign, root))
         yield [
             host
             for host in hosts
             if host.pod is None
             or not why_ended(connections.cluster(host.pod).read("Pod", host.pod.name), host.pod.uid)
         ]
-        for campaign, pod in {host.pod.campaign: host.pod for host in planned if host.pod}.items():
+        for campaign, pod in pods.items() if planned else ():
             remove_campaign(connections.cluster(pod), campaign)
 
 
@@ -99,16 +127,17 @@ def _remove_objects(
     claims = cluster.list("PersistentVolumeClaim", selector)
     left = _retained(cluster, claims, is_kept=keep_volumes)
     kinds = [kind for kind in _KINDS if not (keep_volumes and kind == "PersistentVolumeClaim")]
-    removed = 0
-    for kind in kinds:
-        for item in cluster.list(kind, selector):
-            removed += cluster.delete(kind, item["metadata"]["name"], uid=item["metadata"]["uid"])
-    end_s = time.monotonic() + _REMOVE_S
-    for kind in kinds:
-        while remaining := cluster.list(kind, selector):
-            if time.monotonic() > end_s:
-                raise _not_removed(cluster, kind, remaining, campaign)
-            time.sleep(POLL_S / 2)
+    removed, end_s = 0, time.monotonic() + _REMOVE_S
+    for together in (kinds, ["Lease"]):
+        for kind in together:
+            for item in cluster.list(kind, selector):
+                name, uid = item["metadata"]["name"], item["metadata"]["uid"]
+                removed += cluster.delete(kind, name, uid=uid)
+        for kind in together:
+            while remaining := cluster.list(kind, selector):
+                if time.monotonic() > end_s:
+                    raise _not_removed(cluster, kind, remaining, campaign)
+                time.sleep(POLL_S / 2)
     return removed, left
 
 

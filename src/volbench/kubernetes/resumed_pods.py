@@ -14,7 +14,7 @@ import click
 from volbench.engine.campaign.campaign_state import RunStates
 from volbench.errors import DeadlineError, TransportError, VolbenchError
 from volbench.kubernetes.cluster import Cluster, Manifest
-from volbench.kubernetes.leases import heartbeat
+from volbench.kubernetes.leases import held_lease
 from volbench.kubernetes.manifests import PODS, owner_reference
 from volbench.kubernetes.pod_executor import PodConnections, PodEndedError, PodExecutor
 from volbench.kubernetes.pod_status import POLL_S, node_trouble, ready_pods, why_ended
@@ -40,8 +40,15 @@ def revived_pods(
     with PodConnections() as connections, ExitStack() as stack:
         for campaign, pod in {host.pod.campaign: host.pod for host in hosts if host.pod}.items():
             cluster = connections.cluster(pod)
+            if cluster.read("ConfigMap", campaign) is None:
+                raise TransportError(
+                    f"nothing of {campaign} is left in the namespace {cluster.namespace}: it was "
+                    "removed, or another copy of this folder has finished it",
+                    hint=f"what has finished here is kept: volbench show {root}; for the rest, run "
+                    "the campaign again",
+                )
+            stack.enter_context(held_lease(cluster, campaign, root))
             stack.enter_context(removed_at_end(cluster, campaign, root))
-            stack.enter_context(heartbeat(cluster, campaign))
         revival = _Revival(root, timeout_s)
         yield [
             revival.host(connections.cluster(host.pod), host, host.pod) if host.pod else host
@@ -101,7 +108,7 @@ class _Revival:
         if reason:
             _print(host.name, f"{reason}; what ran in it is lost")
             _record_loss(self.root, host.name, f"its pod has ended: {reason}")
-            self._recreate(cluster, host.name, pod, known, reason=reason)
+            self._recreate(cluster, host.name, pod, known)
         wanted = {host.name: (pod.name, pod.claim)}
         ready = ready_pods(cluster, wanted, timeout_s=self.timeout_s)[host.name]
         node = ready["spec"]["nodeName"]
@@ -132,19 +139,11 @@ class _Revival:
             _print(host, f"{reason}; what ran in the earlier one is lost")
             _record_loss(self.root, host, f"its pod has ended: {reason}", runs=lost)
 
-    def _recreate(
-        self, cluster: Cluster, host: str, pod: Pod, ended: Manifest | None, *, reason: str
-    ) -> None:
+    def _recreate(self, cluster: Cluster, host: str, pod: Pod, ended: Manifest | None) -> None:
         """Create a pod again, on the node where it was, once the node has ended the old one.
 
         A StatefulSet recreates its pods itself.
         """
-        owner = cluster.read("ConfigMap", pod.campaign)
-        if owner is None:
-            raise TransportError(
-                f"the pod of {host} has ended ({reason}), and its volume is removed",
-                hint="run the campaign again; what has finished is kept: volbench show DIR",
-            )
         if ended is not None:
             self._await_end(cluster, host, pod, ended["metadata"]["uid"])
         if cluster.read_if_allowed("Node", pod.node) is None:
@@ -152,6 +151,7 @@ class _Revival:
                 f"the node {pod.node} of {host} is gone: it was deleted from the cluster",
                 hint=f"results of another node are not comparable; {self._give_up(host)}",
             )
+        owner = cluster.read("ConfigMap", pod.campaign) or {}
         pods = json.loads(owner.get("data", {}).get(PODS, "[]"))
         manifest = next((known for known in pods if known["metadata"]["name"] == pod.name), None)
         if manifest is None:

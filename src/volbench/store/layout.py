@@ -135,6 +135,11 @@ class Layout:
         return self.root / ".lock"
 
     @property
+    def cluster_marks(self) -> Path:
+        """Marks by which a cluster tells the folder that continued a campaign from its copies."""
+        return self.root / "cluster-marks.txt"
+
+    @property
     def controller_log(self) -> Path:
         """Human-readable progress log of all controllers of the campaign."""
         return self.root / "controller.log"
