@@ -34,6 +34,8 @@ class Server:
         self.version = 0
         self.on_sleep = lambda: None
 
+    options = "--namespace n"
+
     def server_time(self) -> datetime:
         """Return the time of this server."""
         return self.now

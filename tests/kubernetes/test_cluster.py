@@ -7,15 +7,28 @@ from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
+import urllib3
 
 from volbench.errors import AuthError, ConnectError, InputError, VolbenchError
-from volbench.kubernetes.cluster import Cluster
+from volbench.kubernetes import cluster
+from volbench.kubernetes.cluster import PATIENCE_S, Cluster, ForbiddenError
+
+
+def answer_of(status: int, content: dict[str, object], date: str = "") -> SimpleNamespace:
+    """Return an answer of a server."""
+    return SimpleNamespace(
+        status=status, data=json.dumps(content).encode(), headers={"Date": date} if date else {}
+    )
 
 
 def cluster_that_answers(status: int, message: str) -> Cluster:
     """Return a connection to a server that has one answer."""
-    answer = SimpleNamespace(status=status, data=json.dumps({"message": message}).encode())
-    pool = Mock(request=Mock(return_value=answer))
+    return cluster_with(Mock(return_value=answer_of(status, {"message": message})))
+
+
+def cluster_with(request: Mock) -> Cluster:
+    """Return a connection to a server that answers as a function does."""
+    pool = Mock(request=request)
     settings = Mock(host="https://cluster:6443", auth_settings=dict)
     client = Mock(configuration=settings, rest_client=Mock(pool_manager=pool))
     return Cluster(client, namespace="default")
@@ -29,7 +42,9 @@ FORBIDDEN = 'pods is forbidden: User "x" cannot create resource "pods" in API gr
     [
         (401, "Unauthorized", AuthError, "kubectl auth whoami"),
         (403, FORBIDDEN, AuthError, "volbench k8s role"),
-        (403, 'pods "p" is forbidden: exceeded quota: q, requested: pods=1', InputError, ""),
+        (403, 'pods "p" is forbidden: exceeded quota: q, requested: pods=1', InputError, "quota"),
+        (403, 'pods "p" is forbidden: violates PodSecurity "restricted"', InputError, "a rule of"),
+        (403, 'admission webhook "w.example" denied the request: no', InputError, "a rule of"),
         (409, "already exists", InputError, ""),
         (422, 'Pod "p" is invalid: spec.x', InputError, ""),
         (429, "too many requests", ConnectError, "readyz"),
@@ -45,6 +60,7 @@ def test_an_answer_becomes_an_error_in_its_words(
     assert (caught.value.exit_code, caught.value.transient) == (error.exit_code, error.transient)
     assert message in caught.value.message
     assert hint in caught.value.hint
+    assert ("k8s role" in caught.value.hint) is (message == FORBIDDEN)
 
 
 def test_what_does_not_exist_is_none() -> None:
@@ -52,3 +68,74 @@ def test_what_does_not_exist_is_none() -> None:
     assert cluster_that_answers(404, "not found").read("Pod", "p") is None
     assert cluster_that_answers(403, FORBIDDEN).read_if_allowed("StorageClass", "s") == {}
     assert cluster_that_answers(404, "not found").delete("Pod", "p") is False
+
+
+@pytest.fixture
+def elapsed_s(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Let sleeping only move the clock; return the time that has passed."""
+    passed = [0.0]
+
+    def sleep(seconds: float) -> None:
+        passed[0] += seconds
+
+    monkeypatch.setattr(cluster.time, "sleep", sleep)
+    monkeypatch.setattr(cluster.time, "monotonic", lambda: passed[0])
+    return passed
+
+
+DENIAL = answer_of(403, {"message": FORBIDDEN})
+LATER = answer_of(503, {"message": "starting"})
+LOST = urllib3.exceptions.ProtocolError("Connection aborted")
+
+
+@pytest.mark.parametrize("trouble", [DENIAL, LATER, LOST])
+def test_a_server_that_was_promised_patience_is_asked_again(
+    trouble: object, elapsed_s: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It restarts, or does not know its roles yet: a campaign goes on, and says why it waits."""
+    api = cluster_with(Mock(side_effect=[*[trouble] * 15, answer_of(200, {"items": [{}]})]))
+    api.patience_s = PATIENCE_S
+    assert api.list("Pod") == [{}]
+    assert elapsed_s[0] == 15
+    assert capsys.readouterr().err.count("trying again for") == 1
+
+
+@pytest.mark.parametrize(
+    ("trouble", "error", "within_s"),
+    [(DENIAL, ForbiddenError, 30), (LATER, ConnectError, PATIENCE_S + 1)],
+)
+def test_patience_ends(
+    trouble: object, error: type[VolbenchError], within_s: float, elapsed_s: list[float]
+) -> None:
+    """A server that does not come back, and a permission that is missing, are reported."""
+    api = cluster_with(Mock(return_value=trouble))
+    with pytest.raises(error):
+        api.list("Pod")
+    assert elapsed_s[0] == 0  # nothing was made yet
+    api.patience_s = PATIENCE_S
+    assert api.read_if_allowed("Node", "n") == {} if trouble is DENIAL else True
+    with pytest.raises(error):
+        api.list("Pod")
+    assert 10 < elapsed_s[0] <= within_s
+
+
+def test_an_object_whose_answer_was_lost_was_made(elapsed_s: list[float]) -> None:
+    """The second try finds it: it is no error; without a first try that failed, it is one."""
+    pod = {"kind": "Pod", "metadata": {"name": "p", "uid": "u"}}
+    exists = answer_of(409, {"message": "already exists"})
+    api = cluster_with(Mock(side_effect=[LOST, exists, answer_of(200, pod), exists]))
+    api.patience_s = PATIENCE_S
+    assert api.create(pod) == pod
+    with pytest.raises(InputError, match="already exists"):
+        api.create(pod)
+    assert elapsed_s[0] == 1
+
+
+def test_the_time_is_that_of_the_server(elapsed_s: list[float]) -> None:
+    """The date of its last answer, and what has passed since; a broken date changes nothing."""
+    dates = ["Wed, 25 Nov 2026 09:00:00 GMT", "yesterday"]
+    api = cluster_with(Mock(side_effect=[answer_of(200, {}, date) for date in dates]))
+    assert api.server_time().isoformat() == "2026-11-25T09:00:00+00:00"
+    elapsed_s[0] += 2.5
+    api.request("GET", "version")
+    assert api.server_time().isoformat() == "2026-11-25T09:00:02.500000+00:00"

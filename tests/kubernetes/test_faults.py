@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,9 +12,11 @@ import pytest
 
 from tests.command_line import call
 from tests.kubernetes.conftest import Desk, kill, wait_for_run
+from tests.kubernetes.local_cluster import NODE
 from tests.waiting import until
 from volbench.api.one_campaign import open_campaign
-from volbench.kubernetes.cluster import Manifest
+from volbench.kubernetes import pod_placement
+from volbench.kubernetes.cluster import PATIENCE_S, Cluster, Manifest
 from volbench.model.campaign.planned_run import RunState
 from volbench.store.journal import read_history
 
@@ -139,6 +142,44 @@ def test_an_abandoned_campaign_is_reaped(desk: Desk, job: Path) -> None:
     assert done.returncode == 0, done.stderr
     again = call("reap", desk.folder / "c")
     assert "nothing of volbench-" in again.stderr
+
+
+def test_the_api_server_is_away_while_pods_are_pending(desk: Desk, job: Path) -> None:
+    """Ten seconds later it is back, and so is the campaign; a node takes the pod, and it runs."""
+    late = ("--storage-class", "waiting", "--node-selector", "tag=late")
+    process = desk.start("c", str(job), *late)
+    until(lambda: desk.api.list("Pod"))
+    desk.cluster.stop("kube-apiserver")
+    time.sleep(10)
+    desk.cluster.start("kube-apiserver")
+    desk.api.patience_s = PATIENCE_S
+    desk.api.patch("Node", NODE, {"metadata": {"labels": {"tag": "late"}}})
+    _, errors = process.communicate(timeout=90)
+    desk.api.patch("Node", NODE, {"metadata": {"labels": {"tag": None}}})
+    assert process.returncode == 0, errors
+    assert "trying again for 120 s" in errors
+
+
+def test_what_a_lost_api_server_keeps_is_told(
+    desk: Desk, job: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When patience ends, the last lines say which command removes what was made."""
+    monkeypatch.setattr(pod_placement, "PATIENCE_S", 2.0)
+
+    def wait(cluster: Cluster, *_: object, **__: object) -> None:
+        desk.cluster.stop("kube-apiserver")
+        cluster.list("Pod")
+
+    monkeypatch.setattr(pod_placement, "wait_for_hosts", wait)
+    done = desk.run("c", str(job), "--storage-class", "fast")
+    desk.cluster.start("kube-apiserver")
+    desk.api.patience_s = PATIENCE_S
+    assert done.returncode == 4, done.stderr
+    (command,) = re.findall("remove them once the cluster answers: volbench (.*)", done.stderr)
+    (lease,) = desk.api.list("Lease")  # of a process that would have ended by now
+    desk.api.patch("Lease", lease["metadata"]["name"], {"spec": {"holderIdentity": ""}})
+    reaped = call(*command.split())
+    assert reaped.returncode == 0, reaped.stderr
 
 
 def test_the_api_server_restarts_mid_run(desk: Desk, job: Path) -> None:

@@ -33,6 +33,7 @@ class Objects:
     """Objects of a namespace; those of a stuck kind stay when they are deleted."""
 
     namespace = "n"
+    options = "--namespace n"
 
     def __init__(self, *, keep: bool = False, policy: str = "Delete", stuck: str = "") -> None:
         volume = {"capacity": {"storage": "2Gi"}, "persistentVolumeReclaimPolicy": policy}
@@ -108,4 +109,4 @@ def test_objects_that_stay_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DeadlineError, match="has not removed the Pod volbench-1-0") as caught:
         remove(Objects(stuck="Pod"))
     assert "on its node n1: NotReady" in caught.value.message
-    assert "then volbench k8s reap volbench-1" in caught.value.hint
+    assert "then volbench k8s reap volbench-1 --namespace n" in caught.value.hint

@@ -9,8 +9,7 @@ import signal
 from pathlib import Path
 
 from tests.command_line import call
-from tests.kubernetes.conftest import Desk, kill
-from tests.kubernetes.test_faults import wait_for_run
+from tests.kubernetes.conftest import Desk, kill, wait_for_run
 from tests.waiting import until
 from volbench.kubernetes.leases import CampaignLease, lease_holder
 from volbench.model.campaign.planned_run import RunState
@@ -104,5 +103,3 @@ def test_a_controller_that_lost_its_lease_leaves_the_runs_alone(desk: Desk, job:
     other.release()
     done = call("reap", desk.folder / "c")
     assert done.returncode == 0, done.stderr
-
-

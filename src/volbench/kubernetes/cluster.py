@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import ssl
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +20,8 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlencode
+
+import click
 
 from volbench.errors import (
     AuthError,
@@ -35,6 +39,13 @@ Manifest = dict[str, Any]  # An object of the API, or a part of one, as its JSON
 # The API server itself ends a request after 60 s; a healthy one answers within 1 s (its own SLO).
 # Noticed by: tests/kubernetes/test_faults.py, where it is stopped and started again.
 _TIMEOUT_S = 30.0
+# An API server that restarts is back within half a minute; denials of one that has just started,
+# before it knows its roles, end within seconds.
+# Noticed by: tests/kubernetes/test_cluster.py::test_a_server_that_was_promised_patience_is_asked_again
+PATIENCE_S = 120.0
+_DENIAL_S = 20.0
+_RETRY_S = 1.0
+_DENIED = re.compile(r'\bUser "[^"]*" cannot ')  # by the rules of RBAC, not by admission
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 _STREAMS = ("stdin", "stdout", "stderr")
@@ -76,9 +87,10 @@ KINDS = {
 class RequestError(InputError):
     """The API server rejected a request."""
 
-    def __init__(self, message: str, *, status: int) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, status: int, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
         self.status = status  # of HTTP
+        self.is_repeated = False  # whether an earlier try may have reached the server
 
 
 class ForbiddenError(AuthError):
@@ -99,12 +111,19 @@ class Cluster:
         self._settings = client.configuration
         self.namespace = namespace
         self.context = context
+        self.patience_s = 0.0  # how long a request is repeated that has failed for a while only
         self._clock: tuple[datetime, float] | None = None  # of the server, and monotonic, at once
 
     @property
     def address(self) -> str:
         """URL of the API server."""
         return str(self._settings.host).rstrip("/")
+
+    @property
+    def options(self) -> str:
+        """Options that name this cluster and namespace on the command line."""
+        words = ["--namespace", self.namespace]
+        return shlex.join([*words, "--context", self.context] if self.context else words)
 
     def server_time(self) -> datetime:
         """Return the time by the API server's clock, whatever the clock of this machine says."""
@@ -118,7 +137,15 @@ class Cluster:
     def create(self, manifest: Manifest, *, dry_run: bool = False) -> Manifest:
         """Create an object and return it; with `dry_run`, only let the server check it."""
         query = [("dryRun", "All")] if dry_run else []
-        return self.request("POST", self._path(manifest["kind"]), query=query, body=manifest)
+        kind = manifest["kind"]
+        try:
+            return self.request("POST", self._path(kind), query=query, body=manifest)
+        except RequestError as error:
+            if error.status == 409 and error.is_repeated:  # the answer to an earlier try was lost
+                made = self.read(kind, manifest["metadata"]["name"])
+                if made is not None:
+                    return made
+            raise
 
     def read(self, kind: str, name: str) -> Manifest | None:
         """Return an object, or None if it does not exist."""
@@ -132,9 +159,13 @@ class Cluster:
     def read_if_allowed(self, kind: str, name: str) -> Manifest | None:
         """Return an object, None if it does not exist, or an empty one if reading is forbidden."""
         try:
-            return self.read(kind, name)
+            return self.request("GET", self._path(kind, name), is_optional=True)
         except ForbiddenError:
             return {}
+        except RequestError as error:
+            if error.status == 404:
+                return None
+            raise
 
     def list(self, kind: str, selector: str = "", *, fields: str = "") -> list[Manifest]:
         """Return the objects of a kind that a label selector and a field selector match."""
@@ -177,9 +208,14 @@ class Cluster:
         query: Sequence[tuple[str, str]] = (),
         body: Manifest | None = None,
         content: str = _JSON,
+        is_optional: bool = False,
     ) -> Manifest:
-        """Send a request and return the object of the answer."""
-        data = self._send(method, path, query, body=body, content=content)
+        """Send a request and return the object of the answer.
+
+        Args:
+            is_optional: whether a denied permission is expected: it is no reason to try again.
+        """
+        data = self._send(method, path, query, body=body, content=content, is_optional=is_optional)
         try:
             answer: Manifest = json.loads(data or b"{}")
         except ValueError as error:
@@ -231,6 +267,35 @@ class Cluster:
         *,
         body: Manifest | None = None,
         content: str = _JSON,
+        is_optional: bool = False,
+    ) -> bytes:
+        """Send a request until it is answered, or for as long as `patience_s` says."""
+        begun_s, tries = time.monotonic(), 0
+        while True:
+            try:
+                return self._send_once(method, path, query, body=body, content=content)
+            except (ConnectError, AuthError) as error:
+                is_denial = isinstance(error, AuthError)
+                limit_s = min(self.patience_s, _DENIAL_S) if is_denial else self.patience_s
+                waited_s = time.monotonic() - begun_s
+                if waited_s >= limit_s or (is_denial and is_optional):
+                    raise
+                if not tries:
+                    click.echo(f"{error.message}; trying again for {limit_s:.0f} s", err=True)
+                tries += 1
+                time.sleep(_RETRY_S)
+            except RequestError as error:
+                error.is_repeated = tries > 0
+                raise
+
+    def _send_once(
+        self,
+        method: str,
+        path: str,
+        query: Sequence[tuple[str, str]],
+        *,
+        body: Manifest | None,
+        content: str,
     ) -> bytes:
         import urllib3
 
@@ -279,7 +344,7 @@ class Cluster:
                 f"the cluster rejected the credentials: {reason}",
                 hint="check with: kubectl auth whoami",
             )
-        if status == 403 and "exceeded quota" not in reason:
+        if status == 403 and _DENIED.search(reason):
             return ForbiddenError(
                 f"the cluster denied permission: {reason}",
                 hint="print the permissions that volbench needs: volbench k8s role",
@@ -290,7 +355,15 @@ class Cluster:
                 hint="check the cluster: kubectl get --raw /readyz",
                 sent=method != "GET",
             )
-        return RequestError(f"the cluster rejected the request: {reason}", status=status)
+        hint = ""
+        if "exceeded quota" in reason:
+            hint = f"see what is left: kubectl -n {self.namespace} describe resourcequota"
+        elif status == 403:
+            hint = (
+                "a rule of the cluster refuses this object, not a missing permission: change the "
+            )
+            hint += "options that it names, or ask the administrators of the cluster"
+        return RequestError(f"the cluster rejected the request: {reason}", status=status, hint=hint)
 
     def _unreachable(self, error: Exception) -> ConnectError:
         return ConnectError(

@@ -264,7 +264,7 @@ class CampaignLease:
                 f"{self._campaign} was continued from {folder} on {machine} after this folder was "
                 "copied: its runs and their results are there",
                 hint=f"continue there: volbench resume {folder}; to remove what is left on the "
-                f"cluster: volbench k8s reap {self._campaign}",
+                f"cluster: volbench k8s reap {self._campaign} {self._cluster.options}",
             )
         mark = known if self._is_parent(lease) else self._mark_folder(known)
         notes = {_HOLDER: json.dumps(self._described), **({_MARK: mark} if mark else {})}
@@ -387,7 +387,7 @@ def held_lease(
         thread.join()
         try:
             lease.release()
-        except TransportError as error:  # it ends by itself
+        except VolbenchError as error:  # it ends by itself
             click.echo(f"the lease of {campaign} ends in {LEASE_S} s: {error.message}", err=True)
 
 

@@ -21,6 +21,7 @@ from volbench.engine.campaign.prepare import CampaignRequest, Prepared
 from volbench.engine.hosts.described_volumes import VolumeQuestion, look_at
 from volbench.errors import InputError, StoppedError
 from volbench.execute.connect import HostKeyPolicy
+from volbench.kubernetes.cluster import PATIENCE_S
 from volbench.kubernetes.cluster_spec import ClusterSpec, VolumeSource, quantity_bytes
 from volbench.kubernetes.leases import held_lease
 from volbench.kubernetes.manifests import (
@@ -64,7 +65,7 @@ class PodPlacement:
         with ExitStack() as stack:
             cluster = stack.enter_context(self.address.opened())
             spec = self._checked_spec(request, cluster)
-            name = spec.campaign
+            name, cluster.patience_s = spec.campaign, PATIENCE_S
             stack.enter_context(held_lease(cluster, name, request.into, is_handed_on=stays))
             stack.enter_context(removed_at_end(cluster, name, request.into, stays=stays))
             stack.enter_context(_ended_by_sigterm())

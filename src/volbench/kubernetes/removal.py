@@ -61,9 +61,7 @@ def has_volumes_only(cluster: Cluster, campaign: str) -> bool:
 
 
 @contextmanager
-def lease_of_remains(
-    cluster: Cluster, campaign: str, folder: Path | None = None
-) -> Iterator[None]:
+def lease_of_remains(cluster: Cluster, campaign: str, folder: Path | None = None) -> Iterator[None]:
     """Hold the lease of a campaign that is to be removed, unless nothing of it is there.
 
     Args:
@@ -150,7 +148,9 @@ def _not_removed(cluster: Cluster, kind: str, left: list[Manifest], campaign: st
     if node:
         message += f": on its node {node}: {node_trouble(cluster.read_if_allowed('Node', node))}"
         hint = f"bring the node back; if it is lost: kubectl delete node {node}"
-    return DeadlineError(message, hint=f"{hint}; then volbench k8s reap {campaign}")
+    return DeadlineError(
+        message, hint=f"{hint}; then volbench k8s reap {campaign} {cluster.options}"
+    )
 
 
 def _retained(cluster: Cluster, claims: list[Manifest], *, is_kept: bool) -> list[RetainedVolume]:

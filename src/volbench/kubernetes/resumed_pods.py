@@ -12,8 +12,8 @@ from pathlib import Path
 import click
 
 from volbench.engine.campaign.campaign_state import RunStates
-from volbench.errors import DeadlineError, TransportError, VolbenchError
-from volbench.kubernetes.cluster import Cluster, Manifest
+from volbench.errors import ConnectError, DeadlineError, TransportError, VolbenchError
+from volbench.kubernetes.cluster import PATIENCE_S, Cluster, Manifest
 from volbench.kubernetes.leases import held_lease
 from volbench.kubernetes.manifests import PODS, owner_reference
 from volbench.kubernetes.pod_executor import PodConnections, PodEndedError, PodExecutor
@@ -47,6 +47,7 @@ def revived_pods(
                     hint=f"what has finished here is kept: volbench show {root}; for the rest, run "
                     "the campaign again",
                 )
+            cluster.patience_s = PATIENCE_S
             stack.enter_context(held_lease(cluster, campaign, root))
             stack.enter_context(removed_at_end(cluster, campaign, root))
         revival = _Revival(root, timeout_s)
@@ -61,23 +62,30 @@ def removed_at_end(
     cluster: Cluster, campaign: str, root: Path, *, stays: bool = False
 ) -> Iterator[None]:
     """Remove what a campaign made on a cluster, unless runs of it are left to do, or it `stays`."""
+    reap = f"volbench k8s reap {campaign} {cluster.options}"
     try:
         yield
     except BaseException as error:
+        if isinstance(error, ConnectError):  # it was waited for long enough
+            cluster.patience_s = 0
         if _is_resumable(root, campaign):
             known = {error.host: error.reason} if isinstance(error, PodEndedError) else {}
             for host, reason in _record_losses(root, cluster, known=known).items():
                 click.echo(f"{host}: the run in its pod is lost: {reason}", err=True)
             click.echo(
                 f"{campaign} remains on the cluster; continue: volbench resume {root}; "
-                f"or remove it: volbench k8s reap {campaign}",
+                f"or remove it: {reap}",
                 err=True,
             )
             raise
         try:
             remove_campaign(cluster, campaign)
         except VolbenchError as problem:  # the first error is what the user must see
-            click.echo(f"{problem.message}; try: volbench k8s reap {campaign}", err=True)
+            click.echo(
+                f"pods and volumes of {campaign} may be left and cost money: {problem.message}\n"
+                f"remove them once the cluster answers: {reap}",
+                err=True,
+            )
         raise
     if not (stays or _is_resumable(root, campaign)):
         remove_campaign(cluster, campaign)
