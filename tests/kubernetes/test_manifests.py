@@ -25,7 +25,7 @@ from volbench.kubernetes.manifests import (
     access_manifests,
     label_value,
     objects,
-    pod_names,
+    planned_pods,
     role_paths,
 )
 from volbench.model.document.yaml_text import yaml_documents
@@ -159,21 +159,30 @@ def test_roles_lead_to_mounts(each: ClusterSpec) -> None:
 @pytest.mark.parametrize(
     ("more", "names"),
     [
-        ({}, [("c-0", "a", "c-0"), ("c-1", "b", "c-1")]),
-        ({"storage_classes": (), "ephemeral": True}, [("c-0", "", "c-0-data")]),
-        ({"storage_classes": (), "os_disk": True}, [("c-0", "", "")]),
+        ({}, [("c-0", "a", "c-0", 1), ("c-1", "b", "c-1", 2)]),
+        ({"is_parallel": True}, [("c-0", "a", "c-0", 0), ("c-1", "b", "c-1", 0)]),
+        ({"storage_classes": (), "ephemeral": True}, [("c-0", "", "c-0-data", 0)]),
+        ({"storage_classes": (), "os_disk": True}, [("c-0", "", "", 0)]),
         (
-            {"storage_classes": ("a",), "replicas": 2},
-            [("c-0-0", "a", "data-c-0-0"), ("c-0-1", "a", "data-c-0-1")],
+            {"replicas": 2},
+            [
+                ("c-0-0", "a", "data-c-0-0", 1),
+                ("c-0-1", "a", "data-c-0-1", 1),
+                ("c-1-0", "b", "data-c-1-0", 2),
+                ("c-1-1", "b", "data-c-1-1", 2),
+            ],
         ),
     ],
 )
 def test_names_of_pods_and_claims_are_known_before(
-    more: dict[str, Any], names: list[tuple[str, str, str]]
+    more: dict[str, Any], names: list[tuple[str, str, str, int]]
 ) -> None:
-    """The names that the cluster gives to pods and claims of a StatefulSet follow from its name."""
+    """The names that the cluster gives to pods and claims of a StatefulSet follow from its name.
+
+    Classes take turns, replicas of a class are measured together.
+    """
     usual = {"campaign": "c", "storage_classes": ("a", "b")}
-    assert pod_names(spec(**{**usual, **more})) == names
+    assert planned_pods(spec(**{**usual, **more})) == names
 
 
 @settings(max_examples=50)

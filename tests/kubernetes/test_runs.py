@@ -64,10 +64,35 @@ def test_two_classes_are_compared(desk: Desk, job: Path) -> None:
     campaign = open_campaign(desk.folder / "c")
     summary = campaign.summary()
     assert sorted(summary["label_storage_class"]) == 2 * ["fast"] + 2 * ["waiting"]
-    assert {run.start.value for run in campaign.campaign.runs} == {"sequential"}
+    assert [names for _, names in hosts_over_time(campaign)] == 2 * [["waiting"], ["fast"]]
     compared = call("compare", desk.folder / "c", "--between", "storage_class", "--json")
     assert compared.returncode == 0, compared.stderr
     assert json.loads(compared.stdout)
+
+
+def hosts_over_time(campaign: CampaignData) -> list[tuple[float, list[str]]]:
+    """Return the hosts that were measured at the same time, with the start of the first."""
+    groups: list[tuple[float, list[str]]] = []
+    end_s = 0.0
+    for run in campaign.summary().sort_values("begin_utc").itertuples():
+        begin_s = run.begin_utc.timestamp()
+        if begin_s >= end_s:
+            groups.append((begin_s, []))
+        groups[-1][1].append(run.host)
+        end_s = max(end_s, begin_s + run.runtime_s)
+    return [(begin_s, sorted(hosts)) for begin_s, hosts in groups]
+
+
+def test_classes_with_replicas_take_turns(desk: Desk, job: Path) -> None:
+    """The replicas of a class are added up, those of another class come after them."""
+    both = ("--storage-class", "fast", "--storage-class", "waiting", "--replicas", "2")
+    done = desk.run("c", str(job), *both, "--seed", "2", "--set", "runtime=3s")
+    assert done.returncode == 0, done.stderr
+    campaign = open_campaign(desk.folder / "c")
+    classes = [["waiting-0", "waiting-1"], ["fast-0", "fast-1"]]
+    assert [names for _, names in hosts_over_time(campaign)] == classes
+    assert list(campaign.aggregate()["clients"]) == [2, 2]
+    assert (campaign.aggregate()["overlap_s"] > 1).all()
 
 
 def test_replicas_start_together(desk: Desk, job: Path) -> None:

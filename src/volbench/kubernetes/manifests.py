@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from volbench.kubernetes.cluster import KINDS, Manifest
 from volbench.kubernetes.cluster_spec import (
@@ -176,17 +176,29 @@ def _stateful_set(spec: ClusterSpec, index: int, owner_uid: str) -> Manifest:
     return _owned(spec, "StatefulSet", index, owner_uid) | {"spec": content}
 
 
-def pod_names(spec: ClusterSpec) -> list[tuple[str, str, str]]:
-    """Return name of the pod, storage class and name of the claim for every pod of a campaign.
+class PlannedPod(NamedTuple):
+    """A pod of a campaign."""
 
-    The storage class is empty for the default one, the claim for a volume without.
+    name: str
+    storage_class: str  # empty for the default one
+    claim: str  # name of its claim; empty for a volume without
+    turn: int  # pods of one turn are measured together; 0 where all are
+
+
+def planned_pods(spec: ClusterSpec) -> list[PlannedPod]:
+    """Return all pods of a campaign.
+
+    Storage classes are measured one after another, in each step, where their pods may share a node,
+    and its limits.
     """
-    names = []
+    pods = []
+    takes_turns = len(spec.volumes) > 1 and not spec.is_parallel
     for index, storage_class in enumerate(spec.volumes):
-        name = workload_name(spec, index)
-        pods = [f"{name}-{n}" for n in range(spec.replicas)] if spec.replicas > 1 else [name]
-        names += [(pod, storage_class, _claim_name(spec, pod)) for pod in pods]
-    return names
+        own = workload_name(spec, index)
+        names = [f"{own}-{n}" for n in range(spec.replicas)] if spec.replicas > 1 else [own]
+        turn = index + 1 if takes_turns else 0
+        pods += [PlannedPod(name, storage_class, _claim_name(spec, name), turn) for name in names]
+    return pods
 
 
 def _claim_name(spec: ClusterSpec, pod_name: str) -> str:

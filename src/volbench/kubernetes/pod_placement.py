@@ -29,15 +29,15 @@ from volbench.kubernetes.manifests import (
     DATA_DEVICE,
     KEEP,
     PODS,
+    PlannedPod,
     objects,
-    pod_names,
+    planned_pods,
     role_paths,
 )
 from volbench.kubernetes.pod_status import ready_pods
 from volbench.kubernetes.resumed_pods import removed_at_end
 from volbench.model.campaign.host import Host, Pod
 from volbench.model.campaign.planned_run import Volume, VolumeKind
-from volbench.model.profile.profile_model import Start
 from volbench.plan.expansion.estimate import estimate
 from volbench.plan.expansion.multi_client import Client, clients_of, expand_clients
 from volbench.store.archive import Archive, Provenance
@@ -111,28 +111,19 @@ class PodPlacement:
 
 
 def _on_pods(request: CampaignRequest, spec: ClusterSpec) -> CampaignRequest:
-    """Return a request whose consent holds on every pod.
-
-    Volumes of several storage classes are measured one after another, in each step, where their
-    pods may share a node, and its limits.
-    """
+    """Return a request whose consent holds on every pod."""
     consent = (
         entry if ":" in entry else f"{name}:{entry}"
         for entry in request.terms.consent.allow_destroy
         for name in host_names(spec)
     )
-    profiles = request.profiles
-    if len(spec.volumes) > 1 and spec.replicas == 1 and not spec.is_parallel:
-        profiles = tuple(
-            profile.model_copy(update={"start": Start.SEQUENTIAL}) for profile in profiles
-        )
     on_pods = request.terms.consent.model_copy(
         update={
             "allow_destroy": tuple(dict.fromkeys(consent)),
             "allow_shared_folder": True,  # the volumes of a pod are its own, whatever their modes
         }
     )
-    return replace(request, terms=replace(request.terms, consent=on_pods), profiles=profiles)
+    return replace(request, terms=replace(request.terms, consent=on_pods))
 
 
 @contextmanager
@@ -164,7 +155,7 @@ def create_objects(cluster: Cluster, spec: ClusterSpec) -> None:
 
 def host_names(spec: ClusterSpec) -> list[str]:
     """Return the name of the host of each pod: its storage class, numbered if it has several."""
-    classes = [storage_class or _unnamed(spec) for _, storage_class, _ in pod_names(spec)]
+    classes = [pod.storage_class or _unnamed(spec) for pod in planned_pods(spec)]
     totals, seen = Counter(classes), Counter[str]()
     names = []
     for name in classes:
@@ -179,33 +170,32 @@ def _unnamed(spec: ClusterSpec) -> str:
 
 def wait_for_hosts(cluster: Cluster, spec: ClusterSpec, *, timeout_s: float) -> list[Host]:
     """Wait until all pods of a campaign are ready, and return them as hosts."""
-    planned = dict(zip(host_names(spec), pod_names(spec), strict=True))
-    wanted = {name: (pod, claim) for name, (pod, _, claim) in planned.items()}
+    planned = dict(zip(host_names(spec), planned_pods(spec), strict=True))
+    wanted = {name: (pod.name, pod.claim) for name, pod in planned.items()}
     pods = ready_pods(cluster, wanted, timeout_s=timeout_s)
-    return [
-        _host(cluster, spec, name, pods[name], storage_class, claim)
-        for name, (_, storage_class, claim) in planned.items()
-    ]
+    return [_host(cluster, spec, name, pod, pods[name]) for name, pod in planned.items()]
 
 
 def _host(
-    cluster: Cluster, spec: ClusterSpec, name: str, pod: Manifest, storage_class: str, claim: str
+    cluster: Cluster, spec: ClusterSpec, name: str, planned: PlannedPod, pod: Manifest
 ) -> Host:
-    if not storage_class and claim:  # the cluster has chosen its default class
-        made = cluster.read("PersistentVolumeClaim", claim) or {}
+    storage_class = planned.storage_class
+    if not storage_class and planned.claim:  # the cluster has chosen its default class
+        made = cluster.read("PersistentVolumeClaim", planned.claim) or {}
         storage_class = str(made.get("spec", {}).get("storageClassName", ""))
     node = pod["spec"]["nodeName"]
     return Host(
         name=name,
         volumes=role_paths(spec),
         labels={"storage_class": storage_class or _unnamed(spec), "node": node},
+        turn=planned.turn,
         pod=Pod(
             name=pod["metadata"]["name"],
             namespace=cluster.namespace,
             uid=pod["metadata"]["uid"],
             container=CONTAINER,
             node=node,
-            claim=claim,
+            claim=planned.claim,
             campaign=spec.campaign,
             context=cluster.context,
         ),
@@ -234,8 +224,13 @@ def _plan_without_pods(spec: ClusterSpec, request: CampaignRequest) -> Prepared:
     }
     sizes = dict.fromkeys(volumes, quantity_bytes(spec.size)) if spec.size else {}
     hosts = [
-        Host(name=name, volumes=role_paths(spec), labels={"storage_class": storage_class})
-        for name, (_, storage_class, _) in zip(host_names(spec), pod_names(spec), strict=True)
+        Host(
+            name=name,
+            volumes=role_paths(spec),
+            labels={"storage_class": pod.storage_class},
+            turn=pod.turn,
+        )
+        for name, pod in zip(host_names(spec), planned_pods(spec), strict=True)
     ]
     clients = clients_of([Client(host, 0, volumes, sizes) for host in hosts], request.clients)
     campaign = expand_clients(request.profiles, clients, request.recorded_terms)

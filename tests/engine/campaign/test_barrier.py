@@ -143,6 +143,20 @@ def test_in_turn_each_waits_for_the_end_of_the_one_before() -> None:
     assert barrier.signal("r2") is None
 
 
+def test_a_step_is_over_when_all_have_left() -> None:
+    """The next step in turn waits for results too, but not for a machine that is silent."""
+    fleet = Fleet()
+    barrier = a_step(2, fleet=fleet)
+    barrier.leave("r0")
+    barrier.end("r1")
+    assert not barrier.is_over
+    fleet.silent_s["r1"] = 120
+    assert barrier.is_over
+    fleet.silent_s["r1"] = 0
+    barrier.leave("r1")
+    assert barrier.is_over
+
+
 @pytest.mark.parametrize(("quorum", "starts"), [(3, False), (2, True), (1, True)])
 def test_a_lost_client_holds_nobody_up(quorum: int, starts: bool) -> None:  # noqa: FBT001 - a case
     """The others start if they are enough; if not, each is told why, and none waits."""

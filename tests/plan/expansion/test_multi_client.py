@@ -125,6 +125,26 @@ def test_measured_jobs_are_staggered_and_preparation_is_not() -> None:
     assert {run.start for run in runs if run.step == 2} == {Start.STAGGERED}
 
 
+def test_hosts_of_several_turns_have_steps_of_their_own() -> None:
+    """Those of a turn share a step, and their delays; the next turn comes after them."""
+    hosts = [Host(name=name, turn=turn) for name, turn in [("a", 1), ("b", 1), ("c", 2)]]
+    text = f"{job('rw: read, size: 1m')}start: staggered\nstagger: 5s\n"
+    runs = planned(text, *(Client(host, 0, folder()) for host in hosts), repeat=2).runs
+    assert [(run.host, run.step, run.start_offset_s) for run in runs if run.repeat == 1] == [
+        ("a", 1, 0.0),
+        ("b", 1, 5.0),
+        ("c", 2, 0.0),
+    ]
+    assert [(run.host, run.step) for run in runs if run.repeat == 2] == [
+        ("a", 3),
+        ("b", 3),
+        ("c", 4),
+    ]
+    assert all(run.in_turn for run in runs)
+    alike = [Client(Host(name=name, turn=1), 0, folder()) for name in "ab"]
+    assert not any(run.in_turn for run in planned(text, *alike).runs)
+
+
 def test_no_two_clients_read_the_same_offsets() -> None:
     """Seeds differ from client to client and from repeat to repeat, and stay with the seed."""
     clients = clients_of([Client(VM1, 0, folder()), Client(VM2, 0, folder())], 6)

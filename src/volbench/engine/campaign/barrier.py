@@ -95,6 +95,7 @@ class Barrier:
         self._missing = set(self._runs)
         self._ready: set[str] = set()
         self._busy = set(self._runs)
+        self._inside = set(self._runs)
         self._late: set[str] = set()
         self._confirmed: set[str] = set()
         self._arrived_s = 0.0
@@ -154,6 +155,7 @@ class Barrier:
     def leave(self, run_id: str) -> None:
         """Record that a client has ended, or will not take part."""
         with self._lock:
+            self._inside.discard(run_id)
             self._remove([run_id])
 
     def end(self, run_id: str) -> None:
@@ -169,6 +171,16 @@ class Barrier:
         """
         with self._lock:
             silent_s = (self._wait.silent_s(self._runs[run_id]) for run_id in self._busy)
+            return all(seconds >= self._wait.ready_timeout_s for seconds in silent_s)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all clients have left, so that the next step in turn may begin.
+
+        A client that has been silent for `WaitPolicy.ready_timeout_s` counts as gone.
+        """
+        with self._lock:
+            silent_s = (self._wait.silent_s(self._runs[run_id]) for run_id in self._inside)
             return all(seconds >= self._wait.ready_timeout_s for seconds in silent_s)
 
     def signal(self, run_id: str) -> StartSignal | None:

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from threading import Lock
 
@@ -368,8 +367,14 @@ class Steps:
         patience_s = PATIENCE_S + max(other.start_offset_s for other in self._runs[run.step])
         return Gate(self._barriers[run.step], run.id, worker.host.clock, patience_s=patience_s)
 
+    def is_due(self, run: Run) -> bool:
+        """Return whether a run need not wait for earlier steps: it is in no turn, or they ended."""
+        if not run.in_turn or run.phase is Phase.PRECONDITION:
+            return True
+        return all(barrier.is_over for step, barrier in self._barriers.items() if step < run.step)
+
     def give_up(self, runs: Sequence[Run]) -> None:
-        """Remove runs that will not start from their barriers."""
+        """Remove runs that have ended, or will not start, from their barriers."""
         for run in runs:
             self._barriers[run.step].leave(run.id)
 
@@ -416,7 +421,7 @@ def run_together(
     def work(worker: Worker, runs: Sequence[Run]) -> Work[None]:
         with problems.of(worker):
             try:
-                yield from worker.run_all(runs, gate_of=partial(steps.gate, worker))
+                yield from worker.run_all(runs, steps)
             finally:
                 steps.give_up(runs)
                 worker.context.attendance.leave(worker)

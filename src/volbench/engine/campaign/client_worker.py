@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from volbench.engine.campaign.campaign_state import CampaignContext, is_left
 from volbench.engine.campaign.cleanup import reset_run, settle_earlier
@@ -34,7 +34,7 @@ from volbench.engine.run.run_once import Attempt, RunOutcome, execute_run, stopp
 from volbench.engine.sampling.sample_log import may_leave_dirt, writes_buffered
 from volbench.errors import ArchiveError, ConnectError, RefusedError, TransportError, VolbenchError
 from volbench.execute.protocol import Executor, Process
-from volbench.execute.scheduler import Work
+from volbench.execute.scheduler import Wait, Work
 from volbench.fio.jobs.render_job import planned_files
 from volbench.ingest.run_files import read_facts, read_status
 from volbench.model.campaign.event import RunEnded, RunStarted
@@ -49,7 +49,22 @@ from volbench.units import format_duration
 if TYPE_CHECKING:
     from volbench.engine.campaign.round_stopping import RoundJudge
 
-GateOf = Callable[[Run], Gate | None]
+# Of a client that waits for its turn: short beside the second that a start takes
+_TURN_POLL_S = 0.5
+
+
+class StepsOfAll(Protocol):
+    """Steps of all clients; see `campaign_engine.Steps`."""
+
+    def gate(self, worker: Worker, run: Run) -> Gate | None:
+        """Return the gate of a run; None if it starts immediately."""
+
+    def is_due(self, run: Run) -> bool:
+        """Return whether a run need not wait for earlier steps."""
+
+    def give_up(self, runs: Sequence[Run]) -> None:
+        """Remove runs that have ended, or will not start, from their barriers."""
+
 
 
 class Worker:
@@ -145,8 +160,12 @@ class Worker:
             stop=self.context.stop,
         )
 
-    def run_all(self, pending: Sequence[Run], *, gate_of: GateOf = lambda _run: None) -> Work[None]:
-        """Execute pending runs until the end, a stop request or a fatal failure."""
+    def run_all(self, pending: Sequence[Run], steps: StepsOfAll | None = None) -> Work[None]:
+        """Execute pending runs until the end, a stop request or a fatal failure.
+
+        Args:
+            steps: of all clients; None for a single one.
+        """
         self._is_idle, self._began_s = False, time.monotonic()
         judge = self.context.round_judge()
         for run in pending:
@@ -154,15 +173,27 @@ class Worker:
                 return
             if judge is not None and self._is_not_needed(run, pending, judge):
                 continue
-            gate = self._gate = gate_of(run)
+            if steps is not None and not (yield from self._await_turn(run, steps)):
+                return
+            gate = self._gate = None if steps is None else steps.gate(self, run)
             try:
                 outcome = yield from self._run(run, gate)
             finally:
                 self._gate = None
-                if gate is not None:
-                    gate.leave()
+                if steps is not None:
+                    steps.give_up([run])
             if outcome.state is RunState.FAILED and self.context.campaign.ends_with(run):
                 return
+
+    def _await_turn(self, run: Run, steps: StepsOfAll) -> Work[bool]:
+        """Wait for the end of earlier steps, if the run is in turn; return False on a stop."""
+        self._is_idle = True
+        while self._states.state(run) is not RunState.RUNNING and not steps.is_due(run):
+            if self.context.stop.requested:
+                return False
+            yield Wait(_TURN_POLL_S)
+        self._is_idle, self._began_s = False, time.monotonic()
+        return True
 
     def _is_not_needed(self, run: Run, pending: Sequence[Run], judge: RoundJudge) -> bool:
         """Return whether a run is not needed; if so, record it for all runs of these rounds."""

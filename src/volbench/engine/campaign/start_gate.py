@@ -177,10 +177,6 @@ class Gate:
         if self._is_resting:
             self._is_resting, self._active_s = False, time.monotonic()
 
-    def leave(self) -> None:
-        """Remove this run from the barrier."""
-        self._barrier.leave(self._run_id)
-
     def record(self) -> dict[str, float | None]:
         """Return the record of the start, in seconds of the controller's clock; None for never.
 

@@ -72,6 +72,7 @@ class Host(Frozen):
     # folder on the host for temporary files during a run; empty for ``.volbench`` in the user's
     # home
     workdir: str = ""
+    turn: Count = 0  # hosts of one turn run together, those of the next turn after them
     python: str = ""  # Python interpreter on the host; empty to try the usual ones
     pod: Pod | None = None  # the pod that is this host; None for a machine
 

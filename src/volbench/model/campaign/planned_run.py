@@ -159,6 +159,7 @@ class Run(Frozen):
     client: Count = 0  # number among several processes on its host, from 1; 0 for the only one
     # position in the plan of its host, from 1; runs of one step run at the same time
     step: Count = 0
+    in_turn: bool = False  # begins only when all earlier steps have ended
     start: Start = Start.TOGETHER  # start time relative to the other runs of its step
     start_offset_s: Seconds = 0.0  # delay after the start of the first run of its step
     imported: Imported | None = None  # origin of its files; None for runs that volbench executed

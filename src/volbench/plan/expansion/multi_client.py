@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 
 from volbench.errors import InputError
 from volbench.model.campaign.host import LOCAL, Host, HostKind
@@ -176,7 +177,8 @@ def expand_clients(
     """Return the campaign in which every client runs the profiles, step by step.
 
     The order of the steps is the same for all clients. A client with less to warm than others
-    skips the last warm-up steps. Runs are ordered by step, then by client.
+    skips the last warm-up steps. Hosts of several turns have steps of their own, one after another.
+    Runs are ordered by step, then by client.
 
     Args:
         clients: clients in order of their starts; a single local client gives the plan of
@@ -197,12 +199,17 @@ def expand_clients(
         for step in steps_of(profiles, client.volumes, client.own_terms(terms), root=root)
         if fleet.takes_part(number, step)
     ]
-    places = sorted({step.place for step, _ in planned})
+    places = sorted({(step.place, clients[number].host.turn) for step, number in planned})
     index = {place: at for at, place in enumerate(places, start=1)}
-    planned.sort(key=lambda planned_step: (planned_step[0].place, planned_step[1]))
     runs = tuple(
-        fleet.run(step, number, index=index[step.place], count=len(places), root=root)
-        for step, number in planned
+        fleet.run(step, number, index=at, count=len(places), root=root)
+        for at, number, step in sorted(
+            (
+                (index[step.place, clients[number].host.turn], number, step)
+                for step, number in planned
+            ),
+            key=itemgetter(0, 1),
+        )
     )
     check_known_limits(runs)
     hosts = tuple({client.host.name: client.host for client in clients}.values())
@@ -221,6 +228,12 @@ class _Fleet:
     def __init__(self, clients: Sequence[Client], before: Sequence[str]) -> None:
         self._clients = clients
         self._hosts = len({client.host.name for client in clients})
+        turns = Counter[int]()
+        self._numbers = []  # of each client within its turn
+        for client in clients:
+            self._numbers.append(turns[client.host.turn])
+            turns[client.host.turn] += 1
+        self._takes_turns = len(turns) > 1
         most = max(client.number for client in clients)
         self._width = max(2, len(str(most)))
         self._shares: dict[str, list[Share]] = {}
@@ -264,7 +277,8 @@ class _Fleet:
                 "client": client.number,
                 "step": index,
                 "start": start,
-                "start_offset_s": number * step.profile.stagger_s
+                "in_turn": self._takes_turns,
+                "start_offset_s": self._numbers[number] * step.profile.stagger_s
                 if start is Start.STAGGERED
                 else 0.0,
             }
