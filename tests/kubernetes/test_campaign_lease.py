@@ -6,11 +6,12 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
@@ -21,7 +22,8 @@ from volbench.kubernetes import leases
 from volbench.kubernetes.cluster import Cluster, Manifest, RequestError
 from volbench.kubernetes.leases import LEASE_S, CampaignLease, current_holder
 
-ELSEWHERE = {"boot_id": "of another machine"}
+HERE: dict[str, object] = {}
+ELSEWHERE: dict[str, object] = {"boot_id": "of another machine"}
 
 
 class Server:
@@ -32,13 +34,17 @@ class Server:
         self.lease: Manifest | None = None
         self.pods: dict[str, Manifest] = {}
         self.version = 0
-        self.on_sleep = lambda: None
+        self.on_sleep: Callable[[], object] = lambda: None
 
     options = "--namespace n"
 
     def server_time(self) -> datetime:
         """Return the time of this server."""
         return self.now
+
+    def read_monotonic(self) -> float:
+        """Return the time as the clock of a machine that was not set has it."""
+        return self.now.timestamp()
 
     def sleep(self, seconds: float) -> None:
         """Let time pass."""
@@ -75,19 +81,20 @@ class Server:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+def server(monkeypatch: pytest.MonkeyPatch) -> Server:
     """Return a server on whose clock everybody waits."""
     made = Server()
-    monkeypatch.setattr(leases.time, "sleep", made.sleep)
-    monkeypatch.setattr(leases.time, "monotonic", lambda: made.now.timestamp())
-    yield made
+    monkeypatch.setattr(time, "sleep", made.sleep)
+    monkeypatch.setattr(time, "monotonic", made.read_monotonic)
+    return made
 
 
-def lease_on(server: Server, folder: Path | None = None, **process: object) -> CampaignLease:
+def lease_on(
+    server: Server, process: Mapping[str, object] = HERE, *, folder: Path | None = None
+) -> CampaignLease:
     """Return a lease of the campaign c, for a process with this identity; else for this one."""
     lease = CampaignLease(cast("Cluster", server), "c", folder)
-    described: dict[str, Any] = lease._described
-    described["process"] = described["process"] | process
+    lease.described["process"] |= process
     return lease
 
 
@@ -108,7 +115,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_controller_is_live_while_it_renews(server: Server) -> None:
     """A clock of its machine that is minutes off changes nothing."""
-    lease = lease_on(server, **ELSEWHERE)
+    lease = lease_on(server, ELSEWHERE)
     lease.take()
     server.sleep(LEASE_S - 1)
     assert is_live(server)
@@ -119,10 +126,10 @@ def test_a_controller_is_live_while_it_renews(server: Server) -> None:
     assert not is_live(server)
 
 
-@pytest.mark.parametrize("process", [{}, ELSEWHERE])
+@pytest.mark.parametrize("process", [HERE, ELSEWHERE])
 def test_a_live_controller_keeps_its_lease(server: Server, process: dict[str, object]) -> None:
     """Who is refused has changed nothing: the first holds the lease as before."""
-    first, second = lease_on(server, **process), lease_on(server)
+    first, second = lease_on(server, process), lease_on(server)
     first.take()
     before = deepcopy(server.lease)
     with pytest.raises(CampaignError, match="is held by a controller on"):
@@ -135,7 +142,7 @@ def test_a_live_controller_keeps_its_lease(server: Server, process: dict[str, ob
 
 def test_who_waits_sees_a_renewal_and_gives_up(server: Server) -> None:
     """A controller elsewhere that renews its lease is alive: waiting longer does not help."""
-    first, second = lease_on(server, **ELSEWHERE), lease_on(server)
+    first, second = lease_on(server, ELSEWHERE), lease_on(server)
     first.take()
     server.on_sleep = first.renew
     with pytest.raises(CampaignError, match="is held by"):
@@ -147,7 +154,7 @@ def test_a_lease_that_is_not_renewed_is_taken_over(
     server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A controller was killed elsewhere: another waits for the end of its lease, and says so."""
-    lease_on(server, **ELSEWHERE).take()
+    lease_on(server, ELSEWHERE).take()
     server.sleep(20)
     begun = server.now
     lease_on(server).take()
@@ -155,9 +162,9 @@ def test_a_lease_that_is_not_renewed_is_taken_over(
     assert "waiting up to 100 s" in capsys.readouterr().err
 
 
-def test_an_expired_lease_is_watched_before_it_is_taken(server: Server) -> None:
+def test_an_expired_lease_is_watched_first(server: Server) -> None:
     """After an outage of the server the holder renews its lease first."""
-    first, second = lease_on(server, **ELSEWHERE), lease_on(server)
+    first, second = lease_on(server, ELSEWHERE), lease_on(server)
     first.take()
     server.sleep(2 * LEASE_S)
     server.on_sleep = first.renew
@@ -174,7 +181,7 @@ def test_an_expired_lease_is_watched_before_it_is_taken(server: Server) -> None:
 def test_a_killed_controller_of_this_machine_is_seen_at_once(server: Server) -> None:
     """Its process is gone: nobody has to wait for its lease."""
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as ended:
-        lease_on(server, **identify(LocalExecutor(), ended.pid)).take()
+        lease_on(server, identify(LocalExecutor(), ended.pid)).take()
         assert is_live(server)
         ended.kill()
     assert not is_live(server)
@@ -186,7 +193,7 @@ def test_a_killed_controller_of_this_machine_is_seen_at_once(server: Server) -> 
 @pytest.mark.parametrize("where", ["boot_id", "pid_namespace"])
 def test_processes_elsewhere_are_not_judged(server: Server, where: str) -> None:
     """The same pid on another machine, or in another container, says nothing."""
-    lease_on(server, pid=2**22 + os.getpid(), **{where: "other"}).take()
+    lease_on(server, {"pid": 2**22 + os.getpid(), where: "other"}).take()
     assert is_live(server)
 
 
@@ -211,7 +218,7 @@ def test_a_process_takes_the_lease_of_its_parent(
     """A campaign that goes on in the background is handed over without a wait."""
     first, second = lease_on(server), lease_on(server)
     first.take()
-    monkeypatch.setattr(leases.os, "getppid", os.getpid)
+    monkeypatch.setattr(os, "getppid", os.getpid)
     second.take(waits=False)
     assert not first.renew()
     first.release()
@@ -221,7 +228,7 @@ def test_a_process_takes_the_lease_of_its_parent(
 def test_nobody_holds_a_lease_that_was_given_back(server: Server) -> None:
     """The next controller takes it at once."""
     assert current_holder(cast("Cluster", server), "c") is None
-    lease = lease_on(server, **ELSEWHERE)
+    lease = lease_on(server, ELSEWHERE)
     lease.take()
     lease.release()
     assert current_holder(cast("Cluster", server), "c") is None
@@ -240,32 +247,32 @@ def test_an_outdated_copy_of_the_folder_is_refused(server: Server, folder: Path)
     copy = folder.with_name("copy")
     shutil.copytree(folder, copy)
     for _ in range(2):  # a folder recognises its own marks
-        resumed = lease_on(server, folder)
+        resumed = lease_on(server, folder=folder)
         resumed.take()
         resumed.release()
     before = deepcopy(server.lease)
     with pytest.raises(CampaignError, match=f"continued from {folder} on") as caught:
-        lease_on(server, copy).take()
+        lease_on(server, folder=copy).take()
     assert f"volbench resume {folder}" in caught.value.hint
     assert server.lease == before
     later = folder.with_name("later")
     folder.rename(later)  # moved, not copied
-    lease_on(server, later).take()
+    lease_on(server, folder=later).take()
 
 
 def test_a_controller_killed_between_both_marks_is_no_copy(
     server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The folder has its new mark, the cluster the one before: it is the same folder."""
-    first = lease_on(server, folder)
+    first = lease_on(server, folder=folder)
     first.take()
     first.release()
-    second = lease_on(server, folder)
+    second = lease_on(server, folder=folder)
     with monkeypatch.context() as patch:
         patch.setattr(server, "patch", lambda *_: pytest.fail("killed"))
         with pytest.raises(pytest.fail.Exception):
             second.take()
-    lease_on(server, folder).take()
+    lease_on(server, folder=folder).take()
 
 
 def test_descriptions_of_others_are_not_trusted(server: Server) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Mapping
 from types import SimpleNamespace
 from unittest.mock import Mock
 
@@ -10,11 +12,10 @@ import pytest
 import urllib3
 
 from volbench.errors import AuthError, ConnectError, InputError, VolbenchError
-from volbench.kubernetes import cluster
 from volbench.kubernetes.cluster import PATIENCE_S, Cluster, ForbiddenError
 
 
-def answer_of(status: int, content: dict[str, object], date: str = "") -> SimpleNamespace:
+def answer_of(status: int, content: Mapping[str, object], date: str = "") -> SimpleNamespace:
     """Return an answer of a server."""
     return SimpleNamespace(
         status=status, data=json.dumps(content).encode(), headers={"Date": date} if date else {}
@@ -78,8 +79,8 @@ def elapsed_s(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     def sleep(seconds: float) -> None:
         passed[0] += seconds
 
-    monkeypatch.setattr(cluster.time, "sleep", sleep)
-    monkeypatch.setattr(cluster.time, "monotonic", lambda: passed[0])
+    monkeypatch.setattr(time, "sleep", sleep)
+    monkeypatch.setattr(time, "monotonic", lambda: passed[0])
     return passed
 
 
@@ -89,7 +90,7 @@ LOST = urllib3.exceptions.ProtocolError("Connection aborted")
 
 
 @pytest.mark.parametrize("trouble", [DENIAL, LATER, LOST])
-def test_a_server_that_was_promised_patience_is_asked_again(
+def test_a_server_is_asked_again_for_a_while(
     trouble: object, elapsed_s: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It restarts, or does not know its roles yet: a campaign goes on, and says why it waits."""

@@ -74,12 +74,12 @@ def hosts_over_time(campaign: CampaignData) -> list[tuple[float, list[str]]]:
     """Return the hosts that were measured at the same time, with the start of the first."""
     groups: list[tuple[float, list[str]]] = []
     end_s = 0.0
-    for run in campaign.summary().sort_values("begin_utc").itertuples():
-        begin_s = run.begin_utc.timestamp()
+    for run in campaign.summary().sort_values("begin_utc").to_dict("records"):
+        begin_s = float(run["begin_utc"].timestamp())
         if begin_s >= end_s:
             groups.append((begin_s, []))
-        groups[-1][1].append(run.host)
-        end_s = max(end_s, begin_s + run.runtime_s)
+        groups[-1][1].append(str(run["host"]))
+        end_s = max(end_s, begin_s + float(run["runtime_s"]))
     return [(begin_s, sorted(hosts)) for begin_s, hosts in groups]
 
 

@@ -32,7 +32,7 @@ from volbench.kubernetes.pod_options import ADDRESS, DESCRIPTION
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from volbench.kubernetes.cluster import Cluster, ClusterAddress
+    from volbench.kubernetes.cluster import ClusterAddress
     from volbench.present.formatting import Row
     from volbench.present.tables.table import Table
 

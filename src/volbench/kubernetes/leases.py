@@ -3,8 +3,8 @@
 Pods of one node share its devices, and see no files of each other: their locks are objects of the
 cluster. A lock is void once the object that owns its campaign is gone.
 
-One controller at a time holds the lease of a campaign: it alone starts runs in its pods, and removes
-them. All times are those of the API server.
+One controller at a time holds the lease of a campaign: it alone starts runs in its pods, and
+removes them. All times are those of the API server.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from socket import gethostname
+from typing import Any
 from uuid import uuid4
 
 import click
@@ -40,7 +41,7 @@ _SHARED_LABEL = "volbench.io/filesystem"
 LEASE_S = 120
 _RENEW_S = LEASE_S / 8
 # After an outage of the API server its holder renews a lease first: it tries again this often.
-# Noticed by: tests/kubernetes/test_campaign_lease.py::test_an_expired_lease_is_watched_before_it_is_taken
+# Noticed by: tests/kubernetes/test_campaign_lease.py::test_an_expired_lease_is_watched_first
 _RETRY_S = 2.0
 _WATCH_S = 3 * _RETRY_S
 
@@ -204,7 +205,7 @@ class CampaignLease:
         layout = None if folder is None else Layout(folder)
         self._layout = layout if layout is not None and layout.campaign.exists() else None
         self._identity = f"{gethostname()}-{uuid4()}"
-        self._described = {
+        self.described: dict[str, Any] = {  # as others see this controller
             "machine": gethostname(),
             "folder": "" if folder is None else str(folder.absolute()),
             "pod": os.environ.get(POD_VARIABLE, ""),
@@ -241,8 +242,8 @@ class CampaignLease:
             if holder is not None and holder.is_live and not printed:
                 left_s = LEASE_S - holder.age_s
                 click.echo(
-                    f"{self._campaign} is held by {holder}; waiting up to {left_s:.0f} s for a sign "
-                    "of that controller; without one, this controller takes over",
+                    f"{self._campaign} is held by {holder}; waiting up to {left_s:.0f} s for a "
+                    "sign of that controller; without one, this controller takes over",
                     err=True,
                 )
                 printed = True
@@ -267,7 +268,7 @@ class CampaignLease:
                 f"cluster: volbench k8s reap {self._campaign} {self._cluster.options}",
             )
         mark = known if self._is_parent(lease) else self._mark_folder(known)
-        notes = {_HOLDER: json.dumps(self._described), **({_MARK: mark} if mark else {})}
+        notes = {_HOLDER: json.dumps(self.described), **({_MARK: mark} if mark else {})}
         new = _lease(self._campaign, self._campaign, holder=self._identity, annotations=notes)
         new["spec"] |= self._renewed()
         try:

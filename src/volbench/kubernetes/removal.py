@@ -21,8 +21,8 @@ from volbench.model.campaign.host import Host
 # A node ends a pod within the grace period of 5 s, and a provisioner deletes a disk within a
 # minute. Noticed by: tests/kubernetes/test_removal.py::test_objects_that_stay_are_named
 _REMOVE_S = 120.0
-# Kinds of a campaign's objects, in the order of their removal: the owner last. Its leases follow once
-# all others are gone.
+# Kinds of a campaign's objects, in the order of their removal: the owner last. Its leases follow
+# once all others are gone.
 _KINDS = ("StatefulSet", "Pod", "PersistentVolumeClaim", "ConfigMap")
 
 

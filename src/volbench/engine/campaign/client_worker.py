@@ -66,7 +66,6 @@ class StepsOfAll(Protocol):
         """Remove runs that have ended, or will not start, from their barriers."""
 
 
-
 class Worker:
     """Executes the runs of one client.
 
