@@ -239,22 +239,12 @@ class PodExecutor(AgentExecutor):
     def __init__(self, name: str, pod: Pod, cluster: Cluster) -> None:
         super().__init__(PodChannel(name, pod, cluster), work_folder=WORK_MOUNT)
         self.shared_locks = LeaseLocks(cluster, node=pod.node, campaign=pod.campaign)
-        self._pod = pod
-        self._cluster = cluster
-        self._identity = ""
+        self._machine = pod.machine or pod.node
 
     @property
     def identity(self) -> str:
-        """Node and UID of the claim, or of the pod without one: what its results depend on."""
-        if not self._identity:
-            pod = self._cluster.read("Pod", self._pod.name)
-            if pod is None:
-                raise PodEndedError(self.host, self._pod.name, "it was deleted")
-            name = self._pod.claim
-            claim = self._cluster.read("PersistentVolumeClaim", name) if name else None
-            node, uid = pod["spec"].get("nodeName", ""), (claim or pod)["metadata"]["uid"]
-            self._identity = f"{node} {uid}"
-        return self._identity
+        """Machine of the node: pods of one node share its limits."""
+        return self._machine
 
 
 class PodConnections:

@@ -29,11 +29,11 @@ from volbench.kubernetes.manifests import (
     DATA_DEVICE,
     KEEP,
     PODS,
-    PlannedPod,
     objects,
     planned_pods,
     role_paths,
 )
+from volbench.kubernetes.pod_facts import PodFacts
 from volbench.kubernetes.pod_status import ready_pods
 from volbench.kubernetes.resumed_pods import removed_at_end
 from volbench.model.campaign.host import Host, Pod
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from volbench.cli.output import TableOutput
     from volbench.engine.hosts.connected_host import ConnectedHost
     from volbench.execute.protocol import Executor
-    from volbench.kubernetes.cluster import Cluster, ClusterAddress, Manifest
+    from volbench.kubernetes.cluster import Cluster, ClusterAddress
 
 
 @dataclass(frozen=True)
@@ -172,34 +172,37 @@ def wait_for_hosts(cluster: Cluster, spec: ClusterSpec, *, timeout_s: float) -> 
     """Wait until all pods of a campaign are ready, and return them as hosts."""
     planned = dict(zip(host_names(spec), planned_pods(spec), strict=True))
     wanted = {name: (pod.name, pod.claim) for name, pod in planned.items()}
-    pods = ready_pods(cluster, wanted, timeout_s=timeout_s)
-    return [_host(cluster, spec, name, pod, pods[name]) for name, pod in planned.items()]
-
-
-def _host(
-    cluster: Cluster, spec: ClusterSpec, name: str, planned: PlannedPod, pod: Manifest
-) -> Host:
-    storage_class = planned.storage_class
-    if not storage_class and planned.claim:  # the cluster has chosen its default class
-        made = cluster.read("PersistentVolumeClaim", planned.claim) or {}
-        storage_class = str(made.get("spec", {}).get("storageClassName", ""))
-    node = pod["spec"]["nodeName"]
-    return Host(
-        name=name,
-        volumes=role_paths(spec),
-        labels={"storage_class": storage_class or _unnamed(spec), "node": node},
-        turn=planned.turn,
-        pod=Pod(
-            name=pod["metadata"]["name"],
+    ready = ready_pods(cluster, wanted, timeout_s=timeout_s)
+    facts = PodFacts(cluster)
+    hosts = []
+    for name, pod in planned.items():
+        manifest = ready[name]
+        described = facts.of(manifest, pod.claim)
+        # the cluster may have chosen its default class
+        labels = {"storage_class": described.pop("storage_class") or _unnamed(spec)}
+        labels["node"] = manifest["spec"]["nodeName"]
+        shown = ("zone", "machine_type", "volume_size", "persistent_volume")
+        own = Pod(
+            name=manifest["metadata"]["name"],
             namespace=cluster.namespace,
-            uid=pod["metadata"]["uid"],
+            uid=manifest["metadata"]["uid"],
             container=CONTAINER,
-            node=node,
-            claim=planned.claim,
+            node=labels["node"],
+            claim=pod.claim,
             campaign=spec.campaign,
             context=cluster.context,
-        ),
-    )
+            **described,
+        )
+        hosts.append(
+            Host(
+                name=name,
+                volumes=role_paths(spec),
+                labels=labels | {key: described[key] for key in shown if described[key]},
+                turn=pod.turn,
+                pod=own,
+            )
+        )
+    return hosts
 
 
 def check_mounts(executor: Executor, host: Host) -> None:

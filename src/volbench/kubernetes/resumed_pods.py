@@ -17,6 +17,7 @@ from volbench.kubernetes.cluster import PATIENCE_S, Cluster, Manifest
 from volbench.kubernetes.leases import held_lease
 from volbench.kubernetes.manifests import PODS, owner_reference
 from volbench.kubernetes.pod_executor import PodConnections, PodEndedError, PodExecutor
+from volbench.kubernetes.pod_facts import PodFacts
 from volbench.kubernetes.pod_status import POLL_S, node_trouble, ready_pods, why_ended
 from volbench.kubernetes.removal import remove_campaign
 from volbench.model.campaign.host import Host, Pod
@@ -126,6 +127,17 @@ class _Revival:
                 hint="results of two nodes are not comparable; let the cluster schedule it on "
                 f"{pod.node}, or {self._give_up(host.name)}",
             )
+        facts = PodFacts(cluster).of(ready, pod.claim)
+        for fact, what in (
+            ("machine", f"the node {node}"),
+            ("claim_uid", f"the claim {pod.claim}"),
+        ):
+            if getattr(pod, fact) and facts[fact] not in ("", getattr(pod, fact)):
+                raise TransportError(
+                    f"{what} of {host.name} is another one of the same name",
+                    hint=f"its results are not comparable with those before; "
+                    f"{self._give_up(host.name)}",
+                )
         now = pod.model_copy(update={"uid": ready["metadata"]["uid"]})
         if now.uid != pod.uid and not reason:
             self._find_losses(cluster, host.name, now)

@@ -19,7 +19,9 @@ from tests.analyse.findings.conftest import (
     utc,
 )
 from volbench.analyse.frames.run_view import RunView
+from volbench.model.profile.profile_model import Start
 from volbench.model.results.finding import Severity
+from volbench.model.results.provenance import HostFacts
 
 
 def test_fio_that_needs_a_whole_core() -> None:
@@ -209,6 +211,35 @@ def test_one_role_shares_nothing_with_itself() -> None:
     assert found(*again, rule="shared-limit") == []
     apart = on_disk("os", "sda", (), host="a"), on_disk("data", "sda", (), host="b")
     assert found(*apart, rule="shared-limit") == []
+
+
+@pytest.mark.parametrize(
+    ("machines", "devices", "start", "count"),
+    [
+        (("m", "m"), ("sda", "sda"), Start.TOGETHER, 1),
+        (("m", "n"), ("sda", "sda"), Start.TOGETHER, 0),
+        (("", ""), ("sda", "sda"), Start.TOGETHER, 0),
+        (("m", "m"), ("sda", "sdb"), Start.TOGETHER, 0),
+        (("m", "m"), ("sda", "sda"), Start.SEQUENTIAL, 0),
+    ],
+)
+def test_hosts_of_one_machine_on_one_disk(
+    machines: tuple[str, str], devices: tuple[str, str], start: Start, count: int
+) -> None:
+    """Two pods of a node that are measured at the same time share the limit of its disk."""
+    runs = [a_run(id=f"001-a-r1-{host}", host=host, step=1, start=start) for host in ("p", "q")]
+    views = [
+        a_view(run, host=HostFacts(host=run.host, machine=machine))
+        for run, machine in zip(runs, machines, strict=True)
+    ]
+    campaign = views[0].campaign.model_copy(update={"runs": tuple(runs)})
+    of_step = []
+    for view, device in zip(views, devices, strict=True):
+        assert view.volume is not None
+        volume = view.volume.model_copy(update={"device": device})
+        of_step.append(replace(view, campaign=campaign, volume=volume))
+    findings = found(*of_step, rule="shared-limit")
+    assert [entry.evidence["hosts"] for entry in findings] == ["p, q"] * count
 
 
 def test_errors_of_tool_and_device() -> None:

@@ -35,7 +35,7 @@ from volbench.analyse.time.steady_state import (
 )
 from volbench.model.campaign.planned_run import Run, Volume, VolumeKind
 from volbench.model.frames.columns import Row, run_identity
-from volbench.model.profile.profile_model import Phase
+from volbench.model.profile.profile_model import Phase, Start
 from volbench.model.results.finding import Explanation
 
 Shape = tuple[int, int]  # Queue depth and block size of a run
@@ -49,6 +49,9 @@ class Context:
     _steady: dict[tuple[str, str], Steadiness] = field(default_factory=dict, repr=False)
     _explained: dict[str, tuple[Explanation, ...]] = field(default_factory=dict, repr=False)
     _steps: dict[int, dict[int, list[Run]]] = field(default_factory=dict, repr=False)
+    _hosts_on_disk: dict[tuple[int, int], dict[tuple[str, str], set[str]]] = field(
+        default_factory=dict, repr=False
+    )
     _loads: dict[tuple[str, int, str], ConcurrentLoad] = field(default_factory=dict, repr=False)
 
     def steadiness(self, view: RunView, direction: str) -> Steadiness:
@@ -164,6 +167,24 @@ class Context:
             roles = disks.setdefault(view.run.host, {})
             roles.setdefault(view.run.volume.role, set()).update(view.disks)
         return disks
+
+    def hosts_beside(self, view: RunView) -> Mapping[str, set[str]]:
+        """Return disk to the hosts of one machine whose volumes are on it in the run's step."""
+        machine = "" if view.host is None else view.host.machine
+        if not machine or view.run.start is Start.SEQUENTIAL:
+            return {}
+        key = id(view.campaign), view.run.step
+        if key not in self._hosts_on_disk:
+            hosts: dict[tuple[str, str], set[str]] = {}
+            for run in self.step(view):
+                other = self.by_id.get(run.id)
+                if other is not None and other.host is not None:
+                    for disk in other.disks:
+                        hosts.setdefault((other.host.machine, disk), set()).add(run.host)
+            self._hosts_on_disk[key] = hosts
+        on_disk = self._hosts_on_disk[key]
+        others = {disk: on_disk.get((machine, disk), set()) for disk in view.disks}
+        return {disk: hosts for disk, hosts in others.items() if hosts - {view.run.host}}
 
     @cached_property
     def tracked(self) -> Mapping[str, Sequence[RunView]]:

@@ -213,11 +213,15 @@ def _backing(view: RunView, direction: str) -> Iterator[Observation]:
         )
 
 
+_MAX_HOSTS = 4  # Named in a finding, so that it is a sentence; all are among its values.
+
+
 @rule(
     "two volumes share a disk and its limit",
     looks_at=(
         "The block device of each volume and its backing disks, as the kernel reports them,"
-        " against those of other roles on the same host."
+        " against those of other roles on the same host, and of other hosts on the same machine,"
+        " such as pods of one node, that were measured at the same time."
     ),
     why=(
         "I/O on one volume uses operations and credits of the other, so the roles are not"
@@ -226,7 +230,15 @@ def _backing(view: RunView, direction: str) -> Iterator[Observation]:
     advice="Put the volumes on separate disks, or measure only one of them.",
 )
 def shared_limit(view: RunView, context: Context) -> Iterator[Observation]:
-    """Yield that a volume of another role on the same host shares its disk."""
+    """Yield that another role on the host, or another host on the machine, shares its disk."""
+    for disk, hosts in context.hosts_beside(view).items():
+        names = sorted(hosts)
+        more = [f"{len(names) - _MAX_HOSTS} more"] if len(names) > _MAX_HOSTS else []
+        yield Observation(
+            f"{several([*names[:_MAX_HOSTS], *more])} are on the same disk ({disk}) of one machine"
+            " and share its limit.",
+            {"disks": disk, "hosts": ", ".join(names)},
+        )
     shared = {
         role: view.disks & disks
         for role, disks in context.disks[view.run.host].items()

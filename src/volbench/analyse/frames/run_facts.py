@@ -152,7 +152,7 @@ def _reported(run: Run, group: str) -> dict[str, object]:
 def _volume_key(run: Run, host: HostFacts | None, volume: VolumeFacts | None) -> str:
     """Return the identity of a volume: two machines may use the same name for theirs."""
     machine = host.machine if host and host.machine else ""
-    own = volume.serial if volume and volume.serial else ""
+    own = (volume.serial if volume else "") or (host.persistent_volume if host else "")
     labels = "|".join(run.imported.labels.values()) if run.imported else ""
     return f"{run.host}|{machine}|{run.volume.target}|{own}" + (labels and f"|{labels}")
 

@@ -235,9 +235,13 @@ def _probe(host: ConnectedHost, request: CampaignRequest) -> _ProbedHost:
     ready = ready_host(host, request.tools, survey)
     examined = examine_targets(executor, request.targets_of(host.host))
     volumes = {role: volume for role, (volume, _) in examined.items()}
+    pod = host.host.pod
+    of_pod = {"machine_type", "zone", "persistent_volume", "csi_driver", "volume_handle"}
     return _ProbedHost(
         host=ready,
-        facts=probe_host(executor, survey=survey),
+        facts=probe_host(executor, survey=survey).model_copy(
+            update=pod.model_dump(include=of_pod) if pod else {}
+        ),
         volumes=volumes,
         volume_facts=tuple(facts for _, facts in examined.values()),
         sizes_bytes=sizes_of(executor, request.profiles, volumes),

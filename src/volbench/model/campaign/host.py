@@ -40,6 +40,15 @@ class Pod(Frozen):
     claim: str = ""  # name of its PersistentVolumeClaim; empty without one
     campaign: str = ""  # name of the object that owns everything of the campaign
     context: str = ""  # context of the kubeconfig file; empty for a controller inside the cluster
+    # What the cluster says of them; empty where it says nothing, or where reading it is forbidden
+    machine: str = ""  # identity of the node's machine: that of its firmware, or its machine-id
+    machine_type: str = ""  # of the node, such as ``Standard_D4s_v5``
+    zone: str = ""  # of the node
+    claim_uid: str = ""  # UID of the claim; another claim of the same name has another one
+    persistent_volume: str = ""  # name of the PersistentVolume
+    volume_size: str = ""  # its capacity, as a quantity
+    csi_driver: str = ""  # driver of the volume
+    volume_handle: str = ""  # name of the disk at its provider
 
 
 class Host(Frozen):

@@ -26,6 +26,11 @@ class HostFacts(Frozen):
     fio_version: str = ""  # such as ``fio-3.33``; empty without fio
     # ``none`` on bare metal, ``vm``, or the hypervisor's or container's name
     virtualization: str = ""
+    machine_type: str = ""  # of a pod's node, such as ``Standard_D4s_v5``
+    zone: str = ""  # of a pod's node
+    persistent_volume: str = ""  # of a pod, and the driver and name of its disk at the provider
+    csi_driver: str = ""
+    volume_handle: str = ""
 
 
 class BlockSample(Frozen):
