@@ -86,7 +86,7 @@ def confirm_destruction(
     executors = {host.name: host.executor for host in hosts}
     for (host, target), volume in _written_devices(campaign).items():
         name = target if host == LOCAL else f"{host}:{target}"
-        if only and name not in only:
+        if host not in executors or (only and name not in only):
             continue
         facts = probe_volume(executors[host], volume)
         with questions_shown():
@@ -196,7 +196,9 @@ def carry_out(
             show_plan(prepared, bill=bill, shown=shown)
             return None
         confirm_length(prepared, bill=bill, yes=start.yes)
-        confirm_destruction(prepared.hosts, prepared.campaign)
+        # Where hosts were made for the campaign, this was asked before their volumes were.
+        machines = [host for host in prepared.hosts if host.host.pod is None]
+        confirm_destruction(machines, prepared.campaign)
         secrets = ask_secrets(prepared.campaign.runs, prepared.secrets)
         settings = replace(start.execution, secrets=secrets)
         with start.metrics.served() as metrics:

@@ -32,11 +32,14 @@ class Placement(Protocol):
     """Hosts that are made for a new campaign."""
 
     def hosts(
-        self, request: CampaignRequest, *, stays: bool
+        self, request: CampaignRequest, *, yes: bool, stays: bool
     ) -> AbstractContextManager[tuple[CampaignRequest, list[ConnectedHost]]]:
         """Make hosts; yield the campaign on them, and the hosts, which are removed at the end.
 
+        All that may be refused or asked is settled before they are made.
+
         Args:
+            yes: whether a long campaign is agreed to.
             stays: whether the hosts stay, as the campaign goes on in the background.
         """
 

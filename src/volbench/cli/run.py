@@ -159,7 +159,9 @@ def run(
             placement.show_plan(request, shown)
             return
         else:
-            request, hosts = stack.enter_context(placement.hosts(request, stays=start.detach))
+            made = placement.hosts(request, yes=start.yes, stays=start.detach)
+            request, hosts = stack.enter_context(made)
+            start = replace(start, yes=True)  # it was asked before the hosts were made
         carry_out(hosts, request, start=start, shown=shown, host_keys=where.host_keys)
     if like is not None and not (start.dry_run or start.detach):
         click.echo(f"compare with: volbench compare {like} {request.into}", err=True)

@@ -7,6 +7,7 @@ models are not used: they differ between versions, and manifests are dictionarie
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import shlex
@@ -19,7 +20,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode, urlsplit
 
 import click
 
@@ -234,13 +235,17 @@ class Cluster:
         query = [("container", container), *((name, "true") for name in _STREAMS)]
         query += [("command", word) for word in argv]
         path = f"{self._path('Pod', pod)}/exec?{urlencode(query, quote_via=quote)}"
-        socket = websocket.WebSocket(sslopt={"context": self._tls()}, skip_utf8_validation=True)
+        tls: dict[str, Any] = {"context": self._tls()}
+        if self._settings.tls_server_name:
+            tls["server_hostname"] = self._settings.tls_server_name
+        socket = websocket.WebSocket(sslopt=tls, skip_utf8_validation=True)
         try:
             socket.connect(
                 f"ws{self.address.removeprefix('http')}/{path}",
                 timeout=timeout_s,
                 header=[f"{name}: {value}" for name, value in self._headers().items()],
                 subprotocols=list(_PROTOCOLS),
+                **_proxy_options(self._settings.proxy, self._settings.no_proxy),
             )
         except websocket.WebSocketBadStatusException as error:
             socket.shutdown()
@@ -323,7 +328,8 @@ class Cluster:
 
     def _headers(self) -> dict[str, str]:
         """Return the headers that authenticate a request, refreshed where they expire."""
-        settings = self._settings.auth_settings().values()
+        with _plugin_errors():
+            settings = self._settings.auth_settings().values()
         return {setting["key"]: str(setting["value"]) for setting in settings}
 
     def _tls(self) -> ssl.SSLContext:
@@ -373,6 +379,56 @@ class Cluster:
         )
 
 
+def _proxy_options(proxy: str | None, bypassed: str | None) -> dict[str, Any]:
+    """Return the options of a web socket for the proxy of a kubeconfig file."""
+    address = urlsplit(proxy or "")
+    if not address.hostname:
+        return {}
+    kind = address.scheme.lower()
+    if kind == "https":
+        raise InputError(
+            f"the proxy {address.hostname} speaks TLS, which volbench cannot use to reach pods",
+            hint="name a proxy with http:// or socks5:// as proxy-url of the cluster",
+        )
+    options: dict[str, Any] = {
+        "http_proxy_host": address.hostname,
+        "http_proxy_port": address.port or 80,
+        "http_no_proxy": (bypassed or "").split(","),
+        "proxy_type": kind,
+    }
+    if address.username:
+        options["http_proxy_auth"] = unquote(address.username), unquote(address.password or "")
+    return options
+
+
+@contextmanager
+def _plugin_errors() -> Iterator[None]:
+    """Raise what the client only logs: a credential plugin that failed.
+
+    Without its credentials the client goes on as an anonymous user, whom the server refuses.
+    """
+    texts: list[str] = []
+
+    class Collector(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if record.module == "kube_config":
+                texts.append(record.getMessage())
+
+    collector = Collector(logging.ERROR)
+    logging.getLogger().addHandler(collector)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeHandler(collector)
+    if texts:
+        raise AuthError(
+            "the credential plugin of the kubeconfig file failed: "
+            + "; ".join(text.removeprefix("exec: ") for text in texts),
+            hint="log in again with the tool of the cluster's provider; check with: kubectl auth "
+            "whoami",
+        )
+
+
 def _message_of(data: bytes) -> str:
     """Return the message of a Status object; other text as it is."""
     text = data.decode("utf-8", "replace").strip()
@@ -403,7 +459,8 @@ def open_cluster(*, context: str = "", namespace: str = "") -> Cluster:
             contexts, chosen = config.list_kube_config_contexts(files)
             if context:
                 chosen = next((known for known in contexts if known["name"] == context), chosen)
-            config.load_kube_config(files, context or None, settings)
+            with _plugin_errors():
+                config.load_kube_config(files, context or None, settings)
             context, default = chosen["name"], chosen["context"].get("namespace", "")
     except (config.ConfigException, OSError, KeyError, TypeError) as error:
         raise InputError(

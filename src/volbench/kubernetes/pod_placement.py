@@ -6,6 +6,7 @@ import json
 import platform
 import random
 import signal
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,11 +16,13 @@ from typing import TYPE_CHECKING
 import click
 
 from volbench import __version__
-from volbench.cli.execution import show_plan
+from volbench.cli.execution import confirm_length, show_plan
 from volbench.cli.hosts import connect
+from volbench.cli.verb_groups import questions_shown
 from volbench.engine.campaign.prepare import CampaignRequest, Prepared
+from volbench.engine.guard.run_guard import may_write
 from volbench.engine.hosts.described_volumes import VolumeQuestion, look_at
-from volbench.errors import InputError, StoppedError
+from volbench.errors import InputError, RefusedError, StoppedError
 from volbench.execute.connect import HostKeyPolicy
 from volbench.kubernetes.cluster import PATIENCE_S
 from volbench.kubernetes.cluster_spec import ClusterSpec, VolumeSource, quantity_bytes
@@ -37,7 +40,7 @@ from volbench.kubernetes.pod_facts import PodFacts
 from volbench.kubernetes.pod_status import ready_pods
 from volbench.kubernetes.resumed_pods import removed_at_end
 from volbench.model.campaign.host import Host, Pod
-from volbench.model.campaign.planned_run import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Campaign, Consent, Volume, VolumeKind
 from volbench.plan.expansion.estimate import estimate
 from volbench.plan.expansion.multi_client import Client, clients_of, expand_clients
 from volbench.store.archive import Archive, Provenance
@@ -59,12 +62,17 @@ class PodPlacement:
 
     @contextmanager
     def hosts(
-        self, request: CampaignRequest, *, stays: bool
+        self, request: CampaignRequest, *, yes: bool, stays: bool
     ) -> Iterator[tuple[CampaignRequest, list[ConnectedHost]]]:
         """Yield a campaign and its hosts; what is made for it is removed at the end."""
         with ExitStack() as stack:
             cluster = stack.enter_context(self.address.opened())
             spec = self._checked_spec(request, cluster)
+            request = _on_pods(request, spec)
+            prepared = _plan_without_pods(spec, request)
+            if not yes and prepared.estimate.is_long and sys.stdin.isatty():
+                confirm_length(prepared, bill=None, yes=False)
+            require_consent(spec, prepared.campaign, request.terms.consent)
             name, cluster.patience_s = spec.campaign, PATIENCE_S
             stack.enter_context(held_lease(cluster, name, request.into, is_handed_on=stays))
             stack.enter_context(removed_at_end(cluster, name, request.into, stays=stays))
@@ -75,13 +83,15 @@ class PodPlacement:
             with connect(hosts, HostKeyPolicy()) as connected:
                 for host in connected:
                     check_mounts(host.executor, host.host)
-                yield _on_pods(request, spec), connected
+                yield request, connected
 
     def show_plan(self, request: CampaignRequest, shown: TableOutput) -> None:
         """Print the plan of a campaign, whose objects are checked by the cluster."""
         with self.address.opened() as cluster:
             spec = self._checked_spec(request, cluster)
-            prepared = _plan_without_pods(spec, _on_pods(request, spec))
+        request = _on_pods(request, spec)
+        prepared = _plan_without_pods(spec, request)
+        check_consent(spec, prepared.campaign, request.terms.consent)
         show_plan(prepared, bill=None, shown=shown)
 
     def _checked_spec(self, request: CampaignRequest, cluster: Cluster) -> ClusterSpec:
@@ -124,6 +134,48 @@ def _on_pods(request: CampaignRequest, spec: ClusterSpec) -> CampaignRequest:
         }
     )
     return replace(request, terms=replace(request.terms, consent=on_pods))
+
+
+def require_consent(spec: ClusterSpec, campaign: Campaign, consent: Consent) -> None:
+    """Check the consent to overwrite raw volumes, and ask for it on a terminal.
+
+    It is asked before the volumes are made: a disk whose class retains it would cost money.
+    """
+    if not check_consent(spec, campaign, consent) or not sys.stdin.isatty():
+        return
+    count = len(planned_pods(spec))
+    what = "the new volume" if count == 1 else f"{count} new volumes"
+    classes = ", ".join(dict.fromkeys(name or "the default class" for name in spec.volumes))
+    with questions_shown():
+        question = f"All data on {what} of {classes} will be overwritten. Type {DATA_DEVICE}"
+        typed = click.prompt(f"{question} to continue", err=True, default="")
+    if typed.strip() != DATA_DEVICE:
+        raise RefusedError(
+            f"{DATA_DEVICE} was not confirmed; nothing was made",
+            hint=f"type exactly {DATA_DEVICE} when asked",
+        )
+
+
+def check_consent(spec: ClusterSpec, campaign: Campaign, consent: Consent) -> bool:
+    """Return whether runs write to raw volumes, after checking that this is allowed."""
+    paths = dict.fromkeys(role_paths(spec).values())
+    targets = {f"{name}:{path}" for name in host_names(spec) for path in paths}
+    if unknown := [entry for entry in consent.allow_destroy if entry not in targets]:
+        path = unknown[0].partition(":")[2]
+        raise InputError(
+            f"--allow-destroy {path} is not a target of this campaign",
+            hint=f"its targets are: {', '.join(paths)}",
+        )
+    writing = [
+        run for run in campaign.runs if run.volume.kind is VolumeKind.DEVICE and may_write(run)
+    ]
+    for run in writing:
+        if f"{run.host}:{run.volume.target}" not in consent.allow_destroy:
+            raise RefusedError(
+                f"job {run.job} would overwrite the raw volume of {run.host}; nothing was made",
+                hint=f"to allow it for all new volumes: --allow-destroy {run.volume.target}",
+            )
+    return bool(writing)
 
 
 @contextmanager
@@ -215,6 +267,13 @@ def check_mounts(executor: Executor, host: Host) -> None:
             raise InputError(
                 f"the volume {role} of {host.name} is not mounted at {path}",
                 hint=f"see: kubectl describe pod {host.pod.name if host.pod else ''}",
+            )
+        if not volumes[path].is_device and executor.run(["test", "-w", path]).exit_status:
+            user = executor.run(["id", "-u"]).stdout.strip()
+            raise InputError(
+                f"the user {user} cannot write to the volume {role} of {host.name}",
+                hint="hostPath and many NFS volumes ignore the group of the pod (fsGroup): let the "
+                "administrators change their owner, or use --run-as-user with the owner's UID",
             )
 
 

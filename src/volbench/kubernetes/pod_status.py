@@ -150,8 +150,18 @@ def _ended(pod: Manifest) -> str:
     for container in status.get("containerStatuses", ()):
         if end := container.get("state", {}).get("terminated"):
             reason = _joined(end.get("reason", "ended"), end.get("message", ""))
+            if end.get("reason") == "OOMKilled":
+                reason += f": it exceeded its memory limit{_memory_limit(pod)}"
             return f"its container ended with status {end.get('exitCode')}: {reason}"
     return f"it has ended: {status.get('phase', 'unknown')}"
+
+
+def _memory_limit(pod: Manifest) -> str:
+    """Return the memory limit of a pod, such as `` of 64Mi``; empty if only the node has one."""
+    for container in pod.get("spec", {}).get("containers", ()):
+        if limit := container.get("resources", {}).get("limits", {}).get("memory"):
+            return f" of {limit} (--pod-limit memory=...)"
+    return ""
 
 
 def _latest_warning(events: Iterable[Manifest]) -> str:

@@ -6,7 +6,7 @@ import errno
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -32,7 +32,7 @@ from volbench.engine.run.tool_command import Command, command_of, expected_of
 from volbench.engine.sampling.sample_log import SampleLog, sampling_of
 from volbench.errors import OutputError, RefusedError, VolbenchError
 from volbench.execute.agent.gate import FOLDER
-from volbench.execute.protocol import FOREVER_S, Process, Supervision
+from volbench.execute.protocol import FOREVER_S, Executor, Process, Supervision
 from volbench.execute.scheduler import Work
 from volbench.fio.dd import dd_problems, parse_dd
 from volbench.fio.results.json_output import parse_output
@@ -45,6 +45,7 @@ from volbench.store.atomic_files import read_text, write_atomic, write_bytes_ato
 from volbench.store.journal import utc_now
 from volbench.store.layout import RunFolder
 from volbench.store.log_files import compress_logs, raw_checksums
+from volbench.units import format_size
 
 # fio's error for a block that does not contain what it verifies (verify.c returns EILSEQ)
 _MISMATCH = f"error {errno.EILSEQ}"
@@ -347,6 +348,9 @@ class _Execution:
             raise
         version = attempt.host.version_of(attempt.run.tool)
         outcome, version = judge(attempt.run, directory.folder, watched, version=version)
+        if outcome.state is RunState.FAILED and _KILLED.search(outcome.reason):
+            killed = _memory_limit_words(attempt.host.executor)
+            outcome = replace(outcome, reason=f"{killed}{outcome.reason}")
         if gate is not None and (reason := gate.held_back):
             outcome = RunOutcome(RunState.INTERRUPTED, reason)
         _tidy(directory.folder)
@@ -364,6 +368,26 @@ class _Execution:
         )
         directory.remove()
         return outcome
+
+
+# SIGKILL of fio, or of one of its jobs
+_KILLED = re.compile(r"killed by signal 9\b|got signal=9\b")
+# Events and limit of a container's memory, for cgroup v2 and v1
+_MEMORY_FILES = (
+    ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory.max"),
+    ("/sys/fs/cgroup/memory/memory.oom_control", "/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
+
+
+def _memory_limit_words(executor: Executor) -> str:
+    """Return that the kernel killed a program at a memory limit; empty if it did not."""
+    for events, limit in _MEMORY_FILES:
+        lines = [line.split() for line in (executor.read_text(events) or "").splitlines()]
+        if any(line[0] == "oom_kill" and line[1:] not in ([], ["0"]) for line in lines if line):
+            text = (executor.read_text(limit) or "").strip()
+            of = f" of {format_size(int(text))}" if text.isdecimal() else ""
+            return f"OOMKilled: it exceeded the memory limit{of} of its container. "
+    return ""
 
 
 def _tidy(folder: RunFolder) -> None:
