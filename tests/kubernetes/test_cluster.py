@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import Mock
 
@@ -12,7 +13,7 @@ import pytest
 import urllib3
 
 from volbench.errors import AuthError, ConnectError, InputError, VolbenchError
-from volbench.kubernetes.cluster import PATIENCE_S, Cluster, ForbiddenError
+from volbench.kubernetes.cluster import PATIENCE_S, Cluster, ForbiddenError, open_cluster
 
 
 def answer_of(status: int, content: Mapping[str, object], date: str = "") -> SimpleNamespace:
@@ -27,10 +28,10 @@ def cluster_that_answers(status: int, message: str) -> Cluster:
     return cluster_with(Mock(return_value=answer_of(status, {"message": message})))
 
 
-def cluster_with(request: Mock) -> Cluster:
-    """Return a connection to a server that answers as a function does."""
+def cluster_with(request: Mock, **more: object) -> Cluster:
+    """Return a connection to a server that answers as a function does, with more settings."""
     pool = Mock(request=request)
-    settings = Mock(host="https://cluster:6443", auth_settings=dict)
+    settings = Mock(host="https://cluster:6443", auth_settings=dict, **more)
     client = Mock(configuration=settings, rest_client=Mock(pool_manager=pool))
     return Cluster(client, namespace="default")
 
@@ -140,3 +141,84 @@ def test_the_time_is_that_of_the_server(elapsed_s: list[float]) -> None:
     elapsed_s[0] += 2.5
     api.request("GET", "version")
     assert api.server_time().isoformat() == "2026-11-25T09:00:02.500000+00:00"
+
+
+TLS: dict[str, object] = {
+    "ssl_ca_cert": None,
+    "cert_file": None,
+    "verify_ssl": True,
+    "no_proxy": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("proxy", "options"),
+    [
+        (None, {}),
+        (
+            "http://me:p%40ss@proxy:3128",
+            {
+                "http_proxy_host": "proxy",
+                "http_proxy_port": 3128,
+                "http_no_proxy": [""],
+                "proxy_type": "http",
+                "http_proxy_auth": ("me", "p@ss"),
+            },
+        ),
+    ],
+)
+def test_pods_are_reached_as_the_kubeconfig_file_says(
+    proxy: str | None, options: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Through its proxy, and with the name that the certificate of the server has."""
+    socket = Mock()
+    made = Mock(return_value=socket)
+    monkeypatch.setattr("websocket.WebSocket", made)
+    api = cluster_with(Mock(), tls_server_name="kubernetes.default", proxy=proxy, **TLS)
+    assert api.open_exec("p", ["true"], container="fio", timeout_s=1) is socket
+    assert made.call_args.kwargs["sslopt"]["server_hostname"] == "kubernetes.default"
+    given = socket.connect.call_args.kwargs
+    assert {name: value for name, value in given.items() if "proxy" in name} == options
+
+
+def test_a_proxy_that_cannot_be_used_is_refused() -> None:
+    """Otherwise only the pods would be out of reach."""
+    api = cluster_with(Mock(), tls_server_name=None, proxy="https://proxy", **TLS)
+    with pytest.raises(InputError, match="speaks TLS"):
+        api.open_exec("p", ["true"], container="fio", timeout_s=1)
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("echo 'token expired: az login' >&2; exit 1", "token expired: az login"),
+        ("echo '{}'", "missing key"),
+    ],
+)
+def test_a_credential_plugin_that_fails_is_named(
+    script: str,
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """In its own words, and before an anonymous request is refused for another reason."""
+    plugin = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": "sh",
+        "args": ["-c", script],
+    }
+    file = tmp_path / "config"
+    content = {
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+        "clusters": [{"name": "k", "cluster": {"server": "https://127.0.0.1:1"}}],
+        "users": [{"name": "u", "user": {"exec": plugin}}],
+    }
+    file.write_text(json.dumps(content), encoding="utf-8")
+    monkeypatch.setenv("KUBECONFIG", str(file))
+    with pytest.raises(AuthError, match="the credential plugin") as caught:
+        open_cluster()
+    assert words in caught.value.message
+    assert "role" not in caught.value.hint
+    assert "ERROR:root" not in capfd.readouterr().err

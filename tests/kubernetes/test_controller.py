@@ -123,6 +123,43 @@ def test_a_campaign_goes_on_without_this_machine(desk: Desk, job: Path) -> None:
     until(lambda: desk.left() == [])
 
 
+def test_a_controller_is_cancelled(desk: Desk, job: Path) -> None:
+    """Its active run is stopped, its pods and volumes go, what has finished is brought back."""
+    name = submitted(desk, job, "--set", "runtime=6s", "--repeat", "9")
+    place = ("--namespace", desk.api.namespace)
+    until(lambda: "started 002" in log_of(desk.api, name), patience_s=PATIENCE_S)
+    done = call("k8s", "cancel", name, *place)
+    assert done.returncode == 0, done.stderr
+    assert status(desk, name)["state"] == "cancelled"
+    left = [item for item in desk.left() if name not in item]
+    assert left == []
+    again = call("k8s", "cancel", name, *place)
+    assert again.returncode == 9
+    assert "it is cancelled" in again.stderr
+    fetched = call("k8s", "fetch", name, *place, "--remove", "-o", "back", cwd=desk.folder)
+    assert fetched.returncode == 0, fetched.stderr
+    states = list(open_campaign(desk.folder / "back").summary()["status"])
+    assert states[0] == "finished"
+    until(lambda: desk.left() == [])
+
+
+def test_what_the_controller_would_refuse_is_refused_before(desk: Desk, job: Path) -> None:
+    """By the same checks, of the profile, of consent and of the cluster; nothing is made."""
+    place = ("--namespace", desk.api.namespace, "--claim-class", "fast")
+    block = ("--volume-mode", "Block")
+    for own, options, words in (
+        ((), ("--storage-class", "missing"), "the cluster has no storage class missing"),
+        ((), ("--storage-class", "fast", *block), "would overwrite the raw volume"),
+        ((), ("--storage-class", "fast", "--set", "bs=0"), "bs"),
+        (("--service-account", "nobody"), (), "there is no service account nobody"),
+    ):
+        submit = ("k8s", "submit", *_BOTH_IMAGES, *place, *own)
+        refused = call(*submit, job, *IMAGE, "--size", "64Mi", *options)
+        assert refused.returncode in {2, 3}, refused.stderr
+        assert words in refused.stderr
+    assert [item for item in desk.left() if "Lease" not in item] == []
+
+
 def test_a_failed_campaign_is_not_repeated(desk: Desk, tmp_path: Path) -> None:
     """Volbench ended with an error of its own: that is the state, with its exit code."""
     profile = tmp_path / "bad.yaml"

@@ -56,6 +56,10 @@ def test_options_choose_the_objects(options: tuple[str, ...], kinds: list[str]) 
     found = documents("render", "quick", *IMAGE, *options)
     assert [each["kind"] for each in found] == kinds
     assert not any(problems(each, NEWEST[-1]) for each in found)
+    for each in found:
+        if each["kind"] in {"Pod", "StatefulSet"}:  # applied by hand, none of them starts
+            pod = each["spec"].get("template", each)
+            assert pod["spec"]["schedulingGates"]
 
 
 def test_the_image_can_be_configured(tmp_path: Path) -> None:

@@ -92,8 +92,14 @@ def test_an_ended_pod_has_a_reason(found: Manifest | None, expected: str) -> Non
     assert why_ended(found, "u1") == expected
 
 
-def test_a_killed_container_is_reported() -> None:
-    """The end of a container carries its reason and status."""
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [({"memory": "64Mi"}, " of 64Mi (--pod-limit memory=...)"), ({"cpu": "1"}, "")],
+)
+def test_a_killed_container_is_reported(limits: Manifest, words: str) -> None:
+    """The end of a container carries its reason and status, and the limit that ended it."""
     state = {"terminated": {"reason": "OOMKilled", "exitCode": 137}}
-    status = {"phase": "Failed", "containerStatuses": [{"state": state}]}
-    assert why_ended(pod(status), "u1") == "its container ended with status 137: OOMKilled"
+    ended = pod({"phase": "Failed", "containerStatuses": [{"state": state}]})
+    ended["spec"] = {"containers": [{"resources": {"limits": limits}}]}
+    reason = f"OOMKilled: it exceeded its memory limit{words}"
+    assert why_ended(ended, "u1") == f"its container ended with status 137: {reason}"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import time
+from datetime import datetime
 from pathlib import Path
 from unittest import mock
 
@@ -18,6 +20,14 @@ from volbench.api.one_campaign import CampaignData, open_campaign
 from volbench.kubernetes.cluster import Cluster
 from volbench.kubernetes.manifests import DATA_DEVICE
 from volbench.model.frames.columns import LABEL_PREFIX
+
+
+class Terminal(io.StringIO):
+    """Standard input on which a user types."""
+
+    def isatty(self) -> bool:
+        """Say so."""
+        return True
 
 
 def columns_of(campaign: CampaignData) -> list[str]:
@@ -50,6 +60,9 @@ def test_the_nine_tests_of_the_article(desk: Desk, local: CampaignData) -> None:
     assert list(summary["role"]) == ["os"] + 8 * ["data"]
     assert set(summary["label_storage_class"]) == {"fast"}
     assert summary["iops"].min() > 0
+    labels = {"label_node", "label_persistent_volume", "label_volume_size"}
+    assert labels <= set(summary.columns)
+    assert "page-cache" not in set(campaign.findings.frame["rule"])
     assert set(campaign.device()["run"]) == set(summary["run"])
     checked = call("check", desk.folder / "c", "--json")
     assert checked.returncode == 0, checked.stderr
@@ -74,8 +87,8 @@ def hosts_over_time(campaign: CampaignData) -> list[tuple[float, list[str]]]:
     """Return the hosts that were measured at the same time, with the start of the first."""
     groups: list[tuple[float, list[str]]] = []
     end_s = 0.0
-    for run in campaign.summary().sort_values("begin_utc").to_dict("records"):
-        begin_s = float(run["begin_utc"].timestamp())
+    for run in campaign.summary().sort_values("started_utc").to_dict("records"):
+        begin_s = datetime.fromisoformat(str(run["started_utc"])).timestamp()
         if begin_s >= end_s:
             groups.append((begin_s, []))
         groups[-1][1].append(str(run["host"]))
@@ -119,14 +132,56 @@ def test_a_block_volume_needs_consent(desk: Desk, job: Path, tmp_path: Path) -> 
         with block_volume(desk.api, device):
             refused = desk.run("c", str(job), *block)
             assert refused.returncode == 3, refused.stderr
-            assert "--allow-destroy" in refused.stderr
-            assert desk.left() == []
+            assert f"--allow-destroy {DATA_DEVICE}" in refused.stderr
+            misspelt = desk.run("c", str(job), *block, "--allow-destroy", "/dev/sdx")
+            assert misspelt.returncode == 2, misspelt.stderr
+            assert f"its targets are: {DATA_DEVICE}" in misspelt.stderr
+            planned = desk.run("c", str(job), *block, "--dry-run")
+            assert planned.returncode == 3, planned.stderr
+            # Nothing was made: the volume of a class that retains would stay, bound to its claim.
+            assert "created" not in refused.stderr + misspelt.stderr
+            volume = desk.api.read("PersistentVolume", "block") or {}
+            assert volume["status"]["phase"] == "Available"
+            assert "claimRef" not in volume["spec"]
         with block_volume(desk.api, device):
             done = desk.run("d", str(job), *block, "--allow-destroy", DATA_DEVICE)
             assert done.returncode == 0, done.stderr
     finally:
         call_program("losetup", "-d", device)
     assert any(image.read_bytes())
+
+
+def test_consent_is_asked_before_a_volume_is_made(desk: Desk, job: Path) -> None:
+    """On a terminal, even where --allow-destroy names the device; another answer leaves nothing."""
+    block = ("--storage-class", "retained", "--volume-mode", "Block", "--allow-destroy")
+    before = desk.api.list("PersistentVolume")
+    argv = ("run", *desk.arguments("c", str(job), *block, DATA_DEVICE))
+    refused = call(*argv, cwd=desk.folder, stdin=Terminal("no\n"))
+    assert refused.returncode == 3, refused.stderr
+    assert f"Type {DATA_DEVICE} to continue" in refused.stderr
+    assert "created" not in refused.stderr
+    assert desk.api.list("PersistentVolume") == before
+
+
+def test_a_memory_limit_that_ends_fio_is_named(desk: Desk, job: Path) -> None:
+    """The buffers of fio do not fit; its end is not only that of a signal."""
+    large = ("--set", "bs=256m", "--set", "size=256m", "--pod-limit", "memory=160Mi")
+    done = desk.run("c", str(job), "--storage-class", "fast", *large)
+    assert done.returncode in {4, 9}, done.stderr
+    (words,) = {"160 MiB", "160Mi"} & {word for word in ("160 MiB", "160Mi") if word in done.stderr}
+    assert "OOMKilled: it exceeded" in done.stderr
+    assert f"memory limit of {words}" in done.stderr
+    reaped = call("reap", desk.folder / "c")
+    assert reaped.returncode == 0, reaped.stderr
+
+
+def test_a_volume_that_ignores_the_group_of_the_pod_is_refused(desk: Desk, job: Path) -> None:
+    """Folders of the node belong to root; which user cannot write there is said before fio is."""
+    user = ("--run-as-user", "65532")
+    done = desk.run("c", str(job), "--storage-class", "fast", *user)
+    assert done.returncode == 2, done.stderr
+    assert "the user 65532 cannot write to the volume data of fast" in done.stderr
+    assert "--run-as-user with the owner's UID" in done.stderr
 
 
 def test_the_disk_of_the_node(desk: Desk, job: Path) -> None:

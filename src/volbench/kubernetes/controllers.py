@@ -8,13 +8,20 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from volbench.errors import ArchiveError, CampaignError, InputError, VolbenchError
+from volbench.errors import (
+    ArchiveError,
+    CampaignError,
+    DeadlineError,
+    InputError,
+    VolbenchError,
+)
 from volbench.kubernetes.cluster import Cluster, Manifest
 from volbench.kubernetes.cluster_spec import (
     MAX_CAMPAIGN,
@@ -27,8 +34,9 @@ from volbench.kubernetes.cluster_spec import (
     require_quantity,
     text_option,
 )
-from volbench.kubernetes.leases import POD_VARIABLE
+from volbench.kubernetes.leases import POD_VARIABLE, controller_of
 from volbench.kubernetes.manifests import (
+    CAMPAIGN_LABEL,
     MANAGED_BY,
     WAIT,
     claim_spec,
@@ -36,7 +44,8 @@ from volbench.kubernetes.manifests import (
     make_object,
     pod_spec,
 )
-from volbench.kubernetes.pod_status import ready_pods, why_pending
+from volbench.kubernetes.pod_status import POLL_S, ready_pods, why_pending
+from volbench.kubernetes.removal import lease_of_remains, remove_campaign
 
 CONTROLLER_LABEL = "volbench.io/controller"
 CONTAINER = "controller"
@@ -53,11 +62,13 @@ MAX_SUBMITTED_BYTES = 900_000
 _RESTARTS = 3
 _GRACE_S = 120  # Ending fio takes seconds, uploading the campaign up to two minutes.
 
+# A node that is well ends a pod within seconds of its grace; no verdict depends on it.
+_REMOVED_S = 60.0
 # Cloud disks that have just been released take minutes to attach; no verdict depends on it.
 _READY_S = 300.0
 
 # Condition of a Job to the state of its controller
-_ENDED = {"Complete": "finished", "Failed": "failed"}
+_ENDED = {"Complete": "finished", "Failed": "failed", "Suspended": "cancelled"}
 
 # Runs or resumes the campaign, passing SIGTERM on, and uploads it. Arguments: the campaign folder,
 # the address of the upload or nothing, port of the metrics or nothing, their address, and those of
@@ -249,7 +260,7 @@ class ControllerState:
     """State of a controller."""
 
     name: str  # of its objects
-    state: str  # ``waiting``, ``running``, ``finished`` or ``failed``
+    state: str  # ``waiting``, ``running``, ``finished``, ``failed`` or ``cancelled``
     reason: str  # why it is waiting, or has failed, in the words of the cluster
     arguments: tuple[str, ...]  # of volbench run
     submitted_utc: str  # when
@@ -310,13 +321,13 @@ def _judge(cluster: Cluster, job: Manifest | None, pod: Manifest | None) -> tupl
     if job is None:
         return "failed", "its Job was deleted"
     for condition in _conditions(job):
-        if condition["type"] == "Complete":
-            return "finished", ""
+        if condition["type"] in {"Complete", "Suspended"}:
+            return _ENDED[condition["type"]], ""
         if condition["type"] == "Failed":
             return "failed", _why_failed(condition, pod)
     name = (job if pod is None else pod)["metadata"]["name"]
     events = cluster.list("Event", fields=f"involvedObject.name={name},type=Warning")
-    if pod is not None and pod.get("status", {}).get("phase") in {"Failed", "Succeeded"}:
+    if pod is not None and _has_ended(pod):
         return "waiting", "its pod has ended; a new one is taking over"
     pending = why_pending(pod, events)
     return ("running", "") if pending is None else ("waiting", pending.reason)
@@ -356,6 +367,48 @@ def fetch_campaign(cluster: Cluster, name: str, folder: Path) -> None:
         _fetch(cluster, name, pods[name], folder)
     finally:
         cluster.delete("Pod", reader, grace_s=0)
+
+
+def cancel_controller(cluster: Cluster, name: str) -> None:
+    """End a controller in an orderly way, and remove the pods and volumes of its campaign.
+
+    The runs that have finished stay in its volume.
+    """
+    state = find_controller(cluster, name)
+    if state.state in _ENDED.values():
+        raise CampaignError(
+            f"the controller {name} has ended already: it is {state.state}",
+            hint=f"copy its campaign folder: volbench k8s fetch {name} {cluster.options}",
+        )
+    cluster.patch("Job", name, {"spec": {"suspend": True}})
+    end_s = time.monotonic() + _GRACE_S + _REMOVED_S
+    pods = f"{CONTROLLER_LABEL}={name},job-name"
+    while running := [pod for pod in cluster.list("Pod", pods) if not _has_ended(pod)]:
+        if time.monotonic() > end_s:
+            raise DeadlineError(
+                f"the controller {name} has not ended within {_GRACE_S + _REMOVED_S:.0f} s: its "
+                f"pod {running[0]['metadata']['name']} is still there",
+                hint=f"see its node: kubectl get nodes; then: volbench k8s cancel {name} "
+                f"{cluster.options}",
+            )
+        time.sleep(POLL_S)
+    for campaign in campaigns_of(cluster, name):
+        with lease_of_remains(cluster, campaign):
+            remove_campaign(cluster, campaign)
+
+
+def campaigns_of(cluster: Cluster, name: str) -> list[str]:
+    """Return the campaigns that a controller has begun and that have objects in the cluster."""
+    leases = cluster.list("Lease", f"{MANAGED_BY}=volbench,{CAMPAIGN_LABEL}")
+    return [
+        str(lease["metadata"]["name"])
+        for lease in leases
+        if str(controller_of(lease).get("pod", "")).rpartition("-")[0] == name
+    ]
+
+
+def _has_ended(pod: Manifest) -> bool:
+    return pod.get("status", {}).get("phase") in {"Failed", "Succeeded"}
 
 
 def remove_controller(cluster: Cluster, name: str) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import secrets
+from contextlib import redirect_stdout
 from hashlib import sha256
+from io import StringIO
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +34,7 @@ from volbench.kubernetes.pod_options import ADDRESS, DESCRIPTION
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from volbench.kubernetes.cluster import ClusterAddress
+    from volbench.kubernetes.cluster import Cluster, ClusterAddress
     from volbench.present.formatting import Row
     from volbench.present.tables.table import Table
 
@@ -56,6 +58,7 @@ _FILES = ("--volume-types", "--prices", "--kubeconfig")
 _VERBS = {
     "submit": "Run volbench itself in the cluster, as a Job.",
     "status": "Show submitted controllers and their output.",
+    "cancel": "End a controller and remove the pods of its campaign.",
     "fetch": "Copy the campaign folder of a controller.",
     "reap": "Remove what interrupted campaigns left on a cluster.",
     "render": "Print the manifests that run --k8s would apply.",
@@ -112,6 +115,14 @@ def submit(
     profiles, options, metrics = _checked_arguments(arguments)
     texts = _profile_texts(profiles, options)
     with address.opened() as cluster:
+        _check_run([*profiles, *options], cluster)
+        account = described["service_account"]
+        if cluster.read_if_allowed("ServiceAccount", account) is None:
+            raise InputError(
+                f"there is no service account {account} in the namespace {cluster.namespace}",
+                hint=f"make it: volbench k8s role --namespace {cluster.namespace} --name {account} "
+                "| kubectl apply -f -",
+            )
         spec = ControllerSpec(
             name=name or f"{next(iter(texts)).removesuffix('.yaml')[:30]}-{secrets.token_hex(3)}",
             namespace=cluster.namespace,
@@ -130,6 +141,20 @@ def submit(
     )
 
 
+def _check_run(arguments: Sequence[str], cluster: Cluster) -> None:
+    """Plan a run as the controller will, and let the cluster check its objects."""
+    from volbench.cli.run import run
+
+    place = ["--k8s", "--dry-run", "--namespace", cluster.namespace]
+    if cluster.context:
+        place += ["--context", cluster.context]
+    with (
+        redirect_stdout(StringIO()),
+        run.make_context("volbench run", [*arguments, *place]) as context,
+    ):
+        run.invoke(context)
+
+
 def _checked_arguments(
     arguments: Sequence[str],
 ) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, Any]]:
@@ -145,6 +170,9 @@ def _checked_arguments(
     with run.make_context("volbench run", [*options]) as context:
         given = dict(context.params)
         metrics = _metrics(context)
+        is_given = context.get_parameter_source("image") is ParameterSource.COMMANDLINE
+    if given["image"] and not is_given:  # of volbench.toml, which the cluster does not have
+        options += ("--image", given["image"])
     if not profiles or given["profiles"]:
         raise InputError(
             "profiles must come before the options of volbench run",
@@ -250,6 +278,25 @@ def fetch(name: str, output: Path | None, *, remove: bool, address: ClusterAddre
             click.echo(f"removed {name} from the namespace {cluster.namespace}", err=True)
 
 
+@click.command("cancel")
+@click.argument("name", metavar="NAME")
+@ADDRESS
+def cancel(name: str, *, address: ClusterAddress) -> None:
+    """End the controller NAME, and remove the pods and volumes of its campaign.
+
+    An active run is stopped. Runs that have finished stay in the volume of the controller.
+    """
+    from volbench.kubernetes.controllers import cancel_controller
+
+    with address.opened() as cluster:
+        cancel_controller(cluster, name)
+        click.echo(
+            f"cancelled {name}; bring its results back: volbench k8s fetch {name} "
+            f"{cluster.options} --remove -o DIR",
+            err=True,
+        )
+
+
 @click.command("reap")
 @click.argument("campaigns", nargs=-1, metavar="[NAME...]")
 @flag("--volumes", "Also remove volumes that --keep left.")
@@ -291,7 +338,7 @@ def reap(
     "render",
     epilog=examples(
         "volbench k8s render aks-disk --size 250Gi --image IMAGE",
-        "volbench k8s render quick --os-disk --image IMAGE | kubectl apply -f -",
+        "volbench k8s render quick --os-disk --image IMAGE | less",
     ),
 )
 @click.argument("profiles", nargs=-1, required=True, metavar="PROFILE...")
@@ -308,14 +355,15 @@ def render(
     allow_exec: bool,
     output: str,
 ) -> None:
-    """Print the manifests that volbench run --k8s would apply for PROFILEs.
+    """Print the manifests that volbench run --k8s would apply for PROFILEs, for review.
 
-    The campaign name is derived from the options; that of a run is unique. Owner references are
-    missing, because they name an object that exists.
+    Their pods have a scheduling gate: applied by hand they never start, since without a controller
+    they would only idle. The campaign name is derived from the options; that of a run is unique.
+    Owner references are missing, because they name an object that exists.
     """
     from volbench.cli.profiles import load_profiles
     from volbench.execute.local import LocalExecutor
-    from volbench.kubernetes.manifests import objects
+    from volbench.kubernetes.manifests import rendered_objects
     from volbench.model.document.yaml_text import yaml_documents
 
     loaded = load_profiles(LocalExecutor(), profiles, settings=settings, allow_exec=allow_exec)
@@ -325,7 +373,7 @@ def render(
     spec = ClusterSpec(campaign=f"volbench-{key}", **described)
     spec = spec.for_roles({job.role for profile in loaded for job in profile.jobs})
     with binary_output(output, default_name="manifests.yaml") as sink:
-        sink.write(yaml_documents(objects(spec)).encode())
+        sink.write(yaml_documents(rendered_objects(spec)).encode())
 
 
 @click.command(

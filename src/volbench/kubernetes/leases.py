@@ -156,7 +156,7 @@ def _holder_of(cluster: Cluster, lease: Manifest | None) -> Holder | None:
     if lease is None or not lease_holder(lease) or not renewed:
         return None
     age = cluster.server_time() - datetime.fromisoformat(renewed)
-    described = _description(lease)
+    described = controller_of(lease)
     return Holder(
         str(described.get("machine", "an unknown machine")),
         str(described.get("folder", "")),
@@ -165,7 +165,8 @@ def _holder_of(cluster: Cluster, lease: Manifest | None) -> Holder | None:
     )
 
 
-def _description(lease: Manifest) -> Manifest:
+def controller_of(lease: Manifest) -> Manifest:
+    """Return what the controller that wrote a lease last has said of itself; empty if nothing."""
     text = lease["metadata"].get("annotations", {}).get(_HOLDER, "{}")
     try:
         described = json.loads(text)
@@ -251,7 +252,7 @@ class CampaignLease:
 
     def _is_parent(self, lease: Manifest | None) -> bool:
         """Return whether the process that started this one holds a lease, to hand it over."""
-        process = {} if lease is None else _description(lease).get("process", {})
+        process = {} if lease is None else controller_of(lease).get("process", {})
         return bool(process) and process == _process(os.getppid())
 
     def _write(self, lease: Manifest | None) -> bool:
@@ -259,8 +260,8 @@ class CampaignLease:
         known = "" if lease is None else lease["metadata"].get("annotations", {}).get(_MARK, "")
         marks = self._marks()
         if lease is not None and known not in marks:
-            folder = _description(lease).get("folder") or "another folder"
-            machine = _description(lease).get("machine") or "another machine"
+            folder = controller_of(lease).get("folder") or "another folder"
+            machine = controller_of(lease).get("machine") or "another machine"
             raise CampaignError(
                 f"{self._campaign} was continued from {folder} on {machine} after this folder was "
                 "copied: its runs and their results are there",

@@ -51,6 +51,19 @@ WAIT = (
 )
 
 
+def rendered_objects(spec: ClusterSpec) -> list[Manifest]:
+    """Return the objects of a campaign for a reader: applied by hand, none of their pods starts.
+
+    Only a controller ends what its pods wait for, so they would idle and cost money.
+    """
+    manifests = objects(spec)
+    pods = [manifest for manifest in manifests if manifest["kind"] == "Pod"]
+    sets = [manifest for manifest in manifests if manifest["kind"] == "StatefulSet"]
+    for pod in (*pods, *(each["spec"]["template"] for each in sets)):
+        pod["spec"]["schedulingGates"] = [{"name": "volbench.io/rendered-for-review"}]
+    return manifests
+
+
 def objects(spec: ClusterSpec, *, owner_uid: str = "") -> list[Manifest]:
     """Return all objects of a campaign in the order of their creation, the owner first.
 
@@ -364,7 +377,7 @@ _NAMESPACED = (
     ("", ("pods/log",), ("get",)),
     ("", ("events",), ("list",)),
     ("apps", ("statefulsets",), ("list", "create", "delete")),
-    ("batch", ("jobs",), ("get", "create")),
+    ("batch", ("jobs",), ("get", "create", "patch")),
     ("coordination.k8s.io", ("leases",), (*_MADE, "patch")),
 )
 

@@ -45,7 +45,7 @@ from volbench.store.atomic_files import read_text, write_atomic, write_bytes_ato
 from volbench.store.journal import utc_now
 from volbench.store.layout import RunFolder
 from volbench.store.log_files import compress_logs, raw_checksums
-from volbench.units import format_size
+from volbench.units import format_capacity
 
 # fio's error for a block that does not contain what it verifies (verify.c returns EILSEQ)
 _MISMATCH = f"error {errno.EILSEQ}"
@@ -349,7 +349,7 @@ class _Execution:
         version = attempt.host.version_of(attempt.run.tool)
         outcome, version = judge(attempt.run, directory.folder, watched, version=version)
         if outcome.state is RunState.FAILED and _KILLED.search(outcome.reason):
-            killed = _memory_limit_words(attempt.host.executor)
+            killed = memory_limit_words(attempt.host.executor)
             outcome = replace(outcome, reason=f"{killed}{outcome.reason}")
         if gate is not None and (reason := gate.held_back):
             outcome = RunOutcome(RunState.INTERRUPTED, reason)
@@ -379,13 +379,13 @@ _MEMORY_FILES = (
 )
 
 
-def _memory_limit_words(executor: Executor) -> str:
+def memory_limit_words(executor: Executor) -> str:
     """Return that the kernel killed a program at a memory limit; empty if it did not."""
     for events, limit in _MEMORY_FILES:
         lines = [line.split() for line in (executor.read_text(events) or "").splitlines()]
         if any(line[0] == "oom_kill" and line[1:] not in ([], ["0"]) for line in lines if line):
             text = (executor.read_text(limit) or "").strip()
-            of = f" of {format_size(int(text))}" if text.isdecimal() else ""
+            of = f" of {format_capacity(int(text))}" if text.isdecimal() else ""
             return f"OOMKilled: it exceeded the memory limit{of} of its container. "
     return ""
 
