@@ -213,7 +213,7 @@ def _backing(view: RunView, direction: str) -> Iterator[Observation]:
         )
 
 
-_MAX_HOSTS = 4  # Named in a finding, so that it is a sentence; all are among its values.
+_MAX_NAMED = 4  # Named in a finding, so that it is a sentence; all are among its values.
 
 
 @rule(
@@ -233,9 +233,9 @@ def shared_limit(view: RunView, context: Context) -> Iterator[Observation]:
     """Yield that another role on the host, or another host on the machine, shares its disk."""
     for disk, hosts in context.hosts_beside(view).items():
         names = sorted(hosts)
-        more = [f"{len(names) - _MAX_HOSTS} more"] if len(names) > _MAX_HOSTS else []
+        more = [f"{len(names) - _MAX_NAMED} more"] if len(names) > _MAX_NAMED else []
         yield Observation(
-            f"{several([*names[:_MAX_HOSTS], *more])} are on the same disk ({disk}) of one machine"
+            f"{several([*names[:_MAX_NAMED], *more])} are on the same disk ({disk}) of one machine"
             " and share its limit.",
             {"disks": disk, "hosts": ", ".join(names)},
         )
