@@ -3,6 +3,7 @@
 
 /** Put a copy of each canvas into the page, which paper can scale; those of Bokeh have a fixed width. */
 function addPaperCopies() {
+  if (document.querySelector("canvas.paper")) return; // A page that is printed twice has one copy of each
   for (const { drawn, cells } of charts) {
     for (const [n, { view }] of drawn) {
       if (!view || cells[n].closest(SCREEN_ONLY)) continue;
