@@ -64,6 +64,7 @@ def test_the_answer_is_drawn_first(watched: Watched) -> None:
     assert box["y"] + box["height"] / 2 < 900
     assert watched.page.locator(".chart").last.get_attribute("data-drawn") is None
     watched.page.locator("#answer .chart[data-drawn]").first.wait_for()
+    assert watched.page.locator("#answer .chart[data-drawn] .still").count() == 0
 
 
 IOPS = "#chart-iops-drawing"
@@ -340,12 +341,16 @@ def test_paper_is_a_document_of_a_few_sheets(
 
 
 def test_without_scripts_it_can_be_read(browser: Browser, report: Path) -> None:
-    """Tables, descriptions and compressed downloads need no script; charts say what they need."""
+    """The leading chart, tables and downloads need no script; charts below say what they need."""
     watched = Watched(browser, report, java_script_enabled=False)
     page = watched.page
     assert page.locator("figcaption").first.is_visible()
     assert "IOPS of 8 results" in page.locator("#charts figcaption").first.inner_text()
-    assert page.get_by_text("drawn by a script").first.is_visible()
+    leading = page.locator(".leading .chart img")
+    assert leading.first.is_visible()
+    assert all(leading.evaluate_all("images => images.map(image => image.naturalWidth > 300)"))
+    assert page.locator(".leading").get_by_text("drawn by a script").count() == 0
+    assert page.locator("#charts").get_by_text("drawn by a script").first.is_visible()
     assert page.locator(f"{RESULTS} tbody tr").count() == 16
     assert not page.locator("button.print").is_visible()
     assert page.get_by_role("link", name="summary", exact=True).get_attribute("download") == (

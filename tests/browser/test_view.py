@@ -68,9 +68,9 @@ def test_two_groups_are_compared(browser: Browser, report: Path) -> None:
     page = watched.page
     page.goto(f"{report.as_uri()}#iodepth=1")
     page.reload()
-    page.get_by_role("button", name="Set as A").click()
+    page.get_by_role("button", name="Use as baseline").click()
     page.evaluate("changeView({ iodepth: '8' })")
-    page.get_by_role("button", name="Compare with A").click()
+    page.get_by_role("button", name="Compare with baseline").click()
     panel = page.locator("#run[open]")
     panel.locator("p", has_text="A: Queue depth 1").wait_for()
     assert "B: Queue depth 8" in panel.inner_text()
@@ -128,14 +128,17 @@ def test_two_single_runs_are_compared(watched: Watched, report: Path) -> None:
     panel.get_by_text("This run is A.").wait_for()
     page.locator("#results").get_by_role("searchbox").fill("mix-4k-d8")
     page.locator(f"{ROWS} .open-run").first.press("Enter")
-    panel.get_by_role("heading", name="Compared with A").wait_for()
+    panel.get_by_role("heading", name="Compared with the baseline").wait_for()
     lines = panel.locator("p", has_text="A: ").first.inner_text().splitlines()
     runs = [line.split(": ")[1] for line in lines]
     assert [run.split("-", 1)[1] for run in runs] == ["mix-4k-d1-r1", "mix-4k-d8-r1"]
     rates = [iops_of(report, run, "read") for run in runs]
     cells = panel.locator("tbody tr", has_text="read (1 and 1)").locator("td").all_inner_texts()
     assert cells[2] == f"{rates[1] / rates[0]:.2f} x"
-    assert f"B has {rates[1] / rates[0]:.2f} times" in panel.locator(".verdict").inner_text()
+    assert (
+        f"{rates[1] / rates[0]:.2f} times the IOPS of the baseline"
+        in panel.locator(".verdict").inner_text()
+    )
     for title in ("A and B over time", "Latency percentiles of A and B"):
         chart = panel.locator("figure", has_text=title).first
         names = {name.strip() for name in chart.locator(".toggles button").all_inner_texts()}
@@ -143,9 +146,9 @@ def test_two_single_runs_are_compared(watched: Watched, report: Path) -> None:
     shared = page.url
     page.goto("about:blank")
     page.goto(shared)
-    panel.get_by_role("heading", name="Compared with A").wait_for()
-    panel.get_by_role("button", name="Forget A").click()
-    panel.get_by_role("heading", name="Compared with A").wait_for(state="detached")
+    panel.get_by_role("heading", name="Compared with the baseline").wait_for()
+    panel.get_by_role("button", name="Clear baseline").click()
+    panel.get_by_role("heading", name="Compared with the baseline").wait_for(state="detached")
     assert "base=" not in page.url
 
 

@@ -52,6 +52,7 @@ _SINGLE = ("iops", "bandwidth", "latency", "series")
 _COMPARED = ("iops", "bandwidth", "latency")
 _PAIR = 2
 _MAX_SENTENCES = 3
+_PICTURE_IN = 9.0  # Width of a picture, about that of its place: letters keep their size
 
 
 class _CampaignFrames(Mapping[str, pd.DataFrame]):
@@ -122,7 +123,7 @@ def report_content(
         volumes=[facts_text(volume.model_dump()) for volume in opened.provenance.volumes],
         jobs={run.id: opened.job_text(run.id) for run in opened.campaign.runs},
         figures=[_figure(plot) for plot in _plots(frames, charts)],
-        lead=[_figure(plot) for plot in lead_plots(frames, Options(opened.campaign.rounds))],
+        lead=[_figure(plot, is_first=True) for plot in lead_plots(frames, Options(opened.campaign.rounds))],
         evidence={rule: _figure(plot) for rule, plot in finding_plots(frames).items()},
         generated_utc=utc_now(),
         volbench_version=__version__,
@@ -151,7 +152,7 @@ def multi_campaign_content(dataset: Dataset) -> MultiCampaignContent:
             frames, refusal=reason, figures=[*leading, *figures], verdict=verdict
         )
     if any(not math.isnan(row.ratio) for row in comparison.rows):
-        leading = [*leading, _figure(forest_plot(comparison))]
+        leading = [*leading, _figure(forest_plot(comparison), is_first=not leading)]
     verdict = verdict or _first_of(headlines(comparison))
     return MultiCampaignContent(frames, comparison, figures=[*leading, *figures], verdict=verdict)
 
@@ -209,7 +210,7 @@ def _trend(dataset: Dataset) -> tuple[str, list[ReportFigure]]:
     except ComparisonError:  # the comparison tells the reason
         return "", []
     is_known = any(trend.state is not State.TOO_FEW for trend in trends.rows)
-    return trend_headline(trends) * is_known, [_figure(trend_plot(trends))]
+    return trend_headline(trends) * is_known, [_figure(trend_plot(trends), is_first=True)]
 
 
 def _plots(frames: Frames, charts: Sequence[str]) -> Iterator[Plot]:
@@ -227,25 +228,30 @@ def _plots(frames: Frames, charts: Sequence[str]) -> Iterator[Plot]:
             yield build_plot(name, {**frames})
 
 
-def _figure(plot: Plot) -> ReportFigure:
-    """Return a chart that the page draws, or a picture of one with towers.
+def _figure(plot: Plot, *, is_first: bool = False) -> ReportFigure:
+    """Return a chart that the page draws; one with towers, or of the first screen, has a picture.
 
-    The page shows the description before the caption, which need not repeat it.
+    Mails, previews and readers without scripts see the picture. The page shows the description
+    before the caption, which need not repeat it.
     """
     plot = replace(
         plot,
         caption=tuple(sentence for sentence in plot.caption if sentence not in plot.description),
     )
-    if plot.has_towers:
-        return ReportFigure(plot.name, plot.title, plot.description, picture=_picture(plot))
-    return ReportFigure(plot.name, plot.title, plot.description, embed(plot))
+    return ReportFigure(
+        plot.name,
+        plot.title,
+        plot.description,
+        None if plot.has_towers else embed(plot),
+        _picture(plot) if plot.has_towers or is_first else "",
+    )
 
 
 def _picture(plot: Plot) -> str:
-    """Return a chart as a data URI."""
+    """Return a chart as a data URI, without the title and the caption that the page writes."""
     import base64
 
     from volbench.present.renderers.matplotlib import draw, svg_text
 
-    drawing = svg_text(draw(plot))
+    drawing = svg_text(draw(replace(plot, title="", caption=(), width_in=_PICTURE_IN)))
     return "data:image/svg+xml;base64," + base64.b64encode(drawing.encode()).decode()

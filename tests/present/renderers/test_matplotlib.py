@@ -176,7 +176,9 @@ def test_svg_stands_in_a_page_beside_others() -> None:
         found = {e.get("id") for e in root.iter() if e.get("id")}
         links = {v for e in root.iter() for k, v in e.items() if k.endswith("href")}
         assert links <= {f"#{name}" for name in found}
-        assert not list(root.iter("{http://www.w3.org/2000/svg}text"))
+        fonts = {e.get("style") for e in root.iter("{http://www.w3.org/2000/svg}text")}
+        assert fonts
+        assert all("Verdana, sans-serif" in str(font) for font in fonts)
         ids.append(found)
     assert not ids[0] & ids[1]
 

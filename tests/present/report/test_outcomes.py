@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.present.report.small_reports import row_of, run_of
-from volbench.present.report.outcomes import against_limits, job_outcomes
+from volbench.present.report.outcomes import against_limits, job_outcomes, key_numbers
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,14 @@ def test_five_percent_around_a_limit_count_as_reached(
     row = row_of(run_of(1, "a"), iops=float(iops), limit_iops=1000.0, direct=is_direct)
     [limit] = against_limits(job_outcomes([row]))
     assert limit.reading == reading
+
+
+def test_a_sum_of_reads_and_writes_names_both() -> None:
+    """Tables and charts show each direction: a headline number says which ones it adds up."""
+    run = run_of(1, "a")
+    reads = row_of(run, direction="read", rw="randrw", iops=42_400.0)
+    writes = row_of(run, direction="write", rw="randrw", iops=6_300.0)
+    iops = key_numbers(job_outcomes([reads, writes]))[0]
+    assert iops.value == "48.7k"
+    assert iops.phrase == "48.7k IOPS (42.4k reads + 6.3k writes)"
+    assert iops.source.endswith("; 42.4k reads + 6.3k writes")

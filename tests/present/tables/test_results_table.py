@@ -18,7 +18,13 @@ from volbench.model.profile.profile_model import Job, Profile
 from volbench.present.tables.hosts_tables import facts_table, facts_text
 from volbench.present.tables.plan_tables import profile_summary, profile_table, runs_table
 from volbench.present.tables.render_table import render_table, used_columns
-from volbench.present.tables.results_table import aggregate_table, states_table, summary_table
+from volbench.present.tables.results_table import (
+    aggregate_table,
+    in_numeric_order,
+    results_page_table,
+    states_table,
+    summary_table,
+)
 from volbench.present.tables.table import IDENTITY, text_table
 
 VOLUME = Volume(role="data", kind=VolumeKind.FILE, target="/mnt/a-rather-long-path/[red]/file")
@@ -59,7 +65,7 @@ def test_a_result_is_shown_with_units() -> None:
     rows = summary(
         iops=1234.5, bw_bytes_per_s=5056512.0, lat_mean_s=0.0008, block_bytes=4096, direct=True
     )
-    line = next(line for line in printed(summary_table(rows)).splitlines() if "finished" in line)
+    line = printed(summary_table(rows)).splitlines()[2]
     assert [cell for cell in line.split("  ") if cell.strip()]
     for words in ("1.23k", "5.06 MB/s", "800 us", "4k", "yes"):
         assert words in line
@@ -68,8 +74,7 @@ def test_a_result_is_shown_with_units() -> None:
 def test_missing_is_not_zero() -> None:
     """What was not reported reads n/a, what was zero reads 0."""
     lines = printed(summary_table(summary(iops=0.0))).splitlines()
-    cells = next(line for line in lines if "finished" in line).split()
-    assert cells == ["a", "write", *["n/a"] * 3, "0", *["n/a"] * 5, "finished"]
+    assert lines[2].split() == ["a", "write", *["n/a"] * 3, "0", *["n/a"] * 5]
 
 
 def test_completion_latency_is_marked() -> None:
@@ -84,6 +89,60 @@ def test_total_latency_comes_before_completion() -> None:
     text = printed(summary_table(summary(lat_p99_s=0.003, clat_p99_s=0.002)))
     assert "3 ms" in text
     assert "2 ms" not in text
+
+
+def test_a_percentile_in_the_last_bin_is_a_lower_bound() -> None:
+    """What fio only knows to be longer than its last bin is not missing."""
+    text = "clat p99 and above > 17.1 s (the last bin of fio)"
+    rows = summary(impossible=text, clat_p50_s=0.1, clat_mean_s=1.0)
+    page = results_page_table(rows)
+    cells = {column.name: column.cell(page.rows[0]) for column in page.columns}
+    assert [cells[f"lat_{name}_s"] for name in ("p50", "p99", "p999")] == [
+        *("100 ms*", "> 17.1 s", "> 17.1 s"),
+    ]
+    assert "> 17.1 s" in printed(summary_table(rows))
+
+
+def test_a_percentile_is_never_above_the_maximum_beside_it() -> None:
+    """It is the middle of a bin; the maximum is exact."""
+    [row] = printed(summary_table(summary(lat_p99_s=0.0459, lat_max_s=0.0458))).splitlines()[2:3]
+    assert "45.9" not in row
+    assert row.split().count("45.8") == 2
+
+
+def test_a_narrow_table_keeps_what_was_asked_for() -> None:
+    """Block size and queue depth stay at 80 columns; a status that all rows share does not."""
+    rows = [
+        row
+        for depth in (1, 16)
+        for row in summary(
+            job=f"randread-4k-qd{depth}",
+            rw="randread",
+            direction="read",
+            block_bytes=4096,
+            iodepth=depth,
+            iops=30_300.0,
+            bw_bytes_per_s=124e6,
+            lat_mean_s=0.0005,
+            lat_p99_s=0.0056,
+            repeat=depth,
+        )
+    ]
+    heading = render_table(summary_table(rows), "table", width=80).splitlines()[0]
+    assert {"bs", "iodepth", "IOPS"} <= set(heading.split())
+    assert "status" not in printed(summary_table(rows))
+    failed = [{**rows[0], "status": "failed"}, rows[1]]
+    assert "status" in printed(summary_table(failed))
+
+
+def test_a_sweep_is_in_numeric_order() -> None:
+    """Whatever the order in which its runs were drawn; patterns keep their order."""
+    cells = (("write", 16), ("read", 4), ("write", 2), ("read", 64), ("write", 128), ("read", 1))
+    rows = [row for rw, depth in cells for row in summary(rw=rw, direction=rw, iodepth=depth)]
+    found = [(row["rw"], row["iodepth"]) for row in in_numeric_order(rows)]
+    assert found == [("write", 2), ("write", 16), ("write", 128)] + [
+        *(("read", 1), ("read", 4), ("read", 64)),
+    ]
 
 
 def test_failed_runs_get_a_row_and_a_reason() -> None:

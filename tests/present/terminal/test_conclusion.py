@@ -88,3 +88,40 @@ def test_a_rate_that_fell_is_an_average_and_its_last_level_is_said() -> None:
     first, *_ = sentences(stepped=True)
     assert "IOPS on average" in first
     assert "the rate changed, at the end it was 301 IOPS" in first
+
+
+def of_sweep(*cells: tuple[int, int, float]) -> str:
+    """Return the first line of a measurement: block size, queue depth and IOPS of each job."""
+    rows = [
+        result(
+            f"job-{place}",
+            iops=iops,
+            rw="randread",
+            direction="read",
+            block_bytes=bs,
+            bw_bytes_per_s=iops * bs,
+            iodepth=depth,
+        )
+        for place, (bs, depth, iops) in enumerate(cells)
+    ]
+    made = frames(rows)
+    columns = ["run", "rule", "severity", "message", "advice"]
+    made["findings"] = pd.DataFrame([], columns=columns)
+    made["verdicts"] = pd.DataFrame([], columns=["run", "direction", "verdict", "level_iops"])
+    lines = conclusion(Campaign(made), folder=Path("out"))
+    assert sum("IOPS" in line for line in lines) == 1
+    return lines[0]
+
+
+def test_a_sweep_has_one_sentence_with_its_knee() -> None:
+    """The range, the best setting, and the smallest one that comes within a tenth of it."""
+    line = of_sweep((4096, 16, 9_900.0), (4096, 64, 10_000.0), (4096, 1, 1_000.0), (4096, 4, 4e3))
+    assert "randread 4k, queue depth 1 to 64: 1k to 10k IOPS, most at queue depth 64" in line
+    assert "; queue depth 16 reaches 99 % of that at p99" in line
+
+
+def test_a_sweep_of_block_sizes_names_the_highest_bandwidth() -> None:
+    """Small blocks have the most IOPS, large ones the most bandwidth."""
+    line = of_sweep((4096, 8, 10_000.0), (65536, 8, 5_000.0), (1048576, 8, 900.0))
+    assert "block size 4k to 1m: 900 to 10k IOPS, most at block size 4k" in line
+    assert " at block size 1m" in line

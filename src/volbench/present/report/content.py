@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReportFigure:
-    """One chart, drawn by the page or as a picture."""
+    """One chart, drawn by the page, as a picture, or both."""
 
     kind: str  # its name, such as ``iops``
     title: str  # its heading
     description: str  # its main numbers in a sentence, for readers who cannot see it
     plot: EmbeddedPlot | None = None  # drawn by the page; None for a picture
-    picture: str = ""  # a data URI; empty where the page draws the chart
+    # a data URI, shown until the page draws the chart; empty for charts below the first screen
+    picture: str = ""
 
 
 @dataclass(frozen=True)

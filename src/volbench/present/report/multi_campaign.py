@@ -13,7 +13,7 @@ from volbench.analyse.compare.comparison import WorkloadMean, means_over_workloa
 from volbench.analyse.compare.comparison_result import Compared, change_text
 from volbench.analyse.frames.job_frames import key_of, measured, per_job, with_latencies
 from volbench.analyse.frames.matched_workloads import named_by_workload
-from volbench.present.formatting import MISSING, Row, number, records, shown, text
+from volbench.present.formatting import MISSING, Row, counted_noun, number, records, shown, text
 from volbench.present.plots.charts.comparison_charts import MAX_FOREST_ROWS
 from volbench.present.report.content import MultiCampaignContent, ReportFigure
 from volbench.present.tables.compare_table import (
@@ -65,7 +65,7 @@ def multi_campaign_section(content: MultiCampaignContent) -> MultiCampaignSectio
     shared = sum(len(by_campaign) == len(campaigns) for by_campaign in rows.values())
     sentences = [
         f"{len(campaigns)} campaigns: {', '.join(campaigns)}.",
-        f"{shared} of {len(rows)} results belong to workloads that all campaigns ran.",
+        f"{shared} of {counted_noun(len(rows), 'workload')} ran in all campaigns.",
         "Names of jobs serve only as labels.",
     ]
     tables = side_by_side_tables(rows, campaigns, findings=records(frames["findings"]))

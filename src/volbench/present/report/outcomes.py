@@ -10,14 +10,15 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from volbench.model.campaign.planned_run import RunState
 from volbench.model.profile.profile_model import Phase
 from volbench.present.formatting import Row, latency, number, text
+from volbench.present.plots.labels import shape
 from volbench.present.tables.table import Column, Source, Table
-from volbench.units import format_count, format_latency, format_percent, format_rate, format_size
+from volbench.units import format_count, format_latency, format_percent, format_rate
 
 # From this share on a declared limit counts as reached: throttles let through a little less than
 # they name. A trade-off. Noticed by: tests/present/report/test_outcomes.py
@@ -36,8 +37,7 @@ class Outcome:
 
     job: str
     role: str
-    host: str
-    setting: str
+    setting: str  # the workload, as on a terminal
     direct: bool
     iops: float
     bw_bytes_per_s: float
@@ -48,6 +48,9 @@ class Outcome:
     runs: tuple[str, ...] = ()
     buffered: bool = False
     p99_of: str = ""
+    # direction to its median rates, of a job that has several: what tables and charts show
+    iops_by: Mapping[str, float] = field(default_factory=dict)
+    bw_by: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,7 @@ class _Measure:
     unit: str = ""
     sign: int = 1
     limit: Callable[[Outcome], float] = lambda _: math.nan
+    by: Callable[[Outcome], Mapping[str, float]] = lambda _: {}
 
 
 _MEASURES = (
@@ -84,6 +88,7 @@ _MEASURES = (
         format_count,
         unit=" IOPS",
         limit=lambda outcome: outcome.limit_iops,
+        by=lambda outcome: outcome.iops_by,
     ),
     _Measure(
         "Bandwidth",
@@ -91,6 +96,7 @@ _MEASURES = (
         lambda outcome: outcome.bw_bytes_per_s,
         format_rate,
         limit=lambda outcome: outcome.limit_bw_bytes_per_s,
+        by=lambda outcome: outcome.bw_by,
     ),
     _Measure(
         "p99 latency",
@@ -132,8 +138,7 @@ def _outcome(runs: Sequence[Sequence[Row]]) -> Outcome:
     return Outcome(
         job=text(first, "job"),
         role=text(first, "role"),
-        host=text(first, "host"),
-        setting=_setting(first),
+        setting=shape({**first, "direction": ""}),
         direct=all(_bypasses_cache(row) is True for rows in runs for row in rows),
         iops=_median(sum(number(row, "iops") for row in rows) for rows in runs),
         bw_bytes_per_s=_median(sum(number(row, "bw_bytes_per_s") for row in rows) for rows in runs),
@@ -144,7 +149,20 @@ def _outcome(runs: Sequence[Sequence[Row]]) -> Outcome:
         repeats=len(runs),
         runs=tuple(text(rows[0], "run") for rows in runs),
         buffered=any(_bypasses_cache(row) is False for rows in runs for row in rows),
+        iops_by=_by_direction(runs, "iops"),
+        bw_by=_by_direction(runs, "bw_bytes_per_s"),
     )
+
+
+def _by_direction(runs: Sequence[Sequence[Row]], column: str) -> dict[str, float]:
+    """Return the median of each direction; nothing for a job with one."""
+    rows = [row for own in runs for row in own]
+    directions = dict.fromkeys(text(row, "direction") for row in rows)
+    return {
+        name: _median(number(row, column) for row in rows if text(row, "direction") == name)
+        for name in directions
+        if len(directions) > 1
+    }
 
 
 def _bypasses_cache(row: Row) -> object:
@@ -162,17 +180,6 @@ def _one_of(values: Iterable[float]) -> float:
     """Return the middle one of the known values: percentiles are not averaged."""
     known = [value for value in values if not math.isnan(value)]
     return statistics.median_high(known) if known else math.nan
-
-
-def _setting(row: Row) -> str:
-    """Return the workload of a job, such as ``randwrite, 4k blocks, queue depth 16``."""
-    block, depth = number(row, "block_bytes"), number(row, "iodepth")
-    parts = [text(row, "rw")]
-    parts += [] if math.isnan(block) else [f"{format_size(block)} blocks"]
-    parts += [] if math.isnan(depth) else [f"queue depth {depth:.0f}"]
-    if _bypasses_cache(row) is False:
-        parts.append("through the page cache")
-    return ", ".join(part for part in parts if part)
 
 
 def key_numbers(outcomes: Sequence[Outcome]) -> list[KeyNumber]:
@@ -198,8 +205,12 @@ def key_numbers(outcomes: Sequence[Outcome]) -> list[KeyNumber]:
             if len(ranked) < len(chosen):
                 source += f"; {len(ranked)} of {len(chosen)} jobs report it"
             value = measure.text(measure.sign * score)
+            by = measure.by(winner).items()
+            parts = " + ".join(f"{measure.text(rate)} {name}s" for name, rate in by)
+            source += f"; {parts}" * bool(parts)
             share = _share_of_limit(measure.of(winner), measure.limit(winner))
-            phrase = value + measure.unit if len(outcomes) == 1 or measure.sign > 0 else ""
+            phrase = value + measure.unit + f" ({parts})" * bool(parts)
+            phrase = phrase if len(outcomes) == 1 or measure.sign > 0 else ""
             numbers.append(KeyNumber(name, value, source, share, phrase, len(outcomes)))
     return numbers
 

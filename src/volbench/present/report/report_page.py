@@ -15,7 +15,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from volbench.model.campaign.planned_run import RunState
-from volbench.present.formatting import instant, printable
+from volbench.present.formatting import counted_noun, instant, printable
 from volbench.present.renderers.interactive import asset, chart_scripts, digest, library, pack
 from volbench.present.report.campaign_section import CampaignSection, campaign_section
 from volbench.present.report.content import MultiCampaignContent, ReportContent
@@ -117,7 +117,7 @@ def render_template(template: str, *scripts: str, **content: object) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["printable"] = printable
+    environment.filters |= {"printable": printable, "counted": counted_noun}
     own = (loader.get_source(environment, name)[0] for name in _SCRIPTS)
     script = chart_scripts() + "".join(own)
     style = asset("page.css") + loader.get_source(environment, "report.css")[0]

@@ -104,7 +104,7 @@ def ending(content: ReportContent) -> str:
         return "The only run finished." if total == 1 else f"All {total} runs finished.{more}"
     counts |= {RunState.NOT_NEEDED: unneeded} if unneeded else {}
     parts = [f"{count} {_state_text(state, count)}" for state, count in counts.items()]
-    return f"Of {total + unneeded} runs, {listed(parts)}."
+    return f"Of {counted_noun(total + unneeded, 'run')}, {listed(parts)}."
 
 
 def _state_text(state: RunState, count: int) -> str:

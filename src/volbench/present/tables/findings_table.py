@@ -116,7 +116,7 @@ def findings_text(
     Equal findings of several runs are one entry. The most severe rules come first.
     """
     if not rows:
-        return f"no data-quality warnings in {_runs(runs)}\n"
+        return f"no data-quality warnings in {counted_noun(runs, 'run')}\n"
     several = len({text(row, "campaign") for row in rows}) > 1
     width = width or _PIPE_WIDTH
     lines: list[str] = []
@@ -133,12 +133,10 @@ def findings_text(
         lines += [*_paragraph("  do   ", text(group[0], "advice"), width=width), ""]
     severe = (row for row in rows if row["severity"] != Severity.NOTE.value)
     affected = len({(text(row, "campaign"), text(row, "run")) for row in severe})
-    lines.append(f"{counted(count_severities(rows))}; {affected} of {_runs(runs)} affected")
+    lines.append(
+        f"{counted(count_severities(rows))}; {affected} of {counted_noun(runs, 'run')} affected"
+    )
     return "\n".join(lines) + "\n"
-
-
-def _runs(count: int) -> str:
-    return f"{count} run" if count == 1 else f"{count} runs"
 
 
 def _entries(

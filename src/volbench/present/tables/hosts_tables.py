@@ -12,7 +12,7 @@ from volbench.model.campaign.host import Host, HostKind, Inventory
 from volbench.model.campaign.planned_run import RunState
 from volbench.model.campaign.run_secrets import masked_host
 from volbench.model.results.provenance import VolumeFacts
-from volbench.present.formatting import MISSING, Row, printable
+from volbench.present.formatting import MISSING, Row, counted_noun, printable
 from volbench.present.tables.table import IDENTITY, Column, Table, text_table
 from volbench.units import format_capacity, format_duration, format_latency
 
@@ -84,7 +84,7 @@ def survey_table(rows: Sequence[Mapping[str, str]], records: Sequence[Row]) -> T
         identity="host",
         priorities=_SURVEY_PRIORITIES,
         folded=["volumes", "problem"],
-        notes=[f"{usable} of {len(rows)} hosts can take part"],
+        notes=[f"{usable} of {counted_noun(len(rows), 'host')} can take part"],
     )
     return replace(table, document=records)
 

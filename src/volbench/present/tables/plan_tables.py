@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from volbench.present.formatting import MISSING, Row, first_sentence, text
+from volbench.present.formatting import MISSING, Row, counted_noun, first_sentence, text
 from volbench.present.tables.table import IDENTITY, Column, Table, quantity
 from volbench.units import format_duration, format_size
 
@@ -133,7 +133,10 @@ def _plan_note(campaign: Campaign, expected_s: Mapping[str, float]) -> str:
     from volbench.model.profile.profile_model import Phase  # noqa: PLC0415 - slow to import, and lists of profiles need none
 
     measured = sum(run.phase is Phase.MEASURED for run in campaign.runs)
-    parts = [f"{len(campaign.runs)} runs, {measured} of them measured", f"seed {campaign.seed}"]
+    parts = [
+        f"{counted_noun(len(campaign.runs), 'run')}, {measured} of them measured",
+        f"seed {campaign.seed}",
+    ]
     # The runs of a step are concurrent, so their times do not add up.
     if expected_s and not any(run.step for run in campaign.runs):
         is_open = campaign.rounds or any(run.until for run in campaign.runs)

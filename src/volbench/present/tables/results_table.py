@@ -6,6 +6,7 @@ Numbers have three digits and SI units; the exact ones are in the frames, and in
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -88,7 +89,7 @@ def result_tables(
         InputError: the summary has no such column.
     """
     marks = warning_marks(results.rows("findings"))
-    rows = order_by_workload(results.rows("summary"))
+    rows = in_numeric_order(order_by_workload(results.rows("summary")))
     if by:
         return [groups_table(rows, marks, states, by=by)]
     tables = [summary_table(rows, states=states, warnings=marks)]
@@ -101,6 +102,21 @@ def result_tables(
             words = collection_words(rows, classes, invalid)
             tables = [*ranked, replace(tables[0], title=" ".join(words))]
     return [*tables, aggregate_table(aggregate)] if aggregate else tables
+
+
+def in_numeric_order(rows: Sequence[Row]) -> list[Row]:
+    """Return results in the order of block size, queue depth and numjobs within each pattern."""
+    kinds = [
+        tuple(text(row, name) for name in ("host", "profile", "volume", "phase", "rw", "direction"))
+        for row in rows
+    ]
+    first = {kind: place for place, kind in reversed(list(enumerate(kinds)))}
+
+    def key(place: int) -> tuple[float, ...]:
+        options = (number(rows[place], name) for name in ("block_bytes", "iodepth", "numjobs"))
+        return first[kinds[place]], *(-1.0 if math.isnan(value) else value for value in options)
+
+    return [rows[place] for place in sorted(range(len(rows)), key=key)]
 
 
 def summary_table(
@@ -131,10 +147,13 @@ def summary_table(
         columns.append(
             Column("warnings", lambda row: warnings.get(text(row, "run"), ""), is_right=True)
         )
+    every = [*rows, *unfinished]
+    if any(text(row, "status") != RunState.FINISHED.value for row in every):
+        columns.append(_STATUS)
     return Table(
         "summary",
         columns,
-        [*rows, *unfinished],
+        every,
         record=lambda row: {} if _UNFINISHED in row else row,
         notes=_notes(rows, states, warnings),
     )
@@ -222,11 +241,26 @@ def _job(row: Row) -> str:
     return job_label(row) + ("" if phase == Phase.MEASURED.value else f" ({phase})")
 
 
+_LAST_BIN = re.compile(r"\bc?lat p([\d.]+)( and above)? > ([\d.]+ s) \(the last bin")
+
+
+def _lower_bound(row: Row, statistic: str) -> str:
+    """Return ``> 17.1 s`` for a percentile in the last bin of fio; empty for any other."""
+    found = _LAST_BIN.search(text(row, "impossible"))
+    percentile = STATISTICS[statistic].removeprefix("p")
+    if found is None or not percentile[0].isdigit():
+        return ""
+    is_beyond = bool(found[2]) and float(percentile) > float(found[1])
+    return f"> {found[3]}" if is_beyond or percentile == found[1] else ""
+
+
 def _latency_column(statistic: str) -> Column[Row]:
     """Return a latency; a star marks completion latency in place of total latency."""
 
     def show(row: Row) -> str:
         statistic_of_row = latency(row, statistic)
+        if math.isnan(statistic_of_row.seconds) and (bound := _lower_bound(row, statistic)):
+            return bound
         return format_latency(statistic_of_row.seconds) + "*" * statistic_of_row.is_completion
 
     def tooltip(row: Row) -> str:
@@ -247,11 +281,10 @@ def _latency_column(statistic: str) -> Column[Row]:
 
 
 _WORKLOAD: tuple[Column[Row], ...] = (
-    Column("rw", pattern, label="Pattern", help="access pattern as fio names it", priority=3),
+    Column("rw", pattern, label="Pattern", help="access pattern as fio names it"),
     quantity(
         "block_bytes",
         "bs",
-        priority=3,
         label="Block",
         help="block size, in powers of 1024",
         show=lambda row: text(row, "rw") if is_merged(row) else size(row, "block_bytes"),
@@ -261,7 +294,6 @@ _WORKLOAD: tuple[Column[Row], ...] = (
     ),
     quantity(
         "iodepth",
-        priority=4,
         show=lambda row: text(row, "rw") if is_merged(row) else whole(row, "iodepth"),
         label="Queue depth",
         help="I/Os kept in flight by each job (iodepth)",
@@ -302,7 +334,6 @@ def _result_columns(identity: Collection[str]) -> list[Column[Row]]:
         ),
         *_RATES,
         *(_latency_column(statistic) for statistic in NARROW_STATISTICS),
-        _STATUS,
     ]
 
 
@@ -325,7 +356,7 @@ def results_page_table(rows: Sequence[Row], findings: Sequence[Row] = ()) -> Tab
     return Table(
         "results",
         [job, *map(_identifying, extra), volume, *_WORKLOAD, *_RATES, *latencies, _STATUS],
-        rows,
+        in_numeric_order(rows),
         title="A row for each run and direction. Point at a number for its exact value."
         + " * is completion latency: the tool reported no total latency." * is_starred,
         badges=lambda row: badges_of(by_run, row),
@@ -531,7 +562,8 @@ def groups_table(
     ]
     named = [_group(keys, key, own, warnings) for key, own in groups.items()]
     notes = [
-        f"{len(rows)} results in {len(groups)} groups, medians; range: smallest to largest IOPS",
+        f"{counted_noun(len(rows), 'result')} in {counted_noun(len(groups), 'group')}, medians;"
+        " range: smallest to largest IOPS",
         "volbench show --each lists every result; --where 'rw==randread and bs==4k' selects some",
     ]
     counts = Counter(note.state.value for note in states.values() if not note.state.is_settled)
@@ -546,10 +578,10 @@ def _affected(rows: Sequence[Row], warnings: Mapping[str, str]) -> str:
     """Return how many results have warnings and how many are invalid, in a sentence."""
     marks = [warnings[run] for row in rows if (run := text(row, "run")) in warnings]
     invalid = sum("!" in mark for mark in marks)
-    also = f", {invalid} (!) are invalid" if invalid else ""
-    return (
-        f"{len(marks)} of {len(rows)} results have data-quality warnings{also}; see volbench check"
-    )
+    also = f", {invalid} (!) invalid" if invalid else ""
+    count = counted_noun(len(rows), "result")
+    have = "has" if len(marks) == 1 else "have"
+    return f"{len(marks)} of {count} {have} data-quality warnings{also}; see volbench check"
 
 
 def _named_keys(rows: Sequence[Row], by: Sequence[str]) -> dict[str, Callable[[Row], str]]:

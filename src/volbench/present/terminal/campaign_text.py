@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from volbench.model.campaign.planned_run import Campaign, SourceFile
 from volbench.model.results.provenance import VolumeFacts
 from volbench.plan.expansion.estimate import Estimate
-from volbench.present.formatting import instant
+from volbench.present.formatting import counted_noun, instant
 from volbench.units import format_capacity, format_duration
 
 NAMED_FILES = 4  # Files that a sentence names before it counts the rest
@@ -46,7 +46,9 @@ def _time(estimate: Estimate) -> str:
         text += f" ({estimate.min_runs} to {estimate.runs} runs)"
     further = ["file layout"] * estimate.lays_out
     further += ["write-back of cached data"] * estimate.is_cached
-    further += [f"{_runs(estimate.untimed)} of unknown duration"] * bool(estimate.untimed)
+    further += [f"{counted_noun(estimate.untimed, 'run')} of unknown duration"] * bool(
+        estimate.untimed
+    )
     *others, last = further or [""]
     ending = f"{', '.join(others)} and {last}" if others else last
     return f"{text}, plus {ending}" if ending else text
@@ -69,12 +71,8 @@ def _written(estimate: Estimate) -> str:
     if estimate.times_capacity >= 1:
         text += f" ({estimate.times_capacity:.1f} times the capacity)"
     if estimate.unbounded:
-        text += f", plus {_runs(estimate.unbounded)} of unknown size"
+        text += f", plus {counted_noun(estimate.unbounded, 'run')} of unknown size"
     return text
-
-
-def _runs(count: int) -> str:
-    return f"{count} run" if count == 1 else f"{count} runs"
 
 
 def came_from(campaign: Campaign) -> str:
@@ -83,7 +81,7 @@ def came_from(campaign: Campaign) -> str:
         return ""
     results, logs = _files(campaign)
     counts = [
-        f"{len(files)} {noun if len(files) == 1 else f'{noun}s'}"
+        counted_noun(len(files), noun)
         for files, noun in ((results, "result file"), (logs, "log"))
         if files
     ]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -15,9 +17,9 @@ from volbench.analyse.time.steady_state import State
 from volbench.errors import ComparisonError
 from volbench.model.frames.metadata import FACTS, Source
 from volbench.model.results.finding import Severity
-from volbench.present.formatting import printable
-from volbench.present.plots.labels import shape
-from volbench.units import format_count, format_latency, format_rate
+from volbench.present.formatting import Row, counted_noun, number, pattern, printable, text
+from volbench.present.plots.labels import SHORT_NAMES, option_named, option_text, shape
+from volbench.units import format_count, format_latency, format_percent, format_rate
 
 
 class Results(Protocol):
@@ -31,12 +33,15 @@ class Results(Protocol):
 
 
 _WORKLOAD = ["volume", "job", "group", "direction"]
+_ORDER = ["role", "rw", "direction", "block_bytes", "iodepth", "numjobs", "job"]
+_MIN_SWEEP = 3  # Two settings are a pair. Noticed by: test_conclusion.py
+_NEAR = 0.9  # Share of the highest rate behind a knee. Noticed by: test_conclusion.py
 _NOT_JUDGED = "not judged"  # So short that the run has no verdict at all
 
 
 def conclusion(dataset: Results, *, folder: Path) -> list[str]:
-    """Return what was measured, one line per volume and workload, then the warnings."""
-    rows = measured(dataset.frame("summary")).sort_values(["role", "rw", "job"], kind="stable")
+    """Return what was measured, a line for each workload or sweep, then the warnings."""
+    rows = measured(dataset.frame("summary")).sort_values(_ORDER, kind="stable")
     findings = dataset.frame("findings")
     invalid = findings[findings["severity"] == Severity.INVALID.value]
     valid = rows[~rows["run"].isin(invalid["run"])]
@@ -56,41 +61,104 @@ def _rejected(rows: pd.DataFrame, invalid: pd.DataFrame) -> Iterator[str]:
             continue
         count, first = reasons["run"].nunique(), reasons.iloc[0]
         yield (
-            f"{_name(group)}: {count} of {group['run'].nunique()} runs invalid and left out"
+            f"{_name(plain_rows(group.head(1))[0])}: {count} of"
+            f" {counted_noun(group['run'].nunique(), 'run')} invalid and left out"
             f" ({', '.join(reasons['rule'].unique())})."
             f" {printable(first['message']).removesuffix('.')}."
             f" What to do: {printable(first['advice'])}"
         )
 
 
+@dataclass(frozen=True)
+class _Workload:
+    """Repeats of one workload on one volume."""
+
+    row: Row  # of one of them
+    iops: pd.Series
+    bw_bytes_per_s: float
+    tail_s: float  # p99 of all their I/Os
+    end_iops: float  # at the end of those whose rate changed; NaN for none
+
+    @property
+    def sentence(self) -> str:
+        """IOPS, bandwidth and p99."""
+        count, is_changing = len(self.iops), not math.isnan(self.end_iops)
+        ends = f"{format_count(self.iops.min())} to {format_count(self.iops.max())}"
+        changing = f"; the rate changed, at the end it was {format_count(self.end_iops)} IOPS"
+        return (
+            f"{_name(self.row)}:"
+            f" {format_count(self.iops.median())} IOPS{' on average' * is_changing}"
+            f"{f' (median of {count}, {ends})' * (count > 1)}{changing * is_changing},"
+            f" {format_rate(self.bw_bytes_per_s)},"
+            f" p99{' of all I/Os' * (count > 1)} {format_latency(self.tail_s)}."
+        )
+
+
 def _results(rows: pd.DataFrame, histogram: pd.DataFrame, verdicts: pd.DataFrame) -> Iterator[str]:
-    """Yield IOPS, bandwidth and p99 of each workload: medians of its repeats, p99 of all I/Os."""
+    """Yield a sentence for each workload; one for all of those that sweep an option."""
     if rows.empty:
         return
     rows, kind = with_latencies(rows, ("p99",))
     tails = pool(rows, _WORKLOAD, ["p99"], histogram=histogram, kind=kind)["p99"]
     changed = verdicts[verdicts["verdict"].isin([State.STEPPED, State.DRIFTING])]
+    sweeps: dict[tuple[str, ...], list[_Workload]] = {}
     for place, (_, group) in enumerate(rows.groupby(_WORKLOAD, sort=False)):
-        iops = group["iops"].dropna()
+        row, iops = plain_rows(group.head(1))[0], group["iops"].dropna()
         if iops.empty:
             continue
-        count = len(iops)
-        spread = f" (median of {count}, {format_count(iops.min())} to {format_count(iops.max())})"
         ends = changed[
-            changed["run"].isin(group["run"]) & (changed["direction"] == group["direction"].iloc[0])
-        ]["level_iops"].dropna()
-        changing = f"; the rate changed, at the end it was {format_count(ends.median())} IOPS"
-        yield (
-            f"{_name(group)}:"
-            f" {format_count(iops.median())} IOPS{' on average' if len(ends) else ''}"
-            f"{spread if count > 1 else ''}{changing if len(ends) else ''},"
-            f" {format_rate(group['bw_bytes_per_s'].median())},"
-            f" p99{' of all I/Os' if count > 1 else ''} {format_latency(float(tails.iloc[place]))}."
+            changed["run"].isin(group["run"]) & (changed["direction"] == row["direction"])
+        ]["level_iops"]
+        own = _Workload(
+            row,
+            iops,
+            float(group["bw_bytes_per_s"].median()),
+            float(tails.iloc[place]),
+            float(ends.median()) if len(ends) else math.nan,
         )
+        sweeps.setdefault((text(row, "volume"), pattern(row), text(row, "direct")), []).append(own)
+    for workloads in sweeps.values():
+        options = [own for own in SHORT_NAMES if len({number(w.row, own) for w in workloads}) > 1]
+        if options and len(workloads) >= _MIN_SWEEP:
+            yield _sweep_sentence(workloads, options)
+        else:
+            yield from (own.sentence for own in workloads)
 
 
-def _name(group: pd.DataFrame) -> str:
-    return f"{printable(str(group['volume'].iloc[0]))}: {shape(plain_rows(group)[0])}"
+def _sweep_sentence(workloads: Sequence[_Workload], options: Sequence[str]) -> str:
+    """Return the range of a sweep, its highest rates, and the smallest setting that comes close."""
+    by_rate = sorted(workloads, key=lambda own: own.iops.median())
+    best, widest = by_rate[-1], max(workloads, key=lambda own: own.bw_bytes_per_s)
+    ends = [f"{format_count(own.iops.median())}" for own in (by_rate[0], best)]
+    ranges = [
+        f"{SHORT_NAMES[name]} {option_text(name, min(values))} to {option_text(name, max(values))}"
+        for name in options
+        for values in [[number(own.row, name) for own in workloads]]
+    ]
+
+    def setting(own: _Workload) -> str:
+        return " and ".join(option_named(name, number(own.row, name)) for name in options)
+
+    sentence = (
+        f"{_name({**best.row, **dict.fromkeys(options)})}, {', '.join(ranges)}:"
+        f" {' to '.join(dict.fromkeys(ends))} IOPS, most at {setting(best)}"
+        f" ({format_rate(best.bw_bytes_per_s)}, p99 {format_latency(best.tail_s)})"
+    )
+    if widest is not best and "block_bytes" in options:
+        sentence += f"; {format_rate(widest.bw_bytes_per_s)} at {setting(widest)}"
+    near = next(own for own in workloads if own.iops.median() >= _NEAR * best.iops.median())
+    if near is not best and "block_bytes" not in options:
+        share = format_percent(near.iops.median() / best.iops.median())
+        p99 = format_latency(near.tail_s)
+        sentence += f"; {setting(near)} reaches {share} of that at p99 {p99}"
+    changing = sum(not math.isnan(own.end_iops) for own in workloads)
+    if changing:
+        sentence += f"; the rate changed during {changing} of {len(workloads)} workloads"
+    return f"{sentence}."
+
+
+def _name(row: Row) -> str:
+    return f"{text(row, 'volume')}: {shape(row)}"
 
 
 def _reservations(dataset: Results, rows: pd.DataFrame, folder: Path) -> Iterator[str]:
@@ -108,7 +176,8 @@ def _reservations(dataset: Results, rows: pd.DataFrame, folder: Path) -> Iterato
     if set(states) <= {State.TOO_SHORT, _NOT_JUDGED} and not steady:
         yield "Too short to say whether it is steady: use a longer --runtime."
     else:
-        yield f"Steady: {steady} of {len(runs)} runs{f' ({others})' if others else ''}."
+        count = counted_noun(len(runs), "run")
+        yield f"Steady: {steady} of {count}{f' ({others})' if others else ''}."
     findings = dataset.frame("findings")
     heavy = findings[findings["run"].isin(runs) & (findings["severity"] != Severity.NOTE.value)]
     if heavy.empty:

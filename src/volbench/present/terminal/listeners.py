@@ -13,6 +13,7 @@ from io import TextIOBase
 from typing import TextIO
 
 from volbench.model.campaign.event import Event, Listener, RunProgress, RunStarted
+from volbench.present.formatting import counted_noun
 from volbench.present.terminal.progress import Clock, Tally, lasting_line, plain_line
 from volbench.units import format_duration
 
@@ -61,7 +62,8 @@ def _progress_words(tally: Tally) -> str:
         for seen in tally.active.values()
         if seen.progress.silent_s >= _SILENT_S
     ]
-    words = f"{tally.ended} of {tally.total} runs ended, {len(tally.active)} running{left}"
+    runs = counted_noun(tally.total, "run")
+    words = f"{tally.ended} of {runs} ended, {len(tally.active)} running{left}"
     return "; ".join([words, *silent[:_MAX_SILENT]])
 
 

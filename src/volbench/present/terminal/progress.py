@@ -22,7 +22,7 @@ from volbench.model.campaign.event import (
 )
 from volbench.model.campaign.planned_run import Extent, Run, RunState
 from volbench.model.profile.profile_model import Start
-from volbench.present.formatting import first_line, printable
+from volbench.present.formatting import counted_noun, first_line, printable
 from volbench.units import format_duration
 
 Clock = Callable[[], float]
@@ -188,7 +188,7 @@ def _text(event: Event) -> str | None:
     match event:
         case RunsNotNeeded():
             count = len(event.runs)
-            what = "1 run is" if count == 1 else f"{count} runs are"
+            what = f"{counted_noun(count, 'run')} {'is' if count == 1 else 'are'}"
             return f"{what} not needed: {event.reason}"
         case Notice():
             return f"note: {event.message}"

@@ -119,12 +119,18 @@ def build_heatmap(grids: Sequence[Grid]) -> Plot:
     }
     panels = []
     for row, grid in enumerate(grids):
-        iops = marks.Cells(grid.points, value="iops", text="_iops", limits=ends.get("iops"))
+        iops = marks.Cells(
+            grid.points,
+            value="iops",
+            text="_iops",
+            ramp="orange" if grid.points["direction"].iloc[0] == "write" else "blue",
+            limits=ends.get("iops"),
+        )
         mean = replace(
             iops,
             value="mean_s",
             text="_mean",
-            ramp="orange",
+            ramp="purple",
             format="latency",
             limits=ends.get("mean_s"),
         )

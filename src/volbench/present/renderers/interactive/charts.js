@@ -44,7 +44,7 @@ class Chart {
     this.cells = plot.panels.map((/** @type {any} */ panel, /** @type {number} */ n) => this.#cell(panel, n));
     const grid = made("div", { className: "panels" }, ...this.cells);
     grid.style.setProperty("--columns", plot.widths.map((/** @type {number} */ width) => `minmax(0, ${width}fr)`).join(" "));
-    place.replaceChildren(toolsOf(this), grid);
+    place.replaceChildren(toolsOf(this), grid, ...place.querySelectorAll(".still"));
     place.style.minHeight = "";
     this.cells.forEach((/** @type {HTMLElement} */ cell) => nearby.observe(cell));
   }
@@ -92,7 +92,10 @@ class Chart {
       this.#align(panel.column);
     }
     this.cells[n].dataset.drawn = "";
-    if (this.cells.every((/** @type {HTMLElement} */ cell) => cell.dataset.drawn === "")) this.place.dataset.drawn = "";
+    if (this.cells.every((/** @type {HTMLElement} */ cell) => cell.dataset.drawn === "")) {
+      this.place.dataset.drawn = "";
+      this.place.querySelector(".still")?.remove();
+    }
   }
 
   /**

@@ -8,6 +8,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import BinaryIO
 
+import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -201,10 +202,13 @@ def save(
 def svg_text(figure: Figure) -> str:
     """Return a figure as an SVG element that can be embedded beside others.
 
-    The ids inside begin with the figure's label, so that those of two charts never collide.
+    The ids inside begin with the figure's label, so that those of two charts never collide. Letters
+    stay text, a third of the size of their outlines.
     """
     sink = io.BytesIO()
-    save(figure, sink, format="svg")
-    text = sink.getvalue().decode("utf-8")
+    with styled():
+        mpl.rcParams["svg.fonttype"] = "none"
+        figure.savefig(sink, format="svg", metadata=_METADATA["svg"])
+    text = sink.getvalue().decode("utf-8").replace("'DejaVu Sans'", "'DejaVu Sans', Verdana")
     prefix = re.sub(r"\W", "-", str(figure.get_label()) or "chart")
     return _REFERENCE.sub(rf"\g<1>{prefix}-", text[text.index("<svg") :]).strip()

@@ -31,7 +31,7 @@ function nameOfSide(query) {
     const values = params.getAll(name).map((value) => dimensionText(format, value));
     return values.length ? `${title} ${values.join(" or ")}` : "";
   });
-  return [...named.filter(Boolean), ...(params.has("affected") ? ["only affected"] : [])].join(", ") || "all runs";
+  return [...named.filter(Boolean), ...(params.has("affected") ? ["with warnings only"] : [])].join(", ") || "all runs";
 }
 
 /** @returns {string} the filters of the view, as a side */
@@ -87,7 +87,7 @@ function differences(first, second) {
 function invalidText(sides) {
   const counts = sides.map((rows) => rows.filter((row) => runs.value("severity", row) === "invalid").length);
   if (!counts.some(Boolean)) return [];
-  return [made("p", {}, made("span", { className: "badge invalid" }, "invalid"), ` ${counts[0]} of ${sides[0].length} results of A and ${counts[1]} of ${sides[1].length} of B have a number that does not measure what it claims to.`)];
+  return [made("p", {}, made("span", { className: "badge invalid" }, "invalid"), ` ${counts[0]} of ${sides[0].length} results of the baseline and ${counts[1]} of ${sides[1].length} of the other side have a number that does not measure what it claims to.`)];
 }
 
 /**
@@ -111,15 +111,15 @@ function comparisonContent(base, other) {
   ]);
   const ratios = pairs.map(([a, b]) => medianOf(b, "iops") / medianOf(a, "iops")).filter((ratio) => ratio > 0 && Number.isFinite(ratio));
   const mean = Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length);
-  const heads = COMPARED.flatMap(([, title]) => [`${title} A`, "B", "B / A"]);
+  const heads = COMPARED.flatMap(([, title]) => [`${title} baseline`, "other", "ratio"]);
   const rest = first.size + second.size - 2 * shared.length;
   return [
-    made("p", {}, made("strong", {}, "A: "), nameOfSide(base), made("br"), made("strong", {}, "B: "), nameOfSide(other)),
+    made("p", {}, made("strong", {}, "Baseline: "), nameOfSide(base), made("br"), made("strong", {}, "Compared with it: "), nameOfSide(other)),
     ...(differing.length ? [made("p", {}, `They differ in ${differing.map((name) => differenceText(name, sides)).join(", ")}; everything else is matched.`)] : []),
-    made("p", { className: "verdict" }, ratios.length ? `B has ${mean.toFixed(2)} times the IOPS of A${ratios.length > 1 ? ` (geometric mean of ${ratios.length} workloads)` : ""}.` : "No workload is in both."),
+    made("p", { className: "verdict" }, ratios.length ? `${mean.toFixed(2)} times the IOPS of the baseline${ratios.length > 1 ? ` (geometric mean of ${ratios.length} workloads)` : ""}.` : "No workload is in both."),
     ...invalidText(sides),
-    ...(lines.length ? [plainTable("Medians of each workload that both have; in brackets the results of A and B", ["Workload", ...heads], lines)] : []),
-    made("p", { className: "soft" }, `${rest ? `${rest} workloads are in only one of them. ` : ""}These are ratios of medians without an interval: volbench compare judges whether a difference is significant.`),
+    ...(lines.length ? [plainTable("Medians of each workload that both have; in brackets the results of the baseline and of the other side", ["Workload", ...heads], lines)] : []),
+    made("p", { className: "soft" }, `${rest ? `${rest} workload${rest === 1 ? " is" : "s are"} in only one of them. ` : ""}These are ratios of medians without an interval: volbench compare judges whether a difference is significant.`),
   ];
 }
 
@@ -132,47 +132,47 @@ async function overlaidCharts(first, second) {
   const sides = await Promise.all([first, second].map(detailsOf));
   const sources = (/** @type {string} */ part) => sides.flatMap((side, n) => side[part].map((/** @type {any} */ source) => ({
     source,
-    label: `${"AB"[n]}, ${source.direction}`,
+    label: `${["baseline", "compared"][n]}, ${source.direction}`,
     role: `palette-${n}:${source.direction}`,
     dash: source.direction === "write" ? "dashed" : "solid",
   })));
   const [series, percentiles] = [sources("series"), sources("percentiles")];
   return [
-    ...(series.length ? [panelChart("A and B over time", timePlot(series, OVER_TIME))] : []),
-    ...(percentiles.length ? [panelChart("Latency percentiles of A and B", percentilePlot(percentiles))] : []),
+    ...(series.length ? [panelChart("Both over time", timePlot(series, OVER_TIME))] : []),
+    ...(percentiles.length ? [panelChart("Latency percentiles of both", percentilePlot(percentiles))] : []),
   ];
 }
 
-/** @returns {string} the run that is A, if A is one */
+/** @returns {string} the run that is the baseline, if one run is */
 const baseRun = () => new URLSearchParams(view.params.get("base") ?? "").get("run") ?? "";
 
 /** @param {string} key of the run that is open */
 async function againstBase(key) {
   const base = view.params.get("base");
   if (!base) return [];
-  if (baseRun() === key) return [made("p", { className: "soft" }, "This run is A. Open another run, by its bar or row, to compare it with this one. "), forgetButton()];
+  if (baseRun() === key) return [made("p", { className: "soft" }, "This run is the baseline. Open another run, by its bar or row, to compare it with this one. "), forgetButton()];
   const charts = baseRun() ? await overlaidCharts(numberOf(baseRun()), numberOf(key)) : [];
-  return [made("h3", {}, "Compared with A ", forgetButton()), ...comparisonContent(base, String(new URLSearchParams({ run: key }))), ...charts];
+  return [made("h3", {}, "Compared with the baseline ", forgetButton()), ...comparisonContent(base, String(new URLSearchParams({ run: key }))), ...charts];
 }
 
 /** @returns {HTMLElement} a button that ends the comparison */
 function forgetButton() {
-  const button = made("button", { type: "button" }, "Forget A");
+  const button = made("button", { type: "button" }, "Clear baseline");
   button.addEventListener("click", () => changeView({ base: "", compare: "" }));
   return button;
 }
 
 /** @param {HTMLElement} bar of the filters */
 function addComparison(bar) {
-  const keep = made("button", { type: "button", title: "keep what the filters show as side A of a comparison" }, "Set as A");
+  const keep = made("button", { type: "button", title: "what the filters show is the side to compare with" }, "Use as baseline");
   keep.addEventListener("click", () => changeView({ base: filterQuery(), compare: "" }));
-  const show = made("button", { type: "button" }, "Compare with A");
+  const show = made("button", { type: "button" }, "Compare with baseline");
   show.addEventListener("click", () => changeView({ compare: "1", run: "" }, true));
   const forget = forgetButton();
   bar.append(keep, show, forget);
   viewers.push(() => {
     const base = view.params.get("base");
     show.hidden = forget.hidden = !base;
-    show.title = base ? `A is ${nameOfSide(base)}` : "";
+    show.title = base ? `Baseline: ${nameOfSide(base)}` : "";
   });
 }

@@ -245,7 +245,7 @@ function startExplorer() {
     explorerSelect("show", "Show", measures),
     explorerSelect("against", "against", unique([base[0], ...dimensions, ...measures.slice(0, 2)])),
     explorerSelect("colour", "Colour", unique([base[1], ...dimensions])),
-    explorerSelect("pool", "Pool", Object.entries(POOLS)),
+    explorerSelect("pool", "Group", Object.entries(POOLS)),
   );
   chart.describe = () => {
     const { plot, note: text } = explorerPlot();

@@ -53,7 +53,7 @@ function fillFilterBar(bar) {
   const count = made("output");
   const isAnyAffected = runs.column("severity").some(Boolean);
   bar.append(...runs.dimensions.map(filterMenu));
-  if (isAnyAffected) bar.append(made("label", { title: "runs with a warning or an invalid number" }, affected, " only affected"));
+  if (isAnyAffected) bar.append(made("label", { title: "runs with a warning or an invalid number" }, affected, " with warnings only"));
   bar.append(count, clear);
   addComparison(bar);
   bar.hidden = false;
@@ -61,7 +61,7 @@ function fillFilterBar(bar) {
   viewers.push(() => {
     affected.checked = view.params.has("affected");
     clear.disabled = !runs.isFiltered;
-    count.textContent = `${(runs.numbers?.size ?? every).toLocaleString("en-US")} of ${every.toLocaleString("en-US")} runs`;
+    count.textContent = `${(runs.numbers?.size ?? every).toLocaleString("en-US")} of ${runsText(every)}`;
   });
 }
 
@@ -83,7 +83,7 @@ function whereOption() {
 
 /** @returns {Node[]} a button for each filter without which some run is left */
 function loosened() {
-  const used = [["affected", "only affected"], ...runs.dimensions].filter(([name]) => view.params.has(name));
+  const used = [["affected", "with warnings only"], ...runs.dimensions].filter(([name]) => view.params.has(name));
   return used.flatMap(([name, title]) => {
     const fewer = new URLSearchParams(view.params);
     fewer.delete(name);
@@ -176,7 +176,7 @@ function filterFindings() {
     countKept(row, where, row, (count) => `${count} of: ${where.dataset.all}`);
   }
   for (const count of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".quality-details .count"))) {
-    countKept(count, count, count.closest("details"), (kept) => `${kept} run${kept === 1 ? "" : "s"}`);
+    countKept(count, count, count.closest("details"), runsText);
   }
 }
 

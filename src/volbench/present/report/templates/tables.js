@@ -197,7 +197,7 @@ class DataTable {
     const rest = kept.length - this.most;
     this.more.hidden = rest <= 0;
     this.more.textContent = `Show ${Math.min(rest, 5 * ROWS_AT_ONCE)} more of ${kept.length.toLocaleString("en-US")} rows`;
-    this.count.textContent = `${kept.length.toLocaleString("en-US")} of ${this.total.toLocaleString("en-US")} rows`;
+    this.count.textContent = `${kept.length.toLocaleString("en-US")} of ${this.total.toLocaleString("en-US")} row${this.total === 1 ? "" : "s"}`;
   }
 
   showMore() {
