@@ -123,7 +123,10 @@ def report_content(
         volumes=[facts_text(volume.model_dump()) for volume in opened.provenance.volumes],
         jobs={run.id: opened.job_text(run.id) for run in opened.campaign.runs},
         figures=[_figure(plot) for plot in _plots(frames, charts)],
-        lead=[_figure(plot, is_first=True) for plot in lead_plots(frames, Options(opened.campaign.rounds))],
+        lead=[
+            _figure(plot, is_first=True)
+            for plot in lead_plots(frames, Options(opened.campaign.rounds))
+        ],
         evidence={rule: _figure(plot) for rule, plot in finding_plots(frames).items()},
         generated_utc=utc_now(),
         volbench_version=__version__,

@@ -140,7 +140,8 @@ def test_a_sweep_is_in_numeric_order() -> None:
     cells = (("write", 16), ("read", 4), ("write", 2), ("read", 64), ("write", 128), ("read", 1))
     rows = [row for rw, depth in cells for row in summary(rw=rw, direction=rw, iodepth=depth)]
     found = [(row["rw"], row["iodepth"]) for row in in_numeric_order(rows)]
-    assert found == [("write", 2), ("write", 16), ("write", 128)] + [
+    assert found == [
+        *(("write", 2), ("write", 16), ("write", 128)),
         *(("read", 1), ("read", 4), ("read", 64)),
     ]
 
