@@ -561,9 +561,9 @@ def groups_table(
         ),
     ]
     named = [_group(keys, key, own, warnings) for key, own in groups.items()]
-    counts = f"{counted_noun(len(rows), 'result')} in {counted_noun(len(groups), 'group')}"
+    size_words = f"{counted_noun(len(rows), 'result')} in {counted_noun(len(groups), 'group')}"
     notes = [
-        f"{counts}, medians; range: smallest to largest IOPS",
+        f"{size_words}, medians; range: smallest to largest IOPS",
         "volbench show --each lists every result; --where 'rw==randread and bs==4k' selects some",
     ]
     counts = Counter(note.state.value for note in states.values() if not note.state.is_settled)
