@@ -1,9 +1,13 @@
-"""Seams of the core: what a slice offers is named by text and imported when it is used."""
+"""Access to optional parts: slices, imported when they are used, and the packages of extras."""
 
 from __future__ import annotations
 
-from importlib import import_module
+import re
+import shlex
+import sys
+from importlib import import_module, metadata
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from volbench.errors import InputError
@@ -30,3 +34,20 @@ def load(reference: str, *, default: str = "") -> Any:  # noqa: ANN401 - whateve
 def is_present(reference: str) -> bool:
     """Return whether the folder that a reference names is installed."""
     return find_spec(f"volbench.{reference.partition('.')[0]}") is not None
+
+
+def install_command(extra: str) -> str:
+    """Return the command that adds the packages of an extra to this installation."""
+    try:
+        requirements = metadata.requires("volbench") or []
+    except metadata.PackageNotFoundError:  # a copy of the sources that was never installed
+        requirements = []
+    needs = re.compile(rf"(.+?) *; *extra *== *['\"]{extra}['\"]")
+    packages = [match[1] for text in requirements if (match := needs.fullmatch(text))]
+    if (Path(sys.prefix) / "pipx_metadata.json").exists():
+        command = ["pipx", "inject", "volbench"]
+    elif find_spec("pip") is None:  # an environment that uv made
+        command = ["uv", "pip", "install", "--python", sys.executable]
+    else:
+        command = [sys.executable, "-m", "pip", "install"]
+    return shlex.join([*command, *(packages or [f"volbench[{extra}]"])])

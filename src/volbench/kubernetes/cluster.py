@@ -31,6 +31,7 @@ from volbench.errors import (
     TransportError,
     VolbenchError,
 )
+from volbench.slices import install_command
 
 if TYPE_CHECKING:
     from websocket import WebSocket
@@ -446,7 +447,7 @@ def open_cluster(*, context: str = "", namespace: str = "") -> Cluster:
     except ImportError as error:
         raise InputError(
             f"clusters need the Python client of Kubernetes: {error}",
-            hint="install it: pip install 'volbench[kubernetes]'",
+            hint=f"install it: {install_command('kubernetes')}",
         ) from error
     settings = client.Configuration()
     files = os.environ.get("KUBECONFIG") or str(Path.home() / ".kube" / "config")

@@ -11,6 +11,7 @@ import click
 
 from volbench.cli.options import Metrics, option_group
 from volbench.errors import InputError
+from volbench.slices import install_command
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -39,7 +40,7 @@ class ServedMetrics(Metrics):
         except ImportError as error:
             raise InputError(
                 "--metrics-port needs prometheus_client, which is not installed",
-                hint="pip install 'volbench[metrics]'",
+                hint=f"install it: {install_command('metrics')}",
             ) from error
         registry, address = CollectorRegistry(), self.metrics_address
         try:

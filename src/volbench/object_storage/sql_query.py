@@ -19,6 +19,7 @@ import pyarrow as pa
 from volbench.api.many_campaigns import View
 from volbench.errors import InputError
 from volbench.model.frames.columns import FRAMES
+from volbench.slices import install_command
 from volbench.store.parquet_tables import frame_of, schema_of
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ def run_query(
         import duckdb
     except ImportError as error:
         raise InputError(
-            "SQL needs duckdb, which is not installed", hint="pip install 'volbench[sql]'"
+            "SQL needs duckdb, which is not installed",
+            hint=f"install it: {install_command('sql')}",
         ) from error
     config: dict[str, str | bool | int | float | list[str]] = {
         "autoinstall_known_extensions": False,
@@ -257,7 +259,7 @@ def remote_parts(storage: ObjectStorage, names: Iterable[str]) -> Parts:
     except ImportError as error:
         raise InputError(
             "queries in object storage need fsspec, which is not installed",
-            hint="pip install 'volbench[sql]'",
+            hint=f"install it: {install_command('sql')}",
         ) from error
     paths = sorted(name for name in names if name.endswith(".parquet"))
     files = _by_frame(f"{_PROTOCOL}://{storage.prefix}/{path}" for path in paths)

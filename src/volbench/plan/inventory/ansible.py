@@ -40,6 +40,7 @@ from volbench.plan.inventory.host_drafts import (
     with_text,
 )
 from volbench.plan.inventory.host_names import ALL
+from volbench.slices import install_command
 
 PREFIX = "volbench_"
 
@@ -467,9 +468,9 @@ def list_inventory(path: Path, *, parsers: Sequence[str]) -> tuple[dict[str, Any
     if program is None:
         raise InventoryError(
             f"{path} is an Ansible inventory, and {_PROGRAM} is not installed",
-            hint="install ansible-core (pip install 'volbench[ansible]'), write the inventory in "
-            f"volbench's own YAML, or run `{_PROGRAM} -i {path} --list > hosts.json` elsewhere "
-            "and use that file",
+            hint=f"install it ({install_command('ansible')}), write the inventory in volbench's "
+            f"own YAML, or run `{_PROGRAM} -i {path} --list > hosts.json` elsewhere and use that "
+            "file",
         )
     with tempfile.TemporaryDirectory(prefix="volbench-ansible-") as folder:
         done = _run(program, path, Path(folder), parsers)

@@ -18,6 +18,7 @@ from volbench.errors import InputError
 from volbench.model.frames.columns import SUMMARY, Column, described
 from volbench.present.formatting import records
 from volbench.present.plots.colour_themes import THEMES
+from volbench.slices import install_command
 
 if TYPE_CHECKING:
     from openpyxl.chart import BarChart
@@ -53,7 +54,7 @@ def render_xlsx(frames: Mapping[str, pd.DataFrame]) -> bytes:
     except ImportError as error:
         raise InputError(
             "writing xlsx needs openpyxl, which is not installed",
-            hint="pip install 'volbench[xlsx]', or use --format csv",
+            hint=f"use --format csv, or install it: {install_command('xlsx')}",
         ) from error
     workbook = Workbook(write_only=True)
     for name, frame in frames.items():

@@ -71,7 +71,7 @@ def library() -> str:
     if spec is None or not spec.submodule_search_locations:
         raise VolbenchError(
             "the library that draws interactive charts is missing",
-            hint="install it: python -m pip install bokeh",
+            hint="install volbench again, with all of its packages",
         )
     folder = Path(spec.submodule_search_locations[0]) / "server" / "static" / "js"
     return (folder / "bokeh.min.js").read_text(encoding="utf-8")
