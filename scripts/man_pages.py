@@ -17,7 +17,7 @@ import click
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
-EXIT_CODES = "0 on success; 2 for bad input, 3 for what was refused; all others stand in errors.md."
+EXIT_CODES = "2 invalid input, 3 refused; see volbench help errors for the rest."
 
 
 class ManPages(BuildHookInterface[Any]):

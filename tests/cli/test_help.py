@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 from click.testing import CliRunner
 
+from tests.command_line import call
+from volbench import __version__
 from volbench.cli.main import VERBS, cli
+from volbench.cli.verb_groups import MAX_PLAIN_OPTIONS
 from volbench.model.campaign.planned_run import OnError
 from volbench.model.profile.profile_model import MAX_REPEATS, MAX_SEED
 from volbench.model.profile.profile_settings import MAX_EXTENTS, WarmingMode
@@ -26,6 +31,17 @@ def paths(command: click.Command, *words: str) -> Iterator[tuple[str, ...]]:
             below = command.get_command(context, name)
             assert below is not None
             yield from paths(below, *words, name)
+
+
+def command_of(words: tuple[str, ...]) -> click.Command:
+    """Return the command that words call."""
+    command: click.Command = cli
+    for word in words:
+        assert isinstance(command, click.Group)
+        below = command.get_command(click.Context(command), word)
+        assert below is not None
+        command = below
+    return command
 
 
 def rendered(*words: str) -> list[str]:
@@ -64,15 +80,6 @@ def test_output_of_verbs_that_make_a_campaign_is_its_folder(verb: str) -> None:
     text = " ".join(" ".join(rendered(verb)).split())
     assert all(f"{name} " in text for name in ("--format", "--json", "--columns", "--wide"))
     assert "-o, --output PATH" not in text
-
-
-@pytest.mark.parametrize("verb", ["run", "warmup", "import", "price", "sql", "plot"])
-def test_verbs_with_examples_show_them(verb: str) -> None:
-    """The section of examples holds nothing but calls of that verb."""
-    lines = rendered(verb)
-    start = lines.index("  Examples:")
-    assert len(lines) - start > 2
-    assert all(line.startswith(f"    volbench {verb} ") for line in lines[start + 1 :])
 
 
 def test_output_has_one_name_everywhere() -> None:
@@ -121,17 +128,70 @@ def test_the_steps_of_auto_are_those_of_the_plan() -> None:
     assert f"to {LADDER[-1]}" in " ".join(" ".join(rendered("warmup")).split())
 
 
-@pytest.mark.parametrize("verb", ["run", "measure", "resume"])
-def test_long_help_has_headings(verb: str) -> None:
+LEAVES = [words for words in paths(cli) if not isinstance(command_of(words), click.Group)]
+
+
+@pytest.mark.parametrize("words", LEAVES, ids=" ".join)
+def test_long_help_has_headings(words: tuple[str, ...]) -> None:
     """A verb with more than twenty options lists the common ones first, then named groups."""
-    command = cli.get_command(click.Context(cli), verb)
-    assert command is not None
-    with click.Context(command, info_name=verb) as context:
-        text = command.get_help(context)
-    headings = [line.removesuffix(":") for line in text.splitlines() if line.endswith(":")]
+    options = [each for each in command_of(words).params if isinstance(each, click.Option)]
+    shown = [each for each in options if not each.hidden]
+    lines = rendered(*words)
+    headings = [line.removesuffix(":") for line in lines if re.fullmatch(r"[A-Z].*:", line)]
     assert headings[0] == "Options"
-    assert {"Safety", "Execution", "Output"} <= {*headings}
     assert len(headings) == len({*headings})
-    for parameter in command.params:
-        if isinstance(parameter, click.Option) and not parameter.hidden:
-            assert parameter.opts[-1] in text
+    assert (len(headings) > 1) == (len(shown) + len(["--help"]) > MAX_PLAIN_OPTIONS)
+    assert all(each.opts[-1] in "\n".join(lines) for each in shown)
+
+
+@pytest.mark.parametrize("words", LEAVES, ids=" ".join)
+def test_each_verb_has_examples(words: tuple[str, ...]) -> None:
+    """The help of a verb ends with calls of it, which a reader may copy."""
+    lines = rendered(*words)
+    start = lines.index("  Examples:")
+    assert lines[start + 1 :]
+    assert all(line.startswith(f"    volbench {' '.join(words)}") for line in lines[start + 1 :])
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["help"], "Commands:"),
+        (["help", "run"], "Usage: volbench run"),
+        (["help", "profile", "check"], "Usage: volbench profile check"),
+        (["help", "findings"], "# Findings"),
+        (["help", "profile"], "Usage: volbench profile"),
+        (["help", "profile.md"], "## Keys"),
+    ],
+)
+def test_help_is_a_verb_too(words: list[str], text: str) -> None:
+    """It shows the help of a command, or a page of the documentation that an installation has."""
+    done = call(*words)
+    assert done.returncode == 0, done.stderr
+    assert text in done.stdout
+
+
+def test_help_on_an_unknown_word_offers_the_nearest() -> None:
+    """A misspelt verb is corrected as it is when it is called."""
+    done = call("help", "mesure")
+    assert done.returncode == 2
+    assert "did you mean `measure`?" in done.stderr
+
+
+@pytest.mark.parametrize("words", [["version"], ["-V"], ["--version"]])
+def test_the_version_has_three_names(words: list[str]) -> None:
+    """All print the same line."""
+    assert call(*words).stdout == f"volbench, version {__version__}\n"
+
+
+def test_no_text_names_a_file_of_the_checkout() -> None:
+    """An installed user has `volbench help`, not docs/."""
+    hints = [
+        f"{path.name}: {line.strip()}"
+        for path in (Path(__file__).parents[2] / "src").rglob("*.py")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if re.search(r"[\"' (]docs/\w+/[\w-]+\.md", line) and not line.lstrip().startswith("#")
+    ]
+    assert [line for line in hints if "hint" in line or "help=" in line] == []
+    pages = [" ".join(rendered(*words)) for words in paths(cli)]
+    assert not [page for page in pages if "docs/" in page]

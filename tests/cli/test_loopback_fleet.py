@@ -61,7 +61,7 @@ def test_campaign_on_two_hosts(fleet: LoopbackFleet) -> None:
             fleet.inventory,
             "-o",
             out,
-            "--json",
+            "--events",
             "--forks",
             "1",
         )
@@ -165,7 +165,7 @@ def test_failed_hosts_are_repeated_alone(tmp_path: Path) -> None:
     """--limit takes the file that names hosts with unfinished runs; a step is repeated on all."""
     with loopback_fleet(tmp_path, "vm0", "vm1", channels={"vm1": _NoWrites("vm1")}) as fleet:
         out, start = tmp_path / "out", ("run", fleet.profile(), "--inventory", fleet.inventory)
-        done = call(*start, "-o", out, "--policy", "best-effort", "--json")
+        done = call(*start, "-o", out, "--policy", "best-effort", "--events")
         assert done.returncode == 9, done.stderr
         assert json.loads(done.stdout.splitlines()[-1])["exit_code"] == 9
         assert (out / "failed-hosts.txt").read_text() == "vm1\n"

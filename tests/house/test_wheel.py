@@ -53,7 +53,8 @@ def test_wheel_holds_code_profiles_and_licence(root: Path, wheel: Path) -> None:
     }
     assert profiles
     assert beside
-    assert modules | profiles | beside | {"volbench/py.typed"} <= names
+    pages = {f"volbench/{p.relative_to(root)}" for p in (root / "docs" / "reference").glob("*.md")}
+    assert modules | profiles | beside | pages | {"volbench/py.typed"} <= names
     assert any(name.endswith("/licenses/LICENSE") for name in names)
     assert any(name.endswith("/data/share/man/man1/volbench-run.1") for name in names)
 

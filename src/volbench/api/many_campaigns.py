@@ -58,7 +58,7 @@ class Part:
 class Dataset:
     """Campaigns opened for reading together.
 
-    Frames have the columns of docs/reference/frames.md. Where there are several campaigns,
+    Frames have the columns of `volbench help frames`. Where there are several campaigns,
     ``campaign`` distinguishes them although two may have the same name, and ``run`` has it as a
     prefix (``aks/0001-test1``), so that ids stay unique.
 

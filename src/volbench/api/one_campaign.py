@@ -67,7 +67,7 @@ class RemoteCopy(Protocol):
 class CampaignData:
     """A campaign folder opened for reading.
 
-    Every frame has the columns documented in docs/reference/frames.md, a row for each run that has
+    Every frame has the columns of `volbench help frames`, a row for each run that has
     ended, in the order of the plan, and a plain integer index. Unknown values are NaN or missing.
 
     Frames are made once and kept as Parquet. They are recomputed when the raw files, or the rules

@@ -95,7 +95,7 @@ def prices() -> None:
     """List, show and check price lists."""
 
 
-@prices.command("list")
+@prices.command("list", epilog=examples("volbench prices list"))
 @table_options()
 def list_prices(*, shown: TableOutput) -> None:
     """List the bundled price lists."""
@@ -105,7 +105,7 @@ def list_prices(*, shown: TableOutput) -> None:
     shown.write(price_lists_table({name: load_prices(name) for name in price_names()}))
 
 
-@prices.command("show")
+@prices.command("show", epilog=examples("volbench prices show kamatera-azure"))
 @_FILE
 @table_options()
 def show_prices(file: str, *, shown: TableOutput) -> None:
@@ -116,7 +116,7 @@ def show_prices(file: str, *, shown: TableOutput) -> None:
     shown.write(prices_table(load_prices(file)))
 
 
-@prices.command("check")
+@prices.command("check", epilog=examples("volbench prices check prices.yaml"))
 @_FILE
 def check_prices(file: str) -> None:
     """Check the price list FILE, or a bundled one.
@@ -144,7 +144,7 @@ def volume_types() -> None:
     """List and show the limits of volume types, and check volume-type files."""
 
 
-@volume_types.command("list")
+@volume_types.command("list", epilog=examples("volbench volume-types list"))
 @VOLUME_TYPES
 @table_options()
 def list_types(*, shown: TableOutput) -> None:
@@ -155,7 +155,12 @@ def list_types(*, shown: TableOutput) -> None:
     shown.write(types_table(catalogue()))
 
 
-@volume_types.command("show")
+@volume_types.command(
+    "show",
+    epilog=examples(
+        "volbench volume-types show azure/P15", "volbench volume-types show aws/gp3 --size 500g"
+    ),
+)
 @click.argument("name", metavar="TYPE")
 @click.option(
     "--size", "size_bytes", type=Quantity("SIZE", parse_size), help="Volume size, such as 100g."
@@ -191,7 +196,7 @@ def show_type(
     shown.write(type_table(kind, limits))
 
 
-@volume_types.command("check")
+@volume_types.command("check", epilog=examples("volbench volume-types check types.yaml"))
 @click.argument("files", nargs=-1, required=True, type=PATH, metavar="FILE...")
 def check_types(files: tuple[Path, ...]) -> None:
     """Check volume-type files.

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from volbench.store.layout import Layout
 
 
-@click.command("status")
+@click.command("status", epilog=examples("volbench status results"))
 @CAMPAIGN
 @table_options()
 def status(campaign: Path, *, shown: TableOutput) -> None:
@@ -61,7 +61,7 @@ def status(campaign: Path, *, shown: TableOutput) -> None:
     shown.write(status_table(list(clients.values()), notes=[controller]))
 
 
-@click.command("attach")
+@click.command("attach", epilog=examples("volbench attach results"))
 @CAMPAIGN
 def attach(campaign: Path) -> None:
     """Show the progress of the campaign in DIR until its controller ends, then the results.
@@ -101,7 +101,11 @@ def _resume_request(**values: Any) -> ResumeRequest:  # noqa: ANN401 - click pas
     return ResumeRequest(**values)
 
 
-@click.command("resume", cls=VerbCommand)
+@click.command(
+    "resume",
+    cls=VerbCommand,
+    epilog=examples("volbench resume results", "volbench resume results --retry-failed"),
+)
 @CAMPAIGN
 @option_group(
     "request",
@@ -253,7 +257,9 @@ def forget(campaign: Path, *, host: str, reason: str) -> None:
     click.echo(f"{host} is given up; runs lost: {len(lost)}", err=True)
 
 
-@click.command("reap")
+@click.command(
+    "reap", epilog=examples("volbench reap results", "volbench reap results --limit vm7")
+)
 @CAMPAIGN
 @LIMIT
 @OWN_POLICY

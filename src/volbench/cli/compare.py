@@ -62,7 +62,15 @@ def parse_share(text: str, *, least: float) -> float:
     return value / 100
 
 
-@click.command("compare", cls=VerbCommand)
+@click.command(
+    "compare",
+    cls=VerbCommand,
+    epilog=examples(
+        "volbench compare before after",
+        "volbench compare before after --metric iops,p99 --baseline",
+        "volbench compare results --between volume_type --chart forest.svg",
+    ),
+)
 @campaigns_argument("BASE [CANDIDATE]...")
 @option_group(
     "question",
@@ -125,8 +133,8 @@ def compare(
 
     The unit of analysis is the repeat, or the volume where there are several; never a single second
     of a run.
-    Campaigns that are not comparable are refused with exit code 8. Methods:
-    docs/explanation/statistics.md.
+    Campaigns that are not comparable are refused with exit code 8. Methods: volbench help
+    statistics.
     """
     from volbench.analyse.compare.comparability import IncomparableError
     from volbench.api.compare_campaigns import compare_folders
@@ -272,7 +280,7 @@ def trend(
 
     Exits with 10 on a regression: the level dropped by more than the tolerance and stayed, or the
     last campaign is beyond its control limits. An option of the jobs that changed is refused, as by
-    `volbench compare`. Methods: docs/explanation/statistics.md.
+    `volbench compare`. Methods: volbench help statistics.
     """
     from volbench.api.compare_campaigns import trend_folders
     from volbench.present.tables.compare_table import trends_table

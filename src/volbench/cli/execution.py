@@ -291,8 +291,8 @@ def reported_errors(shown: TableOutput) -> Iterator[None]:
 
 
 def _events(shown: TableOutput) -> EventStream | None:
-    """Return the stream of events of ``--json``; None without that option."""
-    if not shown.as_json:
+    """Return the stream of ``--events``; None without that option."""
+    if not shown.has_events:
         return None
     from volbench.present.terminal.event_records import EventStream
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.options import CAMPAIGNS, WHERE, flag, names_option, output_option
+from volbench.cli.options import CAMPAIGNS, WHERE, examples, flag, names_option, output_option
 from volbench.cli.output import RAW, binary_output
 from volbench.errors import InputError
 from volbench.model.frames.columns import DERIVED, FRAMES
@@ -49,7 +49,14 @@ WHOLE = {name: own for name, own in EXPORTERS.items() if is_present(own.render)}
 _SHORT = {"summary", *DERIVED}  # Frames of a few rows for each run; the others are faster in pandas
 
 
-@click.command("export")
+@click.command(
+    "export",
+    epilog=examples(
+        "volbench export results > runs.csv",
+        "volbench export results --frame series --format parquet -o series.parquet",
+        "volbench export results --format xlsx -o results.xlsx",
+    ),
+)
 @CAMPAIGNS
 @click.option(
     "--format",

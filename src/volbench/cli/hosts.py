@@ -15,6 +15,7 @@ from volbench.cli.configuration import unless_targets_are_given
 from volbench.cli.options import (
     PATH,
     VOLUME_TYPES,
+    examples,
     flag,
     headed,
     option_group,
@@ -252,7 +253,13 @@ def inventory() -> None:
     """Show and check lists of hosts."""
 
 
-@inventory.command("show")
+@inventory.command(
+    "show",
+    epilog=examples(
+        "volbench inventory show fleet.yaml",
+        "volbench inventory show fleet.yaml --limit fast --json",
+    ),
+)
 @_FILE
 @LIMIT
 @MAPPING
@@ -265,7 +272,7 @@ def show(file: Path, limits: tuple[str, ...], mapping: Path | None, *, shown: Ta
     shown.write(hosts_table(read_hosts(file, limits=limits, mapping=mapping)))
 
 
-@inventory.command("check")
+@inventory.command("check", epilog=examples("volbench inventory check fleet.yaml"))
 @_FILE
 @MAPPING
 @VOLUME_TYPES
@@ -287,7 +294,12 @@ def schema() -> object:
     return json_schema()
 
 
-@click.command("probe")
+@click.command(
+    "probe",
+    epilog=examples(
+        "volbench probe", "volbench probe /dev/sdb --cold", "volbench probe --inventory fleet.yaml"
+    ),
+)
 @click.argument("targets", nargs=-1, metavar="[[ROLE=]TARGET]...")
 @flag(
     "--cold",

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -73,7 +74,13 @@ _COLLECTED_AT = 100_000
 _MAX_CHOICES = 12
 
 
-@click.group(cls=LazyGroup, verbs=VERBS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    verbs=VERBS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Help on a command: volbench help run. Pages: volbench help PAGE, such as errors, "
+    "findings, frames, charts, python, shell, safety or statistics.",
+)
 @click.version_option(__version__, "-V", "--version", prog_name="volbench")
 def cli() -> None:
     """Benchmark storage volumes with fio: from a YAML profile to runs, charts and a report."""
@@ -82,14 +89,11 @@ def cli() -> None:
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit.
 
-    Exit codes: 0 success, 2 bad input, 3 refused, and so on as in docs/reference/errors.md.
+    Exit codes: 0 success, 2 bad input, 3 refused, and so on as in `volbench help errors`.
     """
     gc.set_threshold(_COLLECTED_AT)
     given = sys.argv[1:] if arguments is None else arguments
-    if given[:1] == ["help"]:
-        given = [*given[1:], "--help"]
-    elif given == ["version"]:
-        given = ["--version"]
+    given = _as_options(given)
     try:
         _check_text(given)
         configuration = (
@@ -120,6 +124,31 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         # The reader of a pipe, such as `head`, has what it wanted.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(0)
+
+
+def _as_options(arguments: list[str]) -> list[str]:
+    """Return arguments with the words help and version as options; print a page that is named."""
+    if arguments == ["version"]:
+        return ["--version"]
+    if arguments[:1] != ["help"]:
+        return arguments
+    if page := _help_page(arguments[1:]):
+        click.echo_via_pager(page)
+        sys.exit(0)
+    return [*arguments[1:], "--help"]
+
+
+def _help_page(words: Sequence[str]) -> str:
+    """Return the page of the documentation that ``volbench help`` names; empty for a verb's help.
+
+    A page named like a verb has its ending: ``volbench help profile.md``.
+    """
+    from volbench.plan.bundled_files import bundled_folder
+
+    if len(words) != 1 or words[0] in VERBS:
+        return ""
+    pages = bundled_folder("docs").glob(f"*/{Path(words[0]).name.removesuffix('.md')}.md")
+    return next((page.read_text("utf-8") for page in pages), "")
 
 
 def _print_origin(error: VolbenchError) -> None:

@@ -36,8 +36,7 @@ _REDRAWN_S = 0.1
 
 RAW = flag(
     "--raw",
-    "Write text to CSV unchanged. By default, text that a spreadsheet would run as a formula gets "
-    "a leading apostrophe.",
+    "Write text to CSV unchanged, even if a spreadsheet would run it as a formula.",
     "is_raw",
 )
 
@@ -122,6 +121,7 @@ class TableOutput:
     # ``table``, ``json``, ``csv`` or ``markdown``; None for that of the output
     format_name: str | None = None
     as_json: bool = False  # the same as the format ``json``
+    has_events: bool = False  # events of the campaign while it runs, the results last, as JSON
     output: str = "-"  # file, folder, or ``-`` for standard output
     columns: tuple[str, ...] = ()  # names of the columns; those of the table if empty
     is_wide: bool = False  # all columns of the table, however narrow the screen is
@@ -133,8 +133,10 @@ class TableOutput:
     @property
     def format(self) -> str:
         """Selected format, or the format implied by the file name."""
-        if self.as_json or self.format_name:
-            return "json" if self.as_json else str(self.format_name)
+        if self.as_json or self.has_events:
+            return "json"
+        if self.format_name:
+            return self.format_name
         endings = {**_ENDINGS, **{f".{name}": name for name in self.more_formats}}
         return endings.get(Path(self.output).suffix.lower(), "table")
 
@@ -208,17 +210,16 @@ def table_options(
     Args:
         has_output: whether ``-o/--output`` says where the table goes; for verbs that make a
             campaign it names the campaign's folder.
-        has_events: whether JSON is a stream of the events of a campaign that runs.
+        has_events: whether the verb runs a campaign, whose events ``--events`` prints.
     """
     output = output_option(
         metavar="PATH", default="-", help="File or folder; - is standard output."
     )
-    short = "Short for --format json."
+    events = flag("--events", "One JSON object per line while the campaign runs, the results last.")
     ending = "by the ending of --output, else table" if has_output else "table"
     default = f"Output format. Default: {ending}."
     if has_events:
         default = "Format of the table of results, or of the plan.  [default: table]"
-        short = "One event per line on stdout, results last. With --dry-run: --format json."
     return option_group(
         "shown",
         partial(TableOutput, more_formats=more_formats),
@@ -228,7 +229,8 @@ def table_options(
             type=click.Choice([*_FORMATS, *more_formats]),
             help=default,
         ),
-        flag("--json", short, "as_json"),
+        flag("--json", "Short for --format json.", "as_json"),
+        *([events] if has_events else []),
         *([output] if has_output else []),
         names_option(
             "--columns", "columns", text="Only these columns, in this order.", metavar="NAME,..."
@@ -286,6 +288,7 @@ def chart_options(shows: str) -> Decorator:
             show_default=True,
             help="Colours of the chart; print is grey.",
         ),
+        heading="Chart",
     )
 
 

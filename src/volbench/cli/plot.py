@@ -15,11 +15,13 @@ from volbench.cli.options import (
     WHERE,
     Quantity,
     examples,
+    headed,
     names_option,
     option_group,
     output_option,
 )
 from volbench.cli.output import RAW, binary_output, report_folder
+from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import InputError
 from volbench.present.plots.colour_themes import THEMES
 from volbench.present.plots.kinds import KINDS, MAX_LINES, AxisEnd, Picture
@@ -142,6 +144,7 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
 
 @click.command(
     "plot",
+    cls=VerbCommand,
     epilog=examples(
         "volbench plot --list",
         "volbench plot iops results/quick",
@@ -162,12 +165,15 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
 @option_group(
     "chart",
     ChartOutput,
-    names_option(
-        "--by",
-        "by",
-        metavar="COLUMN[,COLUMN]",
-        text="Group by a column or label: each value of the first column has a colour and its "
-        "results are pooled; each value of the second has a panel.",
+    headed(
+        "Options",
+        names_option(
+            "--by",
+            "by",
+            metavar="COLUMN[,COLUMN]",
+            text="Group by a column or label: each value of the first column has a colour and its "
+            "results are pooled; each value of the second has a panel.",
+        ),
     ),
     click.option("--title", help="Title over the chart."),
     click.option(
@@ -183,10 +189,13 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
         help="Format of the chart; html is a page with zoom, hover text and legend toggles. "
         "Default: by the ending of --output, else svg.",
     ),
-    output_option(
-        metavar="PATH",
-        help="File or folder; - is standard output. Default: a file in the campaign's report "
-        "folder; of several campaigns, in this folder.",
+    headed(
+        "Options",
+        output_option(
+            metavar="PATH",
+            help="File or folder; - is standard output. Default: a file in the campaign's report "
+            "folder; of several campaigns, in this folder.",
+        ),
     ),
     click.option(
         "--csv",
@@ -219,6 +228,7 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
     ),
     click.option("--log", "is_log", is_flag=True, help="Logarithmic value axes."),
     RAW,
+    heading="Picture",
 )
 @WHERE
 @click.option(

@@ -23,6 +23,7 @@ from volbench.cli.options import (
     AS_YAML,
     SETTINGS,
     VOLUME_TYPES,
+    examples,
     flag,
     output_option,
     parse_targets,
@@ -136,7 +137,7 @@ def profile() -> None:
     """List, show, check, render and import profiles."""
 
 
-@profile.command("list")
+@profile.command("list", epilog=examples("volbench profile list"))
 @table_options()
 def list_profiles(*, shown: TableOutput) -> None:
     """List the bundled profiles."""
@@ -146,7 +147,12 @@ def list_profiles(*, shown: TableOutput) -> None:
     shown.write(profiles_table(profile_index()))
 
 
-@profile.command("show")
+@profile.command(
+    "show",
+    epilog=examples(
+        "volbench profile show quick", "volbench profile show quick --yaml > my-profile.yaml"
+    ),
+)
 @click.argument("name", metavar="NAME")
 @AS_YAML
 @VOLUME_TYPES
@@ -163,7 +169,7 @@ def show(name: str, *, as_yaml: bool, shown: TableOutput) -> None:
     shown.write(profile_table(*load_profiles(LocalExecutor(), [name], allow_exec=True)))
 
 
-@profile.command("check")
+@profile.command("check", epilog=examples("volbench profile check my-profile.yaml"))
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @ALLOW_EXEC
 @VOLUME_TYPES
@@ -191,7 +197,7 @@ def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
         click.echo(f"{name}: profile {profile.name} is valid, jobs: {len(profile.jobs)}")
 
 
-@profile.command("render")
+@profile.command("render", epilog=examples("volbench profile render quick --on /mnt/data -o jobs"))
 @click.argument("name", metavar="FILE")
 @output_option(
     required=True,
@@ -233,7 +239,7 @@ def render(
         click.echo(str(output / file_name))
 
 
-@profile.command("import")
+@profile.command("import", epilog=examples("volbench profile import database.fio -o database.yaml"))
 @click.argument("job_file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @output_option(
     type=click.Path(allow_dash=True, path_type=Path),
@@ -274,7 +280,7 @@ def config() -> None:
     """
 
 
-@config.command("show")
+@config.command("show", epilog=examples("volbench config show"))
 @table_options()
 def show_config(*, shown: TableOutput) -> None:
     """Show every default with the file that it comes from."""

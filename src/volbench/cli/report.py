@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.options import CAMPAIGNS, output_option
+from volbench.cli.options import CAMPAIGNS, examples, output_option
 from volbench.cli.output import binary_output, report_folder
 from volbench.errors import InputError
 from volbench.store.atomic_files import make_output_folder, write_output
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from volbench.api.many_campaigns import Dataset
 
 
-@click.command("report")
+@click.command(
+    "report",
+    epilog=examples("volbench report results", "volbench report before after -o comparison.html"),
+)
 @CAMPAIGNS
 @output_option(
     metavar="FILE",

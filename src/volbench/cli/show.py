@@ -23,7 +23,14 @@ if TYPE_CHECKING:
     from volbench.present.tables.table import Table
 
 
-@click.command("show")
+@click.command(
+    "show",
+    epilog=examples(
+        "volbench show results",
+        "volbench show results --use",
+        "volbench show results --by bs,iodepth --where 'rw==randread'",
+    ),
+)
 @CAMPAIGNS
 @flag("--each", "Show every result; by default, more than 60 are grouped.")
 @flag("--runs", "Show every run with its state and the reason.", "by_run")
@@ -133,7 +140,10 @@ def _show_use(opened: Dataset, shown: TableOutput) -> None:
     shown.write(use_table(rows))
 
 
-@click.command("check")
+@click.command(
+    "check",
+    epilog=examples("volbench check results", "volbench check results --rule page-cache --json"),
+)
 @CAMPAIGNS
 @click.option("--rule", "rules", multiple=True, metavar="ID", help="Only this rule; repeatable.")
 @flag("--strict", "Exit with 10 if there is a warning or an invalid result.")
@@ -143,7 +153,7 @@ def check(
 ) -> None:
     """List data-quality warnings of the campaigns in DIR..., with reasons and advice.
 
-    Rules are described in docs/reference/findings.md. A result marked invalid does not measure
+    The rules: volbench help findings. A result marked invalid does not measure
     what it claims to; a warning means that it may be misleading; a note gives context.
     """
     from volbench.api.many_campaigns import open_campaigns

@@ -25,7 +25,7 @@ from volbench.cli.options import (
     output_option,
 )
 from volbench.cli.output import TableOutput, binary_output, table_options
-from volbench.cli.verb_groups import LazyGroup
+from volbench.cli.verb_groups import LazyGroup, VerbCommand
 from volbench.errors import InputError
 from volbench.kubernetes.cluster_spec import ClusterSpec, spec_options
 from volbench.kubernetes.controllers import ControllerSpec
@@ -244,7 +244,10 @@ def controllers_table(rows: Sequence[Row]) -> Table[Row]:
     return Table("controllers", columns, rows)
 
 
-@click.command("status")
+@click.command(
+    "status",
+    epilog=examples("volbench k8s status", "volbench k8s status NAME --namespace disktest"),
+)
 @click.argument("name", default="", metavar="[NAME]")
 @ADDRESS
 @table_options()
@@ -260,7 +263,7 @@ def status(name: str, *, address: ClusterAddress, shown: TableOutput) -> None:
         shown.note(line)
 
 
-@click.command("fetch")
+@click.command("fetch", epilog=examples("volbench k8s fetch NAME -o results/NAME --remove"))
 @click.argument("name", metavar="NAME")
 @output_option(type=PATH, metavar="DIR", help="New folder. Default: NAME.")
 @flag("--remove", "Afterwards remove the controller and its volume from the cluster.")
@@ -278,7 +281,7 @@ def fetch(name: str, output: Path | None, *, remove: bool, address: ClusterAddre
             click.echo(f"removed {name} from the namespace {cluster.namespace}", err=True)
 
 
-@click.command("cancel")
+@click.command("cancel", epilog=examples("volbench k8s cancel NAME"))
 @click.argument("name", metavar="NAME")
 @ADDRESS
 def cancel(name: str, *, address: ClusterAddress) -> None:
@@ -297,7 +300,9 @@ def cancel(name: str, *, address: ClusterAddress) -> None:
         )
 
 
-@click.command("reap")
+@click.command(
+    "reap", epilog=examples("volbench k8s reap --dry-run", "volbench k8s reap NAME --volumes")
+)
 @click.argument("campaigns", nargs=-1, metavar="[NAME...]")
 @flag("--volumes", "Also remove volumes that --keep left.")
 @flag("--dry-run", "List what would be removed.")
@@ -336,6 +341,7 @@ def reap(
 
 @click.command(
     "render",
+    cls=VerbCommand,
     epilog=examples(
         "volbench k8s render aks-disk --size 250Gi --image IMAGE",
         "volbench k8s render quick --os-disk --image IMAGE | less",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.options import AS_YAML, Quantity, flag, output_option, schema_command
+from volbench.cli.options import AS_YAML, Quantity, examples, flag, output_option, schema_command
 from volbench.cli.output import TableOutput, table_options
 from volbench.cli.verb_groups import VerbGroup
 from volbench.errors import VolbenchError
@@ -31,7 +31,7 @@ def lab() -> None:
     """Simulate volumes with known behaviour: cold, throttled, with credits, caches, stalls."""
 
 
-@lab.command("list")
+@lab.command("list", epilog=examples("volbench lab list"))
 @table_options()
 def list_scenarios(*, shown: TableOutput) -> None:
     """List the bundled scenarios."""
@@ -41,7 +41,10 @@ def list_scenarios(*, shown: TableOutput) -> None:
     shown.write(scenarios_table([read_scenario(name) for name in scenario_names()]))
 
 
-@lab.command("show")
+@lab.command(
+    "show",
+    epilog=examples("volbench lab show p15", "volbench lab show p15 --yaml > my-volume.yaml"),
+)
 @_SCENARIO
 @AS_YAML
 @table_options()
@@ -68,7 +71,9 @@ def schema() -> object:
     return document_schema(Scenario, title="volbench lab scenario")
 
 
-@lab.command("up")
+@lab.command(
+    "up", epilog=examples("volbench lab up p15", "volbench lab up my-volume.yaml --device")
+)
 @_SCENARIO
 @flag("--device", "Also create a block device; needs root.")
 @output_option(

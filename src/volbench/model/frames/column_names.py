@@ -188,7 +188,7 @@ def find_column(name: str, columns: Collection[str]) -> str:
     question = f"did you mean {near}? " if near else f"columns are {', '.join(usual)} and others; "
     raise InputError(
         f"there is no column {wanted!r}",
-        hint=f"{question}docs/reference/frames.md lists the columns",
+        hint=f"{question}all of them: volbench help frames",
     )
 
 

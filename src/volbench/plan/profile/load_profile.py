@@ -91,7 +91,7 @@ def _setting_error(edit: ProfileEdit, fault: Fault, job: Job | None) -> InputErr
         hint = f"{fault.hint}; set one job alone with {job.name}.OPTION=VALUE"
         return InputError(f"{given}: job {job.name}: {fault.message}", hint=hint)
     key = ".".join(str(part) for part in fault.at if part not in {"*", "options"})
-    hint = fault.hint or "see the keys in docs/reference/profile.md"
+    hint = fault.hint or "see the keys: volbench help profile.md"
     return InputError(f"{given}: {key}: {fault.message}", hint=hint)
 
 
