@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "shell.md"
 ASK = {
     "bash": "{line}\nCOMP_WORDS=(volbench {typed}) COMP_CWORD={place}\n"
     '_volbench_completion volbench\nprintf "%s\\n" "${{COMPREPLY[@]}}"',
-    "zsh": "autoload -Uz compinit\ncompinit -u -D\ncompadd() {{ print -rl -- ${{(P)@[-1]}} }}\n"
+    "zsh": "autoload -Uz compinit\ncompinit -u -D\n_path_files() {{ : }}\ncompadd() {{ print -rl -- ${{(P)@[-1]}} }}\n"
     '_describe() {{ print -rl -- "${{(@P)3}}" }}\n{line}\n'
     "words=(volbench {typed}) CURRENT={place}+1\n_volbench_completion",
     "fish": "{line}\ncomplete -C 'volbench {typed}'",
@@ -37,6 +37,12 @@ def documented(shell: str) -> str:
         ("meas", "measure", "run"),
         ("plot hist", "histogram", "iops"),
         ("run --wip", "--wipe", "--on"),
+        ("run iodepth", "iodepth-sweep", "quick"),
+        ("profile show aks", "aks-disk", "quick"),
+        ("lab show p1", "p15", "cold"),
+        ("check --rule page", "page-cache", "stall"),
+        ("volume-types show azure/P1", "azure/P15", "aws/"),
+        ("price --prices kama", "kamatera-azure", "azure"),
     ],
 )
 @pytest.mark.parametrize("shell", ASK)

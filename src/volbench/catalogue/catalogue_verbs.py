@@ -8,11 +8,13 @@ import click
 
 from volbench.cli.configuration import say_what_is_configured
 from volbench.cli.options import (
+    A_PRICE_LIST,
     CAMPAIGNS,
     PATH,
     VOLUME_TYPES,
     WHERE,
     Quantity,
+    completed_by,
     examples,
     flag,
     names_option,
@@ -23,7 +25,13 @@ from volbench.cli.verb_groups import VerbGroup
 from volbench.errors import InputError
 from volbench.units import parse_rate, parse_size
 
-_FILE = click.argument("file", metavar="FILE|NAME")
+_FILE = click.argument("file", metavar="FILE|NAME", shell_complete=A_PRICE_LIST)
+
+
+def _type_names() -> list[str]:
+    from volbench.catalogue.volume_types import catalogue
+
+    return [*catalogue()]
 
 
 @click.command(
@@ -40,6 +48,7 @@ _FILE = click.argument("file", metavar="FILE|NAME")
     "file",
     required=True,
     metavar="FILE|NAME",
+    shell_complete=A_PRICE_LIST,
     help="Price list: a file, or the name of a bundled one.",
 )
 @names_option(
@@ -161,7 +170,7 @@ def list_types(*, shown: TableOutput) -> None:
         "volbench volume-types show azure/P15", "volbench volume-types show aws/gp3 --size 500g"
     ),
 )
-@click.argument("name", metavar="TYPE")
+@click.argument("name", metavar="TYPE", shell_complete=completed_by(_type_names))
 @click.option(
     "--size", "size_bytes", type=Quantity("SIZE", parse_size), help="Volume size, such as 100g."
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import wraps
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from volbench.cli.verb_groups import HEADINGS, remember
 from volbench.errors import InputError
@@ -165,6 +166,41 @@ def split_names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
+def completed_by(
+    names: Callable[[], Iterable[str]], *, or_file: bool = False
+) -> Callable[..., list[CompletionItem]]:
+    """Return the completion of an argument that is one of some names, or also a file.
+
+    Args:
+        names: called when a shell asks, since they may be slow to read.
+    """
+
+    def complete(
+        context: click.Context, parameter: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        del context, parameter
+        items = [CompletionItem(name) for name in names() if name.startswith(incomplete)]
+        # First: bash forgets the names that came before it, and offers files where no name fits
+        return [CompletionItem(incomplete, type="file"), *items] if or_file else items
+
+    return complete
+
+
+def bundled(folder: str) -> Callable[[], tuple[str, ...]]:
+    """Return a function that returns the names of the bundled files of a folder."""
+
+    def names() -> tuple[str, ...]:
+        from volbench.plan.bundled_files import bundled_names
+
+        return bundled_names(folder)
+
+    return names
+
+
+A_PROFILE = completed_by(bundled("profiles"), or_file=True)
+A_PRICE_LIST = completed_by(bundled("prices"), or_file=True)
+
+
 def examples(*lines: str) -> str:
     """Return an epilog for a help page: example commands, one a line, not wrapped."""
     return "\b\n" + "\n".join(["Examples:", *(f"  {line}" for line in lines)])
@@ -263,6 +299,7 @@ AS_YAML = flag("--yaml", "Print the file itself.", "as_yaml")
 PRICES = click.option(
     "--prices",
     metavar="NAME|FILE",
+    shell_complete=A_PRICE_LIST,
     help="Show the cost, by the labels flavor and volume_type of the hosts.",
 )
 

@@ -215,7 +215,11 @@ def table_options(
     output = output_option(
         metavar="PATH", default="-", help="File or folder; - is standard output."
     )
-    events = flag("--events", "One JSON object per line while the campaign runs, the results last.")
+    events = flag(
+        "--events",
+        "One JSON object per line while the campaign runs, the results last.",
+        "has_events",
+    )
     ending = "by the ending of --output, else table" if has_output else "table"
     default = f"Output format. Default: {ending}."
     if has_events:

@@ -19,6 +19,7 @@ from volbench.cli.configuration import (
     user_file,
 )
 from volbench.cli.options import (
+    A_PROFILE,
     ALLOW_EXEC,
     AS_YAML,
     SETTINGS,
@@ -153,7 +154,7 @@ def list_profiles(*, shown: TableOutput) -> None:
         "volbench profile show quick", "volbench profile show quick --yaml > my-profile.yaml"
     ),
 )
-@click.argument("name", metavar="NAME")
+@click.argument("name", metavar="NAME", shell_complete=A_PROFILE)
 @AS_YAML
 @VOLUME_TYPES
 @table_options()
@@ -170,7 +171,7 @@ def show(name: str, *, as_yaml: bool, shown: TableOutput) -> None:
 
 
 @profile.command("check", epilog=examples("volbench profile check my-profile.yaml"))
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=A_PROFILE)
 @ALLOW_EXEC
 @VOLUME_TYPES
 def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
@@ -198,7 +199,7 @@ def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
 
 
 @profile.command("render", epilog=examples("volbench profile render quick --on /mnt/data -o jobs"))
-@click.argument("name", metavar="FILE")
+@click.argument("name", metavar="FILE", shell_complete=A_PROFILE)
 @output_option(
     required=True,
     type=click.Path(file_okay=False, path_type=Path),

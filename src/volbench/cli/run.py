@@ -14,6 +14,7 @@ from volbench.cli.configuration import say_what_is_configured, targets_are_given
 from volbench.cli.execution import StartOptions, carry_out, start_options
 from volbench.cli.hosts import POLICY, HostSelection, on_hosts, parse_policy
 from volbench.cli.options import (
+    A_PROFILE,
     ALLOW_EXEC,
     DETACH,
     KEEP_FILES,
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
         "volbench run aks-disk --k8s --storage-class managed-csi-premium --size 250Gi",
     ),
 )
-@click.argument("profiles", nargs=-1, metavar="PROFILE...")
+@click.argument("profiles", nargs=-1, metavar="PROFILE...", shell_complete=A_PROFILE)
 @click.option(
     "--like",
     type=click.Path(exists=True, file_okay=False, path_type=Path),

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.options import CAMPAIGNS, LOCAL_CAMPAIGNS, WHERE, examples, flag, names_option
+from volbench.cli.options import (
+    CAMPAIGNS,
+    LOCAL_CAMPAIGNS,
+    WHERE,
+    completed_by,
+    examples,
+    flag,
+    names_option,
+)
 from volbench.cli.output import TableOutput, table_options
 from volbench.cli.verb_groups import with_paths
 from volbench.errors import ArchiveError, FindingsError, InputError, did_you_mean
@@ -140,12 +148,25 @@ def _show_use(opened: Dataset, shown: TableOutput) -> None:
     shown.write(use_table(rows))
 
 
+def _rule_names() -> list[str]:
+    from volbench.analyse.findings import RULES
+
+    return [rule.id for rule in RULES]
+
+
 @click.command(
     "check",
     epilog=examples("volbench check results", "volbench check results --rule page-cache --json"),
 )
 @CAMPAIGNS
-@click.option("--rule", "rules", multiple=True, metavar="ID", help="Only this rule; repeatable.")
+@click.option(
+    "--rule",
+    "rules",
+    multiple=True,
+    metavar="ID",
+    shell_complete=completed_by(_rule_names),
+    help="Only this rule; repeatable.",
+)
 @flag("--strict", "Exit with 10 if there is a warning or an invalid result.")
 @table_options()
 def check(
@@ -191,9 +212,7 @@ def _known_rules(names: Sequence[str]) -> Collection[str]:
     """Return the names of rules if all of them exist."""
     if not names:
         return ()
-    from volbench.analyse.findings import RULES
-
-    known = [rule.id for rule in RULES]
+    known = _rule_names()
     for name in names:
         if name not in known:
             raise InputError(

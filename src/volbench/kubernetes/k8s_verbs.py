@@ -15,6 +15,7 @@ import click
 from click.core import ParameterSource
 
 from volbench.cli.options import (
+    A_PROFILE,
     ALLOW_EXEC,
     PATH,
     SETTINGS,
@@ -347,7 +348,7 @@ def reap(
         "volbench k8s render quick --os-disk --image IMAGE | less",
     ),
 )
-@click.argument("profiles", nargs=-1, required=True, metavar="PROFILE...")
+@click.argument("profiles", nargs=-1, required=True, metavar="PROFILE...", shell_complete=A_PROFILE)
 @DESCRIPTION
 @SETTINGS
 @VOLUME_TYPES

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.options import AS_YAML, Quantity, examples, flag, output_option, schema_command
+from volbench.cli.options import (
+    AS_YAML,
+    Quantity,
+    bundled,
+    completed_by,
+    examples,
+    flag,
+    output_option,
+    schema_command,
+)
 from volbench.cli.output import TableOutput, table_options
 from volbench.cli.verb_groups import VerbGroup
 from volbench.errors import VolbenchError
@@ -21,7 +30,11 @@ from volbench.units import parse_size
 if TYPE_CHECKING:
     from volbench.lab.server import LabVolume
 
-_SCENARIO = click.argument("scenario", metavar="SCENARIO")
+_SCENARIO = click.argument(
+    "scenario",
+    metavar="SCENARIO",
+    shell_complete=completed_by(bundled("lab/scenarios"), or_file=True),
+)
 _LOOK_S = 0.2
 _QUICK_BYTES = 64 * 1024**2  # Size of the bundled profile quick
 
