@@ -15,7 +15,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "shell.md"
 ASK = {
     "bash": "{line}\nCOMP_WORDS=(volbench {typed}) COMP_CWORD={place}\n"
     '_volbench_completion volbench\nprintf "%s\\n" "${{COMPREPLY[@]}}"',
-    "zsh": "autoload -Uz compinit\ncompinit -u -D\n_path_files() {{ : }}\ncompadd() {{ print -rl -- ${{(P)@[-1]}} }}\n"
+    "zsh": "autoload -Uz compinit\ncompinit -u -D\n_path_files() {{ : }}\n"
+    "compadd() {{ print -rl -- ${{(P)@[-1]}} }}\n"
     '_describe() {{ print -rl -- "${{(@P)3}}" }}\n{line}\n'
     "words=(volbench {typed}) CURRENT={place}+1\n_volbench_completion",
     "fish": "{line}\ncomplete -C 'volbench {typed}'",

@@ -17,6 +17,7 @@ WITHOUT_TABLE = {
     "forget",
     "inventory check",
     "inventory schema",
+    "k8s cancel",
     "k8s fetch",
     "k8s reap",
     "k8s render",
