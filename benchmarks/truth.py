@@ -107,7 +107,11 @@ class Score:
 def score(seed: int) -> Score:
     """Simulate a case, judge it, and compare."""
     case = draw_case(seed)
-    run = simulate(case)
+    return judge(seed, case, simulate(case))
+
+
+def judge(seed: int, case: Case, run: Simulated) -> Score:
+    """Compare what is found of a run with what is true of its case."""
     explanations = run.context.explanations(run.view)
     answer = _answer(case, explanations)
     true_level = _true_iops(case)

@@ -20,6 +20,7 @@ from volbench.lab.disk_model import BucketParameters, Flash, Noise, NoiseParamet
 from volbench.lab.scenario import Scenario
 
 TICK_S = 0.05
+_TAIL_SHARE = 0.02  # Share of writes that wait for an erase while a drive collects garbage
 _LEAST_IOS = 1e-6  # Less than that in a tick is rounding, at the edges of a stall
 _COLLECTION_TAIL = 30.0  # Latency of a write that waits for an erase, over the usual one
 
@@ -166,7 +167,7 @@ class VirtualVolume:
             ios=ios,
             service_s=service_s,
             waits=ios < 0.98 * unhindered,
-            tail_share=self._flash.tail_share if self._flash else 0.0,
+            tail_share=_TAIL_SHARE if self._flash and self._flash.is_collecting else 0.0,
             steal=steal,
         )
 

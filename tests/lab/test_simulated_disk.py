@@ -275,10 +275,11 @@ def test_steps_change_every_speed(*, capped: bool) -> None:
 
 
 def test_drift_is_even() -> None:
-    """Minus 40 % a minute: 90 % of the speed around second 15, 70 % around second 45."""
-    answers = keep_busy(Disk(parameters(drift_per_s=-0.4 / 60)), until_s=60)
+    """Minus 40 % a minute: 90 % of the speed around second 15, 70 % around 45, 10 % in the end."""
+    answers = keep_busy(Disk(parameters(drift_per_s=-0.4 / 60)), until_s=160)
     assert rate(answers, 10, 20) == pytest.approx(900, rel=0.005)
     assert rate(answers, 40, 50) == pytest.approx(700, rel=0.005)
+    assert rate(answers, 140, 160) == pytest.approx(100, rel=0.01)
 
 
 def test_clock_starts_at_the_first_request() -> None:
@@ -314,6 +315,14 @@ def test_a_client_that_thinks_is_taken_at_its_word() -> None:
     disk = Disk(parameters(write=ServiceParameters(0.0025)), pacer=Pacer())
     answers = keep_busy(disk, until_s=10, overhead=lambda: 0.005)
     assert rate(answers, 0, 10) == pytest.approx(1 / 0.0075, rel=0.002)
+
+
+@pytest.mark.parametrize(("pause_s", "rate_per_s"), [(0.0009, 400), (0.0011, 1 / 0.0036)])
+def test_a_millisecond_is_overhead(pause_s: float, rate_per_s: float) -> None:
+    """A request that follows its answer that soon would have come at once on a real volume."""
+    disk = Disk(parameters(write=ServiceParameters(0.0025)), pacer=Pacer())
+    answers = keep_busy(disk, until_s=10, overhead=lambda: pause_s)
+    assert rate(answers, 1, 10) == pytest.approx(rate_per_s, rel=0.01)
 
 
 def test_many_threads_share_one_cap() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import log
+
 import pytest
 from benchmarks.virtual_volume import Load, Sampled, VirtualVolume, sampled
 
@@ -112,6 +114,13 @@ def test_jitter_is_autocorrelated_and_has_its_size() -> None:
     assert factors[-1] > 1.4, "a heavy tail"
     steps = [noise.jitter(CELL_S * n) - noise.jitter(CELL_S * (n + 1)) for n in range(20_000)]
     assert sum(step**2 for step in steps) / 20_000 < 0.5 * 0.1**2
+
+
+def test_noise_has_a_heavy_tail() -> None:
+    """One cell in 200 is beyond four deviations, as of Student's t with four degrees of freedom."""
+    noise = Noise(NoiseParameters(jitter=0.1, jitter_memory_s=0.01), seed=3)
+    beyond = sum(abs(log(noise.jitter(CELL_S * number))) > 0.4 for number in range(20_000))
+    assert beyond / 20_000 == pytest.approx(0.0048, abs=0.0015)
 
 
 def test_a_drive_recovers_after_garbage_collection() -> None:

@@ -245,7 +245,7 @@ class Timeline:
 
 
 # Maximum delay that is treated as overhead; longer delays are think time of the client. Noticed by:
-# tests/lab/test_simulated_disk.py::test_a_client_that_thinks_is_taken_at_its_word
+# tests/lab/test_simulated_disk.py::test_a_millisecond_is_overhead
 PATIENCE_S = 0.001
 
 
@@ -273,7 +273,9 @@ class Pacer:
 # tests/lab/test_virtual_volume.py::test_jitter_is_autocorrelated_and_has_its_size
 CELL_S = 0.1
 
-_FREEDOM = 4  # Degrees of freedom of the innovations: the fourth moment does not exist
+# Degrees of freedom of the innovations: the fourth moment does not exist. Noticed by:
+# tests/lab/test_virtual_volume.py::test_noise_has_a_heavy_tail
+_FREEDOM = 4
 # Largest logarithm of a factor: 4.5 times faster or slower. Noticed by:
 # tests/lab/test_virtual_volume.py::test_jitter_is_autocorrelated_and_has_its_size
 _MAX_LOG_FACTOR = 1.5
@@ -369,8 +371,6 @@ IDLE_S = 0.2
 
 _CELL_S = 0.5  # Garbage collection is uneven: its speed changes twice a second
 
-_TAIL_SHARE = 0.02  # Share of writes that wait for a block to be erased while the drive collects
-
 
 class Flash:
     """State of a drive's flash."""
@@ -382,18 +382,13 @@ class Flash:
         self._since = 0.0
         self._cached = 0.0
         self._spare = float(parameters.spare_bytes)
-        self._is_collecting = False
+        self.is_collecting = False  # whether writes wait for blocks to be erased
         self._recovery_from: float | None = None
         self._heat_s = 0.0
         self._is_hot = False
         self._cell = (-1, 1.0)
         self.began: dict[str, float] = {}
         """First time of each state: ``slc-cache``, ``write-cliff``, ``thermal``."""
-
-    @property
-    def tail_share(self) -> float:
-        """Share of writes that wait for an erase."""
-        return _TAIL_SHARE if self._is_collecting else 0.0
 
     def speed(self, at: float, length: float, *, write: bool) -> float:
         """Return the speed of requests at a time, and charge them.
@@ -418,8 +413,8 @@ class Flash:
         self._cached = max(0.0, self._cached - gap_s * parameters.refill_bytes_per_s)
         self._heat_s = max(0.0, self._heat_s - gap_s * parameters.cooling)
         self._is_hot = self._is_hot and self._heat_s > 0
-        if self._is_collecting and parameters.recover_s:
-            self._is_collecting, self._recovery_from = False, at
+        if self.is_collecting and parameters.recover_s:
+            self.is_collecting, self._recovery_from = False, at
             self._spare = parameters.spare_bytes
 
     def _warm(self, at: float, gap_s: float) -> None:
@@ -446,10 +441,10 @@ class Flash:
                 factor *= parameters.slc_after
         if parameters.spare_bytes:
             self._spare -= length
-            if self._spare <= 0 and not self._is_collecting:
-                self._is_collecting = True
+            if self._spare <= 0 and not self.is_collecting:
+                self.is_collecting = True
                 self.began.setdefault("write-cliff", at)
-            factor *= self._collecting(at) if self._is_collecting else self._recovering(at)
+            factor *= self._collecting(at) if self.is_collecting else self._recovering(at)
         return factor
 
     def _collecting(self, at: float) -> float:

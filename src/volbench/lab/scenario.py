@@ -315,7 +315,9 @@ class Expected(Document):
     stall_for: Seconds | None = Field(default=None, description="Stall of a full cache.")
 
 
-MOST_BYTES = 16 * 1024**3  # Maximum size: the data of the volume is kept in memory
+# Maximum size: the data of the volume is kept in memory. Noticed by:
+# tests/lab/test_scenario.py::test_data_in_memory_has_a_maximum_size
+_MAX_BYTES = 16 * 1024**3
 
 _FOLDER = "lab/scenarios"  # Of the bundled scenarios, below the package
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,60}")
@@ -333,7 +335,7 @@ class Scenario(Document):
     name: Annotated[Text, AfterValidator(_check_name)] = Field(description="Letters, digits, - _.")
     description: Text = Field(default="", description="What the scenario represents.")
     size_bytes: Bytes = Field(
-        alias="size", le=MOST_BYTES, description="Capacity.", examples=["64m"]
+        alias="size", le=_MAX_BYTES, description="Capacity.", examples=["64m"]
     )
     block_bytes: Bytes = Field(default=65536, alias="block", description="Unit of first touches.")
     seed: Integer = Field(default=1, ge=0, description="Seed of all random numbers.")

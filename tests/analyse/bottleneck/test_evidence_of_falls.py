@@ -6,6 +6,9 @@ import pytest
 
 from tests.analyse.runs_at_levels import ran
 from volbench.analyse.bottleneck.bottleneck import explain
+from volbench.analyse.bottleneck.hypotheses import Fall, explain_fall
+from volbench.analyse.bottleneck.volume_context import Earlier
+from volbench.analyse.time.run_rates import rates_of
 from volbench.model.results.finding import Cause, Explanation
 
 
@@ -38,6 +41,35 @@ def test_slow_writes_were_in_no_cache(iops: float, caches: int) -> None:
     view.summary["lat_max_s"] = 6.0
     causes = [found.cause for found in explain(view, "write")]
     assert causes.count(Cause.CACHE_FULL) == caches
+
+
+@pytest.mark.parametrize(("iops", "credits"), [(90e3, 1), (110e3, 0)])
+def test_no_credits_are_that_fast(iops: float, credits: int) -> None:
+    """A fall between flat levels with a full queue, faster than volumes with credits are sold."""
+    view = ran(
+        [iops] * 30 + [iops / 2] * 30, {"iodepth": "64"}, lat_s=(64 / iops, 60 / iops, 20e-6)
+    )
+    written = rates_of(view, "write")
+    assert written is not None
+    ranking = explain_fall(Fall(view, written, written.changes[0], Earlier()))
+    assert [each.cause for each in ranking.candidates].count(Cause.CREDITS) == credits
+
+
+@pytest.mark.parametrize(
+    ("depth", "low_s", "min_s", "slc_caches"),
+    [(4, 160e-6, 20e-6, 0), (4, 140e-6, 20e-6, 1), (5, 160e-6, 20e-6, 1), (5, 300e-6, 160e-6, 0)],
+)
+def test_slow_first_ios_are_not_those_of_flash(
+    depth: int, low_s: float, min_s: float, slc_caches: int
+) -> None:
+    """NVMe takes 10 to 100 us; in a deep queue only the fastest I/O did not wait."""
+    rates = [10_000.0] * 30 + [4000.0] * 30
+    view = ran(rates, {"iodepth": str(depth)}, lat_s=(depth / 7000, low_s, min_s))
+    written = rates_of(view, "write")
+    assert written is not None
+    ranking = explain_fall(Fall(view, written, written.changes[0], Earlier()))
+    causes = [each.cause for each in ranking.candidates]
+    assert causes.count(Cause.SLC_CACHE) == slc_caches
 
 
 def test_a_hang_at_the_end_is_no_full_cache() -> None:

@@ -61,6 +61,13 @@ def test_stolen_cpu_does_not_hide_an_exact_limit(
     assert "not all I/Os waited equally long" in first.speaks_against
 
 
+@pytest.mark.parametrize(("seconds", "is_limit"), [(9, False), (10, True)])
+def test_a_constant_rate_lasts_ten_intervals(seconds: int, is_limit: bool) -> None:  # noqa: FBT001
+    """Fewer intervals are alike by chance."""
+    view = ran([1500.0] * seconds, lat_s=(16 / 1500, 16 / 4500, 2 / 1500))
+    assert (explain(view, "write")[0].cause is Cause.IOPS_LIMIT) is is_limit
+
+
 def test_an_uneven_rate_with_uneven_waits_is_no_limit() -> None:
     """Scatter of 2 % and I/Os that wait unevenly are what a shared queue gives."""
     view = ran(level(1500, cv=0.02), lat_s=(16 / 1500, 16 / 4500, 2 / 1500))
@@ -140,6 +147,12 @@ def test_an_undeclared_limit_shows_in_waiting() -> None:
     assert "consistent with" not in declared.text
 
 
+@pytest.mark.parametrize(("kib", "cause"), [(32, Cause.IOPS_LIMIT), (64, Cause.BANDWIDTH_LIMIT)])
+def test_limits_of_large_blocks_are_those_of_bandwidth(kib: int, cause: Cause) -> None:
+    """Neither 1,137 IOPS nor their bytes are a number that is sold: the block size decides."""
+    assert explain(ran([1137.0] * 60, block_bytes=kib * 1024), "write")[0].cause is cause
+
+
 def test_large_ios_that_all_wait_are_throttled() -> None:
     """256 KiB at depth 8: 16.7 ms are only 1.8 times the fastest, but 99 % took 16.6 ms."""
     view = ran(
@@ -156,12 +169,15 @@ def test_scattered_latency_is_not_a_limit() -> None:
     assert "a limit cannot be excluded without a second queue depth" in first.speaks_against
 
 
-def test_a_second_depth_shows_a_limit() -> None:
-    """Restless rates prove nothing, but twice the depth that gains nothing does."""
+@pytest.mark.parametrize(
+    ("iops", "cause"), [(1140, Cause.IOPS_LIMIT), (1170, Cause.UNKNOWN), (2200, Cause.UNKNOWN)]
+)
+def test_a_second_depth_shows_a_limit(iops: int, cause: Cause) -> None:
+    """Restless rates prove nothing, but twice the depth that gains less than 5 % does."""
     entry = ran(level(1100, cv=0.015, seed=2), {"iodepth": "16"}, lat_s=(0.0145, 0.003, 0.0025))
-    two = ran(level(1105, seed=3), {"iodepth": "32"}, lat_s=(0.0145, 0.003, 0.0025))
+    two = ran(level(iops, seed=3), {"iodepth": "32"}, lat_s=(0.0145, 0.003, 0.0025))
     assert explain(entry, "write")[0].cause is Cause.UNKNOWN
-    assert explain(entry, "write", others=[entry, two])[0].cause is Cause.IOPS_LIMIT
+    assert explain(entry, "write", others=[entry, two])[0].cause is cause
 
 
 def test_a_second_block_size_shows_which_limit() -> None:

@@ -63,11 +63,21 @@ def test_three_workloads_are_too_few_for_a_sign() -> None:
     assert not every.is_regression
 
 
-@pytest.mark.parametrize(("noise", "tolerance", "blind"), [(0.3, 0.05, 1), (0.02, 0.05, 0)])
+@pytest.mark.parametrize(
+    ("noise", "tolerance", "blind"),
+    [(0.05, 0.1, 0), (0.08, 0.1, 1), (0.03, 0.01, 0), (0.04, 0.01, 1)],
+)
 def test_a_gate_is_blind_above_twice_the_tolerance(
     noise: float, tolerance: float, blind: int
 ) -> None:
-    """A difference of 10 % shows beside noise of 2 %, and not beside 30 %."""
+    """Detectable are 15 and 25 % beside a tolerance of 10 %, and 9 and 12 % beside one of 1 %."""
     (row,) = many({"reads": 0.96}, noise=noise, tolerance=tolerance).rows
     assert row.regression is Regression.UNDECIDED
     assert row.is_blind == blind
+
+
+@pytest.mark.parametrize(("noise", "is_inconclusive"), [(0.6, False), (1.0, True)])
+def test_noise_is_too_large_above_ten_times(noise: float, is_inconclusive: bool) -> None:  # noqa: FBT001
+    """Detectable are 5 and 16 times."""
+    (row,) = many({"reads": 1.0}, noise=noise, tolerance=None).rows
+    assert row.is_inconclusive is is_inconclusive

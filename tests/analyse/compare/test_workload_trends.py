@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import t
 
 from tests import nightly_campaigns
 from tests.analyse.compared_rows import no_findings
@@ -119,6 +121,34 @@ def test_the_reference_period_can_be_chosen() -> None:
     """Its length is that which was asked for."""
     assert only(summary_of(60), reference=30).reference == 30
     assert only(summary_of(60)).reference == 30
+    assert only(summary_of(120)).reference == 50
+
+
+@pytest.mark.parametrize(("factor", "state"), [(0.97, State.STABLE), (0.92, State.REGRESSION)])
+def test_five_percent_are_tolerated(factor: float, state: State) -> None:
+    """Less is within the noise of cloud volumes."""
+    assert only(summary_of(120, level=dropping(at=60, factor=factor))).state is state
+
+
+def test_limits_are_those_of_moving_ranges() -> None:
+    """Student's t at 1 %, with 0.605 degrees of freedom a difference, and d2 of 1.128."""
+    trend = only(summary_of(20))
+    logs = np.log(trend.results[: trend.reference])
+    assert trend.limits is not None
+    scatter = np.abs(np.diff(logs)).mean() / 1.128
+    width = t.ppf(0.99, 0.605 * (len(logs) - 1)) * np.sqrt(1 + 1 / len(logs))
+    assert np.log(trend.limits.high / trend.limits.centre) == pytest.approx(width * scatter)
+
+
+def test_a_night_almost_without_io_has_a_logarithm() -> None:
+    """It counts as one percent of the usual level."""
+
+    def level(night: int, place: int) -> float:
+        return 1e-6 if night == 3 else steady(night, place)
+
+    trend = only(summary_of(20, level=level))
+    assert trend.limits is not None
+    assert trend.limits.centre / trend.results[0] == pytest.approx(0.01 ** (1 / 10), rel=0.05)
 
 
 def test_facts_that_changed_stand_beside_the_change() -> None:

@@ -114,6 +114,13 @@ def test_the_tail_is_in_no_mean() -> None:
     assert not row["direct"]
 
 
+@pytest.mark.parametrize(("bytes_per_s", "tail_s"), [(0.3e6, 0), (0.4e6, 3)])
+def test_less_than_a_megabyte_is_no_tail(bytes_per_s: float, tail_s: float) -> None:
+    """A filesystem writes its metadata after the run."""
+    after = [sample(float(t), write_bw_bytes_per_s=bytes_per_s) for t in range(11, 14)]
+    assert use([result()], [*steady()[:11], *after]).iloc[0]["tail_s"] == pytest.approx(tail_s)
+
+
 def test_no_byte_is_lost_of_a_run_within_one_interval() -> None:
     """What the device wrote while fio was being set up belongs to the run or to its tail."""
     rows = [sample(0.7, write_bw_bytes_per_s=50e6), sample(1.7, **QUIET)]

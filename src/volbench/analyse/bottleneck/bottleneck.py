@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from volbench.analyse.bottleneck.hypotheses import MAX_DISTANCE_FROM_LIMIT, MAX_FLAT_SPREAD
 from volbench.analyse.bottleneck.rate_changes import explain_events
 from volbench.analyse.bottleneck.sustained_level import (
     MAX_SAME_DISTANCE,
@@ -97,16 +98,9 @@ def _of_filesystem(view: RunView) -> Iterator[str]:
 # Percent of a CPU from which it is saturated; the kernel and interrupts take the rest.
 # Noticed by: test_explain.py::test_a_busy_cpu_is_reported
 _FULL_CPU_PERCENT = 95.0
-# Mean steal from which it explains a CPU that is not quite saturated; below it is sampling noise.
-# Noticed by: benchmarks/truth.py
-_MIN_STEAL_PERCENT = 0.5
 # Share of the intervals that have the usual rate, so that it is one: a majority.
 # Noticed by: test_sustained_level.py::test_a_cpu_that_was_taken_away_is_still_the_limit
 _MIN_USUAL_SHARE = 0.5
-# Relative distance within which intervals have the same rate, as only a saturated CPU or a throttle
-# repeats it; chosen on the even seeds of the truth benchmark.
-# Noticed by: benchmarks/truth.py
-_MAX_USUAL_DISTANCE = 0.005
 
 
 def cpu_evidence(view: RunView, rates: Rates) -> tuple[list[str], list[str]] | None:
@@ -123,7 +117,7 @@ def cpu_evidence(view: RunView, rates: Rates) -> tuple[list[str], list[str]] | N
     against: list[str] = []
     if used >= _FULL_CPU_PERCENT:
         reasons.append(f"fio used {used:.0f} % of a CPU")
-    elif steal >= _MIN_STEAL_PERCENT and used >= _FULL_CPU_PERCENT * (1 - steal / 100):
+    elif used >= _FULL_CPU_PERCENT * (1 - steal / 100):
         reasons.append(f"fio used {used:.0f} % of a CPU, and {steal:.1f} % of the time was stolen")
         against.append("steal is measured over all CPUs")
     elif (at_most := used * _usual_over_mean(rates)) >= _FULL_CPU_PERCENT:
@@ -147,22 +141,12 @@ def _usual_over_mean(rates: Rates) -> float:
     While something else took the CPU, fio did less with less; an I/O takes the same CPU time.
     """
     usual, mean = float(np.quantile(rates.iops, 0.95)), float(rates.iops.mean())
-    if (
-        not mean > 0
-        or np.mean(np.abs(rates.iops / usual - 1) <= _MAX_USUAL_DISTANCE) < _MIN_USUAL_SHARE
-    ):
+    is_usual = np.abs(rates.iops / usual - 1) <= _MAX_CONSTANT_SPREAD if usual > 0 else np.array(0)
+    if not mean > 0 or np.mean(is_usual) < _MIN_USUAL_SHARE:
         return 0.0
     return usual / mean
 
 
-# Relative distance within which a level counts as a declared limit; providers promise 90 to 99 % of
-# a limit; chosen on the even seeds of the truth benchmark.
-# Noticed by: test_threshold_edges.py::test_a_level_is_at_the_declared_limit_within_five_percent
-MAX_DISTANCE_FROM_LIMIT = 0.05
-# Spread of samples over the level that a throttle does not exceed; chosen on the even seeds of the
-# truth benchmark.
-# Noticed by: benchmarks/truth.py
-_MAX_FLAT_SPREAD = 0.03
 # Mean over minimum latency from which I/Os queue: half of the time is spent waiting.
 # Noticed by: benchmarks/truth.py
 _MIN_QUEUED_RATIO = 2.0
@@ -186,12 +170,12 @@ _MAX_FLAT_SPREAD_UNREACHED = 0.10
 # longer, so they have to be more uniform; chosen on the even seeds of the truth benchmark.
 # Noticed by: test_explain.py::test_large_ios_that_all_wait_are_throttled
 _MIN_QUEUED_RATIOS_LARGE = (1.5, 0.9)
-# Spread of samples that only a throttle keeps while I/Os wait unevenly; chosen on the even seeds of
-# the truth benchmark.
+# Spread of samples that only a throttle or a saturated CPU keeps while I/Os wait unevenly; chosen
+# on the even seeds of the truth benchmark.
 # Noticed by: test_explain.py::test_stolen_cpu_does_not_hide_an_exact_limit
 _MAX_CONSTANT_SPREAD = 0.007
 # Intervals that such a level lasts at least: fewer are alike by chance.
-# Noticed by: benchmarks/truth.py
+# Noticed by: test_explain.py::test_a_constant_rate_lasts_ten_intervals
 _MIN_CONSTANT_INTERVALS = 10
 
 
@@ -311,7 +295,7 @@ def _declared(case: _Case) -> Explanation | None:
         return None
     off, cause, level, limit, written = min(near, key=lambda candidate: candidate[0])
     reasons = [f"within {100 * off:.1f} % of the declared {written(limit)}"]
-    if case.rates.last.spread <= _MAX_FLAT_SPREAD:
+    if case.rates.last.spread <= MAX_FLAT_SPREAD:
         reasons.append(f"flat within {100 * case.rates.last.spread:.1f} %")
     against = [] if len(near) == 1 else ["the other limit is near as well"]
     if not case.rates.at_device:
@@ -386,7 +370,7 @@ def _queued(case: _Case) -> Explanation | None:
     waiting, spread = _waiting(case), rates.last.spread
     is_far = rates.lat_p30_s >= _MIN_QUEUED_RATIO * rates.lat_min_s
     is_uniform = _is_uniform(rates) and spread <= (
-        _MAX_FLAT_SPREAD_UNREACHED if is_far else _MAX_FLAT_SPREAD
+        _MAX_FLAT_SPREAD_UNREACHED if is_far else MAX_FLAT_SPREAD
     )
     if rates.at_device or not waiting or not (is_uniform or _is_constant(case)):
         return None

@@ -27,14 +27,19 @@ from volbench.model.profile.profile_settings import Limits
 from volbench.model.results.finding import Cause
 from volbench.units import format_count, format_duration, format_latency, format_rate
 
-# Relative distance from the declared baseline within which credits ran out; as
-# `MAX_DISTANCE_FROM_LIMIT`.
-# Noticed by: benchmarks/truth.py
-_MAX_BASE_DISTANCE = 0.05
+# Relative distance within which a level counts as a declared limit; providers promise 90 to 99 % of
+# a limit; chosen on the even seeds of the truth benchmark.
+# Noticed by: test_threshold_edges.py::test_a_level_is_at_the_declared_limit_within_five_percent
+MAX_DISTANCE_FROM_LIMIT = 0.05
 # Relative distance from the predicted end of credits: how full the bucket was is not known; chosen
 # on the even seeds of the truth benchmark.
 # Noticed by: test_explain.py::test_credits_that_ended_early_are_doubted
 _MAX_TIME_DISTANCE = 0.20
+
+
+def is_near(level: float, limit: float | None) -> bool:
+    """Return whether a level is at a declared limit; never if none is declared."""
+    return bool(limit) and abs(level / (limit or 1.0) - 1) <= MAX_DISTANCE_FROM_LIMIT
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,7 @@ class Bucket:
     @property
     def is_at_base(self) -> bool:
         """Whether the rate fell to the declared baseline."""
-        return bool(self.base) and abs(self.after / (self.base or 1.0) - 1) <= _MAX_BASE_DISTANCE
+        return is_near(self.after, self.base)
 
     @property
     def predicted_s(self) -> float | None:
@@ -136,7 +141,7 @@ MAX_FLAT_SPREAD = 0.03
 # Noticed by: benchmarks/truth.py
 _MAX_SHARE_OF_PACE = 0.5
 # More than any volume type with burst credits delivers (2026: some 30,000).
-# Noticed by: benchmarks/truth.py
+# Noticed by: test_evidence_of_falls.py::test_no_credits_are_that_fast
 _MAX_BURST_IOPS = 100_000
 # Writes that are taken faster go to memory or to flash beside the host: 8 Gbit/s of network.
 # Noticed by: benchmarks/truth.py
@@ -160,16 +165,13 @@ _MIN_TAIL_STEAL_PERCENT = 0.5
 # seeds of the truth benchmark.
 # Noticed by: benchmarks/truth.py
 _MIN_UNEVEN_RATIO = 1.5
-# Scatter below which a level is even whatever it was before: twice that of a throttle.
-# Noticed by: benchmarks/truth.py
-_MIN_UNEVEN_SPREAD = 0.06
 # Latency of the fastest I/Os above which a device is not flash in the host: NVMe takes 10 to 100
 # us.
-# Noticed by: benchmarks/truth.py
+# Noticed by: test_evidence_of_falls.py::test_slow_first_ios_are_not_those_of_flash
 _MAX_FLASH_S = 150e-6
 # Queue depth up to which 1 % of the I/Os hardly queue; chosen on the even seeds of the truth
 # benchmark.
-# Noticed by: benchmarks/truth.py
+# Noticed by: test_evidence_of_falls.py::test_slow_first_ios_are_not_those_of_flash
 _MAX_SHALLOW_DEPTH = 4
 # Latency of a write below which it did not cross a network to a volume (cloud volumes take 500 us
 # and more).
@@ -189,8 +191,6 @@ _MIN_SCORE_CERTAIN = 4
 # Share of the capacity after which erased flash may be used up; drives keep 7 to 28 % in reserve.
 # Noticed by: test_explain.py::test_a_drive_falls_after_its_capacity
 _MIN_PASSES = 0.8
-# Passes after which it would have been used up for long. Noticed by: benchmarks/truth.py
-_MAX_PASSES = 2.0
 # Points that a hypothesis needs to be named; chosen on the even seeds of the truth benchmark.
 # Noticed by: benchmarks/truth.py
 _MIN_SCORE = 3
@@ -308,7 +308,7 @@ class Fall:
     def became_uneven(self) -> bool:
         """Whether the samples scatter more after it than before."""
         before, after = (_scatter(self.rates.iops[side]) for side in self._sides())
-        return after > max(_MIN_UNEVEN_SPREAD, _MIN_UNEVEN_RATIO * before)
+        return after > max(MAX_FLAT_SPREAD, _MIN_UNEVEN_RATIO * before)
 
     def _sides(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         is_before = self.rates.t_s <= self.change.t_s
@@ -319,17 +319,6 @@ class Fall:
         """Share of the intervals after the fall that the host disturbed, less that before it."""
         flags, after = disturbed(self.view).at(self.rates.t_s), self.rates.t_s > self.change.t_s
         return max(0.0, float(flags[after].mean()) - float(flags[~after].mean()))
-
-    @property
-    def fastest_s(self) -> float:
-        """Latency of the fastest I/Os: of 1 %, where these hardly queue."""
-        low_s, min_s = self.rates.lat_low_s, self.rates.lat_min_s
-        return min_s if self.rates.depth > _MAX_SHALLOW_DEPTH or math.isnan(low_s) else low_s
-
-    @property
-    def is_no_flash(self) -> bool:
-        """Whether the fastest I/Os were too slow for flash, on a device of unknown kind."""
-        return self.kind is DeviceKind.UNKNOWN and self.fastest_s > _MAX_FLASH_S
 
     @property
     def is_stolen(self) -> bool:
@@ -446,8 +435,7 @@ def _garbage_collection(fall: Fall) -> Iterator[Point]:
     if fall.change.ratio <= _MAX_RATIO_FAR:
         yield 1, f"{100 * fall.change.ratio:.0f} % of the rate is left"
     if fall.passes >= _MIN_PASSES:
-        weight = 3 if fall.passes <= _MAX_PASSES else 1
-        yield weight, f"it came after {fall.passes:.1f} times the capacity had been written"
+        yield 3, f"it came after {fall.passes:.1f} times the capacity had been written"
     if fall.earlier.is_written:
         yield 1, "earlier runs wrote to the volume"
     yield from _tail(fall)
@@ -514,5 +502,9 @@ def _evenness(fall: Fall) -> Point:
 
 
 def _no_flash(fall: Fall) -> Iterator[Point]:
-    if fall.is_no_flash:
-        yield -2, f"the fastest I/Os took {format_latency(fall.fastest_s)}, too long for flash"
+    """Yield that the I/Os of a device of unknown kind were too slow for flash."""
+    low_s, min_s = fall.rates.lat_low_s, fall.rates.lat_min_s
+    is_deep = fall.rates.depth > _MAX_SHALLOW_DEPTH
+    fastest_s = min_s if is_deep or math.isnan(low_s) else low_s
+    if fall.kind is DeviceKind.UNKNOWN and fastest_s > _MAX_FLASH_S:
+        yield -2, f"the fastest I/Os took {format_latency(fastest_s)}, too long for flash"

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from volbench.analyse.bottleneck.hypotheses import MAX_FLAT_SPREAD, Fall, explain_fall
+from volbench.analyse.bottleneck.hypotheses import MAX_FLAT_SPREAD, Fall, explain_fall, is_near
 from volbench.analyse.bottleneck.volume_context import (
     FLASH,
     LOCAL,
@@ -29,10 +29,6 @@ from volbench.units import format_capacity, format_count, format_duration
 # truth benchmark.
 # Noticed by: benchmarks/truth.py
 MIN_FALL = 0.15
-# Relative distance from the declared limit at which a slow rate is no drained cache; as
-# `MAX_DISTANCE_FROM_LIMIT`.
-# Noticed by: benchmarks/truth.py
-_MAX_BASE_DISTANCE = 0.05
 # Stalls that are explained one by one; more make one sentence.
 # Noticed by: test_rate_changes.py::test_many_stalls_are_one_explanation
 _MAX_SINGLE_STALLS = 5
@@ -55,14 +51,14 @@ _MIN_CLIMB_S = 2.0
 # Noticed by: benchmarks/truth.py
 _MAX_SLOW = 0.7
 # Share of disturbed intervals from which the host caused a dip: a majority.
-# Noticed by: benchmarks/truth.py
+# Noticed by: test_explain.py::test_steal_is_no_neighbour_on_the_volume
 _MIN_DISTURBED = 0.5
 # Share of the plateau from which an interval has reached it: 1 less the spread of a throttle.
 # Noticed by: benchmarks/truth.py
 _MIN_REACHED = 0.97
 # Share of the intervals of a climb that may be at the plateau already; chosen on the even seeds of
 # the truth benchmark.
-# Noticed by: benchmarks/truth.py
+# Noticed by: test_sustained_level.py::test_dips_in_the_first_seconds_are_no_climb
 _MAX_REACHED_SHARE = 0.3
 # Distance of the mean of a climb from the plateau, in standard errors; chosen on the even seeds of
 # the truth benchmark.
@@ -137,7 +133,7 @@ def _cache(
     before, after = rates.t_s <= full_s, rates.t_s > full_s
     fast = median(rates.iops[before])
     slow = float(np.mean(rates.iops[after]))
-    if not slow < _MAX_SLOW * fast or _is_declared(view, slow):
+    if not slow < _MAX_SLOW * fast or is_near(slow, view.run.limits.iops):
         return None
     fall = Fall(view, rates, Change(full_s, fast, slow), earlier, stalls)
     ranking = explain_fall(fall)
@@ -185,11 +181,6 @@ def _full_at(rates: Rates, stalls: list[tuple[float, float]]) -> float | None:
         if level == 0 or scatter > 3 * MAX_FLAT_SPREAD * level:
             return falls[0].t_s
     return None
-
-
-def _is_declared(view: RunView, iops: float) -> bool:
-    base = view.run.limits.iops
-    return base is not None and abs(iops / base - 1) <= _MAX_BASE_DISTANCE
 
 
 def _steps(

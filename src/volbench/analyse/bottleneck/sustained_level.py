@@ -16,11 +16,11 @@ from volbench.units import format_count, format_rate
 
 # Relative distance of two levels that count as equal: doubling the queue depth gains more without a
 # limit.
-# Noticed by: benchmarks/truth.py
+# Noticed by: test_explain.py::test_a_second_depth_shows_a_limit
 MAX_SAME_DISTANCE = 0.05
 # Block size from which a limit is that of bandwidth, if nothing else says which: providers convert
 # at 16 to 256 KiB.
-# Noticed by: benchmarks/truth.py
+# Noticed by: test_explain.py::test_limits_of_large_blocks_are_those_of_bandwidth
 _MIN_LARGE_BYTES = 64 * 1024
 _MIB = 2**20
 _ROUND_IOPS = 100.0
@@ -85,10 +85,6 @@ _TEMPORARY = frozenset({Cause.STALL, Cause.NEIGHBOUR, Cause.HOST_NOISE})
 # the even seeds of the truth benchmark.
 # Noticed by: benchmarks/truth.py
 _MAX_LEVEL_CHANGE = 0.2
-# Share of empty intervals from which a level consists of stalls and what is between; chosen on the
-# even seeds of the truth benchmark.
-# Noticed by: benchmarks/truth.py
-_MIN_STALLED_SHARE = 0.1
 # Scatter of the mean of the middle half over that of a mean, for normal noise.
 # Noticed by: test_sustained_level.py::test_the_interval_has_the_true_level_nineteen_times_in_twenty
 _MIDDLE_LOSS = 1.1
@@ -127,7 +123,7 @@ def sustained_level(rates: Rates, explanations: Sequence[Explanation]) -> Level:
     full = causes.get(Cause.CACHE_FULL)
     if full is not None:
         after = rates.iops[rates.t_s > full.from_s]
-        if len(after) and float(np.mean(after == 0)) >= _MIN_STALLED_SHARE:
+        if (after == 0).any():
             return _over_cycles(after)
     last = rates.last
     climbed_s = max((each.to_s for name, each in causes.items() if name in _CLIMBS), default=0.0)

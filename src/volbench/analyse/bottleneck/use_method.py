@@ -22,7 +22,8 @@ _IDENTITY = tuple(column.name for column in IDENTITY if column.name != "group")
 # Share of writes that ends the tail: a journal's last block is written seconds later.
 # Noticed by: test_use_method.py
 _TAIL_END_SHARE = 0.98
-# Less than this after the end is not a tail but metadata. Noticed by: test_use_method.py
+# Less than this after the end is not a tail but metadata.
+# Noticed by: test_use_method.py::test_less_than_a_megabyte_is_no_tail
 _MIN_TAIL_BYTES = 1e6
 # Nor is less than this share of a sample interval, which is within the error of the end itself.
 # Noticed by: test_use_method.py
@@ -87,6 +88,7 @@ def _run_row(results: pd.DataFrame, samples: pd.DataFrame) -> Row:
     limit_iops, limit_bw = (_max(results, name) for name in ("limit_iops", "limit_bw_bytes_per_s"))
     direct, names = results["direct"].dropna(), samples["device"].dropna()
     errors = samples["io_errors"].dropna()
+    tail_s, tail_bytes = write_back_tail(samples, end_s=end_s)
     return {
         "direct": None if direct.empty else bool(direct.all()),
         "device": None if names.empty else names.iloc[0],
@@ -100,7 +102,8 @@ def _run_row(results: pd.DataFrame, samples: pd.DataFrame) -> Row:
         **_requests(during),
         **{name: _mean(during, name) for name in _SHARES},
         **_dirty(samples, during),
-        **_tail(samples, end_s=end_s),
+        "tail_s": tail_s,
+        "tail_bytes": tail_bytes,
         **_reached(results, samples, end_s=end_s),
         "dirty_remaining_bytes": _dirty_remaining(results, samples),
         "io_errors": None if errors.empty else int(errors.sum()),
@@ -177,11 +180,11 @@ def _dirty(samples: pd.DataFrame, during: pd.DataFrame) -> Row:
     return {"dirty_growth_bytes": growth, "dirty_peak_bytes": peak}
 
 
-def _tail(samples: pd.DataFrame, *, end_s: float) -> Row:
-    """Return duration and bytes of writes after the tool had ended."""
+def write_back_tail(samples: pd.DataFrame, *, end_s: float) -> tuple[float, float]:
+    """Return duration and bytes of writes after the tool had ended; NaN if not sampled."""
     after = samples[samples["t_s"] > end_s]
     if after.empty or after["write_bw_bytes_per_s"].isna().all():
-        return {"tail_s": math.nan, "tail_bytes": math.nan}
+        return math.nan, math.nan
     end = after["t_s"].to_numpy(dtype=float)
     until_then, until_last = (
         np.nan_to_num(bytes_before(after, "write_bw_bytes_per_s", end_s=at_s))
@@ -192,8 +195,8 @@ def _tail(samples: pd.DataFrame, *, end_s: float) -> Row:
     last = min(int(np.searchsorted(moved.cumsum(), _TAIL_END_SHARE * total)), len(end) - 1)
     lasted = float(end[last]) - end_s
     if total < _MIN_TAIL_BYTES or lasted < _MIN_TAIL_SHARE * float(after["interval_s"].iloc[last]):
-        return {"tail_s": 0.0, "tail_bytes": total}
-    return {"tail_s": lasted, "tail_bytes": total}
+        return 0.0, total
+    return lasted, total
 
 
 def _reached(results: pd.DataFrame, samples: pd.DataFrame, *, end_s: float) -> Row:

@@ -12,7 +12,7 @@ from volbench.model.frames.column_names import Measure
 from volbench.units import percent
 
 # Relative difference above which a percentage is meaningless: ten times.
-# Noticed by: test_comparison.py::test_a_difference_that_nothing_would_have_shown_is_no_percentage
+# Noticed by: test_together.py::test_noise_is_too_large_above_ten_times
 _MAX_DETECTABLE = 9.0
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from volbench.analyse.bottleneck.campaign_context import Context
+from volbench.analyse.bottleneck.use_method import write_back_tail
 from volbench.analyse.bottleneck.volume_context import DeviceKind, device_kind
 from volbench.analyse.findings.rule import (
     Evidence,
@@ -278,9 +279,6 @@ _MIN_DEVICE_SHARE = 0.5
 # Dirty pages and write-back that are worth a sentence.
 # Noticed by: test_threshold_edges.py::test_dirty_pages_are_named_from_one_megabyte
 _MIN_REPORTED_BYTES = 1e6
-# Duration of a write-back that is worth a sentence.
-# Noticed by: test_memory.py::test_what_is_too_little_to_tell_is_left_out
-_MIN_REPORTED_S = 0.5
 _VERBS = {"read": "read", "write": "wrote"}
 # Swapping from which to warn: 1 % of a disk at 100 MB/s.
 # Noticed by: test_threshold_edges.py::test_swapping_counts_from_one_megabyte_a_second
@@ -379,17 +377,11 @@ def _beside_device(view: RunView, direction: str, runtime: float) -> Iterator[Ob
 
 def _write_back(view: RunView, runtime: float, evidence: Evidence) -> str:
     """Return dirty pages and write-back after the end in words, and add them to the evidence."""
-    rows, column = device_rows(view), "write_bw_bytes_per_s"
-    after = rows[rows["t_s"] > runtime]
-    moved = bytes_until_end(after, column, runtime=math.inf) - bytes_until_end(
-        after, column, runtime=runtime
-    )
-    busy = after[after[column] > 0]["t_s"]
-    lasted = 0.0 if busy.empty else float(busy.max()) - runtime
+    tail_s, tail_bytes = write_back_tail(device_rows(view), end_s=runtime)
     grown, peak = _dirty(view)
     evidence |= {
-        "tail_bytes": moved,
-        "tail_s": lasted,
+        "tail_bytes": tail_bytes,
+        "tail_s": tail_s,
         "dirty_growth_bytes": grown,
         "dirty_peak_bytes": peak,
     }
@@ -398,8 +390,10 @@ def _write_back(view: RunView, runtime: float, evidence: Evidence) -> str:
         words = f" Dirty pages grew by {format_capacity(grown)}."
     elif peak >= _MIN_REPORTED_BYTES:
         words = f" Dirty pages peaked at {format_capacity(peak)}."
-    if moved >= _MIN_REPORTED_BYTES and lasted >= _MIN_REPORTED_S:
-        words += f" {format_capacity(moved)} followed in the {format_duration(lasted)} after it."
+    if tail_s > 0:
+        words += (
+            f" {format_capacity(tail_bytes)} followed in the {format_duration(tail_s)} after it."
+        )
     return words
 
 

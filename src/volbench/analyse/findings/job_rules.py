@@ -269,7 +269,7 @@ _MIN_BYTES_SHARE = 0.99
 # Noticed by: test_uneven_jobs.py
 _MIN_PARALLEL_SHARE = 0.98
 # Relative difference of two rates up to which it is a note: the tolerance of comparisons.
-# Noticed by: test_uneven_jobs.py
+# Noticed by: test_uneven_jobs.py::test_both_rates_are_named
 _MAX_RATE_DIFFERENCE = 0.05
 _EARLY_ENDS = ("number_ios", "steadystate", "exitall")
 _OTHER_ENDS = (*_EARLY_ENDS, "fill_device", "read_iolog", "verify", "ramp_time")

@@ -10,6 +10,7 @@ from datetime import datetime
 import numpy as np
 
 from volbench.analyse.bottleneck.campaign_context import Context
+from volbench.analyse.bottleneck.hypotheses import MAX_DISTANCE_FROM_LIMIT, is_near
 from volbench.analyse.findings.rule import (
     Evidence,
     Observation,
@@ -41,9 +42,6 @@ from volbench.units import (
     format_rate,
 )
 
-# Relative distance within which a level is at the declared limit; as for the bottleneck.
-# Noticed by: test_causes.py::test_a_limit_below_the_declared_is_a_warning
-_MAX_LIMIT_DISTANCE = 0.05
 _COLUMNS = {Cause.IOPS_LIMIT: "iops", Cause.BANDWIDTH_LIMIT: "bw_bytes_per_s"}
 # Rate over the declared limit from which a cache is suspected; providers allow a few percent.
 # Noticed by: test_memory.py::test_above_the_declared_limit
@@ -86,7 +84,7 @@ def throttled(view: RunView, context: Context) -> Iterator[Observation]:
     for cause, column in _COLUMNS.items():
         limits = explained(view, context, cause)
         level, declared_limit = total(view, column), declared(view.run, column)[0]
-        if is_mixed and not is_paced and _is_near(level, declared_limit):
+        if is_mixed and not is_paced and is_near(level, declared_limit):
             yield Observation(
                 f"Throttled at {level_text(column, level)} over all directions,"
                 f" {format_percent(level / declared_limit)} of the declared"
@@ -98,10 +96,6 @@ def throttled(view: RunView, context: Context) -> Iterator[Observation]:
             yield _throttled_at(view, limit, level if is_mixed else limit.level)
 
 
-def _is_near(level: float, limit: float) -> bool:
-    return bool(limit) and abs(level / limit - 1) <= _MAX_LIMIT_DISTANCE
-
-
 def _throttled_at(view: RunView, explanation: Explanation, level: float) -> Observation:
     column = _COLUMNS[explanation.cause]
     sustained, burst = declared(view.run, column)
@@ -110,7 +104,7 @@ def _throttled_at(view: RunView, explanation: Explanation, level: float) -> Obse
     if sustained:
         evidence["declared"] = sustained
         nearest = min((sustained, burst or sustained), key=lambda limit: abs(level - limit))
-        is_less = level < (1 - _MAX_LIMIT_DISTANCE) * sustained
+        is_less = level < (1 - MAX_DISTANCE_FROM_LIMIT) * sustained
         severity = Severity.WARNING if is_less else Severity.NOTE
         beside = (
             f", {'only ' if is_less else ''}{format_percent(level / nearest)} of the declared"
