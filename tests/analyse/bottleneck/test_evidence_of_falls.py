@@ -43,8 +43,8 @@ def test_slow_writes_were_in_no_cache(iops: float, caches: int) -> None:
     assert causes.count(Cause.CACHE_FULL) == caches
 
 
-@pytest.mark.parametrize(("iops", "credits"), [(90e3, 1), (110e3, 0)])
-def test_no_credits_are_that_fast(iops: float, credits: int) -> None:
+@pytest.mark.parametrize(("iops", "count"), [(90e3, 1), (110e3, 0)])
+def test_no_credits_are_that_fast(iops: float, count: int) -> None:
     """A fall between flat levels with a full queue, faster than volumes with credits are sold."""
     view = ran(
         [iops] * 30 + [iops / 2] * 30, {"iodepth": "64"}, lat_s=(64 / iops, 60 / iops, 20e-6)
@@ -52,7 +52,7 @@ def test_no_credits_are_that_fast(iops: float, credits: int) -> None:
     written = rates_of(view, "write")
     assert written is not None
     ranking = explain_fall(Fall(view, written, written.changes[0], Earlier()))
-    assert [each.cause for each in ranking.candidates].count(Cause.CREDITS) == credits
+    assert [each.cause for each in ranking.candidates].count(Cause.CREDITS) == count
 
 
 @pytest.mark.parametrize(

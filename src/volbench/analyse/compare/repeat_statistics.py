@@ -22,7 +22,7 @@ from volbench.analyse.frames.resample import Floats
 from volbench.errors import ComparisonError, InputError
 
 # Family-wise confidence of verdicts, by convention.
-# Noticed by: test_repeat_statistics.py::test_intervals_cover_the_true_ratio
+# Noticed by: test_comparison.py
 CONFIDENCE = 0.95
 # Power of the minimum detectable difference (Cohen 1988).
 # Noticed by: test_repeat_statistics.py::test_the_smallest_difference_is_seen_four_times_in_five
