@@ -62,7 +62,7 @@ def test_stolen_cpu_does_not_hide_an_exact_limit(
 
 
 @pytest.mark.parametrize(("seconds", "is_limit"), [(9, False), (10, True)])
-def test_a_constant_rate_lasts_ten_intervals(seconds: int, is_limit: bool) -> None:  # noqa: FBT001
+def test_a_constant_rate_lasts_ten_intervals(seconds: int, *, is_limit: bool) -> None:
     """Fewer intervals are alike by chance."""
     view = ran([1500.0] * seconds, lat_s=(16 / 1500, 16 / 4500, 2 / 1500))
     assert (explain(view, "write")[0].cause is Cause.IOPS_LIMIT) is is_limit

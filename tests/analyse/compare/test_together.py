@@ -77,7 +77,7 @@ def test_a_gate_is_blind_above_twice_the_tolerance(
 
 
 @pytest.mark.parametrize(("noise", "is_inconclusive"), [(0.6, False), (1.0, True)])
-def test_noise_is_too_large_above_ten_times(noise: float, is_inconclusive: bool) -> None:  # noqa: FBT001
+def test_noise_is_too_large_above_ten_times(noise: float, *, is_inconclusive: bool) -> None:
     """Detectable are 5 and 16 times."""
     (row,) = many({"reads": 1.0}, noise=noise, tolerance=None).rows
     assert row.is_inconclusive is is_inconclusive
