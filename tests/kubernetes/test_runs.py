@@ -83,6 +83,24 @@ def test_two_classes_are_compared(desk: Desk, job: Path) -> None:
     compared = call("compare", desk.folder / "c", "--between", "storage_class", "--json")
     assert compared.returncode == 0, compared.stderr
     assert json.loads(compared.stdout)
+    prices = desk.folder / "prices.yaml"
+    prices.write_text(PRICES, encoding="utf-8")
+    page = call("report", desk.folder / "c", "--prices", prices, "-o", "-")
+    assert page.returncode == 0, page.stderr
+    first = page.stdout.partition("<table")[0]  # the answer leads
+    assert "fast against waiting, iops:" in first or "waiting against fast, iops:" in first
+    assert "fast, a: 0.01 USD a month" in first
+    assert "for 1,000 IOPS" in first
+
+
+PRICES = """\
+currency: USD
+checked: 2026-11-21
+source: "Price list of the provider"
+volume_types:
+  fast: {per_gib_month: 0.16}
+  waiting: {per_gib_month: 0.08}
+"""
 
 
 def hosts_over_time(campaign: CampaignData) -> list[tuple[float, list[str]]]:

@@ -127,7 +127,12 @@ def billing_of(
     *,
     prefix: str = "",
 ) -> dict[str, Billing]:
-    """Return the billable resources of each run of a campaign."""
+    """Return the billable resources of each run of a campaign.
+
+    Pods without labels of prices are billed by the machine type of their node, and their volumes
+    by storage class.
+    """
+    pods = {host.name: host.pod for host in campaign.hosts if host.pod}
     models = {host.host: host.cpu_model for host in hosts}
     sizes = {volume.target: volume.size_bytes for volume in volumes}
     billing = {}
@@ -135,9 +140,13 @@ def billing_of(
         labels = campaign.labels_of(run)
         pinned = run.volume.pin.size_bytes if run.volume.pin else None
         billing[prefix + run.id] = Billing(
-            flavor=labels.get(FLAVOR, ""),
-            volume_type=labels.get(VOLUME_TYPE, "") or run.limits.name,
-            size_bytes=pinned or sizes.get(run.volume.target),
+            flavor=labels.get(FLAVOR, "") or labels.get("machine_type", ""),
+            volume_type=labels.get(VOLUME_TYPE, "")
+            or run.limits.name
+            or labels.get("storage_class", ""),
+            size_bytes=pinned
+            or (pods[run.host].volume_bytes if run.host in pods else None)
+            or sizes.get(run.volume.target),
             limits=run.limits,
             cpu_model=models.get(run.host, ""),
         )

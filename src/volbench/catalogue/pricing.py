@@ -9,6 +9,7 @@ from volbench.api.many_campaigns import Dataset, open_campaigns
 from volbench.catalogue.price_list import Prices, load_prices
 from volbench.catalogue.price_performance import Market, market
 from volbench.catalogue.priced_runs import Billing, billing_of, performance, priced_runs
+from volbench.catalogue.ranking_table import interval_text, money_text
 from volbench.model.frames.column_names import listed_names
 from volbench.units import parse_size
 
@@ -69,6 +70,19 @@ def priced_market(
         keep_unsteady=keep_unsteady,
         notes=notes,
     )
+
+
+def class_costs(dataset: Dataset, prices: str, by: str) -> list[str]:
+    """Return a sentence on the cost of each value of a column, for a month and for 1,000 IOPS."""
+    found = priced_market(
+        dataset, load_prices(prices), by=[by], size_bytes=None, keep_unsteady=True
+    )
+    sentences = [
+        f"{offer.name}, {offer.job}: {money_text(offer.monthly[0])} {found.currency} a month, "
+        f"{interval_text(offer.cost_per_1000_iops, money_text)} for 1,000 IOPS."
+        for offer in found.offers
+    ]
+    return [*sentences, *(f"{note}." for note in found.notes)]
 
 
 def _billing(dataset: Dataset) -> dict[str, Billing]:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.options import CAMPAIGNS, examples, output_option
+from volbench.cli.options import CAMPAIGNS, PRICES, examples, output_option
 from volbench.cli.output import binary_output, report_folder
 from volbench.errors import InputError
 from volbench.store.atomic_files import make_output_folder, write_output
 
 if TYPE_CHECKING:
     from volbench.api.many_campaigns import Dataset
+    from volbench.present.report import ReportContent
+
+    ContentOf = Callable[..., ReportContent]  # of a campaign and a title
 
 
 @click.command(
@@ -41,11 +45,13 @@ if TYPE_CHECKING:
     metavar="KIND",
     help="A chart beside the usual ones, such as knee; see volbench plot --list.",
 )
+@PRICES
 def report(
     campaigns: tuple[str | Path, ...],
     output: str | None,
     title: str | None,
     charts: tuple[str, ...],
+    prices: str | None,
     *,
     is_site: bool,
 ) -> None:
@@ -57,41 +63,40 @@ def report(
     import pyarrow as pa
 
     from volbench.api.many_campaigns import open_campaigns
+    from volbench.cli.report_content import report_content
 
     # Arrow's own pool keeps what is let go: 80 MB of the report of 3,450 runs.
     pa.set_memory_pool(pa.system_memory_pool())
     dataset = open_campaigns(*campaigns)
+    content_of = partial(report_content, charts=charts, prices=prices)
     if is_site:
-        _write_site(dataset, output, title=title, charts=charts)
+        _write_site(dataset, output, title=title, content_of=content_of)
         return
     target = output or _default_place(dataset)
-    page = _page(dataset, title=title, charts=charts)
+    page = _page(dataset, title=title, content_of=content_of)
     with binary_output(target, default_name="index.html") as sink:
         sink.write(page.encode())
 
 
-def _page(dataset: Dataset, *, title: str | None, charts: Sequence[str]) -> str:
+def _page(dataset: Dataset, *, title: str | None, content_of: ContentOf) -> str:
     """Return the page of one campaign, or of several."""
-    from volbench.cli.report_content import multi_campaign_content, report_content
+    from volbench.cli.report_content import multi_campaign_content
     from volbench.present.report import render_report, render_reports
 
     if len(dataset.names) == 1:
         (opened,) = dataset.names.values()
-        return render_report(report_content(opened, title=title, charts=charts))
-    contents = [
-        report_content(opened, title=name, charts=charts) for name, opened in dataset.names.items()
-    ]
+        return render_report(content_of(opened, title=title))
+    contents = [content_of(opened, title=name) for name, opened in dataset.names.items()]
     shown = title or f"{len(contents)} campaigns side by side"
     return render_reports(contents, title=shown, together=multi_campaign_content(dataset))
 
 
 def _write_site(
-    dataset: Dataset, output: str | None, *, title: str | None, charts: Sequence[str]
+    dataset: Dataset, output: str | None, *, title: str | None, content_of: ContentOf
 ) -> None:
     """Write a page for each campaign, one at a time, and the index of them."""
     from volbench import __version__
     from volbench.api.many_campaigns import open_campaigns
-    from volbench.cli.report_content import report_content
     from volbench.present.report.report_page import (
         SiteEntry,
         render_section,
@@ -109,7 +114,7 @@ def _write_site(
     for name, opened in dataset.names.items():
         # Opened anew, so that its frames are let go with it.
         (again,) = open_campaigns(opened.address).names.values()
-        section = single_section(report_content(again, title=name, charts=charts))
+        section = single_section(content_of(again, title=name))
         entry = site_entry(section, taken=[entry.file for entry in entries])
         write_output(folder / entry.file, render_section(section).encode())
         entries.append(entry)

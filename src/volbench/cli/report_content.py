@@ -18,6 +18,7 @@ from volbench.api.many_campaigns import Dataset
 from volbench.api.one_campaign import CampaignData
 from volbench.errors import ComparisonError
 from volbench.model.frames.columns import FRAMES
+from volbench.model.frames.metadata import FACTS, Source
 from volbench.present.plots.chart import build_plot, build_plots
 from volbench.present.plots.description import Plot
 from volbench.present.plots.kinds import KINDS, Frames, Options
@@ -30,6 +31,7 @@ from volbench.present.report import (
     lead_plots,
 )
 from volbench.present.tables.hosts_tables import facts_text
+from volbench.slices import load
 from volbench.store.journal import utc_now
 from volbench.store.parquet_tables import (
     columns_of,
@@ -53,6 +55,7 @@ _COMPARED = ("iops", "bandwidth", "latency")
 _PAIR = 2
 _MAX_SENTENCES = 3
 _PICTURE_IN = 9.0  # Width of a picture, about that of its place: letters keep their size
+_COSTS = "catalogue.pricing:class_costs"
 
 
 class _CampaignFrames(Mapping[str, pd.DataFrame]):
@@ -106,12 +109,17 @@ def _count_rows(opened: CampaignData, name: str) -> int:
 
 
 def report_content(
-    opened: CampaignData, *, title: str | None, charts: Sequence[str] = ()
+    opened: CampaignData,
+    *,
+    title: str | None,
+    charts: Sequence[str] = (),
+    prices: str | None = None,
 ) -> ReportContent:
     """Gather plan, states, frames, facts, job files and figures of a campaign.
 
     Args:
         title: of the page; None for the campaign's name.
+        prices: price list for the cost of storage classes.
     """
     frames = _CampaignFrames(opened)
     return ReportContent(
@@ -122,6 +130,7 @@ def report_content(
         hosts=[facts_text(host.model_dump()) for host in opened.provenance.hosts],
         volumes=[facts_text(volume.model_dump()) for volume in opened.provenance.volumes],
         jobs={run.id: opened.job_text(run.id) for run in opened.campaign.runs},
+        answer=_classes_compared(opened, prices),
         figures=[_figure(plot) for plot in _plots(frames, charts)],
         lead=[
             _figure(plot, is_first=True)
@@ -133,6 +142,34 @@ def report_content(
         read_pieces=partial(_pieces, opened),
         count_rows=partial(_count_rows, opened),
     )
+
+
+_CLASS = "storage_class"  # Label of pods
+
+
+def _classes_compared(opened: CampaignData, prices: str | None) -> Sequence[str]:
+    """Return how the storage classes of a campaign in pods compare, and what they cost."""
+    from volbench.analyse.compare.comparison import Question, compare, headlines
+
+    if len({host.labels.get(_CLASS) for host in opened.campaign.hosts if host.pod}) < _PAIR:
+        return ()
+    dataset = Dataset([opened])
+    facts = dataset.facts()
+    of_volumes = [name for name, fact in FACTS.items() if fact.source is Source.VOLUME]
+    allowed = tuple(name for name in (*of_volumes, "volume_bytes") if name in facts)
+    try:
+        comparison = compare(
+            {"": facts},
+            {"": dataset.frame("findings")},
+            Question(between=_CLASS, allowed=allowed),
+            bins=lambda _: dataset.frame("histogram"),
+        )
+        answer = headlines(comparison)
+    except ComparisonError as error:
+        answer = [f"The storage classes are not compared: {error.message}."]
+    if prices is not None:
+        answer += load(_COSTS)(dataset, prices, _CLASS)
+    return answer
 
 
 def multi_campaign_content(dataset: Dataset) -> MultiCampaignContent:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from volbench.kubernetes.cluster import Cluster, Manifest
+from volbench.kubernetes.cluster_spec import quantity_bytes
 
 _ZONE = "topology.kubernetes.io/zone"
 _MACHINE_TYPE = "node.kubernetes.io/instance-type"
@@ -15,10 +18,10 @@ class PodFacts:
         self._cluster = cluster
         self._nodes: dict[str, dict[str, str]] = {}
 
-    def of(self, pod: Manifest, claim: str) -> dict[str, str]:
+    def of(self, pod: Manifest, claim: str) -> dict[str, Any]:
         """Return the facts of a pod and of its claim, by the fields of `Pod`; empty if unknown.
 
-        ``storage_class`` is among them: that of the claim.
+        ``storage_class`` and ``volume_size``, a quantity, are among them.
         """
         return self.of_node(pod["spec"].get("nodeName", "")) | self._of_claim(claim)
 
@@ -35,19 +38,21 @@ class PodFacts:
             }
         return self._nodes[name]
 
-    def _of_claim(self, name: str) -> dict[str, str]:
+    def _of_claim(self, name: str) -> dict[str, Any]:
         claim = (self._cluster.read("PersistentVolumeClaim", name) if name else None) or {}
         spec = claim.get("spec", {})
         volume_name = str(spec.get("volumeName", ""))
         volume = (
             self._cluster.read_if_allowed("PersistentVolume", volume_name) if volume_name else {}
         )
+        size = str(claim.get("status", {}).get("capacity", {}).get("storage", ""))
         csi = (volume or {}).get("spec", {}).get("csi", {})
         return {
             "storage_class": str(spec.get("storageClassName", "")),
             "claim_uid": str(claim.get("metadata", {}).get("uid", "")),
             "persistent_volume": volume_name,
-            "volume_size": str(claim.get("status", {}).get("capacity", {}).get("storage", "")),
+            "volume_size": size,
+            "volume_bytes": quantity_bytes(size) or None,
             "csi_driver": str(csi.get("driver", "")),
             "volume_handle": str(csi.get("volumeHandle", "")),
         }

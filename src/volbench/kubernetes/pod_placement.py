@@ -233,7 +233,8 @@ def wait_for_hosts(cluster: Cluster, spec: ClusterSpec, *, timeout_s: float) -> 
         # the cluster may have chosen its default class
         labels = {"storage_class": described.pop("storage_class") or _unnamed(spec)}
         labels["node"] = manifest["spec"]["nodeName"]
-        shown = ("zone", "machine_type", "volume_size", "persistent_volume")
+        labels["volume_size"] = described.pop("volume_size")
+        labels |= {key: described[key] for key in ("zone", "machine_type", "persistent_volume")}
         own = Pod(
             name=manifest["metadata"]["name"],
             namespace=cluster.namespace,
@@ -249,7 +250,7 @@ def wait_for_hosts(cluster: Cluster, spec: ClusterSpec, *, timeout_s: float) -> 
             Host(
                 name=name,
                 volumes=role_paths(spec),
-                labels=labels | {key: described[key] for key in shown if described[key]},
+                labels={key: label for key, label in labels.items() if label},
                 turn=pod.turn,
                 pod=own,
             )

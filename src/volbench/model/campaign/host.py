@@ -46,7 +46,7 @@ class Pod(Frozen):
     zone: str = ""  # of the node
     claim_uid: str = ""  # UID of the claim; another claim of the same name has another one
     persistent_volume: str = ""  # name of the PersistentVolume
-    volume_size: str = ""  # its capacity, as a quantity
+    volume_bytes: Count | None = None  # its capacity
     csi_driver: str = ""  # driver of the volume
     volume_handle: str = ""  # name of the disk at its provider
 

@@ -43,6 +43,8 @@ class ReportContent:
     volumes: Sequence[Mapping[str, str]] = ()  # label to fact, for each volume
     # run id to the job file or dd command, exactly as used; "" when it never started
     jobs: Mapping[str, str] = field(default_factory=dict)
+    # what the campaign was made to answer, in sentences; empty for its key figures
+    answer: Sequence[str] = ()
     figures: Sequence[ReportFigure] = ()  # in the order they are shown
     lead: Sequence[ReportFigure] = ()  # one or two that answer first
     # rule to the chart of a run that it is about

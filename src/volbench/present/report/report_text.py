@@ -238,6 +238,8 @@ def first_screen(
         sentence = " ".join(collection_words(rows["summary"], classes, invalid))
     if content.lead and content.lead[0].kind == "storm":
         sentence = content.lead[0].description
+    if content.answer:
+        sentence = " ".join(content.answer)
     return FirstScreen(
         _place(content, rows["summary"]),
         sentence,
