@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from volbench.api.notebook import Chart, Findings, Verdicts
     from volbench.api.one_campaign import CampaignData, open_campaign
     from volbench.api.run_profiles import run
-    from volbench.catalogue.pricing import price
+    from volbench.catalogue.priced_runs import price
     from volbench.errors import VolbenchError
     from volbench.importer.import_campaign import import_results
 
@@ -63,7 +63,7 @@ _HOMES = {
     "import_results": "importer.import_campaign",
     "open_campaign": "api.one_campaign",
     "open_campaigns": "api.many_campaigns",
-    "price": "catalogue.pricing",
+    "price": "catalogue.priced_runs",
     "run": "api.run_profiles",
     "trend": "api.compare_campaigns",
 }

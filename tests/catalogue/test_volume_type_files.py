@@ -9,8 +9,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
-from volbench.catalogue.volume_type_file import TypesFile
 from volbench.catalogue.volume_types import (
+    TypesFile,
     also_types,
     catalogue,
     limits_of,

@@ -287,7 +287,7 @@ def test_a_campaign_that_is_too_large_is_not_fetched(
     """Its tables are read all the same."""
     found = opened(address)
     assert len(found.summary())
-    monkeypatch.setattr("volbench.object_storage.campaign_copy.MAX_BYTES", 100)
+    monkeypatch.setattr("volbench.object_storage.object_storage.MAX_BYTES", 100)
     with pytest.raises(InputError, match="would have to be fetched"):
         found.latency_map()
 

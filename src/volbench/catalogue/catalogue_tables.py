@@ -1,21 +1,30 @@
-"""Tables of volume types, price lists and storage classes, and the bundled storage classes."""
+"""Tables of volume types, prices and ranked configurations; the bundled storage classes."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from volbench.analyse.compare.repeat_statistics import Interval
 from volbench.catalogue.price_list import Price, Prices
+from volbench.catalogue.price_performance import Market, Offer
 from volbench.catalogue.volume_type import Provision, Rule, Rules, VolumeType
 from volbench.errors import InputError, Problems, did_you_mean
-from volbench.model.document.located_errors import Node
+from volbench.model.document.located_errors import plain
 from volbench.model.document.yaml_text import parse_document
 from volbench.model.profile.profile_settings import Limits
 from volbench.plan.bundled_files import bundled_folder, bundled_names
 from volbench.present.formatting import MISSING
 from volbench.present.tables.table import IDENTITY, Column, Table, text_table
-from volbench.units import format_capacity, format_count, format_duration, format_rate
+from volbench.units import (
+    format_capacity,
+    format_count,
+    format_duration,
+    format_percent,
+    format_rate,
+)
 
 HEADINGS = ("type", "title", "sizes", "IOPS", "bandwidth", "burst IOPS", "burst bandwidth")
 _MIB = 1 << 20
@@ -25,10 +34,10 @@ Words = Callable[[float], str]
 _PRIORITIES = {"type": IDENTITY, "title": 5, "sizes": 4, "IOPS": 1, "bandwidth": 2}
 
 
-def _column(place: int, heading: str) -> Column[VolumeType]:
+def _column(index: int, heading: str) -> Column[VolumeType]:
     return Column(
         heading.lower().replace(" ", "_"),
-        lambda kind: type_cells(kind)[place],
+        lambda kind: type_cells(kind)[index],
         header=heading,
         priority=_PRIORITIES.get(heading, 3),
         is_folded=heading not in {"type", "sizes"},
@@ -60,12 +69,10 @@ def type_cells(kind: VolumeType) -> list[str]:
         return [kind.name, kind.title, sizes, tiers, "", "", ""]
     iops = _limit(kind.buys_iops, kind.iops, format_count)
     bandwidth = _limit(kind.buys_bandwidth, kind.bandwidth, rate_text)
-    writes = (("IOPS", kind.write_iops), ("bandwidth", kind.write_bandwidth))
-    for name, rules in writes:
-        if rules and name == "IOPS":
-            iops += f"; writes {rules_text(rules, format_count)}"
-        elif rules:
-            bandwidth += f"; writes {rules_text(rules, rate_text)}"
+    if kind.write_iops:
+        iops += f"; writes {rules_text(kind.write_iops, format_count)}"
+    if kind.write_bandwidth:
+        bandwidth += f"; writes {rules_text(kind.write_bandwidth, rate_text)}"
     return [
         kind.name,
         kind.title,
@@ -77,13 +84,13 @@ def type_cells(kind: VolumeType) -> list[str]:
     ]
 
 
-def _limit(provision: Provision[float] | None, rules: Rules, words: Words) -> str:
+def _limit(provision: Provision[float] | None, rules: Rules, text: Words) -> str:
     if provision is None:
-        return rules_text(rules, words) if rules else MISSING
-    least = _bracketed(rules_text(provision.min, words)) if provision.min else "0"
-    rule = f"{least} to {_bracketed(rules_text(provision.max, words))}"
+        return rules_text(rules, text) if rules else MISSING
+    least = _bracketed(rules_text(provision.min, text)) if provision.min else "0"
+    rule = f"{least} to {_bracketed(rules_text(provision.max, text))}"
     return (
-        rule if provision.included is None else f"{words(provision.included)}; provisioned: {rule}"
+        rule if provision.included is None else f"{text(provision.included)}; provisioned: {rule}"
     )
 
 
@@ -92,31 +99,31 @@ def _bracketed(text: str) -> str:
 
 
 def _burst(
-    kind: VolumeType, rate: Rules, full: Rules, words: Words, *, credits_: Words = format_count
+    kind: VolumeType, rate: Rules, full: Rules, text: Words, *, credits_: Words = format_count
 ) -> str:
     if not rate:
         return ""
-    burst = rules_text(rate, words)
+    burst = rules_text(rate, text)
     if full:
         return f"{burst}; credits {rules_text(full, credits_)}"
     return burst if kind.burst_s is None else f"{burst} for {kind.burst_s / 60:g} min"
 
 
-def rules_text(rules: Rules, words: Words) -> str:
+def rules_text(rules: Rules, text: Words) -> str:
     """Return rules in words, such as ``3 per GiB, at least 100, at most 16k``."""
-    return " or, if lower, ".join(_rule(rule, words) for rule in rules)
+    return " or, if lower, ".join(_rule(rule, text) for rule in rules)
 
 
-def _rule(rule: Rule[float], words: Words) -> str:
+def _rule(rule: Rule[float], text: Words) -> str:
     by_size = (rule.per_gib, "GiB")
-    if words is rate_text and not words(rule.per_gib).endswith("MiB/s"):
+    if text is rate_text and not text(rule.per_gib).endswith("MiB/s"):
         by_size = (rule.per_gib * 1024, "TiB")
     added = [by_size, (rule.per_iops, "IOPS"), (rule.per_mib_s, "MiB/s")]
-    parts = [words(rule.base)] if rule.base else []
-    parts += [f"{words(amount)} per {unit}" for amount, unit in added if amount]
+    parts = [text(rule.base)] if rule.base else []
+    parts += [f"{text(amount)} per {unit}" for amount, unit in added if amount]
     clauses = [" + ".join(parts)]
-    clauses += [f"at least {words(rule.min)}"] if rule.min is not None else []
-    clauses += [f"at most {words(rule.max)}"] if rule.max is not None else []
+    clauses += [f"at least {text(rule.min)}"] if rule.min is not None else []
+    clauses += [f"at most {text(rule.max)}"] if rule.max is not None else []
     if rule.above_bytes:
         clauses.append(f"above {format_capacity(rule.above_bytes)}")
     if rule.below_bytes:
@@ -145,14 +152,17 @@ def type_table(kind: VolumeType, limits: Limits | None) -> Table[Any]:
         rows = _limits_rows(kind, limits)
         document["limits"] = limits.model_dump(mode="json", exclude={"wanted"})
         document["bursts_s"] = _lasting(limits)
-    cells = [{"property": key, "value": value} for key, value in (*rows, *_about_rows(kind))]
+    source = kind.source
+    about = {"note": kind.note, "source": source.title, "url": source.url, "checked": kind.checked}
+    rows += [(name, text) for name, text in about.items() if text]
+    cells = [{"property": key, "value": value} for key, value in rows]
     table = text_table("volume-type", cells, identity="property", folded=["value"])
     return replace(table, document=document)
 
 
 def _limits_rows(kind: VolumeType, limits: Limits) -> list[tuple[str, str]]:
     pairs: list[tuple[str, str]] = [("type", kind.name), ("title", kind.title)]
-    for name, value, words in (
+    for name, value, text in (
         ("IOPS", limits.iops, format_count),
         ("bandwidth", limits.bandwidth_bytes_per_s, rate_text),
         ("burst IOPS", limits.burst_iops, format_count),
@@ -161,33 +171,23 @@ def _limits_rows(kind: VolumeType, limits: Limits) -> list[tuple[str, str]]:
         ("burst credits, bytes", limits.burst_bytes, format_capacity),
     ):
         if value is not None:
-            pairs.append((name, words(value)))
-    for name, lasts in _lasting(limits).items():
-        pairs.append((name, format_duration(lasts)))
-    return pairs
+            pairs.append((name, text(value)))
+    lasting = _lasting(limits).items()
+    return [*pairs, *((name, format_duration(length_s)) for name, length_s in lasting)]
 
 
 def _lasting(limits: Limits) -> dict[str, float]:
     """Return how long full credits last at the burst rate, and how long a refill takes."""
-    found = {}
+    lengths_s = {}
+    bandwidth, burst = limits.bandwidth_bytes_per_s, limits.burst_bandwidth_bytes_per_s
     for what, rate, base, full in (
         ("IOPS", limits.burst_iops, limits.iops, limits.burst_ios),
-        (
-            "bandwidth",
-            limits.burst_bandwidth_bytes_per_s,
-            limits.bandwidth_bytes_per_s,
-            limits.burst_bytes,
-        ),
+        ("bandwidth", burst, bandwidth, limits.burst_bytes),
     ):
         if rate and base and full:
-            found[f"burst of {what} lasts"] = full / (rate - base)
-            found[f"burst of {what} is back after"] = full / base
-    return found
-
-
-def _about_rows(kind: VolumeType) -> Sequence[tuple[str, str]]:
-    pairs = [("note", kind.note), ("source", kind.source.title), ("url", kind.source.url)]
-    return [(name, text) for name, text in (*pairs, ("checked", kind.checked)) if text]
+            lengths_s[f"burst of {what} lasts"] = full / (rate - base)
+            lengths_s[f"burst of {what} is back after"] = full / base
+    return lengths_s
 
 
 @dataclass(frozen=True)
@@ -211,8 +211,21 @@ def _month_text(row: _PriceRow) -> str:
     return MISSING if hourly is None else f"~{hourly * row.hours_per_month:.2f}"
 
 
+def _price_part(
+    name: str, header: str, priority: int, amount: Callable[[Price], float]
+) -> Column[_PriceRow]:
+    """Return a column of amounts, empty where a price has none."""
+
+    def text(row: _PriceRow) -> str:
+        value = amount(row.price)
+        return f"{value:g}" if value else ""
+
+    return Column(name, text, header=header, priority=priority, is_right=True)
+
+
 def _per_mb_per_s(price: Price) -> float:
-    return price.bandwidth.monthly / price.bandwidth.unit * 1e6 if price.bandwidth else 0.0
+    rate = price.bandwidth
+    return float(f"{rate.monthly / rate.unit * 1e6:.4g}") if rate else 0.0
 
 
 PRICE_COLUMNS: tuple[Column[_PriceRow], ...] = (
@@ -221,27 +234,9 @@ PRICE_COLUMNS: tuple[Column[_PriceRow], ...] = (
     Column("family", lambda row: row.price.family, priority=4, is_optional=True),
     Column("hourly", _hour_text, header="hour", is_right=True),
     Column("monthly", _month_text, header="month", is_right=True),
-    Column(
-        "per_gib_month",
-        lambda row: f"{row.price.per_gib_month:g}" if row.price.per_gib_month else "",
-        header="per GiB",
-        priority=2,
-        is_right=True,
-    ),
-    Column(
-        "per_iops",
-        lambda row: f"{row.price.iops.monthly:g}" if row.price.iops else "",
-        header="per IOPS",
-        priority=3,
-        is_right=True,
-    ),
-    Column(
-        "per_mb_per_s",
-        lambda row: f"{per_mb:.4g}" if (per_mb := _per_mb_per_s(row.price)) else "",
-        header="per MB/s",
-        priority=3,
-        is_right=True,
-    ),
+    _price_part("per_gib_month", "per GiB", 2, lambda price: price.per_gib_month),
+    _price_part("per_iops", "per IOPS", 3, lambda p: p.iops.monthly if p.iops else 0.0),
+    _price_part("per_mb_per_s", "per MB/s", 3, _per_mb_per_s),
     Column("region", lambda row: row.price.region, priority=5, is_optional=True),
     Column("checked", lambda row: row.price.checked, priority=5),
     Column(
@@ -309,8 +304,8 @@ class StorageClass:
 
 def storage_classes() -> list[StorageClass]:
     """Return the bundled storage classes, sorted by provisioner and name."""
-    found = [_parsed(name, read_class(name)) for name in bundled_names(FOLDER)]
-    return sorted(found, key=lambda each: (each.provisioner, each.name))
+    classes = [_parsed(name, read_class(name)) for name in bundled_names(FOLDER)]
+    return sorted(classes, key=lambda each: (each.provisioner, each.name))
 
 
 def read_class(name: str) -> str:
@@ -328,14 +323,10 @@ def _parsed(name: str, text: str) -> StorageClass:
     problems = Problems(name)
     node = parse_document(text, problems, what="a storage class", needs="a provisioner")
     problems.raise_if_any()
-    content = _values(node)
-    parameters = {key: str(value.raw) for key, value in _values(content.get("parameters")).items()}
+    content: Any = plain(node) if node else {}
+    parameters = {key: str(value) for key, value in content.get("parameters", {}).items()}
     title = text.partition("\n")[0].removeprefix("#").strip()
-    return StorageClass(name, title, str(content["provisioner"].raw), parameters)
-
-
-def _values(node: Node | None) -> dict[str, Node]:
-    return {entry.name: entry.value for entry in (node.entries or ())} if node else {}
+    return StorageClass(name, title, content["provisioner"], parameters)
 
 
 CLASS_COLUMNS: tuple[Column[StorageClass], ...] = (
@@ -354,3 +345,143 @@ CLASS_COLUMNS: tuple[Column[StorageClass], ...] = (
 def classes_table(classes: Sequence[StorageClass]) -> Table[StorageClass]:
     """Return a row for each storage class."""
     return Table("storage-classes", CLASS_COLUMNS, classes, record=asdict)
+
+
+def market_table(market: Market) -> Table[Offer]:
+    """Return a row for each configuration and job: cost and performance."""
+    several = len({offer.job for offer in market.offers}) > 1
+    return Table(
+        "price",
+        [column for column in OFFER_COLUMNS if several or column.name != "job"],
+        market.offers,
+        record=market.record,
+        notes=_notes(market),
+        document={
+            "currency": market.currency,
+            "offers": [asdict(offer) for offer in market.offers],
+            "notes": list(market.notes),
+        },
+    )
+
+
+def _mark(offer: Offer) -> str:
+    """Return the mark of a configuration on the Pareto frontier."""
+    if not offer.is_on_front:
+        return ""
+    return " (*)" if offer.no_faster_than else " *"
+
+
+def _range_text(costs: tuple[float, float]) -> str:
+    low, high = costs
+    return money_text(low) if low == high or math.isnan(low) else f"{low:.2f} to {high:.2f}"
+
+
+def _burst_fee(offer: Offer) -> str:
+    """Return the cost of bursts; empty if they are free."""
+    month, ios = offer.burst_monthly, offer.burst_per_million_ios
+    if any(math.isnan(cost) for cost in (*month, *ios)):
+        return MISSING
+    fees = [f"{_range_text(month)} a month"] if any(month) else []
+    fees += [f"{_range_text(ios)} per million I/Os"] if any(ios) else []
+    return " + ".join(fees)
+
+
+def _notes(market: Market) -> list[str]:
+    lines = [
+        f"Costs in {market.currency} per month. [95 % intervals] cover the measurement only.",
+        "Equal ranks: no significant difference in the cost of an I/O.",
+    ]
+    if any(offer.is_on_front for offer in market.offers):
+        lines.append(
+            "* on the Pareto frontier: no configuration has more steady IOPS at the same cost"
+        )
+    lines += [
+        f"(*) {offer.name} in {offer.job}: not significantly faster than"
+        f" {', '.join(offer.no_faster_than)}, but more expensive"
+        for offer in market.offers
+        if offer.no_faster_than
+    ]
+    if any(_burst_fee(offer) not in {MISSING, ""} for offer in market.offers):
+        lines.append(
+            "burst fee: charged beside the monthly cost, for I/Os above the provisioned IOPS"
+        )
+    if any(max(offer.once) > 0 for offer in market.offers):
+        lines.append("once: charged for each new volume; not part of the monthly cost")
+    if any(math.isnan(offer.iops.low) for offer in market.offers):
+        lines.append(
+            "no interval: fewer than 3 runs; measure more repeats: volbench run --repeat 5"
+        )
+    return [*lines, *market.notes]
+
+
+def money_text(amount: float) -> str:
+    """Return an amount with its significant digits, ``n/a`` if unknown."""
+    if math.isnan(amount):
+        return MISSING
+    return f"{amount:.2f}" if amount >= 1 or not amount else f"{amount:.3g}"
+
+
+def interval_text(interval: Interval, text: Callable[[float], str], *, ends: bool = True) -> str:
+    """Return an estimate with the ends of its interval where they are known."""
+    estimate = text(interval.estimate)
+    low, high = text(interval.low), text(interval.high)
+    if not ends or math.isnan(interval.low) or estimate == low == high:
+        return estimate
+    return f"{estimate} [{low}, {high}]"
+
+
+def _amount(name: str, header: str, priority: int, show: Callable[[Offer], str]) -> Column[Offer]:
+    return Column(name, show, header=header, priority=priority, is_right=True)
+
+
+def _rare(name: str, header: str, priority: int, show: Callable[[Offer], str]) -> Column[Offer]:
+    """Return a column of amounts that is left out where no configuration has one."""
+    return replace(_amount(name, header, priority, show), is_optional=True)
+
+
+def _names(name: str, header: str, priority: int, separator: str) -> Column[Offer]:
+    """Return a column of names, left out where there are none."""
+    return Column(
+        name,
+        lambda offer: separator.join(getattr(offer, name)),
+        header=header,
+        priority=priority,
+        is_folded=True,
+        is_optional=True,
+    )
+
+
+OFFER_COLUMNS: tuple[Column[Offer], ...] = (
+    _amount("rank", "", 1, lambda o: MISSING if o.rank is None else str(o.rank)),
+    Column("name", lambda o: o.name + _mark(o), header="configuration", priority=IDENTITY),
+    Column("job", lambda o: o.job, priority=IDENTITY),
+    Column("family", lambda o: o.family, priority=6, is_optional=True),
+    _amount("monthly", "month", 2, lambda o: _range_text(o.monthly)),
+    _amount("iops", "steady IOPS", 2, lambda o: interval_text(o.iops, format_count)),
+    _amount(
+        "cost_per_1000_iops",
+        "per 1,000 IOPS",
+        1,
+        lambda o: interval_text(o.cost_per_1000_iops, money_text),
+    ),
+    _amount("bw_bytes_per_s", "bandwidth", 5, lambda o: format_rate(o.bw_bytes_per_s.estimate)),
+    _amount(
+        "cost_per_100_mb_per_s",
+        "per 100 MB/s",
+        4,
+        lambda o: interval_text(o.cost_per_100_mb_per_s, money_text),
+    ),
+    _rare(
+        "cost_per_gib",
+        "per GiB",
+        5,
+        lambda o: interval_text(o.cost_per_gib, money_text, ends=False),
+    ),
+    _rare("burst_iops", "burst IOPS", 7, lambda o: format_count(o.burst_iops)),
+    _rare("burst_fee", "", 7, _burst_fee),
+    _rare("once", "", 7, lambda o: _range_text(o.once) if any(o.once) else ""),
+    _amount("runs", "", 3, lambda o: f"{o.runs}" + f" ({o.unsteady} unsteady)" * bool(o.unsteady)),
+    _rare("steal_percent", "steal", 8, lambda o: format_percent(o.steal_percent / 100)),
+    _names("cpu_models", "CPU", 9, "; "),
+    _names("indistinct", "not significantly different from", 3, ", "),
+)

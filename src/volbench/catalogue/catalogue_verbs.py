@@ -80,10 +80,10 @@ def price(
 ) -> None:
     """Rank the configurations in DIR by price-performance, at steady state."""
     from volbench.api.many_campaigns import open_campaigns
+    from volbench.catalogue.catalogue_tables import market_table
     from volbench.catalogue.pareto import pareto_plot
     from volbench.catalogue.price_list import load_prices
-    from volbench.catalogue.pricing import priced_market
-    from volbench.catalogue.ranking_table import market_table
+    from volbench.catalogue.priced_runs import priced_market
 
     say_what_is_configured()
     offers = priced_market(
@@ -221,7 +221,7 @@ def check_types(files: tuple[Path, ...]) -> None:
 @schema_command(volume_types, "volume-type files")
 def types_schema() -> object:
     """Return the JSON Schema of volume-type files."""
-    from volbench.catalogue.volume_type_file import TypesFile
+    from volbench.catalogue.volume_types import TypesFile
     from volbench.model.document.document_model import document_schema
 
     return document_schema(TypesFile, title="volbench volume types")

@@ -26,14 +26,18 @@ _Box = tuple[float, float, float, float]
 
 def pareto_plot(market: Market, *, title: str = "") -> Plot:
     """Return the cost of a month against the steady IOPS of each configuration, a panel per job."""
-    known = [offer for offer in market.offers if _is_known(offer)]
+    known = [
+        offer
+        for offer in market.offers
+        if not math.isnan(offer.monthly[0]) and not math.isnan(offer.iops.estimate)
+    ]
     if not known:
         raise InputError(
             "no configuration has both a price and steady IOPS",
             hint="add the flavors or volume types of these runs to the price list",
         )
     families = list(dict.fromkeys(offer.family for offer in known))
-    jobs = [(job, list(own)) for job, own in groupby(known, key=lambda offer: offer.job)]
+    jobs = [(job, list(of_job)) for job, of_job in groupby(known, key=lambda offer: offer.job)]
     panels = [_panel(job, offers, market.currency) for job, offers in jobs]
     return replace(
         grid(panels, height_in=_PANEL_IN, abreast=2),
@@ -46,10 +50,6 @@ def pareto_plot(market: Market, *, title: str = "") -> Plot:
         name="pareto",
         title=title or _TITLE,
     )
-
-
-def _is_known(offer: Offer) -> bool:
-    return not math.isnan(offer.monthly[0]) and not math.isnan(offer.iops.estimate)
 
 
 def _caption(market: Market, *, left_out: int) -> tuple[str, ...]:
@@ -125,13 +125,13 @@ def _drawn(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _names(data: pd.DataFrame, *, most: tuple[float, float]) -> Sequence[marks.AnyMark]:
     """Return the names, each at the position that covers least of other points and names."""
-    places = [
+    points = [
         (str(name), x / most[0], y / most[1])
         for name, x, y in zip(data["name"], data["monthly"], data["iops"], strict=True)
     ]
-    boxes: list[_Box] = [(x - _DOT, y - _DOT, x + _DOT, y + _DOT) for _, x, y in places]
+    boxes: list[_Box] = [(x - _DOT, y - _DOT, x + _DOT, y + _DOT) for _, x, y in points]
     rows = []
-    for name, x, y in sorted(places, key=lambda place: (-place[2], place[0])):
+    for name, x, y in sorted(points, key=lambda point: (-point[2], point[0])):
         width = _LETTER * len(name)
         options = [
             (x + _DOT if right else x - _DOT - width, y + up)

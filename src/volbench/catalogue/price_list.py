@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from volbench.catalogue.volume_type import GIB, TypeSource
-from volbench.catalogue.volume_type_file import Count, Day
+from volbench.catalogue.volume_types import Count, Day
 from volbench.errors import InputError, did_you_mean
 from volbench.model.document.document_model import (
     Document,
@@ -40,7 +40,6 @@ HOURS_PER_MONTH = 730.0
 
 FOLDER = "prices"  # Name of the folder with the bundled price lists
 
-_CURRENCY = re.compile(r"[A-Z]{3}")
 _DIGITS = re.compile(r"\d+(\.\d+)?")
 
 
@@ -57,8 +56,8 @@ def _hours(text: str) -> float:
     return hours
 
 
-def _check_currency(text: str) -> str:
-    if not _CURRENCY.fullmatch(text):
+def _checked_currency(text: str) -> str:
+    if not re.fullmatch("[A-Z]{3}", text):
         reject(Fault(f"must be a currency, not {text!r}", "write its three letters: USD"))
     return text
 
@@ -137,9 +136,9 @@ class VolumePrice(FlavorPrice):
     @model_validator(mode="after")
     def _parts_have_a_price(self) -> Self:
         for key in ("burst", "initialisation"):
-            part = getattr(self, key)
-            if part is not None and not part.model_fields_set:
-                reject(Fault("has no price", f"add {' or '.join(type(part).model_fields)}", (key,)))
+            fee = getattr(self, key)
+            if fee is not None and not fee.model_fields_set:
+                reject(Fault("has no price", f"add {' or '.join(type(fee).model_fields)}", (key,)))
         return self
 
 
@@ -147,11 +146,6 @@ class Price(VolumePrice):
     """Price of a machine or a volume."""
 
     name: str  # name of the flavor, or of the volume type with its provider
-
-    @property
-    def needs_size(self) -> bool:
-        """Whether the cost depends on the size of the volume."""
-        return bool(self.per_gib_month)
 
     def month(
         self,
@@ -165,37 +159,21 @@ class Price(VolumePrice):
         fixed = self.monthly
         if fixed is None:
             fixed = (self.hourly or 0.0) * hours_per_month
-        metered = self._metered(size_bytes, iops, bandwidth_bytes_per_s)
+        metered = self.per_gib_month * size_bytes / GIB
+        metered += self.iops.month(iops) if self.iops else 0.0
+        metered += self.bandwidth.month(bandwidth_bytes_per_s) if self.bandwidth else 0.0
         return fixed + metered
 
-    def for_hours(
-        self,
-        hours: float,
-        *,
-        hours_per_month: float = HOURS_PER_MONTH,
-        size_bytes: float = 0.0,
-        iops: float = 0.0,
-        bandwidth_bytes_per_s: float = 0.0,
-    ) -> float:
+    def for_hours(self, hours: float, *, hours_per_month: float, **use: float) -> float:
         """Return the cost of a number of hours, from the hourly price where one exists."""
-        hourly = self.hourly
-        if hourly is None:
-            hourly = (self.monthly or 0.0) / hours_per_month
-        metered = self._metered(size_bytes, iops, bandwidth_bytes_per_s)
-        return hours * (hourly + metered / hours_per_month)
+        price = self if self.hourly is None else self.model_copy(update={"monthly": None})
+        return hours * price.month(hours_per_month=hours_per_month, **use) / hours_per_month
 
     def once(self, *, size_bytes: float = 0.0) -> float:
         """Return the one-off cost."""
         if self.initialisation is None:
             return 0.0
         return self.initialisation.once + self.initialisation.per_gib * size_bytes / GIB
-
-    def _metered(self, size_bytes: float, iops: float, bandwidth_bytes_per_s: float) -> float:
-        """Return the monthly cost of all metered items."""
-        total = self.per_gib_month * size_bytes / GIB
-        total += self.iops.month(iops) if self.iops else 0.0
-        total += self.bandwidth.month(bandwidth_bytes_per_s) if self.bandwidth else 0.0
-        return total
 
 
 _COMMON = ("provider", "region", "checked", "source")
@@ -204,7 +182,7 @@ _COMMON = ("provider", "region", "checked", "source")
 class PricesFile(Document):
     """Prices of machines and volumes in one currency."""
 
-    currency: Annotated[Text, AfterValidator(_check_currency)] = Field(
+    currency: Annotated[Text, AfterValidator(_checked_currency)] = Field(
         description="Three letters; one currency for the whole file.", examples=["USD"]
     )
     hours_per_month: Annotated[float, parsed(_hours), value_schema("hours")] = Field(
@@ -251,11 +229,9 @@ class PricesFile(Document):
             yield "has no date", "add checked: 2026-01-31"
         if not (price.source or self.source):
             yield "has no source", "add source: ..., so that others can check it"
-        own = {"hourly", "monthly", "per_gib_month"}
-        if not own & price.model_fields_set:
-            words = "hourly, monthly"
-            words += ", or per_gib_month" if isinstance(price, VolumePrice) else ""
-            yield "has no price", f"add {words}"
+        if not {"hourly", "monthly", "per_gib_month"} & price.model_fields_set:
+            by_size = ", or per_gib_month" if isinstance(price, VolumePrice) else ""
+            yield "has no price", f"add hourly, monthly{by_size}"
 
     def named(self, prices: Mapping[str, FlavorPrice]) -> dict[str, Price]:
         """Return prices by name, with the defaults of the file filled in."""
@@ -335,10 +311,8 @@ class Bill:
 
     def __str__(self) -> str:
         """Return the amount, such as ``1.24 USD``, or ``less than 0.01 USD``."""
-        shown = (
-            f"{self.amount:.2f}" if self.amount >= 0.005 or not self.amount else "less than 0.01"
-        )
-        return f"{shown} {self.currency}"
+        is_tiny = 0 < self.amount < 0.005
+        return f"{'less than 0.01' if is_tiny else f'{self.amount:.2f}'} {self.currency}"
 
 
 def money(
@@ -367,7 +341,7 @@ def money(
         price = find_price(
             volume.volume_type, prices.volume_types, what="volume type", path=prices.path
         )
-        if price.needs_size and not volume.size_bytes:
+        if price.per_gib_month and not volume.size_bytes:
             raise InputError(
                 f"{price.name} is priced per GiB, and the size is unknown",
                 hint="declare the size of the volume",

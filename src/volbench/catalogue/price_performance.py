@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 
 import pandas as pd
@@ -88,8 +88,8 @@ class Market:
         The ends of an interval are named ``_low`` and ``_high``; a range has its ends alone.
         """
         row: dict[str, object] = {"currency": self.currency}
-        for own in fields(offer):
-            name, value = own.name, getattr(offer, own.name)
+        for offer_field in fields(offer):
+            name, value = offer_field.name, getattr(offer, offer_field.name)
             if isinstance(value, Interval):
                 row |= {name: value.estimate, f"{name}_low": value.low, f"{name}_high": value.high}
             elif name in _RANGES:
@@ -118,7 +118,8 @@ def market(
     """
     if rows.empty:
         raise InputError("no measured run finished", hint="run the campaign first")
-    columns = _offer_columns(rows, by)
+    known = [name for name in ("flavor", "volume_type") if rows[name].notna().any()] or ["host"]
+    columns = [find_column(name, list(rows.columns)) for name in by] or known
     if summary is not None:
         rows = _by_workload(rows, summary, columns)
     kept = rows if keep_unsteady else rows[rows["steady"]]
@@ -128,8 +129,8 @@ def market(
             hint="run them longer, or use until: steady; --unsteady uses their means anyway",
         )
     cells: dict[str, list[_Cell]] = {}
-    for _, own in kept.groupby(["job", *columns], sort=False, dropna=False):
-        cells.setdefault(str(own["job"].iloc[0]), []).append(_Cell(own, columns))
+    for _, of_offer in kept.groupby(["job", *columns], sort=False, dropna=False):
+        cells.setdefault(str(of_offer["job"].iloc[0]), []).append(_Cell(of_offer, columns))
     remarks = list(notes)
     if len(kept) < len(rows):
         remarks.append(_left_out(rows, kept, columns))
@@ -170,14 +171,6 @@ def _name(row: pd.Series, columns: Sequence[str]) -> str:
     """Return the name of the offer of a run."""
     texts = ("" if pd.isna(row[name]) else str(row[name]) for name in columns)
     return ", ".join(text for text in texts if text) or "unknown"
-
-
-def _offer_columns(rows: pd.DataFrame, by: Sequence[str]) -> list[str]:
-    """Return the columns that make an offer, without those that are empty."""
-    if by:
-        return [find_column(name, list(rows.columns)) for name in by]
-    named = [name for name in ("flavor", "volume_type") if rows[name].notna().any()]
-    return named or ["host"]
 
 
 class _Cell:
@@ -255,42 +248,46 @@ def _ranked(cells: Sequence[_Cell]) -> list[Offer]:
     ranked = [
         replace(
             offer,
-            no_faster_than=tuple(offers[other].name for other in unsure[place]),
-            rank=None if groups[place] is None else 1 + len(cheaper[place]),
-            indistinct=tuple(offers[other].name for other in indistinct[place]),
-            is_on_front=front[place],
+            no_faster_than=tuple(offers[other].name for other in unsure[index]),
+            rank=None if groups[index] is None else 1 + len(cheaper[index]),
+            indistinct=tuple(offers[other].name for other in indistinct[index]),
+            is_on_front=front[index],
         )
-        for place, offer in enumerate(offers)
+        for index, offer in enumerate(offers)
     ]
     costs = [offer.cost_per_1000_iops.estimate for offer in ranked]
     order = sorted(range(len(ranked)), key=lambda at: (math.isnan(costs[at]), costs[at]))
-    return [ranked[place] for place in order]
+    return [ranked[index] for index in order]
 
 
-def _orders(groups: Sequence[Group | None]) -> tuple[list[list[int]], list[list[int]]]:
-    """Return the offers shown to be cheaper than each, and those not significantly different.
-
-    Args:
-        groups: what an I/O costs in each repeat; None where that is not known.
-    """
-    cheaper: list[list[int]] = [[] for _ in groups]
-    indistinct: list[list[int]] = [[] for _ in groups]
-    pairs = []
-    for first, second in itertools.combinations(range(len(groups)), 2):
+def _ratios(
+    groups: Sequence[Group | None], pairs: Iterable[tuple[int, int]]
+) -> dict[tuple[int, int], Interval]:
+    """Return the ratio of the second of each pair to the first, where enough repeats are known."""
+    contrasts = {}
+    for first, second in pairs:
         base, other = groups[first], groups[second]
-        if base is None or other is None:
-            continue
-        if shortage(base, other):
-            indistinct[first].append(second)
-            indistinct[second].append(first)
-        else:
-            pairs.append((first, second, contrast(base, other)))
-    levels = holm([found.p_value for *_, found in pairs])
-    for (first, second, found), level in zip(pairs, levels, strict=True):
-        interval = found.interval(level)
-        if interval.high < 1:
+        if base is not None and other is not None and not shortage(base, other):
+            contrasts[first, second] = contrast(base, other)
+    levels = holm([ratio.p_value for ratio in contrasts.values()])
+    return {
+        pair: ratio.interval(level)
+        for (pair, ratio), level in zip(contrasts.items(), levels, strict=True)
+    }
+
+
+def _orders(costs: Sequence[Group | None]) -> tuple[list[list[int]], list[list[int]]]:
+    """Return the offers shown to be cheaper than each, and those not significantly different."""
+    cheaper: list[list[int]] = [[] for _ in costs]
+    indistinct: list[list[int]] = [[] for _ in costs]
+    known = [index for index, cost in enumerate(costs) if cost is not None]
+    pairs = list(itertools.combinations(known, 2))
+    ratios = _ratios(costs, pairs)
+    for first, second in pairs:
+        ratio = ratios.get((first, second))
+        if ratio is not None and ratio.high < 1:
             cheaper[first].append(second)
-        elif interval.low > 1:
+        elif ratio is not None and ratio.low > 1:
             cheaper[second].append(first)
         else:
             indistinct[first].append(second)
@@ -299,26 +296,21 @@ def _orders(groups: Sequence[Group | None]) -> tuple[list[list[int]], list[list[
 
 
 def _no_faster(
-    costs: Sequence[float], groups: Sequence[Group | None], front: Sequence[bool]
+    costs: Sequence[float], rates: Sequence[Group | None], front: Sequence[bool]
 ) -> list[list[int]]:
     """Return for each offer on the front the cheaper ones that it is not shown to be faster than.
 
-    Args:
-        groups: rates of each; None where they are not known. Too few repeats say nothing.
-        front: whether each is on the frontier by the estimates.
+    Too few repeats say nothing.
     """
-    pairs = []
-    for place, other in itertools.permutations(range(len(costs)), 2):
-        base, candidate = groups[other], groups[place]
-        if not front[place] or not costs[other] < costs[place] or not base or not candidate:
-            continue
-        if not shortage(base, candidate):
-            pairs.append((place, other, contrast(base, candidate)))
-    levels = holm([found.p_value for *_, found in pairs])
+    pairs = (
+        (cheaper, faster)
+        for faster, cheaper in itertools.permutations(range(len(costs)), 2)
+        if front[faster] and costs[cheaper] < costs[faster]
+    )
     unsure: list[list[int]] = [[] for _ in costs]
-    for (place, other, found), level in zip(pairs, levels, strict=True):
-        if found.interval(level).low <= 1:
-            unsure[place].append(other)
+    for (cheaper, faster), ratio in _ratios(rates, pairs).items():
+        if ratio.low <= 1:
+            unsure[faster].append(cheaper)
     return unsure
 
 
@@ -334,10 +326,8 @@ def on_frontier(costs: Sequence[float], gains: Sequence[float]) -> list[bool]:
     points = list(zip(costs, gains, strict=True))
     return [
         not (math.isnan(cost) or math.isnan(gain))
-        and not any(_beats(other, (cost, gain)) for other in points)
+        and not any(
+            other[0] <= cost and other[1] >= gain and other != (cost, gain) for other in points
+        )
         for cost, gain in points
     ]
-
-
-def _beats(point: tuple[float, float], other: tuple[float, float]) -> bool:
-    return point[0] <= other[0] and point[1] >= other[1] and point != other

@@ -1,20 +1,26 @@
-"""Runs with their steady rates, billable resources and cost."""
+"""Runs with their steady rates, billable resources and cost, and the ranking of campaigns."""
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import measured
-from volbench.catalogue.price_list import FLAVOR, VOLUME_TYPE, Burst, Price, Prices
+from volbench.api.many_campaigns import Dataset, open_campaigns
+from volbench.catalogue.catalogue_tables import interval_text, money_text
+from volbench.catalogue.price_list import FLAVOR, VOLUME_TYPE, Burst, Price, Prices, load_prices
+from volbench.catalogue.price_performance import Market, market
 from volbench.catalogue.volume_type import GIB
 from volbench.model.campaign.planned_run import Campaign
+from volbench.model.frames.column_names import listed_names
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.model.profile.profile_settings import Limits
 from volbench.model.results.provenance import HostFacts, VolumeFacts
+from volbench.units import parse_size
 
 PER_IOPS = 1000
 PER_BYTES_PER_S = 100e6
@@ -240,7 +246,7 @@ class _Bill:
         price = self._find(billing.volume_type, self._prices.volume_types, "volume type")
         if price is None:
             return None, math.nan
-        if price.needs_size and not size_bytes:
+        if price.per_gib_month and not size_bytes:
             self._note(f"{price.name} is priced per GiB, and its size is unknown: set --size")
             return price, math.nan
         return price, price.month(
@@ -252,12 +258,91 @@ class _Bill:
 
     def _find(self, name: str, prices: Mapping[str, Price], what: str) -> Price | None:
         if name not in prices:
-            self._note(
-                f"the price list has no {what} {name}"
-                if name
-                else f"some runs have no {what} label"
-            )
+            absent = f"the price list has no {what} {name}"
+            self._note(absent if name else f"some runs have no {what} label")
         return prices.get(name)
 
     def _note(self, sentence: str) -> None:
         self.notes[sentence] = None
+
+
+_FRAMES = ("summary", "verdicts", "series", "device")
+
+
+def price(
+    *paths: str | os.PathLike[str],
+    prices: str | os.PathLike[str],
+    by: str | Sequence[str] = (),
+    where: str = "",
+    size: str | int = 0,
+    unsteady: bool = False,
+) -> Market:
+    """Rank the configurations of campaigns by price-performance as ``volbench price`` does.
+
+    Args:
+        paths: campaign folders, or folders of campaigns.
+        prices: a price list: a file, or the name of a bundled one.
+        by: columns or labels that make a configuration; none for flavor and volume type.
+        where: keep only runs for which this holds.
+        size: of volumes whose size is not recorded, such as ``"100g"``.
+        unsteady: include runs that did not reach steady state, with their means.
+
+    Returns:
+        ``offers``, ``currency`` and ``notes``; ``frame`` has a row for each configuration.
+
+    Raises:
+        InputError: a name, a price list or a path is wrong, or no run is steady.
+    """
+    return priced_market(
+        open_campaigns(*paths, where=where),
+        load_prices(os.fspath(prices)),
+        by=listed_names(by),
+        size_bytes=parse_size(size) if size else None,
+        keep_unsteady=unsteady,
+    )
+
+
+def priced_market(
+    dataset: Dataset,
+    prices: Prices,
+    *,
+    by: Sequence[str],
+    size_bytes: int | None,
+    keep_unsteady: bool,
+) -> Market:
+    """Return the configurations of all campaigns, ranked within each workload."""
+    frames = {name: dataset.frame(name) for name in _FRAMES}
+    rows, notes = priced_runs(
+        performance(frames), frames["summary"], _billing(dataset), prices, size_bytes=size_bytes
+    )
+    return market(
+        rows,
+        currency=prices.currency,
+        summary=frames["summary"],
+        by=by,
+        keep_unsteady=keep_unsteady,
+        notes=notes,
+    )
+
+
+def class_costs(dataset: Dataset, prices: str, by: str) -> list[str]:
+    """Return a sentence on the cost of each value of a column, for a month and for 1,000 IOPS."""
+    priced = priced_market(
+        dataset, load_prices(prices), by=[by], size_bytes=None, keep_unsteady=True
+    )
+    sentences = [
+        f"{offer.name}, {offer.job}: {money_text(offer.monthly[0])} {priced.currency} a month, "
+        f"{interval_text(offer.cost_per_1000_iops, money_text)} for 1,000 IOPS."
+        for offer in priced.offers
+    ]
+    return [*sentences, *(f"{note}." for note in priced.notes)]
+
+
+def _billing(dataset: Dataset) -> dict[str, Billing]:
+    """Return the billed resources of each run of all campaigns."""
+    billing: dict[str, Billing] = {}
+    for name, data in dataset.names.items():
+        provenance = data.provenance
+        prefix = f"{name}/" if len(dataset.names) > 1 else ""
+        billing |= billing_of(data.campaign, provenance.hosts, provenance.volumes, prefix=prefix)
+    return billing

@@ -1,4 +1,4 @@
-"""Volume types: limits as functions of size and provisioned performance."""
+"""Volume types, whose limits are functions of size and provisioned performance; their catalogue."""
 
 from __future__ import annotations
 

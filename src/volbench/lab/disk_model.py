@@ -128,19 +128,15 @@ class DiskParameters:
     def from_json(cls, text: str) -> DiskParameters:
         """Return the parameters from a text written by `to_json`."""
         values: dict[str, Any] = json.loads(text)
-        values["read"] = ServiceParameters(**values["read"])
-        values["write"] = ServiceParameters(**values["write"])
+        values |= {name: ServiceParameters(**values[name]) for name in ("read", "write")}
         for name in ("request_buckets", "byte_buckets"):
             values[name] = tuple(BucketParameters(**bucket) for bucket in values[name])
-        if values["cache"] is not None:
-            values["cache"] = CacheParameters(**values["cache"])
         for name in ("stalls", "steps"):
             values[name] = tuple((pair[0], pair[1]) for pair in values[name])
-        if values["flash"] is not None:
-            values["flash"] = FlashParameters(**values["flash"])
-        if values["noise"] is not None:
-            bursts = {name: BurstNoise(**values["noise"][name]) for name in ("neighbour", "steal")}
-            values["noise"] = NoiseParameters(**{**values["noise"], **bursts})
+        if noise := values["noise"]:
+            noise |= {name: BurstNoise(**noise[name]) for name in ("neighbour", "steal")}
+        optional = {"cache": CacheParameters, "flash": FlashParameters, "noise": NoiseParameters}
+        values |= {name: kind(**values[name]) for name, kind in optional.items() if values[name]}
         return cls(**values)
 
 
@@ -150,12 +146,7 @@ MIN_DRIFT = 0.1
 
 
 class Speed:
-    """Conversion between real and virtual time of the disk; both start at 0.
-
-    Args:
-        steps: start and speed of each; 1 before the first.
-        drift_per_s: change of speed per second.
-    """
+    """Conversion between real and virtual time of the disk; both start at 0."""
 
     def __init__(
         self,
@@ -391,12 +382,7 @@ class Flash:
         """First time of each state: ``slc-cache``, ``write-cliff``, ``thermal``."""
 
     def speed(self, at: float, length: float, *, write: bool) -> float:
-        """Return the speed of requests at a time, and charge them.
-
-        Args:
-            length: bytes moved since the call before.
-            write: whether they are written.
-        """
+        """Return the speed of requests at a time, and charge them."""
         last = at if self._last is None else self._last
         gap_s = max(0.0, at - last)
         if self._last is None or gap_s >= IDLE_S:

@@ -13,7 +13,6 @@ from itertools import accumulate, pairwise
 from math import inf
 from typing import Literal
 
-from volbench.lab.disk_model import ServiceParameters
 from volbench.lab.scenario import Cache, Scenario
 
 Direction = Literal["read", "write"]
@@ -51,17 +50,16 @@ class Truth:
 
 
 def truth(scenario: Scenario, *, direction: Direction, block_bytes: int, iodepth: int) -> Truth:
-    """Return the expected results of a client.
-
-    Args:
-        direction: ``read`` or ``write``; reads are of written blocks.
-    """
+    """Return the expected results of a client."""
     ceilings = _ceilings(scenario, block_bytes)
-    served, bottleneck = _served(scenario, direction, block_bytes, iodepth)
-    bounds = {**ceilings, bottleneck: served}
+    at_once = min(iodepth, scenario.service.slots or iodepth)
+    served = at_once / _service_s(scenario, direction, block_bytes)
+    if direction == "write" and scenario.cache:
+        served = iodepth / scenario.cache.latency_s
+    bounds = {**ceilings, "latency": served}
     peak = min(bounds.values())
-    lasting, fast_for_s, word = _after_credits(scenario, block_bytes, peak)
-    bottleneck = word or min(bounds, key=lambda name: bounds[name])
+    lasting, fast_for_s, spent = _after_credits(scenario, block_bytes, peak)
+    bottleneck = spent or min(bounds, key=lambda name: bounds[name])
     stall_s = 0.0
     if direction == "write" and scenario.cache:
         lasting, fast_for_s, stall_s = _after_cache(
@@ -91,9 +89,7 @@ def warm_up(
 ) -> list[tuple[float, float]]:
     """Return the warm-up curve of a cold volume: seconds since the first request, and IOPS.
 
-    Args:
-        scenario: the volume; credits, cache, steps, stalls and drift are ignored.
-        direction: ``read`` or ``write``.
+    Credits, cache, steps, stalls and drift are ignored.
     """
     ceiling = min(_ceilings(scenario, block_bytes).values())
     warmth = _Warmth.of(scenario, direction, block_bytes, iodepth, ceiling=ceiling)
@@ -110,19 +106,11 @@ def _ceilings(scenario: Scenario, block_bytes: int) -> dict[str, float]:
     return {"iops-limit": requests, "bandwidth-limit": volume / block_bytes}
 
 
-def _service(scenario: Scenario, direction: Direction) -> ServiceParameters:
-    parameters = scenario.parameters()
-    return parameters.read if direction == "read" else parameters.write
-
-
-def _served(
-    scenario: Scenario, direction: Direction, block_bytes: int, iodepth: int
-) -> tuple[float, str]:
-    """Return the rate of warm requests without limits, and the bottleneck."""
-    if direction == "write" and scenario.cache:
-        return iodepth / scenario.cache.latency_s, "latency"
-    at_once = min(iodepth, scenario.service.slots or iodepth)
-    return at_once / _service(scenario, direction).mean_s(block_bytes), "latency"
+def _service_s(scenario: Scenario, direction: Direction, block_bytes: int) -> float:
+    """Return the mean service time of a warm request."""
+    services = scenario.service
+    service = services.read if direction == "read" else services.write
+    return service.parameters().mean_s(block_bytes)
 
 
 def _after_credits(
@@ -139,8 +127,8 @@ def _after_credits(
     spent = [bucket for bucket in buckets if bucket[0] < peak]
     if not spent:
         return peak, inf, None
-    lasting, _, word = min(spent)
-    return lasting, min(size / (peak - baseline) for baseline, size, _ in spent), word
+    lasting, _, bottleneck = min(spent)
+    return lasting, min(size / (peak - baseline) for baseline, size, _ in spent), bottleneck
 
 
 def _after_cache(
@@ -188,7 +176,7 @@ class _Warmth:
         return cls(
             ceiling=ceiling,
             at_once=min(iodepth, scenario.service.slots or iodepth),
-            service_s=_service(scenario, direction).mean_s(block_bytes),
+            service_s=_service_s(scenario, direction, block_bytes),
             penalty_s=penalty_s * (-(-touched // workers) if workers else 1),
             prepared=workers / (penalty_s * touched) if workers and penalty_s else inf,
             places=scenario.size_bytes // block_bytes,
@@ -222,4 +210,4 @@ class _Warmth:
         if not self.penalty_s:
             return 0.0
         curve = self.curve()
-        return next((at for at, found in curve if found >= rate), curve[-1][0])
+        return next((at for at, reached in curve if reached >= rate), curve[-1][0])

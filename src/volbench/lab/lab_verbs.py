@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -110,10 +109,11 @@ def up(scenario: str, output: Path | None, size_bytes: int | None, *, device: bo
     from volbench.lab.server import check_tools, serve
 
     check_tools(device=device)
-    found = read_scenario(scenario)
-    found = found if size_bytes is None else found.resized(size_bytes)
-    with stop_on_signals() as stop, _folder(output) as folder:
-        with serve(found, folder, device=device) as volume:
+    served = read_scenario(scenario)
+    served = served if size_bytes is None else served.resized(size_bytes)
+    temporary = TemporaryDirectory(prefix="volbench-lab-") if output is None else None
+    with stop_on_signals() as stop, temporary or nullcontext(output) as folder:
+        with serve(served, Path(str(folder)), device=device) as volume:
             _announce(volume)
             while not stop.requested:
                 if volume.ended(within_s=_LOOK_S):
@@ -124,23 +124,13 @@ def up(scenario: str, output: Path | None, size_bytes: int | None, *, device: bo
         click.echo("volume removed", err=True)
 
 
-@contextmanager
-def _folder(output: Path | None) -> Iterator[Path]:
-    if output is not None:
-        yield output
-        return
-    with TemporaryDirectory(prefix="volbench-lab-") as folder:
-        yield Path(folder)
-
-
 def _announce(volume: LabVolume) -> None:
     """Print the address of the volume, and commands to try on it."""
-    for place in filter(None, (volume.uri, volume.device)):
-        click.echo(place)
+    click.echo(volume.uri + (f"\n{volume.device}" if volume.device else ""))
     sys.stdout.flush()
     scenario = volume.scenario
-    place = shlex.quote(volume.device or volume.uri)
-    target = f"--on {place} --allow-destroy {place}"
+    address = shlex.quote(volume.device or volume.uri)
+    target = f"--on {address} --allow-destroy {address}"
     size = f"--set size={min(scenario.size_bytes, _QUICK_BYTES)}"
     curve = (
         f"--set size={scenario.size_bytes} --set first-pass.runtime=90s "

@@ -64,12 +64,8 @@ def get_ready() -> None:
     _volume.disk = Disk(_volume.parameters, pacer=Pacer())
     _volume.memory = os.memfd_create("volbench-lab")
     os.ftruncate(_volume.memory, _volume.parameters.size_bytes)
-    if _volume.parameters.restored:
-        _fill()
-
-
-def _fill() -> None:
-    """Fill all blocks with data, so that none reads as zeros."""
+    if not _volume.parameters.restored:
+        return
     content = random.Random(_volume.parameters.seed).randbytes(_FILL_BYTES)  # noqa: S311 - no secret
     for offset in range(0, _volume.parameters.size_bytes, _FILL_BYTES):
         rest = _volume.parameters.size_bytes - offset

@@ -37,14 +37,6 @@ from volbench.plan.bundled_files import bundled_names, read_named
 from volbench.units import parse_duration
 
 
-def _percent(text: str) -> float:
-    return _number(text.strip().removesuffix("%"))
-
-
-def _share(text: str) -> float:
-    return _percent(text) / 100 if text.strip().endswith("%") else _number(text)
-
-
 def _number(text: str) -> float:
     try:
         return float(text)
@@ -54,13 +46,20 @@ def _number(text: str) -> float:
         ) from error
 
 
+def _percent(text: str) -> float:
+    return _number(text.strip().removesuffix("%"))
+
+
 Bytes = Annotated[Size, Field(gt=0)]
 Seconds = Annotated[Duration, Field(ge=0)]
 BytesPerSecond = Annotated[Rate, Field(gt=0)]
 Positive = Annotated[Number, Field(gt=0)]
 AtOnce = Annotated[Integer, Field(ge=1, le=4096)]
 Share = Annotated[
-    float, parsed(_share), Field(gt=0, le=1, allow_inf_nan=False), value_schema("percent")
+    float,
+    parsed(lambda text: _percent(text) / (100 if text.strip().endswith("%") else 1)),
+    Field(gt=0, le=1, allow_inf_nan=False),
+    value_schema("percent"),
 ]
 Percent = Annotated[float, parsed(_percent), Field(allow_inf_nan=False), value_schema("percent")]
 
@@ -77,6 +76,10 @@ class Service(Document):
     stream_bytes_per_s: BytesPerSecond | None = Field(
         default=None, alias="stream", description="Transfer rate of a request."
     )
+
+    def parameters(self) -> ServiceParameters:
+        """Return the parameters of the simulated service."""
+        return ServiceParameters(self.latency_s, self.sigma, self.stream_bytes_per_s or 0.0)
 
 
 class Services(Document):
@@ -217,8 +220,10 @@ class Step(Document):
 class SlcCache(Document):
     """Part of the flash that takes writes fast until it is full."""
 
-    size_bytes: Bytes = Field(alias="size", description="Size of the cache.")
-    after: Share = Field(description="Speed of writes once it is full, such as 30%.")
+    slc_bytes: Bytes = Field(alias="size", description="Size of the cache.")
+    slc_after: Share = Field(
+        alias="after", description="Speed of writes once it is full, such as 30%."
+    )
     refill_bytes_per_s: BytesPerSecond = Field(
         default=1e9, alias="refill", description="Rate at which it empties while idle."
     )
@@ -228,9 +233,15 @@ class GarbageCollection(Document):
     """Write cliff: spare blocks are used up, and each write has to wait for an erase."""
 
     spare_bytes: Bytes = Field(alias="spare", description="Bytes until spare blocks are used up.")
-    speed: Share = Field(description="Median speed of writes while it collects.")
-    sigma: Number = Field(
-        default=0.4, ge=0, le=2, description="Shape of the log-normal spread over time."
+    collecting_speed: Share = Field(
+        alias="speed", description="Median speed of writes while it collects."
+    )
+    collecting_sigma: Number = Field(
+        default=0.4,
+        alias="sigma",
+        ge=0,
+        le=2,
+        description="Shape of the log-normal spread over time.",
     )
     recover_s: Seconds = Field(
         default=0.0,
@@ -242,8 +253,8 @@ class GarbageCollection(Document):
 class Thermal(Document):
     """Throttling of a hot drive."""
 
-    after_s: Seconds = Field(alias="after", gt=0, description="Busy time until it throttles.")
-    speed: Share = Field(description="Speed from then on.")
+    hot_after_s: Seconds = Field(alias="after", gt=0, description="Busy time until it throttles.")
+    hot_speed: Share = Field(alias="speed", description="Speed from then on.")
     cooling: Positive = Field(
         default=1.0, description="Seconds of busy time that one second of rest offsets."
     )
@@ -252,8 +263,8 @@ class Thermal(Document):
 class RampUp(Document):
     """First seconds of a busy period, after an idle time."""
 
-    for_s: Seconds = Field(alias="for", gt=0, description="Length of the climb to full speed.")
-    start: Share = Field(alias="from", description="Speed at the start of the climb.")
+    ramp_s: Seconds = Field(alias="for", gt=0, description="Length of the climb to full speed.")
+    ramp_speed: Share = Field(alias="from", description="Speed at the start of the climb.")
 
 
 class Ssd(Document):
@@ -263,6 +274,12 @@ class Ssd(Document):
     garbage_collection: GarbageCollection | None = Field(default=None, description="Write cliff.")
     thermal: Thermal | None = Field(default=None, description="Throttling by temperature.")
     ramp_up: RampUp | None = Field(default=None, description="Slow start after a rest.")
+
+    def parameters(self) -> FlashParameters:
+        """Return the parameters of the simulated flash."""
+        behaviours = (self.slc_cache, self.garbage_collection, self.thermal, self.ramp_up)
+        values = {k: v for each in behaviours if each for k, v in each.model_dump().items()}
+        return FlashParameters(**values)
 
 
 class Bursts(Document):
@@ -294,6 +311,21 @@ class NoiseBlock(Document):
     )
     steal: Bursts | None = Field(default=None, description="CPU time stolen from the client.")
 
+    def parameters(self) -> NoiseParameters:
+        """Return the parameters of the simulated noise."""
+        jitter = self.jitter
+        neighbour, steal = (
+            BurstNoise(**burst.model_dump()) if burst else BurstNoise()
+            for burst in (self.neighbour, self.steal)
+        )
+        return NoiseParameters(
+            jitter=jitter.size if jitter else 0.0,
+            jitter_memory_s=jitter.memory_s if jitter else 1.0,
+            reaches_limits=jitter is not None and jitter.of == "volume",
+            neighbour=neighbour,
+            steal=steal,
+        )
+
 
 class Expected(Document):
     """Expected results of a client with a constant number of requests in flight.
@@ -320,11 +352,10 @@ class Expected(Document):
 _MAX_BYTES = 16 * 1024**3
 
 _FOLDER = "lab/scenarios"  # Of the bundled scenarios, below the package
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,60}")
 
 
-def _check_name(text: str) -> str:
-    if not _NAME.fullmatch(text):
+def _checked_name(text: str) -> str:
+    if not re.fullmatch("[A-Za-z0-9_-]{1,60}", text):
         reject(Fault(f"must be up to 60 letters, digits, - and _, not {text!r}"))
     return text
 
@@ -332,7 +363,9 @@ def _check_name(text: str) -> str:
 class Scenario(Document):
     """A simulated volume; its numbers are the true values that measurements must reproduce."""
 
-    name: Annotated[Text, AfterValidator(_check_name)] = Field(description="Letters, digits, - _.")
+    name: Annotated[Text, AfterValidator(_checked_name)] = Field(
+        description="Letters, digits, - _."
+    )
     description: Text = Field(default="", description="What the scenario represents.")
     size_bytes: Bytes = Field(
         alias="size", le=_MAX_BYTES, description="Capacity.", examples=["64m"]
@@ -399,11 +432,6 @@ class Scenario(Document):
         """Additional time of the first read of a block."""
         return self.first_touch.read.of(self.service.read)
 
-    @property
-    def blocks(self) -> int:
-        """Number of units of first touches."""
-        return -(-self.size_bytes // self.block_bytes)
-
     def resized(self, size_bytes: int) -> Scenario:
         """Return the same volume with another size."""
         values = self.model_dump() | {"size_bytes": size_bytes, "truth": ()}
@@ -423,8 +451,8 @@ class Scenario(Document):
             size_bytes=self.size_bytes,
             block_bytes=self.block_bytes,
             seed=self.seed,
-            read=_service(self.service.read),
-            write=_service(self.service.write),
+            read=self.service.read.parameters(),
+            write=self.service.write.parameters(),
             slots=self.service.slots or 0,
             request_buckets=_buckets(self.limits.iops, self.burst.iops),
             byte_buckets=_buckets(self.limits.bandwidth_bytes_per_s, self.burst.bandwidth),
@@ -438,63 +466,23 @@ class Scenario(Document):
             steps=tuple((step.at_s, step.to) for step in self.steps),
             drift_per_s=self.drift_percent_per_minute / 100 / 60,
             clock_starts_at_write=self.clock == "first-write",
-            flash=_flash(self.ssd) if self.ssd else None,
-            noise=_noise(self.noise) if self.noise else None,
+            flash=self.ssd.parameters() if self.ssd else None,
+            noise=self.noise.parameters() if self.noise else None,
         )
-
-
-def _flash(ssd: Ssd) -> FlashParameters:
-    values: dict[str, float] = {}
-    if ssd.slc_cache:
-        values |= {"slc_bytes": ssd.slc_cache.size_bytes, "slc_after": ssd.slc_cache.after}
-        values["refill_bytes_per_s"] = ssd.slc_cache.refill_bytes_per_s
-    if ssd.garbage_collection:
-        collection = ssd.garbage_collection
-        values |= {"spare_bytes": collection.spare_bytes, "collecting_speed": collection.speed}
-        values |= {"collecting_sigma": collection.sigma, "recover_s": collection.recover_s}
-    if ssd.thermal:
-        values |= {"hot_after_s": ssd.thermal.after_s, "hot_speed": ssd.thermal.speed}
-        values["cooling"] = ssd.thermal.cooling
-    if ssd.ramp_up:
-        values |= {"ramp_s": ssd.ramp_up.for_s, "ramp_speed": ssd.ramp_up.start}
-    return FlashParameters(**values)  # type: ignore[arg-type]  # sizes are integers
-
-
-def _noise(noise: NoiseBlock) -> NoiseParameters:
-    jitter = noise.jitter
-    return NoiseParameters(
-        jitter=jitter.size if jitter else 0.0,
-        jitter_memory_s=jitter.memory_s if jitter else 1.0,
-        reaches_limits=jitter is not None and jitter.of == "volume",
-        neighbour=_bursts(noise.neighbour),
-        steal=_bursts(noise.steal),
-    )
-
-
-def _bursts(bursts: Bursts | None) -> BurstNoise:
-    return BurstNoise(**bursts.model_dump()) if bursts else BurstNoise()
 
 
 def _buckets(
     limit: float | None, burst: IopsBurst | BandwidthBurst | None
 ) -> tuple[BucketParameters, ...]:
-    found = [BucketParameters(limit)] if limit else []
+    buckets = [BucketParameters(limit)] if limit else []
     if burst:
-        found.append(BucketParameters(burst.to))
-        found.append(BucketParameters(burst.baseline, depth=burst.credits))
-    return tuple(found)
-
-
-def _service(service: Service) -> ServiceParameters:
-    return ServiceParameters(service.latency_s, service.sigma, service.stream_bytes_per_s or 0.0)
+        buckets.append(BucketParameters(burst.to))
+        buckets.append(BucketParameters(burst.baseline, depth=burst.credits))
+    return tuple(buckets)
 
 
 def load_scenario(text: str, *, path: str) -> Scenario:
-    """Parse a scenario.
-
-    Args:
-        text: YAML 1.2.
-    """
+    """Parse a scenario."""
     needs = "a name, a size and a service"
     return read_document(text, Scenario, path=path, what="a scenario", needs=needs)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 from typing import Any
 
 from volbench.lab.expected_results import Direction, Truth, truth
-from volbench.lab.scenario import Scenario
+from volbench.lab.scenario import NoiseBlock, Scenario, Ssd
 from volbench.present.formatting import first_sentence
 from volbench.present.tables.hosts_tables import facts_table
 from volbench.present.tables.table import IDENTITY, Table, text_table
@@ -35,13 +35,8 @@ _USUAL: tuple[tuple[Direction, int, int], ...] = (
 def _truth_rows(scenario: Scenario) -> list[dict[str, str]]:
     named = [(expected.rw, expected.bs, expected.iodepth) for expected in scenario.truth]
     return [
-        _row(
-            direction,
-            block_bytes,
-            iodepth,
-            truth(scenario, direction=direction, block_bytes=block_bytes, iodepth=iodepth),
-        )
-        for direction, block_bytes, iodepth in sorted({*_USUAL, *named})
+        _row(rw, bs, iodepth, truth(scenario, direction=rw, block_bytes=bs, iodepth=iodepth))
+        for rw, bs, iodepth in sorted({*_USUAL, *named})
     ]
 
 
@@ -73,103 +68,56 @@ def scenario_tables(scenario: Scenario) -> tuple[Table[Any], Table[Any]]:
 
     JSON of the first holds both.
     """
-    facts, truth = _facts(scenario), _truth_rows(scenario)
+    facts, rows = _facts(scenario), _truth_rows(scenario)
     document = {
         "scenario": scenario.name,
         "description": scenario.description,
         "facts": facts,
-        "truth": truth,
+        "truth": rows,
     }
     about = facts_table(f"{scenario.name}: {scenario.description}", facts)
-    return replace(about, document=document), _truth_table(truth)
+    right = [name for name in rows[0] if name not in _WORDS]
+    expected = text_table("truth", rows, identity="rw", priorities=_PRIORITIES, right=right)
+    return replace(about, document=document), expected
 
 
-def _truth_table(rows: Sequence[Mapping[str, str]]) -> Table[Any]:
-    return text_table(
-        "truth",
-        rows,
-        identity="rw",
-        priorities=_PRIORITIES,
-        right=[name for row in rows[:1] for name in row if name not in _WORDS],
-    )
-
-
-def _row(direction: str, block_bytes: int, iodepth: int, found: Truth) -> dict[str, str]:
-    fast = found.fast_for_s < inf
+def _row(direction: str, block_bytes: int, iodepth: int, expected: Truth) -> dict[str, str]:
+    has_penalty = bool(expected.penalty)
     return {
         "rw": direction,
         "bs": format_size(block_bytes),
         "iodepth": str(iodepth),
-        "IOPS": format_count(found.iops),
-        "bandwidth": format_rate(found.bw_bytes_per_s),
-        "latency": format_latency(found.lat_mean_s),
-        "bottleneck": found.bottleneck,
-        "cold IOPS": format_count(found.cold_iops) if found.penalty else "",
-        "penalty": f"{found.penalty:.1%}" if found.penalty else "",
-        "90 % after": format_duration(found.warm_90_s) if found.penalty else "",
-        "at first": f"{format_count(found.fast_iops)} for {format_duration(found.fast_for_s)}"
-        if fast
+        "IOPS": format_count(expected.iops),
+        "bandwidth": format_rate(expected.bw_bytes_per_s),
+        "latency": format_latency(expected.lat_mean_s),
+        "bottleneck": expected.bottleneck,
+        "cold IOPS": format_count(expected.cold_iops) if has_penalty else "",
+        "penalty": f"{expected.penalty:.1%}" if has_penalty else "",
+        "90 % after": format_duration(expected.warm_90_s) if has_penalty else "",
+        "at first": f"{format_count(expected.fast_iops)} for {format_duration(expected.fast_for_s)}"
+        if expected.fast_for_s < inf
         else "",
-        "stall": format_duration(found.stall_s) if found.stall_s else "",
+        "stall": format_duration(expected.stall_s) if expected.stall_s else "",
     }
 
 
 def _facts(scenario: Scenario) -> dict[str, object]:
+    any_number = "any number"
     facts: dict[str, object] = {
         "size": format_capacity(scenario.size_bytes),
         "initial content": "data in every block" if scenario.restored else "nothing",
-        "concurrent requests": scenario.service.slots or "any number",
+        "concurrent requests": scenario.service.slots or any_number,
     }
-    if scenario.first_write_s or scenario.first_read_s:
+    costs = {"write": scenario.first_write_s, "read": scenario.first_read_s}
+    if any(costs.values()):
         facts["block"] = format_size(scenario.block_bytes)
-        facts |= _first_touches(scenario)
-        facts["blocks prepared concurrently"] = scenario.first_touch.parallel or "any number"
+        for direction, cost_s in costs.items():
+            if cost_s:
+                facts[f"first {direction} of a block"] = f"{format_latency(cost_s)} more"
+        facts["blocks prepared concurrently"] = scenario.first_touch.parallel or any_number
     if scenario.unwritten_reads == "instant":
         facts["reads of unwritten blocks"] = "answered at once"
     return facts | _limits(scenario) | _flash(scenario) | _events(scenario) | _noise(scenario)
-
-
-def _flash(scenario: Scenario) -> dict[str, object]:
-    facts: dict[str, object] = {}
-    if scenario.ssd is None:
-        return facts
-    if slc := scenario.ssd.slc_cache:
-        facts["SLC cache"] = f"{format_capacity(slc.size_bytes)}, then {slc.after:.0%} of the speed"
-    if collection := scenario.ssd.garbage_collection:
-        facts["garbage collection"] = (
-            f"after {format_capacity(collection.spare_bytes)}, {collection.speed:.0%} of the speed"
-        )
-    if thermal := scenario.ssd.thermal:
-        facts["thermal throttling"] = (
-            f"after {format_duration(thermal.after_s)}, {thermal.speed:.0%} of the speed"
-        )
-    if ramp := scenario.ssd.ramp_up:
-        facts["ramp-up"] = f"from {ramp.start:.0%} of the speed in {format_duration(ramp.for_s)}"
-    return facts
-
-
-def _noise(scenario: Scenario) -> dict[str, object]:
-    facts: dict[str, object] = {}
-    if scenario.noise is None:
-        return facts
-    if jitter := scenario.noise.jitter:
-        facts["jitter"] = f"{jitter.size:.0%} of the {jitter.of}'s speed"
-    bursts = {"neighbour": scenario.noise.neighbour, "stolen CPU time": scenario.noise.steal}
-    return facts | {
-        name: f"{burst.share:.0%} for {format_duration(burst.length_s)}, some every"
-        f" {format_duration(burst.every_s)}"
-        for name, burst in bursts.items()
-        if burst
-    }
-
-
-def _first_touches(scenario: Scenario) -> dict[str, object]:
-    costs = {"write": scenario.first_write_s, "read": scenario.first_read_s}
-    return {
-        f"first {direction} of a block": f"{format_latency(cost_s)} more"
-        for direction, cost_s in costs.items()
-        if cost_s
-    }
 
 
 def _limits(scenario: Scenario) -> dict[str, object]:
@@ -178,27 +126,43 @@ def _limits(scenario: Scenario) -> dict[str, object]:
         facts["IOPS limit"] = format_count(scenario.limits.iops)
     if scenario.limits.bandwidth_bytes_per_s:
         facts["bandwidth limit"] = format_rate(scenario.limits.bandwidth_bytes_per_s)
-    if iops := scenario.burst.iops:
-        facts["IOPS credits"] = (
-            f"{format_count(iops.credits)}: {format_count(iops.to)} while they last, "
-            f"then {format_count(iops.baseline)}"
-        )
-    if volume := scenario.burst.bandwidth:
-        facts["bandwidth credits"] = (
-            f"{format_capacity(volume.credits)}: {format_rate(volume.to)} while they last, "
-            f"then {format_rate(volume.baseline)}"
-        )
+    for name, burst, rate, amount in (
+        ("IOPS credits", scenario.burst.iops, format_count, format_count),
+        ("bandwidth credits", scenario.burst.bandwidth, format_rate, format_capacity),
+    ):
+        if burst:
+            facts[name] = (
+                f"{amount(burst.credits)}: {rate(burst.to)} while they last, "
+                f"then {rate(burst.baseline)}"
+            )
     if cache := scenario.cache:
-        end = (
-            f"stalls until {format_capacity(cache.resume_bytes)}"
-            if cache.resume_bytes
-            else "drains"
-        )
+        resume = cache.resume_bytes
         facts["write-back cache"] = (
             f"{format_capacity(cache.size_bytes)}, "
             f"empties at {format_rate(cache.drain_bytes_per_s)}, "
-            f"takes a write in {format_latency(cache.latency_s)}, {end} when full"
+            f"takes a write in {format_latency(cache.latency_s)}, "
+            f"{f'stalls until {format_capacity(resume)}' if resume else 'drains'} when full"
         )
+    return facts
+
+
+def _flash(scenario: Scenario) -> dict[str, object]:
+    facts: dict[str, object] = {}
+    ssd = scenario.ssd or Ssd()
+    if slc := ssd.slc_cache:
+        size = format_capacity(slc.slc_bytes)
+        facts["SLC cache"] = f"{size}, then {slc.slc_after:.0%} of the speed"
+    if collection := ssd.garbage_collection:
+        size = format_capacity(collection.spare_bytes)
+        facts["garbage collection"] = (
+            f"after {size}, {collection.collecting_speed:.0%} of the speed"
+        )
+    if thermal := ssd.thermal:
+        after = format_duration(thermal.hot_after_s)
+        facts["thermal throttling"] = f"after {after}, {thermal.hot_speed:.0%} of the speed"
+    if ramp := ssd.ramp_up:
+        length = format_duration(ramp.ramp_s)
+        facts["ramp-up"] = f"from {ramp.ramp_speed:.0%} of the speed in {length}"
     return facts
 
 
@@ -210,4 +174,16 @@ def _events(scenario: Scenario) -> dict[str, object]:
         facts[f"step {number}"] = f"{step.to:.0%} of the speed from {step.at_s:g} s on"
     if scenario.drift_percent_per_minute:
         facts["drift"] = f"{scenario.drift_percent_per_minute:+g} % of the speed a minute"
+    return facts
+
+
+def _noise(scenario: Scenario) -> dict[str, object]:
+    facts: dict[str, object] = {}
+    noise = scenario.noise or NoiseBlock()
+    if noise.jitter:
+        facts["jitter"] = f"{noise.jitter.size:.0%} of the {noise.jitter.of}'s speed"
+    for name, burst in (("neighbour", noise.neighbour), ("stolen CPU time", noise.steal)):
+        if burst:
+            length, pause = format_duration(burst.length_s), format_duration(burst.every_s)
+            facts[name] = f"{burst.share:.0%} for {length}, some every {pause}"
     return facts

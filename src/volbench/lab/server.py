@@ -37,13 +37,11 @@ class LabVolume:
     uri: str  # NBD URI for fio's engine nbd and for ``volbench run --on``
     pid: int  # process ID of nbdkit
     folder: Path  # folder of socket, parameters and logs
+    _server: subprocess.Popen[bytes] = field(repr=False, compare=False)
     device: str = ""  # block device such as ``/dev/loop0``; empty without one
-    _server: subprocess.Popen[bytes] | None = field(default=None, repr=False, compare=False)
 
     def ended(self, *, within_s: float) -> bool:
         """Wait for the server to exit; return whether it did in time."""
-        if self._server is None:
-            return True
         try:
             self._server.wait(within_s)
         except subprocess.TimeoutExpired:
@@ -56,11 +54,7 @@ class LabVolume:
 
 
 def check_tools(*, device: bool = False) -> None:
-    """Check that all required programs are installed.
-
-    Args:
-        device: whether a block device is requested.
-    """
+    """Check that all required programs are installed."""
     needed = {"nbdkit": "nbdkit and nbdkit-plugin-python"}
     if device:
         needed |= {"nbdfuse": "libnbd-bin and fuse3", "losetup": "mount", "setpriv": "util-linux"}
@@ -95,7 +89,7 @@ def serve(scenario: Scenario, folder: Path, *, device: bool = False) -> Iterator
     with ExitStack() as stack:
         server = stack.enter_context(_nbdkit(scenario, folder, socket))
         uri = f"nbd+unix:///?socket={socket}"
-        volume = LabVolume(scenario, uri, server.pid, folder, _server=server)
+        volume = LabVolume(scenario, uri, server.pid, folder, server)
         if device:
             volume = replace(volume, device=stack.enter_context(_attached(uri, folder)))
         yield volume

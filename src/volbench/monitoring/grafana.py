@@ -175,7 +175,7 @@ def render_dashboard(frames: Mapping[str, pd.DataFrame], *, running: Sequence[st
         "refresh": "5s" if running else "",
         "annotations": {"list": []},
         "templating": {"list": _variables(campaigns, window=_window(frames))},
-        "panels": [_panel(panel, place) for place, panel in enumerate(PANELS)],
+        "panels": [_panel(panel, index) for index, panel in enumerate(PANELS)],
     }
     return json.dumps(dashboard, indent=2, ensure_ascii=False) + "\n"
 
@@ -240,15 +240,15 @@ def _choice(label: str, series: str, *, chosen: Sequence[str] = ()) -> dict[str,
     }
 
 
-def _panel(panel: Panel, place: int) -> dict[str, object]:
+def _panel(panel: Panel, index: int) -> dict[str, object]:
     """Return a panel, two in a row."""
     return {
-        "id": place + 1,
+        "id": index + 1,
         "type": "timeseries",
         "title": panel.title,
         "description": panel.about,
         "datasource": SOURCE,
-        "gridPos": {"h": _HEIGHT, "w": _WIDTH, "x": place % 2 * _WIDTH, "y": place // 2 * _HEIGHT},
+        "gridPos": {"h": _HEIGHT, "w": _WIDTH, "x": index % 2 * _WIDTH, "y": index // 2 * _HEIGHT},
         "targets": [
             {
                 "refId": chr(ord("A") + number),

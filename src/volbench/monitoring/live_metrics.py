@@ -10,13 +10,13 @@ import math
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from volbench.analyse.frames.kernel_counters import Sample, SampleReader
+from volbench.analyse.frames.kernel_counters import SampleReader
 from volbench.model.campaign.event import CampaignStarted, Event, HostBack, HostSilent, Progress
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.frames.columns import LABEL_PREFIX
@@ -96,11 +96,7 @@ class _Families:
 
 
 class LiveMetrics(Collector):
-    """Listener of a campaign's events that Prometheus scrapes.
-
-    Args:
-        clock: monotonic, in seconds.
-    """
+    """Listener of a campaign's events that Prometheus scrapes."""
 
     def __init__(
         self, layout: Layout, cpus: Mapping[str, int], *, clock: Clock = time.monotonic
@@ -136,7 +132,7 @@ class LiveMetrics(Collector):
                 for name, seen in tally.active.items()
             ]
         for host in sorted(silent):
-            families.add(_SILENT, {**_common(campaign), "instance": host}, 1)
+            families.add(_SILENT, {"job": JOB, "campaign": campaign.name, "instance": host}, 1)
         for seen in active:
             _add_run(families, campaign, seen)
         by_host: dict[str, list[Run]] = {}
@@ -153,23 +149,21 @@ class LiveMetrics(Collector):
 
         Where several runs share a device, only labels that are the same for all of them remain.
         """
-        samples = {
-            run.id: found for run in runs if (found := _last_sample(self._layout, run)) is not None
-        }
-        sampled = [run for run in runs if run.id in samples]
+        samples = {run.id: _last_sample(self._layout, run) for run in runs}
+        known = {name: last for name, last in samples.items() if last is not None}
+        sampled = [run for run in runs if run.id in known]
         if not sampled:
             return
-        newest = max(samples.values(), key=lambda found: found.sample.utc_s)
+        newest = max(known.values(), key=lambda last: last.sample.utc_s)
         labels, cpus = _shared_labels(campaign, sampled), self._cpus.get(host, 1)
-        whole = Reading(newest.sample, cpus=cpus, page_bytes=newest.page_bytes)
-        _add_counters(families, ON_HOST, labels, whole)
+        _add_counters(families, ON_HOST, labels, replace(newest, cpus=cpus))
         for _, name, family in MEMORY:
             families.add(family, labels, newest.sample.memory.get(name))
-        for device in sorted({name for found in samples.values() for name in found.sample.disks}):
-            users = [run for run in sampled if device in samples[run.id].sample.disks]
-            last = max((samples[run.id].sample for run in users), key=lambda own: own.utc_s)
-            own = {**_shared_labels(campaign, users), "device": device}
-            _add_counters(families, ON_DEVICE, own, Reading(last, last.disks[device], device))
+        for device in sorted({name for last in known.values() for name in last.sample.disks}):
+            users = [run for run in sampled if device in known[run.id].sample.disks]
+            last = max((known[run.id].sample for run in users), key=lambda sample: sample.utc_s)
+            labels = {**_shared_labels(campaign, users), "device": device}
+            _add_counters(families, ON_DEVICE, labels, Reading(last, last.disks[device], device))
 
 
 def _add_counters(
@@ -187,9 +181,10 @@ def _add_campaign(families: _Families, campaign: Campaign, tally: Tally) -> None
         "finished": tally.ended - tally.failed,
         "failed": tally.failed,
     }
+    common = {"job": JOB, "campaign": campaign.name}
     for state, count in counts.items():
-        families.add(_RUNS, {**_common(campaign), "state": state}, count)
-    families.add(_LEFT, _common(campaign), tally.left_s())
+        families.add(_RUNS, {**common, "state": state}, count)
+    families.add(_LEFT, common, tally.left_s())
 
 
 def _add_run(families: _Families, campaign: Campaign, seen: _Active) -> None:
@@ -200,18 +195,15 @@ def _add_run(families: _Families, campaign: Campaign, seen: _Active) -> None:
     families.add(_ELAPSED, labels, seen.elapsed_s)
     families.add(_EXPECTED, labels, seen.total_s)
     for direction in _DIRECTIONS:
-        own = {**labels, "direction": direction}
-        families.add(IOPS, own, getattr(progress, f"{direction}_iops"))
-        families.add(BANDWIDTH, own, getattr(progress, f"{direction}_bw_bytes_per_s"))
-
-
-def _common(campaign: Campaign) -> dict[str, str]:
-    return {"job": JOB, "campaign": campaign.name}
+        direction_labels = {**labels, "direction": direction}
+        families.add(IOPS, direction_labels, getattr(progress, f"{direction}_iops"))
+        families.add(BANDWIDTH, direction_labels, getattr(progress, f"{direction}_bw_bytes_per_s"))
 
 
 def _run_labels(campaign: Campaign, run: Run) -> dict[str, str]:
     return {
-        **_common(campaign),
+        "job": JOB,
+        "campaign": campaign.name,
         "instance": run.host,
         "run": run.id,
         "fio_job": run.job,
@@ -222,7 +214,7 @@ def _run_labels(campaign: Campaign, run: Run) -> dict[str, str]:
 
 def _shared_labels(campaign: Campaign, runs: Sequence[Run]) -> dict[str, str]:
     first, *others = (_run_labels(campaign, run) for run in runs)
-    return {name: text for name, text in first.items() if all(own[name] == text for own in others)}
+    return {name: text for name, text in first.items() if all(o[name] == text for o in others)}
 
 
 def _facts(labels: Labels, campaign: Campaign, run: Run) -> dict[str, str]:
@@ -235,7 +227,7 @@ def _facts(labels: Labels, campaign: Campaign, run: Run) -> dict[str, str]:
         "tool": run.tool.value,
     }
     for option, (label, default) in _OPTIONS.items():
-        first, *others = {run.effective(own).get(option, default) for own in run.sections}
+        first, *others = {run.effective(section).get(option, default) for section in run.sections}
         if first is not None and not others:
             facts[label] = first
     host = next((host for host in campaign.hosts if host.name == run.host), None)
@@ -244,15 +236,7 @@ def _facts(labels: Labels, campaign: Campaign, run: Run) -> dict[str, str]:
     return facts
 
 
-@dataclass(frozen=True)
-class _Found:
-    """The last sample in a log, and the page size of its host."""
-
-    sample: Sample
-    page_bytes: int
-
-
-def _last_sample(layout: Layout, run: Run) -> _Found | None:
+def _last_sample(layout: Layout, run: Run) -> Reading | None:
     """Return the last whole sample of a run; None without one, and of a host that went silent."""
     path = layout.run(run.id).samples
     try:
@@ -268,4 +252,4 @@ def _last_sample(layout: Layout, run: Run) -> _Found | None:
     reader = SampleReader()
     reader.feed(head.partition("\n")[0] + "\n")
     samples = reader.feed(text[text.rfind("\nT ", 0, text.rfind("\n.\n")) + 1 :])
-    return _Found(samples[-1], reader.page_bytes) if samples else None
+    return Reading(samples[-1], page_bytes=reader.page_bytes) if samples else None

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from volbench.analyse.frames.kernel_counters import Disk, Sample
@@ -62,16 +63,20 @@ class Counter:
     more: Mapping[str, str]  # its own labels
 
 
-def _counter(name: str, meaning: str, amount: Amount, total: Total, **more: str) -> Counter:
+def _metric(name: str, meaning: str, amount: Amount, total: Total, **more: str) -> Counter:
     """Return a counter; its unit is the last word of its name where that is one."""
     unit = name.rpartition("_")[2]
     known = unit if unit in {"seconds", "bytes"} else ""
     return Counter(Family(name, "counter", known, meaning), amount, total, more)
 
 
-def _over_time(column: str, *, scale: float = 1.0) -> Amount:
-    """Return what a rate, or a percentage, comes to in the new part of each interval."""
+def _rate(column: str, *, scale: float = 1.0) -> Amount:
+    """Return what a rate comes to in the new part of each interval."""
     return lambda rows: rows[column].astype("float64") * rows["new_s"] * scale
+
+
+def _share(name: str) -> Amount:
+    return _rate(f"{name}_percent", scale=0.01)
 
 
 def _time_of(kind: str) -> Amount:
@@ -82,10 +87,6 @@ def _time_of(kind: str) -> Amount:
         return rows[f"{kind}_iops"] * rows["new_s"] * each
 
     return amount
-
-
-def _errors(rows: pd.DataFrame) -> pd.Series[float]:
-    return rows["io_errors"].astype("float64") * rows["new_s"] / rows["interval_s"]
 
 
 def _cpu(kind: str) -> Amount:
@@ -100,13 +101,13 @@ def _cpu(kind: str) -> Amount:
     return amount
 
 
-def _disk_count(name: str, *, scale: float = 1.0) -> Total:
+def _count(name: str, *, scale: float = 1.0) -> Total:
     """Return a count of the kernel for a device, in the unit of its metric."""
     return lambda reading: float(getattr(reading.disk, name)) * scale
 
 
-def _error_count(reading: Reading) -> float:
-    return float(reading.sample.io_errors.get(reading.device, math.nan))
+_sectors = partial(_count, scale=SECTOR_BYTES)
+_ticks = partial(_count, scale=0.001)  # of a millisecond
 
 
 def _cpu_time(kind: str) -> Total:
@@ -132,95 +133,63 @@ def _swapped_bytes(reading: Reading) -> float:
     return math.nan if pages is None else float(pages * reading.page_bytes)
 
 
-_MS = 0.001
-ON_DEVICE = (
-    _counter(
-        "node_disk_reads_completed",
-        "Reads completed.",
-        _over_time("read_iops"),
-        _disk_count("reads"),
-    ),
-    _counter(
-        "node_disk_writes_completed",
-        "Writes completed.",
-        _over_time("write_iops"),
-        _disk_count("writes"),
-    ),
-    _counter(
-        "node_disk_read_bytes",
-        "Bytes read.",
-        _over_time("read_bw_bytes_per_s"),
-        _disk_count("read_sectors", scale=SECTOR_BYTES),
-    ),
-    _counter(
-        "node_disk_written_bytes",
-        "Bytes written.",
-        _over_time("write_bw_bytes_per_s"),
-        _disk_count("write_sectors", scale=SECTOR_BYTES),
-    ),
-    _counter(
-        "node_disk_read_time_seconds",
-        "Time that reads took.",
-        _time_of("read"),
-        _disk_count("read_ticks", scale=_MS),
-    ),
-    _counter(
-        "node_disk_write_time_seconds",
-        "Time that writes took.",
-        _time_of("write"),
-        _disk_count("write_ticks", scale=_MS),
-    ),
-    _counter(
-        "node_disk_io_time_seconds",
-        "Time with a request in flight.",
-        _over_time("active_percent", scale=0.01),
-        _disk_count("busy_ticks", scale=_MS),
-    ),
-    _counter(
-        "node_disk_io_time_weighted_seconds",
+_DISK: tuple[tuple[str, str, Amount, Total], ...] = (
+    ("reads_completed", "Reads completed.", _rate("read_iops"), _count("reads")),
+    ("writes_completed", "Writes completed.", _rate("write_iops"), _count("writes")),
+    ("read_bytes", "Bytes read.", _rate("read_bw_bytes_per_s"), _sectors("read_sectors")),
+    ("written_bytes", "Bytes written.", _rate("write_bw_bytes_per_s"), _sectors("write_sectors")),
+    ("read_time_seconds", "Time that reads took.", _time_of("read"), _ticks("read_ticks")),
+    ("write_time_seconds", "Time that writes took.", _time_of("write"), _ticks("write_ticks")),
+    ("io_time_seconds", "Time with a request in flight.", _share("active"), _ticks("busy_ticks")),
+    (
+        "io_time_weighted_seconds",
         "Time of all requests in flight, summed up.",
-        _over_time("queue_depth"),
-        _disk_count("queue_ticks", scale=_MS),
+        _rate("queue_depth"),
+        _ticks("queue_ticks"),
     ),
-    _counter("volbench_disk_io_errors", "Requests that ended in an error.", _errors, _error_count),
+)
+ON_DEVICE = (
+    *(_metric(f"node_disk_{name}", what, amount, total) for name, what, amount, total in _DISK),
+    _metric(
+        "volbench_disk_io_errors",
+        "Requests that ended in an error.",
+        lambda rows: rows["io_errors"].astype("float64") * rows["new_s"] / rows["interval_s"],
+        lambda reading: float(reading.sample.io_errors.get(reading.device, math.nan)),
+    ),
 )
 _CPU = "CPU time by mode, as a share of all CPUs; busy is all but idle, iowait and steal."
+_PRESSURE = {
+    ("waiting", "some"): "Time in which some task waited for I/O.",
+    ("stalled", "full"): "Time in which all tasks waited for I/O.",
+}
 ON_HOST = (
     *(
-        _counter("node_cpu_seconds", _CPU, _cpu(mode), _cpu_time(mode), cpu="all", mode=mode)
+        _metric("node_cpu_seconds", _CPU, _cpu(mode), _cpu_time(mode), cpu="all", mode=mode)
         for mode in ("busy", "iowait", "steal", "idle")
     ),
-    _counter(
-        "node_pressure_io_waiting_seconds",
-        "Time in which some task waited for I/O.",
-        _over_time("io_pressure_some_percent", scale=0.01),
-        _pressure("some"),
+    *(
+        _metric(
+            f"node_pressure_io_{name}_seconds",
+            meaning,
+            _share(f"io_pressure_{kind}"),
+            _pressure(kind),
+        )
+        for (name, kind), meaning in _PRESSURE.items()
     ),
-    _counter(
-        "node_pressure_io_stalled_seconds",
-        "Time in which all tasks waited for I/O.",
-        _over_time("io_pressure_full_percent", scale=0.01),
-        _pressure("full"),
-    ),
-    _counter(
+    _metric(
         "volbench_swap_bytes",
         "Bytes swapped in and out.",
-        _over_time("swap_bytes_per_s"),
+        _rate("swap_bytes_per_s"),
         _swapped_bytes,
     ),
 )
 # Column of the frame, name in /proc/meminfo, and metric
-MEMORY = (
-    (
-        "dirty_bytes",
-        "Dirty",
-        Family("node_memory_Dirty_bytes", "gauge", "bytes", "Memory that waits to be written."),
-    ),
-    (
-        "writeback_bytes",
-        "Writeback",
-        Family("node_memory_Writeback_bytes", "gauge", "bytes", "Memory that is being written."),
-    ),
+MEMORY = tuple(
+    (f"{name.lower()}_bytes", name, Family(f"node_memory_{name}_bytes", "gauge", "bytes", meaning))
+    for name, meaning in (
+        ("Dirty", "Memory that waits to be written."),
+        ("Writeback", "Memory that is being written."),
+    )
 )
 
 IOPS = Family("volbench_iops", "gauge", "", "I/Os completed per second, as reported by fio.")

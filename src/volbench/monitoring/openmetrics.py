@@ -126,17 +126,17 @@ def _counter_block(counters: Sequence[Counter], rows: pd.DataFrame, *, by: list[
         sampled = rows[known].reset_index(drop=True)
         added = amounts[known].reset_index(drop=True)
         sampled = sampled.assign(sum=running_sum(sampled, added, by=by), added=added)
-        for key, own in sampled.groupby(by, sort=False, dropna=False):
+        for key, samples in sampled.groupby(by, sort=False, dropna=False):
             labels = {
                 **_host_labels(dict(zip(by, key, strict=True))),
                 **({"device": str(key[-1])} if by == _DEVICE else {}),
                 **counter.more,
             }
             name = f"{counter.family.name}_total{_braces(labels)}"
-            first = own["opens"] | (own.index == own.index[0])
-            before = (own["sum"] - own["added"]).round(6).clip(lower=0)
+            first = samples["opens"] | (samples.index == samples.index[0])
+            before = (samples["sum"] - samples["added"]).round(6).clip(lower=0)
             for opens, begin, end, start, total in zip(
-                first, own["begin_s"], own["end_s"], before, own["sum"], strict=True
+                first, samples["begin_s"], samples["end_s"], before, samples["sum"], strict=True
             ):
                 if opens:
                     lines.append(f"{name} {start!r} {begin:.3f}\n")
@@ -168,9 +168,9 @@ def _ended(rows: pd.DataFrame, column: str, name: str, *, end: str, **more: str)
     Prometheus would go on with the last value for five minutes.
     """
     lines = []
-    for _, own in rows.dropna(subset=[column]).groupby(_STREAM, sort=False, dropna=False):
-        lines += _gauge_lines(name, own, column, labels=partial(_series_labels, more=more))
-        last = records(own.tail(1))[0]
+    for _, stream in rows.dropna(subset=[column]).groupby(_STREAM, sort=False, dropna=False):
+        lines += _gauge_lines(name, stream, column, labels=partial(_series_labels, more=more))
+        last = records(stream.tail(1))[0]
         after_s = float(str(last["end_s"])) + _AFTER_S
         lines.append(f"{name}{_braces(_series_labels(last, more=more))} {end} {after_s:.3f}\n")
     return lines
@@ -215,8 +215,8 @@ def _host_labels(row: Mapping[str, object]) -> dict[str, str]:
 
 
 def _series_labels(row: Mapping[str, object], *, more: Mapping[str, str]) -> dict[str, str]:
-    own = {name: str(row[name]) for name in ("run", "group", "role", "volume", "direction")}
-    return {**_host_labels(row), "fio_job": str(row["job"]), **own, **more}
+    labels = {name: str(row[name]) for name in ("run", "group", "role", "volume", "direction")}
+    return {**_host_labels(row), "fio_job": str(row["job"]), **labels, **more}
 
 
 def _run_labels(row: Mapping[str, object]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Object storage at an address such as ``s3://bucket/prefix``: listing, reading and upload.
+"""Object storage at an address such as ``s3://bucket/prefix``, and campaigns copied from it.
 
 Credentials, region and endpoint come from where the provider's own tools take them, such as
 ``AWS_ACCESS_KEY_ID``, ``AWS_REGION`` and ``AWS_ENDPOINT_URL``. They are in no message and no file.
@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -19,10 +22,13 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 from pyarrow import fs
 
-from volbench.errors import AuthError, InputError, TransferError, TransportError
+from volbench.api.one_campaign import CampaignData
+from volbench.errors import ArchiveError, AuthError, InputError, TransferError, TransportError
+from volbench.store.archive import read_campaign
 from volbench.store.atomic_files import unwritable
 
-_THREADS = 16
+_THREADS = 16  # That transfer the objects of a campaign
+_CAMPAIGNS_AT_ONCE = 8
 _CHUNK_BYTES = 1 << 20
 _HINT = (
     "use a URL such as s3://bucket/prefix, gs://bucket/prefix or abfs://container@account/prefix"
@@ -44,15 +50,15 @@ class ObjectStorage:
         """Return the size in bytes of each object, by its name below the prefix."""
         with _reported(self.address):
             selector = fs.FileSelector(self.prefix, recursive=True)
-            found = [file for file in self.filesystem.get_file_info(selector) if file.is_file]
+            files = [file for file in self.filesystem.get_file_info(selector) if file.is_file]
         start = len(self.prefix) + 1
-        return {_checked(self.address, file.path[start:]): file.size for file in found}
+        return {_checked(self.address, file.path[start:]): file.size for file in files}
 
     def has(self, name: str) -> bool:
         """Return whether there is an object of that name below the prefix."""
         with _reported(self.address):
-            found = self.filesystem.get_file_info(f"{self.prefix}/{name}")
-        return bool(found.is_file)
+            info = self.filesystem.get_file_info(f"{self.prefix}/{name}")
+        return bool(info.is_file)
 
     def below(self, name: str) -> ObjectStorage:
         """Return the storage of a folder below the prefix; an empty name is the prefix itself."""
@@ -60,11 +66,7 @@ class ObjectStorage:
         return replace(self, address=self.address + tail, prefix=self.prefix + tail)
 
     def download(self, sizes: Mapping[str, int], into: Path) -> None:
-        """Fetch objects into a folder, each whole or not at all.
-
-        Args:
-            into: the folder; folders below it are made.
-        """
+        """Fetch objects into a folder, each whole or not at all."""
         fetch = partial(self._fetch, into=into)
         with ThreadPoolExecutor(min(_THREADS, max(1, len(sizes)))) as pool:
             for _ in pool.map(fetch, sizes.items()):
@@ -73,12 +75,12 @@ class ObjectStorage:
     def _fetch(self, entry: tuple[str, int], *, into: Path) -> None:
         name, size_bytes = entry
         path = into / name
-        part = path.with_name(f".{path.name}.part")
+        partial_file = path.with_name(f".{path.name}.part")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with part.open("wb") as sink:
+            with partial_file.open("wb") as sink:
                 written = sum(sink.write(chunk) for chunk in self._chunks(name))
-            part.rename(path)
+            partial_file.rename(path)
         except OSError as error:
             raise unwritable(path, error) from error
         if written != size_bytes:
@@ -189,3 +191,116 @@ def _reported(address: str, *, listed: bool = False) -> Iterator[None]:
             f"{address} cannot be reached: {text[:_MAX_CAUSE]}",
             hint="check the address, the network and AWS_ENDPOINT_URL",
         ) from error
+
+
+MAX_BYTES = 4 << 30  # Most that is fetched of one campaign
+
+PLAN, JOURNAL = "campaign.json", "journal.jsonl"
+_FIRST = (PLAN, JOURNAL, "tables/stamp", "tables/rules-stamp")
+
+
+class CampaignCopy:
+    """A campaign in object storage and its temporary copy."""
+
+    def __init__(self, storage: ObjectStorage, sizes: Mapping[str, int]) -> None:
+        temporary = tempfile.mkdtemp(prefix="volbench-")
+        weakref.finalize(self, shutil.rmtree, temporary, ignore_errors=True)
+        # the copy, with the name of the original; files are in it once they are fetched
+        self.root = Path(temporary) / storage.prefix.rpartition("/")[2]
+        self._storage = storage
+        self._sizes = sizes
+        self._fetched: set[str] = set()
+        self._by_folder: dict[str, list[tuple[str, int]]] = {}
+        for name, size_bytes in sizes.items():
+            folder, _, file = name.rpartition("/")
+            self._by_folder.setdefault(folder, []).append((file, size_bytes))
+
+    @property
+    def address(self) -> str:
+        """Where the original is."""
+        return self._storage.address
+
+    def fetch(self, *patterns: str) -> None:
+        """Fetch the files whose names match, unless they are there."""
+        wanted = {
+            name: size_bytes
+            for name, size_bytes in self._sizes.items()
+            if name not in self._fetched and any(fnmatchcase(name, pattern) for pattern in patterns)
+        }
+        total_bytes = sum(wanted.values())
+        if total_bytes > MAX_BYTES:
+            raise InputError(
+                f"{total_bytes / 1e9:.3g} GB of {self.address} would have to be fetched",
+                hint="copy the folder with the provider's tool; or run volbench show where the"
+                " campaign was measured, which writes its tables, and upload them",
+            )
+        self._storage.download(wanted, self.root)
+        self._fetched |= wanted.keys()
+
+    def files_in(self, folder: Path) -> list[tuple[str, int]]:
+        """Return name and size of each file that the original of a folder has."""
+        return self._by_folder.get(folder.relative_to(self.root).as_posix(), [])
+
+    def check_complete(self, ended: Iterable[str]) -> None:
+        """Check that the folder was uploaded as a whole."""
+        missing = [run for run in ended if f"runs/{run}" not in self._by_folder]
+        if JOURNAL in self._sizes and not missing:
+            return
+        lacks = f"the files of {missing[0]}" if missing else JOURNAL
+        if len(missing) > 1:
+            lacks += f" and of {len(missing) - 1} more runs"
+        raise ArchiveError(
+            f"{self.address} is only a part of a campaign folder: it lacks {lacks}",
+            hint="upload the folder again, as a whole",
+        )
+
+
+def open_address(address: str) -> list[CampaignData]:
+    """Open every campaign at or below an address in object storage.
+
+    Raises:
+        InputError: there is none.
+        ArchiveError: one is damaged, incomplete, or written by a newer volbench.
+        TransportError: the storage does not answer, or denies access.
+    """
+    storage = open_storage(address)
+    campaigns = open_copies(storage, storage.sizes())
+    if not campaigns:
+        raise InputError(
+            f"there is no campaign at {address}",
+            hint="name a folder that was uploaded as a whole, with its campaign.json",
+        )
+    return campaigns
+
+
+def open_copies(storage: ObjectStorage, sizes: Mapping[str, int]) -> list[CampaignData]:
+    """Open the campaigns among listed objects, in the order of their names; there may be none.
+
+    Their plans, journals and stamps of tables are fetched first.
+    """
+    by_folder: dict[str, dict[str, int]] = {folder: {} for folder in _campaign_folders(sizes)}
+    for name, size_bytes in sizes.items():
+        for folder in (parent for parent in _parents(name) if parent in by_folder):
+            by_folder[folder][name[len(folder) :].removeprefix("/")] = size_bytes
+    copies = [CampaignCopy(storage.below(folder), own) for folder, own in by_folder.items()]
+    with ThreadPoolExecutor(_CAMPAIGNS_AT_ONCE) as pool:
+        list(pool.map(lambda copy: copy.fetch(*_FIRST), copies))
+    return [CampaignData(*read_campaign(copy.root), copy=copy) for copy in copies]
+
+
+def _campaign_folders(names: Iterable[str]) -> list[str]:
+    """Return folders with a plan that are not within another campaign, nor hidden."""
+    plans = {name.rpartition("/")[0] for name in names if name.rpartition("/")[2] == PLAN}
+    return sorted(
+        folder
+        for folder in plans
+        if plans.isdisjoint(_parents(folder))
+        and not any(name[:1] == "." for name in folder.split("/"))
+    )
+
+
+def _parents(name: str) -> Iterator[str]:
+    """Yield every folder that a name lies in, the prefix itself as an empty text."""
+    while name:
+        name = name.rpartition("/")[0]
+        yield name

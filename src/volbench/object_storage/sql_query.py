@@ -85,16 +85,16 @@ def run_query(
     try:
         with duckdb.connect(":memory:", config=config) as connection:
             _check_reads(connection, sql)
-            words = sql.lower()
-            views = {name: view_of(name) for name in FRAMES if name in words}
+            text = sql.lower()
+            views = {name: view_of(name) for name in FRAMES if name in text}
             if filesystem is not None:
                 connection.register_filesystem(filesystem)
             for name in FRAMES:
                 _make_view(connection, name, views.get(name, View()))
-            _restrict_access(
-                connection,
-                [path for view in views.values() for path in (*view.files, *view.named_files)],
-            )
+            files = [path for view in views.values() for path in (*view.files, *view.named_files)]
+            connection.execute(f"set allowed_paths = {_list(files)}")
+            connection.execute("set enable_external_access = false")
+            connection.execute("set lock_configuration = true")
             return _fetch_within(connection, sql, limits)
     except TimeoutError as error:
         raise InputError(
@@ -141,25 +141,25 @@ def _check_reads(connection: DuckDBPyConnection, sql: str) -> None:
     """Refuse all but a single SELECT, which includes WITH, DESCRIBE and SUMMARIZE."""
     kinds = [statement.type.name for statement in connection.extract_statements(sql)]
     if kinds != ["SELECT"]:
-        found = " and ".join(kinds) if kinds else "nothing"
+        statements = " and ".join(kinds) if kinds else "nothing"
         raise InputError(
-            f"expected one read-only statement, not {found}",
+            f"expected one read-only statement, not {statements}",
             hint="write one query that begins with select, with, describe or summarize",
         )
 
 
 def _make_view(connection: DuckDBPyConnection, name: str, view: View) -> None:
     """Create the view of a frame; an empty one has all columns, too."""
-    parts = []
+    sources = []
     empty = schema_of(FRAMES[name]).empty_table()
-    for place, table in enumerate([*view.tables, empty]):
-        connection.register(f"_{name}_{place}", table)
-        parts.append(f"_{name}_{place}")
+    for number, table in enumerate([*view.tables, empty]):
+        connection.register(f"_{name}_{number}", table)
+        sources.append(f"_{name}_{number}")
     if view.files:
-        parts.append(_read(view.files))
+        sources.append(_read(view.files))
     if view.named_files:
-        parts.append(_renamed(connection, name, view.named_files))
-    whole = " union all by name ".join(f"from {part}" for part in reversed(parts))
+        sources.append(_renamed(connection, name, view.named_files))
+    whole = " union all by name ".join(f"from {source}" for source in reversed(sources))
     connection.execute(f'create view "{name}" as {whole}')
 
 
@@ -183,12 +183,6 @@ def _read(files: Sequence[str], *, more: str = "") -> str:
 def _list(texts: Sequence[str]) -> str:
     """Return an SQL list of strings, with quotes escaped."""
     return "[" + ", ".join("'" + text.replace("'", "''") + "'" for text in texts) + "]"
-
-
-def _restrict_access(connection: DuckDBPyConnection, files: Sequence[str]) -> None:
-    connection.execute(f"set allowed_paths = {_list(files)}")
-    connection.execute("set enable_external_access = false")
-    connection.execute("set lock_configuration = true")
 
 
 def _brief(message: str) -> str:
@@ -267,24 +261,21 @@ def remote_parts(storage: ObjectStorage, names: Iterable[str]) -> Parts:
         raise InputError(
             f"there is no dataset and no campaign at {storage.address}", hint=_DATASET_HINT
         )
-    bucket = type(
-        "Bucket",
-        (ArrowFSWrapper,),
-        {"protocol": _PROTOCOL, "_strip_protocol": staticmethod(_path_of), "root_marker": ""},
-    )
+
+    def path_of(address: str) -> str:
+        """Return the path with its bucket, which fsspec would parse as a host name."""
+        return address.removeprefix(f"{_PROTOCOL}://").rstrip("/")
+
+    methods = {"protocol": _PROTOCOL, "_strip_protocol": staticmethod(path_of), "root_marker": ""}
+    bucket = type("Bucket", (ArrowFSWrapper,), methods)
     return Parts(files, bucket(storage.filesystem))
-
-
-def _path_of(address: str) -> str:
-    """Return the path with its bucket, which fsspec would parse as a host name."""
-    return address.removeprefix(f"{_PROTOCOL}://").rstrip("/")
 
 
 def _by_frame(paths: Iterable[str]) -> dict[str, list[str]]:
     """Group paths by frame, the name of their directory."""
-    found: dict[str, list[str]] = {}
+    files: dict[str, list[str]] = {}
     for path in paths:
         name = PurePosixPath(path).parent.name
         if name in FRAMES:
-            found.setdefault(name, []).append(path)
-    return found
+            files.setdefault(name, []).append(path)
+    return files

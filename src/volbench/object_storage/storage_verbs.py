@@ -129,16 +129,15 @@ def _remote(addresses: Sequence[str]) -> tuple[list[Parts], list[CampaignData]]:
     """Return the dataset and the campaigns at addresses in object storage."""
     if not addresses:
         return [], []
-    from volbench.object_storage.campaign_copy import open_copies
-    from volbench.object_storage.object_storage import open_storage
+    from volbench.object_storage.object_storage import open_copies, open_storage
     from volbench.object_storage.sql_query import remote_parts
 
     parts, campaigns = [], []
     for storage in map(open_storage, addresses):
         sizes = storage.sizes()
-        found = open_copies(storage, sizes)
-        campaigns += found
-        parts += [] if found else [remote_parts(storage, sizes)]
+        copies = open_copies(storage, sizes)
+        campaigns += copies
+        parts += [] if copies else [remote_parts(storage, sizes)]
     if len(parts) > 1:
         raise InputError(
             "only one dataset in object storage can be read at a time",
@@ -157,8 +156,7 @@ def upload(campaign: Path, address: str) -> None:
     plan is uploaded last: without it, a prefix is not a campaign.
     """
     from volbench.api.one_campaign import open_campaign
-    from volbench.object_storage.campaign_copy import PLAN
-    from volbench.object_storage.object_storage import open_storage
+    from volbench.object_storage.object_storage import PLAN, open_storage
 
     opened = open_campaign(campaign)
     if opened.is_running:
@@ -171,14 +169,10 @@ def upload(campaign: Path, address: str) -> None:
         raise InputError(
             f"there is a campaign at {storage.address}", hint="give each campaign its own prefix"
         )
-    storage.upload(campaign, [*(name for name in _files(campaign) if name != PLAN), PLAN])
-    click.echo(f"uploaded: {storage.address}", err=True)
-
-
-def _files(folder: Path) -> list[str]:
-    """Return the names of all files below a folder, without locks and links."""
-    return sorted(
-        path.relative_to(folder).as_posix()
-        for path in folder.rglob("*")
+    names = sorted(
+        path.relative_to(campaign).as_posix()
+        for path in campaign.rglob("*")
         if path.is_file() and not path.is_symlink() and not path.name.startswith(".")
     )
+    storage.upload(campaign, [*(name for name in names if name != PLAN), PLAN])
+    click.echo(f"uploaded: {storage.address}", err=True)

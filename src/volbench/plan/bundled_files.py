@@ -36,8 +36,8 @@ def profile_index() -> list[dict[str, object]]:
     They are stored in a separate index file, so that a listing needs no YAML parser.
     """
     index = bundled_folder(_PROFILES) / "index.json"
-    found: list[dict[str, object]] = json.loads(index.read_text("utf-8"))
-    return found
+    profiles: list[dict[str, object]] = json.loads(index.read_text("utf-8"))
+    return profiles
 
 
 def read_profile(name_or_path: str) -> tuple[str, str]:
@@ -46,11 +46,7 @@ def read_profile(name_or_path: str) -> tuple[str, str]:
 
 
 def read_named(name_or_path: str, *, folder: str, what: str) -> tuple[str, str]:
-    """Return text and displayed path of a bundled file by name, or of a file.
-
-    Args:
-        what: kind of file, for messages: "profile".
-    """
+    """Return text and displayed path of a bundled file by name, or of a file."""
     names = bundled_names(folder)
     if name_or_path in names:
         bundled = bundled_folder(folder) / f"{name_or_path}.yaml"
@@ -71,11 +67,7 @@ def read_named(name_or_path: str, *, folder: str, what: str) -> tuple[str, str]:
 
 
 def read_text(path: Path, *, what: str) -> str:
-    """Return the text of a user's file.
-
-    Args:
-        what: kind of file, for messages: "profile".
-    """
+    """Return the text of a user's file."""
     try:
         if path.stat().st_size > _MAX_BYTES:
             raise InputError(f"{path} is larger than 1 MiB", hint=f"a {what} is a short text")

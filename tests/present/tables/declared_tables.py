@@ -14,6 +14,7 @@ from volbench.analyse.compare.repeat_statistics import Interval
 from volbench.analyse.compare.workload_trends import TrendQuestion, find_trends
 from volbench.catalogue.catalogue_tables import (
     classes_table,
+    market_table,
     price_lists_table,
     prices_table,
     storage_classes,
@@ -22,7 +23,6 @@ from volbench.catalogue.catalogue_tables import (
 )
 from volbench.catalogue.price_list import load_prices, price_names
 from volbench.catalogue.price_performance import Market, Offer
-from volbench.catalogue.ranking_table import market_table
 from volbench.catalogue.volume_types import catalogue, find_type, limits_of
 from volbench.cli.profiles import load_profiles
 from volbench.execute.local import LocalExecutor

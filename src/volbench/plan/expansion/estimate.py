@@ -103,7 +103,7 @@ def estimate(campaign: Campaign) -> Estimate:
 def _may_end_before(run: Run) -> bool:
     """Return whether a run may end before its runtime: when steady, or at the end of its size."""
     timed = [run.effective(section) for section in run.sections]
-    sized = any("runtime" in own and own.get("time_based", "0") == "0" for own in timed)
+    sized = any("runtime" in options and options.get("time_based", "0") == "0" for options in timed)
     return run.until is not None or sized
 
 
@@ -124,17 +124,17 @@ def _times_capacity(runs: Sequence[Run]) -> float:
     for run in runs:
         if run.volume.pin is not None and run.volume.pin.size_bytes:
             share = (_moved_bytes(run) or 0) / run.volume.pin.size_bytes
-            place = run.host, run.volume.target
-            written[place] = written.get(place, 0.0) + share
+            device = run.host, run.volume.target
+            written[device] = written.get(device, 0.0) + share
     return max(written.values(), default=0.0)
 
 
 def _steps(runs: Sequence[Run]) -> list[list[Run]]:
     """Return the runs of each step; a run without a step forms its own."""
-    found: dict[int | str, list[Run]] = {}
+    steps: dict[int | str, list[Run]] = {}
     for run in runs:
-        found.setdefault(run.step or run.id, []).append(run)
-    return list(found.values())
+        steps.setdefault(run.step or run.id, []).append(run)
+    return list(steps.values())
 
 
 def _step_s(runs: list[Run], time_of: TimeOf) -> float | None:
@@ -230,9 +230,9 @@ def _files(run: Run) -> dict[str, int]:
         options = run.effective(section)
         own_files = "filename" not in options and run.volume.kind is VolumeKind.DIRECTORY
         numjobs = int(options.get("numjobs", "1")) if own_files else 1
-        place = section.name if own_files else options.get("filename", "")
+        file = section.name if own_files else options.get("filename", "")
         size = _bytes(options.get("size", "0"), whole=None) or 0
-        named[place] = max(named.get(place, 0), size * numjobs)
+        named[file] = max(named.get(file, 0), size * numjobs)
     return named
 
 
@@ -274,7 +274,7 @@ def _least_block(options: dict[str, str]) -> int:
 
 def _numbers(text: str | None) -> list[int]:
     """Return the numbers above 0 of a value such as ``4096,,8192`` or ``4096-65536``."""
-    return [int(part) for part in re.split(r"[,-]", text or "") if part.isdecimal() and int(part)]
+    return [int(n) for n in re.split(r"[,-]", text or "") if n.isdecimal() and int(n)]
 
 
 def _bytes(text: str, *, whole: int | None) -> int | None:
@@ -307,23 +307,23 @@ def _is_cached(run: Run) -> bool:
     """Return whether a run writes through the page cache of a file or a device."""
     if run.volume.kind not in {VolumeKind.DIRECTORY, VolumeKind.FILE, VolumeKind.DEVICE}:
         return False
-    through = any(run.effective(own).get("direct", "0") == "0" for own in run.sections)
+    through = any(run.effective(section).get("direct", "0") == "0" for section in run.sections)
     return through and _moved_bytes(run) != 0
 
 
 def _all_written(runs: Sequence[Run]) -> list[int | None]:
     """Return the bytes written by each run; files laid out by earlier runs count once."""
     there: dict[tuple[str, str, str], int] = {}
-    found: list[int | None] = []
+    totals: list[int | None] = []
     for run in runs:
         laid_out = 0
         for name, size in _files(run).items() if _lays_out(run) else ():
-            place = run.host, run.volume.target, name
-            laid_out += size if size > there.get(place, 0) else 0
-            there[place] = max(size, there.get(place, 0))
+            file = run.host, run.volume.target, name
+            laid_out += size if size > there.get(file, 0) else 0
+            there[file] = max(size, there.get(file, 0))
         moved = _moved_bytes(run)
-        found.append(None if moved is None else moved + laid_out)
-    return found
+        totals.append(None if moved is None else moved + laid_out)
+    return totals
 
 
 def _moved_bytes(run: Run) -> int | None:

@@ -163,8 +163,8 @@ def expand(profiles: Sequence[Profile], volumes: Mapping[str, Volume], terms: Te
 
 def root_seed(profiles: Sequence[Profile], terms: Terms) -> int:
     """Return the root seed: the user's, a profile's, or a random one."""
-    own = next((profile.seed for profile in profiles if profile.seed is not None), None)
-    chosen = next((s for s in (terms.seed, own) if s is not None), None)
+    seeds = (terms.seed, *(profile.seed for profile in profiles))
+    chosen = next((seed for seed in seeds if seed is not None), None)
     return secrets.randbelow(_SEED_LIMIT) if chosen is None else chosen
 
 
@@ -183,9 +183,9 @@ def steps_of(
         for job, number in _ordered(profile, repeats_of(profile, terms), root)
     ]
     return [
-        Step((ordinal, part), profile, job, number, touch)
+        Step((ordinal, number_in_job), profile, job, number, touch)
         for ordinal, (profile, job, number) in enumerate(jobs)
-        for part, touch in enumerate(_touches(profile, job, volumes, terms))
+        for number_in_job, touch in enumerate(_touches(profile, job, volumes, terms))
     ]
 
 
@@ -211,8 +211,7 @@ def campaign_of(
 
 def check_length(profiles: Sequence[Profile], terms: Terms, *, clients: int) -> None:
     """Refuse plans with too many runs."""
-    each = sum(repeats_of(profile, terms) * len(profile.jobs) for profile in profiles)
-    total = clients * each
+    total = clients * sum(repeats_of(profile, terms) * len(profile.jobs) for profile in profiles)
     if total > MAX_RUNS:
         raise InputError(
             f"{total} runs are planned; the maximum is {MAX_RUNS}",
@@ -246,7 +245,13 @@ def _touches(
     profile: Profile, job: Job, volumes: Mapping[str, Volume], terms: Terms
 ) -> Sequence[Touch | None]:
     """Return the parts of a warm-up; a single None for any other job."""
-    volume = _volume(profile, job, volumes)
+    volume = volumes.get(job.role)
+    if volume is None:
+        raise InputError(
+            f"job {job.name} of profile {profile.name} works on the role {job.role!r}, "
+            "which has no volume",
+            hint=f"add --on {job.role}=PATH (a device, file or directory)",
+        )
     if job.warming is None:
         return (None,)
     whole_bytes = terms.sizes_bytes.get(job.role, 0)
@@ -263,16 +268,6 @@ def _touches(
     )
 
 
-def _volume(profile: Profile, job: Job, volumes: Mapping[str, Volume]) -> Volume:
-    if job.role not in volumes:
-        raise InputError(
-            f"job {job.name} of profile {profile.name} works on the role {job.role!r}, "
-            "which has no volume",
-            hint=f"add --on {job.role}=PATH (a device, file or directory)",
-        )
-    return volumes[job.role]
-
-
 def _options(profile: Profile, job: Job) -> tuple[dict[str, str], tuple[Section, ...]]:
     """Return the options shared by all sections, and the sections with their own options."""
     if job.tool is Tool.DD:
@@ -282,10 +277,12 @@ def _options(profile: Profile, job: Job) -> tuple[dict[str, str], tuple[Section,
         return _given(inherited), (Section(name=job.name, options=_given(job.options)),)
     shared = _given({**profile.defaults, **job.options})
     # An option removed in one section cannot be set for the others in [global].
-    gone = {name for own in job.sections.values() for name, value in own.items() if value is None}
+    sections = job.sections.values()
+    gone = {name for own in sections for name, value in own.items() if value is None}
     moved: dict[str, str | None] = {name: shared.pop(name) for name in gone & shared.keys()}
     return shared, tuple(
-        Section(name=name, options=_given({**moved, **own})) for name, own in job.sections.items()
+        Section(name=name, options=_given({**moved, **options}))
+        for name, options in job.sections.items()
     )
 
 
@@ -296,7 +293,7 @@ def _given(options: Mapping[str, str | None]) -> dict[str, str]:
 def run_of(step: Step, *, id_: str, volume: Volume, seed: int, limits: Limits | None = None) -> Run:
     """Return the run of a step for a single client; the limits of its host take precedence."""
     profile, job, touch = step.profile, step.job, step.touch
-    own = job.limits or profile.limits.get(job.role) or profile.limits.get("*") or Limits()
+    declared = job.limits or profile.limits.get(job.role) or profile.limits.get("*") or Limits()
     shared, sections = ({}, (touch.section,)) if touch else _options(profile, job)
     run = Run(
         id=id_,
@@ -310,7 +307,7 @@ def run_of(step: Step, *, id_: str, volume: Volume, seed: int, limits: Limits | 
         options=shared,
         sections=sections,
         note=job.note,
-        limits=limits or own,
+        limits=limits or declared,
         sample_s=profile.sample_s,
         device_sample_s=profile.device_sample_s,
         latency_log=profile.latency_log,

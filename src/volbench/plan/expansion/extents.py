@@ -61,20 +61,20 @@ def cut(size_bytes: int, *, block_bytes: int, numjobs: int, count: int = 0) -> t
     blocks = size_bytes // block_bytes
     rows, odd = divmod(blocks, numjobs)
     wanted = max(1, min(count or usual_count(size_bytes), MAX_EXTENTS, rows))
-    found, at = [], 0
+    pieces, at = [], 0
     for index in range(wanted if rows else 0):
         own_rows = rows // wanted + (index < rows % wanted)
-        found.append(Piece(at, own_rows * numjobs * block_bytes, block_bytes, numjobs))
-        at += found[-1].size_bytes
+        pieces.append(Piece(at, own_rows * numjobs * block_bytes, block_bytes, numjobs))
+        at += pieces[-1].size_bytes
     if odd:
-        found.append(Piece(at, odd * block_bytes, block_bytes, odd))
-        at += found[-1].size_bytes
+        pieces.append(Piece(at, odd * block_bytes, block_bytes, odd))
+        at += pieces[-1].size_bytes
     whole_pages = (size_bytes - at) // PAGE_BYTES * PAGE_BYTES
     for rest in (whole_pages, size_bytes - at - whole_pages):
         if rest:
-            found.append(Piece(at, rest, rest, 1))
+            pieces.append(Piece(at, rest, rest, 1))
             at += rest
-    return tuple(found)
+    return tuple(pieces)
 
 
 def usual_count(size_bytes: int) -> int:
@@ -91,16 +91,12 @@ def auto_numjobs(size_bytes: int, *, block_bytes: int) -> int:
 
 @dataclass(frozen=True)
 class Touch:
-    """A run of a warm-up.
-
-    Attributes:
-        options: all options of the run.
-    """
+    """A run of a warm-up."""
 
     label: str  # part of the run's ID, such as ``write-01of16``
     job: str  # name of the job in frames
     extent: Extent  # touched range
-    section: Section
+    section: Section  # with all options of the run
 
 
 def touches(job: Job, defaults: Options, *, size_bytes: int, kind: VolumeKind) -> Iterator[Touch]:
@@ -109,7 +105,9 @@ def touches(job: Job, defaults: Options, *, size_bytes: int, kind: VolumeKind) -
     Args:
         defaults: defaults of its profile; only ioengine and direct apply.
     """
-    options = _options(job, defaults)
+    shared: Options = {n: defaults[n] for n in ("ioengine", "direct") if n in defaults}
+    merged: Options = {**DEFAULTS, **shared, **job.options}
+    options = {name: value for name, value in merged.items() if value is not None}
     warming = job.warming or Warming(mode=WarmingMode.READ)
     block = int(options["bs"])
     if size_bytes <= 0:
@@ -131,11 +129,11 @@ def touches(job: Job, defaults: Options, *, size_bytes: int, kind: VolumeKind) -
     for rw in passes:
         for number, piece in enumerate(pieces, start=1):
             label = f"{job.name}-{rw}-{number:0{width}d}of{len(pieces)}"
-            own = {**options, **_range(piece), "rw": rw, **_unaligned(piece, kind, rw)}
+            of_extent = {**options, **_range(piece), "rw": rw, **_unaligned(piece, kind, rw)}
             if kind is VolumeKind.DIRECTORY:
-                own.setdefault("filename", f"{job.name}.warm")
+                of_extent.setdefault("filename", f"{job.name}.warm")
             if rw == "write" and piece.block_bytes % SECTOR_BYTES == 0:
-                own |= {"verify": "crc32c", "do_verify": "0"}
+                of_extent |= {"verify": "crc32c", "do_verify": "0"}
             extent = Extent(
                 offset_bytes=piece.offset_bytes,
                 size_bytes=piece.size_bytes,
@@ -143,7 +141,7 @@ def touches(job: Job, defaults: Options, *, size_bytes: int, kind: VolumeKind) -
                 direction=rw,
                 auto=warming.auto_jobs and piece.numjobs == numjobs and piece.block_bytes == block,
             )
-            yield Touch(label, job.name, extent, Section(name=job.name, options=own))
+            yield Touch(label, job.name, extent, Section(name=job.name, options=of_extent))
     if "write" in passes and pieces[0].block_bytes % SECTOR_BYTES == 0:
         yield _sample(job, options, pieces, size_bytes=size_bytes, kind=kind)
 
@@ -160,7 +158,7 @@ def _sample(
     block = pieces[0].block_bytes
     covered = sum(piece.size_bytes for piece in pieces if piece.block_bytes == block)
     read = min(SAMPLED_BLOCKS, covered // block) * block
-    own = {
+    of_sample = {
         **options,
         **_unaligned(pieces[0], kind, "read"),
         "rw": "randread",
@@ -173,10 +171,10 @@ def _sample(
         "verify_fatal": "1",
     }
     if kind is VolumeKind.DIRECTORY:
-        own.setdefault("filename", f"{job.name}.warm")
+        of_sample.setdefault("filename", f"{job.name}.warm")
     name = f"{job.name}-sample"
     extent = Extent(offset_bytes=0, size_bytes=read, volume_bytes=size_bytes, direction="sample")
-    return Touch(name, name, extent, Section(name=name, options=own))
+    return Touch(name, name, extent, Section(name=name, options=of_sample))
 
 
 def _range(piece: Piece) -> dict[str, str]:
@@ -203,10 +201,3 @@ def with_numjobs(section: Section, extent: Extent, numjobs: int) -> Section:
     each = extent.size_bytes // numjobs
     changed = {"numjobs": str(numjobs), "size": str(each), "offset_increment": str(each)}
     return section.model_copy(update={"options": {**section.options, **changed}})
-
-
-def _options(job: Job, defaults: Options) -> dict[str, str]:
-    """Return the options of a warm-up, overridden by those of the job."""
-    shared: Options = {name: defaults[name] for name in ("ioengine", "direct") if name in defaults}
-    merged: Options = {**DEFAULTS, **shared, **job.options}
-    return {name: value for name, value in merged.items() if value is not None}

@@ -9,7 +9,7 @@ from operator import itemgetter
 
 from volbench.errors import InputError
 from volbench.model.campaign.host import LOCAL, Host, HostKind
-from volbench.model.campaign.planned_run import Campaign, Run, Section, Volume, VolumeKind
+from volbench.model.campaign.planned_run import Campaign, Run, Volume, VolumeKind
 from volbench.model.profile.profile_model import Phase, Profile, Start, Tool
 from volbench.plan.expansion.expand import (
     EXAMPLE_BYTES,
@@ -84,40 +84,35 @@ def _refusal(run: Run, share: Share, reason: str, hint: str) -> InputError:
 
 def _with_own_files(run: Run, share: Share) -> Run:
     """Return a run whose files in a directory are prefixed with the client's name."""
-    sections = [
-        section.model_copy(
-            update={"options": section.options | _names(run.effective(section), share.label)}
-        )
-        for section in run.sections
-    ]
+    sections = []
+    for section in run.sections:
+        options = run.effective(section)
+        named = {
+            "filename_format": f"{share.label}.{options.get('filename_format', _USUAL_FORMAT)}"
+        }
+        if "filename" in options:
+            names = options["filename"].split(":")
+            named = {"filename": ":".join(f"{share.label}-{name}" for name in names)}
+        sections.append(section.model_copy(update={"options": section.options | named}))
     return run.model_copy(update={"sections": tuple(sections)})
-
-
-def _names(options: dict[str, str], label: str) -> dict[str, str]:
-    if "filename" in options:
-        names = options["filename"].split(":")
-        return {"filename": ":".join(f"{label}-{name}" for name in names)}
-    return {"filename_format": f"{label}.{options.get('filename_format', _USUAL_FORMAT)}"}
 
 
 def _with_own_slice(run: Run, share: Share) -> Run:
     if not share.size_bytes:
         raise _refusal(run, share, "less than 1 MiB for each", "use fewer clients")
-    sections = [_sliced(run, section, share) for section in run.sections]
+    sections = []
+    for section in run.sections:
+        options = run.effective(section)
+        for name, reason in _OWN.items():
+            if options.get(name, "0") not in {"0", "0%"}:
+                hint = f"remove {name}, or give each client a volume of its own"
+                raise _refusal(run, share, f"the job sets {name}, and {reason}", hint)
+        slice_options = {
+            "offset": str(share.index * share.size_bytes),
+            "size": str(_size_bytes(run, options, share)),
+        }
+        sections.append(section.model_copy(update={"options": section.options | slice_options}))
     return run.model_copy(update={"sections": tuple(sections)})
-
-
-def _sliced(run: Run, section: Section, share: Share) -> Section:
-    options = run.effective(section)
-    for name, reason in _OWN.items():
-        if options.get(name, "0") not in {"0", "0%"}:
-            hint = f"remove {name}, or give each client a volume of its own"
-            raise _refusal(run, share, f"the job sets {name}, and {reason}", hint)
-    own = {
-        "offset": str(share.index * share.size_bytes),
-        "size": str(_size_bytes(run, options, share)),
-    }
-    return section.model_copy(update={"options": section.options | own})
 
 
 def _size_bytes(run: Run, options: dict[str, str], share: Share) -> int:
@@ -156,8 +151,8 @@ def clients_of(hosts: Sequence[Client], count: int) -> list[Client]:
     numbers = client_numbers(len(hosts), count)
     return [
         replace(host, number=number)
-        for host, own in zip(hosts, numbers, strict=True)
-        for number in own
+        for host, own_numbers in zip(hosts, numbers, strict=True)
+        for number in own_numbers
     ]
 
 
@@ -167,7 +162,7 @@ def client_numbers(hosts: int, count: int) -> list[tuple[int, ...]]:
     Every host has at least one client; a single client has the number 0.
     """
     each, more = divmod(count, hosts)
-    totals = [each + (place < more) for place in range(hosts)]
+    totals = [each + (index < more) for index in range(hosts)]
     return [tuple(range(1, total + 1)) if total > 1 else (0,) for total in totals]
 
 
@@ -188,8 +183,7 @@ def expand_clients(
         campaign = expand(profiles, clients[0].volumes, clients[0].own_terms(terms))
         check_known_limits(campaign.runs)
         return campaign
-    _check(clients, {job.role for profile in profiles for job in profile.jobs})
-    _check_rounds(profiles, clients)
+    _check(profiles, clients)
     check_length(profiles, terms, clients=len(clients))
     root = root_seed(profiles, terms)
     fleet = _Fleet(clients, terms.clients_before)
@@ -244,10 +238,10 @@ class _Fleet:
     def name(self, number: int) -> str:
         """Return the name of a client: ``vm01``, ``c03`` or ``vm01-c03``."""
         client = self._clients[number]
-        own = f"c{client.number:0{self._width}d}" if client.number else ""
-        if own and self._hosts == 1 and client.host.kind is HostKind.LOCAL:
-            return own
-        return f"{client.host.name}-{own}" if own else client.host.name
+        suffix = f"c{client.number:0{self._width}d}" if client.number else ""
+        if suffix and self._hosts == 1 and client.host.kind is HostKind.LOCAL:
+            return suffix
+        return f"{client.host.name}-{suffix}" if suffix else client.host.name
 
     def takes_part(self, number: int, step: Step) -> bool:
         """Return whether a client takes part in a step: its first client warms a shared device."""
@@ -258,32 +252,25 @@ class _Fleet:
     def run(self, step: Step, number: int, *, index: int, count: int, root: int) -> Run:
         """Return the run of one client in one step."""
         client, name = self._clients[number], self.name(number)
-        width = index_width(count)
-        measured = step.job.phase is Phase.MEASURED
-        start = step.profile.start if measured else Start.TOGETHER
-        limits = client.host.limits.get(step.job.role) or client.host.limits.get("*")
-        usual = run_of(
+        is_measured = step.job.phase is Phase.MEASURED
+        start = step.profile.start if is_measured else Start.TOGETHER
+        run = run_of(
             step,
-            id_=f"{index:0{width}d}-{step.label}-r{step.repeat}-{name}",
+            id_=f"{index:0{index_width(count)}d}-{step.label}-r{step.repeat}-{name}",
             volume=client.volumes[step.job.role],
             seed=derive(
                 root, step.profile.name, step.label, str(step.repeat), self._seeded_as[name]
             ),
-            limits=limits,
+            limits=client.host.limits.get(step.job.role) or client.host.limits.get("*"),
         )
-        mine = usual.model_copy(
-            update={
-                "host": client.host.name,
-                "client": client.number,
-                "step": index,
-                "start": start,
-                "in_turn": self._takes_turns,
-                "start_offset_s": self._numbers[number] * step.profile.stagger_s
-                if start is Start.STAGGERED
-                else 0.0,
-            }
-        )
-        return own_part(mine, self._share(number, step))
+        of_client = {"host": client.host.name, "client": client.number, "step": index}
+        offset_s = self._numbers[number] * step.profile.stagger_s
+        started = {
+            "start": start,
+            "in_turn": self._takes_turns,
+            "start_offset_s": offset_s if start is Start.STAGGERED else 0.0,
+        }
+        return own_part(run.model_copy(update=of_client | started), self._share(number, step))
 
     def _share(self, number: int, step: Step) -> Share:
         """Return the client's share of its volume."""
@@ -293,45 +280,38 @@ class _Fleet:
         return self._shares[role][number]
 
     def _shared_out(self, role: str) -> list[Share]:
-        volumes = [client.volumes[role] for client in self._clients]
-        places = [
-            (client.host.name, volume.target)
-            for client, volume in zip(self._clients, volumes, strict=True)
-        ]
-        totals, before = Counter(places), Counter[tuple[str, str]]()
+        keys = [(c.host.name, c.volumes[role].target) for c in self._clients]
+        totals, before = Counter(keys), Counter[tuple[str, str]]()
         shares = []
-        for client, volume, place in zip(self._clients, volumes, places, strict=True):
+        for client, key in zip(self._clients, keys, strict=True):
             label = f"c{client.number:0{self._width}d}"
-            shares.append(Share(volume, before[place], totals[place], label))
-            before[place] += 1
+            shares.append(Share(client.volumes[role], before[key], totals[key], label))
+            before[key] += 1
         return shares
 
 
-def _check_rounds(profiles: Sequence[Profile], clients: Sequence[Client]) -> None:
-    """Refuse rounds on several clients: these do not reach steady state at the same time."""
-    named = next((profile.name for profile in profiles if profile.rounds), None)
-    if named is not None and len(clients) > 1:
-        raise InputError(
-            f"profile {named} repeats its jobs until its volume is steady, but "
-            f"{len(clients)} clients do not become steady at the same time",
-            hint="run it on one host after another (--limit HOST), each into a folder of its own; "
-            "or write --set rounds= --set repeat=5 for a fixed number of rounds",
-        )
-
-
-def _check(clients: Sequence[Client], roles: set[str]) -> None:
-    """Refuse clients that are duplicates or lack a volume."""
+def _check(profiles: Sequence[Profile], clients: Sequence[Client]) -> None:
+    """Refuse clients that are duplicates or lack a volume, and rounds on several of them."""
     if not clients:
         raise InputError("there are no clients", hint="name at least one host")
     names = Counter((client.host.name, client.number) for client in clients)
-    host, number = max(names, key=lambda name: names[name])
-    if names[host, number] > 1:
+    (host, number), count = names.most_common(1)[0]
+    if count > 1:
         raise InputError(
             f"host {host} has two clients with the number {number}", hint="name each host once"
         )
+    roles = {job.role for profile in profiles for job in profile.jobs}
     for client in clients:
         if missing := sorted(roles - client.volumes.keys()):
             raise InputError(
                 f"host {client.host.name} has no volume for the role {missing[0]!r}",
                 hint=f"add --on {missing[0]}=PATH, or the volume to the host in the inventory",
             )
+    in_rounds = next((profile.name for profile in profiles if profile.rounds), None)
+    if in_rounds is not None and len(clients) > 1:
+        raise InputError(
+            f"profile {in_rounds} repeats its jobs until its volume is steady, but "
+            f"{len(clients)} clients do not become steady at the same time",
+            hint="run it on one host after another (--limit HOST), each into a folder of its own; "
+            "or write --set rounds= --set repeat=5 for a fixed number of rounds",
+        )

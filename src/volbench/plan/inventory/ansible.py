@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +31,11 @@ from volbench.plan.inventory.host_document import (
     hop_text,
 )
 from volbench.plan.inventory.host_drafts import (
-    Draft,
     GroupDraft,
-    HostReader,
-    Sheet,
-    at,
+    HostDraft,
+    InventoryDraft,
+    location,
     node_of,
-    with_text,
 )
 from volbench.plan.inventory.host_names import ALL
 from volbench.slices import install_command
@@ -102,46 +100,34 @@ _OF_HOST_KEYS = {"stricthostkeychecking", "userknownhostsfile", "globalknownhost
 _BARE = {"-q", "-C", "-A", "-a", "-x", "-T", "-4", "-6", "-n", "-v", "-vv", "-vvv"}
 
 
-@dataclass(frozen=True)
-class Fields:
-    """Keys of a host from its variables."""
-
-    own: dict[str, Node]  # keys of the host
-    # jump hosts, since a listing does not distinguish those of the host from those of a group that
-    # also contains the jump host
-    inherited: dict[str, Node]
-    unused: frozenset[str]  # variables that volbench does not use
-
-
-def fields_of(reader: HostReader, variables: Node) -> Fields:
-    """Return the keys from the variables of a host, and record problems."""
-    entries = reader.entries(variables, "variables")
+def _fields(draft: InventoryDraft, variables: Node, unused: set[str]) -> dict[str, Node]:
+    """Return the keys of a host from its variables; add the names of those that are not used."""
+    entries = draft.entries(variables, "variables")
     known = {entry.name: entry.value for entry in entries if not entry.value.is_null}
     connection = known.get("ansible_connection")
     if connection is not None and connection.raw in _LOCAL:
         known.pop(_INTERPRETER, None)  # often a template, and volbench's own Python is used
-    usable = {name: node for name, node in known.items() if _is_usable(reader, name, node)}
-    fields = _connection(reader, usable) | _volbench_keys(reader, usable)
-    inherited = {name: fields.pop(name) for name in ("jump",) if name in fields}
-    return Fields(fields, inherited, frozenset(name for name in known if not _is_used(name)))
+    unused |= {name for name in known if not _is_used(name)}
+    usable = {name: node for name, node in known.items() if _is_usable(draft, name, node)}
+    return _connection(draft, usable) | _volbench_keys(draft, usable)
 
 
 def _is_used(name: str) -> bool:
     return name.startswith(PREFIX) or name in _USED
 
 
-def _is_usable(reader: HostReader, name: str, node: Node) -> bool:
+def _is_usable(draft: InventoryDraft, name: str, node: Node) -> bool:
     """Record unsupported variables: secrets, other become methods, templates, vaults."""
     if name in _REFUSED:
-        reader.complain(node, "volbench does not use this variable", hint=_REFUSED[name])
+        draft.complain(node, "volbench does not use this variable", hint=_REFUSED[name])
         return False
     if name in _ONE_VALUE and node.raw not in _ONE_VALUE[name][0]:
-        reader.complain(node, f"{node.raw!r} is not supported", hint=_ONE_VALUE[name][1])
+        draft.complain(node, f"{node.raw!r} is not supported", hint=_ONE_VALUE[name][1])
         return False
-    return not _is_used(name) or _is_plain(reader, node)
+    return not _is_used(name) or _is_plain(draft, node)
 
 
-def _is_plain(reader: HostReader, node: Node) -> bool:
+def _is_plain(draft: InventoryDraft, node: Node) -> bool:
     """Record a value that only Ansible can evaluate, at any depth."""
     text = node.raw if isinstance(node.raw, str) else ""
     vaulted = any(entry.name == "__ansible_vault" for entry in node.entries or ())
@@ -151,13 +137,13 @@ def _is_plain(reader: HostReader, node: Node) -> bool:
     elif text.startswith("$ANSIBLE_VAULT") or vaulted:
         reason = "an encrypted value, and volbench opens no vault"
     if reason:
-        reader.complain(node, reason, hint="write the value")
+        draft.complain(node, reason, hint="write the value")
         return False
     below = (*(entry.value for entry in node.entries or ()), *(node.items or ()))
-    return not [child for child in below if not _is_plain(reader, child)]
+    return not [child for child in below if not _is_plain(draft, child)]
 
 
-def _connection(reader: HostReader, known: Mapping[str, Node]) -> dict[str, Node]:
+def _connection(draft: InventoryDraft, known: Mapping[str, Node]) -> dict[str, Node]:
     """Return the keys from Ansible's own variables."""
     fields: dict[str, Node] = {}
     for key, names in _SAME.items():
@@ -166,110 +152,92 @@ def _connection(reader: HostReader, known: Mapping[str, Node]) -> dict[str, Node
             fields[key] = first
     for name in _ARGUMENTS:
         if name in known:
-            fields |= _jump_of(reader, name, known[name])
+            fields |= _jump_of(draft, name, known[name])
     kind = known.get("ansible_connection")
     if kind is not None and kind.raw in _LOCAL:
-        place = with_text(kind, LOCAL)
-        return {name: fields[name] for name in ("sudo",) if name in fields} | {"address": place}
+        address = {"address": replace(kind, raw=LOCAL)}
+        return {name: fields[name] for name in ("sudo",) if name in fields} | address
     if kind is not None and kind.raw not in _SSH:
-        reader.complain(
+        draft.complain(
             kind, f"volbench connects by ssh, not by {kind.raw}", hint="leave such hosts out"
         )
     return fields
 
 
-def _volbench_keys(reader: HostReader, known: Mapping[str, Node]) -> dict[str, Node]:
+def _volbench_keys(draft: InventoryDraft, known: Mapping[str, Node]) -> dict[str, Node]:
     """Return the keys from the variables with volbench's prefix."""
     fields: dict[str, Node] = {}
     single: dict[str, list[Entry]] = {}
     for name, node in known.items():
-        word = name.removeprefix(PREFIX)
-        kind = next((start for start in _SINGLE if word.startswith(start)), "")
-        if word == name:
+        if not name.startswith(PREFIX):
             continue
-        if word in HOST_KEYS:
-            fields[word] = node
-        elif kind and word != kind:
-            entry = Entry(word.removeprefix(kind), node.line, node.column, node)
+        key = name.removeprefix(PREFIX)
+        kind = next((start for start in _SINGLE if key.startswith(start)), "")
+        if key in HOST_KEYS:
+            fields[key] = node
+        elif kind and key != kind:
+            entry = Entry(key.removeprefix(kind), node.line, node.column, node)
             single.setdefault(_SINGLE[kind], []).append(entry)
         else:
-            _note_unknown(reader, name, node)
-    for key, entries in single.items():
-        fields[key] = _with_entries(reader, key, fields.get(key), entries)
-    return {key: node for key, node in fields.items() if _is_mapping(reader, key, node)}
+            near = nearest(name, [PREFIX + known_key for known_key in HOST_KEYS])
+            hint = f"did you mean `{near}`?" if near else f"known are {', '.join(HOST_KEYS)}"
+            draft.complain(node, f"unknown variable {name!r}", hint=hint)
+    for key, entries in single.items():  # override the entries of a mapping
+        at = fields.get(key) or entries[0].value
+        before = draft.entries(at, f"{PREFIX}{key}") if key in fields else ()
+        merged = {entry.name: entry for entry in (*before, *entries)}
+        fields[key] = Node(at.line, at.column, at.key, entries=tuple(merged.values()))
+    for start, key in _SINGLE.items():
+        if key in fields and fields[key].is_scalar:
+            node = fields.pop(key)
+            hint = f"write {PREFIX}{start}NAME=VALUE, or a mapping between quotes"
+            draft.complain(node, f"{key} must be a mapping, this is {node.kind}", hint=hint)
+    return fields
 
 
-def _with_entries(
-    reader: HostReader, key: str, node: Node | None, entries: Sequence[Entry]
-) -> Node:
-    """Return a mapping with its entries overridden by single variables."""
-    place = node or entries[0].value
-    before = () if node is None else reader.entries(node, f"{PREFIX}{key}")
-    merged = {entry.name: entry for entry in (*before, *entries)}
-    return Node(place.line, place.column, place.key, entries=tuple(merged.values()))
-
-
-def _is_mapping(reader: HostReader, key: str, node: Node) -> bool:
-    single = next((start for start, name in _SINGLE.items() if name == key), "")
-    if single and node.is_scalar:
-        reader.complain(
-            node,
-            f"{key} must be a mapping, this is {node.kind}",
-            hint=f"write {PREFIX}{single}NAME=VALUE, or a mapping between quotes",
-        )
-        return False
-    return True
-
-
-def _note_unknown(reader: HostReader, name: str, node: Node) -> None:
-    near = nearest(name, [PREFIX + key for key in HOST_KEYS])
-    hint = f"did you mean `{near}`?" if near else f"known are {', '.join(HOST_KEYS)}"
-    reader.complain(node, f"unknown variable {name!r}", hint=hint)
-
-
-def _jump_of(reader: HostReader, name: str, node: Node) -> dict[str, Node]:
+def _jump_of(draft: InventoryDraft, name: str, node: Node) -> dict[str, Node]:
     """Return the jump hosts in arguments for ssh(1).
 
     They are ``-J``, ``-o ProxyJump`` and a ``ProxyCommand`` that is only ``ssh -W %h:%p BASTION``.
     Options on host keys are reported; any other that would change the route is refused.
     """
-    text = reader.text(node, name)
-    found: dict[str, Node] = {}
+    text = draft.text(node, name)
+    jump: dict[str, Node] = {}
     try:
         for option, value in _ssh_options(shlex.split(text)):
             if option == "proxyjump":
-                found["jump"] = with_text(node, value)
+                jump["jump"] = replace(node, raw=value)
             elif option == "proxycommand":
-                found["jump"] = with_text(node, _hop_of_command(value))
+                jump["jump"] = replace(node, raw=_hop_of_command(value))
             elif option in _OF_HOST_KEYS:
-                reader.notes.append(
+                draft.notes.append(
                     f"{name} sets {option} to {value!r}; volbench checks host keys in its own way"
                 )
             elif option not in _WITHOUT_MEANING:
-                reader.complain(
+                draft.complain(
                     node,
                     f"the ssh option {option} is not supported",
                     hint="write a Host block in ~/.ssh/config, and its alias as ansible_host",
                 )
                 break
     except ValueError:
-        reader.complain(node, "a quote is not closed")
+        draft.complain(node, "a quote is not closed")
     except InputError as error:
-        reader.complain(node, error.message, hint=error.hint)
-    return found
+        draft.complain(node, error.message, hint=error.hint)
+    return jump
 
 
-def _ssh_options(words: list[str]) -> Iterator[tuple[str, str]]:
+def _ssh_options(arguments: list[str]) -> Iterator[tuple[str, str]]:
     """Yield keyword and value of every option, in the form of ssh_config(5)."""
-    rest = iter(words)
-    for word in rest:
-        if word in _BARE:
+    rest = iter(arguments)
+    for argument in rest:
+        if argument in _BARE:
             continue
-        if word[:2] not in {"-J", "-o"}:
-            yield word, ""
+        if argument[:2] not in {"-J", "-o"}:
+            yield argument, ""
             continue
-        value = word[2:] or next(rest, "")
-        if word.startswith("-J"):
+        value = argument[2:] or next(rest, "")
+        if argument.startswith("-J"):
             yield "proxyjump", value
             continue
         separator = "=" if "=" in value else " "
@@ -279,24 +247,24 @@ def _ssh_options(words: list[str]) -> Iterator[tuple[str, str]]:
 
 def _hop_of_command(text: str) -> str:
     """Return the hop of a ``ProxyCommand`` that only forwards to the host."""
-    words = shlex.split(text)
+    arguments = shlex.split(text)
     login: str | None = None
     port_number: int | None = None
     names: list[str] = []
     target = ""
-    rest = iter(words[1:])
-    for word in rest:
-        if word == "-W":
+    rest = iter(arguments[1:])
+    for argument in rest:
+        if argument == "-W":
             target = next(rest, "")
-        elif word == "-l":
+        elif argument == "-l":
             login = check_user(next(rest, ""))
-        elif word == "-p":
+        elif argument == "-p":
             port_number = check_port(next(rest, ""))
-        elif word.startswith("-"):
-            names += [] if word in _BARE else ["", ""]
+        elif argument.startswith("-"):
+            names += [] if argument in _BARE else ["", ""]
         else:
-            names.append(word)
-    if words[:1] != ["ssh"] or target.strip("[]") not in {"%h:%p", "%h]:%p"} or len(names) != 1:
+            names.append(argument)
+    if arguments[:1] != ["ssh"] or target.strip("[]") not in {"%h:%p", "%h]:%p"} or len(names) != 1:
         raise InputError(
             f"ProxyCommand {text!r} does more than forward to the host",
             hint="write -o ProxyJump=BASTION, and any other settings in ~/.ssh/config",
@@ -323,34 +291,33 @@ def is_ansible(top: Node | None) -> bool:
     return any(keys & _GROUP_KEYS for keys in groups)
 
 
-def read_ansible(reader: HostReader, path: Path, top: Node | None = None) -> Sheet:
-    """Return the hosts and groups of an Ansible inventory."""
+def read_ansible(draft: InventoryDraft, path: Path, top: Node | None = None) -> None:
+    """Read the hosts and groups of an Ansible inventory."""
     if top is None or not _is_listing(top):
         parsers = (INI, YAML) if path.is_dir() else (INI,) if top is None else (YAML,)
         listing, warnings = list_inventory(path, parsers=parsers)
     elif not _is_merged(top):
         listing, warnings = list_groups(_as_groups(_plain(top)), path)
     else:
-        return _sheet(reader, top)
-    reader.notes += [f"Ansible warns: {warning}" for warning in warnings]
-    return _sheet(reader, _without_places(listing))
-
-
-def _without_places(listing: Mapping[str, Any]) -> Node:
-    """Return a listing as nodes; the key of a variable is HOST.VARIABLE."""
+        _read_listing(draft, top)
+        return
+    draft.notes += [f"Ansible warns: {warning}" for warning in warnings]
+    # Without places: the key of a variable is HOST.VARIABLE
     hosts = node_of(listing.get(_META, {}).get("hostvars", {}), Node(0, 0, ""))
     meta = Node(0, 0, _META, entries=(Entry("hostvars", 0, 0, hosts),))
     groups = node_of({k: v for k, v in listing.items() if k != _META}, Node(0, 0, ""))
-    return Node(0, 0, "", entries=(*(groups.entries or ()), Entry(_META, 0, 0, meta)))
+    _read_listing(
+        draft, Node(0, 0, "", entries=(*(groups.entries or ()), Entry(_META, 0, 0, meta)))
+    )
 
 
 def _is_listing(top: Node) -> bool:
     """Whether a document is a JSON listing, where hosts are lists, not Ansible's YAML."""
     entries = top.entries or ()
     return any(entry.name == _META or entry.value.items is not None for entry in entries) or any(
-        part.name in {"hosts", "children"} and part.value.items is not None
+        key.name in {"hosts", "children"} and key.value.items is not None
         for entry in entries
-        for part in entry.value.entries or ()
+        for key in entry.value.entries or ()
     )
 
 
@@ -358,7 +325,7 @@ def _is_merged(top: Node) -> bool:
     """Whether the variables of groups are merged into those of their hosts."""
     entries = {entry.name: entry.value for entry in top.entries or ()}
     return _META in entries and not any(
-        part.name == "vars" for value in entries.values() for part in value.entries or ()
+        key.name == "vars" for group in entries.values() for key in group.entries or ()
     )
 
 
@@ -374,69 +341,60 @@ def _as_groups(listing: Mapping[str, Any]) -> dict[str, Any]:
     for name, group in listing.items():
         if name == _META:
             continue
-        parts = {"hosts": group} if isinstance(group, list) else group
+        written = {"hosts": group} if isinstance(group, list) else group
         made = groups.setdefault(name, {})
-        for part in ("hosts", "children"):
-            made[part] = dict.fromkeys(parts.get(part, ())) | made.get(part, {})
-        made["vars"] = parts.get("vars", {})
+        for key in ("hosts", "children"):
+            made[key] = dict.fromkeys(written.get(key, ())) | made.get(key, {})
+        made["vars"] = written.get("vars", {})
     return groups
 
 
-def _sheet(reader: HostReader, top: Node) -> Sheet:
-    """Return the hosts of a listing in group order, with the variables that volbench uses."""
-    sheet = Sheet()
+def _read_listing(draft: InventoryDraft, top: Node) -> None:
+    """Read the hosts of a listing in group order, with the variables that volbench uses."""
     groups = {entry.name: entry for entry in top.entries or () if entry.name != _META}
-    variables = dict(_host_variables(reader, top))
-    unused: set[str] = set()
-    for name, place in (dict(_members(reader, groups, ALL, set())) | variables).items():
-        found = fields_of(reader, variables[name]) if name in variables else None
-        unused |= found.unused if found else set()
-        own, inherited = (found.own, found.inherited) if found else ({}, {})
-        sheet.add(reader, Draft(name, place, own, inherited))
-    if not sheet.drafts and not reader.problems.found:
-        reader.problems.add("an inventory needs hosts", line=1, column=1)
-    for name, entry in groups.items():
-        group = _group(reader, entry, groups)
-        if name not in {ALL, _UNGROUPED} or group.hosts:
-            reader.is_name(at(entry), name, "a group")
-            sheet.groups[name] = group
-    if unused:
-        reader.notes.append(f"not used by volbench: {', '.join(sorted(unused))}")
-    return sheet
-
-
-def _host_variables(reader: HostReader, top: Node) -> Iterator[tuple[str, Node]]:
+    variables: dict[str, Node] = {}
     for entry in top.entries or ():
-        for part in reader.entries(entry.value, _META) if entry.name == _META else ():
-            if part.name == "hostvars":  # other keys include the profile of the encoder
-                hosts = reader.entries(part.value, "hostvars")
-                yield from ((host.name, host.value) for host in hosts)
+        for key in draft.entries(entry.value, _META) if entry.name == _META else ():
+            if key.name == "hostvars":  # other keys include the profile of the encoder
+                hosts = draft.entries(key.value, "hostvars")
+                variables |= {host.name: host.value for host in hosts}
+    unused: set[str] = set()
+    for name, at in (dict(_members(draft, groups, ALL, set())) | variables).items():
+        own = _fields(draft, variables[name], unused) if name in variables else {}
+        # A listing does not distinguish the jump hosts of a host from those of a group that also
+        # contains the jump host.
+        inherited = {key: own.pop(key) for key in ("jump",) if key in own}
+        draft.add(HostDraft(name, at, own, inherited))
+    if not draft.hosts and not draft.problems.found:
+        draft.problems.add("an inventory needs hosts", line=1, column=1)
+    for name, entry in groups.items():
+        # Children without hosts are not listed, and omitted here.
+        children = {n: at for n, at in _names(draft, entry, "children").items() if n in groups}
+        group = GroupDraft(location(entry), _names(draft, entry, "hosts"), children)
+        if name not in {ALL, _UNGROUPED} or group.hosts:
+            draft.is_name(location(entry), name, "a group")
+            draft.groups[name] = group
+    if unused:
+        draft.notes.append(f"not used by volbench: {', '.join(sorted(unused))}")
 
 
-def _part(reader: HostReader, entry: Entry, name: str) -> dict[str, Node]:
+def _names(draft: InventoryDraft, entry: Entry, key: str) -> dict[str, Node]:
     """Return the names under ``hosts`` or ``children`` of a group, with their locations."""
-    parts = {part.name: part.value for part in reader.entries(entry.value, "a group")}
-    items = reader.items(parts[name], name) if name in parts else ()
-    return {reader.given(item, f"an entry of {name}"): item for item in items}
-
-
-def _group(reader: HostReader, entry: Entry, groups: Mapping[str, Entry]) -> GroupDraft:
-    """Return a group; children without hosts are not listed, and omitted here."""
-    children = _part(reader, entry, "children")
-    known = {name: node for name, node in children.items() if name in groups}
-    return GroupDraft(entry.name, at(entry), _part(reader, entry, "hosts"), known)
+    nodes = {child.name: child.value for child in draft.entries(entry.value, "a group")}
+    items = draft.items(nodes[key], key) if key in nodes else ()
+    return {draft.given(item, f"an entry of {key}"): item for item in items}
 
 
 def _members(
-    reader: HostReader, groups: Mapping[str, Entry], name: str, visited: set[str]
+    draft: InventoryDraft, groups: Mapping[str, Entry], name: str, visited: set[str]
 ) -> Iterator[tuple[str, Node]]:
     """Yield the hosts of a group and its descendants, visiting each group once."""
     if name in visited or name not in groups:
         return
     visited.add(name)
-    yield from _part(reader, groups[name], "hosts").items()
-    for child in _part(reader, groups[name], "children"):
-        yield from _members(reader, groups, child, visited)
+    yield from _names(draft, groups[name], "hosts").items()
+    for child in _names(draft, groups[name], "children"):
+        yield from _members(draft, groups, child, visited)
 
 
 INI = "ansible.builtin.ini"
@@ -459,12 +417,10 @@ _DROPPED = "unexpected key"
 
 
 def list_inventory(path: Path, *, parsers: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
-    """Return the output of ``ansible-inventory --list`` for a file or folder, and its warnings.
-
-    Args:
-        parsers: enabled parsers of Ansible: `INI`, `YAML` or both.
-    """
-    program = shutil.which(_PROGRAM, path=_search_path())
+    """Return the output of ``ansible-inventory --list`` for a file or folder, and its warnings."""
+    # The folder of this Python comes first, for venvs that are not activated.
+    folders = (str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))
+    program = shutil.which(_PROGRAM, path=os.pathsep.join(folders))
     if program is None:
         raise InventoryError(
             f"{path} is an Ansible inventory, and {_PROGRAM} is not installed",
@@ -490,11 +446,6 @@ def list_groups(groups: Mapping[str, Any], path: Path) -> tuple[dict[str, Any], 
         copy = Path(folder) / f"{path.stem}.json"
         copy.write_text(json.dumps(groups), encoding="utf-8")
         return list_inventory(copy, parsers=(YAML,))
-
-
-def _search_path() -> str:
-    """Return PATH after the folder of this Python, for venvs that are not activated."""
-    return os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
 
 
 def _run(
@@ -538,10 +489,10 @@ def _run(
 def _unreadable(path: Path, stderr: str) -> InventoryError:
     """Return the error with Ansible's reason and location."""
     cause = stderr.rpartition(_CAUSE)[2].partition("Origin: ")[0] if _CAUSE in stderr else stderr
-    words = " ".join(cause.split())[:500] or "no reason given"
-    named = next((found[-1] for place in _PLACES if (found := place.findall(stderr))), None)
+    reason = " ".join(cause.split())[:500] or "no reason given"
+    named = next((hits[-1] for pattern in _PLACES if (hits := pattern.findall(stderr))), None)
     file, line, column = named or (str(path), "", "")
-    message = f"Ansible cannot read it: {words}"
+    message = f"Ansible cannot read it: {reason}"
     if not Path(file).absolute().is_relative_to(path.absolute()):  # a copy for Ansible
         return _problem(path, message)
     inside = path / Path(file).absolute().relative_to(path.absolute())

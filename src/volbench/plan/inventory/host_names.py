@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from itertools import product
+from itertools import chain, product
 from math import prod
 from string import ascii_letters
 
@@ -41,12 +41,11 @@ def expand(text: str) -> Expansion:
     shape = tuple(len(values) for values in ranges)
     if prod(shape) > MAX_HOSTS:
         raise _too_many(text)
-    texts = tuple(_joined(pieces[::2], values) for values in product(*ranges))
+    literals = pieces[::2]
+    texts = tuple(
+        "".join(chain(*zip(literals, (*values, ""), strict=True))) for values in product(*ranges)
+    )
     return Expansion(texts, shape)
-
-
-def _joined(literals: Sequence[str], values: Sequence[str]) -> str:
-    return literals[0] + "".join(a + b for a, b in zip(values, literals[1:], strict=True))
 
 
 def _values(inside: str, text: str) -> list[str]:
@@ -65,16 +64,15 @@ def _item(item: str, text: str) -> list[str]:
         raise InputError(
             f"[{item}] in {text!r} is not a valid range", hint="write it like vm[02-30]"
         )
-    found = (
-        _numbers(first, last, text)
-        if first.isdecimal()
-        else list(ascii_letters[ascii_letters.index(first) : ascii_letters.index(last) + 1])
-    )
-    if not found:
+    if first.isdecimal():
+        values = _numbers(first, last, text)
+    else:
+        values = list(ascii_letters[ascii_letters.index(first) : ascii_letters.index(last) + 1])
+    if not values:
         raise InputError(
             f"{text!r} counts backwards, from {first} to {last}", hint=f"write [{last}-{first}]"
         )
-    return found
+    return values
 
 
 def _is_end(text: str) -> bool:
@@ -110,8 +108,9 @@ def select(inventory: Inventory, limits: Sequence[str]) -> Inventory:
     """
     if not limits:
         return inventory
-    words = [word.strip() for limit in limits for word in _split(limit)]
-    chosen = {name for word in words for name in _meant(inventory, word)}
+    # Commas inside the brackets of a range do not separate.
+    names = [name.strip() for limit in limits for name in re.split(r",(?![^\[]*\])", limit)]
+    chosen = {host for name in names for host in _meant(inventory, name)}
     hosts = tuple(host for host in inventory.hosts if host.name in chosen)
     members = {
         name: tuple(host for host in hosts_of if host in chosen)
@@ -120,45 +119,27 @@ def select(inventory: Inventory, limits: Sequence[str]) -> Inventory:
     return Inventory(hosts=hosts, groups={name: kept for name, kept in members.items() if kept})
 
 
-def _split(limit: str) -> list[str]:
-    """Return the parts between commas, except commas inside the brackets of a range."""
-    parts, depth = [""], 0
-    for letter in limit:
-        depth += (letter == "[") - (letter == "]")
-        if letter == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    return parts
-
-
 def _meant(inventory: Inventory, word: str) -> list[str]:
     names = [host.name for host in inventory.hosts]
     if word == ALL:
         return names
     if word in inventory.groups:
-        found = list(inventory.groups[word])
-    elif any(sign in word for sign in "*?"):
-        found = _fitting(inventory, word)
+        selected = list(inventory.groups[word])
+    elif any(sign in word for sign in "*?"):  # a pattern of names of hosts or groups
+        literal = word.replace("[", "[[]")
+        selected = [name for name in names if fnmatchcase(name, literal)]
+        for group, hosts in inventory.groups.items():
+            selected += hosts if fnmatchcase(group, literal) else ()
     else:
-        found = list(expand(word).texts)
-    missing = [name for name in found if name not in names]
-    if missing or not found:
-        absent = f"; there is no {missing[0]}" if len(found) > 1 else ""
+        selected = list(expand(word).texts)
+    missing = [name for name in selected if name not in names]
+    if missing or not selected:
+        absent = f"; there is no {missing[0]}" if len(selected) > 1 else ""
         raise InventoryError(
             f"--limit {word!r} matches no host{absent}",
             hint="leave it out of the range" if absent else _hint(inventory, word),
         )
-    return found
-
-
-def _fitting(inventory: Inventory, pattern: str) -> list[str]:
-    """Return the hosts whose name or group matches a pattern."""
-    literal = pattern.replace("[", "[[]")
-    found = [host.name for host in inventory.hosts if fnmatchcase(host.name, literal)]
-    for group, hosts in inventory.groups.items():
-        found += hosts if fnmatchcase(group, literal) else ()
-    return found
+    return selected
 
 
 def _hint(inventory: Inventory, word: str) -> str:
@@ -170,6 +151,6 @@ def _hint(inventory: Inventory, word: str) -> str:
         return "everything runs on this machine: leave out --limit"
     if near := nearest(word, [*groups, *names]):
         return f"did you mean `{near}`?"
-    shown = [*groups[:8], *names[:8]]
-    more = len(groups) + len(names) - len(shown)
-    return f"there are {', '.join(shown)}" + (f" and {more} more" if more else "")
+    listed = [*groups[:8], *names[:8]]
+    more = len(groups) + len(names) - len(listed)
+    return f"there are {', '.join(listed)}" + (f" and {more} more" if more else "")

@@ -15,50 +15,54 @@ from pathlib import Path
 from volbench.errors import InventoryError, did_you_mean
 from volbench.model.campaign.host import Host, HostKind
 from volbench.plan.inventory.host_document import parse_hop
-from volbench.plan.inventory.host_drafts import Draft, GroupDraft, HostReader, Sheet
+from volbench.plan.inventory.host_drafts import GroupDraft, HostDraft, InventoryDraft
 from volbench.plan.inventory.host_names import ALL
 
 
-def resolve_groups(reader: HostReader, sheet: Sheet) -> dict[str, tuple[str, ...]]:
+def resolve_groups(draft: InventoryDraft) -> dict[str, tuple[str, ...]]:
     """Return the names of hosts by group, in the order of the inventory."""
-    for group in sheet.groups.values():
-        _check(reader, sheet, group)
-    circles = _circles(reader, sheet.groups)
-    if circles:
+    for group in draft.groups.values() if not draft.has_lost_names else ():
+        for kind, written, known in (
+            ("host", group.hosts, dict.fromkeys(draft.hosts)),
+            ("group", group.children, dict.fromkeys(draft.groups)),
+        ):
+            for name in (name for name in written if name not in known):
+                hint = did_you_mean(name, known)
+                draft.complain(written[name], f"there is no {kind} called {name!r}", hint=hint)
+    if _has_circles(draft):
         return {}
-    found = {name: _members(name, sheet.groups) for name in sheet.groups if name != ALL}
+    members = {name: _members(name, draft.groups) for name in draft.groups if name != ALL}
     resolved = {
-        name: tuple(host for host in sheet.drafts if host in members)
-        for name, members in found.items()
+        name: tuple(host for host in draft.hosts if host in hosts)
+        for name, hosts in members.items()
     }
-    _check_names(reader, sheet, resolved)
+    for name, hosts in resolved.items():
+        if name in draft.hosts and hosts != (name,):
+            hint = "rename one, so that --limit is unambiguous"
+            draft.complain(draft.groups[name].at, f"a host is also called {name}", hint=hint)
     return resolved
 
 
-def _check(reader: HostReader, sheet: Sheet, group: GroupDraft) -> None:
-    for kind, written, known in (
-        ("host", group.hosts, sheet.drafts),
-        ("group", group.children, sheet.groups),
-    ):
-        for name, node in written.items():
-            if name not in known and not reader.has_lost_names:
-                reader.complain(
-                    node, f"there is no {kind} called {name!r}", hint=did_you_mean(name, known)
-                )
+def _members(start: str, groups: Mapping[str, GroupDraft]) -> set[str]:
+    """Return all hosts of a group and its descendants."""
+    below, waiting, hosts = {start}, [start], set[str]()
+    while waiting:
+        if group := groups.get(waiting.pop()):
+            hosts |= group.hosts.keys()
+            waiting += group.children.keys() - below
+            below |= group.children.keys()
+    return hosts
 
 
-def _circles(reader: HostReader, groups: Mapping[str, GroupDraft]) -> bool:
+def _has_circles(draft: InventoryDraft) -> bool:
     """Record each group that contains itself, once per cycle."""
     seen: set[frozenset[str]] = set()
-    for start in groups:
-        circle = _circle(start, groups)
+    for start, group in draft.groups.items():
+        circle = _circle(start, draft.groups)
         if circle and frozenset(circle) not in seen:
             seen.add(frozenset(circle))
-            reader.complain(
-                groups[start].place,
-                f"the group contains itself: {' -> '.join(circle)}",
-                hint="remove one of them from the other",
-            )
+            message = f"the group contains itself: {' -> '.join(circle)}"
+            draft.complain(group.at, message, hint="remove one of them from the other")
     return bool(seen)
 
 
@@ -77,78 +81,45 @@ def _circle(start: str, groups: Mapping[str, GroupDraft]) -> Sequence[str]:
     return ()
 
 
-def _members(start: str, groups: Mapping[str, GroupDraft]) -> set[str]:
-    """Return all hosts of a group and its descendants."""
-    below, waiting = {start}, [start]
-    while waiting:
-        group = groups.get(waiting.pop())
-        new = set(group.children) - below if group else set()
-        below |= new
-        waiting.extend(new)
-    return {host for name in below if name in groups for host in groups[name].hosts}
+def resolve_hops(draft: InventoryDraft, hosts: Mapping[str, Host]) -> dict[str, Host]:
+    """Return the hosts with the inventory hosts on their routes; record circular routes."""
+    cut = {name: _without_itself(host, draft.hosts[name]) for name, host in hosts.items()}
 
+    def complain(name: str, message: str) -> None:
+        host = draft.hosts[name]
+        draft.complain(host.own.get("jump") or host.inherited.get("jump") or host.at, message)
 
-def _check_names(reader: HostReader, sheet: Sheet, groups: Mapping[str, tuple[str, ...]]) -> None:
-    """Record a name of both a host and a group of others, which is ambiguous in ``--limit``."""
-    for name, hosts in groups.items():
-        if name in sheet.drafts and hosts != (name,):
-            reader.complain(
-                sheet.groups[name].place,
-                f"a host is also called {name}",
-                hint="rename one, so that --limit is unambiguous",
-            )
-
-
-def resolve_hops(
-    reader: HostReader, drafts: Mapping[str, Draft], hosts: Mapping[str, Host]
-) -> dict[str, Host]:
-    """Return the hosts with their hops; a circular route is recorded as a problem."""
-    cut = {name: _without_itself(host, drafts[name]) for name, host in hosts.items()}
-    ways = _Ways(reader, drafts, cut)
-    return {name: host.model_copy(update={"hops": ways.hops(host)}) for name, host in cut.items()}
-
-
-def _without_itself(host: Host, draft: Draft) -> Host:
-    """Return a host whose inherited route ends before the host itself."""
-    if not host.jump or "jump" in draft.own:
-        return host
-    places = [parse_hop(text)[1] for text in host.jump]
-    itself = {host.name, host.address}
-    end = next((number for number, place in enumerate(places) if place in itself), len(places))
-    return host.model_copy(update={"jump": host.jump[:end]})
-
-
-@dataclass
-class _Ways:
-    reader: HostReader
-    drafts: Mapping[str, Draft]
-    hosts: Mapping[str, Host]
-
-    def hops(self, host: Host) -> tuple[Host, ...]:
-        """Return all inventory hosts on the route to a host."""
-        return tuple({hop.name: hop for hop in self._over(host, ())}.values())
-
-    def _over(self, host: Host, before: tuple[str, ...]) -> Iterator[Host]:
+    def over(host: Host, before: tuple[str, ...]) -> Iterator[Host]:
         """Yield the hops of a host; `before` are the hosts whose route contains it."""
         way = (*before, host.name)
         if host.name in before:
-            circle = " -> ".join(way)
-            self._complain(way[0], f"the route to {way[0]} is circular: {circle}")
+            complain(way[0], f"the route to {way[0]} is circular: {' -> '.join(way)}")
             return
         for number, text in enumerate(host.jump or ()):
-            hop = self.hosts.get(parse_hop(text)[1])
+            hop = cut.get(parse_hop(text)[1])
             if hop is None:
                 continue
             if hop.kind is HostKind.LOCAL:
-                self._complain(way[0], f"the hop {hop.name} is the controller's own machine")
+                complain(way[0], f"the hop {hop.name} is the controller's own machine")
             yield hop
             if number == 0 or hop.name in way:  # later hops are reached through the earlier ones
-                yield from self._over(hop, way)
+                yield from over(hop, way)
 
-    def _complain(self, name: str, message: str) -> None:
-        draft = self.drafts[name]
-        node = draft.own.get("jump") or draft.inherited.get("jump") or draft.place
-        self.reader.complain(node, message)
+    routes = {name: {hop.name: hop for hop in over(host, ())} for name, host in cut.items()}
+    return {
+        name: host.model_copy(update={"hops": tuple(routes[name].values())})
+        for name, host in cut.items()
+    }
+
+
+def _without_itself(host: Host, draft: HostDraft) -> Host:
+    """Return a host whose inherited route ends before the host itself."""
+    if not host.jump or "jump" in draft.own:
+        return host
+    hops = [parse_hop(text)[1] for text in host.jump]
+    itself = {host.name, host.address}
+    end = next((number for number, hop in enumerate(hops) if hop in itself), len(hops))
+    return host.model_copy(update={"jump": host.jump[:end]})
 
 
 # Depth of included files (ssh_config(5), OpenSSH 9.2: the same). Noticed by:
@@ -167,20 +138,15 @@ class Aliases:
     blocks: tuple[tuple[tuple[str, ...], dict[str, str]], ...] = ()
 
     def reached(self, name: str) -> tuple[str, int | None]:
-        """Return the address and port of an alias; the first value found applies."""
-        found: dict[str, str] = {}
+        """Return the address and port of an alias; the first value of a keyword applies."""
+        settings: dict[str, str] = {}
         for patterns, values in self.blocks:
-            if _fits(name, patterns):
-                found = values | found
-        port = found.get("port", "")
-        address = found.get("hostname", name).replace("%h", name).replace("%%", "%")
+            excluded = any(p.startswith("!") and fnmatchcase(name, p[1:]) for p in patterns)
+            if not excluded and any(fnmatchcase(name, p) for p in patterns):
+                settings = values | settings
+        port = settings.get("port", "")
+        address = settings.get("hostname", name).replace("%h", name).replace("%%", "%")
         return address, int(port) if port.isdecimal() else None
-
-
-def _fits(name: str, patterns: Sequence[str]) -> bool:
-    if any(p.startswith("!") and fnmatchcase(name, p[1:]) for p in patterns):
-        return False
-    return any(fnmatchcase(name, p) for p in patterns if not p.startswith("!"))
 
 
 def read_aliases(path: Path) -> Aliases:
@@ -206,8 +172,8 @@ def _lines(path: Path, folder: Path, depth: int) -> Iterator[str]:
             continue
         for pattern in match[2].replace('"', "").split():
             wanted = folder.absolute() / Path(pattern).expanduser()
-            for found in sorted(Path("/").glob(str(wanted)[1:])):
-                yield from _lines(found, folder, depth + 1)
+            for included in sorted(Path("/").glob(str(wanted)[1:])):
+                yield from _lines(included, folder, depth + 1)
 
 
 def parse_aliases(text: str) -> Aliases:
@@ -229,38 +195,27 @@ def parse_aliases(text: str) -> Aliases:
 
 _SSHD_PORT = 22
 
-Place = tuple[str, int, tuple[str, ...]]
 
-
-def check_duplicates(
-    reader: HostReader, drafts: Mapping[str, Draft], hosts: Mapping[str, Host], aliases: Aliases
-) -> None:
+def check_duplicates(draft: InventoryDraft, hosts: Mapping[str, Host], aliases: Aliases) -> None:
     """Record each host with the same route as another one.
 
     One address behind two routes may be two machines, and so may two ports of one address; the same
     address, port and route is one machine, which would compete with itself.
     """
-    seen: dict[Place, str] = {}
+    seen: dict[tuple[str, int, tuple[str, ...]], str] = {}
     for name, host in hosts.items():
-        first = seen.setdefault(_place(host, aliases), name)
+        address, alias_port = aliases.reached(host.address)
+        port = host.port or alias_port or _SSHD_PORT
+        jump = () if host.kind is HostKind.LOCAL else host.jump or ()
+        first = seen.setdefault((_plain(address), port, jump), name)
         if first == name:
             continue
         where = f"{host.address} port {host.port or _SSHD_PORT}" if host.address else "this machine"
-        draft = drafts[name]
-        reader.complain(
-            draft.own.get("address") or draft.place,
+        draft.complain(
+            draft.hosts[name].own.get("address") or draft.hosts[name].at,
             f"{name} and {first} are the same machine: both are {where}",
             hint="keep one of them; a machine cannot be measured twice in parallel",
         )
-
-
-def _place(host: Host, aliases: Aliases) -> Place:
-    address, port = aliases.reached(host.address)
-    return (
-        _plain(address),
-        host.port or port or _SSHD_PORT,
-        () if host.kind is HostKind.LOCAL else host.jump or (),
-    )
 
 
 def _plain(address: str) -> str:

@@ -6,6 +6,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ from volbench.errors import InventoryError, Problems
 from volbench.model.campaign.host import Inventory
 from volbench.model.document.located_errors import Entry, Node
 from volbench.model.document.yaml_text import parse_document
-from volbench.plan.inventory.host_document import HOST_KEYS, OWN_KEYS, read_defaults, read_host
-from volbench.plan.inventory.host_drafts import Draft, GroupDraft, HostReader, Sheet, at, with_text
+from volbench.plan.inventory.host_document import HOST_KEYS, OWN_KEYS
+from volbench.plan.inventory.host_drafts import GroupDraft, HostDraft, InventoryDraft, location
 from volbench.plan.inventory.host_names import ALL, Expansion
 from volbench.plan.inventory.host_references import (
     Aliases,
@@ -27,102 +28,80 @@ from volbench.plan.inventory.terraform_outputs import is_terraform, read_terrafo
 from volbench.slices import is_present, load
 
 
-def read_own(reader: HostReader, top: Node) -> Sheet:
-    """Return the content of an inventory in volbench's own YAML."""
-    entries = {entry.name: entry for entry in reader.entries(top, "an inventory")}
-    for entry in entries.values():
-        if entry.name not in OWN_KEYS:
-            reader.unknown(entry, OWN_KEYS, "an inventory")
-    defaults = read_defaults(reader, entries["defaults"].value) if "defaults" in entries else {}
-    sheet = Sheet()
-    if "hosts" in entries:
-        for draft in _drafts(reader, entries["hosts"].value, defaults):
-            sheet.add(reader, draft)
-    if not sheet.drafts and not reader.problems.found:
-        place = entries["hosts"].value if "hosts" in entries else top
-        reader.complain(place, "an inventory needs hosts", key="hosts")
-    if "groups" in entries:
-        _read_groups(reader, entries["groups"].value, sheet)
-    return sheet
+def _read_own(draft: InventoryDraft, top: Node) -> None:
+    """Read an inventory in volbench's own YAML."""
+    nodes = {entry.name: entry.value for entry in draft.entries(top, "an inventory", OWN_KEYS)}
+    defaults = draft.defaults(nodes.get("defaults"))
+    if "hosts" in nodes:
+        for host in _hosts(draft, nodes["hosts"], defaults):
+            draft.add(host)
+    if not draft.hosts and not draft.problems.found:
+        draft.complain(nodes.get("hosts", top), "an inventory needs hosts", key="hosts")
+    groups = list(draft.entries(nodes["groups"], "groups")) if "groups" in nodes else []
+    for entry in groups:
+        if entry.name == ALL:
+            draft.complain(entry, "all is the group of all hosts", hint="give it another name")
+        elif draft.is_name(location(entry), entry.name, "a group"):
+            names = {group.name for group in groups}
+            draft.groups[entry.name] = _group(draft, entry, names)
 
 
-def _drafts(reader: HostReader, node: Node, defaults: Mapping[str, Node]) -> Iterator[Draft]:
+def _hosts(draft: InventoryDraft, node: Node, defaults: Mapping[str, Node]) -> Iterator[HostDraft]:
     if node.items is not None:
         for item in node.items:
-            name = reader.given(item, "a host")
-            for text in reader.expanded(item, name).texts if name else ():
-                yield Draft(text, item, {}, defaults)
+            name = draft.given(item, "a host")
+            for text in draft.expanded(item, name).texts if name else ():
+                yield HostDraft(text, item, {}, defaults)
         return
-    for entry in reader.entries(node, "hosts"):
-        yield from _of_entry(reader, entry, defaults)
+    for entry in draft.entries(node, "hosts"):
+        if entry.value.is_scalar and not entry.value.is_null:
+            message = f"a host must be a mapping, this is {entry.value.kind}"
+            draft.complain(entry.value, message, hint=f"write {{address: {entry.value.raw}}}")
+            continue
+        keys = () if entry.value.is_null else draft.entries(entry.value, "a host", HOST_KEYS)
+        own = {key.name: key.value for key in keys}
+        names = draft.expanded(location(entry), entry.name)
+        addresses = _addresses(draft, names, own.get("address"))
+        for number, name in enumerate(names.texts):
+            fields = own if addresses is None else own | {"address": addresses[number]}
+            yield HostDraft(name, location(entry), fields, defaults)
 
 
-def _of_entry(reader: HostReader, entry: Entry, defaults: Mapping[str, Node]) -> Iterator[Draft]:
-    if entry.value.is_scalar and not entry.value.is_null:
-        reader.complain(
-            entry.value,
-            f"a host must be a mapping, this is {entry.value.kind}",
-            hint=f"write {{address: {entry.value.raw}}}",
-        )
-        return
-    own = {field.name: field.value for field in reader.known(entry.value, HOST_KEYS, "a host")}
-    names = reader.expanded(at(entry), entry.name)
-    places = _addresses(reader, names, own.get("address"))
-    for number, name in enumerate(names.texts):
-        fields = own if places is None else own | {"address": places[number]}
-        yield Draft(name, at(entry), fields, defaults)
-
-
-def _addresses(reader: HostReader, names: Expansion, node: Node | None) -> list[Node] | None:
+def _addresses(draft: InventoryDraft, names: Expansion, node: Node | None) -> list[Node] | None:
     """Return the address of each name of a range; None where the address has no range."""
     if node is None or not isinstance(node.raw, str) or not names.texts:
         return None
     if not names.shape and node.raw.startswith("[") and node.raw.endswith("]"):
         return None  # an IPv6 address in brackets
-    found = reader.expanded(node, node.raw)
-    if len(names.texts) == 1 and len(found.texts) == 1:
-        return [with_text(node, found.texts[0])]
-    if found.shape != names.shape and found.texts:
-        reader.complain(
-            node,
-            f"{_counted(names, 'name')}, {_counted(found, 'address')}",
-            hint="give the address as many ranges as the name, each of the same length",
+    addresses = draft.expanded(node, node.raw)
+    is_single = len(names.texts) == len(addresses.texts) == 1
+    if addresses.shape != names.shape and addresses.texts and not is_single:
+        message = (
+            f"{_counted(names, 'name', 'names')}, {_counted(addresses, 'address', 'addresses')}"
         )
+        hint = "give the address as many ranges as the name, each of the same length"
+        draft.complain(node, message, hint=hint)
         return None
-    return [with_text(node, text) for text in found.texts] or None
+    return [replace(node, raw=text) for text in addresses.texts] or None
 
 
-def _counted(found: Expansion, what: str) -> str:
-    several = what + ("es" if what.endswith("s") else "s")
-    count = len(found.texts)
-    shape = f" ({' x '.join(map(str, found.shape))})" if len(found.shape) > 1 else ""
-    return f"{count} {what if count == 1 else several}{shape}"
+def _counted(expansion: Expansion, single: str, several: str) -> str:
+    count, shape = len(expansion.texts), expansion.shape
+    sizes = f" ({' x '.join(map(str, shape))})" if len(shape) > 1 else ""
+    return f"{count} {single if count == 1 else several}{sizes}"
 
 
-def _read_groups(reader: HostReader, node: Node, sheet: Sheet) -> None:
-    entries = reader.entries(node, "groups")
-    names = {entry.name for entry in entries}
-    for entry in entries:
-        if entry.name == ALL:
-            reader.complain(entry, "all is the group of all hosts", hint="give it another name")
-        elif reader.is_name(at(entry), entry.name, "a group"):
-            hosts, children = _members(reader, entry, names, sheet)
-            sheet.groups[entry.name] = GroupDraft(entry.name, at(entry), hosts, children)
-
-
-def _members(
-    reader: HostReader, entry: Entry, groups: set[str], sheet: Sheet
-) -> tuple[dict[str, Node], dict[str, Node]]:
+def _group(draft: InventoryDraft, entry: Entry, groups: set[str]) -> GroupDraft:
     hosts: dict[str, Node] = {}
     children: dict[str, Node] = {}
     node = entry.value
-    for item in (node,) if node.is_scalar else reader.items(node, "a group"):
-        text = reader.given(item, "a member of a group")
-        if text in groups and text not in sheet.drafts:
+    for item in (node,) if node.is_scalar else draft.items(node, "a group"):
+        text = draft.given(item, "a member of a group")
+        if text in groups and text not in draft.hosts:
             children[text] = item
         elif text:
-            hosts |= dict.fromkeys(reader.expanded(item, text).texts, item)
-    return hosts, children
+            hosts |= dict.fromkeys(draft.expanded(item, text).texts, item)
+    return GroupDraft(location(entry), hosts, children)
 
 
 # Seam: references (see `slices.load`) of whether a document, or None for a text that is not
@@ -157,44 +136,34 @@ def load_inventory(
     """
     path = Path(path)
     aliases = Aliases() if ssh_config is None else read_aliases(Path(ssh_config))
-    reader, sheet = _sheet(path, mapping=None if mapping is None else Path(mapping))
-    inventory = _assemble(reader, sheet, aliases)
-    _raise_if_any(reader.problems)
-    for note in dict.fromkeys(reader.notes):
+    draft = _read(path, mapping=None if mapping is None else Path(mapping))
+    hosts = {name: draft.host(host) for name, host in draft.hosts.items()}
+    hosts = resolve_hops(draft, hosts)
+    check_duplicates(draft, hosts, aliases)
+    groups = resolve_groups(draft)
+    _raise_if_any(draft.problems)
+    for note in dict.fromkeys(draft.notes):
         on_note(f"{path}: {note}")
-    return inventory
-
-
-def _assemble(reader: HostReader, sheet: Sheet, aliases: Aliases) -> Inventory:
-    """Return the inventory, and record problems; it is only valid without any."""
-    hosts = {name: read_host(reader, draft) for name, draft in sheet.drafts.items()}
-    hosts = resolve_hops(reader, sheet.drafts, hosts)
-    check_duplicates(reader, sheet.drafts, hosts, aliases)
-    groups = resolve_groups(reader, sheet)
     return Inventory(hosts=tuple(hosts.values()), groups=groups)
 
 
 def _raise_if_any(problems: Problems) -> None:
-    found = problems.in_order()
-    if found:
-        raise InventoryError("\n".join(map(str, found)), problems=found)
+    if listed := problems.in_order():
+        raise InventoryError("\n".join(map(str, listed)), problems=listed)
 
 
 def _text(path: Path) -> str:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise _refused(
-            path, f"is not UTF-8 text: {error.reason} at byte {error.start}", "save it as UTF-8"
-        ) from error
+        reason = f"is not UTF-8 text: {error.reason} at byte {error.start}"
+        raise _refused(path, reason, "save it as UTF-8") from error
     except OSError as error:
-        raise _refused(
-            path, f"cannot be read: {error.strerror or error}", "name a file with a list of hosts"
-        ) from error
+        reason = f"cannot be read: {error.strerror or error}"
+        raise _refused(path, reason, "name a file with a list of hosts") from error
     if text.startswith("#!"):
-        raise _refused(
-            path, "is a program, which volbench does not run", _ASK_ANSIBLE.format(path=path)
-        )
+        reason = "is a program, which volbench does not run"
+        raise _refused(path, reason, _ASK_ANSIBLE.format(path=path))
     return text
 
 
@@ -202,31 +171,36 @@ def _refused(path: Path, reason: str, hint: str) -> InventoryError:
     return InventoryError(f"{path} {reason}", hint=hint)
 
 
-def _sheet(path: Path, *, mapping: Path | None) -> tuple[HostReader, Sheet]:
-    """Detect the format of an inventory and read it; return the reader with its problems too."""
-    reader = HostReader(Problems(str(path)))
+def _read(path: Path, *, mapping: Path | None) -> InventoryDraft:
+    """Detect the format of an inventory and read it; problems are recorded."""
+    draft = InventoryDraft(Problems(str(path)))
     text = "" if path.is_dir() else _text(path)
     top = None
     if not path.is_dir() and _is_yaml(text, path):
         top = parse_document(
-            text, reader.problems, what="an inventory", needs=_NEEDS, most_values=_MAX_VALUES
+            text, draft.problems, what="an inventory", needs=_NEEDS, most_values=_MAX_VALUES
         )
-        _raise_if_any(reader.problems)
+        _raise_if_any(draft.problems)
     if top is not None and is_terraform(top):
         return _from_terraform(text, path, mapping)
     if mapping is not None:
-        raise _refused(
-            path,
-            "does not need a mapping",
-            "a mapping is for the output of `terraform output -json`; leave --mapping out",
-        )
+        hint = "a mapping is for the output of `terraform output -json`; leave --mapping out"
+        raise _refused(path, "does not need a mapping", hint)
     for is_of_format, read in READERS:
         if is_present(read) and load(is_of_format)(top):
-            return reader, load(read)(reader, path, top)
+            load(read)(draft, path, top)
+            return draft
     if top is None:
         raise AssertionError("Ansible reads what is not YAML")
-    _refuse_foreign(top, path)
-    return reader, read_own(reader, top)
+    foreign = {entry.name for entry in top.entries or ()} - set(OWN_KEYS)
+    if "terraform_version" in foreign:
+        hint = "write them: terraform output -json > outputs.json"
+        raise _refused(path, "is a Terraform state; only its outputs are needed", hint)
+    if "plugin" in foreign:
+        reason = "configures an Ansible plugin, which volbench does not run"
+        raise _refused(path, reason, _ASK_ANSIBLE.format(path=path))
+    _read_own(draft, top)
+    return draft
 
 
 def _is_yaml(text: str, path: Path) -> bool:
@@ -234,11 +208,10 @@ def _is_yaml(text: str, path: Path) -> bool:
     if path.suffix.lower() in {".yaml", ".yml", ".json"}:
         return True
     lines = (line for line in text.splitlines() if line.strip() and line.lstrip()[0] not in "#;")
-    first = next(lines, "")
-    return path.suffix.lower() != ".ini" and bool(_YAML_LINE.match(first))
+    return path.suffix.lower() != ".ini" and bool(_YAML_LINE.match(next(lines, "")))
 
 
-def _from_terraform(text: str, path: Path, mapping: Path | None) -> tuple[HostReader, Sheet]:
+def _from_terraform(text: str, path: Path, mapping: Path | None) -> InventoryDraft:
     try:
         document: dict[str, dict[str, Any]] = json.loads(text)
     except json.JSONDecodeError as error:
@@ -248,31 +221,12 @@ def _from_terraform(text: str, path: Path, mapping: Path | None) -> tuple[HostRe
         ) from error
     outputs = {name: output["value"] for name, output in document.items()}
     if mapping is None:
-        raise _refused(
-            path,
-            "is Terraform's output, which needs a mapping to hosts",
-            f"write a mapping and pass it with --mapping; outputs are {', '.join(outputs)}",
-        )
-    reader = HostReader(Problems(str(mapping)))
-    top = parse_document(_text(mapping), reader.problems, what="a mapping", needs=_NEEDS)
-    _raise_if_any(reader.problems)
+        hint = f"write a mapping and pass it with --mapping; outputs are {', '.join(outputs)}"
+        raise _refused(path, "is Terraform's output, which needs a mapping to hosts", hint)
+    draft = InventoryDraft(Problems(str(mapping)))
+    top = parse_document(_text(mapping), draft.problems, what="a mapping", needs=_NEEDS)
+    _raise_if_any(draft.problems)
     if top is None:
         raise AssertionError("a document without a mapping has a problem")
-    return reader, read_terraform(reader, outputs, top)
-
-
-def _refuse_foreign(top: Node, path: Path) -> None:
-    """Refuse files that are not inventories, but can be converted to one."""
-    names = {entry.name for entry in top.entries or ()} - set(OWN_KEYS)
-    if "terraform_version" in names:
-        raise _refused(
-            path,
-            "is a Terraform state; only its outputs are needed",
-            "write them: terraform output -json > outputs.json",
-        )
-    if "plugin" in names:
-        raise _refused(
-            path,
-            "configures an Ansible plugin, which volbench does not run",
-            _ASK_ANSIBLE.format(path=path),
-        )
+    read_terraform(draft, outputs, top)
+    return draft

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jmespath
@@ -18,8 +18,14 @@ from pydantic import Field
 from volbench.errors import did_you_mean
 from volbench.model.document.document_model import Document, Text
 from volbench.model.document.located_errors import Entry, Node
-from volbench.plan.inventory.host_document import HOST_KEYS, HostDefaults, read_defaults, read_host
-from volbench.plan.inventory.host_drafts import Draft, GroupDraft, HostReader, Sheet, at, node_of
+from volbench.plan.inventory.host_document import HOST_KEYS, HostDefaults
+from volbench.plan.inventory.host_drafts import (
+    GroupDraft,
+    HostDraft,
+    InventoryDraft,
+    location,
+    node_of,
+)
 
 _OUTPUT_KEYS = {"value", "type", "sensitive"}
 _HOLE = re.compile(r"\{([^{}]+)\}")
@@ -58,57 +64,50 @@ _SOURCE_KEYS = (*(f.alias or name for name, f in HostSource.model_fields.items()
 
 def is_terraform(top: Node) -> bool:
     """Whether a document consists of Terraform's outputs."""
-    outputs = [{part.name for part in entry.value.entries or ()} for entry in top.entries or ()]
+    outputs = [{key.name for key in entry.value.entries or ()} for entry in top.entries or ()]
     return bool(outputs) and all("value" in keys and keys <= _OUTPUT_KEYS for keys in outputs)
 
 
-def read_terraform(reader: HostReader, outputs: Mapping[str, Any], mapping: Node) -> Sheet:
-    """Return the hosts located in the outputs by a mapping.
+def read_terraform(draft: InventoryDraft, outputs: Mapping[str, Any], mapping: Node) -> None:
+    """Read the hosts located in the outputs by a mapping.
 
     Args:
-        reader: reader of the mapping; problems are located at its expressions.
+        draft: of the mapping; problems are located at its expressions.
     """
-    entries = {entry.name: entry.value for entry in reader.entries(mapping, "a mapping")}
-    for entry in mapping.entries or ():
-        if entry.name not in _MAPPING_KEYS:
-            reader.unknown(entry, _MAPPING_KEYS, "a mapping")
-    defaults = read_defaults(reader, entries["defaults"]) if "defaults" in entries else {}
+    nodes = {
+        entry.name: entry.value for entry in draft.entries(mapping, "a mapping", _MAPPING_KEYS)
+    }
+    defaults = draft.defaults(nodes.get("defaults"))
     if defaults:  # validated once, even if there is no host
-        read_host(reader, Draft("defaults", entries["defaults"], {}, defaults))
-    sheet = Sheet()
-    if "hosts" not in entries:
-        reader.complain(mapping, "a mapping needs hosts", key="hosts")
-        return sheet
-    node = entries["hosts"]
+        draft.host(HostDraft("defaults", nodes["defaults"], {}, defaults))
+    if "hosts" not in nodes:
+        draft.complain(mapping, "a mapping needs hosts", key="hosts")
+        return
+    node = nodes["hosts"]
     for source in (node,) if node.items is None else node.items:
-        _read_source(reader, sheet, outputs, source, defaults)
-    if not sheet.drafts and not reader.problems.found:
-        reader.complain(node, "the outputs hold no host", hint="has the plan been applied?")
-    return sheet
+        _read_source(draft, outputs, source, defaults)
+    if not draft.hosts and not draft.problems.found:
+        draft.complain(node, "the outputs hold no host", hint="has the plan been applied?")
 
 
 def _read_source(
-    reader: HostReader,
-    sheet: Sheet,
-    outputs: Mapping[str, Any],
-    node: Node,
-    defaults: Mapping[str, Node],
+    draft: InventoryDraft, outputs: Mapping[str, Any], node: Node, defaults: Mapping[str, Node]
 ) -> None:
-    wanted = {entry.name: entry for entry in reader.entries(node, "a source of hosts")}
-    for entry in wanted.values():
-        if entry.name not in _SOURCE_KEYS:
-            reader.unknown(entry, _SOURCE_KEYS, "a source of hosts")
-    if reader.problems.found or node.entries is None:
+    wanted = {entry.name: entry for entry in draft.entries(node, "a source of hosts", _SOURCE_KEYS)}
+    if draft.problems.found or node.entries is None:
         return
-    rows = _elements(reader, outputs, wanted) if "from" in wanted else None
+    rows = _elements if "from" in wanted else _columns
     names: dict[str, Node] = {}
-    for row in _columns(reader, outputs, node, wanted) if rows is None else rows:
-        draft = _draft(reader, row, wanted, defaults)
-        if draft is not None:
-            names[draft.name] = draft.place
-            sheet.add(reader, draft)
+    for row in rows(draft, outputs, node, wanted):
+        if host := _host(draft, row, wanted, defaults):
+            names[host.name] = host.at
+            draft.add(host)
     if "group" in wanted:
-        _add_group(reader, sheet, wanted["group"], names)
+        entry = wanted["group"]
+        group = draft.given(entry.value, "group")
+        if group and draft.is_name(entry.value, group, "a group"):
+            before = draft.groups[group].hosts if group in draft.groups else {}
+            draft.groups[group] = GroupDraft(location(entry), {**before, **names})
 
 
 @dataclass(frozen=True)
@@ -119,15 +118,15 @@ class _Row:
     scope: Any  # input of the mapping's expressions
     absent: Mapping[str, tuple[str, str]]  # missing names in the scope, with known reason and hint
 
-    def find(self, reader: HostReader, node: Node, expression: str) -> object:
+    def find(self, draft: InventoryDraft, node: Node, expression: str) -> object:
         """Return the value of an expression; None for null, or after recording a problem."""
-        found, absent = _search(reader, node, expression, self.scope)
+        value, absent = _search(draft, node, expression, self.scope)
         if absent is not None:
             name, scope = absent
-            here = f"{self.key or 'this host'} has no {name!r}"
-            message, hint = self.absent.get(name, (here, _nearby(name, scope)))
-            reader.complain(node, message, hint=hint)
-        return found
+            reason = f"{self.key or 'this host'} has no {name!r}", _nearby(name, scope)
+            message, hint = self.absent.get(name, reason)
+            draft.complain(node, message, hint=hint)
+        return value
 
 
 def _nearby(name: str, scope: object) -> str:
@@ -136,15 +135,15 @@ def _nearby(name: str, scope: object) -> str:
 
 
 def _search(
-    reader: HostReader, node: Node, expression: str, scope: object
+    draft: InventoryDraft, node: Node, expression: str, scope: object
 ) -> tuple[Any, tuple[str, Any] | None]:
     """Return the value of an expression, and the missing name with its scope."""
     try:
         parsed = jmespath.compile(expression)
         return parsed.search(scope), _absent(parsed.parsed, scope)
     except JMESPathError as error:
-        words = " ".join(str(error).split())[:200]
-        reader.complain(node, f"{expression!r} is not a valid JMESPath expression: {words}")
+        reason = " ".join(str(error).split())[:200]
+        draft.complain(node, f"{expression!r} is not a valid JMESPath expression: {reason}")
         return None, None
 
 
@@ -162,22 +161,20 @@ def _absent(tree: Mapping[str, Any], scope: Any) -> tuple[str, Any] | None:  # n
 
 
 def _elements(
-    reader: HostReader, outputs: Mapping[str, Any], wanted: Mapping[str, Entry]
+    draft: InventoryDraft, outputs: Mapping[str, Any], _: Node, wanted: Mapping[str, Entry]
 ) -> Iterator[_Row]:
     """Yield a row for each element found by ``from``; an object may itself be a host."""
     node = wanted["from"].value
-    expression = reader.given(node, "from")
+    expression = draft.given(node, "from")
     if not expression:
         return
-    found = _Row("", outputs, _no_output(outputs, expression)).find(reader, node, expression)
+    hosts = _Row("", outputs, _no_output(outputs, expression)).find(draft, node, expression)
     paths = [str(wanted[name].value.raw) for name in ("name", "address") if name in wanted]
     firsts = {match[1] for path in paths if (match := _FIRST_NAME.match(path))}
-    if isinstance(found, dict) and not firsts & set(found):
-        for key, element in found.items():
-            yield _Row(key, element, {})
-        return
-    for element in found if isinstance(found, list) else [] if found is None else [found]:
-        yield _Row(element if isinstance(element, str) else "", element, {})
+    if isinstance(hosts, dict) and firsts & set(hosts):
+        hosts = [hosts]
+    for key, element in _keyed(hosts):
+        yield _Row(key, element, {})
 
 
 def _no_output(outputs: Mapping[str, Any], expression: str) -> dict[str, tuple[str, str]]:
@@ -187,7 +184,7 @@ def _no_output(outputs: Mapping[str, Any], expression: str) -> dict[str, tuple[s
 
 
 def _columns(
-    reader: HostReader, outputs: Mapping[str, Any], source: Node, wanted: Mapping[str, Entry]
+    draft: InventoryDraft, outputs: Mapping[str, Any], source: Node, wanted: Mapping[str, Entry]
 ) -> Iterator[_Row]:
     """Yield a row for each element of the output at the start of ``name`` or ``address``.
 
@@ -196,17 +193,16 @@ def _columns(
     """
     leader = wanted.get("name") or wanted.get("address")
     if leader is None:
-        reader.complain(
+        draft.complain(
             source,
             "the location of the hosts is missing",
             hint="write from: OUTPUT, or name: and address: with an output each",
         )
         return
-    match = _FIRST_NAME.match(reader.given(leader.value, "an expression"))
+    match = _FIRST_NAME.match(draft.given(leader.value, "an expression"))
     name = match[1] if match else ""
-    _Row("", outputs, _no_output(outputs, name)).find(reader, leader.value, f'"{name}"')
-    found = outputs.get(name)
-    elements = list(found.items()) if isinstance(found, dict) else _listed(found)
+    _Row("", outputs, _no_output(outputs, name)).find(draft, leader.value, f'"{name}"')
+    elements = _keyed(outputs.get(name))
     absent = {
         other: (
             f"{other} has {len(value)} elements, and there are {len(elements)} hosts",
@@ -215,86 +211,77 @@ def _columns(
         for other, value in outputs.items()
         if isinstance(value, list) and len(value) != len(elements)
     }
-    for index, (key, element) in enumerate(elements):
-        named = key or (element if isinstance(element, str) else "")
+    for index, (key, _) in enumerate(elements):
         scope = {
             other: value[index]
             if isinstance(value, list)
-            else value.get(named)
+            else value.get(key)
             if isinstance(value, dict)
             else value
             for other, value in outputs.items()
-            if other not in absent and (not isinstance(value, dict) or named in value)
+            if other not in absent and (not isinstance(value, dict) or key in value)
         }
-        yield _Row(named, scope, absent)
+        yield _Row(key, scope, absent)
 
 
-def _listed(found: object) -> list[tuple[str, Any]]:
-    values = found if isinstance(found, list) else [] if found is None else [found]
-    return [("", value) for value in values]
+def _keyed(value: object) -> list[tuple[str, Any]]:
+    """Return the elements of an output: with their keys in a map, or themselves where texts."""
+    if isinstance(value, dict):
+        return list(value.items())
+    elements = value if isinstance(value, list) else [] if value is None else [value]
+    return [(element if isinstance(element, str) else "", element) for element in elements]
 
 
-def _draft(
-    reader: HostReader, row: _Row, wanted: Mapping[str, Entry], defaults: Mapping[str, Node]
-) -> Draft | None:
+def _host(
+    draft: InventoryDraft, row: _Row, wanted: Mapping[str, Entry], defaults: Mapping[str, Node]
+) -> HostDraft | None:
     """Return a host with all values located by the mapping."""
-    name = _name(reader, row, wanted)
-    own: dict[str, Node] = {}
-    for key in HOST_KEYS:
-        found = _filled(reader, row, wanted[key].value, name) if key in wanted else None
-        if found is not None:
-            own[key] = found
-    place = wanted["from"] if "from" in wanted else wanted.get("name") or wanted["address"]
+    name = _name(draft, row, wanted)
+    values = {
+        key: _filled(draft, row, wanted[key].value, name) for key in HOST_KEYS if key in wanted
+    }
+    own = {key: node for key, node in values.items() if node is not None}
+    at = location(wanted["from"] if "from" in wanted else wanted.get("name") or wanted["address"])
     if "from" in wanted and "address" not in own and not isinstance(row.scope, dict | list):
-        own["address"] = node_of(row.scope, at(place))
-    return Draft(name, at(place), own, defaults) if name else None
+        own["address"] = node_of(row.scope, at)
+    return HostDraft(name, at, own, defaults) if name else None
 
 
-def _name(reader: HostReader, row: _Row, wanted: Mapping[str, Entry]) -> str:
+def _name(draft: InventoryDraft, row: _Row, wanted: Mapping[str, Entry]) -> str:
     """Return the name of a host; empty after recording a problem."""
     if "name" not in wanted:
         if not row.key:
-            reader.complain(
+            draft.complain(
                 wanted["from" if "from" in wanted else "address"].value,
                 "the output is a list, and the names of the hosts are missing",
                 hint="write name: with the attribute that holds the name",
             )
         return row.key
     node = wanted["name"].value
-    before = len(reader.problems.found)
-    found = _filled(reader, row, node, "")
-    if found is not None:
-        return reader.given(found, "a name")
-    if len(reader.problems.found) == before:
-        reader.complain(node, "the name of a host is null")
+    before = len(draft.problems.found)
+    if filled := _filled(draft, row, node, ""):
+        return draft.given(filled, "a name")
+    if len(draft.problems.found) == before:
+        draft.complain(node, "the name of a host is null")
     return ""
 
 
-def _filled(reader: HostReader, row: _Row, node: Node, host: str) -> Node | None:
+def _filled(draft: InventoryDraft, row: _Row, node: Node, host: str) -> Node | None:
     """Return a part of a mapping with its expressions evaluated; None for null."""
-    place = Node(node.line, node.column, f"{node.key}[{host}]" if host else node.key)
+    at = Node(node.line, node.column, f"{node.key}[{host}]" if host else node.key)
     if node.entries is not None:
-        found = [(entry, _filled(reader, row, entry.value, host)) for entry in node.entries]
-        entries = [Entry(e.name, e.line, e.column, value) for e, value in found if value]
-        return Node(place.line, place.column, place.key, entries=tuple(entries))
+        values = [(entry, _filled(draft, row, entry.value, host)) for entry in node.entries]
+        entries = tuple(Entry(e.name, e.line, e.column, value) for e, value in values if value)
+        return replace(at, entries=entries)
     if node.items is not None:
-        items = [_filled(reader, row, item, host) for item in node.items]
-        kept = tuple(item for item in items if item is not None)
-        return Node(place.line, place.column, place.key, items=kept)
-    text = reader.given(node, "an expression")
+        items = [_filled(draft, row, item, host) for item in node.items]
+        return replace(at, items=tuple(item for item in items if item is not None))
+    text = draft.given(node, "an expression")
     holes = _HOLE.findall(text)
-    values = {hole: row.find(reader, node, hole) for hole in holes or [text] if hole}
-    if any(value is None for value in values.values()) or not text:
+    found = {hole: row.find(draft, node, hole) for hole in holes or [text] if hole}
+    if any(value is None for value in found.values()) or not text:
         return None
     if not holes:
-        return node_of(values[text], place)
-    texts = {hole: reader.given(node_of(value, place), hole) for hole, value in values.items()}
-    return node_of(_HOLE.sub(lambda hole: texts[hole[1]], text), place)
-
-
-def _add_group(reader: HostReader, sheet: Sheet, entry: Entry, hosts: Mapping[str, Node]) -> None:
-    name = reader.given(entry.value, "group")
-    if name and reader.is_name(entry.value, name, "a group"):
-        before = sheet.groups.get(name)
-        merged = {**(before.hosts if before else {}), **hosts}
-        sheet.groups[name] = GroupDraft(name, at(entry), merged)
+        return node_of(found[text], at)
+    texts = {hole: draft.given(node_of(value, at), hole) for hole, value in found.items()}
+    return node_of(_HOLE.sub(lambda hole: texts[hole[1]], text), at)

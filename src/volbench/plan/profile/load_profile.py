@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -85,12 +86,12 @@ def _edited_profile(edit: ProfileEdit) -> Profile:
 def _setting_error(edit: ProfileEdit, fault: Fault, job: Job | None) -> InputError:
     """Return the error of a fault, with the settings that caused it."""
     edits = edit.places
-    causes = [setting for place, setting in edits if place and place == fault.at[: len(place)]]
+    causes = [setting for at, setting in edits if at and at == fault.at[: len(at)]]
     given = " ".join(f"--set {setting}" for setting in causes or [setting for _, setting in edits])
     if job is not None:
         hint = f"{fault.hint}; set one job alone with {job.name}.OPTION=VALUE"
         return InputError(f"{given}: job {job.name}: {fault.message}", hint=hint)
-    key = ".".join(str(part) for part in fault.at if part not in {"*", "options"})
+    key = ".".join(str(key) for key in fault.at if key not in {"*", "options"})
     hint = fault.hint or "see the keys: volbench help profile.md"
     return InputError(f"{given}: {key}: {fault.message}", hint=hint)
 
@@ -107,7 +108,12 @@ _OPTIONS: Schema = {"$ref": "#/$defs/options"}
 def json_schema(table: OptionTable) -> Schema:
     """Return the JSON Schema (2020-12) of a profile for the options of one fio."""
     schema = document_schema(ProfileDocument)
-    options = _option_properties(table)
+    options = {
+        name: _option_schema(option)
+        for option in table.options.values()
+        if option.name not in OWN
+        for name in (option.name, *option.aliases)
+    }
     models, keys = schema["$defs"], schema["properties"]
     models["options"] = {"type": "object", "properties": options, "additionalProperties": False}
     job = models["JobDocument"]
@@ -132,21 +138,12 @@ def json_schema(table: OptionTable) -> Schema:
     }
 
 
-def _option_properties(table: OptionTable) -> Schema:
-    return {
-        name: _option_schema(option)
-        for option in table.options.values()
-        if option.name not in OWN
-        for name in (option.name, *option.aliases)
-    }
-
-
 def _option_schema(option: Option) -> Schema:
     described: Schema = {"description": option.help} if option.help else {}
     if option.kind in {OptionKind.BOOLEAN, OptionKind.FLAG}:
         return {**_BOOLEAN, **described}
     if option.kind is OptionKind.CHOICE:
-        pattern = "|".join(_escaped(choice) for choice in option.choices)
+        pattern = "|".join(re.sub(r"[^\w]", r"\\\g<0>", choice) for choice in option.choices)
         return {
             **described,
             "anyOf": [
@@ -156,9 +153,3 @@ def _option_schema(option: Option) -> Schema:
             ],
         }
     return {"type": ["string", "number", "boolean", "null"], **described}
-
-
-def _escaped(text: str) -> str:
-    return "".join(
-        letter if letter.isalnum() or letter == "_" else f"\\{letter}" for letter in text
-    )

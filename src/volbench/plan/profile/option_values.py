@@ -94,7 +94,7 @@ def _read_options(value: object, info: ValidationInfo) -> dict[str, WrittenOptio
     if not isinstance(value, Mapping):
         kind = "a list" if isinstance(value, list) else "a single value"
         reject(Fault(f"must be a mapping, not {kind}"))
-    found: dict[str, WrittenOption] = {}
+    options: dict[str, WrittenOption] = {}
     faults = []
     for key, raw in value.items():
         try:
@@ -103,12 +103,12 @@ def _read_options(value: object, info: ValidationInfo) -> dict[str, WrittenOptio
             is_container = isinstance(raw, Mapping | list)
             faults.append(input_fault(error, at=(key,), on_key=not is_container))
             continue
-        if name in found:
+        if name in options:
             faults.append(Fault("is given twice, once as an alias", "keep one", (key,), True))
-        found[name] = WrittenOption(key, label_of(raw), canonical)
+        options[name] = WrittenOption(key, label_of(raw), canonical)
     if faults:
         reject(*faults)
-    return found
+    return options
 
 
 # Options by canonical name; validated with an `OptionReader` as the context
@@ -132,24 +132,24 @@ Axes = dict[str, tuple[WrittenOption, ...]]
 
 def _read_axes(value: Mapping[str, object], info: ValidationInfo) -> Axes:
     reader = reader_of(info)
-    found: Axes = {}
+    axes: Axes = {}
     faults: list[Fault] = []
     for key, items in value.items():
         name = reader.canonical_name(key)
-        if name in found:
+        if name in axes:
             faults.append(Fault("is given twice, once as an alias", "keep one", (key,), True))
         elif not isinstance(items, list):
             faults.append(Fault("must be a list of values", f"write {key}: [...]", (key,)))
         elif not items:
             faults.append(Fault("has no values", "name at least one", (key,), True))
         else:
-            faults += _read_axis(reader, key, items, found)
+            faults += _read_axis(reader, key, items, axes)
     if faults:
         reject(*faults)
-    return found
+    return axes
 
 
-def _read_axis(reader: OptionReader, key: str, items: list[object], found: Axes) -> Iterator[Fault]:
+def _read_axis(reader: OptionReader, key: str, items: list[object], axes: Axes) -> Iterator[Fault]:
     values: dict[str | None, WrittenOption] = {}
     for index, item in enumerate(items):
         try:
@@ -166,7 +166,7 @@ def _read_axis(reader: OptionReader, key: str, items: list[object], found: Axes)
             )
         else:
             values[canonical] = WrittenOption(key, label_of(item), canonical)
-            found[name] = tuple(values.values())
+            axes[name] = tuple(values.values())
 
 
 # Lists of values by canonical option; validated with an `OptionReader` as the context

@@ -90,10 +90,10 @@ def effective_options(job: Job, defaults: Options) -> dict[str, dict[str, str]]:
     return {
         section: {
             name: value
-            for name, value in {**defaults, **job.options, **own}.items()
+            for name, value in {**defaults, **job.options, **options}.items()
             if value is not None
         }
-        for section, own in (job.sections or {"": {}}).items()
+        for section, options in (job.sections or {"": {}}).items()
     }
 
 
@@ -197,19 +197,19 @@ def with_conflicts(document: ProfileDocument) -> tuple[Profile, list[tuple[Fault
         outside jobs.
     """
     profile = document.profile()
-    found: dict[tuple[Location, str], tuple[Fault, Job | None]] = {}
+    conflicts: dict[tuple[Location, str], tuple[Fault, Job | None]] = {}
     for fault, job in _conflicts(document, profile):
-        found.setdefault((fault.at, fault.message), (fault, job))
-    return profile, list(found.values())
+        conflicts.setdefault((fault.at, fault.message), (fault, job))
+    return profile, list(conflicts.values())
 
 
 def _conflicts(document: ProfileDocument, profile: Profile) -> Iterator[tuple[Fault, Job | None]]:
     for origin in document.origins:
         for conflict in job_conflicts(origin.job, profile.defaults):
-            place, on_key = (*origin.place, conflict.key), False
+            location, on_key = (*origin.place, conflict.key), False
             if conflict.option:
-                place, on_key = origin.option_place(conflict.option, conflict.section)
-            yield Fault(conflict.message, conflict.hint, place, on_key), origin.job
+                location, on_key = origin.option_place(conflict.option, conflict.section)
+            yield Fault(conflict.message, conflict.hint, location, on_key), origin.job
     if fault := rounds_fault(profile):
         yield Fault(fault.message, fault.hint, ("rounds",), True), None
 
@@ -248,7 +248,7 @@ class JobDocument(JobSettings):
             name=name,
             phase=phase,
             options=canonical_options(self.options),
-            sections={key: canonical_options(own) for key, own in self.sections.items()},
+            sections={key: canonical_options(options) for key, options in self.sections.items()},
             limits=None if self.limits is None else self.limits.limits(),
             **settings,
         )
@@ -310,31 +310,30 @@ class ProfileDocument(ProfileSettings):
     @cached_property
     def origins(self) -> list[Origin]:
         """Return all jobs with their locations, ordered by phase."""
-        found: list[Origin] = []
+        origins: list[Origin] = []
         for phase, jobs in self.phases.items():
-            found += self._listed(jobs, phase, ("phases", phase.value))
-        found += self._listed(self.jobs or {}, Phase.MEASURED, ("jobs",))
-        if self.matrix is not None:
-            found += self._of_matrix(self.matrix)
+            origins += self._listed(jobs, phase, ("phases", phase.value))
+        origins += self._listed(self.jobs or {}, Phase.MEASURED, ("jobs",))
+        if matrix := self.matrix:
+            origins += [self._cell(matrix, cell, ("matrix",)) for cell in matrix.cells()]
+            origins += [
+                self._cell(matrix, entry.options, ("matrix", "include", index))
+                for index, entry in enumerate(matrix.include)
+            ]
         order = list(Phase)
-        return sorted(found, key=lambda origin: order.index(origin.job.phase))
+        return sorted(origins, key=lambda origin: order.index(origin.job.phase))
 
     def _listed(
         self, jobs: Mapping[str, JobDocument], phase: Phase, place: Location
     ) -> Iterator[Origin]:
         for name, document in jobs.items():
-            own = (*place, name)
+            location = (*place, name)
             sections = (
-                ((*own, "sections", key), options) for key, options in document.sections.items()
+                ((*location, "sections", key), options)
+                for key, options in document.sections.items()
             )
-            places = (*sections, (own, document.options), (("defaults",), self.defaults))
-            yield Origin(document.job(name, phase), own, True, places)
-
-    def _of_matrix(self, matrix: MatrixDocument) -> Iterator[Origin]:
-        for cell in matrix.cells():
-            yield self._cell(matrix, cell, ("matrix",))
-        for index, entry in enumerate(matrix.include):
-            yield self._cell(matrix, entry.options, ("matrix", "include", index))
+            places = (*sections, (location, document.options), (("defaults",), self.defaults))
+            yield Origin(document.job(name, phase), location, True, places)
 
     def _cell(self, matrix: MatrixDocument, cell: Combination, place: Location) -> Origin:
         job = Job(

@@ -68,7 +68,7 @@ class ProfileEdit:
         Raises:
             InputError: the key does not exist, or the value is invalid.
         """
-        key, equals, value = (part.strip() for part in setting.partition("="))
+        key, equals, value = (side.strip() for side in setting.partition("="))
         if not equals or not key:
             raise InputError(f"--set {setting!r} has no value", hint="write it like size=64m")
         try:
@@ -252,7 +252,9 @@ def _set_below(
     inner = _model_of(model, first)
     if rest:
         known = content.get(first)
-        if known is None and inner is not None and not _is_enough(inner, rest[0]):
+        fields = inner.model_fields.items() if inner else ()
+        needed = {f.alias or name for name, f in fields if f.is_required()}
+        if known is None and inner is not None and needed != {rest[0]}:
             raise InputError(f"there is no {first}", hint=f"set {first} before")
         if not isinstance(known, dict):
             shorthand = inner.shorthand if inner else LimitsDocument.shorthand
@@ -264,12 +266,6 @@ def _set_below(
         content[first] = {**content[first], inner.shorthand: value}
     else:
         content[first] = value.split(",") if first == "track" else value
-
-
-def _is_enough(model: type[Document], key: str) -> bool:
-    """Return whether a mapping is valid with this key alone."""
-    needed = {f.alias or name for name, f in model.model_fields.items() if f.is_required()}
-    return needed == {key}
 
 
 def _model_of(model: type[BaseModel] | None, key: str) -> type[Document] | None:
