@@ -8,7 +8,9 @@ import gzip
 import json
 import lzma
 import os
+import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,6 +19,7 @@ import pytest
 from tests.importer.sources import CASES, JSON, put, result_of, take
 from volbench.errors import InputError, OutputError
 from volbench.fio.results.embedded_results import find_results
+from volbench.model.campaign.planned_run import RunState
 
 ETA = "Jobs: 1 (f=1): [m(1)][50.0%][r=12.3MiB/s][r=3150 IOPS][eta 00m:01s]\r"
 DOCUMENT = json.loads(JSON)
@@ -100,7 +103,7 @@ def test_the_same_job_run_twice_is_two_results() -> None:
         ("cut.json.gz", gzip.compress(JSON.encode())[:400], "cannot be decompressed", 0),
         ("empty.json", "", "it is empty", 0),
         ("normal.txt", "w: (g=0): rw=randwrite, bs=4K\nfio-3.33\nStarting 1\n", "normal output", 0),
-        ("terse.txt", "3;fio-3.33;w;0;0;1;2;3;4\n", "terse output", 1),
+        ("terse.txt", "3;fio-3.33;w;0;0;1;2;3;4\n", "line 1 of fio's terse output", 0),
         ("odd.json", JSON.replace('"total_ios" : ', '"total_ios" : "x", "y": '), "total_ios", 0),
         ("ds.txt", "\r\nCommand Line: diskspd.exe -b4K\r\n\r\nInput:\r\n", "output of DISKSPD", 0),
         ("ds.xml", "<Results>\n <System>\n  <ComputerName>a", "output of DISKSPD", 0),
@@ -255,3 +258,32 @@ def test_text_output_is_imported_and_marked(tmp_path: Path, form: str) -> None:
     assert write["clat_p99_s"] == pytest.approx(known.clat.percentiles[99.0], rel=0.05)
     assert summary["direct"].isna().all()
     assert set(summary["volume"]) == {"unknown"}
+
+
+def _files_with_a_bad_result() -> Iterator[tuple[str, str, int]]:
+    """Yield name, content and number of results of files, of which one result is damaged."""
+    text = (CASES / "text-output/fio-3.33-terse-3.txt").read_text()
+    terse = text[text.index("3;fio-") :].splitlines()[0]
+    entry = DOCUMENT["jobs"][0]
+    negative = json.loads(json.dumps(entry).replace('"total_ios": ', '"total_ios": -'))
+    normal = text[: text.index("3;fio-")] + text.partition("\n}\n")[2]
+    yield "terse.txt", f"{terse}\n{terse[:200]}\n{terse}\n", 3
+    yield "normal.txt", normal.replace("stdev=32.02", "stdev=1.2.3"), 2
+    yield "entry.json", json.dumps({"jobs": [{**negative, "groupid": 1}, entry]}), 2
+    yield "list.json", json.dumps([DOCUMENT, {**OTHER, "global options": 7}]), 2
+    yield "cut.json", f"{JSON}{JSON[: len(JSON) // 2]}\n{json.dumps(OTHER, indent=2)}", 3
+
+
+@pytest.mark.parametrize(("name", "content", "results"), [*_files_with_a_bad_result()])
+def test_a_bad_result_takes_no_other_of_its_file_with_it(
+    tmp_path: Path, name: str, content: str, results: int
+) -> None:
+    """A cut line, entry or document is a failed run with its reason; the others have numbers."""
+    put(tmp_path / name, content)
+    report, opened = take(tmp_path / name, into=tmp_path / "c")
+    (failed,) = (run for run in report.runs if run.state is RunState.FAILED)
+    assert len(report.runs) == results
+    assert re.search(r"line \d+|expected", failed.reason)
+    rows = opened.rows("summary")
+    assert {row["run"] for row in rows if row["direction"] is None} == {failed.run.id}
+    assert len({row["run"] for row in rows}) == results

@@ -18,6 +18,8 @@ from volbench.fio.results.json_output import read_document
 from volbench.fio.results.text_output import read_text_output
 from volbench.model.results.result import JobResult, RunOutput
 
+_IS_OF_FIO = re.compile(r'"(?:fio version|jobname)"\s*:')
+_JOBNAME = re.compile(r'"jobname"\s*:\s*"([^"\\\n]+)"')
 _ANYWHERE = re.compile(r'\{\s*"fio version"')
 # fio reports the time of a document and its elapsed time in whole seconds.
 # Noticed by: tests/fio/results
@@ -46,12 +48,39 @@ def find_results(text: str, *, path: str = "") -> EmbeddedResults:
         remarks.append(f"{CUT_OFF} {broken.line}")
     diagnostics = "\n".join(remarks)
     for document in found:
-        _require_names(document, path)
-    outputs = [read_document(document, path=path) for document in found]
+        if isinstance(document, Mapping):
+            _require_names(document, path)
+    outputs = _outputs_of(found, path)
     results = tuple(replace(last, diagnostics=diagnostics) for last in _last_of_each(outputs))
     if not any(result.jobs for result in results):
         raise OutputError("fio's JSON contains no jobs", path=str(path))
     return EmbeddedResults(tuple(result for result in results if result.jobs), diagnostics)
+
+
+def _outputs_of(
+    found: Sequence[Mapping[str, object] | Broken], path: str
+) -> list[RunOutput | Broken]:
+    """Return what can be read of each document: what is damaged in one costs no other's numbers."""
+    first = found[0]
+    jobs = first.get("jobs", first.get("client_stats")) if isinstance(first, Mapping) else None
+    is_alone = len(found) == 1 and isinstance(jobs, list) and len(jobs) == 1
+    outputs: list[RunOutput | Broken] = []
+    for document in found:
+        if isinstance(document, Broken):
+            outputs.append(document)
+            continue
+        try:
+            outputs.append(read_document(document, path=path, is_whole=is_alone))
+        except OutputError as error:
+            if len(found) == 1:
+                raise
+            outputs.append(_lost("job", error.message))
+    return outputs
+
+
+def _lost(name: str, reason: str) -> RunOutput:
+    """Return the result of a process whose numbers cannot be read."""
+    return RunOutput("", (JobResult(name, groupid=0, error=0, directions=(), damage=reason),))
 
 
 def _require_names(document: Mapping[str, object], path: str) -> None:
@@ -69,7 +98,9 @@ def _require_names(document: Mapping[str, object], path: str) -> None:
         )
 
 
-def _documents(text: str) -> tuple[list[Mapping[str, object]], str, Broken | None]:
+def _documents(
+    text: str,
+) -> tuple[list[Mapping[str, object] | Broken], str, Broken | None]:
     """Return fio's documents, the text outside, and a truncated document after the last one."""
     start = text.lstrip()[:1]
     if start == "[":
@@ -77,7 +108,7 @@ def _documents(text: str) -> tuple[list[Mapping[str, object]], str, Broken | Non
             return list(_walk(DECODER.decode(text.strip()))), "", None
         except (ValueError, RecursionError):
             pass  # a list that is not JSON may still contain documents
-    found: list[Mapping[str, object]] = []
+    found: list[Mapping[str, object] | Broken] = []
     outside: list[str] = []
     broken: Broken | None = None
     for piece in pieces_of(text):
@@ -86,9 +117,10 @@ def _documents(text: str) -> tuple[list[Mapping[str, object]], str, Broken | Non
         elif isinstance(piece, Broken):
             broken = piece
         else:
+            found += [broken] if broken and _IS_OF_FIO.search(broken.text) else []
             found += _walk(piece)
             broken = None
-    if not found:
+    if not any(isinstance(document, Mapping) for document in found):
         found = list(_anywhere(text))
         return found, "", None if found else broken
     return found, "".join(outside), broken
@@ -156,14 +188,26 @@ def _entry(entry: Mapping[str, object]) -> Mapping[str, object]:
     return whole
 
 
-def _last_of_each(outputs: Sequence[RunOutput]) -> list[RunOutput]:
-    """Return the last document of each process, with their number."""
+def _last_of_each(outputs: Sequence[RunOutput | Broken]) -> list[RunOutput]:
+    """Return the last document of each process, with their number.
+
+    A broken document between two of one process is a status of it, else that of another process.
+    """
     kept: list[RunOutput] = []
+    broken: Broken | None = None
     for output in outputs:
+        if isinstance(output, Broken):
+            broken = output
+            continue
         if kept and _is_same_process(kept[-1], output):
             kept[-1] = replace(output, documents=kept[-1].documents + 1)
         else:
+            if broken is not None:
+                name = _JOBNAME.search(broken.text)
+                reason = f"its JSON cannot be parsed at line {broken.line}: {broken.reason}"
+                kept.append(_lost(name[1] if name else "job", reason))
             kept.append(output)
+        broken = None
     return kept
 
 

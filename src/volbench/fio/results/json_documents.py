@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import TypeGuard, cast
@@ -95,7 +95,7 @@ def pieces_of(text: str) -> Iterator[dict[str, object] | Broken | str]:
         if isinstance(found, Broken):
             following = _START.search(text, start.end())
             position = following.start() if following else len(text)
-            yield found
+            yield replace(found, text=text[start.start() : position])
         else:
             document, position = found
             yield document
@@ -117,6 +117,7 @@ class Broken:
     line: int
     column: int
     reason: str
+    text: str = ""  # to the next document, or the end
 
 
 def _decode(text: str, start: int) -> tuple[dict[str, object], int] | Broken:

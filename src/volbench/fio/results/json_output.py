@@ -8,7 +8,7 @@ the keys: ``clat_ns`` is fio 3, ``io_bytes`` is in bytes if there is ``io_kbytes
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from volbench.errors import OutputError
@@ -33,6 +33,7 @@ _SUM_OF_CLIENTS = "All clients"
 # Shorter runtimes are too coarse to count jobs by. Noticed by:
 # tests/fio/results/test_json_output.py::test_jobs_of_a_group_are_counted_by_their_runtimes
 _MIN_COUNTED_S = 0.1
+_MAX_PORTS = 1 << 16
 _MAX_JOBS = 4096  # Upper bound of fio (REAL_MAX_JOBS in fio.h)
 
 
@@ -64,16 +65,19 @@ def parse_output(text: str, *, path: str = "") -> RunOutput:
     return replace(output, diagnostics=documents.diagnostics, documents=documents.count)
 
 
-def read_document(document: Mapping[str, object], *, path: str = "") -> RunOutput:
+def read_document(
+    document: Mapping[str, object], *, path: str = "", is_whole: bool = True
+) -> RunOutput:
     """Return the result in one document.
 
     Args:
         document: decoded; other tools may have removed the version.
+        is_whole: whether each entry must be readable; if not, one that is not has no numbers.
     """
     root = Fields(document, path=path)
     return RunOutput(
         tool_version=root.text("fio version") or "",
-        jobs=tuple(_read_jobs(root)),
+        jobs=tuple(_read_jobs(root, is_whole=is_whole)),
         ended_utc_s=_ended(root),
         global_options=_global_options(root),
         client_options=_client_options(root),
@@ -126,16 +130,37 @@ def _client_options(root: Fields) -> dict[tuple[str, int | None], dict[str, str]
     return found
 
 
-def _read_jobs(root: Fields) -> list[JobResult]:
-    if "jobs" in root.raw:
-        return [_read_job(entry) for entry in root.children("jobs")]
-    if "client_stats" not in root.raw:
+def _read_jobs(root: Fields, *, is_whole: bool) -> Iterator[JobResult]:
+    key = "client_stats" if "jobs" not in root.raw and "client_stats" in root.raw else "jobs"
+    if key not in root.raw:
         raise root.wrong("jobs", "a list")
-    return [
-        replace(job, name=f"{entry.text('hostname') or ''}:{job.name}")
-        for entry in root.children("client_stats")
-        if (job := _read_job(entry)).name != _SUM_OF_CLIENTS
-    ]
+    for entry in root.children(key):
+        try:
+            job = _read_job(entry)
+        except OutputError as error:
+            if is_whole:
+                raise
+            job = _damaged(entry, error)
+        if key == "jobs":
+            yield job
+        elif job.name != _SUM_OF_CLIENTS:
+            yield replace(job, name=f"{job.hostname}:{job.name}")
+
+
+def _damaged(entry: Fields, error: OutputError) -> JobResult:
+    """Return an entry without its numbers, under the name that it has."""
+    texts = [str(entry.raw.get(key) or "") for key in ("jobname", "hostname")]
+    name, hostname = (text if text.isprintable() else "" for text in texts)
+    groupid, port = entry.raw.get("groupid"), entry.raw.get("port")
+    return JobResult(
+        name=name or "job",
+        groupid=groupid if isinstance(groupid, int) and 0 <= groupid < _MAX_JOBS else 0,
+        error=0,
+        directions=(),
+        hostname=hostname,
+        port=port if isinstance(port, int) and 0 <= port < _MAX_PORTS else None,
+        damage=error.message,
+    )
 
 
 def _read_job(entry: Fields) -> JobResult:

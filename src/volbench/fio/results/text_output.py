@@ -31,8 +31,8 @@ _HEADER = re.compile(
 )
 _STARTED = re.compile(r"^\S.*: \(g=\d+\): rw=", re.MULTILINE)
 _ENTRY = re.compile(
-    r"^(?P<name>\S.*?): \(groupid=(?P<group>\d+), jobs=(?P<jobs>\d+)\): err=\s*(?P<error>\d+).*?"
-    r": pid=(?P<pid>\d+)"
+    r"^(?P<name>\S.*?): \(groupid=(?P<group>\d{1,9}), jobs=(?P<jobs>\d{1,9})\):"
+    r" err=\s*(?P<error>\d{1,9}).*?: pid=(?P<pid>\d+)"
 )
 _DIRECTION = re.compile(r"^\s+(read|write|trim|mixed)\s*: (.*)$")
 _AMOUNT = re.compile(r"([\d.]+)\s*([KMGTP]?i?B)")
@@ -70,15 +70,16 @@ def read_text_output(text: str, *, path: str = "") -> list[RunOutput]:
     do not say whether they are of one process, so each is a result of its own.
     """
     lines = text.splitlines()
-    try:
-        outputs = list(_normal_outputs(lines))
-    except ValueError as error:
-        raise OutputError(f"fio's normal output is damaged: {error}", path=path) from error
-    outputs = outputs or [
+    outputs = list(_normal_outputs(lines)) or [
         output
         for number, line in enumerate(lines, start=1)
-        if (output := _terse_output(line, number=number, path=path)) is not None
+        if (output := _terse_output(line, number=number)) is not None
     ]
+    jobs = [job for output in outputs for job in output.jobs]
+    if jobs and all(job.damage for job in jobs):
+        raise OutputError(
+            jobs[0].damage, hint="fio was killed, or the file was edited: measure again", path=path
+        )
     if not outputs and _STARTED.search(text) and _VERSION_IN.search(text):
         raise OutputError(
             "this is fio's normal output, and it has no result",
@@ -234,9 +235,17 @@ def _normal_outputs(lines: list[str]) -> Iterator[RunOutput]:
                 jobs, has_totals = {}, False
             body = takewhile(lambda line: line.startswith(" "), lines[number + 1 :])
             group = {name: own for (name, at), own in options.items() if at == match["group"]}
-            jobs[key] = _job(match, body, group)
+            try:
+                jobs[key] = _job(match, body, group)
+            except ValueError as error:
+                reason = f"line {number + 1} of fio's normal output, or one below, has {error}"
+                jobs[key] = _damaged(match["name"], match["group"], reason)
     if jobs:
         yield RunOutput(version, tuple(jobs.values()), form=NORMAL)
+
+
+def _damaged(name: str, group: str, reason: str) -> JobResult:
+    return JobResult(name, groupid=int(group), error=0, directions=(), damage=reason)
 
 
 def _job(match: re.Match[str], body: Iterator[str], group: dict[str, dict[str, str]]) -> JobResult:
@@ -276,11 +285,13 @@ def _header_options(match: re.Match[str]) -> dict[str, str]:
     return own | ({"bs": str(*sizes)} if len(sizes) == 1 else {})
 
 
-_TERSE = re.compile(r"^(?:[345];(?P<version>fio-[^;]+)|2);(?P<name>[^;]*);(\d+);(\d+);\d+;\d+;")
+_TERSE = re.compile(
+    r"^(?:[345];(?P<version>fio-[^;]+)|2);(?P<name>[^;]*);(\d{1,9});(\d{1,9});\d+;\d+;"
+)
 _V5 = "5"
 
 
-def _terse_output(line: str, *, number: int, path: str) -> RunOutput | None:
+def _terse_output(line: str, *, number: int) -> RunOutput | None:
     """Return the result in a line of terse output; None for any other line."""
     match = _TERSE.match(line)
     if match is None or not (match["version"] or "%=" in line):
@@ -308,13 +319,9 @@ def _terse_output(line: str, *, number: int, path: str) -> RunOutput | None:
             cpu_sys=float(rest[1].rstrip("%")),
             depth_shares=dict(zip(_DEPTH_CLASSES, shares, strict=True)),
         )
-    except (StopIteration, ValueError, IndexError) as error:
-        raise OutputError(
-            "this line of fio's terse output is not complete",
-            hint="fio was killed, or the file was edited: remove the line",
-            path=path,
-            line=number,
-        ) from error
+    except (StopIteration, ValueError, IndexError):
+        reason = f"line {number} of fio's terse output is not complete"
+        job = _damaged(match["name"], match[3], reason)
     return RunOutput(match["version"] or "", (job,), form=TERSE)
 
 

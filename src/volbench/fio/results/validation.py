@@ -111,6 +111,8 @@ def _of_jobs(
 
 
 def _of_errors(job: JobResult) -> Iterator[str]:
+    if job.damage:
+        yield f"Job {job.name}: {job.damage}."
     if job.error:
         meaning = os.strerror(job.error) if 0 < job.error < _MAX_ERRNO else "unknown"
         yield f"Job {job.name}: error {job.error} ({meaning})."

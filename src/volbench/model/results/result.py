@@ -88,6 +88,7 @@ class JobResult:
     start_utc_s: float | None = None
     # fio's steady-state block, unmodified; None without one
     steadystate: dict[str, object] | None = None
+    damage: str = ""  # why an entry has no numbers that can be read; empty for others
     hostname: str = ""  # host name of fio's client; empty where fio ran locally
     port: int | None = None  # port of that client
 
