@@ -162,6 +162,6 @@ def _write(
     own = {"summary": rows}
     tables = {frame: table_of(frame, own.get(frame, ())) for frame in FRAMES}
     mark = fingerprint_of(layout, campaign, read_history(layout.journal))
-    stored = StoredTables(layout, mark)
+    stored = StoredTables(layout, mark, campaign)
     stored.keep([{frame: table for frame, table in tables.items() if frame not in DERIVED}])
     stored.keep([{frame: table for frame, table in tables.items() if frame in DERIVED}])

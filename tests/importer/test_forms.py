@@ -287,3 +287,19 @@ def test_a_bad_result_takes_no_other_of_its_file_with_it(
     rows = opened.rows("summary")
     assert {row["run"] for row in rows if row["direction"] is None} == {failed.run.id}
     assert len({row["run"] for row in rows}) == results
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"jobname\n' * 500_000,
+        '{ "fio version" ' * 500_000,
+        '{"jobname": ' + '{"a":[' * 400 + "1" + "]}" * 400 + "}",
+    ],
+)
+def test_braces_without_end_are_refused_soon(tmp_path: Path, content: str) -> None:
+    """Millions of documents that do not end, and nested ones, cost seconds, not hours."""
+    put(tmp_path / "in" / "good.json", JSON)
+    put(tmp_path / "in" / "bomb.json", content)
+    report, _ = take(tmp_path / "in", into=tmp_path / "c")
+    assert len(report.runs) == 1

@@ -392,7 +392,7 @@ class CampaignData:
         if self._stored is None:
             listed = files_in if self._copy is None else self._copy.files_in
             mark = fingerprint_of(self._layout, self.campaign, self._history, listed=listed)
-            self._stored = StoredTables(self._layout, mark)
+            self._stored = StoredTables(self._layout, mark, self.campaign)
         return self._stored
 
     def _load(self, name: str) -> None:

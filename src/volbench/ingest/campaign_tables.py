@@ -37,6 +37,7 @@ from volbench.ingest.series_rows import (
     device_rows,
     is_false,
     log_share,
+    max_sample_bytes,
     read_samples,
     read_section_series,
     section_logs,
@@ -130,7 +131,8 @@ def read_run(campaign: Campaign, run: Run, state: RunState, folder: RunFolder) -
             _split_directions(rows)
     with damage.noted():
         on_host = replace(outcome, started_utc=shifted_utc(outcome.started_utc, by_s=ahead_s))
-        _add_device(rows, campaign, on_host, folder, output)
+        elapsed_s = float(str(status.get("elapsed_s", 0.0)))
+        _add_device(rows, campaign, on_host, folder, output, elapsed_s=elapsed_s)
     # Until here all times are by the host's own clock, as fio and the samples recorded them.
     for utc in (block.columns["utc"] for block in rows.series if ahead_s):
         utc[:] = [shifted_utc(text, by_s=-ahead_s) for text in utc]
@@ -210,9 +212,14 @@ def _add_device(
     outcome: Outcome,
     folder: RunFolder,
     output: RunOutput | None,
+    *,
+    elapsed_s: float,
 ) -> None:
     """Add the samples of the host's counters; the device is the same for every section."""
-    run, samples, facts = outcome.run, read_samples(folder), read_facts(folder)
+    run, facts = outcome.run, read_facts(folder)
+    jobs = output.jobs if output else ()
+    longest_s = max([elapsed_s, *(done.runtime_s for job in jobs for done in job.directions)])
+    samples = read_samples(folder, max_bytes=max_sample_bytes(run, elapsed_s=longest_s))
     if not samples.taken:
         return
     identity = run_identity(campaign, run, run.sections[0].name)

@@ -28,6 +28,7 @@ from volbench.model.profile.profile_model import Tool
 from volbench.model.results.provenance import ColdProbe, VolumeFacts
 from volbench.model.results.result import RunOutput
 from volbench.store.atomic_files import (
+    content_of,
     damaged_file,
     first_error,
     parse_json,
@@ -132,7 +133,7 @@ def read_imported(imported: Imported, folder: RunFolder) -> RunOutput:
     source = imported.files[0]
     path = folder.path / source.name
     try:
-        content = path.read_bytes()
+        content = content_of(path)
     except OSError as error:
         raise OutputError(f"{path} cannot be read: {error}", hint="restore a copy") from error
     if sha256(content).hexdigest() != source.sha256:
@@ -280,7 +281,7 @@ def _verify_probe(layout: Layout, folder: ProbeFolder, found: Verification) -> N
 def _verify_listed(
     layout: Layout, folder: Path, files: Mapping[str, object], found: Verification
 ) -> None:
-    present = {path.name for path in folder.iterdir() if path.is_file()} - UNCHECKED
+    present = {path.name for path in folder.iterdir() if not path.is_dir()} - UNCHECKED
     for name, digest in sorted(files.items()):
         found.files += 1
         # Logs are compressed when the campaign ends, after their checksum was taken.

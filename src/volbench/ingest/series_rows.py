@@ -15,7 +15,7 @@ import numpy as np
 from volbench.analyse.frames.kernel_counters import Sample, SampleReader, disk_rates, host_rates
 from volbench.fio.logs.direction_series import DirectionSeries
 from volbench.fio.logs.log_rows import BadRows, Log, Recording
-from volbench.fio.logs.section_logs import parse_log_name, read_series
+from volbench.fio.logs.section_logs import MAX_WINDOWS, parse_log_name, read_series
 from volbench.fio.results.json_output import parse_version
 from volbench.ingest.run_summary import MIN_TOGETHER
 from volbench.model.campaign.planned_run import Run, Section
@@ -43,14 +43,29 @@ class Samples:
     marks: Sequence[str]  # volbench's own lines between them
 
 
-def read_samples(folder: RunFolder) -> Samples:
+# Bytes of a sample of a host with 500 disks, and of a log of any length.
+# Noticed by: tests/store/test_oversized_files.py
+_SAMPLE_BYTES, _FREE_SAMPLE_BYTES = 64 << 10, 4 << 20
+# The same of a row of a log, of one of a histogram, and of a log of any length.
+# Noticed by: tests/store/test_oversized_files.py
+_ROW_BYTES, _HISTOGRAM_BYTES, _FREE_LOG_BYTES = 128, 32 << 10, 4 << 20
+_DIRECTIONS = 4  # That fio logs
+
+
+def max_sample_bytes(run: Run, *, elapsed_s: float) -> int:
+    """Return the size of the largest log of samples that a run of this length can have."""
+    count = max(elapsed_s, 0.0) / run.device_sample_s if run.device_sample_s else 0.0
+    return _FREE_SAMPLE_BYTES + int(count * _SAMPLE_BYTES)
+
+
+def read_samples(folder: RunFolder, *, max_bytes: int = _FREE_SAMPLE_BYTES) -> Samples:
     """Return the samples taken during a run; empty if there are none."""
     reader = SampleReader()
     path = _log_path(folder)
     if path is None:
         return Samples((), reader.page_bytes, ())
     taken: list[Sample] = []
-    with open_log(path) as stream:
+    with open_log(path, max_bytes=max_bytes) as stream:
         for line in stream:
             taken += reader.feed(line.decode("utf-8", errors="replace"))
     return Samples(taken, reader.page_bytes, reader.marks)
@@ -226,7 +241,7 @@ def section_logs(
     """
     if run.tool is not Tool.FIO or not run.sample_s:
         return
-    logs = _logs(folder)
+    logs = _logs(folder, run, output)
     first = 1 if run.imported is None else run.imported.first_job_number
     for section in run.sections:
         options = run.effective(section)
@@ -262,13 +277,22 @@ def _interval_s(run: Run) -> float:
     return max(1, round(run.sample_s * 1000)) / 1000
 
 
-def _logs(folder: RunFolder) -> list[Log]:
-    """Return a run's logs; a plain one counts where its compression did not come to an end."""
+def _logs(folder: RunFolder, run: Run, output: RunOutput) -> list[Log]:
+    """Return a run's logs; a plain one counts where its compression did not come to an end.
+
+    A log has at most a row for each window and direction, or, of an imported run, for each I/O.
+    """
+    done = [direction for job in output.jobs for direction in job.directions]
+    windows = max((direction.runtime_s for direction in done), default=0.0) / _interval_s(run)
+    ios = sum(direction.total_ios or 0 for direction in done) if run.imported else 0
+    rows = _DIRECTIONS * (windows if done else MAX_WINDOWS) + ios
     logs: dict[tuple[str, int], Log] = {}
     for path in sorted(folder.path.iterdir(), key=_plain_last):
         found = parse_log_name(plain_name(path))
         if found is not None:
-            logs[found] = Log(*found, name=str(path), open=partial(open_log, path))
+            row_bytes = _HISTOGRAM_BYTES if found[0] == "clat_hist" else _ROW_BYTES
+            opened = partial(open_log, path, max_bytes=int(_FREE_LOG_BYTES + rows * row_bytes))
+            logs[found] = Log(*found, name=str(path), open=opened)
     return list(logs.values())
 
 

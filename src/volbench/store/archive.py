@@ -16,6 +16,7 @@ from volbench.model.campaign.planned_run import Campaign
 from volbench.model.frozen_model import Frozen
 from volbench.model.results.provenance import HostFacts, VolumeFacts
 from volbench.store.atomic_files import (
+    content_of,
     first_error,
     is_half_written,
     parse_json,
@@ -111,7 +112,7 @@ def read_campaign(root: Path) -> tuple[Layout, Archive]:
     """Open a campaign folder."""
     layout = Layout(root)
     try:
-        content = layout.campaign.read_bytes()
+        content = content_of(layout.campaign)
     except OSError as error:
         raise ArchiveError(
             f"{root} is not a campaign folder: {layout.campaign.name} cannot be read ({error})",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from volbench.errors import ArchiveError, InputError, OutputError
+from volbench.units import format_capacity
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -172,6 +174,38 @@ def first_error(error: ValidationError) -> str:
     return f"{place}: {first['msg']}" if place else first["msg"]
 
 
+# Upper bound of the files that are read whole: the plan of 20,000 runs, a result of 1,000 jobs.
+# Noticed by: tests/store/test_oversized_files.py
+MAX_FILE_BYTES = 256 << 20
+
+
+def open_regular(path: Path, *, max_bytes: int | None = None) -> BinaryIO:
+    """Open a regular file; refuse pipes and devices, which may never end, and larger files.
+
+    Raises:
+        OSError: it cannot be opened, is not a regular file, or is larger.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    file = os.fdopen(descriptor, "rb")
+    status = os.fstat(descriptor)
+    reason = "" if stat.S_ISREG(status.st_mode) else "it is not a regular file"
+    if max_bytes is not None and status.st_size > max_bytes:
+        reason = (
+            f"its {format_capacity(status.st_size)} are more than volbench writes or reads, which"
+            f" is {format_capacity(max_bytes)}"
+        )
+    if reason:
+        file.close()
+        raise OSError(errno.EFBIG, reason)
+    return file
+
+
+def content_of(path: Path) -> bytes:
+    """Return the content of a regular file that fits into memory; else raise OSError."""
+    with open_regular(path, max_bytes=MAX_FILE_BYTES) as file:
+        return file.read()
+
+
 def read_text(path: Path) -> str:
     """Return the text of a file; "" if missing. Invalid UTF-8 is replaced."""
     return read_bytes(path).decode("utf-8", errors="replace")
@@ -180,7 +214,7 @@ def read_text(path: Path) -> str:
 def read_bytes(path: Path) -> bytes:
     """Return the content of a file; b"" if missing."""
     try:
-        return path.read_bytes()
+        return content_of(path)
     except FileNotFoundError:
         return b""
     except OSError as error:

@@ -24,7 +24,7 @@ from volbench.store.archive import (
     plan_bytes,
     refuse_used,
 )
-from volbench.store.atomic_files import parse_json, write_atomic, write_bytes_atomic
+from volbench.store.atomic_files import content_of, parse_json, write_atomic, write_bytes_atomic
 from volbench.store.layout import Layout
 
 _KEY_BYTES = 32
@@ -93,7 +93,7 @@ def seal_of(layout: Layout) -> Seal:
 
 def _seal_of(layout: Layout, content: bytes) -> Seal:
     try:
-        signed = parse_json(layout.consent.read_bytes())
+        signed = parse_json(content_of(layout.consent))
     except (OSError, ValueError) as error:
         raise _foreign(layout, "its plan is not signed") from error
     match signed:
@@ -111,7 +111,7 @@ def _seal_of(layout: Layout, content: bytes) -> Seal:
 
 def _bytes_of(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return content_of(path)
     except OSError as error:
         raise ArchiveError(
             f"{path.parent} is not a campaign folder: {path.name} cannot be read ({error})",

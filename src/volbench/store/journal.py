@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from volbench.errors import ArchiveError
 from volbench.model.campaign.planned_run import DevicePin, FileIdentity, RunState
-from volbench.store.atomic_files import parse_json
+from volbench.store.atomic_files import content_of, parse_json
 
 if TYPE_CHECKING:
     from volbench.store.consent import Seal
@@ -115,7 +115,7 @@ class Journal:
 def check_journal(path: Path, seal: Seal) -> str:
     """Return the signature of the last line, or of the plan if there is none."""
     mac = seal.plan
-    for number, content in enumerate(path.read_bytes().split(b"\n"), start=1):
+    for number, content in enumerate(content_of(path).split(b"\n"), start=1):
         if not content:
             continue
         body, mark, rest = content.decode("utf-8", errors="replace").rpartition(_MAC_START)
@@ -228,7 +228,7 @@ def _damaged(path: Path, number: int, error: Exception) -> ArchiveError:
 def _entries(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
     """Yield line number and content of each entry."""
     try:
-        lines = path.read_bytes().split(b"\n") if path.exists() else []
+        lines = content_of(path).split(b"\n") if path.exists() else []
     except OSError as error:
         raise ArchiveError(f"{path} cannot be read: {error}", hint="check permissions") from error
     for number, line in enumerate(lines, start=1):

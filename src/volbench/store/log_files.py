@@ -16,21 +16,26 @@ from types import ModuleType
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from volbench.errors import ArchiveError, OutputError
-from volbench.store.atomic_files import replaced_file
+from volbench.store.atomic_files import MAX_FILE_BYTES, open_regular, replaced_file
 from volbench.store.layout import COMPRESSED, UNCHECKED
+from volbench.units import format_capacity
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Maximum size of a file, before and after decompression; fio's results are smaller.
-# Noticed by: test_compressed_text.py
-MAX_BYTES = 1 << 30
+MAX_BYTES = MAX_FILE_BYTES  # Maximum size of a result, before and after decompression
 EXTENSIONS = (".gz", ".xz", ".zst", ".bz2")  # File name extensions of compressed files
 # Maximum compression ratio: fio's JSON typically reaches 10, rarely 50.
 # Noticed by: test_compressed_text.py
 _MAX_RATIO = 200
 # Decompressed size accepted at any ratio. Noticed by: test_compressed_text.py
 _FREE_BYTES = 64 << 20
+
+# The same of a log: histograms, which are mostly zeros, reach 300.
+# Noticed by: tests/store/test_oversized_files.py
+_MAX_LOG_RATIO, _FREE_LOG_BYTES = 1000, 256 << 20
+# Maximum size of a file of a run, as stored. Noticed by: tests/store/test_oversized_files.py
+MAX_RAW_BYTES = 16 << 30
 
 _CHUNK_BYTES = 1 << 20
 
@@ -167,7 +172,7 @@ def raw_checksums(folder: Path) -> dict[str, str]:
 def checksum(path: Path) -> str:
     """Return the SHA-256 of a file."""
     try:
-        with path.open("rb") as stream:
+        with open_regular(path, max_bytes=MAX_RAW_BYTES) as stream:
             return file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise _unreadable(path, error) from error
@@ -183,13 +188,21 @@ def plain_checksum(path: Path) -> str:
 
 
 @contextmanager
-def open_log(path: Path) -> Iterator[BinaryIO]:
-    """Open a plain, gzip, xz or zstd log file for reading, decompressed."""
+def open_log(path: Path, *, max_bytes: int = MAX_RAW_BYTES) -> Iterator[BinaryIO]:
+    """Open a plain, gzip, xz or zstd log file for reading, decompressed.
+
+    Args:
+        max_bytes: that it can have, decompressed; more are an error when they are read.
+    """
     try:
+        open_regular(path, max_bytes=MAX_RAW_BYTES).close()
+        size = path.stat().st_size
         source = _opened(path)
     except _unreadable_errors() as error:
         raise _unreadable(path, error) from error
-    with closing(source), io.BufferedReader(_Guarded(path, source), _CHUNK_BYTES) as stream:
+    limit = min(max_bytes, max(_FREE_LOG_BYTES, _MAX_LOG_RATIO * size))
+    guarded = _Guarded(path, source, limit)
+    with closing(source), io.BufferedReader(guarded, _CHUNK_BYTES) as stream:
         yield stream
 
 
@@ -204,11 +217,13 @@ def _opened(path: Path) -> BinaryIO | pa.NativeFile:
 
 
 class _Guarded(io.RawIOBase):
-    """Stream that raises ArchiveError if the underlying file is damaged."""
+    """Stream that raises ArchiveError if the underlying file is damaged or too large."""
 
-    def __init__(self, path: Path, source: BinaryIO | pa.NativeFile) -> None:
+    def __init__(self, path: Path, source: BinaryIO | pa.NativeFile, max_bytes: int) -> None:
         self._path = path
         self._source = source
+        self._max_bytes = max_bytes
+        self._left = max_bytes
 
     def readable(self) -> bool:
         return True
@@ -220,13 +235,21 @@ class _Guarded(io.RawIOBase):
             chunk = self._source.read(len(view))
         except _unreadable_errors() as error:
             raise _unreadable(self._path, error) from error
+        self._left -= len(chunk)
+        if self._left < 0:
+            raise ArchiveError(
+                f"{self._path} is larger than the {format_capacity(self._max_bytes)} that its run"
+                " can have written",
+                hint="the folder is damaged, or another program wrote the file: remove it",
+                path=str(self._path),
+            )
         view[: len(chunk)] = chunk
         return len(chunk)
 
 
 def _unreadable(path: Path, error: BaseException) -> ArchiveError:
     return ArchiveError(
-        f"{path} cannot be read: {error}",
+        f"{path} cannot be read: {getattr(error, 'strerror', None) or error}",
         hint="restore it from a backup",
         path=str(path),
     )

@@ -305,12 +305,42 @@ def fingerprint_of(
     return digest.hexdigest()
 
 
+# Rows that a section of a run has at most in each frame without a time
+_SECTION_ROWS = {"histogram": 35_000, "findings": 2_000, "percentiles": 300, "shares": 200}
+_OTHER_ROWS = 50
+_DIRECTIONS, _DEVICES = 4, 100  # Series of a section, and of a host
+# Duration that a run without a runtime has at most; the table of a longer one is made each time
+_UNKNOWN_S = 86_400.0
+_MAX_DIGITS = 10  # Of a runtime
+# Bytes of a row, and of a small table, before compression.
+# Noticed by: tests/store/test_oversized_files.py
+_MAX_ROW_BYTES, _FREE_BYTES = 8 << 10, 64 << 20
+
+
+def max_rows(campaign: Campaign, name: str) -> int:
+    """Return how many rows a frame of a campaign of this plan can have."""
+    rows = 1_000.0
+    for run in campaign.runs:
+        per_section = _SECTION_ROWS.get(name, _OTHER_ROWS)
+        texts = [run.effective(section).get("runtime", "") for section in run.sections]
+        seconds = [text.removesuffix("s") for text in texts]
+        is_known = all(text.isdecimal() and len(text) < _MAX_DIGITS for text in seconds)
+        longest_s = max(map(float, seconds)) if is_known else _UNKNOWN_S
+        if name == "series" and run.sample_s:
+            per_section += round(_DIRECTIONS * longest_s / run.sample_s)
+        if name == "device" and run.device_sample_s:
+            per_section += round(_DEVICES * (longest_s + _UNKNOWN_S / 24) / run.device_sample_s)
+        rows += per_section * len(run.sections)
+    return round(rows)
+
+
 @dataclass(frozen=True)
 class StoredTables:
     """The Parquet files of a campaign."""
 
     layout: Layout  # paths of the campaign
     fingerprint: str  # current fingerprint of its raw files
+    campaign: Campaign  # its plan, which bounds the tables
 
     def path(self, name: str) -> Path:
         """Return the path of a frame's file, which need not exist."""
@@ -323,7 +353,20 @@ class StoredTables:
     def is_intact(self, name: str) -> bool:
         """Return whether the file of a frame is as it was written."""
         path = self.path(name)
-        return path.is_file() and checksum(path) == self._checksums(name).get(name)
+        listed = self._checksums(name).get(name)
+        return path.is_file() and self._fits(name) and checksum(path) == listed
+
+    def _fits(self, name: str) -> bool:
+        """Return whether a campaign of this plan can have so many rows and bytes."""
+        try:
+            metadata = pq.read_metadata(self.path(name))
+            groups = [metadata.row_group(place) for place in range(metadata.num_row_groups)]
+        except (OSError, pa.ArrowException):
+            return False
+        size = sum(group.total_byte_size for group in groups)
+        rows: int = metadata.num_rows
+        is_small = rows <= max_rows(self.campaign, name)
+        return is_small and bool(size <= _FREE_BYTES + rows * _MAX_ROW_BYTES)
 
     def read(self, name: str) -> pa.Table:
         """Read a frame from its file, which is as it was written."""

@@ -88,3 +88,13 @@ def test_a_block_of_a_log_without_a_sound_row_is_passed_over() -> None:
     tables = [np.zeros((4, 0), dtype=np.int64), np.array([[1500], [5], [0], [4096]])]
     assert [table.shape for table in seen.watched(tables)] == [(4, 1)]
     assert seen.span() == (1, 1)
+
+
+def test_a_file_without_rows_is_no_log_after_a_few_megabytes() -> None:
+    """Some garbage before the first row is skipped; more than a log can have is refused."""
+    row = "1000, 5, 0, 0, 0\n"
+    (series,) = reading_of([iops("x\n" * 1000 + row)], runtime_s=None).directions
+    assert series.iops.tolist() == [5]
+    for text in ("x\n" * 3_000_000 + row, row + "x\n" * 100_001):
+        with pytest.raises(OutputError, match="no line of a|lines that are not of this run"):
+            reading_of([iops(text)], runtime_s=None)

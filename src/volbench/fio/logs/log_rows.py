@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import BinaryIO, TypeVar
 
 import numpy as np
@@ -36,6 +37,11 @@ CHUNK_BYTES = 2 << 20
 _MAX_SMALL_BYTES = 64 << 10
 # Small blocks that are kept as numbers: those of all logs of a section, as a rule
 _KEPT_BLOCKS = 256
+# Bytes in which a log has a row. Noticed by: tests/fio/logs/test_logs_damage.py
+_MAX_HEAD_BYTES = 4 << 20
+# Lines that cannot be used, from which a log is none of the run: each takes microseconds.
+# Noticed by: tests/fio/logs/test_logs_damage.py
+_MAX_BAD_ROWS = 100_000
 _HEAD_ROWS = 64  # Rows that show the format of a log; some may be invalid
 MAX_LINE_BYTES = 128 << 10  # Longer than a histogram row of 1856 bins with 20 digits each
 NO_ROW = b"\0"
@@ -85,6 +91,12 @@ class Tally:
         rows = int(np.count_nonzero(good))
         self.rows += rows
         self.bad_rows += len(good) - rows
+        if self.bad_rows > _MAX_BAD_ROWS:
+            raise OutputError(
+                f"{self.name} has more than {_MAX_BAD_ROWS:,} lines that are not of this run",
+                hint="another program wrote it, or it is the log of another run: remove it",
+                path=self.name,
+            )
         if rows < len(good) and self.first_bad_line is None:
             self.first_bad_line = int(numbers[np.argmin(good)])
 
@@ -115,7 +127,7 @@ def read_head(log: Log) -> list[list[int]]:
     found: list[list[int]] = []
     blank = True
     with log.open() as stream:
-        for block in blocks_of(stream, chunk_bytes=_HEAD_BYTES):
+        for block in _head_blocks(stream):
             whole = _plain_rows(block.lines)
             if whole is not None:
                 blank = False
@@ -136,15 +148,18 @@ def require_rows(log: Log) -> None:
     """Check that a log is empty, or has a valid row."""
     blank = True
     with log.open() as stream:
-        for block in blocks_of(stream, chunk_bytes=_HEAD_BYTES):
-            rest: bytes = block.lines
-            while rest:
-                line, _, rest = rest.partition(b"\n")
+        for block in _head_blocks(stream):
+            for line in block.lines.split(b"\n"):
                 if len(_leading_numbers(line)) >= len(PLAIN):
                     return
                 blank = blank and not line.strip()
     if not blank:
         raise _no_row(log)
+
+
+def _head_blocks(stream: BinaryIO) -> Iterator[Block]:
+    blocks = blocks_of(stream, chunk_bytes=_HEAD_BYTES)
+    return islice(blocks, _MAX_HEAD_BYTES // _HEAD_BYTES)
 
 
 def _no_row(log: Log) -> OutputError:

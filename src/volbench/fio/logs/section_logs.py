@@ -57,7 +57,7 @@ _MAX_SHORT_END = 0.1
 # How far, besides two windows, a time may lie outside the run on a loaded host.
 # Noticed by: test_logs_damage.py::test_rows_outside_the_run_are_reported
 _SLACK_MS = 2000
-_MAX_WINDOWS = 2_000_000
+MAX_WINDOWS = 2_000_000
 # Every per-I/O log has all I/Os, so one is enough, best one with latencies
 _PER_IO_PREFERENCE = ("lat", "clat", "iops", "bw", "slat")
 _BOTH_SINCE = (3, 37)
@@ -195,7 +195,7 @@ class LogSection:
         count = self._whole_windows()
         if count is None:
             return self.windows.start_ms - slack_ms, (
-                self.windows.start_ms + _MAX_WINDOWS * width_ms
+                self.windows.start_ms + MAX_WINDOWS * width_ms
             )
         end_ms = self.windows.start_ms + count * width_ms
         return self.windows.start_ms - slack_ms, end_ms + slack_ms
@@ -206,7 +206,7 @@ class LogSection:
         if recording.runtime_s is None:
             return None
         count = math.floor(recording.runtime_s / recording.interval_s + _MAX_SHORT_END)
-        if count > _MAX_WINDOWS:
+        if count > MAX_WINDOWS:
             raise OutputError(
                 f"a run of {recording.runtime_s:g} s has {count} intervals of "
                 f"{recording.interval_s:g} s",

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from volbench.errors import OutputError
-from volbench.fio.results.json_documents import CUT_OFF, DECODER, Broken, pieces_of
+from volbench.fio.results.json_documents import CUT_OFF, DECODER, MAX_BROKEN, Broken, pieces_of
 from volbench.fio.results.json_output import read_document
 from volbench.fio.results.text_output import read_text_output
 from volbench.model.results.result import JobResult, RunOutput
@@ -39,7 +39,12 @@ class EmbeddedResults:
 
 def find_results(text: str, *, path: str = "") -> EmbeddedResults:
     """Return the results in a text; none when it is not output of fio."""
-    found, outside, broken = _documents(text)
+    if not _IS_OF_FIO.search(text):
+        return EmbeddedResults(tuple(read_text_output(text, path=path)))
+    try:
+        found, outside, broken = _documents(text)
+    except RecursionError:
+        raise OutputError("its JSON is nested too deeply to be output of fio") from None
     if not found:
         _refuse(text, broken, path)
         return EmbeddedResults(tuple(read_text_output(text, path=path)))
@@ -128,12 +133,12 @@ def _documents(
 
 def _anywhere(text: str) -> Iterator[Mapping[str, object]]:
     """Yield documents that begin within a line."""
-    position = 0
-    while start := _ANYWHERE.search(text, position):
+    position = broken = 0
+    while broken < MAX_BROKEN and (start := _ANYWHERE.search(text, position)):
         try:
             document, position = DECODER.raw_decode(text, start.start())
         except (ValueError, RecursionError):
-            position = start.end()
+            position, broken = start.end(), broken + 1
         else:
             yield from _walk(document)
 

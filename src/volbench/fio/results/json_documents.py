@@ -24,6 +24,9 @@ _START = re.compile(r'(?:^|(?<=\r))\{(?=\s*"|\s*\Z)', re.MULTILINE)
 _NO_NUMBER = re.compile(r"-?(?:nan|inf)\b")
 _STRING_OR_NO_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*+"|(?<![\w.])-?(?:nan|inf)\b', re.DOTALL)
 _QUOTED_LINES = 5
+# Broken documents of one output: each costs a search through all of it.
+# Noticed by: tests/importer/test_forms.py::test_braces_without_end_are_refused_soon
+MAX_BROKEN = 100
 
 
 class Disputed(dict[str, object]):
@@ -88,11 +91,17 @@ def read_documents(text: str, *, path: str = "") -> Documents:
 
 def pieces_of(text: str) -> Iterator[dict[str, object] | Broken | str]:
     """Yield the documents of an output, the broken ones, and the text around them."""
-    position = 0
+    position = broken = 0
     while start := _START.search(text, position):
         yield text[position : start.start()]
         found = _decode(text, start.start())
         if isinstance(found, Broken):
+            broken += 1
+            if broken > MAX_BROKEN:
+                raise OutputError(
+                    f"more than {MAX_BROKEN} documents of its JSON cannot be parsed",
+                    hint="it is not output of fio, or it was damaged",
+                )
             following = _START.search(text, start.end())
             position = following.start() if following else len(text)
             yield replace(found, text=text[start.start() : position])
