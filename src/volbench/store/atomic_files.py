@@ -9,6 +9,7 @@ import re
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
@@ -179,7 +180,7 @@ def first_error(error: ValidationError) -> str:
 MAX_FILE_BYTES = 256 << 20
 
 
-def open_regular(path: Path, *, max_bytes: int | None = None) -> BinaryIO:
+def open_regular(path: Path, *, max_bytes: int | None = None) -> BufferedReader:
     """Open a regular file; refuse pipes and devices, which may never end, and larger files.
 
     Raises:

@@ -93,8 +93,8 @@ def test_a_block_of_a_log_without_a_sound_row_is_passed_over() -> None:
 def test_a_file_without_rows_is_no_log_after_a_few_megabytes() -> None:
     """Some garbage before the first row is skipped; more than a log can have is refused."""
     row = "1000, 5, 0, 0, 0\n"
-    (series,) = reading_of([iops("x\n" * 1000 + row)], runtime_s=None).directions
+    (series,) = reading_of([log_of("iops", 1, "x\n" * 1000 + row)], runtime_s=None).directions
     assert series.iops.tolist() == [5]
     for text in ("x\n" * 3_000_000 + row, row + "x\n" * 100_001):
-        with pytest.raises(OutputError, match="no line of a|lines that are not of this run"):
-            reading_of([iops(text)], runtime_s=None)
+        with pytest.raises(OutputError, match=r"no line of a|are not of this run"):
+            reading_of([log_of("iops", 1, text)], runtime_s=None)
