@@ -75,7 +75,7 @@ def test_a_log_is_read_as_far_as_its_run_can_have_written(root: Path) -> None:
     (damage,) = {str(row["damage"]) for row in rows if row["run"] == "001-mix-r1"}
     assert "device.log is larger than" in damage
     assert "series_iops.1.log.zst" in damage
-    assert all(row["iops"] for row in rows if row["direction"] in {"read", "write"})
+    assert all(row["bw_bytes_per_s"] for row in rows if row["direction"] in {"read", "write"})
 
 
 @pytest.mark.parametrize("ending", ["", ".gz"])
