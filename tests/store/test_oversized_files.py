@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -83,8 +84,6 @@ def test_a_log_has_a_limit_and_a_ratio(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
 ) -> None:
     """Up to the limit all of it is read."""
-    import gzip  # noqa: PLC0415
-
     path = tmp_path / f"a.log{ending}"
     path.write_bytes(gzip.compress(b"1" * 5000) if ending else b"1" * 5000)
     with open_log(path, max_bytes=5000) as stream:
