@@ -15,13 +15,14 @@ import pytest
 
 from tests.command_line import call
 from tests.loopback_fleet import LoopbackFleet, loopback_fleet
-from volbench.engine.hosts.device_lock import join_filesystems, leave_filesystems
+from volbench.engine.hosts.device_lock import release_locks, reserve_host
 from volbench.errors import RefusedError
 from volbench.execute import connect
 from volbench.execute.channels import OnEnd, OnOutput, SubprocessChannel, SubprocessStream
 from volbench.execute.client import AgentClient, Request
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Executor
+from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import Campaign, Run, Section, Volume, VolumeKind
 from volbench.store.archive import read_campaign
 
@@ -44,14 +45,15 @@ def other_campaign(folder: Path) -> Campaign:
     volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target=str(folder))
     section = Section(name="j")
     run = Run(id="r", profile="p", job="j", volume=volume, sections=(section,), host="local")
-    return Campaign(name="c", created_utc="2026-01-01T00:00:00Z", runs=(run,), seed=7)
+    hosts = (Host(name="local", address="192.0.2.1"),)
+    return Campaign(name="c", created_utc="2026-01-01T00:00:00Z", runs=(run,), seed=7, hosts=hosts)
 
 
 @pytest.mark.smoke
 def test_campaign_on_two_hosts(fleet: LoopbackFleet) -> None:
     """Results are plain JSON, events and logs name their host, and the hosts are as before."""
     other = other_campaign(fleet.data("vm0"))
-    join_filesystems(LocalExecutor(), other)
+    reserve_host(LocalExecutor(), other)
     out = fleet.folder / "out"
     try:
         done = call(
@@ -66,7 +68,7 @@ def test_campaign_on_two_hosts(fleet: LoopbackFleet) -> None:
             "1",
         )
     finally:
-        leave_filesystems(LocalExecutor(), other)
+        release_locks(LocalExecutor(), other)
     assert done.returncode == 0, done.stderr
     assert f"vm1: the file system of {fleet.data('vm1')} is also used" in done.stderr
     for name in fleet.names:
@@ -205,14 +207,15 @@ def test_refused_lock_locks_no_other_host(fleet: LoopbackFleet) -> None:
     """A device that another campaign uses on one host leaves the devices of the others free."""
     freed: list[str] = []
 
-    def lock(executor: Executor, _campaign: Campaign) -> None:
+    def reserve(executor: Executor, _campaign: Campaign) -> dict[str, list[str]]:
         if executor.host == "vm1":
             raise RefusedError("/dev/sdb on vm1 is used by another campaign")
+        return {}
 
     engine = "volbench.engine.campaign.campaign_engine"
     with (
-        mock.patch(f"{engine}.lock_devices", lock),
-        mock.patch(f"{engine}.unlock_devices", lambda executor, _: freed.append(executor.host)),
+        mock.patch(f"{engine}.reserve_host", reserve),
+        mock.patch(f"{engine}.release_locks", lambda executor, _: freed.append(executor.host)),
     ):
         done = call(
             "run", fleet.profile(), "--inventory", fleet.inventory, "-o", fleet.folder / "out"

@@ -10,6 +10,7 @@ import signal
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import PurePosixPath
 
 from volbench.errors import InputError, RefusedError, TransportError
@@ -18,6 +19,7 @@ from volbench.execute.agent.operations import OPERATIONS
 from volbench.execute.agent.snapshot import Output, Snapshot, Stat
 from volbench.execute.local import LocalBase
 from volbench.execute.protocol import (
+    ClockReading,
     Completed,
     FileStat,
     OperationError,
@@ -100,7 +102,6 @@ class FakeHeldDevice:
     """An open scripted device."""
 
     number: tuple[int, int]
-    is_exclusive: bool
     edges: str
 
     def digest(self, size_bytes: int) -> str:
@@ -133,22 +134,28 @@ class FakeExecutor(LocalBase):
     timeouts_s: list[float] = field(default_factory=list)  # time limit of each program run
     started_in: list[str] = field(default_factory=list)  # working directory of each process started
 
-    identity = ""
     shared_locks: SharedLocks | None = None
 
-    def run_on_files(self, argv: Sequence[str], texts: Sequence[str]) -> Completed:
-        """Return the scripted result of a program, whose files are not made."""
-        return self.run([*argv, *(f"/tmp/{number}" for number in range(len(texts)))])
+    def survey(self) -> tuple[object, tuple[ClockReading, ...]]:
+        """Return the facts of the scripted host, which has no clock."""
+        return self.ask("survey"), ()
 
-    def remove_exactly(self, files: Sequence[tuple[str, FileIdentity]]) -> list[bool]:
+    def remove_exactly(self, files: Sequence[tuple[str, FileIdentity | None]]) -> list[bool]:
         """Remove scripted files in order."""
-        return [self.remove_exact(path, identity) for path, identity in files]
+        return [
+            self.stat(path, follow=False) is None
+            if identity is None
+            else self.remove_exact(path, identity)
+            for path, identity in files
+        ]
 
     def ask(self, operation: str, *, within_s: float = 60.0, **arguments: object) -> object:
         """Return the result of an operation of the agent on the scripted host."""
         del within_s
         if operation == "real_path":
             return self.real_path(str(arguments["path"]))
+        if operation == "which":
+            return self.which(str(arguments["program"]))
         try:
             return OPERATIONS[operation](**arguments, snapshot=ScriptedSnapshot(self))
         except AgentError as error:
@@ -159,8 +166,11 @@ class FakeExecutor(LocalBase):
         del node, offset
         return bytes(length)
 
-    def run(self, argv: Sequence[str], *, timeout_s: float = 60.0) -> Completed:
-        """Return the scripted result of a program."""
+    def run(
+        self, argv: Sequence[str], *, texts: Sequence[str] = (), timeout_s: float = 60.0
+    ) -> Completed:
+        """Return the scripted result of a program, whose files are not made."""
+        argv = [*argv, *(f"/tmp/{number}" for number in range(len(texts)))]
         answer = self.answers.get(PurePosixPath(argv[0]).name)
         if answer is None:
             raise _missing(argv)
@@ -174,9 +184,9 @@ class FakeExecutor(LocalBase):
         *,
         cwd: str,
         stderr: str,
-        followed: Sequence[str] = (),
         files: Mapping[str, str] | None = None,
         supervision: Supervision | None = None,
+        on_intent: Callable[[str], None] | None = None,
     ) -> FakeProcess:
         """Return the scripted process of a program; its standard error is empty."""
         begin = self.processes.get(PurePosixPath(argv[0]).name)
@@ -184,8 +194,8 @@ class FakeExecutor(LocalBase):
             raise _missing(argv)
         self.ran.append(tuple(argv))
         self.files[stderr] = ""
-        del followed, supervision
-        self.write_texts(files or {})
+        del supervision, on_intent
+        self.write_files(files or {})
         self.started_in.append(cwd)
         return begin(tuple(argv))
 
@@ -260,29 +270,29 @@ class FakeExecutor(LocalBase):
         self.remove(path)
         return True
 
-    def make_private_folder(self, path: str) -> bool:
-        """Add a directory; return False if the path exists."""
-        if self.stat(path, follow=False) is not None:
-            return False
+    def make_private_folder(self, parent: str, name: str) -> tuple[str, FileIdentity]:
+        """Add a directory that does not exist yet."""
+        paths = (f"{parent}/{name}" + (f"-{n}" if n else "") for n in count())
+        path = next(path for path in paths if self.stat(path, follow=False) is None)
         inode = zlib.crc32(path.encode())
-        self.stats[path] = FileStat("directory", ROOT_FILESYSTEM, (0, 0), inode, 4096, mode=0o700)
-        return True
+        status = FileStat("directory", ROOT_FILESYSTEM, (0, 0), inode, 4096, mode=0o700)
+        self.stats[path] = status
+        return path, status.identity
 
-    def hold(self, path: str, *, exclusive: bool) -> FakeHeldDevice:
+    def hold(self, path: str) -> FakeHeldDevice:
         """Return an open scripted device."""
-        found = self.stat(path)
-        reason = self.exclusive_error(path) if exclusive else ""
+        found, reason = self.stat(path), self.exclusive_error(path)
         if found is None or reason:
             raise RefusedError(
                 f"{path} cannot be opened exclusively: {reason}", hint="adapt the script"
             )
-        return FakeHeldDevice(found.rdev, exclusive, self.edges.get(self.real_path(path), ""))
+        return FakeHeldDevice(found.rdev, self.edges.get(self.real_path(path), ""))
 
-    def write_text(self, path: str, text: str) -> None:
-        """Store the text of a file."""
-        self.files[path] = text
+    def read_files(self, paths: Sequence[str]) -> list[str | None]:
+        """Return the texts of scripted files."""
+        return [self.read_text(path) for path in paths]
 
-    def write_texts(self, files: Mapping[str, str]) -> None:
+    def write_files(self, files: Mapping[str, str]) -> None:
         """Store the texts of several files."""
         self.files.update(files)
 

@@ -200,17 +200,28 @@ def test_a_host_that_sends_nonsense_is_not_trusted(line: str) -> None:
 
 @pytest.mark.parametrize(
     "reply",
-    [None, [], "text", {"kind": "file"}, {"kind": "nonsense", "device": [0, 0]}],
+    [[None], None, [], "text", [1], [None, None]],
 )
-def test_a_stat_of_another_shape_is_refused(reply: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_of_another_shape_are_refused(reply: object, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each field is validated where it enters."""
     executor = AgentExecutor(SubprocessChannel("here"))
     monkeypatch.setattr(executor, "carry_out", lambda *_, **__: reply)
-    if reply is None:
-        assert executor.stat("/") is None
+    if reply == [None]:
+        assert executor.read_files(["/"]) == [None]
     else:
-        with pytest.raises(TransportError, match="here answers stat with"):
-            executor.stat("/")
+        with pytest.raises(TransportError, match="here answers read_files with"):
+            executor.read_files(["/"])
+
+
+@pytest.mark.parametrize("reply", [["/r/x"], ["/r/x", [1, 2, 3]], ["/r/x", None], "/r/x", None])
+def test_a_new_folder_of_another_shape_is_refused(
+    reply: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder without an identity could not be told from one that replaces it."""
+    executor = AgentExecutor(SubprocessChannel("here"))
+    monkeypatch.setattr(executor, "carry_out", lambda *_, **__: reply)
+    with pytest.raises(TransportError, match="here answers make_private_folder with"):
+        executor.make_private_folder("/r", "x")
 
 
 def test_a_slow_request_blocks_no_other(channel: WatchedChannel) -> None:

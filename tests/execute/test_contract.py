@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from tests.execute.fake import FakeExecutor, FakeProcess
+from tests.execute.host_files import names_in, stat_of, text_of
 from tests.fleet.hosts import Fleet, fleet
 from tests.kubernetes.image import NAME
 from tests.kubernetes.local_cluster import LocalCluster
 from tests.waiting import until
+from volbench.engine.hosts.orphans import lifetime_of
 from volbench.errors import TransportError
 from volbench.execute.agent_executor import AgentExecutor
 from volbench.execute.channels import SubprocessChannel
@@ -187,12 +189,12 @@ def test_a_program_runs_on_files_that_go_away(remote: Machine) -> None:
     """Texts arrive unchanged in files, which are removed with the program, whatever its end."""
     texts = ["it's $HOME\n", "", "two\nlines"]
     script = 'pwd; for f; do wc -c <"$f"; done; cat -- "$@"; exit 4'
-    done = remote.executor.run_on_files(["sh", "-c", script, "sh"], texts)
+    done = remote.executor.run(["sh", "-c", script, "sh"], texts=texts)
     folder, *lengths = done.stdout.split("\n")[:4]
     assert done.exit_status == 4
     assert list(map(int, lengths)) == [11, 0, 9]
     assert done.stdout.endswith("".join(texts))
-    assert remote.executor.stat(folder) is None
+    assert stat_of(remote.executor, folder) is None
 
 
 def test_a_missing_program_is_not_started(machine: Machine) -> None:
@@ -205,32 +207,32 @@ def test_a_missing_program_is_not_started(machine: Machine) -> None:
 
 def test_programs_are_found(machine: Machine) -> None:
     """A program has an absolute path or is not there."""
-    path = machine.executor.which("sh")
-    assert path is not None
+    path = machine.executor.ask("which", program="sh")
+    assert isinstance(path, str)
     assert path.startswith("/")
-    assert machine.executor.which("no-such-program") is None
+    assert machine.executor.ask("which", program="no-such-program") is None
 
 
 def test_text_is_read(machine: Machine) -> None:
     """A file's text comes whole; what is no readable file is None, not an error."""
-    assert machine.executor.read_text(f"{machine.root}/text") == "one\n"
-    assert machine.executor.read_text(f"{machine.root}/link/a") == ""
+    assert text_of(machine.executor, f"{machine.root}/text") == "one\n"
+    assert text_of(machine.executor, f"{machine.root}/link/a") == ""
     for name in ("missing", "dangling", "folder", "text/below"):
-        assert machine.executor.read_text(f"{machine.root}/{name}") is None
+        assert text_of(machine.executor, f"{machine.root}/{name}") is None
 
 
 def test_the_boot_id_is_read(remote: Machine) -> None:
     """Files of the kernel have no size, and cannot be read into a large buffer."""
-    boot_id = remote.executor.read_text("/proc/sys/kernel/random/boot_id") or ""
+    boot_id = text_of(remote.executor, "/proc/sys/kernel/random/boot_id") or ""
     assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\n", boot_id)
 
 
 def test_folders_are_listed_in_order(machine: Machine) -> None:
     """Names are sorted; what is no folder has none."""
-    assert machine.executor.list_directory(f"{machine.root}/folder") == ("a", "b")
-    assert machine.executor.list_directory(f"{machine.root}/link") == ("a", "b")
-    assert machine.executor.list_directory(f"{machine.root}/text") == ()
-    assert machine.executor.list_directory(f"{machine.root}/missing") == ()
+    assert names_in(machine.executor, f"{machine.root}/folder") == ("a", "b")
+    assert names_in(machine.executor, f"{machine.root}/link") == ("a", "b")
+    assert names_in(machine.executor, f"{machine.root}/text") == ()
+    assert names_in(machine.executor, f"{machine.root}/missing") == ()
 
 
 def test_symlinks_are_resolved(machine: Machine) -> None:
@@ -251,27 +253,27 @@ def test_symlinks_are_resolved(machine: Machine) -> None:
 
 def test_paths_are_reported_apart(machine: Machine) -> None:
     """A path is a file, a folder or nothing; a symlink is what it leads to."""
-    text = machine.executor.stat(f"{machine.root}/text")
-    folder = machine.executor.stat(f"{machine.root}/folder")
+    text = stat_of(machine.executor, f"{machine.root}/text")
+    folder = stat_of(machine.executor, f"{machine.root}/folder")
     assert text is not None
     assert (text.kind, text.size_bytes, text.rdev) == ("file", 4, (0, 0))
     assert folder is not None
     assert folder.kind == "directory"
-    assert folder == machine.executor.stat(f"{machine.root}/link")
+    assert folder == stat_of(machine.executor, f"{machine.root}/link")
     assert (folder.device, folder.inode) != (text.device, text.inode)
     for name in ("missing", "dangling", "text/below"):
-        assert machine.executor.stat(f"{machine.root}/{name}") is None
+        assert stat_of(machine.executor, f"{machine.root}/{name}") is None
 
 
 def test_files_are_removed(machine: Machine) -> None:
     """A removed file is gone, and its removal can be repeated."""
     path = f"{machine.root}/folder/a"
-    status = machine.executor.stat(path)
+    status = stat_of(machine.executor, path)
     assert status is not None
     for _ in range(2):
         assert machine.executor.remove_exactly([(path, status.identity)]) == [True]
-    assert machine.executor.stat(path) is None
-    assert machine.executor.list_directory(f"{machine.root}/folder") == ("b",)
+    assert stat_of(machine.executor, path) is None
+    assert names_in(machine.executor, f"{machine.root}/folder") == ("b",)
 
 
 def test_output_is_read_as_it_comes(machine: Machine) -> None:
@@ -291,7 +293,7 @@ def test_output_is_read_as_it_comes(machine: Machine) -> None:
         return parts[-1]
 
     until(read_part)
-    machine.executor.write_text(f"{machine.root}/go", "")
+    machine.executor.write_files({f"{machine.root}/go": ""})
     until(lambda: process.wait(0.05) is not None)
     assert "".join([*parts, process.read_output()]) == "one\ntwo\n"
     assert process.read_output() == ""
@@ -325,25 +327,38 @@ def test_standard_error_goes_to_its_file(machine: Machine) -> None:
     process = machine.executor.start(["sh", "-c", "exit 5"], cwd=machine.root, stderr=path)
     until(lambda: process.wait(0.05) is not None)
     assert process.poll() == 5
-    assert machine.executor.read_text(path) == ""
+    assert text_of(machine.executor, path) == ""
 
 
 def test_a_program_outlives_its_controller(remote: Machine) -> None:
     """A later controller finds it by the handle that was known before it was started."""
     stderr = f"{remote.root}/stderr"
-    handle = remote.executor.handle_of(stderr)
-    assert not remote.executor.was_started(handle)
+    handles: list[str] = []
+
+    def intend(handle: str) -> None:
+        assert lifetime_of(remote.executor, handle) is None
+        handles.append(handle)
+
     first = remote.executor.start(
-        ["sh", "-c", "echo one; sleep 2; echo two; exit 5"], cwd=remote.root, stderr=stderr
+        ["sh", "-c", "echo one; sleep 2; echo two; exit 5"],
+        cwd=remote.root,
+        stderr=stderr,
+        on_intent=intend,
     )
+    (handle,) = handles
     assert first.handle == handle
-    assert remote.executor.was_started(handle)
+    lifetime = lifetime_of(remote.executor, handle)
+    assert lifetime is not None
+    assert (lifetime.began_ns > 0, lifetime.ended_ns) == (True, 0)
     found = remote.executor.find(handle)
     assert found.pid == first.pid
     found.skip(output_bytes=4)
     while found.wait(1.0) is None:
         assert found.silent_s < 30
     assert (found.poll(), found.read_output(), found.lost) == (5, "two\n", "")
+    ended = lifetime_of(remote.executor, handle)
+    assert ended is not None
+    assert ended.ended_ns > ended.began_ns + 1_900_000_000
 
 
 def test_a_program_that_was_never_started_is_lost(remote: Machine) -> None:
@@ -358,9 +373,9 @@ def test_a_work_folder_is_fetched_and_removed(remote: Machine, tmp_path: Path) -
     arrived = tmp_path / "arrived"
     arrived.mkdir()
     path = remote.executor.work_folder(str(arrived), name=f"contract-{tmp_path.name}/run")
-    remote.executor.write_texts({f"{path}/": ""})
-    remote.executor.write_text(f"{path}/it's $HOME", "two\n")
+    remote.executor.write_files({f"{path}/": ""})
+    remote.executor.write_files({f"{path}/it's $HOME": "two\n"})
     remote.executor.fetch_work_folder(path, str(arrived))
     assert (arrived / "it's $HOME").read_text(encoding="utf-8") == "two\n"
     remote.executor.remove_work_folder(path)
-    assert remote.executor.stat(path) is None
+    assert stat_of(remote.executor, path) is None

@@ -10,10 +10,11 @@ from unittest import mock
 
 import pytest
 
-from volbench.errors import InputError, TransportError, VolbenchError
+from tests.execute.host_files import stat_of, text_of
+from volbench.errors import TransportError, VolbenchError
 from volbench.execute.agent.held_device import exclusive_error
 from volbench.execute.local import LocalExecutor
-from volbench.execute.protocol import Process
+from volbench.execute.protocol import OperationError, Process
 
 EXECUTOR = LocalExecutor()
 
@@ -28,7 +29,7 @@ def _ended(process: Process) -> int:
 def _is_gone(pid: int) -> bool:
     """Return whether a process ends soon: a signal is sent at once and obeyed a little later."""
     for _ in range(3000):
-        text = EXECUTOR.read_text(f"/proc/{pid}/stat")
+        text = text_of(EXECUTOR, f"/proc/{pid}/stat")
         if text is None or text.rpartition(")")[2].split()[0] == "Z":
             return True
         time.sleep(0.01)
@@ -129,8 +130,8 @@ def test_standard_error_that_can_not_be_written_is_reported(tmp_path: Path) -> N
 def test_system_programs_are_found_without_their_path(monkeypatch: pytest.MonkeyPatch) -> None:
     """What lives in /usr/sbin is found for users whose PATH does not name it."""
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    found = EXECUTOR.which("losetup")
-    assert found is not None
+    found = EXECUTOR.ask("which", program="losetup")
+    assert isinstance(found, str)
     assert found.endswith("/sbin/losetup")
 
 
@@ -138,15 +139,15 @@ def test_a_pipe_does_not_hang_a_reader(tmp_path: Path) -> None:
     """A pipe without a writer is no text."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    assert EXECUTOR.read_text(str(pipe)) is None
-    found = EXECUTOR.stat(str(pipe))
+    assert text_of(EXECUTOR, str(pipe)) is None
+    found = stat_of(EXECUTOR, str(pipe))
     assert found is not None
     assert found.kind == "other"
 
 
 def test_devices_have_numbers() -> None:
     """A character device is told with its number, as the kernel's list of devices has it."""
-    found = EXECUTOR.stat("/dev/null")
+    found = stat_of(EXECUTOR, "/dev/null")
     assert found is not None
     assert (found.kind, found.rdev) == ("char", (1, 3))
 
@@ -163,14 +164,14 @@ def test_what_can_not_be_examined_is_an_error(tmp_path: Path) -> None:
     """A loop of symlinks is not taken for a place where nothing stands."""
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
-    with pytest.raises(InputError, match="cannot be examined: Too many levels"):
-        EXECUTOR.stat(str(loop))
+    with pytest.raises(OperationError, match="cannot be examined: Too many levels"):
+        stat_of(EXECUTOR, str(loop))
 
 
 def test_what_can_not_be_removed_is_an_error(tmp_path: Path) -> None:
     """A file in a folder that takes no changes stays, and is named."""
     (tmp_path / "file").write_text("")
-    status = EXECUTOR.stat(str(tmp_path / "file"))
+    status = stat_of(EXECUTOR, str(tmp_path / "file"))
     assert status is not None
     with (
         mock.patch("os.unlink", side_effect=PermissionError(13, "Permission denied")),

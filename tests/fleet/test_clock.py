@@ -7,7 +7,7 @@ import pytest
 from tests.fleet.delay import long_line
 from tests.fleet.hosts import Fleet
 from tests.fleet.ways import executor_for, listed, pool_for
-from volbench.engine.hosts.connected_host import read_clock
+from volbench.engine.hosts.host_facts import survey_machine
 from volbench.execute.ssh.ssh_channel import ssh_executor
 
 pytestmark = pytest.mark.root
@@ -20,7 +20,7 @@ def test_slow_start_of_a_session_is_no_offset(hosts: Fleet) -> None:
     rc.write_text("sleep 0.3\n")
     try:
         with executor_for(hosts, hosts[0]) as machine:
-            clock = read_clock(machine)
+            clock = survey_machine(machine).clock
     finally:
         rc.unlink()
     assert clock is not None
@@ -34,7 +34,7 @@ def test_long_line_is_no_offset(hosts: Fleet) -> None:
         far = listed(hosts, hosts[0], address="127.0.0.1", port=port)
         known = hosts.folder / "known_far"
         with pool_for(hosts, far, known=known, accept_new=True) as pool:
-            clock = read_clock(ssh_executor(far, pool))
+            clock = survey_machine(ssh_executor(far, pool)).clock
     assert clock is not None
     assert clock.offset_s == 0
     assert 0.14 < clock.bound_s < 0.45

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.execute.host_files import text_of
 from tests.fleet import texts
 from tests.fleet.hosts import Fleet
 from tests.fleet.ways import executor_for
@@ -20,12 +21,12 @@ def test_any_login_shell_will_do(hosts: Fleet, shell: str) -> None:
         printed = machine.run(["printf", "%s|", *WORDS]).stdout
         assert printed == "".join(f"{word}|" for word in WORDS)
         folder = machine.work_folder("/unused", name=f"shell-{shell}")
-        machine.write_texts({f"{folder}/": ""})
-        machine.write_text(f"{folder}/text", "one\ntwo\n")
-        assert machine.read_text(f"{folder}/text") == "one\ntwo\n"
+        machine.write_files({f"{folder}/": ""})
+        machine.write_files({f"{folder}/text": "one\ntwo\n"})
+        assert text_of(machine, f"{folder}/text") == "one\ntwo\n"
         script = "echo begin\necho end"
         process = machine.start(["sh", "-c", script], cwd=folder, stderr=f"{folder}/stderr")
         assert process.wait(30) == 0
         assert process.read_output() == "begin\nend\n"
-        assert len(machine.read_clock(2)) == 2
+        assert len(machine.survey()[1]) == 8
         machine.remove_work_folder(folder)

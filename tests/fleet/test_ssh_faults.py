@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.execute.host_files import names_in, text_of
 from tests.fleet.hosts import Fleet, RealHost, fleet
 from tests.fleet.ways import executor_for, listed, pool_for
 from tests.waiting import PATIENCE_S, until
@@ -50,7 +51,7 @@ def test_a_cut_link_is_noticed_and_made_again(tmp_path: Path) -> None:
             assert "may have run" in error.hint
             assert took_s < USER_TIMEOUT_S + 10, "the kernel's own patience is a quarter of an hour"
             own[0].link(up=True)
-            assert executor.read_text("/tmp/starts") == "one\n"
+            assert text_of(executor, "/tmp/starts") == "one\n"
 
 
 def test_a_frozen_host_is_given_up(tmp_path: Path) -> None:
@@ -86,17 +87,17 @@ def test_a_program_that_was_started_is_not_started_again(tmp_path: Path) -> None
         assert isinstance(error, TransportError)
         assert not isinstance(error, ConnectError) or error.sent
         own[0].start_sshd()
-        assert executor.read_text("/tmp/starts") == "one\n"
+        assert text_of(executor, "/tmp/starts") == "one\n"
 
 
 def test_what_only_looks_is_repeated(tmp_path: Path) -> None:
     """A look that meets a dead sshd waits for the next one, and nobody notices."""
     with fleet(1, tmp_path / "f") as own, executor_for(own, own[0]) as executor:
-        assert executor.which("sh")
+        assert executor.ask("which", program="sh")
         own[0].kill_sshd()
         later = threading.Timer(1.0, own[0].start_sshd)
         later.start()
-        assert executor.list_directory("/tmp") == ()
+        assert names_in(executor, "/tmp") == ()
         later.join(PATIENCE_S)
 
 
@@ -104,10 +105,10 @@ def test_a_restarted_host_is_another_boot(tmp_path: Path) -> None:
     """After a power failure the next call connects again, and sees that the host was started."""
     with fleet(1, tmp_path / "f") as own, executor_for(own, own[0]) as executor:
         boot_id = "/proc/sys/kernel/random/boot_id"
-        before = executor.read_text(boot_id)
+        before = text_of(executor, boot_id)
         own[0].power_off()
         own[0].power_on()
-        after = executor.read_text(boot_id)
+        after = text_of(executor, boot_id)
         assert before
         assert after
         assert before != after

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.execute.host_files import names_in, stat_of, text_of
 from tests.fleet import texts
 from tests.fleet.hosts import Fleet, call, fleet
 from tests.fleet.ways import executor_for
 from volbench.engine.hosts.described_volumes import VolumeQuestion, look_at_volume
-from volbench.errors import ArchiveError, InputError, TransportError, VolbenchError
+from volbench.errors import ArchiveError, TransportError, VolbenchError
 from volbench.execute.agent_executor import AgentExecutor
+from volbench.execute.protocol import OperationError
 
 pytestmark = pytest.mark.root
 
@@ -38,7 +40,7 @@ def test_texts_are_written_as_they_are(hosts: Fleet, machine: AgentExecutor) -> 
     """Nothing is changed, nothing is left beside the file, and the old one is replaced."""
     path = '/tmp/it\'s a "file" $HOME'
     for text in ("ünïcode €\r\n\0'\"$(id)" * 10_000, "", "short"):
-        machine.write_text(path, text)
+        machine.write_files({path: text})
         assert (hosts[0].tmp / Path(path).name).read_bytes() == text.encode()
     assert [entry.name for entry in hosts[0].tmp.iterdir()] == [Path(path).name]
 
@@ -47,11 +49,11 @@ def test_a_file_that_does_not_fit_is_not_there(hosts: Fleet, machine: AgentExecu
     """A full disk is reported in the system's words, and the file before it is left as it was."""
     hosts[0].run("sh", "-c", "mkdir /tmp/full && mount -t tmpfs -o size=1m small /tmp/full")
     try:
-        machine.write_text("/tmp/full/result", "old")
+        machine.write_files({"/tmp/full/result": "old"})
         with pytest.raises(TransportError, match="No space left on device"):
-            machine.write_text("/tmp/full/result", "x" * 2_000_000)
-        assert machine.read_text("/tmp/full/result") == "old"
-        assert machine.list_directory("/tmp/full") == ("result",)
+            machine.write_files({"/tmp/full/result": "x" * 2_000_000})
+        assert text_of(machine, "/tmp/full/result") == "old"
+        assert names_in(machine, "/tmp/full") == ("result",)
     finally:
         hosts[0].run("umount", "/tmp/full")
 
@@ -99,21 +101,21 @@ def test_a_full_controller_is_reported_apart(
 def test_a_work_folder_is_fetched(hosts: Fleet, machine: AgentExecutor, tmp_path: Path) -> None:
     """Every file of it comes, folders too; then it is removed, and only it."""
     place = machine.work_folder(str(tmp_path), name="campaign/run-1")
-    machine.write_texts({f"{place}/": ""})
+    machine.write_files({f"{place}/": ""})
     assert place == "/root/.volbench/campaign/run-1"
     assert machine.work_folder(str(tmp_path), name="campaign/run-1") == place
     other = machine.work_folder(str(tmp_path), name="campaign/run-2")
-    machine.write_texts({f"{other}/": ""})
+    machine.write_files({f"{other}/": ""})
     (hosts[0].folder / "root/.volbench/campaign/run-1/fio.json").write_bytes(BINARY)
     machine.run(["mkdir", f"{place}/logs"])
-    machine.write_text(f"{place}/logs/a b.log", "1, 2, 3\n")
+    machine.write_files({f"{place}/logs/a b.log": "1, 2, 3\n"})
     machine.fetch_work_folder(place, str(tmp_path))
     assert (tmp_path / "fio.json").read_bytes() == BINARY
     assert (tmp_path / "logs/a b.log").read_text(encoding="utf-8") == "1, 2, 3\n"
     machine.remove_work_folder(place)
     machine.remove_work_folder(place)
-    assert machine.stat(place) is None
-    assert machine.stat(other) is not None
+    assert stat_of(machine, place) is None
+    assert stat_of(machine, other) is not None
     for elsewhere in ("/tmp", "/root/.volbench", f"{other}/../../..", "/"):
         with pytest.raises(VolbenchError, match="not below"):
             machine.remove_work_folder(elsewhere)
@@ -124,25 +126,25 @@ def test_what_sudo_made_is_removed_too(hosts: Fleet, tmp_path: Path) -> None:
     """A workplace in which root wrote goes as a whole, and sudo reaches nothing outside of it."""
     with executor_for(hosts, hosts[1], user=texts.USER, sudo=True) as executor:
         place = executor.work_folder(str(tmp_path), name="campaign/run-1")
-        executor.write_texts({f"{place}/": ""})
+        executor.write_files({f"{place}/": ""})
         script = 'mkdir -m 700 "$1" && touch "$1/file"'
         executor.run(["sh", "-c", script, "sh", f"{place}/root", "/dev/null"])
         executor.remove_work_folder(place)
-        assert executor.stat(place) is None
+        assert stat_of(executor, place) is None
         with pytest.raises(VolbenchError, match="not below"):
             executor.remove_work_folder("/etc")
-        assert executor.stat("/etc/passwd") is not None
+        assert stat_of(executor, "/etc/passwd") is not None
 
 
 def test_what_may_not_be_looked_at_is_an_error(hosts: Fleet) -> None:
     """A path that the user may not see is not taken for one that is not there."""
     hosts[1].run("mkdir", "-m", "700", "/run/secret")
     with executor_for(hosts, hosts[1], user=texts.USER) as executor:
-        with pytest.raises(InputError, match="Permission denied"):
-            executor.stat("/run/secret/file")
-        assert executor.read_text("/run/secret/file") is None
+        with pytest.raises(OperationError, match="Permission denied"):
+            stat_of(executor, "/run/secret/file")
+        assert text_of(executor, "/run/secret/file") is None
         with pytest.raises(TransportError, match="Permission denied"):
-            executor.write_text("/run/secret/file", "x")
+            executor.write_files({"/run/secret/file": "x"})
 
 
 def test_a_device_in_use_is_reported(tmp_path: Path, loop: str) -> None:
@@ -152,7 +154,7 @@ def test_a_device_in_use_is_reported(tmp_path: Path, loop: str) -> None:
         fleet(1, tmp_path / "f", devices=devices) as own,
         executor_for(own, own[0]) as executor,
     ):
-        found = executor.stat("/dev/vdb")
+        found = stat_of(executor, "/dev/vdb")
         assert found is not None
         assert found.kind == "block"
         assert found.rdev == (7, os.minor(Path(loop).stat().st_rdev))

@@ -152,7 +152,7 @@ def test_a_jump_over_two_hops(tmp_path: Path) -> None:
             executor = ssh_executor(entries[2], pool)
             assert executor.run(["hostname"]).stdout == "h2\n"
             assert client("h2", executor) == second.address
-            executor.write_text("/tmp/d/through", "x" * 5_000_000)
+            executor.write_files({"/tmp/d/through": "x" * 5_000_000})
             executor.fetch_work_folder("/tmp/d", str(tmp_path))
             assert (tmp_path / "through").stat().st_size == 5_000_000
         jump = f"Host {target.address}\n  ProxyJump h0,{second.address}\n"

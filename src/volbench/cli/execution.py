@@ -124,7 +124,7 @@ def _host_name(executor: Executor) -> str:
     """Return the name of a machine in the plan, and its own."""
     from volbench.model.campaign.host import LOCAL
 
-    own = (executor.read_text("/proc/sys/kernel/hostname") or "").strip()
+    own = (executor.read_files(["/proc/sys/kernel/hostname"])[0] or "").strip()
     return f"{'this machine' if executor.host == LOCAL else executor.host} ({own})"
 
 

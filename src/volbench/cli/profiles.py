@@ -182,11 +182,12 @@ def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
     """
     from volbench.engine.guard.preflight import check_job_files
     from volbench.engine.hosts.connected_host import this_machine
+    from volbench.engine.hosts.host_facts import fio_path
     from volbench.execute.local import LocalExecutor
     from volbench.plan.profile.profile_document import profile_warnings
 
     executor = LocalExecutor()
-    fio = executor.which("fio")
+    fio = fio_path(executor)
     for name in files:
         (profile,) = load_profiles(executor, [name], allow_exec=allow_exec)
         if fio:

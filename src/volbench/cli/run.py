@@ -320,7 +320,7 @@ def _check(executor: Executor, job: Job, target: str) -> None:
         raise InputError(conflict.message, hint=conflict.hint)
     volume = find_volume(executor, role=job.role, target=target)
     if volume.kind is VolumeKind.DIRECTORY or (
-        volume.kind is VolumeKind.FILE and executor.stat(volume.target) is None
+        volume.kind is VolumeKind.FILE and not Path(volume.target).exists()
     ):
         raise InputError(
             f"{target} is not an existing device, file or NBD URI",

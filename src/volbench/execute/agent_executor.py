@@ -11,19 +11,17 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import NoReturn, TypeGuard
+from typing import NoReturn
 
-from volbench.errors import DeadlineError, InputError, RefusedError, TransportError, VolbenchError
+from volbench.errors import DeadlineError, RefusedError, TransportError, VolbenchError
 from volbench.execute.agent.operations import AS_ROOT
 from volbench.execute.channels import PATIENCE_S, Channel, Patience
 from volbench.execute.client import AgentClient, Request
 from volbench.execute.detached_process import DetachedProcess
 from volbench.execute.incoming_folder import IncomingFolder
 from volbench.execute.protocol import (
-    FILE_KINDS,
     ClockReading,
     Completed,
-    FileStat,
     OperationError,
     SharedLocks,
     Supervision,
@@ -41,7 +39,8 @@ class AgentHost(ABC):
 
     host: str
     shared_locks: SharedLocks | None = None
-    check_folder = ""  # where `run_on_files` makes its files; empty for the system's folder
+    is_remote = False
+    check_folder = ""  # where `run` makes its files; empty for the system's folder
 
     def ask(self, operation: str, *, within_s: float = 60.0, **arguments: object) -> object:
         """Return the result of an operation of the agent."""
@@ -54,39 +53,33 @@ class AgentHost(ABC):
         """Carry out an operation of the agent; see `ask`."""
 
     @property
-    def identity(self) -> str:
-        """Empty: its machine-id identifies a machine."""
-        return ""
-
-    @property
     def _on_host(self) -> str:
         """Where something happened, for messages; empty on the controller's machine."""
         return ""
 
-    def run(self, argv: Sequence[str], *, timeout_s: float = _RUN_S) -> Completed:
+    def run(
+        self, argv: Sequence[str], *, texts: Sequence[str] = (), timeout_s: float = _RUN_S
+    ) -> Completed:
         """Run a program to completion with LC_ALL=C and no input.
 
         Raises:
-            TransportError: the program is missing, or was killed after `timeout_s`.
+            TransportError: the program is missing, or was killed after `timeout_s`, or the files
+                cannot be written.
+            AuthError: sudo requires a password.
         """
+        arguments: dict[str, object] = {"argv": [*argv], "timeout_s": timeout_s}
+        if texts:
+            arguments |= {"texts": [*texts], "base": self.check_folder}
+        operation = "run_on_files" if texts else "run"
         try:
-            result = self.ask("run", within_s=timeout_s + 15, argv=[*argv], timeout_s=timeout_s)
+            result = self.ask(operation, within_s=timeout_s + 15, **arguments)
         except OperationError as error:
             self._not_run(argv, error, timeout_s)
-        return self._completed(argv, result)
-
-    def run_on_files(self, argv: Sequence[str], texts: Sequence[str]) -> Completed:
-        """Run a program on temporary files, which are removed when it ends.
-
-        Raises:
-            TransportError: the program is missing, or the files cannot be written.
-        """
-        arguments = {"argv": [*argv], "texts": [*texts], "base": self.check_folder}
-        try:
-            result = self.carry_out("run_on_files", arguments, within_s=_RUN_S + 15)
-        except OperationError as error:
-            self._not_run(argv, error)
-        return self._completed(argv, result)
+        match result:
+            case {"status": int(status), "stdout": str(stdout), "stderr": str(stderr)}:
+                return Completed(tuple(argv), status, stdout, stderr)
+            case _:
+                raise self.malformed("run", result)
 
     def _not_run(
         self, argv: Sequence[str], error: OperationError, timeout_s: float = _RUN_S
@@ -107,53 +100,18 @@ class AgentHost(ABC):
             f"{argv[0]} cannot be run{self._on_host}: {error.reason}", hint=_WRITABLE_HINT
         ) from error
 
-    def _completed(self, argv: Sequence[str], result: object) -> Completed:
-        match result:
-            case {"status": int(status), "stdout": str(stdout), "stderr": str(stderr)}:
-                return Completed(tuple(argv), status, stdout, stderr)
-            case _:
-                raise self.malformed("run", result)
-
-    def which(self, program: str) -> str | None:
-        """Return the absolute path of a program, or None."""
-        path = self.ask("which", program=program)
-        return None if path is None else self._text("which", path)
-
-    def read_text(self, path: str) -> str | None:
-        """Return the text of a file, or None if unreadable."""
-        text = self.ask("read_text", path=path)
-        return None if text is None else self._text("read_text", text)
-
-    def list_directory(self, path: str) -> tuple[str, ...]:
-        """Return the sorted names in a directory; empty if it does not exist."""
-        names = self.ask("list_directory", path=path)
-        if not isinstance(names, list) or not all(_is_name(name) for name in names):
-            raise self.malformed("list_directory", names)
-        return tuple(names)
+    def read_files(self, paths: Sequence[str]) -> list[str | None]:
+        """Return the texts of small files; None for each that is unreadable."""
+        texts = self.ask("read_files", paths=[*paths])
+        if not isinstance(texts, list) or len(texts) != len(paths):
+            raise self.malformed("read_files", texts)
+        return [None if text is None else self._text("read_files", text) for text in texts]
 
     def real_path(self, path: str) -> str:
         """Return the path with all symlinks resolved; nonexistent components are kept."""
         return self._text("real_path", self.ask("real_path", path=path))
 
-    def stat(self, path: str, *, follow: bool = True) -> FileStat | None:
-        """Return the stat result of a path, or None if it does not exist.
-
-        Raises:
-            InputError: access is denied.
-        """
-        try:
-            status = self.ask("stat", path=path, follow=follow)
-        except OperationError as error:
-            raise self._not_examined(path, error) from error
-        return None if status is None else self.parse_stat(status)
-
-    def _not_examined(self, path: str, error: OperationError) -> InputError:
-        return InputError(
-            f"{path} cannot be examined{self._on_host}: {error.reason}",
-            hint="check the path and its permissions",
-        )
-
-    def remove_exactly(self, files: Sequence[tuple[str, FileIdentity]]) -> list[bool]:
+    def remove_exactly(self, files: Sequence[tuple[str, FileIdentity | None]]) -> list[bool]:
         """Remove files and empty directories in order, each if its identity matches.
 
         Raises:
@@ -161,7 +119,7 @@ class AgentHost(ABC):
         """
         if not files:
             return []
-        listed = [[path, list(identity)] for path, identity in files]
+        listed = [[path, identity and list(identity)] for path, identity in files]
         try:
             gone = self._ask_as_owner("remove_exactly", files=listed)
         except OperationError as error:
@@ -175,28 +133,26 @@ class AgentHost(ABC):
             f"{path} cannot be removed{self._on_host}: {error.reason}", hint=_MANUAL_HINT
         )
 
-    def make_private_folder(self, path: str) -> bool:
-        """Create a directory with mode 0700; return False if the path exists.
+    def make_private_folder(self, parent: str, name: str) -> tuple[str, FileIdentity]:
+        """Create a directory with mode 0700 in another one; return its path and identity.
 
         Raises:
             RefusedError: the operating system refused.
         """
         try:
-            return self._ask_as_owner("make_private_folder", path=path) is True
+            made = self._ask_as_owner("make_private_folder", parent=parent, name=name)
         except OperationError as error:
             raise RefusedError(
-                f"{path} cannot be created{self._on_host}: {error.reason}", hint=_WRITABLE_HINT
+                f"{parent}/{name} cannot be created{self._on_host}: {error.reason}",
+                hint=_WRITABLE_HINT,
             ) from error
+        match made:
+            case [str(path), [int(major), int(minor), int(inode), int(born_ns)]]:
+                return path, (major, minor, inode, born_ns)
+            case _:
+                raise self.malformed("make_private_folder", made)
 
-    def write_text(self, path: str, text: str) -> None:
-        """Write a file atomically.
-
-        Raises:
-            TransportError: the host refused.
-        """
-        self.write_texts({path: text})
-
-    def write_texts(self, files: Mapping[str, str]) -> None:
+    def write_files(self, files: Mapping[str, str]) -> None:
         """Write small files atomically, creating their folders.
 
         Raises:
@@ -218,28 +174,6 @@ class AgentHost(ABC):
         """Ask as the login user; a host with sudo repeats as root what that user may not do."""
         return self.carry_out(operation, arguments, within_s=60.0)
 
-    def parse_stat(self, status: object) -> FileStat:
-        """Return a stat result.
-
-        Raises:
-            TransportError: it is malformed.
-        """
-        match status:
-            case {
-                "kind": str(kind),
-                "device": [int(major), int(minor)],
-                "rdev": [int(rdev_major), int(rdev_minor)],
-                "inode": int(inode),
-                "size_bytes": int(size_bytes),
-                "born_ns": int(born_ns),
-                "owner": int(owner),
-                "mode": int(mode),
-            } if kind in {*FILE_KINDS.values(), "other"} and size_bytes >= 0:
-                device, rdev = (major, minor), (rdev_major, rdev_minor)
-                return FileStat(kind, device, rdev, inode, size_bytes, born_ns, owner, mode)
-            case _:
-                raise self.malformed("stat", status)
-
     def _text(self, operation: str, value: object) -> str:
         if not isinstance(value, str):
             raise self.malformed(operation, value)
@@ -251,14 +185,6 @@ class AgentHost(ABC):
             f"{self.host} answers {operation} with {repr(value)[:80]}",
             hint="do not trust this host",
         )
-
-
-def _is_name(name: object) -> bool:
-    return isinstance(name, str) and "/" not in name and name not in {"", ".", ".."}
-
-
-def _is_count(value: object) -> TypeGuard[int]:
-    return type(value) is int and value >= 0
 
 
 _WORK_FOLDER = ".volbench"
@@ -289,6 +215,7 @@ class AgentExecutor(AgentHost):
         patience: Patience | None = None,
     ) -> None:
         self.host = channel.host
+        self.is_remote = True
         self.client = AgentClient(channel, python=python, patience=patience)
         self._sudo = sudo
         self.check_folder = work_folder or _WORK_FOLDER
@@ -321,7 +248,7 @@ class AgentExecutor(AgentHost):
         argv, hold = arguments.get("argv"), arguments.get("hold")
         needs_device = hold is not None or (isinstance(argv, list) and uses_device(argv))
         as_root = self._sudo and (operation in AS_ROOT or needs_device)
-        path = arguments.get("path", argv[0] if isinstance(argv, list) else "")
+        path = argv[0] if isinstance(argv, list) else arguments.get("parent", "")
         return Request(
             operation,
             arguments,
@@ -343,14 +270,18 @@ class AgentExecutor(AgentHost):
         request = self.request(operation, arguments, 60.0)
         return self.client.ask(Request(operation, arguments, as_root=True, name=request.name))
 
-    def run(self, argv: Sequence[str], *, timeout_s: float = 60.0) -> Completed:
-        """Run a program to completion; see `AgentHost.run`.
+    def survey(self) -> tuple[object, tuple[ClockReading, ...]]:
+        """Return the facts of the host, and readings of its clock, in one round trip.
 
         Raises:
-            TransportError: the program is missing, or was killed after `timeout_s`.
-            AuthError: sudo requires a password.
+            TransportError: the host does not respond.
         """
-        return super().run(argv, timeout_s=timeout_s)
+        request = self.request("survey", {"folder": self.check_folder}, 60.0)
+        answer, readings = self.client.ask_with_clock(request)
+        match answer:
+            case {"folder": str(folder)}:
+                self._work_base = folder
+        return answer, readings
 
     def start(
         self,
@@ -358,9 +289,9 @@ class AgentExecutor(AgentHost):
         *,
         cwd: str,
         stderr: str,
-        followed: Sequence[str] = (),
         files: Mapping[str, str] | None = None,
         supervision: Supervision | None = None,
+        on_intent: Callable[[str], None] | None = None,
     ) -> DetachedProcess:
         """Start a program in its own session, with standard error redirected to the file `stderr`.
 
@@ -370,15 +301,18 @@ class AgentExecutor(AgentHost):
             TransportError: the program cannot be started.
         """
         self._starts[stderr] += 1
-        count = self._starts[stderr]
-        control = self.handle_of(stderr) + (f".{count}" if count > 1 else "")
+        count, path = self._starts[stderr], PurePosixPath(stderr)
+        control = str(path.with_name(f".{path.stem}")) + (f".{count}" if count > 1 else "")
+        if on_intent is not None:
+            on_intent(control)
         arguments = launch_arguments(argv, supervision)
         arguments |= {"cwd": cwd, "stderr": stderr, "control": control}
         request = self.request("launch", arguments, _LAUNCH_S)
         if request.as_root and files:
-            self.write_texts(files)  # they are to belong to the login user
+            self.write_files(files)  # they are to belong to the login user
         else:
             arguments["files"] = dict(files or {})
+        followed = () if supervision is None else supervision.followed
         process = DetachedProcess(
             self.client, control, as_root=request.as_root, is_new=True, followed=followed
         )
@@ -398,34 +332,18 @@ class AgentExecutor(AgentHost):
         """Reattach to a program that an earlier controller started."""
         return DetachedProcess(self.client, handle, as_root=self._sudo, followed=followed)
 
-    def handle_of(self, stderr: str) -> str:
-        """Return the control folder of the first program started with the file `stderr`."""
-        path = PurePosixPath(stderr)
-        return str(path.with_name(f".{path.stem}"))
-
-    def was_started(self, handle: str) -> bool:
-        """Return whether the program of a control folder was started."""
-        return self.stat(f"{handle}/start") is not None
-
-    def hold(self, path: str, *, exclusive: bool) -> RemoteDevice:
-        """Check a block device; the run's supervisor holds it open.
-
-        Raises:
-            RefusedError: the path is not a block device.
-        """
-        del exclusive
-        status = self.stat(path)
-        if status is None or status.kind != "block":
-            raise RefusedError(
-                f"{path} on {self.host} is not a block device", hint="lsblk lists the devices"
-            )
-        return RemoteDevice(self, path, status.rdev)
+    def hold(self, path: str) -> None:
+        """Hold nothing: the run's own program holds its device there."""
 
     def work_folder(self, folder: str, *, name: str) -> str:
         """Return a work folder on the host, created with its first file."""
         del folder  # local paths have no meaning on the host
+        return f"{self._base()}/{name}"
+
+    def _base(self) -> str:
+        """Return the absolute parent of the work folders: root has another home."""
         self._work_base = self._work_base or self.real_path(self.check_folder)
-        return f"{self._work_base}/{name}"
+        return self._work_base
 
     def fetch_work_folder(self, path: str, folder: str) -> None:
         """Fetch all files of a work folder into the controller's, each atomically.
@@ -476,49 +394,16 @@ class AgentExecutor(AgentHost):
             else:
                 return
         try:
-            self._ask_as_owner("remove_work_folder", base=self._work_base_path(), path=path)
+            self._ask_as_owner("remove_work_folder", base=self._base(), path=path)
         except OperationError as error:
             raise VolbenchError(
                 f"{path} cannot be removed from {self.host}: {error.reason}",
                 hint="remove it manually",
             ) from error
 
-    def _work_base_path(self) -> str:
-        """Return the absolute parent of the work folders: root has another home."""
-        return self.real_path(self.check_folder)
-
-    def read_clock(self, count: int) -> tuple[ClockReading, ...]:
-        """Return `count` readings of the host's clock.
-
-        Raises:
-            TransportError: the host does not respond.
-        """
-        return self.client.read_clock(count)
-
     def close(self) -> None:
         """Release the host; detached programs continue."""
         self.client.close()
-
-
-class RemoteDevice:
-    """A block device of another host, which the run's supervisor holds open."""
-
-    is_exclusive = False
-
-    def __init__(self, executor: AgentExecutor, path: str, number: tuple[int, int]) -> None:
-        self.number = number
-        self._executor = executor
-        self._path = path
-
-    def digest(self, size_bytes: int) -> str:
-        """Return the SHA-256 of the first and last MiB; "" on a read error."""
-        digest = self._executor.ask("edges_digest", path=self._path, size_bytes=size_bytes)
-        if not isinstance(digest, str) or len(digest) > 64:
-            raise self._executor.malformed("edges_digest", digest)
-        return digest
-
-    def close(self) -> None:
-        """Do nothing."""
 
 
 def uses_device(argv: Sequence[str]) -> bool:

@@ -57,15 +57,7 @@ class LocalProcess(PushedProcess):
 class LocalBase:
     """What an executor of the controller's own machine need not do."""
 
-    def handle_of(self, stderr: str) -> str:
-        """Return an empty handle: processes cannot be reattached."""
-        del stderr
-        return ""
-
-    def was_started(self, handle: str) -> bool:
-        """Return False: processes have no handles."""
-        del handle
-        return False
+    is_remote = False
 
     def work_folder(self, folder: str, *, name: str) -> str:
         """Return the controller's own directory."""
@@ -80,11 +72,6 @@ class LocalBase:
 
     def wait_when_unreachable(self, *, unless: Callable[[], bool]) -> None:
         """Do nothing: the host is always reachable."""
-
-    def read_clock(self, count: int) -> tuple[ClockReading, ...]:
-        """Return readings of the controller's own clock."""
-        now_s = time.time()
-        return (ClockReading(now_s, now_s, now_s),) * count
 
     @property
     def silent_s(self) -> float:
@@ -115,15 +102,20 @@ class LocalExecutor(LocalBase, AgentHost):
         except AgentError as error:
             raise OperationError(error.kind, error.message) from error
 
+    def survey(self) -> tuple[object, tuple[ClockReading, ...]]:
+        """Return the facts of this machine, and one reading of its clock."""
+        now_s = time.time()
+        return self.ask("survey"), (ClockReading(now_s, now_s, now_s),)
+
     def start(
         self,
         argv: Sequence[str],
         *,
         cwd: str,
         stderr: str,
-        followed: Sequence[str] = (),
         files: Mapping[str, str] | None = None,
         supervision: Supervision | None = None,
+        on_intent: Callable[[str], None] | None = None,
     ) -> LocalProcess:
         """Start a program in its own session, with standard error redirected to the file `stderr`.
 
@@ -132,8 +124,8 @@ class LocalExecutor(LocalBase, AgentHost):
         Raises:
             TransportError: the program cannot be started.
         """
-        del followed  # the engine reads files without delay
-        self.write_texts(files or {})
+        del on_intent
+        self.write_files(files or {})
         arguments = launch_arguments(argv, supervision)
         # The supervisor works elsewhere.
         arguments |= {
@@ -160,14 +152,14 @@ class LocalExecutor(LocalBase, AgentHost):
             hint="repeat its run: volbench resume DIR --retry-failed",
         )
 
-    def hold(self, path: str, *, exclusive: bool) -> HeldDevice:
-        """Open a block device.
+    def hold(self, path: str) -> HeldDevice:
+        """Open a block device exclusively.
 
         Raises:
             RefusedError: the device cannot be opened.
         """
         try:
-            return HeldDevice(path, exclusive=exclusive)
+            return HeldDevice(path, exclusive=True)
         except AgentError as error:
             raise RefusedError(
                 f"{path} cannot be opened exclusively: {error.message}",

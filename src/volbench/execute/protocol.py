@@ -6,7 +6,6 @@ Programs are started from argument lists, never through a shell.
 
 from __future__ import annotations
 
-import stat
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -18,14 +17,6 @@ if TYPE_CHECKING:
     from volbench.model.campaign.planned_run import FileIdentity
 
 FOREVER_S = 30 * 86400.0  # 30 days: longer than any run
-
-# File type bits of a mode to `FileStat.kind`; ``other`` for the rest
-FILE_KINDS = {
-    stat.S_IFREG: "file",
-    stat.S_IFDIR: "directory",
-    stat.S_IFBLK: "block",
-    stat.S_IFCHR: "char",
-}
 
 
 class OperationError(TransportError):
@@ -57,7 +48,7 @@ class Completed:
 class FileStat:
     """Stat result of a path."""
 
-    kind: str  # ``file``, ``directory``, ``block``, ``char`` or ``other``
+    kind: str  # ``file``, ``directory``, ``block``, ``char`` or ``other``; see `agent.files.stat`
     device: tuple[int, int]  # (major, minor) of the containing filesystem
     rdev: tuple[int, int]  # (major, minor) of a device node; (0, 0) for other files
     inode: int  # unique within `device` while the file exists
@@ -73,15 +64,11 @@ class FileStat:
 
 
 class HeldDevice(Protocol):
-    """An open block device, identified by its descriptor rather than its path."""
+    """A block device that is open with O_EXCL, which prevents mounting it."""
 
     @property
     def number(self) -> tuple[int, int]:
         """(major, minor) of the device."""
-
-    @property
-    def is_exclusive(self) -> bool:
-        """Whether it is open with O_EXCL until `close`, which prevents mounting it."""
 
     def digest(self, size_bytes: int) -> str:
         """Return the SHA-256 of the first and last MiB: `BLANK` for zeros, "" on a read error."""
@@ -110,6 +97,8 @@ class Supervision:
     longest_s: float = FOREVER_S
     gate_s: float | None = None  # longest wait at its start gate; None for no gate
     sampling: Mapping[str, object] | None = None  # what to sample beside it; None for nothing
+    # files for `Process.first_line`; the first appears when the program begins
+    followed: Sequence[str] = ()
 
 
 class Process(Protocol):
@@ -186,11 +175,27 @@ class SharedLocks(Protocol):
 
 
 class Executor(Protocol):
-    """Interface to a host."""
+    """Interface to a host: each operation is one round trip, and answers all that is asked at once.
+
+    What only looks at the host is a question of `ask` or `survey`.
+    """
 
     host: str  # its name
+    # whether programs outlive the controller there, with the handle that `start` names
+    is_remote: bool
     # locks that are not kept on the host itself; None to keep them there
     shared_locks: SharedLocks | None
+
+    @property
+    def silent_s(self) -> float:
+        """Seconds since the last response of the host; 0 if it always responds."""
+
+    def survey(self) -> tuple[object, tuple[ClockReading, ...]]:
+        """Return the facts of the host (`agent.facts.survey`), and readings of its clock.
+
+        Raises:
+            TransportError: the host does not respond.
+        """
 
     def ask(self, operation: str, *, within_s: float = 60.0, **arguments: object) -> object:
         """Return the result of an operation of the agent; see `execute.agent.operations`.
@@ -205,24 +210,20 @@ class Executor(Protocol):
             TransportError: the host does not answer.
         """
 
-    def run(self, argv: Sequence[str], *, timeout_s: float = 60.0) -> Completed:
+    def run(
+        self, argv: Sequence[str], *, texts: Sequence[str] = (), timeout_s: float = 60.0
+    ) -> Completed:
         """Run a program to completion with LC_ALL=C and no input.
 
-        Raises:
-            TransportError: the program is missing, or was killed after `timeout_s`.
-        """
-
-    def run_on_files(self, argv: Sequence[str], texts: Sequence[str]) -> Completed:
-        """Run a program on temporary files, which are removed when it ends.
-
-        They are also removed if the controller is killed meanwhile.
-
         Args:
-            argv: program and arguments; the paths of the files follow them.
-            texts: contents of the files, small and at least one.
+            argv: program and arguments.
+            texts: contents of small temporary files, whose paths follow the arguments; they are
+                removed when the program ends, even if the controller is killed meanwhile.
+            timeout_s: time limit.
 
         Raises:
-            TransportError: the program is missing, or the files cannot be written.
+            TransportError: the program is missing, or was killed after `timeout_s`, or the files
+                cannot be written.
         """
 
     def start(
@@ -231,9 +232,9 @@ class Executor(Protocol):
         *,
         cwd: str,
         stderr: str,
-        followed: Sequence[str] = (),
         files: Mapping[str, str] | None = None,
         supervision: Supervision | None = None,
+        on_intent: Callable[[str], None] | None = None,
     ) -> Process:
         """Start a program in its own session, with standard error redirected to the file `stderr`.
 
@@ -241,9 +242,10 @@ class Executor(Protocol):
             argv: program and arguments.
             cwd: working directory, and TMPDIR.
             stderr: path of the file for standard error.
-            followed: files for `Process.first_line`; the first appears when the program begins.
-            files: files to write before; see `write_texts`.
+            files: files to write before; see `write_files`.
             supervision: what else to do beside it.
+            on_intent: called with the handle of the process right before the start; not if the
+                program ends with the controller.
 
         Raises:
             TransportError: a file cannot be written, or the program cannot be started.
@@ -254,97 +256,60 @@ class Executor(Protocol):
 
         Args:
             handle: its handle.
-            followed: see `start`.
+            followed: see `Supervision`.
 
         Raises:
             TransportError: the host does not support reattaching.
         """
 
-    def handle_of(self, stderr: str) -> str:
-        """Return the handle of the first program started with the file `stderr`.
+    def read_files(self, paths: Sequence[str]) -> list[str | None]:
+        """Return the texts of small files; None for each that is unreadable."""
 
-        Empty if the program ends with its controller.
-        """
-
-    def was_started(self, handle: str) -> bool:
-        """Return whether the program of a handle was started."""
-
-    @property
-    def identity(self) -> str:
-        """What identifies the host across reboots; empty to look at its machine-id."""
-
-    def which(self, program: str) -> str | None:
-        """Return the absolute path of a program, or None."""
-
-    def read_text(self, path: str) -> str | None:
-        """Return the text of a file, or None if unreadable."""
-
-    def list_directory(self, path: str) -> tuple[str, ...]:
-        """Return the sorted names in a directory; empty if it does not exist."""
-
-    def stat(self, path: str, *, follow: bool = True) -> FileStat | None:
-        """Return the stat result of a path, or None if it does not exist.
-
-        Args:
-            path: absolute.
-            follow: whether to follow a symlink.
-        """
-
-    def hold(self, path: str, *, exclusive: bool) -> HeldDevice:
-        """Open a block device.
-
-        Args:
-            path: path of the device node.
-            exclusive: whether to hold it with O_EXCL until closed. A remote host only checks the
-                device (`HeldDevice.is_exclusive` is then false); fio itself holds it there.
-
-        Raises:
-            RefusedError: the device cannot be opened.
-        """
-
-    def remove_exactly(self, files: Sequence[tuple[str, FileIdentity]]) -> list[bool]:
-        """Remove files and empty directories in order; see `remove_exact`.
-
-        Returns:
-            For each, whether the path no longer exists.
-        """
-
-    def make_private_folder(self, path: str) -> bool:
-        """Create a directory with mode 0700.
-
-        Returns:
-            False if the path exists, even as a symlink.
-
-        Raises:
-            RefusedError: the operating system refused.
-        """
-
-    def work_folder(self, folder: str, *, name: str) -> str:
-        """Return the host's counterpart of a directory of the controller.
-
-        On the controller's own machine, both are the same directory. Elsewhere it may not exist
-        until the first file is written to it by `write_texts` or `start`.
-
-        Args:
-            folder: existing directory of the controller.
-            name: unique on the host: names joined by ``/``.
-        """
-
-    def write_text(self, path: str, text: str) -> None:
-        """Write a file atomically.
-
-        Raises:
-            TransportError: the host refused.
-        """
-
-    def write_texts(self, files: Mapping[str, str]) -> None:
-        """Write small files atomically, creating their folders.
+    def write_files(self, files: Mapping[str, str]) -> None:
+        """Write small files, each atomically, creating their folders.
 
         Args:
             files: path to text; a path that ends with a slash is a folder.
 
         Raises:
             TransportError: the host refused.
+        """
+
+    def hold(self, path: str) -> HeldDevice | None:
+        """Open a block device exclusively; None where only a run's own program can hold it.
+
+        Raises:
+            RefusedError: the device cannot be opened.
+        """
+
+    def make_private_folder(self, parent: str, name: str) -> tuple[str, FileIdentity]:
+        """Create a directory with mode 0700 in another one; return its path and identity.
+
+        If the name is taken, even by a symlink, a number is added.
+
+        Raises:
+            RefusedError: the operating system refused.
+        """
+
+    def remove_exactly(self, files: Sequence[tuple[str, FileIdentity | None]]) -> list[bool]:
+        """Remove files and empty directories in order, each if its identity matches.
+
+        Args:
+            files: path and identity; with None, the path is only looked at.
+
+        Returns:
+            For each, whether the path no longer exists.
+        """
+
+    def work_folder(self, folder: str, *, name: str) -> str:
+        """Return the host's counterpart of a directory of the controller.
+
+        On the controller's own machine, both are the same directory. Elsewhere it may not exist
+        until the first file is written to it by `write_files` or `start`.
+
+        Args:
+            folder: existing directory of the controller.
+            name: unique on the host: names joined by ``/``.
         """
 
     def fetch_work_folder(self, path: str, folder: str) -> None:
@@ -368,17 +333,6 @@ class Executor(Protocol):
         Args:
             unless: polled between attempts; True ends the retries.
         """
-
-    def read_clock(self, count: int) -> tuple[ClockReading, ...]:
-        """Return `count` consecutive readings of the host's clock; empty if it has none.
-
-        Raises:
-            TransportError: the host does not respond.
-        """
-
-    @property
-    def silent_s(self) -> float:
-        """Seconds since the last response of the host; 0 if it always responds."""
 
     def close(self) -> None:
         """Release the host; running processes continue."""

@@ -435,6 +435,7 @@ def _is_controller(owner: Manifest) -> bool:
 
 def _fetch(cluster: Cluster, name: str, pod: Manifest, folder: Path) -> None:
     """Copy the campaign folder of a controller into a new folder, which appears whole or not."""
+    from volbench.engine.hosts.described_volumes import identities_of
     from volbench.kubernetes.pod_executor import PodExecutor
     from volbench.model.campaign.host import Pod
     from volbench.store.atomic_files import unwritable
@@ -451,7 +452,7 @@ def _fetch(cluster: Cluster, name: str, pod: Manifest, folder: Path) -> None:
     path = f"{RESULTS_MOUNT}/{name}"
     part = folder.absolute().with_name(f".{folder.name}.part")
     try:
-        if executor.stat(path) is None:
+        if identities_of(executor, [path]) == (None,):
             raise ArchiveError(
                 f"the controller {name} left no campaign folder",
                 hint=f"see its output: volbench k8s status {name}",

@@ -29,6 +29,7 @@ from volbench.execute.channels import (
     ProgramEnd,
     connection_lost,
 )
+from volbench.execute.protocol import ClockReading
 from volbench.kubernetes.cluster import Cluster, open_cluster
 from volbench.kubernetes.leases import LeaseLocks
 from volbench.kubernetes.manifests import WORK_MOUNT
@@ -241,10 +242,11 @@ class PodExecutor(AgentExecutor):
         self.shared_locks = LeaseLocks(cluster, node=pod.node, campaign=pod.campaign)
         self._machine = pod.machine or pod.node
 
-    @property
-    def identity(self) -> str:
-        """Machine of the node: pods of one node share its limits."""
-        return self._machine
+    def survey(self) -> tuple[object, tuple[ClockReading, ...]]:
+        """Return the facts of the machine of the node: pods of one node share its limits."""
+        answer, readings = super().survey()
+        known = answer if isinstance(answer, dict) else {}
+        return {**known, "machine_id": self._machine}, readings
 
 
 class PodConnections:

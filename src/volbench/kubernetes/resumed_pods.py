@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from volbench.engine.campaign.campaign_state import RunStates
+from volbench.engine.hosts.orphans import lifetime_of
 from volbench.errors import ConnectError, DeadlineError, TransportError, VolbenchError
 from volbench.kubernetes.cluster import PATIENCE_S, Cluster, Manifest
 from volbench.kubernetes.leases import held_lease
@@ -150,7 +151,7 @@ class _Revival:
             lost = [
                 run
                 for run, handle in _running(self.root, host).items()
-                if not (handle and executor.was_started(handle))
+                if not (handle and lifetime_of(executor, handle))
             ]
         finally:
             executor.close()

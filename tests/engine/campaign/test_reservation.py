@@ -50,7 +50,7 @@ class Hung(LocalExecutor):
         raise ConnectError(f"{self.host} does not answer", hint="")
 
 
-@pytest.mark.parametrize("phase", ["lock_devices", "join_filesystems", "_release"])
+@pytest.mark.parametrize("phase", ["reserve_host", "_release"])
 def test_hung_host_is_waited_for_as_long_as_a_silent_client(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, phase: str
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -54,11 +55,11 @@ def a_process(folder: Path) -> Process:
 class _CutOff(LocalExecutor):
     """Machine whose link is lost right before its start is written."""
 
-    def write_text(self, path: str, text: str) -> None:
-        """Write a file, except a start."""
-        if path.endswith(GO):
+    def write_files(self, files: Mapping[str, str]) -> None:
+        """Write files, except a start."""
+        if any(path.endswith(GO) for path in files):
             raise ConnectError("the connection to vm1 was lost")
-        super().write_text(path, text)
+        super().write_files(files)
 
 
 def test_lost_link_after_one_announcement_starts_no_client_alone(

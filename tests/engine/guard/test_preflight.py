@@ -55,12 +55,12 @@ def test_a_rejected_job_is_found_among_many() -> None:
     ]
     sizes: list[int] = []
 
-    def parse(argv: Sequence[str], texts: Sequence[str]) -> Completed:
+    def parse(argv: Sequence[str], *, texts: Sequence[str]) -> Completed:
         sizes.append(len(texts))
         is_rejected = any("iodepth=777\n" in text for text in texts)
         return Completed((*argv, "0"), int(is_rejected), "", "bad option")
 
-    host = Mock(fio="fio", executor=Mock(run_on_files=parse))
+    host = Mock(fio="fio", executor=Mock(run=parse))
     with pytest.raises(FioError, match="fio rejects job job777: bad option"):
         check_job_files(host, runs)
     assert len(sizes) < 25

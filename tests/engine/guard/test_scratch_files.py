@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -190,6 +191,27 @@ def test_a_folder_with_an_unknown_file_is_left_to_its_owner(
     assert placed.volume.private_folder == "volbench-key-1"
     assert later.remove() == (str(foreign.parent),)
     assert foreign.read_text() == "somebody's"
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_later_controller_claims_what_was_made_while_a_run_went_on(
+    tmp_path: Path, journal: Journal, *, is_late: bool
+) -> None:
+    """A file that came after the end of the run is somebody's, even if it has the planned name."""
+    run, control = run_in(tmp_path), tmp_path / ".run"
+    placed = scratch_from(journal, tmp_path).place(run)
+    assert placed is not None
+    (path,) = planned_files(placed)
+    scratch_from(journal, tmp_path).expect([path])
+    (control / "start").mkdir(parents=True)
+    for name in [control / "end", Path(path)] if is_late else [Path(path), control / "end"]:
+        time.sleep(0.02)  # births are told to the tick of the kernel
+        name.write_text("")
+    later = scratch_from(journal, tmp_path)
+    later.claim_born(run, handle=str(control))
+    assert later.owns(path) != is_late
+    later.remove()
+    assert Path(path).exists() == is_late
 
 
 def test_another_filesystem_at_the_target_is_refused(tmp_path: Path, journal: Journal) -> None:

@@ -11,13 +11,12 @@ import pytest
 from tests.engine.conftest import Disks, call
 from volbench.engine.hosts.device_lock import (
     device_holder,
-    join_filesystems,
-    leave_filesystems,
-    lock_devices,
-    unlock_devices,
+    release_locks,
+    reserve_host,
 )
 from volbench.errors import RefusedError
 from volbench.execute.local import LocalExecutor
+from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import (
     Campaign,
     DevicePin,
@@ -62,34 +61,34 @@ def lock_of(minor: int) -> Path:
 def _no_locks() -> Iterator[None]:
     yield
     for campaign in (a_campaign(1, 1, 2), a_campaign(2, 1, 2)):
-        unlock_devices(EXECUTOR, campaign)
+        release_locks(EXECUTOR, campaign)
     assert not lock_of(1).exists()
 
 
 def test_the_second_campaign_is_refused() -> None:
     """It is told which device, and holds none of the others either."""
-    lock_devices(EXECUTOR, a_campaign(1, 1))
+    reserve_host(EXECUTOR, a_campaign(1, 1))
     with pytest.raises(RefusedError, match=r"/dev/x1 on local is used by another campaign"):
-        lock_devices(EXECUTOR, a_campaign(2, 2, 1))
+        reserve_host(EXECUTOR, a_campaign(2, 2, 1))
     assert not lock_of(2).exists()
-    unlock_devices(EXECUTOR, a_campaign(2, 1))
+    release_locks(EXECUTOR, a_campaign(2, 1))
     assert lock_of(1).exists()
-    unlock_devices(EXECUTOR, a_campaign(1, 1))
-    lock_devices(EXECUTOR, a_campaign(2, 1))
+    release_locks(EXECUTOR, a_campaign(1, 1))
+    reserve_host(EXECUTOR, a_campaign(2, 1))
 
 
 def test_a_campaign_finds_its_own_lock_again() -> None:
     """A resume goes on with what it held."""
-    lock_devices(EXECUTOR, a_campaign(1, 1))
-    lock_devices(EXECUTOR, a_campaign(1, 1))
+    reserve_host(EXECUTOR, a_campaign(1, 1))
+    reserve_host(EXECUTOR, a_campaign(1, 1))
     assert lock_of(1).exists()
 
 
 def test_a_lock_from_before_a_restart_holds_nothing() -> None:
     """Nothing of that campaign can still run."""
-    lock_devices(EXECUTOR, a_campaign(1, 1))
+    reserve_host(EXECUTOR, a_campaign(1, 1))
     lock_of(1).write_text("0000-another-boot somebody\n")
-    lock_devices(EXECUTOR, a_campaign(2, 1))
+    reserve_host(EXECUTOR, a_campaign(2, 1))
     assert "another-boot" not in lock_of(1).read_text()
 
 
@@ -98,16 +97,16 @@ def test_a_lock_of_a_detached_disk_does_not_hold_the_next_one(disks: Disks) -> N
     """A killed campaign leaves its lock, and the kernel gives out numbers of loop devices again."""
     device = disks.attach()
     first, second = (_campaign_on(device, seed) for seed in (1, 2))
-    lock_devices(EXECUTOR, first)
+    reserve_host(EXECUTOR, first)
     with pytest.raises(RefusedError, match="another campaign"):
-        lock_devices(EXECUTOR, second)
+        reserve_host(EXECUTOR, second)
     call("losetup", "-d", device)
     disks.attach_at(device, disks.image())
-    lock_devices(EXECUTOR, second)
-    unlock_devices(EXECUTOR, first)
+    reserve_host(EXECUTOR, second)
+    release_locks(EXECUTOR, first)
     with pytest.raises(RefusedError, match="another campaign"):
-        lock_devices(EXECUTOR, first)
-    unlock_devices(EXECUTOR, second)
+        reserve_host(EXECUTOR, first)
+    release_locks(EXECUTOR, second)
 
 
 def _campaign_on(device: str, seed: int) -> Campaign:
@@ -124,9 +123,9 @@ def test_holder_of_a_device_is_shown() -> None:
     """The key of the campaign that has it, and nothing once it is free."""
     assert device_holder(EXECUTOR, (MAJOR, 1)) == ""
     campaign = a_campaign(1, 1)
-    lock_devices(EXECUTOR, campaign)
+    reserve_host(EXECUTOR, campaign)
     assert device_holder(EXECUTOR, (MAJOR, 1)) == campaign.key
-    unlock_devices(EXECUTOR, campaign)
+    release_locks(EXECUTOR, campaign)
     assert device_holder(EXECUTOR, (MAJOR, 1)) == ""
 
 
@@ -136,13 +135,14 @@ def test_campaigns_on_one_file_system_hear_of_each_other(tmp_path: Path) -> None
     def on_folder(seed: int) -> Campaign:
         volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target=str(tmp_path))
         run = Run(id="r", profile="p", job="j", volume=volume, sections=(Section(name="j"),))
-        return a_campaign(seed).model_copy(update={"runs": (run,)})
+        hosts = (Host(name="local", address="192.0.2.1"),)
+        return a_campaign(seed).model_copy(update={"runs": (run,), "hosts": hosts})
 
     first, second = on_folder(901), on_folder(902)
-    join_filesystems(EXECUTOR, first)
-    assert first.key in join_filesystems(EXECUTOR, second)[str(tmp_path)]
-    leave_filesystems(EXECUTOR, first)
-    others = join_filesystems(EXECUTOR, second).get(str(tmp_path), [])
-    leave_filesystems(EXECUTOR, second)
+    reserve_host(EXECUTOR, first)
+    assert first.key in reserve_host(EXECUTOR, second)[str(tmp_path)]
+    release_locks(EXECUTOR, first)
+    others = reserve_host(EXECUTOR, second).get(str(tmp_path), [])
+    release_locks(EXECUTOR, second)
     assert first.key not in others
     assert second.key not in others

@@ -14,7 +14,7 @@ from volbench.engine.hosts.host_facts import (
     survey_machine,
 )
 from volbench.errors import FioError
-from volbench.execute.protocol import Completed
+from volbench.execute.protocol import Completed, FileStat
 
 Answer = Callable[[tuple[str, ...]], Completed]
 
@@ -26,7 +26,8 @@ def says(text: str, status: int = 0, stderr: str = "") -> Answer:
 
 def a_machine(*managers: str, uid: str = "0", works: bool = True) -> FakeExecutor:
     """Return a machine without fio, on which its package manager brings one."""
-    machine = FakeExecutor(host="vm1", answers={"id": says(uid)})
+    user = FileStat("directory", (0, 21), (0, 0), 1, 0, owner=int(uid))
+    machine = FakeExecutor(host="vm1", stats={"/proc/self": user})
 
     def install(argv: tuple[str, ...]) -> Completed:
         if not works:

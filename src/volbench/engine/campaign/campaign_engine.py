@@ -30,12 +30,12 @@ from volbench.engine.conditioning.volume_warmup import Outcomes
 from volbench.engine.guard.device_guard import HeldDevices
 from volbench.engine.guard.scratch_files import Scratch
 from volbench.engine.hosts.connected_host import ConnectedHost, raise_all
-from volbench.engine.hosts.device_lock import join_filesystems, lock_devices, unlock_devices
+from volbench.engine.hosts.device_lock import release_locks, reserve_host
 from volbench.engine.run.process_watch import StopRequest
 from volbench.errors import CampaignError, StoppedError, VolbenchError
 from volbench.execute.scheduler import Work, drive, finish, on_each
 from volbench.model.campaign.event import CampaignEnded, CampaignStarted, Listener
-from volbench.model.campaign.host import HostKind, Policy
+from volbench.model.campaign.host import Policy
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
 from volbench.model.profile.profile_model import Phase
 from volbench.plan.expansion.estimate import expected_s
@@ -158,23 +158,23 @@ def _reserve(hosts: Sequence[ConnectedHost], context: CampaignContext) -> None:
     """Lock the devices of a campaign on all hosts, or on none; report shared file systems."""
     campaign, states = context.campaign, context.states
     states.write("in-use", hosts=[host.name for host in hosts])
-    results = _on_each_bounded(hosts, lambda host: lock_devices(host.executor, campaign), context)
+    shared: dict[str, Mapping[str, list[str]]] = {}
+
+    def reserve(host: ConnectedHost) -> None:
+        shared[host.name] = reserve_host(host.executor, campaign)
+
+    results = _on_each_bounded(hosts, reserve, context)
     if any(isinstance(result, VolbenchError) for result in results):
         idle = [host for host in hosts if not _is_running(host, campaign, states)]
-        _on_each_bounded(idle, lambda host: unlock_devices(host.executor, campaign), context)
+        _on_each_bounded(idle, lambda host: release_locks(host.executor, campaign), context)
         raise_all(hosts, results)
-
-    def join(host: ConnectedHost) -> None:
-        if host.host.kind is HostKind.LOCAL:
-            return
-        for target, others in join_filesystems(host.executor, campaign).items():
+    for name, targets in sorted(shared.items()):
+        for target, others in targets.items():
             states.notify(
-                f"{host.name}: the file system of {target} is also used by the campaign "
+                f"{name}: the file system of {target} is also used by the campaign "
                 f"{', '.join(others)}, running or abandoned (volbench reap)",
-                host=host.name,
+                host=name,
             )
-
-    raise_all(hosts, _on_each_bounded(hosts, join, context))
 
 
 def by_client(campaign: Campaign) -> list[tuple[Run, ...]]:

@@ -9,7 +9,7 @@ from volbench.engine.campaign.campaign_state import RunStates
 from volbench.engine.guard.preflight import allowed_for
 from volbench.engine.guard.scratch_files import Scratch
 from volbench.engine.hosts.connected_host import ConnectedHost, on_every_host
-from volbench.engine.hosts.device_lock import leave_filesystems, unlock_devices
+from volbench.engine.hosts.device_lock import release_locks
 from volbench.engine.hosts.orphans import end_orphan, end_strays, is_alive
 from volbench.engine.run.process_watch import StopRequest, end_process
 from volbench.engine.run.run_directory import scrub
@@ -17,7 +17,6 @@ from volbench.errors import InputError
 from volbench.execute.protocol import Executor
 from volbench.ingest.run_files import read_status
 from volbench.model.campaign.event import Listener
-from volbench.model.campaign.host import HostKind
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
 from volbench.store.archive import hold_campaign
 from volbench.store.consent import seal_of
@@ -163,7 +162,5 @@ def release_host(host: ConnectedHost, campaign: Campaign, root: Path) -> None:
     executor = host.executor
     folder = executor.work_folder(str(root), name=campaign.key)
     executor.remove_work_folder(folder, wait=False)
-    unlock_devices(executor, campaign)
-    if host.host.kind is not HostKind.LOCAL:
-        leave_filesystems(executor, campaign)
+    release_locks(executor, campaign)
     executor.remove_work_folder(folder)

@@ -28,7 +28,7 @@ from volbench.engine.guard.scratch_files import Scratch
 from volbench.engine.guard.volume_targets import probe_volume, volume_facts
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.described_volumes import HostState
-from volbench.engine.hosts.orphans import intent_record, start_record
+from volbench.engine.hosts.orphans import intent_record, lifetime_of, start_record
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, RunOutcome, execute_run, stopped_by, take_over_run
 from volbench.engine.sampling.sample_log import may_leave_dirt, writes_buffered
@@ -263,7 +263,7 @@ class Worker:
 
     def _begin(self, run: Run, gate: Gate | None) -> Work[RunOutcome]:
         context, executor = self.context, self._executor
-        if executor.handle_of("stderr") and self._states.state(run) is RunState.PLANNED:
+        if executor.is_remote and self._states.state(run) is RunState.PLANNED:
             # On that host a start is recorded first, so the run was not attempted.
             forget_attempt(self._folder(run))
         folder = fresh_run_folder(context.layout, run.id)
@@ -335,7 +335,7 @@ class Worker:
         process = self._states.process(run)
         record = {name: str(value) for name, value in process.items()}
         is_intended = process.get("launched", True) is False
-        if is_intended and not self._executor.was_started(record["handle"]):
+        if is_intended and lifetime_of(self._executor, record["handle"]) is None:
             directory.remove()
             forget_attempt(folder)
             return (yield from self._begin(run, gate))

@@ -16,7 +16,7 @@ from volbench.engine.campaign.start_gate import Gate
 from volbench.engine.guard.preflight import RunGuard
 from volbench.engine.guard.run_guard import RESULT_BYTES, check_room
 from volbench.engine.guard.volume_targets import examine_targets
-from volbench.engine.hosts.connected_host import Clock, ConnectedHost, read_clock
+from volbench.engine.hosts.connected_host import Clock, ConnectedHost
 from volbench.engine.hosts.device_lock import device_holder
 from volbench.engine.hosts.host_facts import Survey, find_fio, probe_host, survey_machine
 from volbench.engine.run.process_watch import StopRequest
@@ -70,10 +70,9 @@ def _survey_host(host: ConnectedHost) -> HostSurvey:
             if error.transient:
                 raise
             problems[role] = error.message
-    clock = read_clock(executor)
     problem, hint = "", ""
     try:
-        rehearse(host, machine, clock=clock or Clock())
+        rehearse(host, machine)
     except VolbenchError as error:
         if error.transient:
             raise
@@ -83,7 +82,7 @@ def _survey_host(host: ConnectedHost) -> HostSurvey:
         problem=problem,
         hint=hint,
         host=probe_host(executor, survey=machine),
-        clock=clock,
+        clock=machine.clock,
         boot_id=machine.boot_id,
         volumes=volumes,
         volume_problems=problems,
@@ -137,10 +136,11 @@ _SAMPLE_S = 1.0
 _OPTIONS = {"ioengine": "null", "rw": "read", "bs": "4096", "size": "1048576"}
 
 
-def rehearse(host: ConnectedHost, machine: Survey, *, clock: Clock) -> None:
+def rehearse(host: ConnectedHost, machine: Survey) -> None:
     """Execute a run without I/O on a host as a campaign would, and remove its files."""
     found = find_fio(host.executor, machine)
-    ready = replace(host, fio=found.path, versions={Tool.FIO: found.version}, clock=clock)
+    versions, clock = {Tool.FIO: found.version}, machine.clock or Clock()
+    ready = replace(host, fio=found.path, versions=versions, clock=clock)
     run = Run(
         id="rehearsal",
         profile="probe",

@@ -17,7 +17,6 @@ from volbench.engine.hosts.connected_host import (
     ConnectedHost,
     on_every_host,
     raise_all,
-    read_clock,
 )
 from volbench.engine.hosts.host_facts import (
     Survey,
@@ -257,5 +256,5 @@ def ready_host(host: ConnectedHost, tools: Collection[Tool], survey: Survey) -> 
     if Tool.DD in tools:
         is_there = bool(survey.dd.path)
         versions[Tool.DD] = survey.dd_version if is_there else host.version_of(Tool.DD)
-    clock = Clock() if host.host.kind is HostKind.LOCAL else read_clock(host.executor)
+    clock = Clock() if host.host.kind is HostKind.LOCAL else survey.clock
     return replace(host, fio=path, versions=versions, clock=clock or Clock(bound_s=float("inf")))

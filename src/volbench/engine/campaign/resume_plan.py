@@ -105,7 +105,7 @@ def resume_on(hosts: Sequence[ConnectedHost], archive: Archive, *, allow_exec: b
 
     def ready(host: ConnectedHost) -> ConnectedHost:
         survey = survey_machine(host.executor)
-        if planned.get(host.name) != machine_of(host.executor, survey):
+        if planned.get(host.name) != machine_of(survey):
             raise _wrong_machine(host)
         table = options_on(host.executor)
         for run in plan.runs:

@@ -104,16 +104,16 @@ class Gate:
     def reopen(self, executor: Executor, folder: str) -> None:
         """Take over a process that an earlier controller started and may have released."""
         self.open_for(executor, folder)
-        if (self._text(GO) or "").strip() == NEVER:
-            self._ready_s = self._read(READY)
+        go, ready = executor.read_files([f"{folder}/{GO}", f"{folder}/{READY}"])
+        if (go or "").strip() == NEVER:
             self._reason = "an earlier controller did not let it start"
-            self._is_settled = True
-            return
-        self._at_s = self._read(GO)
-        if self._at_s is not None:
-            self._ready_s = self._read(READY)
-            self._is_settled = True
+        else:
+            self._at_s = self._time_of(go)
+            if self._at_s is None:
+                return
             self._barrier.release(self._run_id)
+        self._ready_s = self._time_of(ready)
+        self._is_settled = True
 
     def wait_until_quiet(self, stop: StopRequest) -> Work[None]:
         """Wait until all clients of the step have ended their measurements."""
@@ -151,7 +151,7 @@ class Gate:
         if signal != self._announced:
             self._act()
             words = _words(signal, self._clock)
-            executor.write_text(f"{self._folder}/{GO}", f"{words}\n")
+            executor.write_files({f"{self._folder}/{GO}": f"{words}\n"})
             self._announced = signal
             self._at_s, self._reason = signal.at_s, signal.reason
             self._barrier.acknowledge(self._run_id, signal)
@@ -225,7 +225,7 @@ class Gate:
         """Return the content of a gate file; None if it does not exist."""
         if self._executor is None:
             return None
-        return self._executor.read_text(f"{self._folder}/{name}")
+        return self._executor.read_files([f"{self._folder}/{name}"])[0]
 
 
 def _words(signal: StartSignal, clock: Clock) -> str:

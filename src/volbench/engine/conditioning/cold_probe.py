@@ -67,7 +67,7 @@ def _readable(executor: Executor, volume: Volume) -> tuple[int | None, str]:
             check_identity(volume, look_at_volume(executor, VolumeQuestion(volume.target)))
             return None if volume.pin is None else volume.pin.size_bytes, ""
         case VolumeKind.FILE:
-            file = executor.stat(volume.target)
+            file = look_at_volume(executor, VolumeQuestion(volume.target)).stat
             size_bytes = 0 if file is None else file.size_bytes
             absent = "nothing to probe: the file is empty or does not exist yet"
             return size_bytes, "" if size_bytes >= READ_BYTES else absent

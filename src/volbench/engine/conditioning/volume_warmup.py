@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from volbench.engine.guard.run_guard import check_room
-from volbench.engine.hosts.described_volumes import DescribedFile
+from volbench.engine.hosts.described_volumes import DescribedFile, describe_files, parse_answer
 from volbench.errors import CampaignError, InputError, RefusedError
 from volbench.execute.protocol import Executor
 from volbench.fio.jobs.render_job import planned_files, writes
@@ -205,12 +205,11 @@ def _size_of(executor: Executor, volume: Volume) -> int:
     if volume.pin is not None:
         return volume.pin.size_bytes
     if volume.kind is VolumeKind.FILE:
-        file = executor.stat(volume.target)
-        return file.size_bytes if file else 0
-    if volume.kind is VolumeKind.NBD and executor.which("nbdinfo"):
-        done = executor.run(["nbdinfo", "--size", volume.target])
-        if done.exit_status == 0 and done.stdout.strip().isdecimal():
-            return int(done.stdout)
+        (file,) = describe_files(executor, [volume.target])
+        return file.stat.size_bytes if file.stat else 0
+    if volume.kind is VolumeKind.NBD:
+        answer = executor.ask("nbd_size", uri=volume.target)
+        return parse_answer(int, answer, host=executor.host)
     return 0
 
 

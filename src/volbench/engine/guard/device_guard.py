@@ -317,10 +317,7 @@ class HeldDevices:
         with self._lock:
             use = self._uses.get(number)
             if use is None:
-                is_remote = bool(self._executor.handle_of("stderr"))
-                hold = self._executor.hold
-                use = _Use(None if is_remote else hold(run.volume.target, exclusive=True))
-                self._uses[number] = use
+                use = self._uses[number] = _Use(self._executor.hold(run.volume.target))
             use.count += 1
             # While another client writes, the content cannot be verified.
             is_shared = use.count > 1

@@ -259,7 +259,7 @@ def _first_rejected(host: ConnectedHost, texts: Sequence[str]) -> tuple[str, str
     first compares the clocks of all CPUs for 50 ms; a clock source in a job file takes precedence.
     """
     argv = [host.fio, "--parse-only", "--clocksource=clock_gettime"]
-    done = host.executor.run_on_files(argv, texts)
+    done = host.executor.run(argv, texts=texts)
     if not done.exit_status:
         return None
     if len(texts) == 1:

@@ -135,7 +135,7 @@ def _check_device(
     device = check_identity(run.volume, seen, held=held, edges=opened.edges)
     if consent is None:
         return
-    check_unused(target, device, is_held=held is not None and held.is_exclusive)
+    check_unused(target, device, is_held=held is not None)
     if not device.named:
         raise _needs_consent(run)
     content = seen.content

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import posixpath
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import count
 from threading import RLock
 from typing import Protocol
 
@@ -20,6 +19,7 @@ from volbench.engine.hosts.described_volumes import (
     identities_of,
     parse_answer,
 )
+from volbench.engine.hosts.orphans import lifetime_of
 from volbench.errors import RefusedError
 from volbench.execute.protocol import Executor
 from volbench.fio.jobs.render_job import planned_files
@@ -70,7 +70,7 @@ class Scratch:
         self._abandoned: dict[str, FileIdentity] = {}
         self._made: set[str] = set()
         self._awaited: set[str] = set()
-        self._is_remote = bool(executor.handle_of("stderr"))
+        self._is_remote = executor.is_remote
 
     def place(self, run: Run, *, make: bool = True) -> Run | None:
         """Return a run whose files are in the private folder of their volume.
@@ -144,8 +144,10 @@ class Scratch:
         volume, folder = describe_files(self._executor, [target, path])
         self._check_device(target, volume.stat.device if volume.stat else None, identity)
         if folder.identity == identity:
-            files = [f"{path}/{name}" for name in self._executor.list_directory(path)]
-            seen = zip(files, identities_of(self._executor, files), strict=True)
+            answer = self._executor.ask("folder_contents", path=path)
+            seen = parse_answer(
+                list[tuple[str, FileIdentity | None]], answer, host=self._executor.host
+            )
             if all(self._is_own(file, mark) for file, mark in seen):
                 self._made.add(path)
                 return path
@@ -154,15 +156,7 @@ class Scratch:
         return None
 
     def _make_folder(self, target: str) -> str:
-        names = (f"volbench-{self._key}" + (f"-{number}" if number else "") for number in count())
-        paths = (f"{target.rstrip('/')}/{name}" for name in names)
-        path = next(path for path in paths if self._executor.make_private_folder(path))
-        (identity,) = identities_of(self._executor, [path])
-        if identity is None:
-            raise RefusedError(
-                f"{path} was removed right after its creation",
-                hint="end the program that removes files there",
-            )
+        path, identity = self._executor.make_private_folder(target, f"volbench-{self._key}")
         self._log.write(
             "folder", host=self._executor.host, target=target, path=path, identity=identity
         )
@@ -239,11 +233,10 @@ class Scratch:
 
     def claim_born(self, run: Run, *, handle: str) -> None:
         """Record the files of a run created while its process ran without a controller."""
-        began = self._executor.stat(f"{handle}/start")
-        ended = self._executor.stat(f"{handle}/rc")
-        if began is not None and began.born_ns:
-            last_ns = math.inf if ended is None else ended.born_ns
-            self._claim(run, lambda identity: began.born_ns <= identity[-1] <= last_ns)
+        lifetime = lifetime_of(self._executor, handle)
+        if lifetime is not None and lifetime.began_ns:
+            last_ns = lifetime.ended_ns or math.inf
+            self._claim(run, lambda identity: lifetime.began_ns <= identity[-1] <= last_ns)
 
     def _claim(self, run: Run, is_made: Callable[[FileIdentity], bool]) -> None:
         """Record the expected files of a run that pass a test."""
@@ -269,11 +262,10 @@ class Scratch:
                 for path in sorted(self._files)
                 if (identity := self._files[path]) is not None and self._is_certain(path)
             ]
-            unknown = [path for path in self._files if path not in dict(certain)]
-            free = {path for path, mark in self._identities(unknown).items() if mark is None}
-            removed = self._executor.remove_exactly([*certain, *folders])
-            listed = [path for path, _ in (*certain, *folders)]
-            free |= {path for path, is_gone in zip(listed, removed, strict=True) if is_gone}
+            unknown = [(path, None) for path in self._files if path not in dict(certain)]
+            removed = self._executor.remove_exactly([*unknown, *certain, *folders])
+            listed = [path for path, _ in (*unknown, *certain, *folders)]
+            free = {path for path, is_gone in zip(listed, removed, strict=True) if is_gone}
             if gone := [path for path in self._files if path in free]:
                 self._log.write("scratch-removed", host=self._executor.host, paths=gone)
             for target, (path, _) in tuple(self._folders.items()):

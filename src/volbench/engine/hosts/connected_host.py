@@ -19,10 +19,6 @@ from volbench.fio.dd import parse_dd_version
 from volbench.model.campaign.host import LOCAL, Host
 from volbench.model.profile.profile_model import Tool
 
-# Of the best of 5 to 10 exchanges the true error stayed within its bound (measured).
-# Noticed by: test_start.py::test_true_skew_is_within_the_reported_one
-_EXCHANGES = 8
-
 
 @dataclass(frozen=True)
 class Clock:
@@ -31,12 +27,6 @@ class Clock:
     offset_s: float = 0.0  # lead over the controller's clock; 0 if below the error bound
     bound_s: float = 0.0  # maximum error of the offset
     round_trip_s: float = 0.0  # round-trip time to the host
-
-
-def read_clock(executor: Executor) -> Clock | None:
-    """Return the clock offset of a host; None if its `date` prints no time."""
-    readings = executor.read_clock(_EXCHANGES)
-    return estimate_clock(readings) if readings else None
 
 
 def estimate_clock(readings: Sequence[ClockReading]) -> Clock:

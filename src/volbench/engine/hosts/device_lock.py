@@ -9,10 +9,17 @@ campaign there prints a note about the others.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from pydantic import Field
+
 from volbench.engine.hosts.described_volumes import identities_of, parse_answer
 from volbench.errors import RefusedError
-from volbench.execute.protocol import Executor, OperationError
+from volbench.execute.protocol import Executor, OperationError, SharedLocks
+from volbench.model.campaign.host import HostKind
 from volbench.model.campaign.planned_run import Campaign, VolumeKind
+from volbench.model.frozen_model import Frozen
 
 
 def devices_of(campaign: Campaign, host: str) -> dict[str, str]:
@@ -24,55 +31,86 @@ def devices_of(campaign: Campaign, host: str) -> dict[str, str]:
     }
 
 
-def lock_devices(executor: Executor, campaign: Campaign) -> None:
-    """Lock every block device that a campaign uses on a machine."""
-    for number, target in devices_of(campaign, executor.host).items():
-        holder = _answer(executor, "take", number, campaign.key)
-        if holder:
-            unlock_devices(executor, campaign)
-            raise RefusedError(
-                f"{target} on {executor.host} is used by another campaign ({holder})",
-                hint="wait until it has ended; if it was abandoned, end it with volbench reap",
-            )
-
-
-def unlock_devices(executor: Executor, campaign: Campaign) -> None:
-    """Release the devices locked by a campaign; locks of other campaigns are kept."""
-    for number in devices_of(campaign, executor.host):
-        _answer(executor, "free", number, campaign.key)
-
-
-def device_holder(executor: Executor, number: tuple[int, int]) -> str:
-    """Return the key of the campaign that has locked a device, by major and minor; or ""."""
-    return _answer(executor, "show", f"{number[0]}:{number[1]}", "-")
-
-
-def join_filesystems(executor: Executor, campaign: Campaign) -> dict[str, list[str]]:
-    """Record that a campaign uses the file systems of its files and directories on a machine.
+def reserve_host(executor: Executor, campaign: Campaign) -> Mapping[str, list[str]]:
+    """Lock every block device that a campaign uses on a machine, and note its file systems.
 
     Returns:
         Target to the keys of other campaigns on its file system, which may have been abandoned.
     """
-    return {
-        target: others
-        for name, target in _filesystems(executor, campaign).items()
-        if (others := _answer(executor, "join", name, campaign.key).split())
-    }
-
-
-def leave_filesystems(executor: Executor, campaign: Campaign) -> None:
-    """Remove the records of `join_filesystems`."""
+    devices, key = devices_of(campaign, executor.host), campaign.key
+    targets = [] if _is_local(executor, campaign) else _file_targets(executor, campaign)
     if executor.shared_locks is None:
-        names = ["-"] if _file_targets(executor, campaign) else []
+        with _refusing(executor):
+            answer = executor.ask("reserve", key=key, devices=list(devices), targets=targets)
     else:
-        names = list(_filesystems(executor, campaign))
-    for name in names:
-        _answer(executor, "leave", name, campaign.key)
+        answer = _reserve_shared(executor, executor.shared_locks, campaign, list(devices), targets)
+    reserved = parse_answer(_Reserved, answer, host=executor.host)
+    if reserved.holder:
+        release_locks(executor, campaign)
+        raise RefusedError(
+            f"{devices[reserved.device]} on {executor.host} is used by another campaign "
+            f"({reserved.holder})",
+            hint="wait until it has ended; if it was abandoned, end it with volbench reap",
+        )
+    return reserved.shared
 
 
-def _filesystems(executor: Executor, campaign: Campaign) -> dict[str, str]:
+class _Reserved(Frozen):
+    """Answer to a reservation."""
+
+    device: str = ""  # that another campaign holds
+    holder: str = ""
+    shared: Mapping[str, list[str]] = Field(default_factory=dict)  # see `reserve_host`
+
+
+def release_locks(executor: Executor, campaign: Campaign) -> None:
+    """Release what `reserve_host` locked and noted; locks of other campaigns are kept."""
+    devices = list(devices_of(campaign, executor.host))
+    if executor.shared_locks is None:
+        with _refusing(executor):
+            executor.ask("release", key=campaign.key, devices=devices)
+        return
+    for number in devices:
+        executor.shared_locks.answer("free", number, campaign.key)
+    for name in _filesystems(executor, _file_targets(executor, campaign)):
+        executor.shared_locks.answer("leave", name, campaign.key)
+
+
+def _reserve_shared(
+    executor: Executor,
+    locks: SharedLocks,
+    campaign: Campaign,
+    devices: Sequence[str],
+    targets: Sequence[str],
+) -> dict[str, object]:
+    for device in devices:
+        if holder := locks.answer("take", device, campaign.key):
+            return {"device": device, "holder": holder}
+    others = {
+        target: locks.answer("join", name, campaign.key).split()
+        for name, target in _filesystems(executor, targets).items()
+    }
+    return {"shared": {target: keys for target, keys in others.items() if keys}}
+
+
+def device_holder(executor: Executor, number: tuple[int, int]) -> str:
+    """Return the key of the campaign that has locked a device, by major and minor; or ""."""
+    name = f"{number[0]}:{number[1]}"
+    if executor.shared_locks is not None:
+        return executor.shared_locks.answer("show", name, "-")
+    with _refusing(executor):
+        answer = executor.ask("lock_holder", name=name)
+    return parse_answer(str, answer, host=executor.host)
+
+
+def _is_local(executor: Executor, campaign: Campaign) -> bool:
+    """Return whether a machine is the controller's own."""
+    kinds = (host.kind for host in campaign.hosts if host.name == executor.host)
+    return next(kinds, HostKind.LOCAL) is HostKind.LOCAL
+
+
+def _filesystems(executor: Executor, targets: Sequence[str]) -> dict[str, str]:
     """Return name of the record to target, for each file system of a campaign on a machine."""
-    targets = _file_targets(executor, campaign)
     identities = zip(targets, identities_of(executor, targets), strict=True)
     return {f"fs-{mark[0]}:{mark[1]}": target for target, mark in identities if mark is not None}
 
@@ -84,29 +122,12 @@ def _file_targets(executor: Executor, campaign: Campaign) -> list[str]:
     return sorted({run.volume.target for run in runs if run.volume.kind in kinds})
 
 
-def _answer(executor: Executor, verb: str, name: str, key: str) -> str:
-    """Take, free, show, join or leave a lock; return the keys of other campaigns, one per line."""
-    if executor.shared_locks is not None:
-        return executor.shared_locks.answer(verb, name, key)
-    ask = executor.ask
+@contextmanager
+def _refusing(executor: Executor) -> Iterator[None]:
     try:
-        match verb:
-            case "take":
-                answer = ask("take_lock", name=name, key=key)
-            case "free":
-                answer = ask("free_lock", name=name, key=key) or ""
-            case "show":
-                answer = ask("lock_holder", name=name)
-            case "join":
-                others = parse_answer(
-                    list[str], ask("join_filesystem", name=name, key=key), host=executor.host
-                )
-                answer = "\n".join(others)
-            case _:
-                answer = ask("leave_filesystems", key=key) or ""
+        yield
     except OperationError as error:
         raise RefusedError(
-            f"the lock {name} on {executor.host} cannot be examined: {error.reason}",
+            f"the locks of volbench on {executor.host} cannot be examined: {error.reason}",
             hint="check the permissions of /run/lock; what is not a lock there may be removed",
         ) from error
-    return parse_answer(str, answer, host=executor.host)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from volbench.engine.hosts.connected_host import Clock, estimate_clock
 from volbench.engine.hosts.described_volumes import parse_answer
 from volbench.errors import FioError, OutputError
 from volbench.execute.protocol import Executor
@@ -54,6 +55,10 @@ class Survey(Frozen):
     virtualization: str
     fio: _Program
     dd: _Program
+    package_manager: str  # the first supported one; empty without any
+    user: int
+    folder: str  # of the work folders there; empty on the controller's own machine
+    clock: Clock | None = None  # None if the host reports no time
 
     @property
     def fio_version(self) -> str:
@@ -76,7 +81,9 @@ class InstalledFio:
 
 def survey_machine(executor: Executor) -> Survey:
     """Return what a machine reports about itself."""
-    return parse_answer(Survey, executor.ask("survey"), host=executor.host)
+    answer, readings = executor.survey()
+    survey = parse_answer(Survey, answer, host=executor.host)
+    return survey.model_copy(update={"clock": estimate_clock(readings) if readings else None})
 
 
 def probe_host(executor: Executor, *, survey: Survey | None = None) -> HostFacts:
@@ -84,7 +91,7 @@ def probe_host(executor: Executor, *, survey: Survey | None = None) -> HostFacts
     survey = survey or survey_machine(executor)
     return HostFacts(
         host=executor.host,
-        machine=machine_of(executor, survey),
+        machine=machine_of(survey),
         kernel=survey.kernel,
         os=survey.os,
         cpu_model=survey.cpu_model,
@@ -95,13 +102,12 @@ def probe_host(executor: Executor, *, survey: Survey | None = None) -> HostFacts
     )
 
 
-def machine_of(executor: Executor, survey: Survey) -> str:
+def machine_of(survey: Survey) -> str:
     """Return an identity of the machine that does not disclose its machine-id.
 
     machine-id(5) is confidential, so its digest is used; without one, the digest of the host name.
-    The identity of a pod is that of its node and its claim: its host name is another one each time.
     """
-    name = executor.identity or survey.machine_id or survey.hostname
+    name = survey.machine_id or survey.hostname
     return hashlib.sha256(f"volbench {name}".encode()).hexdigest()[:16]
 
 
@@ -114,13 +120,13 @@ def install_missing_fio(executor: Executor, survey: Survey) -> Survey:
     """Install fio if it is missing, and return what the machine reports then."""
     if survey.fio.path:
         return survey
-    manager = next((name for name in _MANAGERS if executor.which(name)), None)
-    if manager is None:
+    manager = survey.package_manager
+    if manager not in _MANAGERS:
         raise FioError(
             f"fio is not installed on {executor.host}, and no supported package manager is there",
             hint=f"install it manually; supported are {', '.join(_MANAGERS)}",
         )
-    as_root = () if executor.run(["id", "-u"]).stdout.strip() == "0" else ("sudo", "-n")
+    as_root = () if survey.user == 0 else ("sudo", "-n")
     done = executor.run([*as_root, *_MANAGERS[manager]], timeout_s=INSTALL_S)
     if done.exit_status:
         last_line = (done.stderr.strip() or done.stdout.strip()).rpartition("\n")[2]
@@ -158,9 +164,15 @@ def find_fio(executor: Executor, survey: Survey) -> InstalledFio:
     return InstalledFio(path, version)
 
 
+def fio_path(executor: Executor) -> str | None:
+    """Return the absolute path of a machine's fio, or None."""
+    answer = executor.ask("which", program="fio")
+    return None if answer is None else parse_answer(str, answer, host=executor.host)
+
+
 def options_on(executor: Executor) -> OptionTable:
     """Return the options of a machine's fio, or the shipped table if fio is missing."""
-    fio = executor.which("fio")
+    fio = fio_path(executor)
     if fio is None:
         return shipped_table()
 

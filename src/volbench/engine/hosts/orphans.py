@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from volbench.engine.hosts.described_volumes import parse_answer
@@ -49,6 +50,22 @@ def is_alive(executor: Executor, process: Mapping[str, object]) -> bool:
     return identify(executor, pid) == dict(process)
 
 
+@dataclass(frozen=True)
+class Lifetime:
+    """When the program of a handle was started and ended; ns since 1970, 0 if unknown."""
+
+    began_ns: int
+    ended_ns: int  # 0 also while it runs
+
+
+def lifetime_of(executor: Executor, handle: str) -> Lifetime | None:
+    """Return the lifetime of the program of a handle; None if it was never started."""
+    answer = executor.ask("lifetime", control=handle)
+    if answer is None:
+        return None
+    return Lifetime(*parse_answer(tuple[int, int], answer, host=executor.host))
+
+
 def end_strays(executor: Executor, folders: Iterable[Path]) -> tuple[Path, ...]:
     """End processes of a controller that was killed before it could record their start.
 
@@ -60,7 +77,7 @@ def end_strays(executor: Executor, folders: Iterable[Path]) -> tuple[Path, ...]:
     Returns:
         The folders whose process was ended.
     """
-    if executor.handle_of("stderr"):
+    if executor.is_remote:
         return ()
     listed = {str(folder): folder for folder in folders}
     answer = executor.ask("find_strays", folders=list(listed))

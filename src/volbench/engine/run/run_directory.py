@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from volbench.engine.guard.device_guard import Attachment
@@ -81,17 +81,17 @@ class RunDirectory:
         argv: Sequence[str],
         *,
         stderr: str,
-        followed: Sequence[str] = (),
         supervision: Supervision | None = None,
+        on_intent: Callable[[str], None] | None = None,
     ) -> Process:
-        """Start a program in the work folder, after its files were sent."""
+        """Start a program in the work folder, after its files were sent; see `Executor.start`."""
         process = self.executor.start(
             argv,
             cwd=self.path,
             stderr=self.path_of(stderr),
-            followed=followed,
             files=self._unsent,
             supervision=supervision,
+            on_intent=on_intent,
         )
         self._unsent = {}
         return process

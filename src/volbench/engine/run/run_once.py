@@ -224,11 +224,8 @@ def execute_run(attempt: Attempt) -> Work[RunOutcome]:
     Returns:
         Its outcome. ``status.json`` is written last.
     """
-    directory = attempt.directory
     execution = _Execution(attempt)
     execution.put_files()
-    if handle := directory.executor.handle_of(directory.path_of(execution.command.stderr)):
-        attempt.on_intent(handle)
     started_utc = utc_now()
     process = execution.start()
     watched = yield from execution.watch(process)
@@ -286,12 +283,13 @@ class _Execution:
             longest_s=min(attempt.longest_s, FOREVER_S),
             gate_s=None if attempt.gate is None else attempt.gate.patience_s,
             sampling=sampling_of(run, attempt.devices, had_files=attempt.had_files),
+            followed=self.followed,
         )
         process = attempt.directory.start(
             self.command.argv,
             stderr=self.command.stderr,
-            followed=self.followed,
             supervision=supervision,
+            on_intent=attempt.on_intent,
         )
         try:
             attempt.on_start(process)
@@ -304,10 +302,15 @@ class _Execution:
 
     def watch(self, process: Process) -> Work[Watched]:
         """Watch the process to its end, and the device until the end of write-back."""
-        attempt, steady, executor = self._attempt, self._steady, self._attempt.host.executor
+        attempt, steady = self._attempt, self._steady
         if attempt.gate is not None:
             attempt.gate.follow(process)
-        read = process.first_line if process.handle else executor.read_text
+        executor = attempt.host.executor
+
+        def read(path: str) -> str | None:
+            is_pushed = bool(process.handle)
+            return process.first_line(path) if is_pushed else executor.read_files([path])[0]
+
         report = ProgressReporter(
             attempt.run,
             process,

@@ -118,6 +118,14 @@ def sample_nbd(uri: str, snapshot: "Snapshot | None" = None) -> "dict[str, objec
     return sample
 
 
+def nbd_size(uri: str, snapshot: "Snapshot | None" = None) -> int:
+    """Return the size of an export as reported by libnbd's nbdinfo; 0 if it is unknown."""
+    snapshot = snapshot or Snapshot()
+    nbdinfo = snapshot.which("nbdinfo")
+    text = snapshot.run([nbdinfo, "--size", uri]).stdout.strip() if nbdinfo else ""
+    return int(text) if text.isdigit() else 0
+
+
 def _unmapped_share(snapshot: Snapshot, nbdinfo: str, uri: str) -> "float | None":
     holes = whole = 0
     done = snapshot.run([nbdinfo, "--map", "--totals", uri], _NBD_S)

@@ -12,15 +12,21 @@ _PRETTY_NAME = re.compile(r"^PRETTY_NAME=[\"']?(.*?)[\"']?$", re.MULTILINE)
 _HYPERVISOR_FLAG = re.compile(r"^flags\s*:.*\bhypervisor\b", re.MULTILINE)
 
 
-def survey(snapshot: "Snapshot | None" = None) -> "dict[str, object]":
+_PACKAGE_MANAGERS = ("apt-get", "dnf", "apk")
+
+
+def survey(folder: str = "", snapshot: "Snapshot | None" = None) -> "dict[str, object]":
     """Return the facts of this machine.
 
     ``machine_id`` and ``hostname`` (to be digested: machine-id(5) is confidential); ``boot_id``;
     ``kernel``; ``os``; ``cpu_model``; ``cpus`` online; ``memory_bytes``, None if unknown;
-    ``virtualization``; ``fio`` and ``dd``: path, and what ``--version`` printed, with its status.
+    ``virtualization``; ``fio`` and ``dd``: path, and what ``--version`` printed, with its status;
+    ``package_manager``: name of the first that is installed; ``user``: id of this user;
+    ``folder``: the path of the given folder with all symlinks resolved.
     """
     snapshot = snapshot or Snapshot()
     cpu_text = snapshot.text("/proc/cpuinfo")
+    process = snapshot.stat("/proc/self")
     memory = _MEMORY.search(snapshot.text("/proc/meminfo"))
     return {
         "machine_id": snapshot.text("/etc/machine-id").strip(),
@@ -34,6 +40,9 @@ def survey(snapshot: "Snapshot | None" = None) -> "dict[str, object]":
         "virtualization": _virtualization(snapshot, cpu_text),
         "fio": _version(snapshot, "fio"),
         "dd": _version(snapshot, "dd"),
+        "package_manager": next((name for name in _PACKAGE_MANAGERS if snapshot.which(name)), ""),
+        "user": 0 if process is None else process.owner,
+        "folder": snapshot.real_path(folder) if folder else "",
     }
 
 

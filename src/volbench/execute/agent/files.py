@@ -3,6 +3,7 @@
 import base64
 import errno
 import hashlib
+import itertools
 import os
 import shutil
 import stat as modes
@@ -92,6 +93,11 @@ def _born_ns(path: str, *, follow: bool, folder: "int | None") -> int:
 def real_path(path: str) -> str:
     """Return the path with all symlinks resolved; nonexistent components are kept."""
     return os.path.realpath(path)
+
+
+def read_files(paths: "list[str]") -> "list[str | None]":
+    """Return the texts of regular files; None for each that is missing or unreadable."""
+    return [read_text(path) for path in paths]
 
 
 def read_text(path: str) -> "str | None":
@@ -188,14 +194,17 @@ def remove(path: str) -> None:
             raise of_os_error(error) from error
 
 
-def remove_exactly(files: "list[tuple[str, list[int]]]") -> "list[bool]":
+def remove_exactly(files: "list[tuple[str, list[int] | None]]") -> "list[bool]":
     """Remove files and empty directories in order, each if its identity matches.
 
-    The identity is (major, minor, inode, birth time in ns). Return for each whether the path no
-    longer exists.
+    The identity is (major, minor, inode, birth time in ns); with None, the path is only looked at.
+    Return for each whether the path no longer exists.
     """
     try:
-        return [remove_exact(path, identity) for path, identity in files]
+        return [
+            stat(path, follow=False) is None if identity is None else remove_exact(path, identity)
+            for path, identity in files
+        ]
     except OSError as error:
         raise of_os_error(error) from error
 
@@ -213,9 +222,7 @@ def remove_exact(path: str, identity: "list[int]") -> bool:
         return True
     try:
         status = stat_in(name, follow=False, folder=folder)
-        device = status["device"]
-        assert isinstance(device, list)  # noqa: S101 - for the type checker
-        if [*device, status["inode"], status["born_ns"]] != list(identity):
+        if _identity(status) != list(identity):
             return False
         if status["kind"] == "directory":
             os.rmdir(name, dir_fd=folder)
@@ -231,20 +238,31 @@ def remove_exact(path: str, identity: "list[int]") -> bool:
     return True
 
 
-def make_private_folder(path: str, owner: "int | None" = None) -> bool:
-    """Create a directory with mode 0700; return False if the path exists, even as a symlink.
+def make_private_folder(parent: str, name: str, owner: "int | None" = None) -> "list[object]":
+    """Create a directory with mode 0700 in another one; return its path and identity.
 
-    As root, give it to the user with the id `owner`.
+    If the name is taken, even by a symlink, ``name-1`` is tried, ``name-2`` and so on. As root,
+    give the directory to the user with the id `owner`.
     """
-    try:
-        os.mkdir(path, 0o700)
-        if owner is not None:
-            os.chown(path, owner, -1, follow_symlinks=False)
-    except FileExistsError:
-        return False
-    except OSError as error:
-        raise of_os_error(error) from error
-    return True
+    first = "{}/{}".format(parent.rstrip("/"), name)
+    for number in itertools.count():
+        path = "{}-{}".format(first, number) if number else first
+        try:
+            os.mkdir(path, 0o700)
+            if owner is not None:
+                os.chown(path, owner, -1, follow_symlinks=False)
+            return [path, _identity(stat_in(path, follow=False))]
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise of_os_error(error) from error
+    raise AssertionError
+
+
+def _identity(status: "dict[str, object]") -> "list[object]":
+    device = status["device"]
+    assert isinstance(device, list)  # noqa: S101 - for the type checker
+    return [*device, status["inode"], status["born_ns"]]
 
 
 def remove_work_folder(base: str, path: str) -> None:

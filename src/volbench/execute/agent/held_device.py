@@ -19,7 +19,6 @@ class HeldDevice:
     """
 
     def __init__(self, path: str, *, exclusive: bool) -> None:
-        self.is_exclusive = exclusive
         self._descriptor = _open(path, os.O_EXCL if exclusive else 0)
 
     @property

@@ -25,6 +25,49 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
+def reserve(key: str, devices: "list[str]", targets: "list[str]") -> "dict[str, object]":
+    """Lock devices for a campaign, and record that it uses the file systems of some targets.
+
+    Args:
+        key: of the campaign.
+        devices: major and minor of each device, such as ``8:0``.
+        targets: files and directories, which may not exist yet.
+
+    Returns:
+        ``device`` that another campaign holds and its ``holder``, see `take_lock`; nothing after it
+        is locked or recorded. Else ``shared``: target to the keys of other campaigns on its file
+        system.
+    """
+    for device in devices:
+        holder = take_lock(device, key)
+        if holder:
+            return {"device": device, "holder": holder}
+    others = {}  # type: dict[str, list[str]]
+    for name, target in {_filesystem(target): target for target in targets}.items():
+        others[target] = join_filesystem(name, key)
+    return {"shared": {target: keys for target, keys in others.items() if keys}}
+
+
+def release(key: str, devices: "list[str]") -> None:
+    """Release the devices that a campaign holds, and remove its records on file systems."""
+    for device in devices:
+        free_lock(device, key)
+    leave_filesystems(key)
+
+
+def _filesystem(path: str) -> str:
+    """Return the name of the file system of a path, or of its nearest parent that can be seen."""
+    while True:
+        try:
+            number = os.stat(path).st_dev
+        except OSError:
+            if path in ("", "/"):
+                raise
+            path = os.path.dirname(path)
+        else:
+            return "fs-{}:{}".format(os.major(number), os.minor(number))
+
+
 def take_lock(name: str, key: str) -> str:
     """Lock a device for a campaign.
 
@@ -95,7 +138,6 @@ def join_filesystem(name: str, key: str) -> "list[str]":
 
 def leave_filesystems(key: str) -> None:
     """Remove the records of a campaign on all file systems."""
-    _checked(_KEY, key)
     with _Folder(_base()) as folder:
         for name in folder.names():
             prefix, _, holder = name.partition(".")

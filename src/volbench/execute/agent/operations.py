@@ -17,10 +17,8 @@ from volbench.execute.agent import (
 )
 
 OPERATIONS: "dict[str, Callable[..., object]]" = {
-    "stat": files.stat,
     "real_path": files.real_path,
-    "read_text": files.read_text,
-    "list_directory": files.list_directory,
+    "read_files": files.read_files,
     "which": files.which,
     "write_files": files.write_files,
     "remove_exactly": files.remove_exactly,
@@ -32,26 +30,26 @@ OPERATIONS: "dict[str, Callable[..., object]]" = {
     "run_on_files": run_command.run_on_files,
     "launch": supervisor.launch,
     "pid_of": supervisor.pid_of,
-    "was_launched": supervisor.was_launched,
     "send_signal": supervisor.send_signal,
     "stop_sampling": supervisor.stop_sampling,
     "watch": watch.watch,
-    "take_lock": locks.take_lock,
-    "free_lock": locks.free_lock,
+    "reserve": locks.reserve,
+    "release": locks.release,
     "lock_holder": locks.lock_holder,
-    "join_filesystem": locks.join_filesystem,
-    "leave_filesystems": locks.leave_filesystems,
     "fetch_folder": files.fetch_folder,
     "survey": facts.survey,
     "describe_volumes": volumes.describe_volumes,
     "describe_files": volumes.describe_files,
     "file_identities": volumes.file_identities,
+    "folder_contents": volumes.folder_contents,
+    "nbd_size": block_reads.nbd_size,
     "sample_blocks": block_reads.sample_blocks,
     "sample_nbd": block_reads.sample_nbd,
     "flush": block_reads.flush,
     "identify_process": processes.identify,
     "end_process": processes.end_process,
     "find_strays": processes.find_strays,
+    "lifetime": processes.lifetime,
     "open_files": processes.open_files,
 }
 """Name of each operation and its function, which is called with keyword arguments."""
@@ -63,6 +61,8 @@ AS_ROOT: "frozenset[str]" = frozenset(
         "edges_digest",
         "file_identities",
         "flush",
+        "folder_contents",
+        "lifetime",
         "sample_blocks",
     }
 )

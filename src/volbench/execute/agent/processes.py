@@ -50,6 +50,17 @@ def end_process(process: "dict[str, object]") -> "bool | None":
     return None
 
 
+def lifetime(control: str, snapshot: "Snapshot | None" = None) -> "list[int] | None":
+    """Return when the program of a control folder was started, and when its end was recorded.
+
+    Both in ns since 1970; 0 if that has not happened, or the file system keeps no times of birth.
+    None if the program was never started.
+    """
+    snapshot = snapshot or Snapshot()
+    start, end = snapshot.stat(control + "/start"), snapshot.stat(control + "/end")
+    return None if start is None else [start.born_ns, 0 if end is None else end.born_ns]
+
+
 def find_strays(folders: "list[str]") -> "list[list[object]]":
     """Return folder and identity of each process of a run that works in one of some folders.
 

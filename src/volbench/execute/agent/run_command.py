@@ -41,7 +41,9 @@ def run(
         return {"status": status, "stdout": _text(output), "stderr": _text(errors)}
 
 
-def run_on_files(argv: "list[str]", texts: "list[str]", base: str = "") -> "dict[str, object]":
+def run_on_files(
+    argv: "list[str]", texts: "list[str]", base: str = "", timeout_s: float = 60.0
+) -> "dict[str, object]":
     """Run a program on temporary files, whose paths follow its arguments and which are removed.
 
     The files are made in a new folder below `base`, or below the system's folder for temporary
@@ -59,7 +61,7 @@ def run_on_files(argv: "list[str]", texts: "list[str]", base: str = "") -> "dict
         for path, text in zip(paths, texts):  # noqa: B905 - Python 3.6 knows no strict
             with open(path, "wb") as file:
                 file.write(text.encode("utf-8", "surrogateescape"))
-        return run([*argv, *paths], cwd=folder)
+        return run([*argv, *paths], timeout_s, cwd=folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         if is_new:

@@ -343,6 +343,13 @@ def file_identities(
     return [_identity(snapshot.stat(path, follow=False)) for path in paths]
 
 
+def folder_contents(path: str, snapshot: "Snapshot | None" = None) -> "list[list[object]]":
+    """Return path and identity of everything in a directory; empty if it does not exist."""
+    snapshot = snapshot or Snapshot()
+    paths = ["{}/{}".format(path, name) for name in snapshot.names(path)]
+    return [[each, _identity(snapshot.stat(each, follow=False))] for each in paths]
+
+
 def _identity(found: "Stat | None") -> "list[int] | None":
     return None if found is None else found.identity
 
