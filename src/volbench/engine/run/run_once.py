@@ -384,10 +384,11 @@ _MEMORY_FILES = (
 
 def memory_limit_words(executor: Executor) -> str:
     """Return that the kernel killed a program at a memory limit; empty if it did not."""
-    for events, limit in _MEMORY_FILES:
-        lines = [line.split() for line in (executor.read_text(events) or "").splitlines()]
+    texts = executor.read_files([path for pair in _MEMORY_FILES for path in pair])
+    for events, limit in zip(texts[::2], texts[1::2], strict=True):
+        lines = [line.split() for line in (events or "").splitlines()]
         if any(line[0] == "oom_kill" and line[1:] not in ([], ["0"]) for line in lines if line):
-            text = (executor.read_text(limit) or "").strip()
+            text = (limit or "").strip()
             of = f" of {format_capacity(int(text))}" if text.isdecimal() else ""
             return f"OOMKilled: it exceeded the memory limit{of} of its container. "
     return ""
