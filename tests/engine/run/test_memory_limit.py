@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 import pytest
@@ -20,9 +21,9 @@ class Files:
     def __init__(self, files: dict[str, str]) -> None:
         self._files = files
 
-    def read_text(self, path: str) -> str | None:
-        """Return the text of a file."""
-        return self._files.get(path)
+    def read_files(self, paths: Sequence[str]) -> list[str | None]:
+        """Return the texts of files."""
+        return [self._files.get(path) for path in paths]
 
 
 @pytest.mark.parametrize(
