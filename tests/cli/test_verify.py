@@ -148,3 +148,20 @@ def test_its_table_fits(out: Path, volbench: Volbench, width: int) -> None:
     assert done.returncode == 7
     assert max(map(len, done.stdout.splitlines())) <= width
     assert all(heading in done.stdout for heading in ("file", "change"))
+
+
+def test_a_damaged_status_is_told_once_everywhere(out: Path, volbench: Volbench) -> None:
+    """The table is right without it, and still says which file of which run cannot be read."""
+    (status,) = (out / "runs").glob("*-a-r1/status.json")
+    status.write_text('{"format": 1, "state": "finis')
+    for verb in ("show", "status"):
+        said = volbench(verb, out).stdout
+        assert "1 run has damaged files" in said
+        assert "status.json is damaged" in said
+    done = volbench("verify", out, "--json")
+    (difference,) = json.loads(done.stdout)[0]["differences"]
+    assert (difference["file"], difference["change"]) == (
+        str(status.relative_to(out)),
+        "damaged",
+    )
+    assert "not valid JSON from line 1, column" in difference["reason"]

@@ -29,7 +29,7 @@ from volbench.cli.output import TableOutput, table_options
 from volbench.cli.provisioned_hosts import ProvisionedHosts, with_removed_hosts, with_revived_hosts
 from volbench.cli.slice_options import WITH_METRICS
 from volbench.cli.verb_groups import VerbCommand
-from volbench.errors import CampaignError, InputError
+from volbench.errors import CampaignError, InputError, OutputError
 
 if TYPE_CHECKING:
     from volbench.cli.resumption import ResumeRequest
@@ -47,18 +47,26 @@ def status(campaign: Path, *, shown: TableOutput) -> None:
 
     No host is contacted: runs are listed as running if the journal says so.
     """
+    from volbench.ingest.run_files import read_status
     from volbench.present.tables.hosts_tables import ClientStatus, status_table
+    from volbench.present.tables.results_table import damage_notes
     from volbench.store.archive import is_held, read_campaign
     from volbench.store.journal import read_history
 
     layout, archive = read_campaign(campaign)
     history = read_history(layout.journal)
     clients: dict[tuple[str, int], ClientStatus] = {}
+    damaged: dict[str, str] = {}
     for run in archive.campaign.runs:
+        try:
+            read_status(layout.run(run.id))
+        except OutputError as error:
+            damaged[run.id] = error.message.removeprefix(f"{layout.run(run.id).path}/")
         status = clients.setdefault((run.host, run.client), ClientStatus(run.host, run.client))
         status.add(run.id, history.states.get(run.id), history.processes.get(run.id, {}))
     controller = "running" if is_held(layout) else "not running"
-    shown.write(status_table(list(clients.values()), notes=[controller]))
+    notes = [controller, *damage_notes(damaged)]
+    shown.write(status_table(list(clients.values()), notes=notes))
 
 
 @click.command("attach", epilog=examples("volbench attach results"))

@@ -245,16 +245,16 @@ def _verify_run(
         if recorded:
             _note(found, layout, folder.status, Change.MISSING)
         return
-    if recorded is None:
-        found.unrecorded.append(folder.path.name)
-    elif checksum(folder.status) != recorded:
-        _note(found, layout, folder.status, Change.CHANGED, "not as the journal says")
     found.files += 1
     try:
         files = read_status(folder).get("files")
     except OutputError as error:
         _note(found, layout, folder.status, Change.DAMAGED, error.message)
         return
+    if recorded is None:
+        found.unrecorded.append(folder.path.name)
+    elif checksum(folder.status) != recorded:
+        _note(found, layout, folder.status, Change.CHANGED, "not as the journal says")
     if isinstance(files, Mapping):
         _verify_listed(layout, folder.path, files, found)
 

@@ -156,6 +156,11 @@ def parse_json(content: bytes) -> object:
         value: object = json.loads(content.decode(), parse_constant=_refuse_constant)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+    except UnicodeDecodeError:
+        raise ValueError("it is not UTF-8 text") from None
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise ValueError(f"it is not valid JSON from {place} on") from None
     if _SURROGATE.search(content):
         try:
             json.dumps(value, ensure_ascii=False).encode()

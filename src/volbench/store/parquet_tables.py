@@ -263,9 +263,9 @@ def _unreadable(path: Path, error: Exception) -> ArchiveError:
 
 
 # Incremented when the same raw files yield different rows, so that tables are rebuilt
-TABLES_VERSION = "15"
+TABLES_VERSION = "16"
 # Incremented when the same rows yield different verdicts, findings or aggregates
-RULES_VERSION = "15"
+RULES_VERSION = "16"
 
 
 def files_in(folder: Path) -> list[tuple[str, int]]:

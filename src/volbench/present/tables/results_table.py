@@ -377,6 +377,7 @@ def _notes(
         latency(row, statistic).is_completion for row in rows for statistic in NARROW_STATISTICS
     ):
         notes.append("* completion latency: total latency was not reported")
+    notes += damage_notes({text(row, "run"): text(row, "damage") for row in rows})
     notes += _unfinished(states)
     for state, words in ((RunState.NOT_NEEDED, "not needed"), (RunState.LOST, "lost")):
         reasons = Counter(
@@ -385,6 +386,19 @@ def _notes(
         for reason, count in reasons.items():
             notes.append(f"{count} {'run was' if count == 1 else 'runs were'} {words}: {reason}")
     return notes
+
+
+def damage_notes(damaged: Mapping[str, str]) -> list[str]:
+    """Return a line for the runs whose files are damaged.
+
+    Args:
+        damaged: run id to what is damaged; empty for nothing.
+    """
+    runs = [run for run in damaged if damaged[run]]
+    if not runs:
+        return []
+    count = f"{counted_noun(len(runs), 'run')} {'has' if len(runs) == 1 else 'have'}"
+    return [f"{count} damaged files ({runs[0]}: {damaged[runs[0]]}); see volbench verify"]
 
 
 def _unfinished(states: Mapping[str, RunNote]) -> list[str]:
@@ -569,6 +583,7 @@ def groups_table(
     counts = Counter(note.state.value for note in states.values() if not note.state.is_settled)
     without = ", ".join(f"{count} {state}" for state, count in counts.items())
     more = [f"not finished: {without}; see volbench show --runs"] if without else []
+    more += damage_notes({text(row, "run"): text(row, "damage") for row in rows})
     if warnings:
         more.append(_affected(rows, warnings))
     return Table("groups", columns, named, notes=[*notes, *more])
