@@ -99,6 +99,25 @@ def two_sets() -> Frames:
     return together(in_campaign(repeats(), "old"), in_campaign(repeats(factor=2), "new"))
 
 
+def two_ladders() -> Frames:
+    """Return the ladder from two campaigns: reads of the second are 1.5 times as fast."""
+    new = ladder()
+    reads = new["summary"]["direction"] == "read"
+    for column, factor in (("iops", 1.5), ("lat_p99_s", 1 / 1.5), ("clat_p99_s", 1 / 1.5)):
+        new["summary"].loc[reads, column] *= factor
+    return together(in_campaign(ladder(), "old"), in_campaign(new, "new"))
+
+
+def volumes(*, count: int = 25) -> Frames:
+    """Return two workloads on many volumes, the first five hundred times as fast as the last."""
+    rows: list[Row] = []
+    for n in range(1, count + 1):
+        for rw in ("randread", "randwrite"):
+            row = result(rw, rw=rw, direction=rw.removeprefix("rand"), iops=500 * 1000 / n)
+            rows.append(row | {"volume": f"/dev/disk/by-id/vendor-{n}", "run": f"{rw}-{n}"})
+    return frames(rows)
+
+
 def fleet(*, hosts: int = 12) -> Frames:
     """Return a job on many hosts, all near 1,000 IOPS but the last, which has 400."""
     rows: list[Row] = []
@@ -185,6 +204,8 @@ FOR_KIND: Mapping[str, Callable[[], Frames]] = {
     "ceiling": ladder,
     "bars3d": ladder,
     "sets": two_sets,
+    "ratios": two_ladders,
+    "ranking": volumes,
     "histogram": repeats,
     "hdr": repeats,
     "ecdf": repeats,

@@ -16,7 +16,7 @@ from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.present.formatting import records
 from volbench.present.plots.description import numbers
 from volbench.present.plots.kinds import Frames, Options
-from volbench.present.plots.marks import Span
+from volbench.present.plots.marks import Points, Span
 from volbench.present.report import ReportContent, finding_plots, lead_plots, render_report
 from volbench.present.report.outcomes import job_outcomes, key_numbers
 from volbench.present.tables.findings_table import findings_by_rule
@@ -148,7 +148,7 @@ def depths() -> Frames:
         (ladder, "heatmap"),
         (depths, "knee"),
         (repeats, "iops"),
-        (fleet, "iops"),
+        (fleet, "ranking"),
     ],
 )
 def test_the_lead_fits_what_was_measured(given: object, kind: str) -> None:
@@ -163,9 +163,18 @@ def test_the_lead_fits_what_was_measured(given: object, kind: str) -> None:
     assert any(panel.x.label for panel in lead.panels)
 
 
+def test_many_volumes_lead_with_both_ends_of_their_ranking() -> None:
+    """Twenty hosts fit, the slow one among them, and the caption says that there are more."""
+    [lead] = lead_plots(fleet(hosts=30))
+    shown = next(mark for mark in lead.panels[0].marks if isinstance(mark, Points)).data
+    assert len(shown) == 20
+    assert shown["iops"].min() == 400.0
+    assert "20 of 30 volumes" in ". ".join(lead.caption)
+
+
 def test_many_jobs_lead_with_the_largest() -> None:
     """Bars of six jobs fit, and the caption says that there are more."""
-    [lead] = lead_plots(fleet(hosts=30))
+    [lead] = lead_plots(frames([result(f"job-{n}", iops=1000.0 + n) for n in range(30)]))
     assert len(numbers(lead)) == 6
     assert numbers(lead)["iops"].min() > 1000
     assert "6 of 30 results" in lead.caption[0]

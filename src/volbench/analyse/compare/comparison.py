@@ -49,6 +49,7 @@ from volbench.model.frames.columns import LABEL_PREFIX, SUMMARY
 from volbench.model.frames.metadata import find_fact
 from volbench.units import percent
 
+_WORKLOAD = ("rw", "rwmixread", "block_bytes", "iodepth", "numjobs", "direct")  # Of a comparison
 _COLUMNS = {*(column.name for column in SUMMARY), *STEADY}
 
 
@@ -225,7 +226,8 @@ def _compared(
     """Yield a comparison of each cell, metric and candidate, not yet judged together."""
     warnings = WarningCounts(findings)
     candidates = [side for side in dict.fromkeys(rows["side"]) if side != base]
-    columns = ["side", "run", "label", "direction", "rw", *(f"by_{name}" for name in by)]
+    workload = [name for name in _WORKLOAD if name in rows]
+    columns = ["side", "run", "label", "direction", *workload, *(f"by_{name}" for name in by)]
     for number, cell in rows[["cell", *columns]].groupby("cell", sort=True):
         first = cell.iloc[0]
         runs = {str(side): set(part) for side, part in cell.groupby("side")["run"]}
@@ -233,6 +235,7 @@ def _compared(
             "label": str(first["label"]),
             "direction": str(first["direction"]),
             "kind": _kind(first),
+            "workload": {name: first[name] for name in workload},
             "by": {name.removeprefix(LABEL_PREFIX): str(first[f"by_{name}"]) for name in by},
         }
         for measure, found in zip(measures, groups, strict=True):

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from volbench.analyse.compare.repeat_statistics import Contrast, Group, Interval
 from volbench.model.frames.column_names import Measure
@@ -60,6 +61,8 @@ class Compared:
     level: float = 0.95  # confidence at which this one comparison is judged, after Holm
     simultaneous: float = 0.95  # Bonferroni's level, at which all intervals hold together
     tolerance: float | None = None  # acceptable relative difference; None if not given
+    # column of the summary to its value, such as ``iodepth`` to 16
+    workload: Mapping[str, Any] = field(default_factory=dict)
     # number of runs with a finding, by rule
     warnings: Mapping[str, int] = field(default_factory=dict)
 

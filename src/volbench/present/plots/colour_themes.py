@@ -86,6 +86,11 @@ RAMPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("#fcfbfd", "#efedf5", "#dadaeb", "#bcbddc", "#9e9ac8"),
             *("#807dba", "#6a51a3", "#54278f", "#3f007d"),
         ),
+        # Orange to blue (ColorBrewer 2.0: RdBu of nine classes, its reds those of Oranges)
+        "diverging": (
+            *("#a63603", "#e6550d", "#fd8d3c", "#fdbe85"),
+            *("#f7f7f7", "#9ecae1", "#6baed6", "#3182bd", "#08519c"),
+        ),
         "grey": (
             *("#ffffff", "#f0f0f0", "#d9d9d9", "#bdbdbd", "#969696"),
             *("#737373", "#525252", "#252525", "#000000"),

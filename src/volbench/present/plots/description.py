@@ -192,6 +192,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "duration": Format("s", short_time),
         "size": Format("B", format_size),
         "bytes": Format("B", lambda value: format_rate(value).removesuffix("/s")),
+        "ratio": Format("", lambda value: f"{value:.3g}x"),
         "percent": Format("%", lambda value: f"{value:g} %"),
         "share": Format("", lambda value: f"{100 * value:g} %"),
         "nines": Format("", nines),

@@ -42,6 +42,7 @@ class Options:
     price_per_hour: float = math.nan
     currency: str = ""  # such as ``USD``
     lines: int = MAX_LINES  # with a colour of their own, of the kinds that show lines
+    volumes: int = 60  # that a ranking shows, the fastest and the slowest
 
 
 @dataclass(frozen=True)
@@ -138,6 +139,8 @@ REFERENCES = {
     "window": "present.plots.charts.steady_rounds:WINDOW",
     "fleet": "present.plots.charts.fleet_strips:FLEET",
     "storm": "present.plots.charts.storm_columns:STORM",
+    "ratios": "present.plots.charts.ratio_maps:RATIOS",
+    "ranking": "present.plots.charts.rankings:RANKING",
     "trend": "present.plots.charts.comparison_charts:TREND",
 }
 

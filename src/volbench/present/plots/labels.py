@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from itertools import takewhile
 
 import pandas as pd
 
@@ -27,6 +29,9 @@ _FIRST_COLOURS = 7  # Colours that are easy to tell apart; lines of further ones
 # Beside the colour, so that charts can be read in grey
 MARKERS = ("circle", "square", "up", "diamond", "down", "plus", "cross")
 DASHES: tuple[Dash, ...] = ("solid", "dashed", "dotted", "dashdot")
+_PART = re.compile(r"[^-_/., ]+[-_/., ]*|[-_/., ]+")  # Of a name, with its separator
+_WORD = re.compile(r"[^\W\d]")
+_MIN_CUT = 6  # Characters below which cutting a part makes no name easier to read
 TWO_LINES = 20  # Up to how many rows a label takes two lines
 
 
@@ -87,6 +92,28 @@ def wrap_name(name: str, *, columns: int = 34) -> str:
             lines.append(line[:columns])
             line = line[columns:]
     return "\n".join(part.strip() for part in [*lines, line] if part)
+
+
+def shortened(names: Sequence[str]) -> tuple[str, ...]:
+    """Return names without the parts at their ends that all of them have in common."""
+    parts = [_PART.findall(name) for name in names]
+    if len({*names}) < 2:
+        return tuple(names)
+    room = min(map(len, parts)) - 1
+    first = min(_common(parts), room)
+    last = min(_common([own[::-1] for own in parts]), room - first)
+    last *= len("".join(parts[0][len(parts[0]) - last :])) >= _MIN_CUT
+    while not all(_WORD.search("".join(own[first : len(own) - last])) for own in parts) and first:
+        first -= 1  # A number alone is no name
+    first *= len("".join(parts[0][:first])) >= _MIN_CUT
+    cut = ("".join(own[first : len(own) - last]) for own in parts)
+    return tuple(name.rstrip("-_/., ") if last else name for name in cut)
+
+
+def _common(parts: Sequence[Sequence[str]]) -> int:
+    """Return the number of parts that all names begin with."""
+    places = zip(*parts, strict=False)
+    return sum(1 for _ in takewhile(lambda place: len({*place}) == 1, places))
 
 
 def labelled(frame: pd.DataFrame, summary: pd.DataFrame) -> pd.DataFrame:

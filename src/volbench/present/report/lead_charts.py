@@ -24,12 +24,19 @@ from volbench.present.tables.volumes_table import is_collection
 
 _DEFAULTS = Options()
 _MAX_BARS = 6
+_MAX_VOLUMES = 20  # Rows of a ranking that the first screen has room for
 # Columns that are equal along one curve of a sweep
 _PLACE = ("campaign", "host", "profile", "volume", "block_bytes")
 _HEIGHT_IN = 3.4  # Of the panels together, so that title, verdict and chart share the first screen
 _MAX_STORMS = 2  # More parallel steps are a fleet. Noticed by: test_lead_charts.py
 _SWEPT = ("iodepth", "numjobs", "block_bytes")
-_RATES = {"heatmap", "knee", "iops", "bandwidth"}  # Kinds whose marks are results of jobs
+_RATES = {
+    "ranking",
+    "heatmap",
+    "knee",
+    "iops",
+    "bandwidth",
+}  # Kinds whose marks are results of jobs
 
 _MIN_KNEE_POINTS = 3  # Two points have no knee. Noticed by: test_first_screen.py
 # Values of both options from which a sweep is a grid, not lines. Noticed by: test_lead_charts.py
@@ -39,9 +46,10 @@ _MIN_GRID = 3
 def lead_plots(frames: Frames, options: Options = _DEFAULTS) -> list[Plot]:
     """Return the charts of the first screen: at most two, none without a result.
 
-    The first shows a storm, a warm-up, rounds, a sweep of two options, one of the load, or bars.
-    A warm-up leads where the plan has one, a knee where all results are of one volume. The second
-    is the series of the run whose rate changed most. A single run leads with its series.
+    The first shows a storm, a warm-up, rounds, a ranking of volumes, a sweep of two options, one of
+    the load, or bars. A warm-up leads where the plan has one, a knee where all results are of one
+    volume. The second is the series of the run whose rate changed most. A single run leads with its
+    series.
 
     Args:
         options: with the rounds of its profiles; none for a plan without.
@@ -75,6 +83,7 @@ def _without(frames: Frames, invalid: Collection[str]) -> Frames:
 
 def _chart(kind: str, frames: Frames, options: Options) -> Plot | None:
     """Return a chart, if the frames have something for it."""
+    options = replace(options, volumes=_MAX_VOLUMES)
     return next(build_plots(KINDS[kind].frames_of(frames), [kind], options=options), None)
 
 
@@ -126,6 +135,11 @@ def _grid(frames: Frames) -> Frames:
     return {} if is_collection(rows) or len(options) < 2 else frames
 
 
+def _volumes(frames: Frames) -> Frames:
+    """Return the frames of a collection."""
+    return frames if is_collection(measured(frames["summary"])) else {}
+
+
 def _few_storms(frames: Frames) -> Frames:
     """Return no frames of a campaign with many parallel steps."""
     return frames if len(storm_steps(frames)) <= _MAX_STORMS else {}
@@ -160,6 +174,7 @@ _CANDIDATES: tuple[tuple[str, Callable[[Frames], Frames], int], ...] = (
     ("storm", _few_storms, 1),
     ("warmup", _warm_up, 2),
     ("convergence", _whole, 1),
+    ("ranking", _volumes, 1),
     ("heatmap", _grid, 2),
     ("knee", _one_setting, 1),
     ("iops", _largest_jobs, 1),

@@ -108,13 +108,17 @@ def _key(row: Row, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _distinguishing(rows: Sequence[Row]) -> list[str]:
-    """Return the columns that tell the volumes apart; the target alone if nothing does."""
+    """Return as few columns as tell the volumes apart; none if nothing does."""
     labels = dict.fromkeys(name for row in rows for name in row if name.startswith(LABEL_PREFIX))
-    return [
-        name
-        for name in (*_PLACE[:2], *labels, _PLACE[2])
-        if len({text(row, name) for row in rows}) > 1
-    ]
+    places = {_key(row, _PLACE): row for row in rows}.values()
+    names: list[str] = []
+    told_apart = 1
+    for name in (*_PLACE[:2], *labels, _PLACE[2]):
+        count = len({_key(row, [*names, name]) for row in places})
+        if count > told_apart:
+            names.append(name)
+            told_apart = count
+    return names
 
 
 def _setting(row: Row) -> str:

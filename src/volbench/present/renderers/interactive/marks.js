@@ -4,7 +4,7 @@
 const PX_PER_PT = 4 / 3;
 const FEW_POINTS = 15;
 const MANY_POINTS = 24;
-const DARK_SHARE = 0.6;
+const DARK_LUMA = 0.5;
 const SMALL = { text_font_size: "11.5px" };
 
 /**
@@ -194,7 +194,8 @@ function addCells(drawing, mark) {
     value,
   };
   const [low, high] = shadesOf(mark, value);
-  const mapper = model(mark.scale === "log" ? "LogColorMapper" : "LinearColorMapper", { palette: rampOf(mark.ramp), low, high });
+  const palette = rampOf(mark.ramp);
+  const mapper = model(mark.scale === "log" ? "LogColorMapper" : "LinearColorMapper", { palette, low, high });
   const source = model("ColumnDataSource", { data: { ...columns, row: rows } });
   const edges = Object.fromEntries(["left", "right", "bottom", "top"].map((name) => [name, { field: name }]));
   const glyph = model("Quad", { ...edges, fill_color: { field: "value", transform: mapper }, line_color: null });
@@ -202,7 +203,7 @@ function addCells(drawing, mark) {
   drawing.figure.renderers = [...drawing.figure.renderers, renderer];
   drawing.renderers.push({ key: mark.series, mark, renderer });
   addHover(drawing, mark, renderer);
-  if (mark.text) addCellTexts(drawing, mark, rows, value.map((own) => shareOf(mark, own, low, high)));
+  if (mark.text) addCellTexts(drawing, mark, rows, value.map((own) => isDark(palette, shareOf(mark, own, low, high))));
   if (mark.bar) addColourBar(drawing, mark, mapper);
 }
 
@@ -222,13 +223,24 @@ function shadesOf(mark, values) {
 const shareOf = (mark, value, low, high) =>
   mark.scale === "log" ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
 
-/** @param {Drawing} drawing @param {any} mark @param {number[]} rows @param {number[]} shares */
-function addCellTexts(drawing, mark, rows, shares) {
+/**
+ * Return whether a colour of a ramp is so dark that its text is white, by its luma (ITU-R BT.601).
+ * @param {string[]} palette
+ * @param {number} share
+ */
+function isDark(palette, share) {
+  const colour = palette[Math.round(Math.min(1, Math.max(0, share || 0)) * (palette.length - 1))];
+  const [red, green, blue] = [1, 3, 5].map((start) => parseInt(colour.slice(start, start + 2), 16) / 255);
+  return 0.299 * red + 0.587 * green + 0.114 * blue < DARK_LUMA;
+}
+
+/** @param {Drawing} drawing @param {any} mark @param {number[]} rows @param {boolean[]} dark */
+function addCellTexts(drawing, mark, rows, dark) {
   const columns = {
     x: numbersOf(mark, mark.x, rows),
     y: numbersOf(mark, mark.y, rows),
     text: rows.map((row) => String(mark.table.get(mark.text)[row] ?? "")),
-    text_color: shares.map((share) => (share > DARK_SHARE ? "#ffffff" : "#111111")),
+    text_color: dark.map((own) => (own ? "#ffffff" : "#111111")),
   };
   const look = { text_align: "center", text_baseline: "middle", text_font_size: letters(8) };
   addGlyph(drawing, mark, mark.series, "Text", { columns, rows, look });

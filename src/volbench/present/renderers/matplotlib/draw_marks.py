@@ -32,7 +32,8 @@ from volbench.present.renderers.matplotlib.look import DASHES, MARKERS, Looks, p
 
 _FEW_POINTS = 15  # Lines with fewer points show dots if `has_dots`
 _MANY_POINTS = 24  # Lines with more points have a marker at every sixth part alone
-_DARK = 0.6  # From this share of a colour ramp on, texts in cells are white
+_DARK = 0.5  # Luma of a cell (ITU-R BT.601) below which its text is white
+_LUMA = np.array([0.299, 0.587, 0.114])
 
 
 def draw_mark(axes: Axes, mark: object, looks: Looks) -> None:
@@ -165,7 +166,7 @@ def _draw_cells(axes: Axes, mark: Cells, looks: Looks) -> None:
     axes.grid(visible=False)
     axes.tick_params(length=0)
     if mark.text:
-        _write_cells(axes, mark, values, norm)
+        _write_cells(axes, mark, values, ramp(norm(values)))
     if mark.bar:
         _draw_colour_bar(axes, mark, drawn)
 
@@ -188,11 +189,11 @@ def _edged_grid(mark: Cells, values: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return edges_x, edges_y, grid
 
 
-def _write_cells(axes: Axes, mark: Cells, values: np.ndarray, norm: Normalize) -> None:
-    places = zip(mark.data[mark.x], mark.data[mark.y], mark.data[mark.text], values, strict=True)
-    for x, y, text, value in places:
+def _write_cells(axes: Axes, mark: Cells, values: np.ndarray, colours: np.ndarray) -> None:
+    dark = colours[:, :3] @ _LUMA < _DARK
+    columns = (mark.data[name] for name in (mark.x, mark.y, mark.text))
+    for x, y, text, value, is_dark in zip(*columns, values, dark, strict=True):
         if not np.isnan(value):
-            is_dark = (value > 0 or mark.scale == "linear") and float(norm(value)) > _DARK
             colour = "#ffffff" if is_dark else "#111111"
             axes.text(x, y, text, ha="center", va="center", fontsize=points(8), color=colour)
 

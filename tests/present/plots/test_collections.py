@@ -1,0 +1,115 @@
+"""Charts of many volumes and of two sets: ranks, ratios and their colours."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from tests.analyse.compared_rows import no_findings, rows_of
+from tests.present.figure_texts import texts_outside
+from tests.present.frames_by_kind import fleet, repeats, two_ladders, two_sets, volumes
+from tests.present.plots.plot_parts import caption_of, the_mark, written
+from volbench.analyse.compare.comparison import Comparison, Question, compare
+from volbench.errors import InputError
+from volbench.present.plots.chart import build_plot
+from volbench.present.plots.charts.ratio_maps import comparison_plot
+from volbench.present.plots.description import numbers
+from volbench.present.plots.kinds import Options
+from volbench.present.plots.marks import Cells, Points
+from volbench.present.renderers.matplotlib import draw
+
+
+def test_ratios_are_of_the_second_set_to_the_first() -> None:
+    """Faster reads are above 1 in IOPS and below in p99, both better; writes are neutral."""
+    rows = numbers(build_plot("ratios", two_ladders()))
+    reads = rows[rows["direction"] == "read"]
+    iops, p99 = (reads[reads["metric"] == name]["ratio"] for name in rows["metric"].unique())
+    assert iops.tolist() == pytest.approx([1.5] * 9)
+    assert p99.tolist() == pytest.approx([1 / 1.5] * 9)
+    assert set(rows.loc[rows["direction"] == "write", "ratio"]) == {1.0}
+
+
+def test_equal_ratios_have_equal_colours_on_all_panels() -> None:
+    """Each value of numjobs and each metric has a panel; 1.0 is the middle of a common scale."""
+    plot = build_plot("ratios", two_ladders())
+    assert [panel.title for panel in plot.panels] == [
+        f"{metric}, new / old, numjobs {jobs}"
+        for jobs in (1, 2, 4)
+        for metric in ("IOPS", "p99 of total latency")
+    ]
+    [limits] = {the_mark(panel, Cells).limits for panel in plot.panels}
+    assert limits is not None
+    assert limits[0] * limits[1] == pytest.approx(1.0)
+    for panel in plot.panels:
+        cells = the_mark(panel, Cells).data
+        reads = cells[cells["label"].str.startswith("randread")]["better"]
+        assert reads.tolist() == pytest.approx([1.5] * 3)
+    assert texts_outside(draw(plot)) == []
+
+
+def test_sets_without_two_options_have_no_map() -> None:
+    """The reason says what is needed."""
+    with pytest.raises(InputError, match="differ in two of pattern"):
+        build_plot("ratios", two_sets())
+    with pytest.raises(InputError, match="only one set"):
+        build_plot("ratios", repeats())
+
+
+def _many(repeats: int) -> Comparison:
+    """Return a comparison of 48 workloads, of which the candidate's are slower."""
+
+    def side(level: float) -> pd.DataFrame:
+        parts = [
+            rows_of(
+                level * depth, job=f"{rw}-{depth}", repeats=repeats, rw=rw, iodepth=depth, numjobs=1
+            )
+            for rw in ("randread", "read")
+            for depth in range(1, 25)
+        ]
+        return pd.concat(parts, ignore_index=True)
+
+    sides = {"a": side(1000), "b": side(700)}
+    return compare(sides, dict.fromkeys(sides, no_findings()), Question(metrics=("iops",)))
+
+
+@pytest.mark.parametrize("repeats", [1, 5])
+def test_a_comparison_of_many_workloads_is_a_map(repeats: int) -> None:
+    """Nobody looks at 48 intervals; with repeats the cells say which are significant."""
+    plot = comparison_plot(_many(repeats))
+    [panel] = plot.panels
+    cells = the_mark(panel, Cells).data
+    assert len(cells) == 48
+    assert panel.y.categories == ("randread", "read")
+    assert cells["better"].max() < 0.8
+    assert all(text.endswith("*") for text in cells["_text"]) == (repeats > 1)
+    assert ("significant" in caption_of(plot)) == (repeats > 1)
+    assert plot.title == "b against a"
+
+
+def test_every_volume_has_a_row_in_each_workload() -> None:
+    """Rows are in the order of rank, on a logarithmic axis where rates differ much."""
+    plot = build_plot("ranking", volumes())
+    assert [panel.title.split("\n")[0] for panel in plot.panels] == ["randread 4k", "randwrite 4k"]
+    first = plot.panels[0]
+    points = the_mark(first, Points).data
+    assert points["iops"].tolist() == sorted(points["iops"], reverse=True)
+    assert points["_row"].tolist() == list(range(25))
+    assert first.x.scale == "log"
+    assert first.y.categories[0] == "vendor-1"
+    assert "500k" in written(first)
+    assert texts_outside(draw(plot)) == []
+
+
+def test_a_short_ranking_keeps_both_ends() -> None:
+    """The first screen has room for some volumes; the numbers have all."""
+    plot = build_plot("ranking", volumes(), options=Options(volumes=10))
+    ranks = the_mark(plot.panels[0], Points).data["rank"].tolist()
+    assert ranks == [1, 2, 3, 4, 5, 21, 22, 23, 24, 25]
+    assert "Showing 10 of 25 volumes, the fastest and the slowest" in caption_of(plot)
+    assert len(numbers(plot)) == 50
+
+
+def test_close_volumes_have_an_axis_from_zero() -> None:
+    """A logarithmic axis within a factor of three would show noise as a difference."""
+    plot = build_plot("ranking", fleet(hosts=5))
+    assert plot.panels[0].x.scale == "linear"
