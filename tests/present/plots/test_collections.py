@@ -7,7 +7,8 @@ import pytest
 
 from tests.analyse.compared_rows import no_findings, rows_of
 from tests.present.figure_texts import texts_outside
-from tests.present.frames_by_kind import fleet, repeats, two_ladders, two_sets, volumes
+from tests.present.frames_by_kind import Frames, fleet, repeats, two_ladders, two_sets, volumes
+from tests.present.frames_for_plots import bins, frames, intervals, sweep
 from tests.present.plots.plot_parts import caption_of, the_mark, written
 from volbench.analyse.compare.comparison import Comparison, Question, compare
 from volbench.errors import InputError
@@ -15,6 +16,7 @@ from volbench.present.plots.chart import build_plot
 from volbench.present.plots.charts.ratio_maps import comparison_plot
 from volbench.present.plots.description import numbers
 from volbench.present.plots.kinds import Options
+from volbench.present.plots.labels import shortened
 from volbench.present.plots.marks import Cells, Points
 from volbench.present.renderers.matplotlib import draw
 
@@ -113,3 +115,74 @@ def test_close_volumes_have_an_axis_from_zero() -> None:
     """A logarithmic axis within a factor of three would show noise as a difference."""
     plot = build_plot("ranking", fleet(hosts=5))
     assert plot.panels[0].x.scale == "linear"
+
+
+def _sweeps(*, count: int = 10) -> Frames:
+    """Return two patterns over four queue depths on many volumes, each ten times slower."""
+    rows = [
+        row
+        | {"volume": f"/dev/disk/by-id/vendor-{n}", "run": f"{row['job']}-{n}"}
+        | {"iops": float(str(row["iops"])) * 1e6 / 4**n}
+        for n in range(count)
+        for row in sweep(depths=(1, 4, 16, 64))
+    ]
+    return frames(
+        rows,
+        series=[point for row in rows for point in intervals(row, [float(str(row["iops"]))] * 2)],
+        histogram=[own for row in rows for own in bins(row, {0.001: 90, 0.004: 9})],
+    )
+
+
+@pytest.mark.parametrize("kind", ["sweep", "knee", "lines", "hdr", "ecdf"])
+def test_too_many_lines_have_a_panel_for_each_volume(kind: str) -> None:
+    """Names are what separates lines within a panel, and each has a colour of its own."""
+    plot = build_plot(kind, _sweeps())
+    headings = [panel.heading for panel in plot.panels if panel.heading]
+    assert headings == [f"vendor-{n}" for n in (0, 2, 4, 5, 7, 9)]
+    assert "Showing 6 of 10 volumes, evenly from the fastest to the slowest" in caption_of(plot)
+    names = [series.label for series in plot.series if series.key != "rest"]
+    assert all("vendor" not in name for name in names)
+    assert {name.split(",")[0] for name in names} <= {"randread", "randwrite"}
+    colours = [series.colour for series in plot.series]
+    assert len({*colours}) == len(colours)
+    assert numbers(plot)["volume"].nunique() == 10
+    assert texts_outside(draw(plot)) == []
+
+
+def test_panels_of_unlike_volumes_share_a_logarithmic_axis() -> None:
+    """On one linear axis the slowest of ten volumes would be a line along its foot."""
+    plot = build_plot("sweep", _sweeps())
+    [axis] = {(panel.y.scale, panel.y.limits) for panel in plot.panels if "IOPS" in panel.y.label}
+    assert axis[0] == "log"
+
+
+def test_heat_maps_of_panels_share_one_scale_of_colours() -> None:
+    """A colour is the same number in the panel of each host."""
+    rows = [
+        row | {"host": host, "iops": float(str(row["iops"])) * factor, "run": f"{row['job']}{host}"}
+        for host, factor in (("a", 1.0), ("b", 100.0))
+        for row in sweep(blocks=(4096, 65536))
+    ]
+    plot = build_plot("heatmap", frames(rows), by=["rw", "host"])
+    limits = {
+        mark.limits
+        for panel in plot.panels
+        for mark in panel.marks
+        if isinstance(mark, Cells) and mark.value == "iops"
+    }
+    assert limits == {(100.0, 160000.0)}
+
+
+@pytest.mark.parametrize(
+    ("names", "short"),
+    [
+        (["/dev/disk/by-id/vendor-1", "/dev/disk/by-id/vendor-2"], ["vendor-1", "vendor-2"]),
+        (["virt1029.eqiad.wmnet", "osd1014.eqiad.wmnet"], ["virt1029", "osd1014"]),
+        (["/dev/sda", "/dev/sdb"], ["/dev/sda", "/dev/sdb"]),
+        (["same", "same"], ["same", "same"]),
+        (["backups/a", "backups/a/b"], ["a", "a/b"]),
+    ],
+)
+def test_names_are_cut_where_they_are_the_same(names: list[str], short: list[str]) -> None:
+    """What differs stays, and a number alone is no name."""
+    assert list(shortened(names)) == short

@@ -41,7 +41,7 @@ def test_many_distributions_have_several_panels() -> None:
     rows = [result(f"job{n}") for n in range(9)]
     given = frames(rows, histogram=[b for row in rows for b in bins(row, {0.001: 9, 0.01: 1})])
     panels = build_plot("distribution", given).panels
-    assert [len(series_of(the_mark(panel, Lines))) for panel in panels] == [6, 3]
+    assert [len(series_of(the_mark(panel, Lines))) for panel in panels] == [5, 4]
 
 
 def test_histogram_shares_add_up() -> None:

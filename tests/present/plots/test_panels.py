@@ -77,14 +77,14 @@ def test_a_colour_means_the_same_in_every_panel() -> None:
 
 
 def test_panels_of_several_rows_keep_their_order() -> None:
-    """Plots of several panels stand abreast, column by column."""
+    """Plots of three panels abreast stand above each other: six are too narrow to be read."""
     rows = [result(job, repeat=n) for job in ("a", "b") for n in (1, 2)]
     given = frames(rows, series=[point for row in rows for point in intervals(row, [1.0, 2.0])])
     plot = build_plot("series", given, by=["job", "repeat"])
     places = [(panel.row, panel.column) for panel in plot.panels]
-    assert places == [(row, 3 * n + m) for n in range(2) for row in range(2) for m in range(3)]
-    assert len(plot.widths) == 6
-    assert len(plot.heights) == 2
+    assert places == [(row, m) for row in range(4) for m in range(3)]
+    assert len(plot.widths) == 3
+    assert len(plot.heights) == 4
     assert plot.panels[0].heading.startswith("repeat: 1\n")
 
 

@@ -41,16 +41,30 @@ def test_ends_are_read_with_their_unit(text: str, value: float, unit: str) -> No
 
 def test_bars_of_a_logarithmic_axis_keep_their_numbers() -> None:
     """They begin below the least value, and the chart's numbers are those of the linear chart."""
-    plot = build_plot("iops", frames([result("a", iops=10.0), result("b", iops=90000.0)]))
+    plot = build_plot("iops", frames([result("a", iops=10.0), result("b", iops=200.0)]))
     scaled = with_picture(plot, Picture(is_log=True))
     (panel,) = scaled.panels
     assert panel.x.scale == "log"
     (bars,) = all_marks(panel, Bars)
     ends = bars.data[bars.base] + bars.data[bars.value]
-    assert ends.tolist() == [10.0, 90000.0]
+    assert ends.tolist() == [10.0, 200.0]
     assert numbers(scaled).equals(numbers(plot))
-    with pytest.raises(InputError, match="no axis of the chart iops can be logarithmic"):
-        with_picture(scaled, Picture(is_log=True))
+    assert with_picture(scaled, Picture(is_log=True)).panels == scaled.panels
+    with pytest.raises(InputError, match="no axis of the chart heatmap can be logarithmic"):
+        with_picture(
+            build_plot("heatmap", frames(sweep(blocks=(4096, 65536)))), Picture(is_log=True)
+        )
+
+
+def test_bars_that_differ_much_have_a_logarithmic_axis() -> None:
+    """On an axis from zero a floppy beside an NVMe has no bar; within a factor of 30 zero stays."""
+    for kind in ("iops", "bandwidth"):
+        wide, narrow = (
+            build_plot(kind, frames([result("a", iops=10.0), result("b", iops=top)])).panels[0].x
+            for top in (90000.0, 200.0)
+        )
+        assert (wide.scale, narrow.scale) == ("log", "linear")
+        assert "logarithmic" in wide.label
 
 
 def test_a_row_without_a_result_stays_on_a_logarithmic_axis() -> None:

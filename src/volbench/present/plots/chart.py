@@ -20,8 +20,9 @@ from volbench.model.results.finding import Severity
 from volbench.present.formatting import counted_noun, printable, short_target
 from volbench.present.plots.description import Plot
 from volbench.present.plots.kinds import ALWAYS_READ, KINDS, PER_JOB, Frames, Kind, Options
-from volbench.present.plots.labels import OPTION_WORDS, option_named
-from volbench.present.plots.panels import by_columns, compose, split
+from volbench.present.plots.labels import OPTION_WORDS, PALETTE_SIZE, option_named
+from volbench.present.plots.panels import by_columns, compose, crowded_parts, split
+from volbench.present.plots.selection import REST
 from volbench.units import format_duration, format_size
 
 _DEFAULTS = Options()
@@ -43,7 +44,8 @@ def build_plot(
     """
     chosen = _kind(kind) if isinstance(kind, str) else kind
     complete = _complete(frames)
-    plot = _built(chosen, split(complete, by_columns(complete["summary"], by)), title, options)
+    parts = split(complete, by_columns(complete["summary"], by))
+    plot = _built(chosen, parts, title, options, is_by=bool(by))
     if isinstance(plot, Plot):
         return plot
     is_measured = not _missing_results(complete)
@@ -69,24 +71,26 @@ def build_plots(
     complete = _complete(frames)
     parts = split(complete, by_columns(complete["summary"], by))
     for name in KINDS if kinds is None else kinds:
-        plot = _built(_kind(name), parts, title, options)
+        plot = _built(_kind(name), parts, title, options, is_by=bool(by))
         if isinstance(plot, Plot):
             yield plot
 
 
 def _built(
-    kind: Kind[Any], parts: Sequence[tuple[str, Frames]], title: str | None, options: Options
+    kind: Kind[Any],
+    parts: Sequence[tuple[str, Frames]],
+    title: str | None,
+    options: Options,
+    *,
+    is_by: bool,
 ) -> Plot | str:
     """Return the description of all parts, or why none of them has anything to show."""
-    read = [(name, _read(kind, frames, options)) for name, frames in parts]
-    plots = [
-        (name, replace(kind.build(data), description=kind.describe(data)))
-        for name, data in read
-        if not isinstance(data, str)
-    ]
+    plots, reason = _drawn(kind, parts, options)
     if not plots:
-        return str(read[0][1]) if read else "no measured run has a result"
+        return reason
     plot = compose(plots) if len(parts) > 1 else plots[0][1]
+    if kind.splits and not is_by and any(series.key == REST for series in plot.series):
+        plot = _apart(kind, plot, parts[0][1], options)
     summary, findings = (
         pd.concat([frames[name] for _, frames in parts], ignore_index=True) for name in ALWAYS_READ
     )
@@ -103,6 +107,36 @@ def _built(
         title=", ".join(text for text in named if text),
         caption=caption(summary, [*counted, *plot.caption, others, _invalid(summary, findings)]),
     )
+
+
+def _apart(kind: Kind[Any], whole: Plot, frames: Frames, options: Options) -> Plot:
+    """Return a plot of too many lines for one panel in several, with all of its numbers."""
+    parts, note = crowded_parts(whole, frames, kind.splits, options.lines)
+    fewer = replace(options, lines=min(options.lines, PALETTE_SIZE // max(1, len(parts))))
+    plots, _ = _drawn(kind, parts, fewer)
+    if len(plots) < 2:
+        return whole
+    plot = compose(plots)
+    return replace(
+        plot,
+        rows=whole.rows,
+        caption=(*plot.caption, note),
+        description=whole.description,
+    )
+
+
+def _drawn(
+    kind: Kind[Any], parts: Sequence[tuple[str, Frames]], options: Options
+) -> tuple[list[tuple[str, Plot]], str]:
+    """Return the plots of the parts that have anything to show, or why none has."""
+    read = [(name, _read(kind, frames, options)) for name, frames in parts]
+    plots = [
+        (name, replace(kind.build(data), description=kind.describe(data)))
+        for name, data in read
+        if not isinstance(data, str)
+    ]
+    reason = str(read[0][1]) if read else "no measured run has a result"
+    return plots, "" if plots else reason
 
 
 def _read(kind: Kind[Any], frames: Frames, options: Options) -> object:

@@ -98,6 +98,8 @@ class Kind(Generic[Data]):
     # end of the title where jobs do not differ in one or two options, such as ``per job``; where
     # they do, the title says ``by`` these. Empty for titles without either.
     by_options: str = ""
+    # each value of one of these columns has a panel where lines are too many for one
+    splits: tuple[str, ...] = ()
 
     def frames_of(self, frames: Frames) -> dict[str, pd.DataFrame]:
         """Return the frames that the kind reads, of those there are."""

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from itertools import takewhile
 
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import COLOUR, KEY, key_of, of_measured
+from volbench.analyse.frames.job_frames import COLOUR, KEY, OPTIONS, key_of, of_measured
 from volbench.analyse.frames.job_frames import labels as job_labels
-from volbench.present.formatting import Row, flag, number, pattern, printable, size, text
+from volbench.present.formatting import (
+    Row,
+    flag,
+    number,
+    pattern,
+    printable,
+    records,
+    size,
+    text,
+)
 from volbench.present.plots.description import IDENTITY, Series
 from volbench.present.plots.marks import Dash
 from volbench.present.plots.selection import workloads
 from volbench.units import format_size
 
+PANEL = "panel"  # Column that says in which panel a row is shown
 OPTION_NAMES = {
     "iodepth": "Queue depth of each job",
     "block_bytes": "Block size (1k = 1024 bytes)",
@@ -116,11 +127,75 @@ def _common(parts: Sequence[Sequence[str]]) -> int:
     return sum(1 for _ in takewhile(lambda place: len({*place}) == 1, places))
 
 
+def separating_names(heads: Sequence[Row], *, without: str = "") -> list[str]:
+    """Return a name for each line: its pattern and other attributes, as far as they differ.
+
+    Args:
+        heads: a row of each line.
+        without: option that the lines run along.
+    """
+    options = [name for name in OPTIONS if name != without]
+    places = ["by"] if heads and "by" in heads[0] else ["campaign", "profile", "host", "volume"]
+    columns = [[pattern(row) for row in heads]]
+    for name in (*places, "rwmixread", "tool", "direct", "ioengine", *options):
+        texts = [_separating_text(row, name) for row in heads]
+        columns.append([*shortened(texts)] if name in places else texts)
+    columns = [texts for texts in columns if len({*texts}) > 1] or columns[:1]
+    folders = [_separating_text(row, "import_folder") for row in heads]
+    parts = [folder.split("/") for folder in folders]
+    sizes = [_separating_text(row, "size_bytes") for row in heads]
+    for more in (*zip(*parts, strict=False), folders, sizes):
+        if len({*zip(*columns, strict=True)}) == len(heads):
+            break
+        if len({*zip(*columns, more, strict=True)}) == len(heads) or more is folders:
+            columns.insert(1, [*more])
+    return [", ".join(dict.fromkeys(filter(None, part))) for part in zip(*columns, strict=True)]
+
+
+def _separating_text(row: Row, name: str) -> str:
+    value = row.get(name)
+    if name == "direct":
+        return "direct" if value else "buffered"
+    if isinstance(value, (int, float)) and not math.isnan(value):
+        if name in OPTIONS:
+            return option_named(name, value)
+        if name == "size_bytes":
+            return f"size {format_size(value)}"
+        if name == "rwmixread":
+            return f"{value:.0f} % reads"
+    return text(row, name)
+
+
 def labelled(frame: pd.DataFrame, summary: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of measured runs with ``label`` and ``line``, the number of their job."""
     rows = of_measured(frame, summary)
     line = rows.groupby(key_of(rows, KEY), sort=False, dropna=False).ngroup()
-    return rows.assign(label=job_labels(rows), line=line)
+    named = rows.assign(label=job_labels(rows), line=line)
+    return named if PANEL not in rows else separated(named, summary)
+
+
+def separated(rows: pd.DataFrame, summary: pd.DataFrame) -> pd.DataFrame:
+    """Return labelled rows of a panel with what separates its lines as their label.
+
+    Names of jobs stay where that does not tell lines apart.
+    """
+    known = [name for name in key_of(rows, KEY) if name in rows and name in summary]
+    texts = dict.fromkeys(known, "str")
+    firsts = rows.drop_duplicates("line")[["line", "label", *known]].astype(texts)
+    facts = summary.drop(columns="label", errors="ignore").astype(texts)
+    heads = firsts.merge(facts.drop_duplicates(known), on=known, how="left")
+    names = separating_names(records(heads))
+    if len({*names}) < len(names):
+        whole = (heads["label"].astype(str) + ", " + heads["direction"].fillna("?")).tolist()
+        names = [*shortened(whole)]
+    return rows.assign(label=rows["line"].map(dict(zip(heads["line"], names, strict=True))))
+
+
+def line_names(rows: pd.DataFrame) -> pd.Series[str]:
+    """Return the name of the line of each row; in a panel of several it is the label."""
+    if PANEL in rows:
+        return rows["label"].astype(str)
+    return rows["label"].astype(str) + ", " + rows["direction"].astype("str").fillna("?")
 
 
 def identified(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:

@@ -6,18 +6,20 @@ direction, are pooled, and each value has its colour. Each value of the second h
 
 from __future__ import annotations
 
-import numbers
+import math
 from collections.abc import Sequence
 from dataclasses import replace
+from numbers import Real
 
+import numpy as np
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import BY, COLOUR, measured
+from volbench.analyse.frames.job_frames import BY, COLOUR, KEY, measured
 from volbench.analyse.frames.matched_workloads import named_by_workload
 from volbench.errors import InputError
 from volbench.model.frames.column_names import find_column
 from volbench.model.frames.columns import LABEL_PREFIX
-from volbench.present.formatting import printable
+from volbench.present.formatting import printable, short_target
 from volbench.present.plots.description import (
     COLUMN_FORMATS,
     FORMATS,
@@ -26,15 +28,28 @@ from volbench.present.plots.description import (
     Plot,
     Series,
     frames_of,
+    numbers,
 )
 from volbench.present.plots.kinds import Frames
-from volbench.present.plots.labels import PALETTE_SIZE, SHORT_NAMES, line_look
-from volbench.present.plots.marks import Mark
+from volbench.present.plots.labels import (
+    PALETTE_SIZE,
+    PANEL,
+    SHORT_NAMES,
+    line_look,
+    shortened,
+    wrap_name,
+)
+from volbench.present.plots.marks import Cells, Mark
+from volbench.present.plots.metrics import WIDE
+from volbench.present.plots.picture import logarithmic
+from volbench.present.plots.selection import NOT_SHOWN, REST, not_shown
 
-PANEL = "panel"
 MAX_PANELS = 12
 MISSING = "none"
 _ABREAST = 2
+_WIDE = 3  # Columns of panels from which a plot has none beside it
+_MAX_WIDTH_IN = 15.0
+_MAX_CROWDED = 6  # Panels that are made because one has too many lines
 _NARROWER = 0.8  # Width of a plot beside others, as a share of its width alone
 # Columns of names: who colours by them wants these names
 _NAMES = frozenset({"run", "job", "group", "profile"})
@@ -84,10 +99,56 @@ def split(frames: Frames, columns: Sequence[str]) -> list[tuple[str, dict[str, p
     ]
 
 
+def crowded_parts(
+    plot: Plot, frames: Frames, columns: Sequence[str], most: int
+) -> tuple[list[tuple[str, dict[str, pd.DataFrame]]], str]:
+    """Return the frames of a panel for each value of the column that separates lines best.
+
+    Args:
+        plot: all lines in one panel, with a row for each point.
+        columns: candidates, the first of equals being the best.
+        most: lines of a panel.
+
+    Returns:
+        Names and frames, none if no column has several values of two lines or more, and a sentence
+        about values that have no panel.
+    """
+    summary = frames["summary"]
+    rows = measured(summary)
+    rows = rows[rows["direction"] != "sync"]
+    points = numbers(plot)
+    key = [name for name in dict.fromkeys((*KEY, *columns)) if name in points and name in rows]
+    heads = points[["label", *key]].drop_duplicates().astype("str")
+    known = [name for name in columns if name not in key]
+    lines = heads.merge(rows[[*key, *known]].astype("str").drop_duplicates(), on=key)
+    counts = {name: lines.groupby(name)[["label", "direction"]].value_counts() for name in columns}
+    sizes = {name: own.groupby(level=name).size() for name, own in counts.items()}
+    crowds = {
+        name: max(most, int(own.max()))
+        for name, own in sizes.items()
+        if len(own) > 1 and own.median() > 1
+    }
+    if not crowds:
+        return [], ""
+    column = min(crowds, key=lambda name: crowds[name])
+    rates = rows.groupby(column)["iops"].median().sort_values(ascending=False, kind="stable")
+    places = np.linspace(0, len(rates) - 1, min(_MAX_CROWDED, len(rates))).round().astype(int)
+    values = [str(rates.index[place]) for place in places]
+    texts = summary[[*_JOINS]].assign(text=summary[column].astype(str))
+    marked = _marked(frames, PANEL, texts)
+    names = shortened([short_target(value) for value in values])
+    return [
+        (name, {frame_name: _only(frame, value) for frame_name, frame in marked.items()})
+        for name, value in zip(names, values, strict=True)
+    ], not_shown(
+        len(values), len(rates), f"{short_name(column)}s", "evenly from the fastest to the slowest"
+    )
+
+
 def compose(parts: Sequence[tuple[str, Plot]]) -> Plot:
     """Return one plot with the panels of several, two abreast, on equal scales and one legend."""
-    abreast = min(_ABREAST, len(parts))
     first = parts[0][1]
+    abreast = min(_ABREAST, len(parts)) if len(first.widths) < _WIDE else 1
     placed: list[list[Panel]] = []
     heights: list[float] = []
     for start in range(0, len(parts), abreast):
@@ -100,12 +161,25 @@ def compose(parts: Sequence[tuple[str, Plot]]) -> Plot:
         panels=tuple(panel for panels in _on_equal_scales(placed) for panel in panels),
         heights=tuple(heights),
         widths=first.widths * abreast,
-        width_in=abreast * first.width_in * (_NARROWER if abreast > 1 else 1),
+        width_in=first.width_in
+        if abreast == 1
+        else min(abreast * first.width_in * _NARROWER, _MAX_WIDTH_IN),
         series=_joined_series([plot.series for _, plot in parts]),
-        caption=tuple(dict.fromkeys(text for _, plot in parts for text in plot.caption)),
+        caption=_joined_caption([plot.caption for _, plot in parts]),
         description=" ".join(f"{name}: {plot.description}" for name, plot in parts),
         rows=None if first.rows is None else _joined_rows(parts),
     )
+
+
+def _joined_caption(captions: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Return every sentence once; of those that differ in a count alone the first."""
+    joined: dict[str, str] = {}
+    for text in (text for caption in captions for text in caption):
+        is_count = text.startswith(NOT_SHOWN)
+        key = text.partition(",")[2].partition(":")[0] if is_count else text
+        short = f"Each panel shows{key}" if is_count and joined.get(key, text) != text else text
+        joined[key] = short
+    return tuple(joined.values())
 
 
 def _placed(plot: Plot, name: str, *, row: int, column: int) -> list[Panel]:
@@ -144,7 +218,11 @@ def _joined_series(parts: Sequence[Sequence[Series]]) -> tuple[Series, ...]:
     """Return every series once; keys that share a look in different plots get a free one."""
     joined: dict[str, Series] = {}
     for series in (series for part in parts for series in part):
-        if series.key not in joined:
+        if series.key in joined:
+            if series.label != joined[series.key].label:  # Numbers of one part beside its name
+                name = "others" if series.key == REST else printable(series.key)
+                joined[series.key] = replace(joined[series.key], label=wrap_name(name, columns=30))
+        else:
             looks = {_look(other) for other in joined.values() if other.label != series.label}
             joined[series.key] = _with_free_look(series, looks)
     return tuple(joined.values())
@@ -166,14 +244,51 @@ def _with_free_look(series: Series, taken: set[tuple[str, str, str]]) -> Series:
 
 
 def _on_equal_scales(parts: Sequence[Sequence[Panel]]) -> list[list[Panel]]:
-    """Give axes that show the same quantity in each part the same ends."""
+    """Give axes and colours that show the same quantity in each part the same ends."""
     if len({len(panels) for panels in parts}) != 1:
         return [list(panels) for panels in parts]
-    columns = [
-        _with_axes(same, _shared([p.x for p in same]), _shared([p.y for p in same]))
-        for same in zip(*parts, strict=True)
-    ]
+    columns = []
+    for same in zip(*parts, strict=True):
+        panels = _in_equal_colours(_on_one_scale(same))
+        xs, ys = ([getattr(panel, way) for panel in panels] for way in ("x", "y"))
+        columns.append(_with_axes(panels, _shared(xs), _shared(ys)))
     return [list(panels) for panels in zip(*columns, strict=True)]
+
+
+def _on_one_scale(panels: Sequence[Panel]) -> Sequence[Panel]:
+    """Return panels with logarithmic axes where one has them, or where their ends differ much."""
+    for way in ("x", "y"):
+        axes: list[Axis] = [getattr(panel, way) for panel in panels]
+        tops = [axis.limits[1] for axis in axes if axis.scale == "linear" and axis.limits]
+        is_log = any(axis.scale == "log" for axis in axes)
+        if tops and min(tops) > 0 and (is_log or max(tops) > WIDE * min(tops)):
+            panels = [
+                logarithmic(panel) if axis.scale == "linear" else panel
+                for panel, axis in zip(panels, axes, strict=True)
+            ]
+    return panels
+
+
+def _in_equal_colours(panels: Sequence[Panel]) -> Sequence[Panel]:
+    """Return panels whose cells of one quantity have one scale of colours."""
+    limits: dict[tuple[str, str], tuple[float, float]] = {}
+    cells = [mark for panel in panels for mark in panel.marks if isinstance(mark, Cells)]
+    for mark in cells:
+        low, high = mark.limits or (math.inf, -math.inf)
+        before = limits.get((mark.value, mark.ramp), (low, high))
+        limits[mark.value, mark.ramp] = min(before[0], low), max(before[1], high)
+    return [
+        replace(
+            panel,
+            marks=tuple(
+                replace(mark, limits=limits[mark.value, mark.ramp])
+                if isinstance(mark, Cells) and mark.limits
+                else mark
+                for mark in panel.marks
+            ),
+        )
+        for panel in panels
+    ]
 
 
 def _with_axes(panels: Sequence[Panel], xs: Sequence[Axis], ys: Sequence[Axis]) -> list[Panel]:
@@ -207,7 +322,7 @@ def value_text(column: str, value: object) -> str:
         return MISSING
     if column == "direct":
         return "direct" if value else "buffered"
-    if not isinstance(value, numbers.Real):
+    if not isinstance(value, Real):
         return printable(str(value))
     number = float(value)
     for ending, name in COLUMN_FORMATS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import pandas as pd
@@ -34,11 +34,14 @@ def with_picture(plot: Plot, picture: Picture) -> Plot:
         InputError: no axis of the plot shows the unit of `y_max`, or none can be logarithmic.
     """
     if picture.is_log:
-        plot = _changed(plot, map(_logarithmic, plot.panels), "can be logarithmic")
+        panels = [logarithmic(panel) for panel in plot.panels]
+        is_log = any(axis.scale == "log" for panel in panels for axis in (panel.x, panel.y))
+        plot = _changed(plot, panels if is_log else (), "can be logarithmic")
     if end := picture.y_max:
         unit = {"s": "a latency", "B/s": "a bandwidth"}.get(end.unit, "a count")
-        ended = (_ended(panel, end) for panel in plot.panels)
-        plot = _changed(plot, ended, f"shows {unit}, as --y-max has it")
+        panels = [_ended(panel, end) for panel in plot.panels]
+        is_ended = any(new is not old for new, old in zip(panels, plot.panels, strict=True))
+        plot = _changed(plot, panels if is_ended else (), f"shows {unit}, as --y-max has it")
     return replace(
         plot,
         width_in=picture.width_in or plot.width_in,
@@ -46,14 +49,13 @@ def with_picture(plot: Plot, picture: Picture) -> Plot:
     )
 
 
-def _changed(plot: Plot, panels: Iterable[Panel], change: str) -> Plot:
-    changed = tuple(panels)
-    if all(new is old for new, old in zip(changed, plot.panels, strict=True)):
+def _changed(plot: Plot, panels: Sequence[Panel], change: str) -> Plot:
+    if not panels:
         raise InputError(
             f"no axis of the chart {plot.name} {change}",
             hint="volbench plot --list says what each chart shows",
         )
-    return replace(plot, panels=changed, rows=numbers(plot))
+    return replace(plot, panels=tuple(panels), rows=numbers(plot))
 
 
 def _value_axis(panel: Panel) -> Way | None:
@@ -75,7 +77,7 @@ def _with_axis(panel: Panel, way: Way, axis: Axis) -> Panel:
     return replace(panel, x=axis) if way == "x" else replace(panel, y=axis)
 
 
-def _logarithmic(panel: Panel) -> Panel:
+def logarithmic(panel: Panel) -> Panel:
     """Return a panel with a logarithmic axis of values, from the least value above zero."""
     way = _value_axis(panel)
     axis: Axis | None = getattr(panel, way) if way else None

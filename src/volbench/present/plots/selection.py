@@ -13,6 +13,7 @@ from volbench.present.plots.description import Axis, Series
 
 Part = TypeVar("Part")
 REST = "rest"  # Key of the series that shows what has no line of its own
+NOT_SHOWN = "Showing "  # Beginning of the sentence about what is left out
 _WORKLOAD = ["job", "group", "direction"]
 
 
@@ -25,7 +26,7 @@ def not_shown(shown: int, total: int, what: str, criterion: str) -> str:
     if shown >= total:
         return ""
     rest = total - shown
-    return f"Showing {shown} of {total:,} {what}, {criterion}: --where shows the other {rest}"
+    return f"{NOT_SHOWN}{shown} of {total:,} {what}, {criterion}: --where shows the other {rest}"
 
 
 def largest(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -18,11 +18,13 @@ from volbench.present.plots.metrics import (
     BANDWIDTH,
     IOPS,
     LATENCY_KINDS,
+    WIDE,
     Metric,
     declared,
     limits_across,
     rows_axis,
 )
+from volbench.present.plots.picture import logarithmic
 from volbench.present.plots.selection import largest
 from volbench.units import format_latency, format_percent
 
@@ -107,7 +109,7 @@ class _JobBars:
         )
         x = Axis(self.axis_label, self.metric.format, limits=(0, _ROOM * longest or 1))
         note = "Bars: median of the repeats; whiskers: min to max" * _is_repeated(rows)
-        return _rows_plot(
+        plot = _rows_plot(
             rows,
             x,
             parts,
@@ -115,6 +117,8 @@ class _JobBars:
             caption=(note, fewer),
             every=self._data(every) if fewer else None,
         )
+        is_wide = rows[column].max() > WIDE * rows[column][rows[column] > 0].min()
+        return replace(plot, panels=tuple(map(logarithmic, plot.panels))) if is_wide else plot
 
     def _data(self, rows: pd.DataFrame) -> pd.DataFrame:
         column = self.metric.column

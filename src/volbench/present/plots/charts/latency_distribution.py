@@ -17,12 +17,12 @@ from volbench.analyse.frames.job_frames import COLOUR, KEY, key_of
 from volbench.present.formatting import counted_noun, printable
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
-from volbench.present.plots.kinds import MAX_LINES, Frames, Kind, Options
+from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.metrics import LATENCY_KINDS, log_limits
 from volbench.present.plots.selection import REST, largest, rest_series
 from volbench.units import format_count, format_latency
 
-_LINES_PER_PANEL, _MAX_PANELS = 6, 2
+_MAX_PANELS = 2
 _P99 = 0.99
 _MAX_NINES = 8
 _SLOWEST_P99 = "those with the slowest p99"
@@ -31,25 +31,33 @@ _FROM_BINS = "From fio's bins, accurate to 0.8 %; repeats are added up"
 MISSING_BINS = "no histogram: no run reported its latency bins (fio's json+ does)"
 
 
-def read(frames: Frames, _: Options) -> pd.DataFrame | str:
-    """Return the bins of each job and direction, pooled over repeats.
+@dataclass(frozen=True)
+class _Distributions:
+    """Bins of each job and direction, pooled over repeats."""
 
-    Returns:
-        A row per bin: identity, ``bin_high_s``, ``count``, ``share`` (0 to 1, of I/Os that were
-        not slower), ``latency``, ``label`` and ``_line`` (0, 1... per job and direction). Texts
-        are categories: there may be a million rows.
-    """
+    # a row per bin: identity, ``bin_high_s``, ``count``, ``share`` (0 to 1, of I/Os that were not
+    # slower), ``latency``, ``label`` and ``_line`` (0, 1... per job and direction). Texts are
+    # categories: there may be a million rows.
+    rows: pd.DataFrame
+    most: int  # curves of a panel
+
+
+def read(frames: Frames, chosen: Options) -> _Distributions | str:
+    """Return the bins of each job and direction."""
     rows, kind = distribution(frames["histogram"], frames["summary"])
     if rows.empty:
         return MISSING_BINS
     data = labels.identified(rows, ["bin_high_s", "count", "share"])
-    return data.assign(
-        latency=pd.Categorical.from_codes(
-            np.zeros(len(rows), dtype=np.int8), pd.Index([LATENCY_KINDS[kind]])
-        ),
+    latency = np.zeros(len(rows), dtype=np.int8)
+    named = data.assign(
+        latency=pd.Categorical.from_codes(latency, pd.Index([LATENCY_KINDS[kind]])),
         label=rows["label"],
         _line=rows["line"],
     )
+    if labels.PANEL in frames["summary"]:
+        named = labels.separated(named.rename(columns={"_line": "line"}), frames["summary"])
+        named = named.rename(columns={"line": "_line"}).assign(**{labels.PANEL: ""})
+    return _Distributions(named, chosen.lines)
 
 
 @dataclass(frozen=True)
@@ -83,7 +91,7 @@ def _slowest(rows: pd.DataFrame, *, most: int) -> _Shown:
     is_shown = rows["_line"].isin(kept["_line"])
     shown = rows[is_shown]
     shown = shown.astype(dict.fromkeys(shown.select_dtypes("category").columns, str))
-    named = shown.assign(_name=shown["label"] + ", " + shown["direction"])
+    named = shown.assign(_name=labels.line_names(shown))
     return _Shown(named, _range(rows[~is_shown]), len(ends) - len(kept), note)
 
 
@@ -124,20 +132,21 @@ def _latency_axis(shown: _Shown, *, room: tuple[float, float]) -> Axis:
     return Axis(label, "latency", "log", log_limits(ends, room=room))
 
 
-def build_distribution(rows: pd.DataFrame) -> Plot:
+def build_distribution(bins: _Distributions) -> Plot:
     """Draw which share of the I/Os was faster than each latency, nines on the upright axis."""
-    shown = _slowest(rows, most=_MAX_PANELS * _LINES_PER_PANEL)
+    shown = _slowest(bins.rows, most=_MAX_PANELS * max(1, bins.most - 1))
     curves = _curves(shown.rows)
     x = _latency_axis(shown, room=(0.9, 1.1))
     band = shown.band("_slower", is_upright=True)
-    starts = range(0, len(curves), _LINES_PER_PANEL)
-    panels = [_nines_panel(curves[first : first + _LINES_PER_PANEL], x, band) for first in starts]
+    per_panel = math.ceil(len(curves) / _MAX_PANELS) if len(curves) >= bins.most else bins.most
+    starts = range(0, len(curves), per_panel)
+    panels = [_nines_panel(curves[first : first + per_panel], x, band) for first in starts]
     return replace(
         grid(panels, height_in=2.9),
         series=shown.series,
         legend="",
         caption=(_FROM_BINS, shown.note),
-        rows=rows,
+        rows=bins.rows,
         shared_x=True,
     )
 
@@ -158,19 +167,19 @@ def _nines_axis(total: float) -> Axis:
     return Axis(_FASTER, "nines", "log", ends, ticks=tuple(nines), inverted=True)
 
 
-def build_ecdf(rows: pd.DataFrame) -> Plot:
+def build_ecdf(bins: _Distributions) -> Plot:
     """Draw the share that was faster, from 0 to 1."""
-    shown = _slowest(rows, most=MAX_LINES)
+    shown = _slowest(bins.rows, most=bins.most)
     data = pd.concat(_curves(shown.rows), ignore_index=True)
     lines = marks.Lines(data, by="_name", x="bin_high_s", y="share", step="post")
     y = Axis(_FASTER, "share", limits=(0.0, 1.02))
     parts = (*shown.band("_share", is_upright=True), lines)
-    return _plot(rows, shown, Panel(x=_latency_axis(shown, room=(0.9, 1.1)), y=y, marks=parts))
+    return _plot(bins.rows, shown, Panel(x=_latency_axis(shown, room=(0.9, 1.1)), y=y, marks=parts))
 
 
-def build_hdr(rows: pd.DataFrame) -> Plot:
+def build_hdr(bins: _Distributions) -> Plot:
     """Draw latency over 1 / (share that was slower)."""
-    shown = _slowest(rows, most=MAX_LINES)
+    shown = _slowest(bins.rows, most=bins.most)
     curves = _curves(shown.rows)
     most = max(map(_total, curves))
     decades = range(1, min(_MAX_NINES, math.ceil(math.log10(max(most, 10.0)))) + 1)
@@ -186,7 +195,7 @@ def build_hdr(rows: pd.DataFrame) -> Plot:
     lines = marks.Lines(data, by="_name", x="_inverse", y="bin_high_s")
     parts = (*shown.band("_inverse", is_upright=False), lines)
     panel = Panel(x=x, y=_latency_axis(shown, room=(0.8, 1.25)), marks=parts)
-    return _plot(rows, shown, panel, "The last step of a line is its slowest I/O")
+    return _plot(bins.rows, shown, panel, "The last step of a line is its slowest I/O")
 
 
 def _percentile_steps(curve: pd.DataFrame) -> pd.DataFrame:
@@ -209,8 +218,9 @@ def _plot(rows: pd.DataFrame, shown: _Shown, panel: Panel, *sentences: str) -> P
     )
 
 
-def describe(rows: pd.DataFrame) -> str:
+def describe(bins: _Distributions) -> str:
     """Return the number of I/Os and the range of the medians in one sentence."""
+    rows = bins.rows
     halves = rows[rows["share"] >= 0.5].drop_duplicates("_line").sort_values("bin_high_s")
     fast, slow = (
         f"{format_latency(float(half['bin_high_s']))}" for half in (halves.iloc[0], halves.iloc[-1])
@@ -243,6 +253,7 @@ HDR = replace(
     name="hdr",
     title="Latency by percentile",
     help="Latency at each percentile, on an axis of nines: 50 %, 90 %, 99 %, 99.9 % and on.",
+    splits=("volume", "host", "rw"),
     build=build_hdr,
     in_report=False,
 )

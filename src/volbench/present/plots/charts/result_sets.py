@@ -18,8 +18,10 @@ from volbench.present.plots.metrics import (
     LATENCY_KINDS,
     MEAN_LATENCY,
     P99_LATENCY,
+    WIDE,
     Metric,
 )
+from volbench.present.plots.picture import logarithmic
 from volbench.present.plots.selection import largest
 
 _METRICS = (IOPS, BANDWIDTH, MEAN_LATENCY, P99_LATENCY)
@@ -103,7 +105,11 @@ def build(rows: pd.DataFrame) -> Plot:
     height_in = max(_BAR_IN * (last + 2), 0.5 * len(names))
     repeated = bool((rows["repeats"] > 1).any())
     return replace(
-        grid([_panel(data, m, y) for m in metrics], height_in=height_in, abreast=len(metrics)),
+        grid(
+            [_scaled(_panel(data, m, y), data[m.column]) for m in metrics],
+            height_in=height_in,
+            abreast=len(metrics),
+        ),
         width_in=max(9.0, 2.4 + 2.7 * len(metrics)),
         series=labels.colour_series(rows),
         caption=(
@@ -124,6 +130,12 @@ def _names(rows: pd.DataFrame) -> dict[float, str]:
         middle = float(group["_row"].iloc[0] + group["_row"].iloc[-1]) / 2
         names[middle] = f"{labels.wrap_name(text(head, 'job'))}\n{labels.shape(head)}"
     return names
+
+
+def _scaled(panel: Panel, values: pd.Series[float]) -> Panel:
+    """Return a panel with a logarithmic axis where values differ much."""
+    is_wide = values.max() > WIDE * values[values > 0].min()
+    return logarithmic(panel) if is_wide else panel
 
 
 def _panel(data: pd.DataFrame, metric: Metric, y: Axis) -> Panel:

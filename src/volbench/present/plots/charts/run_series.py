@@ -45,6 +45,7 @@ _NAMED = (
     "Below each name: IOPS and mean latency, medians of its runs, ± fio's standard deviation over"
     " windows and over I/Os; p99.99 of its runs"
 )
+_ONE_SIZE = 1.5  # Factor within which bandwidth over IOPS is of one block size
 _MANY = 12  # Number of lines above which they are thinner
 
 
@@ -185,11 +186,13 @@ def read_lines(frames: Frames, chosen: Options) -> _Runs | str:
     rows = labels.labelled(frames["series"], frames["summary"])
     if rows.empty:
         return MISSING_SERIES
-    line = rows["line"].astype(str)
+    line = labels.line_names(rows)
     whole = labels.identified(rows[~is_partial(rows)], _NUMBERS).assign(
         _line=line,
         _run=rows["run"] + "/" + rows["direction"].fillna("?"),
-        _numbers=line.map(_numbers_of(rows.assign(_line=line), frames["summary"])).fillna(""),
+        _numbers=""
+        if labels.PANEL in rows
+        else line.map(_numbers_of(rows.assign(_line=line), frames["summary"])).fillna(""),
     )
     return _Runs(whole, chosen.lines)
 
@@ -234,6 +237,8 @@ def build_lines(runs: _Runs) -> Plot:
     is_shown = rows["_line"].isin(kept["_line"])
     rows, rest = rows[is_shown], rows[~is_shown]
     metrics = [metric for metric in _METRICS if rows[metric.column].notna().any()]
+    if labels.PANEL in rows and BANDWIDTH in metrics and _is_same_shape(rows):
+        metrics.remove(BANDWIDTH)  # Panels are precious
     jobs, count = rows.drop_duplicates("_line"), rows["_run"].nunique()
     x, width = time_axis(float(every["t_s"].max())), 0.8 if count > _MANY else 1.2
     panels = [
@@ -266,6 +271,12 @@ def build_lines(runs: _Runs) -> Plot:
     )
 
 
+def _is_same_shape(rows: pd.DataFrame) -> bool:
+    """Return whether bandwidth has the shape of IOPS: a single block size."""
+    sizes = rows["bw_bytes_per_s"] / rows["iops"]
+    return bool(sizes.max() < _ONE_SIZE * sizes.min())
+
+
 def _axis_of_lines(rows: pd.DataFrame, metric: Metric) -> Axis:
     """Return an axis that is logarithmic where lines differ much, but not for a stall in a line."""
     values, typical = rows[metric.column], rows.groupby("_line")[metric.column].median()
@@ -288,7 +299,7 @@ def _pale(rest: pd.DataFrame, metric: Metric) -> tuple[marks.AnyMark, ...]:
 def _line(place: int, job: Row) -> Series:
     """Return the series of a job: its name, and its numbers on the line below."""
     colour, _, dash = labels.line_look(place)
-    name = labels.wrap_name(f"{text(job, 'label')}, {text(job, 'direction')}", columns=34)
+    name = labels.wrap_name(text(job, "_line"), columns=34)
     numbers = text(job, "_numbers")
     return Series(text(job, "_line"), f"{name}\n{numbers}" if numbers else name, colour, dash=dash)
 
@@ -307,6 +318,7 @@ LINES = Kind(
     frame_names=("summary", "series"),
     help="IOPS, bandwidth and mean latency of many runs over time, on one axis each.",
     needs="a sample interval above 0, or logs",
+    splits=("volume", "host", "rw"),
     read=read_lines,
     build=build_lines,
     describe=describe_lines,

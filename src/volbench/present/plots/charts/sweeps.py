@@ -14,13 +14,12 @@ from functools import partial
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import (
-    OPTIONS,
     inseparable,
     sweep,
     swept_options,
     with_latencies,
 )
-from volbench.present.formatting import Row, number, pattern, records
+from volbench.present.formatting import Row, number, records
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.kinds import MAX_LINES, Frames, Kind, Options
@@ -36,7 +35,6 @@ from volbench.present.plots.metrics import (
     only_last_named,
 )
 from volbench.present.plots.selection import REST, apart, largest, rest_series
-from volbench.units import format_size
 
 _LOADS = ("iodepth", "numjobs")
 _HIGHEST_IOPS = "those with the highest IOPS"
@@ -96,35 +94,10 @@ def sweep_points(
     points = sweep(
         summary, option, [*columns, *statistics], histogram=frames["histogram"], kind=kind
     )
-    names = _line_names(points, option) if len(points) else []
-    named = points["line"].map(dict(enumerate(names)))
+    heads = records(points.drop_duplicates("line").sort_values("line"))
+    named = points["line"].map(dict(enumerate(labels.separating_names(heads, without=option))))
     renamed = {name: f"lat_{name}_s" for name in statistics}
     return points.assign(label=named, latency=LATENCY_KINDS[kind]).rename(columns=renamed)
-
-
-def _line_names(points: pd.DataFrame, option: str) -> list[str]:
-    """Return a name for each line: its pattern, and other attributes that differ."""
-    heads = records(points.drop_duplicates("line").sort_values("line"))
-    others = [name for name in OPTIONS if name != option]
-    places = ["by"] if "by" in points else ["campaign", "profile", "host", "volume"]
-    places += ["import_folder", "rwmixread", "size_bytes"]
-    candidates = [*places, "tool", "direct", "ioengine", *others]
-    telling = [name for name in candidates if len({str(row[name]) for row in heads}) > 1]
-    parts = [[pattern(row), *(_value(row, name) for name in telling)] for row in heads]
-    return [", ".join(dict.fromkeys(filter(None, part))) for part in parts]
-
-
-def _value(row: Row, name: str) -> str:
-    value = row[name]
-    if name == "direct":
-        return "direct" if value else "buffered"
-    if name in OPTIONS and isinstance(value, (int, float)):
-        return labels.option_named(name, value)
-    if name == "size_bytes" and isinstance(value, (int, float)):
-        return f"size {format_size(value)}"
-    if name == "rwmixread" and isinstance(value, (int, float)):
-        return "" if math.isnan(value) else f"{value:.0f} % reads"
-    return "" if value is None else str(value)
 
 
 def read_sweep(frames: Frames, chosen: Options) -> Sweep | str:
@@ -221,6 +194,7 @@ SWEEP = Kind(
     help="IOPS and p99 latency along the option that jobs differ in: queue depth, block size or "
     "numjobs.",
     needs="jobs that differ in queue depth, block size or numjobs alone",
+    splits=("volume", "host", "rw"),
     read=read_sweep,
     build=build_sweep,
     describe=describe_sweep,
@@ -326,6 +300,7 @@ KNEE = Kind(
     title="Throughput and latency, with the knee",
     help="Latency over IOPS as the load grows, a curve per pattern, with the knee of each.",
     needs="jobs that differ in queue depth or numjobs alone",
+    splits=("volume", "host", "rw"),
     read=read_knee,
     build=build_knee,
     describe=describe_knee,

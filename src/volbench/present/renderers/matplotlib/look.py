@@ -6,10 +6,12 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from textwrap import fill
 from types import MappingProxyType
 from typing import Any, Literal
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, LinearSegmentedColormap
 from matplotlib.ticker import (
@@ -142,6 +144,7 @@ def looks_of(plot: Plot, theme: Theme) -> Looks:
     return Looks(theme, {series.key: series for series in plot.series})
 
 
+_CHARACTER_IN = 0.07  # Width of a letter at `_FONT_PT`
 _PER_TICK_IN = {"x": 0.9, "y": 0.28}
 _TIME_STEPS_S = (
     *(0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30),
@@ -177,7 +180,8 @@ def _set_axis(axes: Axes, way: Literal["x", "y"], axis: Axis, *, size_in: float)
         setter("log", base=2)
     elif axis.scale == "symlog":
         setter("symlog", linthresh=1, base=4, linscale=0.5)
-    own.set_label_text(axis.label)
+    room = int(size_in / _CHARACTER_IN * _FONT_PT / float(mpl.rcParams["font.size"]))
+    own.set_label_text(fill(axis.label, room) if way == "y" and room > 0 else axis.label)
     if axis.scale == "category":
         _set_categories(axes, way, axis)
     else:
@@ -204,7 +208,7 @@ def _set_categories(axes: Axes, way: Literal["x", "y"], axis: Axis) -> None:
 
 def _locator(axis: Axis, way: Literal["x", "y"], size_in: float) -> Locator:
     if axis.ticks:
-        return FixedLocator(list(axis.ticks))
+        return FixedLocator(_apart(axis, size_in) if way == "x" else list(axis.ticks))
     if axis.scale in {"log", "log2", "symlog"}:
         low, high = axis.limits or (1.0, 10.0)
         return LogLocator(base=10, subs=_parts(high / low), numticks=15)
@@ -213,6 +217,23 @@ def _locator(axis: Axis, way: Literal["x", "y"], size_in: float) -> Locator:
         end_s = (axis.limits or (0.0, 1.0))[1]
         return MultipleLocator(next((s for s in _TIME_STEPS_S if end_s / s <= count), end_s))
     return MaxNLocator(nbins=count, steps=[1, 2, 2.5, 5, 10])
+
+
+def _apart(axis: Axis, size_in: float) -> list[float]:
+    """Return the ticks whose texts do not touch, the first and as many others as have room."""
+    if axis.limits is None:
+        return list(axis.ticks)
+    scaled = np.log10 if axis.scale in {"log", "log2"} else np.asarray
+    low, *places, high = scaled([axis.limits[0], *axis.ticks, axis.limits[1]])
+    kept: list[float] = []
+    end_in = -math.inf
+    for tick, place in zip(axis.ticks, places, strict=True):
+        at_in = size_in * (place - low) / (high - low)
+        half_in = _CHARACTER_IN * (len(FORMATS[axis.format].write(tick)) + 1) / 2
+        if at_in - half_in >= end_in:
+            kept.append(tick)
+            end_in = at_in + half_in
+    return kept
 
 
 def _parts(span: float) -> tuple[float, ...]:

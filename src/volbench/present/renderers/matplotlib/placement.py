@@ -164,7 +164,8 @@ def _align_labels(plot: Plot, axes: Sequence[Axes], margins: Sequence[_Margins])
         widest = max((margins[n].left for n in labelled), default=0.0)
         for n in labelled:
             width_in = axes[n].get_position().width * plot.width_in
-            axes[n].yaxis.set_label_coords(-(widest - _LABEL_IN) / width_in, 0.5)
+            lines = axes[n].yaxis.get_label_text().count("\n") + 1
+            axes[n].yaxis.set_label_coords(-(widest - lines * _LABEL_IN) / width_in, 0.5)
 
 
 def _columns(plot: Plot, margins: Sequence[_Margins]) -> tuple[list[float], list[float]]:
