@@ -40,7 +40,7 @@ from volbench.present.plots.labels import (
     wrap_name,
 )
 from volbench.present.plots.marks import Cells, Mark
-from volbench.present.plots.metrics import WIDE
+from volbench.present.plots.metrics import LOG_AXIS_SPAN
 from volbench.present.plots.picture import logarithmic
 from volbench.present.plots.selection import NOT_SHOWN, REST, not_shown
 
@@ -261,7 +261,7 @@ def _on_one_scale(panels: Sequence[Panel]) -> Sequence[Panel]:
         axes: list[Axis] = [getattr(panel, way) for panel in panels]
         tops = [axis.limits[1] for axis in axes if axis.scale == "linear" and axis.limits]
         is_log = any(axis.scale == "log" for axis in axes)
-        if tops and min(tops) > 0 and (is_log or max(tops) > WIDE * min(tops)):
+        if tops and min(tops) > 0 and (is_log or max(tops) > LOG_AXIS_SPAN * min(tops)):
             panels = [
                 logarithmic(panel) if axis.scale == "linear" else panel
                 for panel, axis in zip(panels, axes, strict=True)

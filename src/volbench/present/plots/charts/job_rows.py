@@ -18,7 +18,7 @@ from volbench.present.plots.metrics import (
     BANDWIDTH,
     IOPS,
     LATENCY_KINDS,
-    WIDE,
+    LOG_AXIS_SPAN,
     Metric,
     declared,
     limits_across,
@@ -117,7 +117,7 @@ class _JobBars:
             caption=(note, fewer),
             every=self._data(every) if fewer else None,
         )
-        is_wide = rows[column].max() > WIDE * rows[column][rows[column] > 0].min()
+        is_wide = rows[column].max() > LOG_AXIS_SPAN * rows[column][rows[column] > 0].min()
         return replace(plot, panels=tuple(map(logarithmic, plot.panels))) if is_wide else plot
 
     def _data(self, rows: pd.DataFrame) -> pd.DataFrame:

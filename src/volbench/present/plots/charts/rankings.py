@@ -11,13 +11,14 @@ from volbench.present.formatting import counted_noun, printable, records
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.kinds import Frames, Kind, Options
-from volbench.present.plots.metrics import IOPS, WIDE, log_limits, rows_axis
+from volbench.present.plots.metrics import IOPS, log_limits, rows_axis
 from volbench.present.plots.selection import not_shown
 from volbench.present.tables.findings_table import invalid_runs
 from volbench.present.tables.volumes_table import MIN_VOLUMES, WorkloadClass, workload_classes
 
 _MAX_CLASSES = 4  # Panels beside each other
 _ROW_IN = 0.17
+_CLOSE = 3.0  # Factor within which noise would look like a difference on a logarithmic axis
 _SERIES = Series("iops", "", "palette-0", "circle")
 
 
@@ -88,11 +89,12 @@ def build_ranking(ranked: _Ranked) -> Plot:
 
 def _panel(own: WorkloadClass, data: pd.DataFrame) -> Panel:
     """Draw the volumes of one workload: points on a stem, with their rate."""
-    low, high = log_limits([*data["iops"]], room=(0.6, 1.0))
+    slowest, fastest = float(data["iops"].min()), float(data["iops"].max())
+    low, high = log_limits([slowest, fastest], room=(0.6, 1.0))
     ends = (low, high * (high / low) ** 0.28)  # With room for the text
     x = Axis("IOPS (logarithmic)", "count", "log", ends)
-    if data["iops"].max() < WIDE / 10 * data["iops"].min():  # Within a factor of 3 zero is better
-        x = IOPS.axis(1.3 * float(data["iops"].max()))
+    if fastest < _CLOSE * slowest:
+        x = IOPS.axis(1.3 * fastest)
     return Panel(
         x=x,
         y=Axis(),

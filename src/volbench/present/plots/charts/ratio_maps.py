@@ -106,13 +106,13 @@ def _ratios_of(comparison: Comparison) -> Ratios:
 def read_ratios(frames: Frames, _: Options) -> Ratios | str:
     """Return the ratios of the medians of each set to those of the first."""
     summary, kind = with_latencies(frames["summary"], ("p99",))
-    sets = summary[COLOUR].dropna().unique() if COLOUR in summary else ()
+    sets = [*summary[COLOUR].dropna().unique()] if COLOUR in summary else []
     if len(sets) < 2:
         return "only one set of results: name two folders, or a column of two values (--by)"
     rated = summary[summary["direction"] != "sync"]
     rows = per_job(rated, ["iops", "p99"], histogram=frames["histogram"], kind=kind)
     base = str(sets[0])
-    by_set = dict(iter(rows.groupby(COLOUR, sort=False)))
+    by_set = {str(name): own for name, own in rows.groupby(COLOUR, sort=False)}
     shared = [name for name in ("host", "volume") if name in rows and _is_shared(by_set, name)]
     key = ["job", "group", "direction", *shared]
     parts = [

@@ -16,9 +16,9 @@ from volbench.present.plots.metrics import (
     BANDWIDTH,
     IOPS,
     LATENCY_KINDS,
+    LOG_AXIS_SPAN,
     MEAN_LATENCY,
     P99_LATENCY,
-    WIDE,
     Metric,
 )
 from volbench.present.plots.picture import logarithmic
@@ -134,7 +134,7 @@ def _names(rows: pd.DataFrame) -> dict[float, str]:
 
 def _scaled(panel: Panel, values: pd.Series[float]) -> Panel:
     """Return a panel with a logarithmic axis where values differ much."""
-    is_wide = values.max() > WIDE * values[values > 0].min()
+    is_wide = values.max() > LOG_AXIS_SPAN * values[values > 0].min()
     return logarithmic(panel) if is_wide else panel
 
 
