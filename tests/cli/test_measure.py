@@ -9,6 +9,7 @@ import pytest
 
 import volbench
 from tests.command_line import call
+from volbench.cli.measure import _names as names_of
 from volbench.cli.measure import measure
 
 BRIEF = ("--size", "4m", "--runtime", "1s")
@@ -71,7 +72,7 @@ def test_a_permission_to_overwrite_something_else_is_an_error(tmp_path: Path) ->
 
 
 def test_two_volumes_are_compared_with_the_first(tmp_path: Path) -> None:
-    """The volume named first is the base, whatever order the runs had."""
+    """The volume named first is the base, jobs have its name, and the comparison comes first."""
     for name in ("x", "b"):
         (tmp_path / name).mkdir()
     done = call(
@@ -79,10 +80,27 @@ def test_two_volumes_are_compared_with_the_first(tmp_path: Path) -> None:
         *("--repeat", "1", "--output", tmp_path / "out"),
     )
     assert done.returncode == 0, done.stderr
-    answer, chart = done.stdout.splitlines()[-2:]
-    assert chart.startswith("Chart: ")
+    assert "randread-4k-qd32-x" in done.stdout
+    table, answer = done.stdout.split(f"{tmp_path / 'b'} against", maxsplit=1)
+    assert "queue depth 32:" not in table
+    answer = f"{tmp_path / 'b'} against{answer.splitlines()[0]}"
     assert answer.startswith(f"{tmp_path / 'b'} against {tmp_path / 'x'}, iops: ")
     assert answer.endswith("for random reads (no interval).")
+
+
+@pytest.mark.parametrize(
+    ("targets", "names"),
+    [
+        (["/dev/sdb", "/dev/nvme0n1"], ["-sdb", "-nvme0n1"]),
+        (["/mnt/a/data", "/mnt/b/data"], ["-a-data", "-b-data"]),
+        (["/a/b/c/d/e", "/x/b/c/d/e"], ["-a", "-b"]),
+        (["/data"], [""]),
+    ],
+)
+def test_jobs_are_named_by_the_ends_of_paths(targets: list[str], names: list[str]) -> None:
+    """Paths that only differ far from their ends have letters."""
+    roles = dict(zip("ab", targets, strict=False))
+    assert [*names_of(roles).values()] == names
 
 
 @pytest.mark.parametrize(

@@ -213,6 +213,19 @@ def _roles(targets: tuple[str, ...]) -> dict[str, str]:
 
 
 _LETTERS = "abcdefghijkl"
+_MAX_NAME_PARTS = 3  # Longer names are no easier to read than letters. Noticed by: test_measure.py
+
+
+def _names(roles: dict[str, str]) -> dict[str, str]:
+    """Return role to what job names end with: the end of its path that no other target has."""
+    if len(roles) == 1:
+        return dict.fromkeys(roles, "")
+    words = [re.findall(r"[A-Za-z0-9_]+", target) for target in roles.values()]
+    for count in range(1, _MAX_NAME_PARTS + 1):
+        ends = ["-".join(parts[-count:]) for parts in words]
+        if len(set(ends)) == len(ends) and all(ends):
+            return {role: f"-{end}" for role, end in zip(roles, ends, strict=True)}
+    return {role: f"-{role}" for role in roles}
 
 
 def _profile(roles: dict[str, str], workloads: Workloads, settings: tuple[str, ...]) -> Profile:
@@ -222,7 +235,7 @@ def _profile(roles: dict[str, str], workloads: Workloads, settings: tuple[str, .
     from volbench.model.campaign.planned_run import VolumeKind
     from volbench.model.document.yaml_text import yaml_text
 
-    executor = LocalExecutor()
+    executor, names = LocalExecutor(), _names(roles)
     volumes = [find_volume(executor, role=role, target=target) for role, target in roles.items()]
     for volume in volumes:
         _check_readable(volume, size=workloads.size)
@@ -244,14 +257,14 @@ def _profile(roles: dict[str, str], workloads: Workloads, settings: tuple[str, .
             **({"size": workloads.size} if workloads.size else {}),
         },
         "jobs": {
-            _named(job, role, roles): {"role": role, **options, **scratch.get(role, {})}
+            f"{job}{names[role]}": {"role": role, **options, **scratch.get(role, {})}
             for job, options in _jobs(workloads)
             for role in roles
         },
     }
     if scratch:
         fills = {
-            _named("fill", role, roles): {"role": role, **_FILL, **options}
+            f"fill{names[role]}": {"role": role, **_FILL, **options}
             for role, options in scratch.items()
         }
         document["phases"] = {"precondition": fills}
@@ -285,10 +298,6 @@ def _check_readable(volume: Volume, *, size: str) -> None:
             f"{path} {'is empty' if path.exists() else 'does not exist'}, so its size is unknown",
             hint="name a device, a directory or an existing file, or add --size 1g to create it",
         )
-
-
-def _named(job: str, role: str, roles: dict[str, str]) -> str:
-    return job if len(roles) == 1 else f"{job}-{role}"
 
 
 def _jobs(workloads: Workloads) -> Iterator[tuple[str, dict[str, str]]]:

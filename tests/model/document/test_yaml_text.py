@@ -37,8 +37,8 @@ def test_an_anchor_may_be_used_again() -> None:
         ("name: x\njobs:\n  a: \x01\n", 3, 6),
         ("\x00", 1, 1),
         ("\ufeffname: x\x07\n", 1, 8),
-        ("a: {b: c\n", 2, 1),
-        ("a: 'b\n", 2, 1),
+        ("a: {b: c\n", 1, 4),
+        ("a: 'b\n", 1, 4),
         ("a: *nope\n", 1, 4),
         ("a: 1\n---\nb: 2\n", 2, 1),
         ("a:\n\tb: 1\n", 2, 1),
@@ -55,7 +55,28 @@ def test_only_tabs_are_blamed_on_tabs() -> None:
     """The hint belongs to the mistake."""
     assert "tabs" in problem_of("a:\n\tb: 1\n").hint
     assert "tabs" not in problem_of("a: {b: c\n").hint
-    assert "line 1" in problem_of("a: {b: c\n").hint
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("a: 1\njobs\n  b: 2\n", 2, "this line has no colon"),
+        ("a: 1\nb: 'text\nc: 3\n", 2, "this quote is never closed"),
+        ("a: 1\nb: {c: 3\n", 2, "this bracket is never closed"),
+        ("a: {b: [1, 2}\n", 1, "the brackets do not match"),
+        ("a: 1}}\nb: {c: d}}\n", 2, "a } without its {"),
+        ("a:\n  b c\n  d: 1\n", 3, "this colon is not expected here"),
+        ("a:\n\tb: 1\n", 2, "indented with a tab"),
+        ("a: @b\n", 1, "must not begin with this character"),
+        ("- a\n- b\n", 1, "consists of lines like key: value, this is a list"),
+    ],
+)
+def test_mistakes_are_told_in_plain_words(text: str, line: int, words: str) -> None:
+    """The line is that of the mistake, and no word is the parser's."""
+    problem = problem_of(text)
+    assert (problem.line, words in problem.message) == (line, True), problem
+    assert problem.hint
+    assert not any(word in str(problem) for word in ("token", "block", "stream", "mapping"))
 
 
 @pytest.mark.parametrize("depth", [100, 100_000])

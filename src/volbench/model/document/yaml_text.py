@@ -68,7 +68,10 @@ def parse_document(
         problems.add("the file is empty", line=1, column=1, hint=f"{what} needs {needs}")
     elif node.entries is None:
         problems.add(
-            f"{what} is a mapping, this is {node.kind}", line=node.line, column=node.column
+            f"{what} consists of lines like key: value, this is {node.kind}",
+            line=node.line,
+            column=node.column,
+            hint=f"{what} needs {needs}",
         )
         return None
     return node
@@ -84,30 +87,47 @@ def _compose(text: str, builder: _Builder) -> Node | None:
 
 def _note_syntax(error: MarkedYAMLError, problems: Problems) -> None:
     reason = " ".join(str(error.problem or error.context).split())
-    mark = error.problem_mark or error.context_mark
-    hint = next((hint for word, hint in _SYNTAX_HINTS.items() if word in reason), "")
-    opened = error.context_mark
-    if opened and mark and opened.line != mark.line:
+    mark, opened = error.problem_mark or error.context_mark, error.context_mark
+    words, hint = next(
+        (plain for part, plain in _PLAIN_WORDS.items() if part in reason), (reason, "")
+    )
+    if "end of stream" in reason or "stream end" in reason or reason.startswith(_NO_COLON):
+        mark = opened or mark  # where it begins: the parser notices further down, or at the end
+    elif opened and mark and opened.line != mark.line:
         hint = hint or f"opened in line {opened.line + 1}"
-    if _INDENTATION in reason:
-        reason = "the indentation is wrong here"
-        hint = "keys of one mapping begin in the same column, and those below a key further right"
     problems.add(
-        f"not YAML: {reason}",
+        f"not YAML: {words}",
         line=mark.line + 1 if mark else 0,
         column=mark.column + 1 if mark else 0,
         hint=hint or "quote texts that contain special characters",
     )
 
 
-# What ruamel.yaml says where a line is indented differently from its neighbours
-_INDENTATION = "expected <block end>, but found '<block mapping start>'"
+_NO_COLON = "could not find expected ':'"
+_QUOTE = "quote texts that contain special characters"
+_COLUMNS = "keys of one mapping begin in the same column, and those below a key further right"
 
-_SYNTAX_HINTS = {
-    "'\\t'": "YAML is indented with spaces, not tabs",
-    "another document": "move the second document to a separate file",
-    "undefined alias": "quote a text that begins with *",
-    "incompatible": "remove the %YAML line",
+# Part of what ruamel.yaml says to the same in plain words, and what to do; the first that fits
+_PLAIN_WORDS = {
+    "'\\t'": ("this line is indented with a tab", "YAML is indented with spaces, not tabs"),
+    "another document": ("a second document begins here", "move it to a separate file"),
+    "undefined alias": (
+        "* refers to a name that is not defined",
+        "quote a text that begins with *",
+    ),
+    "incompatible": ("this version of YAML is not supported", "remove the %YAML line"),
+    "end of stream": ("this quote is never closed", "add the closing quote"),
+    "stream end": ("this bracket is never closed", "add the closing } or ]"),
+    _NO_COLON: ("this line has no colon", "write it like key: value"),
+    "mapping values are not allowed": (
+        "this colon is not expected here",
+        "indent the line like its neighbours, or quote a text that contains a colon",
+    ),
+    "expected ',' or": ("the brackets do not match", "each { needs its }, and each [ its ]"),
+    "but found '}'": ("a } without its {", "remove it, or quote the text"),
+    "but found ']'": ("a ] without its [", "remove it, or quote the text"),
+    "<block end>": ("the indentation is wrong here", _COLUMNS),
+    "cannot start any token": ("a text must not begin with this character without quotes", _QUOTE),
 }
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from volbench.present.formatting import MISSING, Row, counted_noun, first_sentence, text
 from volbench.present.tables.table import IDENTITY, Column, Table, quantity
-from volbench.units import format_duration, format_size
+from volbench.units import format_size
 
 if TYPE_CHECKING:
     from volbench.model.campaign.planned_run import Campaign, RunNote
@@ -113,7 +113,7 @@ def runs_table(campaign: Campaign, *, expected_s: Mapping[str, float]) -> Table[
         for place, run in enumerate(campaign.runs, start=1)
     ]
     notes = [f"volume of all runs: {only}" for only in volumes if len(volumes) == 1]
-    return Table("plan", columns, rows, notes=[*notes, _plan_note(campaign, expected_s)])
+    return Table("plan", columns, rows, notes=[*notes, _plan_note(campaign)])
 
 
 def brief_options(options: Mapping[str, str]) -> str:
@@ -129,7 +129,7 @@ def brief_options(options: Mapping[str, str]) -> str:
     return " ".join(parts)
 
 
-def _plan_note(campaign: Campaign, expected_s: Mapping[str, float]) -> str:
+def _plan_note(campaign: Campaign) -> str:
     from volbench.model.profile.profile_model import Phase  # noqa: PLC0415 - slow to import, and lists of profiles need none
 
     measured = sum(run.phase is Phase.MEASURED for run in campaign.runs)
@@ -137,11 +137,6 @@ def _plan_note(campaign: Campaign, expected_s: Mapping[str, float]) -> str:
         f"{counted_noun(len(campaign.runs), 'run')}, {measured} of them measured",
         f"seed {campaign.seed}",
     ]
-    # The runs of a step are concurrent, so their times do not add up.
-    if expected_s and not any(run.step for run in campaign.runs):
-        is_open = campaign.rounds or any(run.until for run in campaign.runs)
-        word = "at most" if is_open else "about"
-        parts.append(f"{word} {format_duration(sum(expected_s.values()))}")
     return "; ".join(parts)
 
 

@@ -39,7 +39,7 @@ def _time(estimate: Estimate) -> str:
     if estimate.total_s is None:
         return "unknown, limited only by size"
     longest, shortest_s = _spoken(estimate.total_s), estimate.min_s
-    text = f"at most {longest}" if estimate.is_most else longest
+    text = f"up to about {longest}" if estimate.is_most else longest
     if estimate.is_most and shortest_s is not None and _spoken(shortest_s) != longest:
         text = f"{_spoken(shortest_s)} to {longest}"
     if estimate.min_runs < estimate.runs:

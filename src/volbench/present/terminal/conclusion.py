@@ -40,7 +40,7 @@ _NOT_JUDGED = "not judged"  # So short that the run has no verdict at all
 
 
 def conclusion(dataset: Results, *, folder: Path) -> list[str]:
-    """Return what was measured, a line for each workload or sweep, then the warnings."""
+    """Return the comparison of volumes, a line for each workload or sweep, then the warnings."""
     rows = measured(dataset.frame("summary")).sort_values(_ORDER, kind="stable")
     findings = dataset.frame("findings")
     invalid = findings[findings["severity"] == Severity.INVALID.value]
@@ -50,7 +50,7 @@ def conclusion(dataset: Results, *, folder: Path) -> list[str]:
         *_results(valid, dataset.frame("histogram"), dataset.frame("verdicts")),
         *_reservations(dataset, rows, folder),
     ]
-    return [*lines, *_comparison(dataset)] if len(set(rows["volume"])) > 1 else lines
+    return [*_comparison(dataset), *lines] if len(set(rows["volume"])) > 1 else lines
 
 
 def _rejected(rows: pd.DataFrame, invalid: pd.DataFrame) -> Iterator[str]:
