@@ -89,8 +89,9 @@ def test_two_classes_are_compared(desk: Desk, job: Path) -> None:
     assert page.returncode == 0, page.stderr
     first = page.stdout.partition("<table")[0]  # the answer leads
     assert "fast against waiting, iops:" in first or "waiting against fast, iops:" in first
-    assert "fast, a: 0.01 USD a month" in first
-    assert "for 1,000 IOPS" in first
+    assert "A month costs: " in first
+    assert "fast 0.01 USD" in first
+    assert "1,000 IOPS of a: " in first
 
 
 PRICES = """\
