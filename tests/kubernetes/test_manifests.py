@@ -60,6 +60,10 @@ def every_kind() -> Iterator[ClusterSpec]:
         yield spec(ephemeral=True, volume_mode=volume_mode, **more)
         if volume_mode == "Filesystem":
             yield spec(os_disk=True, storage_classes=(), **more)
+            yield spec(access_mode="ReadWriteMany", **more)
+        if replicas == 1:
+            claims = {"claims": ("mine", "theirs"), "storage_classes": (), "size": ""}
+            yield spec(volume_mode=volume_mode, **claims, **more)
 
 
 def within(value: object) -> Iterator[dict[str, Any]]:
@@ -151,7 +155,8 @@ def test_roles_lead_to_mounts(each: ClusterSpec) -> None:
         devices = {device["devicePath"] for device in container.get("volumeDevices", [])}
         assert {*role_paths(each).values()} <= mounts | devices
         named = {volume["name"] for volume in pod["volumes"]}
-        claimed = {"data"} if each.replicas > 1 and each.source is VolumeSource.CLAIM else set()
+        is_template = each.replicas > 1 and not each.is_shared
+        claimed = {"data"} if is_template and each.source is VolumeSource.CLAIM else set()
         used = [*container["volumeMounts"], *container.get("volumeDevices", [])]
         assert {mount["name"] for mount in used} == named | claimed
 
@@ -183,6 +188,32 @@ def test_names_of_pods_and_claims_are_known_before(
     """
     usual = {"campaign": "c", "storage_classes": ("a", "b")}
     assert planned_pods(spec(**{**usual, **more})) == names
+
+
+def test_pods_share_a_volume_that_many_may_write() -> None:
+    """One claim for all replicas, on which each has a folder of its own."""
+    shared = spec(replicas=3, access_mode="ReadWriteMany", storage_classes=("nfs",))
+    _, claim, stateful_set = objects(shared)
+    assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
+    assert "volumeClaimTemplates" not in stateful_set["spec"]
+    pod = stateful_set["spec"]["template"]["spec"]
+    assert {"name": "data", "persistentVolumeClaim": {"claimName": claim["metadata"]["name"]}} in (
+        pod["volumes"]
+    )
+    (mount,) = [each for each in pod["containers"][0]["volumeMounts"] if each["name"] == "data"]
+    assert mount["subPathExpr"] == "$(POD_NAME)"
+    assert {pod.claim for pod in planned_pods(shared)} == {claim["metadata"]["name"]}
+    alone = objects(spec(access_mode="ReadWriteOncePod"))[1]
+    assert alone["spec"]["accessModes"] == ["ReadWriteOncePod"]
+
+
+def test_a_claim_that_exists_is_neither_made_nor_changed() -> None:
+    """No object of its name, and no group for the files on it."""
+    existing = spec(claims=("mine",), storage_classes=(), size="")
+    owner, pod = objects(existing)
+    assert (owner["kind"], pod["kind"]) == ("ConfigMap", "Pod")
+    assert "fsGroup" not in pod["spec"]["securityContext"]
+    assert [planned.claim for planned in planned_pods(existing)] == ["mine"]
 
 
 @settings(max_examples=50)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import json
 import time
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
+from subprocess import CompletedProcess
 from unittest import mock
 
 import pytest
@@ -14,11 +16,12 @@ import pytest
 from tests.command_line import call
 from tests.engine.conftest import attach_loop
 from tests.fleet.hosts import call as call_program
-from tests.kubernetes.conftest import SHORT, Desk, block_volume
+from tests.kubernetes.conftest import IMAGE, SHORT, Desk, block_volume
+from tests.kubernetes.image import NAME
 from tests.waiting import until
 from volbench.api.one_campaign import CampaignData, open_campaign
 from volbench.kubernetes.cluster import Cluster
-from volbench.kubernetes.manifests import DATA_DEVICE
+from volbench.kubernetes.manifests import DATA_DEVICE, claim_spec, make_object
 from volbench.model.frames.columns import LABEL_PREFIX
 
 
@@ -172,6 +175,22 @@ def test_a_block_volume_needs_consent(desk: Desk, job: Path, tmp_path: Path) -> 
     assert any(image.read_bytes())
 
 
+def test_a_raw_claim_is_overwritten_by_its_name_only(desk: Desk, job: Path) -> None:
+    """Consent to the device of new volumes is none to a claim with the data of somebody."""
+    spec = claim_spec("32Mi", "stuck", volumeMode="Block")
+    desk.api.create(make_object("PersistentVolumeClaim", "raw", labels={}, spec=spec))
+    raw = ("--claim", "raw", "--volume-mode", "Block")
+    for consent, status in (((), 3), (("--allow-destroy", DATA_DEVICE), 2)):
+        refused = run_on(desk, "c", job, *raw, *consent)
+        assert refused.returncode == status, refused.stderr
+        assert "raw" in refused.stderr
+        assert "created" not in refused.stderr
+    named = run_on(desk, "c", job, *raw, "--allow-destroy", "raw", "--dry-run")
+    assert named.returncode == 0, named.stderr
+    desk.api.delete("PersistentVolumeClaim", "raw")
+    until(lambda: desk.left() == [])
+
+
 def test_consent_is_asked_before_a_volume_is_made(desk: Desk, job: Path) -> None:
     """On a terminal, even where --allow-destroy names the device; another answer leaves nothing."""
     block = ("--storage-class", "retained", "--volume-mode", "Block", "--allow-destroy")
@@ -203,6 +222,61 @@ def test_a_volume_that_ignores_the_group_of_the_pod_is_refused(desk: Desk, job: 
     assert done.returncode == 2, done.stderr
     assert "the user 65532 cannot write to the volume data of fast" in done.stderr
     assert "--run-as-user with the owner's UID" in done.stderr
+
+
+def test_many_pods_write_to_one_volume(desk: Desk, job: Path) -> None:
+    """Each in a folder of its own; sharing the disk of that volume is no finding."""
+    many = ("--storage-class", "fast", "--access-mode", "ReadWriteMany", "--replicas", "2")
+    done = desk.run("c", str(job), *many, "--spread", "none", "--set", "runtime=2s")
+    assert done.returncode == 0, done.stderr
+    campaign = open_campaign(desk.folder / "c")
+    assert len(set(campaign.summary()["label_persistent_volume"])) == 1
+    assert list(campaign.aggregate()["clients"]) == [2]
+    assert "shared-limit" not in set(campaign.findings.frame["rule"])
+
+
+@pytest.fixture
+def mine(desk: Desk) -> Iterator[str]:
+    """Make a claim of the user."""
+    spec = claim_spec("64Mi", "fast")
+    desk.api.create(make_object("PersistentVolumeClaim", "mine", labels={}, spec=spec))
+    yield "mine"
+    assert desk.left() == ["PersistentVolumeClaim mine"]
+    desk.api.delete("PersistentVolumeClaim", "mine")
+    until(lambda: desk.left() == [])
+
+
+def run_on(desk: Desk, name: str, job: Path, *arguments: str) -> CompletedProcess[str]:
+    """Run on a claim that exists."""
+    place = ("--k8s", "--namespace", desk.api.namespace, *IMAGE, "-o", name)
+    return call("run", job, *place, *arguments, cwd=desk.folder)
+
+
+def test_a_claim_that_exists_is_measured_and_stays(desk: Desk, job: Path, mine: str) -> None:
+    """Nobody else may use it meanwhile, and nothing removes it."""
+    for wrong, words in (
+        (("--claim", "absent"), "there is no claim absent"),
+        (("--claim", mine, "--volume-mode", "Block"), "has the volume mode Filesystem"),
+    ):
+        refused = run_on(desk, "c", job, *wrong)
+        assert refused.returncode == 2, refused.stderr
+        assert words in refused.stderr
+    done = run_on(desk, "c", job, "--claim", mine)
+    assert done.returncode == 0, done.stderr
+    summary = open_campaign(desk.folder / "c").summary()
+    assert list(summary["host"]) == [mine]
+    assert list(summary["label_storage_class"]) == ["fast"]
+    volume = {"name": "v", "persistentVolumeClaim": {"claimName": mine}}
+    program = {"name": "app", "image": NAME, "command": ["sleep", "1d"]}
+    app = {"containers": [program], "volumes": [volume], "nodeName": "nowhere"}
+    desk.api.create(make_object("Pod", "app", labels={}, spec=app))
+    used = run_on(desk, "d", job, "--claim", mine)
+    desk.api.delete("Pod", "app", grace_s=0)
+    assert used.returncode == 3, used.stderr
+    assert "the claim mine is used by the pod app" in used.stderr
+    until(lambda: not desk.api.list("Pod"))
+    reaped = call("k8s", "reap", "--volumes", "--namespace", desk.api.namespace)
+    assert reaped.returncode == 0, reaped.stderr
 
 
 def test_the_disk_of_the_node(desk: Desk, job: Path) -> None:

@@ -37,6 +37,7 @@ MAX_REPLICAS = 1000
 
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
+ACCESS_MODES = ("ReadWriteOnce", "ReadWriteOncePod", "ReadWriteMany")
 _TOPOLOGY = {
     "node": "kubernetes.io/hostname",
     "zone": "topology.kubernetes.io/zone",
@@ -53,6 +54,7 @@ class VolumeSource(StrEnum):
     """Origin of the volume under test."""
 
     CLAIM = "claim"  # a PersistentVolumeClaim; may outlive its pod
+    EXISTING = "existing"  # a PersistentVolumeClaim of somebody else, which is never removed
     EPHEMERAL = "ephemeral"  # a generic ephemeral volume: a claim that is deleted with its pod
     NODE = "node"  # the node's own disk, through an emptyDir
 
@@ -165,6 +167,11 @@ class ClusterSpec:
         "NAME",
         "StorageClass of the volume; several are compared with each other",
     )
+    claims: tuple[str, ...] = repeatable(
+        "--claim",
+        "NAME",
+        "Measure the volume of this claim, which exists and is never removed; several are compared",
+    )
     size: str = text_option("--size", "SIZE", "Size of each volume, like 250Gi.")
     volume_mode: str = option(
         "--volume-mode",
@@ -173,6 +180,15 @@ class ClusterSpec:
         metavar="Filesystem|Block",
         show_default=True,
         help="Measure through a filesystem, or the raw block device.",
+    )
+    access_mode: str = option(
+        "--access-mode",
+        default=ACCESS_MODES[0],
+        type=click.Choice(ACCESS_MODES, case_sensitive=False),
+        metavar="|".join(ACCESS_MODES),
+        show_default=True,
+        help="Access mode of the claims. With ReadWriteMany, --replicas N measures one volume from "
+        "N pods, each in a folder of its own.",
     )
     os_disk: bool = _flag("--os-disk", "Measure the node's own disk, through an emptyDir.")
     ephemeral: bool = _flag(
@@ -275,19 +291,31 @@ class ClusterSpec:
         self._require_container()
 
     def _require_volume(self) -> None:
-        if not self.size and not self.os_disk:
+        for name in self.claims:
+            _require(_SUBDOMAIN, name, what="claim", longest=MAX_SUBDOMAIN)
+        if not self.size and not self.os_disk and not self.claims:
             raise InputError(
                 "the volume size is missing",
                 hint="the size decides the limits of most cloud volumes: --size 250Gi",
             )
         if self.size:
             require_quantity(self.size, what="size")
+        is_shared = self.is_shared
         contradictions = (
             ("--os-disk", "--ephemeral", self.os_disk and self.ephemeral),
             ("--os-disk", "--volume-mode Block", self.os_disk and self.is_block),
             ("--os-disk", "--storage-class", self.os_disk and self.storage_classes),
             ("--os-disk", "--keep", self.os_disk and self.keep),
             ("--ephemeral", "--keep", self.ephemeral and self.keep),
+            ("--claim", "--storage-class", self.claims and self.storage_classes),
+            ("--claim", "--size", self.claims and self.size),
+            ("--claim", "--os-disk", self.claims and self.os_disk),
+            ("--claim", "--ephemeral", self.claims and self.ephemeral),
+            ("--claim", "--keep", self.claims and self.keep),
+            ("--claim", "--replicas", self.claims and self.replicas > 1),
+            ("--claim", "--access-mode", self.claims and self.access_mode != ACCESS_MODES[0]),
+            ("--os-disk", "--access-mode", self.os_disk and self.access_mode != ACCESS_MODES[0]),
+            ("--volume-mode Block", "ReadWriteMany with --replicas", self.is_block and is_shared),
             ("--parallel-classes", "--replicas", self.is_parallel and self.replicas > 1),
         )
         for option, other, is_given in contradictions:
@@ -337,12 +365,27 @@ class ClusterSpec:
         """Origin of the volume of the role ``data``."""
         if self.os_disk:
             return VolumeSource.NODE
+        if self.claims:
+            return VolumeSource.EXISTING
         return VolumeSource.EPHEMERAL if self.ephemeral else VolumeSource.CLAIM
+
+    @property
+    def unnamed_class(self) -> str:
+        """What a volume without a known storage class is called."""
+        if self.os_disk:
+            return "node-disk"
+        return "unknown" if self.claims else "default"
 
     @property
     def is_block(self) -> bool:
         """Whether the volume is a raw block device."""
         return self.volume_mode == "Block"
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the pods of a class measure one volume together."""
+        is_claim = self.source is VolumeSource.CLAIM
+        return is_claim and self.replicas > 1 and self.access_mode == "ReadWriteMany"
 
     @property
     def topology_key(self) -> str:
@@ -358,8 +401,8 @@ class ClusterSpec:
 
     @property
     def volumes(self) -> tuple[str, ...]:
-        """Storage class of each volume, in order; empty text for the default or no class."""
-        return self.storage_classes or ("",)
+        """Storage class of each volume, in order; empty text for the default or an unknown one."""
+        return self.storage_classes or ("",) * max(1, len(self.claims))
 
 
 def quantity_bytes(text: str) -> int:

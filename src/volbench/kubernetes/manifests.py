@@ -36,6 +36,7 @@ KEEP = "keep"  # whether its volumes stay
 PODS = "pods"  # the manifests of its pods, to make one again
 
 _DATA, _OS, _SCRATCH, _TMP = "data", "os", "scratch", "tmp"
+_POD_NAME = "POD_NAME"  # Environment variable that names the folder of a pod on a shared volume
 # Annotations that stop autoscalers from draining a node in the middle of a run
 _NO_EVICTION = {
     "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
@@ -72,13 +73,12 @@ def objects(spec: ClusterSpec, *, owner_uid: str = "") -> list[Manifest]:
     name, labels = spec.campaign, campaign_labels(spec.campaign)
     manifests = [make_object("ConfigMap", name, namespace=spec.namespace, labels=labels)]
     for index in range(len(spec.volumes)):
-        if spec.replicas > 1:
-            manifests.append(_stateful_set(spec, index, owner_uid))
-            continue
-        if spec.source is VolumeSource.CLAIM:  # without an owner it is kept
+        if spec.source is VolumeSource.CLAIM and (spec.replicas == 1 or spec.is_shared):
+            # without an owner it is kept
             claim = _owned(spec, "PersistentVolumeClaim", index, "" if spec.keep else owner_uid)
             manifests.append(claim | {"spec": _claim_spec(spec, index)})
-        manifests.append(_pod(spec, index, owner_uid))
+        made = _stateful_set if spec.replicas > 1 else _pod
+        manifests.append(made(spec, index, owner_uid))
     return manifests
 
 
@@ -129,8 +129,7 @@ def _described(
     spec: ClusterSpec, index: int, annotations: Mapping[str, str] | None = None
 ) -> dict[str, dict[str, str]]:
     """Return the labels and annotations of what belongs to a storage class."""
-    node_class = "node-disk" if spec.os_disk else "default"
-    storage_class = spec.volumes[index] or node_class
+    storage_class = spec.volumes[index] or spec.unnamed_class
     labels = {WORKLOAD_LABEL: workload_name(spec, index), CLASS_LABEL: label_value(storage_class)}
     return {
         "labels": campaign_labels(spec.campaign) | labels,
@@ -178,7 +177,7 @@ def _stateful_set(spec: ClusterSpec, index: int, owner_uid: str) -> Manifest:
         "selector": selector,
         "template": {"metadata": _described(spec, index, _NO_EVICTION), "spec": pod_spec},
     }
-    if spec.source is VolumeSource.CLAIM:
+    if spec.source is VolumeSource.CLAIM and not spec.is_shared:
         metadata = {"name": _DATA, **_described(spec, index)}
         template = {"metadata": metadata, "spec": _claim_spec(spec, index)}
         content["volumeClaimTemplates"] = [template]
@@ -210,7 +209,9 @@ def planned_pods(spec: ClusterSpec) -> list[PlannedPod]:
         own = workload_name(spec, index)
         names = [f"{own}-{n}" for n in range(spec.replicas)] if spec.replicas > 1 else [own]
         turn = index + 1 if takes_turns else 0
-        pods += [PlannedPod(name, storage_class, _claim_name(spec, name), turn) for name in names]
+        claims = spec.claims[index : index + 1] or [_claim_name(spec, name) for name in names]
+        own_pods = zip(names, claims, strict=True)
+        pods += [PlannedPod(name, storage_class, claim, turn) for name, claim in own_pods]
     return pods
 
 
@@ -219,6 +220,8 @@ def _claim_name(spec: ClusterSpec, pod_name: str) -> str:
         return ""
     if spec.source is VolumeSource.EPHEMERAL:
         return f"{pod_name}-{_DATA}"
+    if spec.is_shared:
+        return pod_name.rpartition("-")[0]
     return f"{_DATA}-{pod_name}" if spec.replicas > 1 else pod_name
 
 
@@ -249,8 +252,9 @@ def label_value(text: str) -> str:
 
 
 def _claim_spec(spec: ClusterSpec, index: int) -> Manifest:
-    mode = {"volumeMode": "Block" if spec.is_block else "Filesystem"}
-    return claim_spec(spec.size, spec.volumes[index], **mode)
+    mode = "Block" if spec.is_block else "Filesystem"
+    access = [spec.access_mode]
+    return claim_spec(spec.size, spec.volumes[index], volumeMode=mode, accessModes=access)
 
 
 def claim_spec(size: str, storage_class: str, **more: object) -> Manifest:
@@ -267,6 +271,9 @@ def _pod_spec(spec: ClusterSpec, index: int) -> Manifest:
     secrets = spec.image_pull_secrets
     content = pod_spec(_container(spec), _volumes(spec, index), user=spec.user, secrets=secrets)
     content |= {"terminationGracePeriodSeconds": 5, "automountServiceAccountToken": False}
+    if spec.claims:  # fsGroup would change the group of all files of somebody else
+        for name in ("fsGroup", "fsGroupChangePolicy"):
+            content["securityContext"].pop(name, None)
     if spec.node_selector:
         content["nodeSelector"] = dict(spec.node_selector)
     if spec.tolerations:
@@ -344,6 +351,12 @@ def _container(spec: ClusterSpec) -> Manifest:
         mounts=mounts,
         pull_policy=spec.image_pull_policy,
     )
+    if spec.is_shared:  # a folder of its own for each pod
+        own_name = {"fieldRef": {"fieldPath": "metadata.name"}}
+        content["env"].append({"name": _POD_NAME, "valueFrom": own_name})
+        for mount in content["volumeMounts"]:
+            if mount["name"] == _DATA:
+                mount["subPathExpr"] = f"$({_POD_NAME})"
     if spec.is_block:
         content["volumeDevices"] = [{"name": _DATA, "devicePath": DATA_DEVICE}]
     quantities = {"requests": dict(spec.pod_requests), "limits": dict(spec.pod_limits)}
@@ -357,8 +370,11 @@ def _volumes(spec: ClusterSpec, index: int) -> list[Manifest]:
     if spec.source is VolumeSource.EPHEMERAL:
         template = {"metadata": _described(spec, index), "spec": _claim_spec(spec, index)}
         volumes.append({"name": _DATA, "ephemeral": {"volumeClaimTemplate": template}})
-    elif spec.source is VolumeSource.CLAIM and spec.replicas == 1:
+    elif spec.source is VolumeSource.CLAIM and (spec.replicas == 1 or spec.is_shared):
         claimed = {"claimName": workload_name(spec, index)}
+        volumes.append({"name": _DATA, "persistentVolumeClaim": claimed})
+    elif spec.source is VolumeSource.EXISTING:
+        claimed = {"claimName": spec.claims[index]}
         volumes.append({"name": _DATA, "persistentVolumeClaim": claimed})
     if spec.needs_os or spec.os_disk:
         limit = {"sizeLimit": spec.size} if spec.os_disk and spec.size else {}

@@ -25,7 +25,7 @@ from volbench.engine.hosts.described_volumes import VolumeQuestion, look_at
 from volbench.errors import InputError, RefusedError, StoppedError
 from volbench.execute.connect import HostKeyPolicy
 from volbench.kubernetes.cluster import PATIENCE_S
-from volbench.kubernetes.cluster_spec import ClusterSpec, VolumeSource, quantity_bytes
+from volbench.kubernetes.cluster_spec import ClusterSpec, quantity_bytes
 from volbench.kubernetes.leases import held_lease
 from volbench.kubernetes.manifests import (
     CONTAINER,
@@ -101,13 +101,17 @@ class PodPlacement:
                 "--on and --k8s exclude each other: pods get volumes of their own",
                 hint="leave out one of them",
             )
-        classes = list(self.spec.storage_classes)
-        random.Random(request.terms.seed).shuffle(classes)  # noqa: S311 - an order, not a secret
+        classes, claims = list(self.spec.storage_classes), list(dict.fromkeys(self.spec.claims))
+        for volumes in (classes, claims):
+            random.Random(request.terms.seed).shuffle(volumes)  # noqa: S311 - an order, no secret
         spec = replace(
             self.spec.for_roles({job.role for profile in request.profiles for job in profile.jobs}),
             namespace=cluster.namespace,
             storage_classes=tuple(classes),
+            claims=tuple(claims),
         )
+        for name in claims:
+            _check_claim(cluster, name, mode=spec.volume_mode)
         for name in dict.fromkeys(classes):
             if cluster.read_if_allowed("StorageClass", name) is None:
                 raise InputError(
@@ -120,13 +124,39 @@ class PodPlacement:
         return spec
 
 
+def _check_claim(cluster: Cluster, name: str, *, mode: str) -> None:
+    """Refuse a claim that cannot be measured, or that somebody uses."""
+    claim = cluster.read("PersistentVolumeClaim", name)
+    if claim is None:
+        raise InputError(
+            f"there is no claim {name} in the namespace {cluster.namespace}",
+            hint=f"list them: kubectl -n {cluster.namespace} get pvc",
+        )
+    own_mode = claim["spec"].get("volumeMode", "Filesystem")
+    if own_mode != mode:
+        raise InputError(
+            f"the claim {name} has the volume mode {own_mode}", hint=f"--volume-mode {own_mode}"
+        )
+    for pod in cluster.list("Pod"):
+        used = [volume.get("persistentVolumeClaim") for volume in pod["spec"].get("volumes", ())]
+        ended = pod.get("status", {}).get("phase") in {"Failed", "Succeeded"}
+        if not ended and name in [claimed["claimName"] for claimed in used if claimed]:
+            raise RefusedError(
+                f"the claim {name} is used by the pod {pod['metadata']['name']}",
+                hint="a measurement would slow it down, and its load would be measured: stop it",
+            )
+
+
 def _on_pods(request: CampaignRequest, spec: ClusterSpec) -> CampaignRequest:
     """Return a request whose consent holds on every pod."""
-    consent = (
-        entry if ":" in entry else f"{name}:{entry}"
-        for entry in request.terms.consent.allow_destroy
-        for name in host_names(spec)
-    )
+    given = request.terms.consent.allow_destroy
+    if spec.claims:  # each is allowed by its name
+        consent = [f"{entry}:{DATA_DEVICE}" if entry in spec.claims else entry for entry in given]
+    else:
+        names = host_names(spec)
+        consent = [
+            entry if ":" in entry else f"{name}:{entry}" for entry in given for name in names
+        ]
     on_pods = request.terms.consent.model_copy(
         update={
             "allow_destroy": tuple(dict.fromkeys(consent)),
@@ -146,14 +176,16 @@ def require_consent(spec: ClusterSpec, campaign: Campaign, consent: Consent) -> 
     count = len(planned_pods(spec))
     what = "the new volume" if count == 1 else f"{count} new volumes"
     classes = ", ".join(dict.fromkeys(name or "the default class" for name in spec.volumes))
-    with questions_shown():
-        question = f"All data on {what} of {classes} will be overwritten. Type {DATA_DEVICE}"
-        typed = click.prompt(f"{question} to continue", err=True, default="")
-    if typed.strip() != DATA_DEVICE:
-        raise RefusedError(
-            f"{DATA_DEVICE} was not confirmed; nothing was made",
-            hint=f"type exactly {DATA_DEVICE} when asked",
-        )
+    asked = {name: f"the claim {name}" for name in spec.claims}
+    for name, volumes in (asked or {DATA_DEVICE: f"{what} of {classes}"}).items():
+        with questions_shown():
+            question = f"All data on {volumes} will be overwritten. Type {name} to continue"
+            typed = click.prompt(question, err=True, default="")
+        if typed.strip() != name:
+            raise RefusedError(
+                f"{name} was not confirmed; nothing was made",
+                hint=f"type exactly {name} when asked",
+            )
 
 
 def check_consent(spec: ClusterSpec, campaign: Campaign, consent: Consent) -> bool:
@@ -161,19 +193,21 @@ def check_consent(spec: ClusterSpec, campaign: Campaign, consent: Consent) -> bo
     paths = dict.fromkeys(role_paths(spec).values())
     targets = {f"{name}:{path}" for name in host_names(spec) for path in paths}
     if unknown := [entry for entry in consent.allow_destroy if entry not in targets]:
-        path = unknown[0].partition(":")[2]
         raise InputError(
-            f"--allow-destroy {path} is not a target of this campaign",
-            hint=f"its targets are: {', '.join(paths)}",
+            f"--allow-destroy {unknown[0].rpartition(':')[2]} is not a target of this campaign",
+            hint=f"its targets are: {', '.join(spec.claims or paths)}",
         )
     writing = [
         run for run in campaign.runs if run.volume.kind is VolumeKind.DEVICE and may_write(run)
     ]
     for run in writing:
         if f"{run.host}:{run.volume.target}" not in consent.allow_destroy:
+            allow = f"to allow it for all new volumes: --allow-destroy {run.volume.target}"
+            if spec.claims:
+                allow = f"to allow the loss of its data: --allow-destroy {run.host}"
             raise RefusedError(
                 f"job {run.job} would overwrite the raw volume of {run.host}; nothing was made",
-                hint=f"to allow it for all new volumes: --allow-destroy {run.volume.target}",
+                hint=allow,
             )
     return bool(writing)
 
@@ -206,18 +240,19 @@ def create_objects(cluster: Cluster, spec: ClusterSpec) -> None:
 
 
 def host_names(spec: ClusterSpec) -> list[str]:
-    """Return the name of the host of each pod: its storage class, numbered if it has several."""
-    classes = [pod.storage_class or _unnamed(spec) for pod in planned_pods(spec)]
+    """Return the name of the host of each pod: its storage class, numbered if it has several.
+
+    That of a claim that exists is the claim.
+    """
+    if spec.claims:
+        return [*spec.claims]
+    classes = [pod.storage_class or spec.unnamed_class for pod in planned_pods(spec)]
     totals, seen = Counter(classes), Counter[str]()
     names = []
     for name in classes:
         names.append(f"{name}-{seen[name]}" if totals[name] > 1 else name)
         seen[name] += 1
     return names
-
-
-def _unnamed(spec: ClusterSpec) -> str:
-    return "node-disk" if spec.source is VolumeSource.NODE else "default"
 
 
 def wait_for_hosts(cluster: Cluster, spec: ClusterSpec, *, timeout_s: float) -> list[Host]:
@@ -231,7 +266,7 @@ def wait_for_hosts(cluster: Cluster, spec: ClusterSpec, *, timeout_s: float) -> 
         manifest = ready[name]
         described = facts.of(manifest, pod.claim)
         # the cluster may have chosen its default class
-        labels = {"storage_class": described.pop("storage_class") or _unnamed(spec)}
+        labels = {"storage_class": described.pop("storage_class") or spec.unnamed_class}
         labels["node"] = manifest["spec"]["nodeName"]
         labels["volume_size"] = described.pop("volume_size")
         labels |= {key: described[key] for key in ("zone", "machine_type", "persistent_volume")}

@@ -49,7 +49,7 @@ class Context:
     _steady: dict[tuple[str, str], Steadiness] = field(default_factory=dict, repr=False)
     _explained: dict[str, tuple[Explanation, ...]] = field(default_factory=dict, repr=False)
     _steps: dict[int, dict[int, list[Run]]] = field(default_factory=dict, repr=False)
-    _hosts_on_disk: dict[tuple[int, int], dict[tuple[str, str], set[str]]] = field(
+    _hosts_on_disk: dict[tuple[int, int], dict[tuple[str, str], dict[str, str]]] = field(
         default_factory=dict, repr=False
     )
     _loads: dict[tuple[str, int, str], ConcurrentLoad] = field(default_factory=dict, repr=False)
@@ -169,22 +169,25 @@ class Context:
         return disks
 
     def hosts_beside(self, view: RunView) -> Mapping[str, set[str]]:
-        """Return disk to the hosts of one machine whose volumes are on it in the run's step."""
+        """Return disk to the hosts of one machine whose volumes are on it in the run's step.
+
+        Pods that measure one volume together are one host: sharing it is what they are for.
+        """
         machine = "" if view.host is None else view.host.machine
         if not machine or view.run.start is Start.SEQUENTIAL:
             return {}
         key = id(view.campaign), view.run.step
         if key not in self._hosts_on_disk:
-            hosts: dict[tuple[str, str], set[str]] = {}
+            hosts: dict[tuple[str, str], dict[str, str]] = {}
             for run in self.step(view):
                 other = self.by_id.get(run.id)
                 if other is not None and other.host is not None:
                     for disk in other.disks:
-                        hosts.setdefault((other.host.machine, disk), set()).add(run.host)
+                        on_disk = hosts.setdefault((other.host.machine, disk), {})
+                        on_disk[run.host] = other.host.persistent_volume or run.host
             self._hosts_on_disk[key] = hosts
-        on_disk = self._hosts_on_disk[key]
-        others = {disk: on_disk.get((machine, disk), set()) for disk in view.disks}
-        return {disk: hosts for disk, hosts in others.items() if hosts - {view.run.host}}
+        found = {disk: self._hosts_on_disk[key].get((machine, disk), {}) for disk in view.disks}
+        return {disk: set(own) for disk, own in found.items() if len({*own.values()}) > 1}
 
     @cached_property
     def tracked(self) -> Mapping[str, Sequence[RunView]]:
