@@ -65,6 +65,7 @@ def test_node_and_volume_are_described() -> None:
             "claim_uid": "u",
             "persistent_volume": "pvc-1",
             "volume_size": "250Gi",
+            "volume_bytes": 250 * 1024**3,
             "csi_driver": "disk.csi.azure.com",
             "volume_handle": HANDLE,
         }

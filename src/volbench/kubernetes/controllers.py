@@ -44,7 +44,7 @@ from volbench.kubernetes.manifests import (
     make_object,
     pod_spec,
 )
-from volbench.kubernetes.pod_status import POLL_S, ready_pods, why_pending
+from volbench.kubernetes.pod_status import POLL_S, has_ended, ready_pods, why_pending
 from volbench.kubernetes.removal import lease_of_remains, remove_campaign
 
 CONTROLLER_LABEL = "volbench.io/controller"
@@ -327,7 +327,7 @@ def _judge(cluster: Cluster, job: Manifest | None, pod: Manifest | None) -> tupl
             return "failed", _why_failed(condition, pod)
     name = (job if pod is None else pod)["metadata"]["name"]
     events = cluster.list("Event", fields=f"involvedObject.name={name},type=Warning")
-    if pod is not None and _has_ended(pod):
+    if pod is not None and has_ended(pod):
         return "waiting", "its pod has ended; a new one is taking over"
     pending = why_pending(pod, events)
     return ("running", "") if pending is None else ("waiting", pending.reason)
@@ -383,7 +383,7 @@ def cancel_controller(cluster: Cluster, name: str) -> None:
     cluster.patch("Job", name, {"spec": {"suspend": True}})
     end_s = time.monotonic() + _GRACE_S + _REMOVED_S
     pods = f"{CONTROLLER_LABEL}={name},job-name"
-    while running := [pod for pod in cluster.list("Pod", pods) if not _has_ended(pod)]:
+    while running := [pod for pod in cluster.list("Pod", pods) if not has_ended(pod)]:
         if time.monotonic() > end_s:
             raise DeadlineError(
                 f"the controller {name} has not ended within {_GRACE_S + _REMOVED_S:.0f} s: its "
@@ -405,10 +405,6 @@ def campaigns_of(cluster: Cluster, name: str) -> list[str]:
         for lease in leases
         if str(controller_of(lease).get("pod", "")).rpartition("-")[0] == name
     ]
-
-
-def _has_ended(pod: Manifest) -> bool:
-    return pod.get("status", {}).get("phase") in {"Failed", "Succeeded"}
 
 
 def remove_controller(cluster: Cluster, name: str) -> None:

@@ -30,6 +30,7 @@ from volbench.errors import CampaignError, TransportError, VolbenchError
 from volbench.execute.local import LocalExecutor
 from volbench.kubernetes.cluster import Cluster, Manifest, RequestError
 from volbench.kubernetes.manifests import CAMPAIGN_LABEL, campaign_labels, make_object
+from volbench.kubernetes.pod_status import has_ended
 from volbench.store.archive import hold_campaign
 from volbench.store.atomic_files import write_bytes_atomic
 from volbench.store.layout import Layout
@@ -179,8 +180,7 @@ def _is_alive(cluster: Cluster, described: Manifest) -> bool | None:
     """Return whether a controller runs: its pod, or a process of this machine."""
     if name := described.get("pod"):
         pod = cluster.read("Pod", str(name))
-        ended = pod is None or pod.get("status", {}).get("phase") in {"Failed", "Succeeded"}
-        return False if ended else None
+        return False if pod is None or has_ended(pod) else None
     process, here = described.get("process", {}), _process(os.getpid())
     if not here["boot_id"] or any(process.get(key) != here[key] for key in ("boot_id", _NAMESPACE)):
         return None

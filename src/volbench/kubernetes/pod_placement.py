@@ -37,7 +37,7 @@ from volbench.kubernetes.manifests import (
     role_paths,
 )
 from volbench.kubernetes.pod_facts import PodFacts
-from volbench.kubernetes.pod_status import ready_pods
+from volbench.kubernetes.pod_status import has_ended, ready_pods
 from volbench.kubernetes.resumed_pods import removed_at_end
 from volbench.model.campaign.host import Host, Pod
 from volbench.model.campaign.planned_run import Campaign, Consent, Volume, VolumeKind
@@ -138,9 +138,9 @@ def _check_claim(cluster: Cluster, name: str, *, mode: str) -> None:
             f"the claim {name} has the volume mode {own_mode}", hint=f"--volume-mode {own_mode}"
         )
     for pod in cluster.list("Pod"):
-        used = [volume.get("persistentVolumeClaim") for volume in pod["spec"].get("volumes", ())]
-        ended = pod.get("status", {}).get("phase") in {"Failed", "Succeeded"}
-        if not ended and name in [claimed["claimName"] for claimed in used if claimed]:
+        volumes = pod["spec"].get("volumes", ())
+        used = {volume.get("persistentVolumeClaim", {}).get("claimName") for volume in volumes}
+        if name in used and not has_ended(pod):
             raise RefusedError(
                 f"the claim {name} is used by the pod {pod['metadata']['name']}",
                 hint="a measurement would slow it down, and its load would be measured: stop it",

@@ -39,13 +39,18 @@ class Pending:
     is_final: bool = False  # whether waiting does not help
 
 
+def has_ended(pod: Manifest) -> bool:
+    """Return whether all containers of a pod have ended."""
+    return pod.get("status", {}).get("phase") in {"Failed", "Succeeded"}
+
+
 def why_pending(pod: Manifest | None, events: Sequence[Manifest]) -> Pending | None:
     """Return why a pod is not ready, or does not exist yet; None if it is ready."""
     latest = _latest_warning(events)
     if pod is None:
         return Pending(latest or "not created yet", "exceeded quota" in latest)
     status = pod.get("status", {})
-    if status.get("phase") in {"Failed", "Succeeded"}:
+    if has_ended(pod):
         return Pending(_ended(pod), is_final=True)
     for container in status.get("containerStatuses", ()):
         waiting = container.get("state", {}).get("waiting", {})
@@ -111,7 +116,7 @@ def why_ended(pod: Manifest | None, uid: str) -> str:
         return "it was deleted"
     if pod["metadata"]["uid"] != uid:
         return "it was replaced by another pod of the same name"
-    if pod.get("status", {}).get("phase") in {"Failed", "Succeeded"}:
+    if has_ended(pod):
         return _ended(pod)
     if "deletionTimestamp" in pod["metadata"]:
         reason = _disruption(pod)
