@@ -88,6 +88,7 @@ GOOD: dict[str, tuple[Section, ...]] = {
     "few-ios-of-a-lopsided-mix": (null(rw="rw", rwmixread=99, size=65536),),
     "unified": (null(rw="rw", unified_rw_reporting=1),),
     "verify": (psync(rw="write", verify="crc32c"),),
+    "verify in time": (psync(rw="write", verify="crc32c", runtime="2s", time_based="1"),),
     "create-only": (psync(rw="read", create_only=1),),
     "fsync": (psync(rw="randwrite", fsync=4, end_fsync=1),),
     "clones": (psync(rw="write", numjobs=3),),

@@ -355,3 +355,17 @@ def test_too_many_runs_are_refused() -> None:
     """Clients count."""
     with pytest.raises(InputError, match="200000 runs"):
         planned(job("size: 1m"), *clients_of([Client(VM1, 0, folder())], 1000), repeat=200)
+
+
+@pytest.mark.parametrize(
+    "options", ["rw: randread", "rw: randread, size: 50%", "rw: write, size: 0"]
+)
+def test_new_files_need_a_size(options: str) -> None:
+    """A run would fail in fio; a device has a size of its own, and a null engine needs none."""
+    client = Client(LOCAL, 0, folder())
+    with pytest.raises(InputError, match="job a has no size") as caught:
+        planned(job(options), client)
+    assert "--set size=1g" in caught.value.hint
+    assert planned(job(options), Client(LOCAL, 0, device(MIB))).runs
+    assert planned(job(f"{options}, ioengine: 'null'"), client).runs
+    assert planned(job("rw: write, fill_device: 1"), client).runs

@@ -88,14 +88,47 @@ def test_a_matrix_that_would_multiply_jobs_is_refused(defaults: str) -> None:
         ("{rw: read, bs: 4k, ioengine: libaio, direct: 1, iodepth: 8}", []),
         ("{rw: read, bs: 4k, ioengine: libaio, buffered: 0, iodepth: 8}", []),
         ("{rw: read, bs: 4k, ioengine: io_uring, iodepth: 8}", []),
+        ("{rw: read, bs: 4k, ioengine: mmap, direct: 1}", ["no effect with the ioengine mmap"]),
+        (
+            "{rw: read, bs: 4k, ioengine: io_uring, iodepth: 4, iodepth_batch: 9}",
+            ["lowers it to 4"],
+        ),
+        ("{rw: read, bs: 4k, runtime: 60s}", ["when it has moved its size once"]),
+        ("{rw: read, bs: 4k, runtime: 60s, loops: 9}", []),
+        ("{rw: read, bs: 4k, runtime: 2s, time_based: 1, loops: 9}", ["loops has no effect"]),
+        ("{rw: read, bs: 4k, runtime: 2s, time_based: 1, ramp_time: 5s}", ["not shorter"]),
+        ("{rw: read, bs: 4k, numjobs: 4, rate: 1m}", ["rate applies to each of the 4 jobs"]),
+        ("{rw: read, bs: 4k, numjobs: 4, filename: f}", ["the same blocks of filename: f"]),
+        ("{rw: read, bs: 4k, numjobs: 4, filename: f, offset_increment: 1m}", []),
+        ("{rw: randread, bs: 4k, numjobs: 4, filename: f}", []),
+        ("{rw: randread, bs: 4k, fsync: 1}", ["fsync has no effect with rw: randread"]),
+        ("{rw: read, bs: 4k, rwmixread: 70}", ["does not mix directions"]),
+        ("{rw: read, bs: 4k, random_distribution: 'zipf:1.2'}", ["which is sequential"]),
+        ("{rw: randrw, bs: 4k, rwmixread: 70, norandommap: 1, fsync: 1}", []),
+        ("{rw: randread, bs: 8k, bssplit: 4k/50:8k/50}", ["bs has no effect"]),
+        ("{rw: write, bs: 4k, thinktime_blocks: 4}", ["no effect without thinktime"]),
+        ("{rw: read, bs: 4k, rate_process: poisson}", ["no effect without rate or rate_iops"]),
+        ("{rw: read, bs: 4k, invalidate: 0}", ["keeps the page cache"]),
+        ("{rw: read, bs: 4k, invalidate: 0, direct: 1}", []),
+        ("{rw: read, bs: 4k, gtod_reduce: 1}", ["switches off the measurement of latency"]),
     ],
 )
 def test_what_fio_does_unasked_is_a_warning(options: str, warnings: list[str]) -> None:
-    """Defaults that decide what is measured, and queue depths without effect."""
+    """Defaults that decide what is measured, and options without effect."""
     texts = [*profile_warnings(load(f"name: x\njobs: {{a: {options}}}\n"))]
     assert len(texts) == len(warnings)
     assert all(part in text for part, text in zip(warnings, texts, strict=True))
     assert all(text.startswith("job a: ") for text in texts)
+
+
+def test_sections_that_report_as_one_are_rows_of_their_own() -> None:
+    """group_reporting would merge unlike sections into one row; defaults may be for other jobs."""
+    text = (
+        "name: x\ndefaults: {bs: 4k, group_reporting: 1, rwmixread: 70}\njobs:\n"
+        "  a: {sections: {data: {rw: randrw}, log: {rw: write}}}\n  b: {rw: read, numjobs: 2}\n"
+    )
+    (warning,) = profile_warnings(load(text))
+    assert warning.startswith("job a: group_reporting is left out")
 
 
 def test_phases_come_in_the_order_they_run() -> None:

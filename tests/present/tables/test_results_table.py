@@ -220,10 +220,19 @@ def test_the_plan_is_listed_in_order() -> None:
     assert "seed 7" in text
 
 
-def test_the_plan_counts_further_sections() -> None:
-    """Options of the first section are shown and the others counted."""
-    run = run_of("m").model_copy(update={"sections": (Section(name="x"), Section(name="y"))})
-    assert "(2 sections)" in printed(runs_table(campaign_of(run), expected_s={}))
+def test_the_plan_tells_sections_apart() -> None:
+    """Options of the first three sections are shown and the others counted."""
+    options: list[dict[str, str]] = [
+        {"rw": "randread", "bs": "8192"},
+        {"rw": "write", "bs": "16384"},
+    ]
+    options += [{}, {}]
+    sections = tuple(Section(name=f"s{n}", options=own) for n, own in enumerate(options))
+    run = run_of("m").model_copy(update={"sections": sections})
+    plan = " ".join(printed(runs_table(campaign_of(run), expected_s={})).split())
+    assert "s0: randread bs=8k" in plan
+    assert "s1: write bs=16k" in plan
+    assert "and 1 more" in plan
 
 
 def test_a_profile_is_shown_with_inherited_options() -> None:

@@ -86,7 +86,10 @@ def _expected(run: Run, section: Section) -> Expected:
     # cpuio reports its cycles as reads with zero latency.
     # The job file of several sections is written without it.
     is_grouped = len(run.sections) == 1 and _flag(options, "group_reporting")
-    timed = _flag(options, "time_based") and options.get("ioengine") != "cpuio"
+    # A verified write stops early enough to read back what it wrote (fio HOWTO, verify).
+    is_verified = "verify" in options and "write" in options.get("rw", "read")
+    is_short = is_verified or options.get("ioengine") == "cpuio"
+    timed = _flag(options, "time_based") and not is_short
     return Expected(
         name=section.name,
         entries=1 if is_grouped else int(options.get("numjobs", "1")),

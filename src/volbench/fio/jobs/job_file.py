@@ -92,8 +92,10 @@ class _Importer:
             merged = dict(shared)
             kb_base = _kb_base(text, shared)
             for name, value, line in self._read(text, kb_base):
-                for other in _rivals(name):
-                    merged.pop(other, None)
+                for rival in _rivals(name):
+                    if rival in merged:
+                        del merged[rival]
+                        self._note(line, f"{name} replaces {rival}: fio keeps the last of them")
                 merged[name] = value, line
             if text.is_global:
                 shared = merged
@@ -313,9 +315,9 @@ def _kb_base(text: SectionText, shared: dict[str, tuple[str, int]]) -> int:
     return 1000 if (value or "").strip() == "1000" else 1024
 
 
-def _rivals(name: str) -> frozenset[str]:
-    """Return the options, including this one, whose earlier values an option overrides."""
-    return frozenset({name}.union(*(family for family in _EXCLUSIVE if name in family)))
+def _rivals(name: str) -> set[str]:
+    """Return the other options whose earlier values an option overrides."""
+    return {rival for family in _EXCLUSIVE if name in family for rival in family - {name}}
 
 
 def _order_counts(name: str, options: dict[str, str]) -> bool:

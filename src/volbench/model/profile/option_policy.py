@@ -9,12 +9,12 @@ newer fio, needs ``--allow-exec``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 
 from volbench.errors import InputError, did_you_mean
 from volbench.model.profile.fio_options import Option, OptionKind, OptionTable, canonical
-from volbench.units import SECTOR_BYTES
+from volbench.units import SECTOR_BYTES, parse_duration
 
 _RUNS = "it runs a program"
 _FILES = "it writes or reads files outside the run's folder"
@@ -335,13 +335,47 @@ def lacks_block_size(options: Mapping[str, str | None]) -> bool:
     return not any(options.get(name) for name in ("bs", "bsrange", "bssplit"))
 
 
-def doubtful(options: Mapping[str, str]) -> Iterator[str]:
-    """Yield what fio does with a section that its author may not expect."""
-    replays = "read_iolog" in options
-    if lacks_pattern(options) and not replays:
-        yield "rw is not set, so fio reads sequentially (its default, rw: read)"
-    if lacks_block_size(options) and not replays:
-        yield "bs is not set, so fio uses its default of 4k"
+# Option to the ones it acts with; without any of them fio ignores it (fio 3.36 HOWTO)
+_ACTS_WITH: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("thinktime_blocks", "thinktime_spin", "thinktime_iotime"), ("thinktime",)),
+    **dict.fromkeys(("latency_window", "latency_percentile", "latency_run"), ("latency_target",)),
+    **dict.fromkeys(("do_verify", "verify_fatal", "verify_async"), ("verify", "verify_pattern")),
+    "rate_process": ("rate", "rate_iops"),
+}
+_OF_RANDOM = ("random_distribution", "norandommap", "percentage_random", "random_generator")
+_OF_WRITES = ("fsync", "fdatasync", "end_fsync", "fsync_on_close")
+_OF_MIXES = ("rwmixread", "rwmixwrite")
+_OF_LATENCIES = ("gtod_reduce", "disable_lat", "disable_clat")
+
+
+def doubtful(options: Mapping[str, str], *, own: Container[str]) -> Iterator[str]:
+    """Yield what fio does with a section that its author may not expect.
+
+    Args:
+        own: names of options that are not defaults, which may be meant for other jobs.
+    """
+    if "read_iolog" not in options:
+        if lacks_pattern(options):
+            yield "rw is not set, so fio reads sequentially (its default, rw: read)"
+        if lacks_block_size(options):
+            yield "bs is not set, so fio uses its default of 4k"
+    yield from _doubtful_depth(options)
+    yield from _without_effect(options, own)
+    yield from _doubtful_time(options)
+    yield from _doubtful_jobs(options)
+    is_buffered = options.get("direct", "0") == "0" and options.get("buffered") != "0"
+    if options.get("invalidate") == "0" and is_buffered:
+        yield "invalidate: 0 keeps the page cache, so reads may not reach the volume"
+    for name in _OF_LATENCIES:
+        if _is_on(options, name):
+            yield f"{name} switches off the measurement of latency, which will be n/a"
+
+
+def _is_on(options: Mapping[str, str], name: str) -> bool:
+    return options.get(name, "0") not in {"0", "0s", ""}
+
+
+def _doubtful_depth(options: Mapping[str, str]) -> Iterator[str]:
     depth, engine = int(options.get("iodepth", "1")), options.get("ioengine", "psync")
     if depth > 1 and engine in _WAITING_ENGINES:
         default = "" if "ioengine" in options else ", fio's default,"
@@ -354,6 +388,62 @@ def doubtful(options: Mapping[str, str]) -> Iterator[str]:
         yield (
             f"libaio without direct: 1 submits one buffered I/O after the other, so "
             f"iodepth: {depth} has no effect; add direct: 1"
+        )
+    if engine == "mmap" and is_direct:
+        yield "direct: 1 has no effect with the ioengine mmap, which uses the page cache"
+    batch = int(options.get("iodepth_batch", "1"))
+    if batch > depth:
+        yield f"iodepth_batch: {batch} is above iodepth: {depth}, so fio lowers it to {depth}"
+
+
+def _without_effect(options: Mapping[str, str], own: Container[str]) -> Iterator[str]:
+    """Yield options that fio ignores in their combination."""
+    for name, others in _ACTS_WITH.items():
+        if name in options and not any(other in options for other in others):
+            yield f"{name} has no effect without {' or '.join(others)}"
+    if "bssplit" in options and "bs" in options:
+        yield "bs has no effect on the block sizes beside bssplit, which lists them all"
+    pattern = (options.get("rw") or "read").partition(":")[0]
+    for names, acts, reason in (
+        (_OF_RANDOM, "rand" in pattern, "which is sequential"),
+        (_OF_WRITES, pattern not in {"read", "randread"}, "which does not write"),
+        (_OF_MIXES, pattern in {"rw", "readwrite", "randrw"}, "which does not mix directions"),
+    ):
+        for name in names if not acts else ():
+            if name in own and _is_on(options, name):
+                yield f"{name} has no effect with rw: {pattern}, {reason}"
+
+
+def _doubtful_time(options: Mapping[str, str]) -> Iterator[str]:
+    runtime, is_timed = options.get("runtime", "0s"), _is_on(options, "time_based")
+    is_counted = any(name in options for name in ("io_size", "loops", "fill_device"))
+    if _is_on(options, "runtime") and not is_timed and not is_counted:
+        yield (
+            f"without time_based: 1 the job ends when it has moved its size once, at the latest "
+            f"after runtime: {runtime}"
+        )
+    ramp_s = parse_duration(options.get("ramp_time", "0"))
+    if is_timed and ramp_s >= parse_duration(runtime) > 0:
+        yield (
+            f"ramp_time: {options['ramp_time']} is not shorter than runtime: {runtime}; fio may "
+            f"then count I/Os of the ramp (fio issue 2041)"
+        )
+    if is_timed and int(options.get("loops", "1")) > 1:
+        yield "loops has no effect with time_based: 1, which repeats until the runtime is over"
+
+
+def _doubtful_jobs(options: Mapping[str, str]) -> Iterator[str]:
+    jobs = int(options.get("numjobs", "1"))
+    if jobs == 1:
+        return
+    for name in ("rate", "rate_iops"):
+        if name in options:
+            yield f"{name} applies to each of the {jobs} jobs, so all together have {jobs} times it"
+    is_sequential = (options.get("rw") or "read").partition(":")[0] in {"read", "write"}
+    if "filename" in options and is_sequential and not _is_on(options, "offset_increment"):
+        yield (
+            f"all {jobs} jobs go through the same blocks of filename: {options['filename']}, so "
+            f"most I/Os may come from a cache; add offset_increment, or leave filename out"
         )
 
 

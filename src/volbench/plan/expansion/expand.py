@@ -53,6 +53,26 @@ def check_known_limits(runs: tuple[Run, ...]) -> None:
             )
 
 
+_NEED_NO_SIZE = frozenset({"null", "cpuio", "filestat", "filedelete", "dircreate", "dirstat"})
+
+
+def check_sizes(runs: tuple[Run, ...]) -> None:
+    """Refuse fio jobs without a size in a directory: their files are new, so they have none."""
+    for run in runs:
+        if run.tool is not Tool.FIO or run.volume.kind is not VolumeKind.DIRECTORY:
+            continue
+        for options in map(run.effective, run.sections):
+            named = (options.get(name, "0") for name in ("size", "filesize", "io_size"))
+            has_size = any(value.strip("0%") and not value.endswith("%") for value in named)
+            is_open = any(name in options for name in ("fill_device", "fill_fs", "read_iolog"))
+            if not (has_size or is_open or options.get("ioengine") in _NEED_NO_SIZE):
+                raise InputError(
+                    f"job {run.job} has no size, and its files in {run.volume.target} are new",
+                    hint="write size: 1g, or --set size=1g; only a device or a file has a size "
+                    "of its own",
+                )
+
+
 def _writes(run: Run) -> bool | None:
     """Return whether a run only writes (True), only reads (False), or may do both (None)."""
     accesses = {

@@ -18,6 +18,7 @@ from volbench.plan.expansion.expand import (
     campaign_of,
     check_known_limits,
     check_length,
+    check_sizes,
     derive,
     expand,
     index_width,
@@ -182,6 +183,7 @@ def expand_clients(
     if len(clients) == 1 and clients[0].host == Host(name=LOCAL) and not clients[0].number:
         campaign = expand(profiles, clients[0].volumes, clients[0].own_terms(terms))
         check_known_limits(campaign.runs)
+        check_sizes(campaign.runs)
         return campaign
     _check(profiles, clients)
     check_length(profiles, terms, clients=len(clients))
@@ -206,6 +208,7 @@ def expand_clients(
         )
     )
     check_known_limits(runs)
+    check_sizes(runs)
     hosts = tuple({client.host.name: client.host for client in clients}.values())
     return campaign_of(profiles, runs, terms, root=root).model_copy(
         update={

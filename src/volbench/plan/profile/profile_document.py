@@ -408,10 +408,18 @@ def _matrix_fault(document: ProfileDocument) -> Iterator[Fault]:
 def profile_warnings(profile: Profile) -> Iterator[str]:
     """Yield settings of a profile that fio accepts, but that measure something else."""
     for job in profile.jobs:
-        if job.tool is Tool.FIO and job.warming is None:
-            for section, options in effective_options(job, profile.defaults).items():
-                name = f"{job.name}.sections.{section}" if section else job.name
-                yield from (f"job {name}: {text}" for text in doubtful(options))
+        if job.tool is not Tool.FIO or job.warming is not None:
+            continue
+        sections = effective_options(job, profile.defaults)
+        for section, options in sections.items():
+            name = f"{job.name}.sections.{section}" if section else job.name
+            own = {*job.options, *job.sections.get(section, {})}
+            yield from (f"job {name}: {text}" for text in doubtful(options, own=own))
+        if len(sections) > 1 and any("group_reporting" in own for own in sections.values()):
+            yield (
+                f"job {job.name}: group_reporting is left out, so that each of its sections is a "
+                f"row of its own"
+            )
 
 
 def _limit_faults(document: ProfileDocument) -> Iterator[Fault]:

@@ -34,7 +34,10 @@ def profile_table(profile: Profile) -> Table[Row]:
             "tool": job.tool.value,
             "phase": job.phase.value,
             "options": _known({**profile.defaults, **job.options}),
-            "sections": list(job.sections),
+            "sections": {
+                name: _known({**profile.defaults, **job.options, **own})
+                for name, own in job.sections.items()
+            },
             "note": job.note,
         }
         for job in profile.jobs
@@ -52,11 +55,13 @@ def _known(options: Mapping[str, str | None]) -> dict[str, str]:
 
 
 def _options(row: Row) -> str:
-    """Return the main options of a job or run; further sections are counted, not listed."""
+    """Return the main options of a job or run, or those of each of its sections."""
     options, sections = row["options"], row["sections"]
-    first = brief_options(options) if isinstance(options, Mapping) else ""
-    count = len(sections) if isinstance(sections, list) else 0
-    return f"{first} ({count} sections)" if count > 1 else first
+    if isinstance(sections, Mapping) and len(sections) > 1:
+        named = [f"{name}: {brief_options(own)}" for name, own in sections.items()]
+        more = [f"and {len(named) - _NAMES_SHOWN} more"] * (len(named) > _NAMES_SHOWN)
+        return "; ".join([*named[:_NAMES_SHOWN], *more])
+    return brief_options(options) if isinstance(options, Mapping) else ""
 
 
 def profile_summary(profile: Profile) -> dict[str, object]:
@@ -107,7 +112,7 @@ def runs_table(campaign: Campaign, *, expected_s: Mapping[str, float]) -> Table[
             "volume": run.volume.target,
             "phase": run.phase.value,
             "options": dict(run.effective(run.sections[0])),
-            "sections": [section.name for section in run.sections],
+            "sections": {section.name: dict(run.effective(section)) for section in run.sections},
             "expected_s": expected_s.get(run.id),
         }
         for place, run in enumerate(campaign.runs, start=1)
