@@ -179,7 +179,7 @@ class Cluster:
     def patch(self, kind: str, name: str, body: Manifest) -> Manifest:
         """Merge fields into an object and return it."""
         return self.request(
-            "PATCH", self._path(kind, name), body=body, content="application/merge-patch+json"
+            "PATCH", self._path(kind, name), body=body, media_type="application/merge-patch+json"
         )
 
     def delete(self, kind: str, name: str, *, uid: str = "", grace_s: int | None = None) -> bool:
@@ -208,16 +208,16 @@ class Cluster:
         path: str,
         *,
         query: Sequence[tuple[str, str]] = (),
-        body: Manifest | None = None,
-        content: str = _JSON,
         is_optional: bool = False,
+        **content: Any,  # noqa: ANN401 - of `_send_once`
     ) -> Manifest:
         """Send a request and return the object of the answer.
 
         Args:
             is_optional: whether a denied permission is expected: it is no reason to try again.
+            content: ``body``, an object, and ``media_type``, if it is not JSON.
         """
-        data = self._send(method, path, query, body=body, content=content, is_optional=is_optional)
+        data = self._send(method, path, query, is_optional=is_optional, **content)
         try:
             answer: Manifest = json.loads(data or b"{}")
         except ValueError as error:
@@ -271,15 +271,14 @@ class Cluster:
         path: str,
         query: Sequence[tuple[str, str]] = (),
         *,
-        body: Manifest | None = None,
-        content: str = _JSON,
         is_optional: bool = False,
+        **content: Any,  # noqa: ANN401 - the same
     ) -> bytes:
         """Send a request until it is answered, or for as long as `patience_s` says."""
         begun_s, tries = time.monotonic(), 0
         while True:
             try:
-                return self._send_once(method, path, query, body=body, content=content)
+                return self._send_once(method, path, query, **content)
             except (ConnectError, AuthError) as error:
                 is_denial = isinstance(error, AuthError)
                 limit_s = min(self.patience_s, _DENIAL_S) if is_denial else self.patience_s
@@ -300,8 +299,8 @@ class Cluster:
         path: str,
         query: Sequence[tuple[str, str]],
         *,
-        body: Manifest | None,
-        content: str,
+        body: Manifest | None = None,
+        media_type: str = _JSON,
     ) -> bytes:
         import urllib3
 
@@ -310,7 +309,7 @@ class Cluster:
             answer = self._client.rest_client.pool_manager.request(
                 method,
                 url,
-                headers={"Accept": "*/*", "Content-Type": content} | self._headers(),
+                headers={"Accept": "*/*", "Content-Type": media_type} | self._headers(),
                 body=None if body is None else json.dumps(body),
                 timeout=_TIMEOUT_S,
                 retries=False,

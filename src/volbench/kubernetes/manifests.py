@@ -5,9 +5,7 @@ Field names and rules: Kubernetes API reference, versions 1.35 to 1.37.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
-from hashlib import sha256
 from typing import Any, NamedTuple
 
 from volbench.kubernetes.cluster import KINDS, Manifest
@@ -15,7 +13,6 @@ from volbench.kubernetes.cluster_spec import (
     ClusterSpec,
     Toleration,
     VolumeSource,
-    is_label_value,
     require_name,
 )
 
@@ -28,8 +25,7 @@ CONTAINER = "fio"
 MANAGED_BY = "app.kubernetes.io/managed-by"
 CAMPAIGN_LABEL = "volbench.io/campaign"
 WORKLOAD_LABEL = "volbench.io/workload"
-# Label with the storage class, shortened if it is long; the annotation has all of it
-CLASS_LABEL = "volbench.io/storage-class"
+_CLASS = "volbench.io/storage-class"  # Annotation of pods and claims
 
 # Entries of the object that owns a campaign
 KEEP = "keep"  # whether its volumes stay
@@ -130,10 +126,9 @@ def _described(
 ) -> dict[str, dict[str, str]]:
     """Return the labels and annotations of what belongs to a storage class."""
     storage_class = spec.volumes[index] or spec.unnamed_class
-    labels = {WORKLOAD_LABEL: workload_name(spec, index), CLASS_LABEL: label_value(storage_class)}
     return {
-        "labels": campaign_labels(spec.campaign) | labels,
-        "annotations": {CLASS_LABEL: storage_class, **(annotations or {})},
+        "labels": campaign_labels(spec.campaign) | {WORKLOAD_LABEL: workload_name(spec, index)},
+        "annotations": {_CLASS: storage_class, **(annotations or {})},
     }
 
 
@@ -241,14 +236,6 @@ def campaign_labels(campaign: str) -> dict[str, str]:
 def workload_name(spec: ClusterSpec, index: int) -> str:
     """Return the name of the pod or StatefulSet of one storage class, and of its claim."""
     return f"{spec.campaign}-{index}"
-
-
-def label_value(text: str) -> str:
-    """Return a text as the value of a label: itself, or else shortened and with a hash."""
-    if is_label_value(text):
-        return text
-    plain = re.sub(r"[^A-Za-z0-9]+", "-", text)[:48].strip("-")
-    return f"{plain}-{sha256(text.encode()).hexdigest()[:8]}".lstrip("-")
 
 
 def _claim_spec(spec: ClusterSpec, index: int) -> Manifest:
