@@ -255,6 +255,9 @@ def test_an_outdated_copy_of_the_folder_is_refused(server: Server, folder: Path)
         lease_on(server, folder=copy).take()
     assert f"volbench resume {folder}" in caught.value.hint
     assert server.lease == before
+    removing = lease_on(server)  # by its name, for whoever has no folder of it
+    removing.take()
+    removing.release()
     later = folder.with_name("later")
     folder.rename(later)  # moved, not copied
     lease_on(server, folder=later).take()

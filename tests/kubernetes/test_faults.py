@@ -138,6 +138,9 @@ def test_an_abandoned_campaign_is_reaped(desk: Desk, job: Path) -> None:
     process = desk.start("c", str(job), "--storage-class", "fast", *LONG)
     wait_for_run(desk)
     kill(process)
+    second = desk.resume("c")
+    until(lambda: "volbench.io/folder-mark" in str(desk.api.list("Lease")))
+    kill(second)
     done = call("k8s", "reap", "--namespace", desk.api.namespace)
     assert done.returncode == 0, done.stderr
     again = call("reap", desk.folder / "c")

@@ -258,8 +258,7 @@ class CampaignLease:
     def _write(self, lease: Manifest | None) -> bool:
         """Write this controller into the lease; return False if it has changed meanwhile."""
         known = "" if lease is None else lease["metadata"].get("annotations", {}).get(_MARK, "")
-        marks = self._marks()
-        if lease is not None and known not in marks:
+        if lease is not None and self._layout is not None and known not in _marks(self._layout):
             folder = controller_of(lease).get("folder") or "another folder"
             machine = controller_of(lease).get("machine") or "another machine"
             raise CampaignError(
@@ -284,12 +283,6 @@ class CampaignLease:
             return False
         self._version = written["metadata"]["resourceVersion"]
         return True
-
-    def _marks(self) -> list[str]:
-        """Return the marks that the lease may have if the folder is not an outdated copy."""
-        if self._layout is None or not self._layout.cluster_marks.exists():
-            return [""]
-        return self._layout.cluster_marks.read_text(encoding="utf-8").split("\n")
 
     def _mark_folder(self, known: str) -> str:
         """Give the folder a new mark; until the lease has it, the known one counts too."""
@@ -333,6 +326,12 @@ class CampaignLease:
     def _renewed(self) -> Manifest:
         now = self._cluster.server_time().isoformat(timespec="microseconds")
         return {"renewTime": now.replace("+00:00", "Z"), "leaseDurationSeconds": LEASE_S}
+
+
+def _marks(layout: Layout) -> list[str]:
+    """Return the marks that a lease may have if the folder is not an outdated copy."""
+    file = layout.cluster_marks
+    return file.read_text(encoding="utf-8").split("\n") if file.exists() else [""]
 
 
 def _held(campaign: str, holder: Holder) -> CampaignError:
