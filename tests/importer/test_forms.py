@@ -303,3 +303,16 @@ def test_braces_without_end_are_refused_soon(tmp_path: Path, content: str) -> No
     put(tmp_path / "in" / "bomb.json", content)
     report, _ = take(tmp_path / "in", into=tmp_path / "c")
     assert len(report.runs) == 1
+
+
+@pytest.mark.parametrize("margin", ["    ", "> ", ">> "])
+def test_quoted_output_is_output(tmp_path: Path, margin: str) -> None:
+    """Mails and pages put a margin before each line, but not always before the first."""
+    text = (CASES / "field/clat-above-lat/perftest--without-liburing-ost-4k-2-1.txt").read_text()
+    put(tmp_path / "mail.txt", "".join(f"{margin}{line}\n" for line in text.splitlines()))
+    _, opened = take(tmp_path / "mail.txt", into=tmp_path / "c")
+    rows = opened.rows("summary")
+    assert [(row["job"], row["total_ios"]) for row in rows] == [
+        ("randread", 131486),
+        ("randwrite", 134190),
+    ]

@@ -49,6 +49,17 @@ def test_a_volume_is_what_was_reported(
     assert (volume.kind, volume.target) == (kind, target)
 
 
+def test_a_job_that_is_named_after_its_device() -> None:
+    """Without a filename fio takes the jobname for one; benchmarks of Ceph use that."""
+    for options, target in (({}, "/dev/nvme8n13"), ({"filename": "/dev/sdb"}, "/dev/sdb")):
+        text = result_of("fio-3.33/fsync-latency", jobname="/dev/nvme8n13", bs="4096B", **options)
+        (output,) = find_results(text).results
+        reported = reported_options(output, output.jobs[0])
+        volume = volume_of({"w": reported})
+        assert (volume.kind, volume.target) == (VolumeKind.DEVICE, target)
+        assert reported.options["bs"] == "4096"
+
+
 def test_many_files_are_one_short_name() -> None:
     """Two sets of files that begin alike are two volumes, and no table becomes wide for them."""
     targets = set()

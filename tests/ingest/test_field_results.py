@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.importer.sources import take
 from tests.ingest.block_rows import block_rows
 from volbench.fio.logs.direction_series import DirectionSeries
 from volbench.fio.results.json_output import parse_output
@@ -220,3 +221,26 @@ def test_the_share_of_reads_is_read(
     campaign = Campaign(name="c", created_utc="", runs=(run,), seed=1)
     rows = read_run(campaign, run, RunState.FINISHED, layout.run(run.id))
     assert {row["rwmixread"] for row in rows.summary} == {percent}
+
+
+def test_completion_takes_no_longer_than_the_whole(tmp_path: Path) -> None:
+    """Completion latencies of 5 s beside total ones of 152 us at depth 2 are an error of fio."""
+    _, opened = take(FIELD / "clat-above-lat", into=tmp_path / "c")
+    read, write = opened.rows("summary")
+    assert (read["clat_mean_s"], read["clat_p99_s"]) == (None, None)
+    assert read["lat_mean_s"] == pytest.approx(151.56e-6)
+    assert "clat mean of 5.06 s above the lat mean of 0.000152 s" in str(read["impossible"])
+    assert read["iops_max"] == 15268
+    assert write["impossible"] == "clat of 20 s in a run of 10 s"
+
+
+@pytest.mark.parametrize(("high", "kept"), [(1, False), (24_000, True), (900, False)])
+def test_windows_are_of_the_whole_rate(tmp_path: Path, high: int, *, kept: bool) -> None:
+    """With logs of every I/O fio's windows are single I/Os; its old text has those of one job."""
+    document = json.loads((FIELD.parent / "fio-3.33/randrw-jsonplus/stdout").read_text())
+    document["jobs"][0]["read"] |= {"iops": 20_000.0, "iops_min": 1, "iops_max": high}
+    (tmp_path / "r.json").write_text(json.dumps(document))
+    _, opened = take(tmp_path / "r.json", into=tmp_path / "c")
+    read = opened.rows("summary")[0]
+    assert (read["iops_max"] is not None) is kept
+    assert (read["iops_min"] is not None) is kept

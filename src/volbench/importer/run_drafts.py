@@ -46,6 +46,7 @@ UNKNOWN = "unknown"
 # A job with hundreds of files would make tables thousands of columns wide. Noticed by:
 # tests/importer/test_reported_options.py::test_many_files_are_one_short_name
 _MAX_TARGET = 120
+_PLACES = frozenset({"filename", "directory", "read_iolog", "uri"})
 _NOT_OPTIONS = frozenset({"name", "description"})
 # Version from which results hold options without a value; 3.36 is known to omit them. Noticed by:
 # tests/importer/test_reported_options.py::test_what_was_not_reported_is_no_difference
@@ -90,6 +91,8 @@ def reported_options(output: RunOutput, job: JobResult) -> ReportedOptions:
     may_merge = (is_whole or job.merged) and _is_grouped(output, job, texts)
     if may_merge and is_unlike_group(job, options):
         return _of_unlike_jobs(job, shared, options)
+    if is_device(name := plain_name(job)) and not texts.keys() & _PLACES:
+        texts["filename"] = name  # fio takes it for the device that it names
     note = texts.get("description", "")
     return ReportedOptions(options, texts, note, is_whole, tuple(left_out))
 

@@ -24,6 +24,12 @@ MAX_RATE_DIFFERENCE = 0.05
 # No I/O takes longer than the run, but fio reports whole seconds and ends late.
 # Noticed by: tests/ingest/test_field_results.py
 _MAX_OVER_RUNTIME, _MAX_OVER_RUNTIME_S = 1.1, 2.0
+# Completion is a part of total latency; a version of fio with an engine of its own printed 33,000
+# times as much. Noticed by: tests/ingest/test_field_results.py
+_MAX_OVER_LAT = 1.5
+# Windows of fio are of the jobs one by one in old normal output, and of single I/Os where its logs
+# are not averaged. Noticed by: tests/ingest/test_field_results.py
+_MAX_OUTSIDE_WINDOWS = 2.0
 # A percentile is the middle of its bin, at most 0.8 % above a maximum in it (stat.h of fio).
 # Noticed by: tests/ingest/test_field_results.py
 _TOP = 1.01
@@ -82,10 +88,7 @@ def measured_columns(section: Section, run: Run, job: JobResult, direction: Dire
         "total_ios": direction.total_ios,
         "iops": direction.iops,
         "iops_overall": direction.iops,
-        "iops_min": direction.iops_min,
-        "iops_max": direction.iops_max,
-        # fio adds the variances of jobs; those of rates that move together are not independent.
-        "iops_stddev": None if _has_several_jobs(run, section, job) else direction.iops_stddev,
+        **_windows(direction, has_several_jobs=_has_several_jobs(run, section, job)),
         "bw_bytes_per_s": direction.bw_bytes_per_s,
         "bw_overall_bytes_per_s": _bandwidth(direction),
         **_while_parallel(direction),
@@ -94,6 +97,16 @@ def measured_columns(section: Section, run: Run, job: JobResult, direction: Dire
         "error": job.error,
         **_latency_columns(direction),
     }
+
+
+def _windows(direction: DirectionResult, *, has_several_jobs: bool) -> Row:
+    """Return fio's statistics of its windows, unless these are not windows of the whole rate."""
+    low, high, rate = direction.iops_min, direction.iops_max, direction.iops
+    if high is None or rate is None or rate > _MAX_OUTSIDE_WINDOWS * high:
+        return {}
+    # fio adds the variances of jobs; those of rates that move together are not independent.
+    stddev = None if has_several_jobs else direction.iops_stddev
+    return {"iops_min": low, "iops_max": high, "iops_stddev": stddev}
 
 
 def _bandwidth(direction: DirectionResult) -> float | None:
@@ -147,6 +160,9 @@ def without_impossible(
     for name, latency in latencies(direction):
         if latency.max_s > _MAX_OVER_RUNTIME * longest_s + _MAX_OVER_RUNTIME_S:
             remark = f"{name} of {latency.max_s:,.0f} s in a run of {longest_s:,.0f} s"
+        elif "lat" in kept and latency.mean_s > _MAX_OVER_LAT * kept["lat"].mean_s:
+            whole_s = kept["lat"].mean_s
+            remark = f"{name} mean of {latency.mean_s:.3g} s above the lat mean of {whole_s:.3g} s"
         else:
             kept[name], remark = _without_impossible_percentiles(name, latency)
         remarks += [remark] if remark else []

@@ -34,6 +34,8 @@ _ENTRY = re.compile(
     r"^(?P<name>\S.*?): \(groupid=(?P<group>\d{1,9}), jobs=(?P<jobs>\d{1,9})\):"
     r" err=\s*(?P<error>\d{1,9}).*?: pid=(?P<pid>\d+)"
 )
+# The same in a quotation
+_INDENTED = re.compile(r"^([ \t>|]+)\S.*?: \(groupid=\d+, jobs=\d+\): err=", re.MULTILINE)
 _DIRECTION = re.compile(r"^\s+(read|write|trim|mixed)\s*: (.*)$")
 _AMOUNT = re.compile(r"([\d.]+)\s*([KMGTP]?i?B)")
 _RUNTIME = re.compile(r"(?:/|runt=\s*)(\d+)msec")
@@ -69,7 +71,8 @@ def read_text_output(text: str, *, path: str = "") -> list[RunOutput]:
     Of several reports of one job (``--status-interval``) the last one counts. Lines of terse output
     do not say whether they are of one process, so each is a result of its own.
     """
-    lines = text.splitlines()
+    margin = _INDENTED.search(text)
+    lines = [line.removeprefix(margin[1] if margin else "") for line in text.splitlines()]
     outputs = list(_normal_outputs(lines)) or [
         output
         for number, line in enumerate(lines, start=1)
