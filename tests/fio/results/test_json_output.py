@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import ItemsView, Iterator
 from pathlib import Path
 
 import pytest
@@ -385,3 +386,96 @@ def test_jobs_of_a_group_are_counted_by_their_runtimes(
     for direction in ("read", "write"):
         entry[direction]["runtime"] = longest_ms
     assert read_document(document).jobs[0].jobs_in_it == jobs
+
+
+class Watched(dict[str, object]):
+    """An object that notes which of its keys were read."""
+
+    def __init__(self, pairs: list[tuple[str, object]]) -> None:
+        super().__init__(pairs)
+        self.seen: set[str] = set()
+
+    def __getitem__(self, key: str) -> object:
+        """Return a value, and note its key."""
+        self.seen.add(key)
+        return super().__getitem__(key)
+
+    def get(self, key: str, default: object = None) -> object:
+        """Return a value, and note its key."""
+        self.seen.add(key)
+        return super().get(key, default)
+
+    def __iter__(self) -> Iterator[str]:
+        """Return the keys, and note them all."""
+        self.seen |= super().keys()
+        return super().__iter__()
+
+    def items(self) -> ItemsView[str, object]:
+        """Return keys and values, and note all keys."""
+        self.seen |= super().keys()
+        return super().items()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it is a direction without I/O, or a latency without samples."""
+        return 0 in (super().get("total_ios"), super().get("N"))
+
+    def unread(self) -> Iterator[str]:
+        """Yield the keys that nobody read, with those above them."""
+        for key, value in super().items():
+            if key not in self.seen:
+                yield key
+                continue
+            for item in value if isinstance(value, list) else [value]:
+                # A direction or a latency without samples is not read any further.
+                if isinstance(item, Watched) and key != "steadystate" and not item.is_empty:
+                    yield from (f"{key}.{name}" for name in item.unread())
+
+
+IGNORED = {
+    "time": "timestamp_ms is exact",
+    "disk_util": "the samples of the host say more, and imports name no device",
+    "jobs.eta": "meaningless in a finished run",
+    "jobs.ctx": "no rule needs it",
+    "jobs.majf": "no rule needs it",
+    "jobs.minf": "no rule needs it",
+    "jobs.desc": "the option description is complete",
+    "jobs.iodepth_submit": "the batches of the engine",
+    "jobs.iodepth_complete": "the batches of the engine",
+    "jobs.latency_depth": "of latency_target, an option that searches for a depth",
+    "jobs.latency_target": "the same",
+    "jobs.latency_target_ns": "the same",
+    "jobs.latency_percentile": "the same",
+    "jobs.latency_window": "the same",
+    "jobs.latency_window_us": "the same",
+    "jobs.zone_resets": "of zoned devices",
+    "jobs.sync.total_ios": "it leaves out fdatasync; the samples count all",
+    "short_ios": "fio completes them",
+    "drop_ios": "trims that were not done",
+    "bw_bytes": "bytes",
+    "io_kbytes": "bytes are exact",
+    "bw": "bw_bytes is exact",
+    "bw_min": "as the windows of IOPS, in KiB/s",
+    "bw_max": "the same",
+    "bw_agg": "the same",
+    "bw_mean": "the same",
+    "bw_dev": "the same",
+    "bw_samples": "the same",
+    **dict.fromkeys(("iops_min", "iops_max", "iops_stddev"), "zeros where there is no sample"),
+    "iops_mean": "it leaves out windows without I/O",
+    "prios": "latencies by priority of I/O",
+}
+"""Fields of fio 3.42 that volbench does not use, and why."""
+
+
+def test_every_field_of_the_newest_fio_is_read_or_ignored() -> None:
+    """What a new version of fio adds is noticed when its cases are recorded."""
+    unread: set[str] = set()
+    for case in READ:
+        if case.startswith("fio-3.42"):
+            found = re.findall(r"^\{\n.*?^\}$", text_of(case), re.DOTALL | re.MULTILINE)
+            document = json.loads(found[-1], object_pairs_hook=Watched)
+            read_document(document)
+            unread |= set(document.unread())
+    known = {re.sub(r"^jobs\.(read|write|trim|mixed)\.", "", name) for name in unread}
+    assert known <= IGNORED.keys(), known - IGNORED.keys()
