@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import ItemsView, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -410,7 +411,7 @@ class Watched(dict[str, object]):
         self.seen |= super().keys()
         return super().__iter__()
 
-    def items(self) -> ItemsView[str, object]:
+    def items(self) -> Any:  # noqa: ANN401 - dict_items has no public name
         """Return keys and values, and note all keys."""
         self.seen |= super().keys()
         return super().items()
