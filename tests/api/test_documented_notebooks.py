@@ -68,3 +68,14 @@ def test_the_notebook_is_kept_without_outputs() -> None:
     cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
     assert all(cell.get("outputs", []) == [] for cell in cells)
     assert len(cells) > 10
+
+
+def test_the_notebook_runs_on_one_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who has measured one volume so far reads the same cells, without a comparison."""
+    measure(tmp_path / "results", "only", "runtime=1s")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), names)  # noqa: S102 - the project's own notebook
+    assert names["BY"] == "campaign"

@@ -27,12 +27,12 @@ def shrink(code: str, folder: Path) -> str:
     one_cpu = " --set cpus_allowed=0" if os.cpu_count() == 1 else ""
     code = re.sub(r"^(volbench run .*)$", rf"\1{SMALL}{one_cpu}", code, flags=re.MULTILINE)
     code = re.sub(
-        r"^(volbench measure.*?) --on /data(.*)$",
-        rf"\1 --on {folder}/data\2 --size 4m --runtime 1s --repeat 1",
+        r"^(volbench measure.*)$",
+        r"\1 --size 4m --runtime 1s --repeat 1",
         code,
         flags=re.MULTILINE,
     )
-    return code.replace("=/data", f"={folder}/data").replace("=$HOME", f"={folder}/os")
+    return code.replace("=$HOME", f"={folder}/os")
 
 
 @pytest.fixture
@@ -43,7 +43,6 @@ def readme(root: Path) -> str:
 
 def test_every_command_runs(readme: str, tmp_path: Path) -> None:
     """The shell blocks run one after another in one folder, then the Python blocks."""
-    (tmp_path / "data").mkdir()
     (tmp_path / "os").mkdir()
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     shell = "\n".join(shrink(code, tmp_path) for code in blocks(readme, "sh"))

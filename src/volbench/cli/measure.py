@@ -125,8 +125,8 @@ _WORKLOADS = option_group(
     "measure",
     cls=VerbCommand,
     epilog=examples(
-        "volbench measure --on /data",
-        "volbench measure --on /data --rw randread,randwrite --bs 4k --iodepth 1,32",
+        "volbench measure --on /mnt/data",
+        "volbench measure --on /mnt/data --rw randread,randwrite --bs 4k --iodepth 1,32",
         "volbench measure --on /mnt/a --on /mnt/b --repeat 5",
         "volbench measure --on /dev/sdb --rw read --bs 1m --runtime 1m",
     ),

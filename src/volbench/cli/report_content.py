@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+import click
 import pandas as pd
 from pandas.api.types import union_categoricals
 
@@ -16,7 +17,7 @@ from volbench.analyse.bottleneck.use_method import use_rows
 from volbench.analyse.frames.aggregate import BINS
 from volbench.api.many_campaigns import Dataset
 from volbench.api.one_campaign import CampaignData
-from volbench.errors import ComparisonError
+from volbench.errors import ComparisonError, InputError
 from volbench.model.frames.columns import FRAMES
 from volbench.model.frames.metadata import FACTS, Source
 from volbench.present.plots.chart import build_plot, build_plots
@@ -264,8 +265,12 @@ def _plots(frames: Frames, charts: Sequence[str]) -> Iterator[Plot]:
             drawn.add(name)
             yield plot
     for name in dict.fromkeys(charts):
-        if name not in drawn:
+        if name in drawn:
+            continue
+        try:
             yield build_plot(name, {**frames})
+        except InputError as error:  # the other charts and the report do not depend on it
+            click.echo(f"left out: {error.message}", err=True)
 
 
 def _figure(plot: Plot, *, is_first: bool = False) -> ReportFigure:

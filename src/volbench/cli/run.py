@@ -50,10 +50,10 @@ if TYPE_CHECKING:
     "run",
     cls=VerbCommand,
     epilog=examples(
-        "volbench run quick --on /data",
-        "volbench run aks-disk --on data=/data --on os=$HOME --set runtime=2s",
+        "volbench run quick --on /mnt/data",
+        "volbench run aks-disk --on data=/mnt/data --on os=$HOME --set runtime=2s",
         "volbench run iodepth-sweep --on /dev/sdb --allow-destroy /dev/sdb",
-        "volbench run database.fio --on /data",
+        "volbench run database.fio --on /mnt/data",
         "volbench run aks-disk --inventory fleet.yaml --limit fast",
         "volbench run aks-disk --k8s --storage-class managed-csi-premium --size 250Gi",
     ),
