@@ -54,7 +54,8 @@ READERS = [
 @pytest.mark.parametrize(("page", "words"), COMMANDS, ids=lambda value: " ".join(value)[:60])
 def test_each_command_is_understood(page: str, words: list[str]) -> None:
     """No page shows a verb or an option that does not exist."""
-    command, context, rest = cli, click.Context(cli), list(words)
+    command: click.Command = cli
+    context, rest = click.Context(cli), list(words)
     while isinstance(command, click.Group):
         below = command.get_command(context, rest.pop(0))
         assert below is not None, (page, words)
