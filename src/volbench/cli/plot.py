@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,9 +25,9 @@ from volbench.cli.output import RAW, binary_output, report_folder
 from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import InputError
 from volbench.present.plots.colour_themes import THEMES
-from volbench.present.plots.kinds import KINDS, MAX_LINES, AxisEnd, Picture
+from volbench.present.plots.kinds import KINDS, MAX_LINES, STATISTICS, AxisEnd, Picture
 from volbench.present.renderers import CHART_FORMATS, format_of
-from volbench.units import parse_price, parse_size
+from volbench.units import parse_duration, parse_price, parse_size
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from volbench.present.plots.description import Plot
     from volbench.present.plots.kinds import Options
 
+_MAX_WIDER = 1.02  # Times the width that was asked for
 _INCHES = click.FloatRange(2, 100)
 
 
@@ -99,8 +101,15 @@ class ChartOutput:
         from volbench.present.renderers.matplotlib import draw, save
 
         target = self.output or str(folder)
+        figure = draw(plot, theme=self.theme or "light", font_size=self.font_size)
+        needed_in = float(figure.get_size_inches()[0])
+        if self.width_in and needed_in > _MAX_WIDER * self.width_in:
+            raise InputError(
+                f"the chart {plot.name} does not fit in a width of {self.width_in:g} inches",
+                hint=f"write --width {math.ceil(10 * needed_in) / 10:g} or more, or a smaller"
+                " --font-size",
+            )
         with binary_output(target, default_name=f"{plot.name}.{self.format}") as sink:
-            figure = draw(plot, theme=self.theme or "light", font_size=self.font_size)
             save(figure, sink, format=self.format, dpi=self.dpi)
         if self.numbers:
             self._write_numbers(plot, self.numbers)
@@ -236,7 +245,20 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
     type=click.IntRange(1, 28),
     default=MAX_LINES,
     show_default=True,
-    help="lines, sweep, knee, depth and numjobs: number of lines with a colour of their own.",
+    help="lines, sweep, knee, depth, numjobs, hdr, ecdf and distribution: number of lines of a "
+    "panel with a colour of their own.",
+)
+@click.option(
+    "--percentile",
+    type=click.Choice([*STATISTICS]),
+    help="series and lines: latency at this percentile instead of its mean.",
+)
+@click.option(
+    "--smooth",
+    "smooth_s",
+    type=Quantity("DURATION", parse_duration),
+    default="0s",
+    help="series and lines: moving averages over this time.",
 )
 @click.option(
     "--size",
@@ -261,6 +283,8 @@ def plot(
     size_bytes: int,
     price: str | None,
     lines: int,
+    percentile: str | None,
+    smooth_s: float,
 ) -> None:
     """Draw the chart KIND of the campaigns in DIR; all draws every chart that applies.
 
@@ -275,6 +299,9 @@ def plot(
     names = (*FRAMES, *ON_DEMAND) if kind == "all" else KINDS[kind].frame_names
     frames = {name: dataset.plot_frame(name) for name in {*ALWAYS_READ, *names}}
     options = Options(dataset.rounds, size_bytes, amount, currency, lines)
+    if percentile:
+        options = replace(options, statistic=STATISTICS[percentile])
+    options = replace(options, smooth_s=smooth_s)
     is_campaign = [campaign.address for campaign in dataset.names.values()] == [str(campaigns[0])]
     folder = report_folder(dataset) if is_campaign and not chart.output else Path()
     plots = _plots(kind, frames, chart=chart, options=options)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import numbers
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 MISSING = "n/a"
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
 _PLAIN_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 # Latency statistics from fast to slow: name in columns to name for people
@@ -196,6 +197,19 @@ def short_target(target: str) -> str:
 def counted_noun(number: int, noun: str) -> str:
     """Return a count with its noun, such as ``3 jobs``."""
     return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def in_numeric_order(names: Sequence[str]) -> list[int]:
+    """Return the places of names, those that differ in numbers alone together and by these.
+
+    Others stay in their order: ``qd1, qd16, other, qd4`` becomes ``qd1, qd4, qd16, other``.
+    """
+    kinds: dict[str, int] = {}
+    keys = []
+    for name in names:
+        kind = kinds.setdefault(_NUMBER.sub("#", name), len(kinds))
+        keys.append((kind, [float(digits) for digits in _NUMBER.findall(name)]))
+    return sorted(range(len(names)), key=keys.__getitem__)
 
 
 def first_sentence(words: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.present.figure_texts import texts_outside
 from tests.present.frames_for_plots import frames, intervals, result, sweep
-from tests.present.plots.plot_parts import all_marks
+from tests.present.plots.plot_parts import all_marks, written
 from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.colour_themes import THEMES
@@ -91,3 +91,30 @@ def test_grids_of_a_heat_map_share_one_scale() -> None:
     assert len(cells) > 2
     for value in ("iops", "mean_s"):
         assert len({mark.limits for mark in cells if mark.value == value}) == 1
+
+
+def test_bars_beyond_the_end_say_their_value() -> None:
+    """A bar that --y-max cuts has an arrow with its value; the limit keeps its name."""
+    rows = [result("a", iops=500.0, limit_iops=9000.0), result("b", iops=4200.0, limit_iops=9000.0)]
+    plot = with_picture(build_plot("iops", frames(rows)), Picture(y_max=AxisEnd(1000.0, "")))
+    texts = written(plot.panels[0])
+    assert "4.2k →" in texts
+    assert "500" in texts
+    assert "4.2k" not in texts, "it would stand outside the panel"
+    assert texts_outside(draw(plot)) == []
+    grouped = build_plot("depth", frames(sweep(depths=(1, 4, 16))))
+    ended = with_picture(grouped, Picture(y_max=AxisEnd(1000.0, "")))
+    assert written(ended.panels[0]).count("1.6k ↑") == 2
+
+
+@pytest.mark.parametrize("kind", ["iops", "sweep", "series", "latency"])
+def test_a_picture_is_as_wide_as_its_data_need(kind: str) -> None:
+    """Labels and legends never take the room of the bars, nor stand outside the picture."""
+    rows = sweep(depths=(1, 4, 16))
+    given = frames(rows, series=[own for row in rows for own in intervals(row, [10.0, 20.0])])
+    figure = draw(with_picture(build_plot(kind, given), Picture(width_in=2.0)))
+    assert texts_outside(figure) == []
+    for axes in figure.axes:
+        box = axes.get_position()
+        assert box.width * figure.get_size_inches()[0] > 0.85
+        assert box.x1 <= 1.0

@@ -168,3 +168,10 @@ def test_dd_has_bandwidth_alone() -> None:
         build_plot("iops", given)
     with pytest.raises(InputError, match="dd does not measure it"):
         build_plot("latency", given)
+
+
+def test_bars_are_in_numeric_order() -> None:
+    """Runs come in a random order; 4 stands before 16, and other names stay where they were."""
+    rows = [result(job) for job in ("qd16-x2", "other", "qd4-x2", "qd4-x1")]
+    names = build_plot("iops", frames(rows)).panels[0].y.categories
+    assert [name.split("\n")[0] for name in names] == ["qd4-x1", "qd4-x2", "qd16-x2", "other"]

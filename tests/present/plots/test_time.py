@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tests.present.frames_by_kind import repeats
 from tests.present.frames_for_plots import frames, intervals, result
 from tests.present.plots.plot_parts import all_marks, column, the_mark
+from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.description import numbers
+from volbench.present.plots.kinds import Options
 from volbench.present.plots.marks import Lines, ReferenceLine, series_of
+from volbench.present.renderers.matplotlib import draw
 
 
 def test_series_draws_zeros_and_gaps() -> None:
@@ -68,3 +72,43 @@ def test_numbers_of_series_are_the_intervals() -> None:
     assert own["iops"].tolist() == given["series"].query("job == 'small'")["iops"].tolist()
     assert set(own["run"]) == {"small-1", "small-2", "small-3"}
     assert rows["lat_mean_s"].isna().sum() == 1
+
+
+@pytest.mark.parametrize("kind", ["series", "lines"])
+def test_moving_averages_keep_gaps_and_mean(kind: str) -> None:
+    """Each value is the mean around it; a second without an I/O has still no latency."""
+    row = result("a")
+    given = frames([row], series=intervals(row, [100.0, 0.0, 200.0, 300.0]))
+    plot = build_plot(kind, given, options=Options(smooth_s=3.0))
+    iops, latency = plot.panels[0], plot.panels[2]
+    assert column(the_mark(iops, Lines), "iops") == pytest.approx([50.0, 100.0, 500 / 3, 250.0])
+    assert np.isnan(the_mark(latency, Lines).data["lat_mean_s"].iloc[1])
+    assert "Moving averages over 3s" in plot.caption
+
+
+@pytest.mark.parametrize("kind", ["series", "lines"])
+def test_a_percentile_over_time_needs_its_logs(kind: str) -> None:
+    """Logs of single I/Os have it, means do not; percentiles are never averaged."""
+    row = result("a")
+    points = intervals(row, [100.0, 200.0])
+    with pytest.raises(InputError, match="no p99 latency over time: logs hold means only"):
+        build_plot(kind, frames([row], series=points), options=Options(statistic="p99"))
+    known = [point | {"lat_p99_s": 0.5 / n} for n, point in enumerate(points, start=1)]
+    options = Options(statistic="p99", smooth_s=2.0)
+    plot = build_plot(kind, frames([row], series=known), options=options)
+    panel = plot.panels[2]
+    assert panel.y.label == "p99 latency"
+    assert column(the_mark(panel, Lines), "lat_p99_s") == [0.5, 0.25]
+    assert "Moving averages over 2s, but not of percentiles" in plot.caption
+
+
+def test_a_single_sample_is_a_dot_inside_the_panel() -> None:
+    """A run of one second has one value; at the edge of the axis half of its dot would be cut."""
+    row = result("a")
+    panel = build_plot("series", frames([row], series=intervals(row, [100.0]))).panels[0]
+    assert panel.x.limits is not None
+    assert panel.x.limits[1] > 1.1
+    axes = draw(build_plot("series", frames([row], series=intervals(row, [100.0])))).axes[0]
+    [line] = [own for own in axes.lines if len(own.get_xdata()) == 1]
+    assert line.get_marker() == "o"
+    assert line.get_markersize() >= 5

@@ -27,6 +27,8 @@ PER_JOB = "per job"
 MAX_LINES = 7  # Lines of one panel that an eye can tell apart, unless a reader asks for more
 _COUNT = re.compile(r"(\d+(?:\.\d+)?)([kMG]?)")
 _THOUSANDS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
+# Percentile that a reader asks for to the statistic of a column
+STATISTICS = {"50": "p50", "99": "p99", "99.9": "p999", "max": "max"}
 # Frames that title and caption need, whatever the kind reads
 ALWAYS_READ = ("summary", "findings")
 
@@ -42,6 +44,9 @@ class Options:
     price_per_hour: float = math.nan
     currency: str = ""  # such as ``USD``
     lines: int = MAX_LINES  # with a colour of their own, of the kinds that show lines
+    # statistic of the latencies over time: ``mean``, ``p50``, ``p99``, ``p999`` or ``max``
+    statistic: str = "mean"
+    smooth_s: float = 0.0  # over which rates and mean latencies over time are moving averages
     volumes: int = 60  # that a ranking shows, the fastest and the slowest
 
 

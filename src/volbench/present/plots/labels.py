@@ -14,6 +14,7 @@ from volbench.analyse.frames.job_frames import labels as job_labels
 from volbench.present.formatting import (
     Row,
     flag,
+    in_numeric_order,
     number,
     pattern,
     printable,
@@ -204,11 +205,12 @@ def identified(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def side_by_side(pooled: pd.DataFrame) -> pd.DataFrame:
-    """Return pooled rows in an order that puts rows which differ in colour alone together."""
-    if COLOUR not in pooled:
-        return pooled
-    order = workloads(pooled)
-    return pooled.iloc[order.argsort(kind="stable")].reset_index(drop=True)
+    """Return pooled rows in numeric order of their names, those that differ in colour together."""
+    ordered = pooled.iloc[in_numeric_order(pooled["label"].tolist())].reset_index(drop=True)
+    if COLOUR not in ordered:
+        return ordered
+    order = workloads(ordered)
+    return ordered.iloc[order.argsort(kind="stable")].reset_index(drop=True)
 
 
 def colour_column(frame: pd.DataFrame) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pandas as pd
 
 from volbench.errors import InputError
-from volbench.present.plots.description import Axis, Panel, Plot, numbers
+from volbench.present.plots.description import FORMATS, Axis, Panel, Plot, numbers
 from volbench.present.plots.kinds import AxisEnd, Picture
 from volbench.present.plots.marks import (
     AnyMark,
@@ -24,6 +24,7 @@ from volbench.present.plots.marks import (
 )
 from volbench.present.plots.metrics import log_limits
 
+_NARROW_IN = 7.0  # Width below which a legend at the right leaves no room for the panels
 _ROOM = (0.7, 1.3)  # Around the values of a logarithmic axis, so that no point is on its edge
 
 
@@ -42,8 +43,10 @@ def with_picture(plot: Plot, picture: Picture) -> Plot:
         panels = [_ended(panel, end) for panel in plot.panels]
         is_ended = any(new is not old for new, old in zip(panels, plot.panels, strict=True))
         plot = _changed(plot, panels if is_ended else (), f"shows {unit}, as --y-max has it")
+    is_narrow = (picture.width_in or plot.width_in) < _NARROW_IN
     return replace(
         plot,
+        legend="above" if is_narrow and plot.legend == "right" else plot.legend,
         width_in=picture.width_in or plot.width_in,
         height_in=picture.height_in or plot.height_in,
     )
@@ -70,7 +73,38 @@ def _ended(panel: Panel, end: AxisEnd) -> Panel:
     if way is None or axis is None or axis.limits is None or axis.unit.strip("%") != end.unit:
         return panel
     low = axis.limits[0] if axis.limits[0] < end.value else 0.0
-    return _with_axis(panel, way, replace(axis, limits=(low, end.value), ticks=()))
+    cut = [_cut(mark, axis, end.value) for mark in panel.marks if isinstance(mark, Bars)]
+    signs = [sign for sign in cut if len(sign.data)]
+    kept = [_below(mark, way, end.value) for mark in panel.marks]
+    ended = replace(panel, marks=(*kept, *signs))
+    return _with_axis(ended, way, replace(axis, limits=(low, end.value), ticks=()))
+
+
+def _cut(bars: Bars, axis: Axis, end: float) -> Texts:
+    """Return an arrow with the value at the end of each bar that is longer than the axis."""
+    rows = bars.data
+    top = rows[bars.value].astype(float)
+    if bars.base:
+        top += rows[bars.base].astype(float)
+    at = rows[bars.at].astype(float)
+    if bars.at_end:
+        at = (at + rows[bars.at_end].astype(float)) / 2
+    arrow = "→" if bars.is_horizontal else "↑"
+    texts = [f"{FORMATS[axis.format].write(value)} {arrow}" for value in top]
+    data = pd.DataFrame({"_at": at, "_end": end, "_text": texts})[top > end]
+    if bars.is_horizontal:
+        return Texts(data, x="_end", y="_at", align="right", size=7.5, is_boxed=True)
+    return Texts(data, x="_at", y="_end", align="center", valign="top", size=7.5, is_boxed=True)
+
+
+def _below(mark: AnyMark, way: Way, end: float) -> AnyMark:
+    """Return a mark without its texts beyond the end of an axis; of a line the name stays."""
+    if isinstance(mark, Texts) and (mark.x_in if way == "x" else mark.y_in) == "data":
+        at = mark.data[mark.x if way == "x" else mark.y].astype(float)
+        return replace(mark, data=mark.data[~(at > end)])
+    if isinstance(mark, ReferenceLine) and mark.axis == way and mark.value > end:
+        return replace(mark, is_beyond=True)
+    return mark
 
 
 def _with_axis(panel: Panel, way: Way, axis: Axis) -> Panel:

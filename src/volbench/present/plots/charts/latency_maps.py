@@ -12,7 +12,7 @@ from volbench.present.formatting import printable
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.kinds import Frames, Kind, Options
-from volbench.present.plots.metrics import log_limits, only_last_named, time_axis
+from volbench.present.plots.metrics import LATENCY_LOGS, log_limits, only_last_named, time_axis
 from volbench.present.plots.selection import worst
 from volbench.units import format_count, format_latency
 
@@ -38,11 +38,7 @@ def read(frames: Frames, _: Options) -> _Maps | str:
     """Return the cells of each run and direction."""
     rows = labels.labelled(frames["latency_map"], frames["summary"])
     if rows.empty:
-        return (
-            "no latencies over time: logs hold means only; set latency_log in the profile, or "
-            "import logs of single I/Os (log_avg_msec=0) or of histograms (write_hist_log and "
-            "log_hist_msec)"
-        )
+        return f"no latencies over time: {LATENCY_LOGS}"
     is_repeated = rows["repeat"].astype("float64").max() > 1
     names = rows["label"] + ", " + rows["direction"]
     if is_repeated:

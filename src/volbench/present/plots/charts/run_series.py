@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -17,6 +18,7 @@ from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.metrics import (
     BANDWIDTH,
     IOPS,
+    LATENCY_LOGS,
     LOG_AXIS_SPAN,
     MEAN_LATENCY,
     Metric,
@@ -33,8 +35,7 @@ from volbench.present.plots.selection import (
 )
 from volbench.units import format_count, format_duration, format_latency
 
-_METRICS = (IOPS, BANDWIDTH, MEAN_LATENCY)
-_NUMBERS = ("run", "repeat", "t_s", *(metric.column for metric in _METRICS))
+_IDENTITY = ("run", "repeat", "t_s")
 MISSING_SERIES = "no series: the campaign was run with sample 0, or only with dd"
 _SERIES_IN, _LINES_IN = 1.2, 1.7
 _MAX_JOBS = 9  # Maximum number of job rows
@@ -46,27 +47,73 @@ _NAMED = (
     " windows and over I/Os; p99.99 of its runs"
 )
 _ONE_SIZE = 1.5  # Factor within which bandwidth over IOPS is of one block size
+_FEW, _FEW_ROOM = 3, 1.15  # Samples that would be at the edge of the axis, and its longer end
 _MANY = 12  # Number of lines above which they are thinner
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """Quantities over time, and what was done to their values."""
+
+    metrics: Sequence[Metric]
+    notes: Sequence[str]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are shown."""
+        return (*_IDENTITY, *(metric.column for metric in self.metrics))
+
+
+def _in_view(rows: pd.DataFrame, chosen: Options) -> tuple[pd.DataFrame, _Shown] | str:
+    """Return the rows as a reader wants to see them, or why that is not possible."""
+    latency = _latency(chosen.statistic)
+    if chosen.statistic != "mean" and rows[latency.column].isna().all():
+        return f"no {latency.label} over time: {LATENCY_LOGS}"
+    shown = _Shown((IOPS, BANDWIDTH, latency), ())
+    if not chosen.smooth_s:
+        return rows, shown
+    means = [metric.column for metric in (IOPS, BANDWIDTH, MEAN_LATENCY)]
+    runs = rows.groupby(["run", "group", "direction"], sort=False, dropna=False)
+    interval_s = float(runs["t_s"].diff().median()) or math.inf
+    windows = max(1, round(chosen.smooth_s / interval_s)) if interval_s > 0 else 1
+    moving = runs[means].rolling(windows, center=True, min_periods=1).mean()
+    moving = moving.reset_index(level=[0, 1, 2], drop=True).reindex(rows.index)
+    note = f"Moving averages over {format_duration(chosen.smooth_s)}"
+    if chosen.statistic != "mean":
+        note += ", but not of percentiles"
+    return rows.assign(**moving.where(rows[means].notna())), replace(shown, notes=(note,))
+
+
+def _latency(statistic: str) -> Metric:
+    names = {"mean": "Mean latency", "p50": "Median latency", "max": "Max latency"}
+    label = names.get(statistic) or f"{statistic.replace('p999', 'p99.9')} latency"
+    return replace(MEAN_LATENCY, column=f"lat_{statistic}_s", label=label)
 
 
 @dataclass(frozen=True)
 class _Jobs:
     """Data of the chart."""
 
+    shown: _Shown
+
     # label of a job to its intervals, in the order of appearance
     series: Mapping[str, pd.DataFrame]
     results: pd.DataFrame  # of the runs, for their limits
 
 
-def read_series(frames: Frames, _: Options) -> _Jobs | str:
+def read_series(frames: Frames, chosen: Options) -> _Jobs | str:
     """Return the intervals of each job."""
     rows = labels.labelled(frames["series"], frames["summary"])
     if rows.empty:
         return MISSING_SERIES
+    view = _in_view(rows, chosen)
+    if isinstance(view, str):
+        return view
+    rows, shown = view
     noisy = grey_rows(rows, frames["device"], frames["summary"])
     rows = rows.assign(_grey=is_partial(rows) | noisy, _noisy=noisy)
     jobs = rows.groupby("label", sort=False)
-    return _Jobs({str(label): job for label, job in jobs}, measured(frames["summary"]))
+    return _Jobs(shown, {str(label): job for label, job in jobs}, measured(frames["summary"]))
 
 
 def build_series(jobs: _Jobs) -> Plot:
@@ -75,7 +122,7 @@ def build_series(jobs: _Jobs) -> Plot:
     directions = sorted({str(name) for job in shown.values() for name in job["direction"]})
     repeats = max(int(job["repeat"].max()) for job in shown.values())
     panels = [panel for label, job in shown.items() for panel in _row(jobs, label, job)]
-    abreast = len(_METRICS)
+    abreast = len(jobs.shown.metrics)
     return replace(
         grid(only_last_named(panels, abreast=abreast), height_in=_SERIES_IN, abreast=abreast),
         width_in=12,
@@ -90,6 +137,7 @@ def build_series(jobs: _Jobs) -> Plot:
             for n, dash in enumerate(labels.DASHES)
         ),
         caption=(
+            *jobs.shown.notes,
             "Solid: repeat 1; dashed, dotted: further repeats" * (repeats > 1),
             GREY * any((job["_grey"] & ~job["_noisy"]).any() for job in shown.values()),
             NOISY * any(job["_noisy"].any() for job in shown.values()),
@@ -108,16 +156,16 @@ def _least_steady(series: Mapping[str, pd.DataFrame]) -> tuple[Mapping[str, pd.D
 
 
 def _every(jobs: _Jobs) -> pd.DataFrame:
-    return pd.concat([labels.identified(job, _NUMBERS) for job in jobs.series.values()])
+    return pd.concat([labels.identified(job, jobs.shown.columns) for job in jobs.series.values()])
 
 
 def _row(jobs: _Jobs, label: str, job: pd.DataFrame) -> list[Panel]:
     """Return a panel for each metric of a job."""
     turns = (job["repeat"].astype(int) - 1) % len(labels.DASHES)
-    data = labels.identified(job, (*_NUMBERS, "_grey"))
+    data = labels.identified(job, (*jobs.shown.columns, "_grey"))
     data = data.assign(_series=job["direction"].astype(str) + "/" + turns.astype(str))
     clear, grey = data[~data["_grey"]], data[data["_grey"]]
-    first, *others = (_panel(clear, grey, metric, jobs.results) for metric in _METRICS)
+    first, *others = (_panel(clear, grey, metric, jobs.results) for metric in jobs.shown.metrics)
     return [replace(first, heading=labels.wrap_name(printable(label), columns=40)), *others]
 
 
@@ -138,7 +186,12 @@ def _panel(data: pd.DataFrame, grey: pd.DataFrame, metric: Metric, results: pd.D
         marks.text_at(0.5, 0.5, "n/a"), x_in="panel", y_in="panel", align="center", series="muted"
     )
     parts: tuple[marks.AnyMark, ...] = (lines, *greys, *limits, *((nothing,) * known.empty))
-    return Panel(x=time_axis(float(every["t_s"].max())), y=metric.axis(top), marks=parts)
+    return Panel(x=time_axis(_end_s(every["t_s"])), y=metric.axis(top), marks=parts)
+
+
+def _end_s(times: pd.Series[float]) -> float:
+    """Return the end of an axis of time, behind the last of a few samples."""
+    return float(times.max()) * (_FEW_ROOM if times.nunique() <= _FEW else 1.0)
 
 
 def describe_series(jobs: _Jobs) -> str:
@@ -177,8 +230,10 @@ SERIES = Kind(
 class _Runs:
     """Data of the chart of all runs."""
 
+    shown: _Shown
     rows: pd.DataFrame  # intervals with ``_line`` (of the job) and ``_run``
     most: int  # jobs with a colour of their own
+    is_part: bool  # it has a panel beside others
 
 
 def read_lines(frames: Frames, chosen: Options) -> _Runs | str:
@@ -186,15 +241,19 @@ def read_lines(frames: Frames, chosen: Options) -> _Runs | str:
     rows = labels.labelled(frames["series"], frames["summary"])
     if rows.empty:
         return MISSING_SERIES
+    view = _in_view(rows, chosen)
+    if isinstance(view, str):
+        return view
+    rows, shown = view
     line = labels.line_names(rows)
-    whole = labels.identified(rows[~is_partial(rows)], _NUMBERS).assign(
+    whole = labels.identified(rows[~is_partial(rows)], shown.columns).assign(
         _line=line,
         _run=rows["run"] + "/" + rows["direction"].fillna("?"),
         _numbers=""
         if labels.PANEL in rows
         else line.map(_numbers_of(rows.assign(_line=line), frames["summary"])).fillna(""),
     )
-    return _Runs(whole, chosen.lines)
+    return _Runs(shown, whole, chosen.lines, labels.PANEL in rows)
 
 
 def _numbers_of(rows: pd.DataFrame, summary: pd.DataFrame) -> dict[str, str]:
@@ -236,18 +295,27 @@ def build_lines(runs: _Runs) -> Plot:
     kept, fewer = largest(jobs, "spread", most=runs.most, what="jobs", criterion="the least steady")
     is_shown = rows["_line"].isin(kept["_line"])
     rows, rest = rows[is_shown], rows[~is_shown]
-    metrics = [metric for metric in _METRICS if rows[metric.column].notna().any()]
-    if labels.PANEL in rows and BANDWIDTH in metrics and _is_same_shape(rows):
+    metrics = [metric for metric in runs.shown.metrics if rows[metric.column].notna().any()]
+    if runs.is_part and BANDWIDTH in metrics and _is_same_shape(rows):
         metrics.remove(BANDWIDTH)  # Panels are precious
     jobs, count = rows.drop_duplicates("_line"), rows["_run"].nunique()
-    x, width = time_axis(float(every["t_s"].max())), 0.8 if count > _MANY else 1.2
+    x, width = time_axis(_end_s(every["t_s"])), 0.8 if count > _MANY else 1.2
+    is_short = every["t_s"].nunique() <= _FEW  # Lines of one colour are drawn as one without dots
     panels = [
         Panel(
             x=x,
             y=_axis_of_lines(every, metric),
             marks=(
                 *_pale(rest, metric),
-                marks.Lines(rows, by="_line", group="_run", x="t_s", y=metric.column, width=width),
+                marks.Lines(
+                    rows,
+                    by="_line",
+                    group="_run",
+                    x="t_s",
+                    y=metric.column,
+                    width=width,
+                    has_dots=is_short,
+                ),
             ),
         )
         for metric in metrics
@@ -263,6 +331,7 @@ def build_lines(runs: _Runs) -> Plot:
         caption=(
             f"{count} lines; repeats share colour and dash" if count > len(jobs) else "",
             "Long lines keep the min and max of each of 1,000 segments",
+            *runs.shown.notes,
             _NAMED if jobs["_numbers"].ne("").any() else "",
             fewer,
         ),

@@ -31,6 +31,7 @@ from volbench.present.plots.marks import (
 from volbench.present.renderers.matplotlib.look import DASHES, MARKERS, Looks, points
 
 _FEW_POINTS = 15  # Lines with fewer points show dots if `has_dots`
+_SINGLE_POINTS = 4  # Lines with fewer points are hardly lines
 _MANY_POINTS = 24  # Lines with more points have a marker at every sixth part alone
 _DARK = 0.5  # Luma of a cell (ITU-R BT.601) below which its text is white
 _LUMA = np.array([0.299, 0.587, 0.114])
@@ -81,7 +82,7 @@ def _draw_lines(axes: Axes, mark: Lines, looks: Looks) -> None:
                 drawstyle=f"steps-{mark.step}" if mark.step else "default",
                 linewidth=mark.width,
                 marker=marker,
-                markersize=5 if look.marker else 3,
+                markersize=5 if look.marker or len(x) < _SINGLE_POINTS else 3,
                 markevery=max(1, len(x) // 6) if len(x) > _MANY_POINTS else None,
                 label=look.label or "_",
                 **looks.line(key),

@@ -130,11 +130,12 @@ def _name_lines(axes: Axes, panel: Panel, looks: Looks) -> None:
             _name_at_right(axes, mark, looks)
     level, last = 0, 2.0
     for mark in sorted((m for m in named if m.axis == "x"), key=lambda m: -m.value):
-        share = axes.transAxes.inverted().transform(axes.transData.transform((mark.value, 0)))[0]
+        at = axes.transAxes.inverted().transform(axes.transData.transform((mark.value, 0)))[0]
+        share = min(at, 1.0)
         level = level + 1 if last - share < _CROWDED else 0
         last = share
         axes.annotate(
-            mark.name,
+            f"{mark.name} (above)" if mark.is_beyond else mark.name,
             (share, 1),
             xycoords="axes fraction",
             xytext=(0, 72 * (0.05 + _LINE_IN * level)),

@@ -27,6 +27,7 @@ _GAP_IN = 0.14
 _BESIDE_IN = 0.1
 _MAX_STRETCH = 2.0
 _MIN_STRETCH = 0.6  # Flatter panels have labels over each other; the picture is higher instead
+_MIN_DATA_IN = 0.9  # Width of a column of panels; the picture is wider instead
 _LABEL_IN = 0.16  # Height of a label, from the left edge of the margin to its foot
 
 
@@ -57,7 +58,7 @@ def place(
         if width_in + _size_in(figure, title)[0] + 4 * _EDGE_IN < plot.width_in:
             legend_in = max(0.0, legend_in - title_in)
     above_in = _EDGE_IN + title_in + legend_in + _GAP_IN
-    plot = _beside_legend(plot, margins)
+    plot = _beside_legend(_wide_enough(plot, margins), margins)
     tops, height_in = _rows(plot, margins, above_in=above_in)
     if plot.height_in:
         room_in = sum(plot.heights) + plot.height_in - height_in - note_in - _EDGE_IN
@@ -75,10 +76,22 @@ def place(
         legend.set_bbox_to_anchor((1 - _EDGE_IN / plot.width_in, 1 - top_in / height_in))
 
 
+def _wide_enough(plot: Plot, margins: Sequence[_Margins]) -> Plot:
+    """Return a plot that is as wide as its panels, their labels and legends need."""
+    lefts, widths = _columns(plot, margins)
+    last = [m.right for p, m in zip(plot.panels, margins, strict=True) if _is_last(plot, p)]
+    needed = lefts[-1] + widths[-1] + max(last, default=0.0) + _EDGE_IN
+    return replace(plot, width_in=max(plot.width_in, needed))
+
+
+def _is_last(plot: Plot, panel: Panel) -> bool:
+    return panel.column + panel.columns == len(plot.widths)
+
+
 def _with_legend(figure: Figure, plot: Plot, panel: Panel, axes: Axes, looks: Looks) -> _Margins:
     """Return the margins of a panel, with the legend at its right where there is one."""
     margins = _measured(figure, axes)
-    corner = panel.row == 0 and panel.column + panel.columns == len(plot.widths)
+    corner = panel.row == 0 and _is_last(plot, panel)
     if not (panel.legend == "right" or (plot.legend == "right" and corner)):
         return margins
     offset_in = margins.right + _BESIDE_IN
@@ -178,7 +191,7 @@ def _columns(plot: Plot, margins: Sequence[_Margins]) -> tuple[list[float], list
         for n in range(count)
     ]
     taken = sum(left) + sum(right) + 2 * _EDGE_IN + 2 * _GAP_IN * (count - 1)
-    free = max(plot.width_in - taken, 0.3 * plot.width_in)
+    free = max(plot.width_in - taken, _MIN_DATA_IN * count)
     widths = [free * share / sum(plot.widths) for share in plot.widths]
     lefts: list[float] = []
     at = _EDGE_IN
