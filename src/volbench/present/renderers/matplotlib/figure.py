@@ -174,6 +174,7 @@ _METADATA: dict[str, dict[str, str | None]] = {
     "png": {"Software": "volbench"},
     "pdf": {"CreationDate": None, "Creator": "volbench", "Producer": "volbench"},
 }
+_FONT = "'DejaVu Sans'"
 _REFERENCE = re.compile(r'(\bid="|href="#|url\(#)')
 
 
@@ -210,6 +211,6 @@ def svg_text(figure: Figure) -> str:
     with styled():
         mpl.rcParams["svg.fonttype"] = "none"
         figure.savefig(sink, format="svg", metadata=_METADATA["svg"])
-    text = sink.getvalue().decode("utf-8").replace("'DejaVu Sans'", "'DejaVu Sans', Verdana")
+    text = sink.getvalue().decode("utf-8").replace(_FONT, f"{_FONT}, Verdana, sans-serif")
     prefix = re.sub(r"\W", "-", str(figure.get_label()) or "chart")
     return _REFERENCE.sub(rf"\g<1>{prefix}-", text[text.index("<svg") :]).strip()
