@@ -109,6 +109,6 @@ def test_a_single_sample_is_a_dot_inside_the_panel() -> None:
     assert panel.x.limits is not None
     assert panel.x.limits[1] > 1.1
     axes = draw(build_plot("series", frames([row], series=intervals(row, [100.0])))).axes[0]
-    [line] = [own for own in axes.lines if len(own.get_xdata()) == 1]
+    [line] = [own for own in axes.lines if np.size(own.get_xdata()) == 1]
     assert line.get_marker() == "o"
     assert line.get_markersize() >= 5
