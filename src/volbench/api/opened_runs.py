@@ -9,13 +9,14 @@ import pandas as pd
 import pyarrow as pa
 
 from volbench.analyse.bottleneck.campaign_context import Context, verdict_rows
-from volbench.analyse.findings import finding_rows, unjudged_row
+from volbench.analyse.findings import failure_row, finding_rows
 from volbench.analyse.frames.aggregate import aggregate_rows
 from volbench.analyse.frames.run_view import RunView, run_views
 from volbench.errors import OutputError
 from volbench.ingest.run_files import read_facts, read_probe
-from volbench.model.campaign.planned_run import Campaign
+from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.frames.columns import Row
+from volbench.model.results.finding import Severity
 from volbench.model.results.provenance import ColdProbe, VolumeFacts
 from volbench.store.archive import Archive
 from volbench.store.layout import Layout
@@ -61,7 +62,7 @@ def judged_tables(
             try:
                 judged = verdict_rows(context, [view]), finding_rows(context, [view])
             except Exception as error:  # noqa: BLE001 - one bad run must not take all others with it
-                judged = [], [unjudged_row(view, error)]
+                judged = [], [failure_row(view, error, severity=Severity.INVALID)]
             verdicts += judged[0]
             findings += judged[1]
         return verdicts, findings
@@ -70,10 +71,17 @@ def judged_tables(
         tell("judging", count, len(views))
 
     judged = list(in_processes(judge, views, processes=processes, done=done))
+    findings = [row for _, found in judged for row in found]
+
+    def not_added(run: Run, error: Exception) -> None:
+        task = "add up the clients of this step"
+        view = context.by_id[run.id]
+        findings.append(failure_row(view, error, task=task, severity=Severity.WARNING))
+
     rows: dict[str, Sequence[Row]] = {
         "verdicts": [row for verdicts, _ in judged for row in verdicts],
-        "findings": [row for _, findings in judged for row in findings],
-        "aggregate": aggregate_rows(campaign, frame),
+        "aggregate": aggregate_rows(campaign, frame, on_failure=not_added),
+        "findings": findings,
     }
     return {name: table_of(name, table_rows) for name, table_rows in rows.items()}
 

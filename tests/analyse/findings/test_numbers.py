@@ -6,7 +6,7 @@ import pytest
 
 from tests.analyse.findings.conftest import a_run, a_view, found, summary_row
 from volbench.analyse.bottleneck.campaign_context import Context
-from volbench.analyse.findings import unjudged_row
+from volbench.analyse.findings import failure_row
 from volbench.model.results.finding import Severity
 
 
@@ -66,7 +66,8 @@ def test_empty_logs_are_reported() -> None:
 def test_a_run_that_cannot_be_judged_says_why() -> None:
     """The error is the finding of its run."""
     view = a_view()
-    row = unjudged_row(view, ZeroDivisionError("float division by zero"))
+    error = ZeroDivisionError("float division by zero")
+    row = failure_row(view, error, severity=Severity.INVALID)
     assert (row["run"], row["severity"]) == (view.run.id, "invalid")
     assert "ZeroDivisionError: float division by zero" in str(row["message"])
     assert Context((view,)).finished

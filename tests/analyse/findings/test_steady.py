@@ -186,3 +186,26 @@ def test_no_sentence_is_nonsense() -> None:
         percents = [float(text) for text in re.findall(r"([\d.]+) %", message)]
         assert all(percent < 100 for percent in percents), message
         assert "0.0000" not in message
+
+
+@pytest.mark.parametrize(("factor", "count"), [(1.9, 0), (2.1, 1)])
+def test_repeats_that_differ_twofold_are_warned_of(factor: float, count: int) -> None:
+    """One finding, at the last repeat, whatever the order of the rates."""
+    views = [
+        over_time(
+            [rate] * 60,
+            a_run().model_copy(update={"id": f"001-a-r{repeat}", "repeat": repeat}),
+        )
+        for repeat, rate in enumerate((1000.0 * factor, 1000.0, 1400.0), start=1)
+    ]
+    entries = found(*views, rule="uneven-repeats")
+    assert len(entries) == count
+    assert all(
+        entry.run == "001-a-r3" and "by a factor of 2.1" in entry.message for entry in entries
+    )
+
+
+def test_other_jobs_are_no_repeats() -> None:
+    """Two jobs on one volume have rates of their own."""
+    views = [over_time([rate] * 60, a_run(name=name)) for name, rate in (("a", 1e3), ("b", 4e3))]
+    assert found(*views, rule="uneven-repeats") == []

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 
 import pandas as pd
 import pytest
 
 from volbench.analyse.frames.aggregate import aggregate_rows
 from volbench.model.campaign.planned_run import Campaign, Run, Section, Volume, VolumeKind
-from volbench.model.frames.columns import AGGREGATE
+from volbench.model.frames.columns import AGGREGATE, Row
 from volbench.model.profile.profile_model import Start
 
 VOLUME = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
@@ -78,11 +79,41 @@ def frames(*clients: dict[str, list[dict[str, object]]]) -> dict[str, pd.DataFra
     }
 
 
+def aggregated(campaign: Campaign, frame: Callable[[str], pd.DataFrame]) -> Sequence[Row]:
+    """Return the rows of a campaign without a bad step."""
+    failed: list[Run] = []
+    rows = aggregate_rows(campaign, frame, on_failure=lambda run, _: failed.append(run))
+    assert not failed
+    return rows
+
+
+def test_a_bad_row_fails_its_step_only() -> None:
+    """A time that is none takes the sum of its own step, and says why."""
+    good = [ran(0, [500.0] * 5), ran(1, [500.0] * 5)]
+    bad = [ran(2, [500.0] * 5), ran(3, [500.0] * 5)]
+    bad[1]["series"][2]["utc"] = "yesterday"
+    runs = [
+        run.model_copy(update={"step": place // 2 + 1})
+        for place, run in enumerate(a_campaign(4).runs)
+    ]
+    campaign = a_campaign(4).model_copy(update={"runs": tuple(runs)})
+    failed: list[tuple[str, str]] = []
+    rows = aggregate_rows(
+        campaign,
+        frames(*good, *bad).__getitem__,
+        on_failure=lambda run, error: failed.append((run.id, str(error))),
+    )
+    assert [row["step"] for row in rows] == [1]
+    ((run, reason),) = failed
+    assert run == "r2"
+    assert "yesterday" in reason
+
+
 def test_sums_are_over_the_time_that_all_share() -> None:
     """A client that ran alone for 10 s before the other counts only from there."""
     first = ran(0, [900.0] * 10 + [500.0] * 20)
     second = ran(1, [500.0] * 30, after_s=10)
-    (row,) = aggregate_rows(a_campaign(2), frames(first, second).__getitem__)
+    (row,) = aggregated(a_campaign(2), frames(first, second).__getitem__)
     assert row["iops"] == pytest.approx(1000)
     assert row["bw_bytes_per_s"] == pytest.approx(1000 * BLOCK)
     assert (row["overlap_s"], row["start_skew_s"], row["end_skew_s"]) == (20, 10, 10)
@@ -93,7 +124,7 @@ def test_sums_are_over_the_time_that_all_share() -> None:
 def test_clients_that_never_meet_have_no_sum() -> None:
     """One after another, there is no time for a sum, and none is made up."""
     clients = frames(ran(0, [500.0] * 5), ran(1, [500.0] * 5, after_s=60))
-    (row,) = aggregate_rows(a_campaign(2), clients.__getitem__)
+    (row,) = aggregated(a_campaign(2), clients.__getitem__)
     assert row["overlap_s"] == 0
     assert "iops" not in row
 
@@ -102,7 +133,7 @@ def test_percentiles_come_from_all_bins_together() -> None:
     """99 fast I/Os of one and 901 slow ones of the other: the median is slow."""
     fast = ran(0, [100.0] * 5, bins={0.001: 99})
     slow = ran(1, [300.0] * 5, bins={0.02: 891, 0.5: 10})
-    (row,) = aggregate_rows(a_campaign(2), frames(fast, slow).__getitem__)
+    (row,) = aggregated(a_campaign(2), frames(fast, slow).__getitem__)
     assert row["lat_p50_s"] == 0.02
     assert row["lat_p99_s"] == 0.02
     assert row["lat_p999_s"] == 0.5
@@ -115,27 +146,27 @@ def test_a_total_over_fewer_clients_says_so() -> None:
     kept = frames(ran(0, [500.0] * 5), ran(1, [500.0] * 5))
     lost = pd.DataFrame([{"run": "r2", "group": "j", "direction": None, "status": "failed"}])
     kept["summary"] = pd.concat([kept["summary"], lost], ignore_index=True)
-    (row,) = aggregate_rows(a_campaign(3), kept.__getitem__)
+    (row,) = aggregated(a_campaign(3), kept.__getitem__)
     assert (row["clients"], row["clients_planned"]) == (2, 3)
     assert row["iops"] == pytest.approx(1000)
 
 
 def test_one_client_has_no_total() -> None:
     """Its own row says it all."""
-    assert aggregate_rows(a_campaign(1), frames(ran(0, [500.0] * 5)).__getitem__) == []
+    assert aggregated(a_campaign(1), frames(ran(0, [500.0] * 5)).__getitem__) == []
 
 
 def test_clients_in_turn_have_no_total() -> None:
     """Storage classes measured one after another share no time."""
     found = frames(ran(0, [500.0] * 5), ran(1, [500.0] * 5, after_s=5))
-    assert aggregate_rows(a_campaign(2), found.__getitem__)
-    assert aggregate_rows(a_campaign(2, start=Start.SEQUENTIAL), found.__getitem__) == []
+    assert aggregated(a_campaign(2), found.__getitem__)
+    assert aggregated(a_campaign(2, start=Start.SEQUENTIAL), found.__getitem__) == []
 
 
 def test_a_client_without_series_leaves_no_sum() -> None:
     """When it ran is unknown, so nothing is claimed about a time that all shared."""
     silent = ran(1, [500.0] * 5)
     silent["series"] = []
-    (row,) = aggregate_rows(a_campaign(2), frames(ran(0, [500.0] * 5), silent).__getitem__)
+    (row,) = aggregated(a_campaign(2), frames(ran(0, [500.0] * 5), silent).__getitem__)
     assert math.isnan(float(str(row.get("iops", math.nan))))
     assert row["clients"] == 2

@@ -160,6 +160,18 @@ class Context:
         return found
 
     @cached_property
+    def repeats(self) -> Mapping[str, Sequence[RunView]]:
+        """Id of the last repeat of a workload to all of them; rounds are no repeats."""
+        groups: dict[tuple[object, ...], list[RunView]] = {}
+        for view in self.views:
+            run = view.run
+            is_result = run.phase is Phase.MEASURED and view.is_finished
+            if is_result and run.profile not in view.campaign.rounds:
+                key = (view.campaign.name, run.host, run.client, run.volume, run.profile, run.job)
+                groups.setdefault(key, []).append(view)
+        return {views[-1].run.id: views for views in groups.values() if len(views) > 1}
+
+    @cached_property
     def disks(self) -> Mapping[str, Mapping[str, set[str]]]:
         """Host to role to the kernel names of the disks that its volumes are on."""
         disks: dict[str, dict[str, set[str]]] = {}

@@ -42,6 +42,7 @@ RULES: tuple[Rule, ...] = (
     volume_rules.two_latencies,
     rate_rules.not_steady,
     rate_rules.rounds_not_steady,
+    rate_rules.uneven_repeats,
     host_rules.neighbour,
     rate_rules.stall,
     job_rules.too_short,
@@ -113,10 +114,12 @@ def finding_rows(
     ]
 
 
-def unjudged_row(view: RunView, error: Exception) -> dict[str, object]:
-    """Return the row of the findings frame for a run whose judgement failed."""
+def failure_row(
+    view: RunView, error: Exception, *, task: str = "judge this run", severity: Severity
+) -> dict[str, object]:
+    """Return the row of the findings frame for a run of which something cannot be worked out."""
     reason = f"{type(error).__name__}: {error}"
-    seen = Observation(f"volbench cannot judge this run ({reason}).", {}, severity=Severity.INVALID)
+    seen = Observation(f"volbench cannot {task} ({reason}).", {}, severity=severity)
     rule = replace(raw_file_rules.damaged_files, check=lambda *_: [seen])
     (finding,) = rule.findings(view, Context((view,)))
     return {**_identity(view, finding), **_columns(finding)}

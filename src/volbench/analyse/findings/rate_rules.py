@@ -287,6 +287,40 @@ def _moved(judged: Steadiness, ends: tuple[float, float] | None = None) -> str:
     return words
 
 
+# Fastest over slowest repeat from which they are not of one workload: on shared volumes, repeats
+# differ by some 20 %.
+# Noticed by: test_steady.py::test_repeats_that_differ_twofold_are_warned_of
+_MIN_REPEAT_RATIO = 2.0
+
+
+@rule(
+    "repeats of a workload differ",
+    looks_at=(
+        "Finished repeats of a job on one volume (rounds of a profile are left out): the IOPS of"
+        " the fastest over those of the slowest, from 2 on (volbench's own choice). One finding,"
+        " at the last repeat."
+    ),
+    why="A mean or median of such repeats is a rate that no run had, and intervals are wide.",
+    advice=(
+        "Look at the repeats over time: credits, caches, a warm-up or other load on the volume or"
+        " host changed between them. Remove the cause, and repeat them."
+    ),
+)
+def uneven_repeats(view: RunView, context: Context) -> Iterator[Observation]:
+    """Yield each direction whose repeats differ twofold, at the last of them."""
+    repeats = context.repeats.get(view.run.id, ())
+    for direction in directions(view):
+        rates = [total(each, "iops", direction=direction) for each in repeats]
+        known = [rate for rate in rates if rate > 0]
+        if len(known) > 1 and (ratio := max(known) / min(known)) >= _MIN_REPEAT_RATIO:
+            yield Observation(
+                f"IOPS of the {len(known)} repeats differ by a factor of {ratio:.2g}:"
+                f" {format_count(min(known))} to {format_count(max(known))}.",
+                {"repeats": float(len(known)), "min_iops": min(known), "max_iops": max(known)},
+                direction,
+            )
+
+
 @rule(
     "rounds ended before steady state",
     looks_at=(

@@ -131,11 +131,17 @@ _STAMP_S = 0.001
 _PERCENTILES = {"lat_p50_s": 0.5, "lat_p99_s": 0.99, "lat_p999_s": 0.999}
 
 
-def aggregate_rows(campaign: Campaign, frame: Callable[[str], pd.DataFrame]) -> Sequence[Row]:
+def aggregate_rows(
+    campaign: Campaign,
+    frame: Callable[[str], pd.DataFrame],
+    *,
+    on_failure: Callable[[Run, Exception], None],
+) -> Sequence[Row]:
     """Return a row for each measured step of several clients, section and direction.
 
     Args:
         frame: returns a frame by name: summary, series and histogram, if there are such steps.
+        on_failure: is told a run of each step that cannot be added up, and why.
     """
     steps = _steps(campaign)
     if not steps:
@@ -143,15 +149,15 @@ def aggregate_rows(campaign: Campaign, frame: Callable[[str], pd.DataFrame]) -> 
     step_of = {run.id: run.step for runs in steps for run in runs}
     parts = {name: _by_step(frame(name), step_of) for name in ("summary", "series", "histogram")}
     nothing = {name: frame(name).iloc[:0] for name in parts}
-    return [
-        row
-        for runs in steps
-        for row in _step_rows(
-            campaign,
-            runs,
-            {name: part.get(runs[0].step, nothing[name]) for name, part in parts.items()},
-        )
-    ]
+    rows: list[Row] = []
+    for runs in steps:
+        frames = {name: part.get(runs[0].step, nothing[name]) for name, part in parts.items()}
+        finished = set(frames["summary"]["run"])
+        try:
+            rows += _step_rows(campaign, runs, frames)
+        except Exception as error:  # noqa: BLE001 - one bad step must not take all others with it
+            on_failure(next(run for run in runs if run.id in finished), error)
+    return rows
 
 
 def _steps(campaign: Campaign) -> list[list[Run]]:
