@@ -155,6 +155,23 @@ def test_a_rate_that_alternates_is_not_steady(
         assert entry.evidence["verdict"] == "noisy"
 
 
+@pytest.mark.parametrize(
+    ("slowest_s", "period", "is_named"), [(0.6, 5, 1), (1.0, 5, 0), (0.3, 5, 0), (0.6, 2, 0)]
+)
+def test_periodic_stalls_are_named(slowest_s: float, period: int, is_named: int) -> None:
+    """A second of 420 IOPS every 5 s lacks 0.58 s, which is what the slowest I/O took."""
+    rates = [420.0 if second % period == 1 else 1000.0 for second in range(60)]
+    (entry,) = found(over_time(rates, lat_max_s=slowest_s), rule="not-steady")
+    assert entry.severity is Severity.WARNING
+    assert entry.message.count("as if nothing completed for 0.58s each time") == is_named
+
+
+def test_a_short_run_alternates_too() -> None:
+    """Means over four periods are too few to judge in 30 s; the levels show."""
+    (entry,) = found(over_time([500.0, 1500.0] * 15), rule="not-steady")
+    assert "alternate between 500 and 1.5k, every 2s" in entry.message
+
+
 def test_a_rise_by_nineteen_is_a_warning_in_a_short_run_too() -> None:
     """Noise of 30 % does not rise from 100 to 1,900 within 16 s, and a mean is not its level."""
     noise = restless(16, spread=0.3, seed=3)

@@ -39,8 +39,17 @@ def test_a_cache_and_a_disk(slow_percent: float, slow_s: float, share: str) -> N
 
 
 def test_what_is_one_kind() -> None:
-    """A tail of 1 in 200, a factor of 5, a wide distribution and few I/Os are no second kind."""
+    """A tail of 1 in 200, a factor of 3.5, a wide distribution and few I/Os are no second kind."""
     assert messages(0.5, 30e-3) == []
-    assert messages(50, 300e-6) == []
+    assert messages(50, 210e-6) == []
     assert messages(50, 2.5e-3, growth=1.06) == []
     assert messages(100 / 60, 30e-3, ios=5_000) == []
+
+
+@pytest.mark.parametrize(
+    ("slow_percent", "slow_s", "count"),
+    [(50, 300e-6, 1), (50, 230e-6, 0), (11, 300e-6, 1), (5, 300e-6, 0), (5, 600e-6, 1)],
+)
+def test_two_large_kinds_need_less_of_a_gap(slow_percent: float, slow_s: float, count: int) -> None:
+    """A factor of 5 is no tail where it separates a tenth of the I/Os or more."""
+    assert len(messages(slow_percent, slow_s)) == count

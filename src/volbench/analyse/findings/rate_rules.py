@@ -19,6 +19,7 @@ from volbench.analyse.frames.run_view import (
     runtime_s,
     total,
 )
+from volbench.analyse.time.rate_swings import Swing
 from volbench.analyse.time.run_rates import least_stall_s, stall_spans
 from volbench.analyse.time.steady_state import (
     MAX_DRIFT,
@@ -61,6 +62,12 @@ _MIN_DEADLINE_SHARE = 0.95
 # Upper over lower level of a swing from which it is a warning: the mean is neither of them.
 # Noticed by: test_steady.py::test_a_rate_that_alternates_is_not_steady
 _MIN_SWING = 2.0
+# Intervals of a period in which a stall is an exception.
+# Noticed by: test_steady.py::test_periodic_stalls_are_named
+_MIN_STALL_PERIODS = 3
+# Longest latency over what an interval lacks, up to which a stall explains both.
+# Noticed by: test_steady.py::test_periodic_stalls_are_named
+_MAX_OF_LACK = 1.5
 # Last over first quarter from which a short or noisy run has moved, whatever noise adds.
 # Noticed by: test_steady.py::test_a_rise_by_nineteen_is_a_warning_in_a_short_run_too
 _MIN_FAR = 3.0
@@ -93,7 +100,8 @@ _MAX_STALLS = 5
         " level; it is a warning if its estimated drift exceeds 20 % and 1.1 times its uncertainty"
         " in 20 s or more, or if the last quarter is three times the first or a third of it. A"
         " rate that alternates between two levels, the upper at least twice the lower, is a"
-        " warning, unless the run lasts 500 times as long as it takes to return. A note is also a"
+        " warning, unless the run lasts 500 times as long as it takes to return. It is named as"
+        " stalls if the slowest I/O took about as long as the lower level lacks. A note is also a"
         " series that moved by at most 10 %, that stepped only within 5 % (at least 2 s) of its"
         " begin or end and has its usual level as its mean, whose host was disturbed for more than"
         " half of the time, or that the CPU limited. Jobs with `thinktime` or `latency_target` are"
@@ -120,12 +128,16 @@ def not_steady(view: RunView, context: Context) -> Iterator[Observation]:
         is_far = ends is not None and max(ends) >= _MIN_FAR * min(ends)
         is_slow = judged.state is State.DRIFTING and not is_far
         least_s = _MIN_DRIFT_S if is_slow else _MIN_STEP_S
-        if judged.state in {State.STEADY, State.TOO_SHORT} or length_s < least_s:
+        swing = context.swing(view, direction)
+        is_swing = swing is not None and judged.state in {State.NOISY, State.TOO_SHORT}
+        is_judged = judged.state not in {State.STEADY, State.TOO_SHORT} and length_s >= least_s
+        if not (is_swing or is_judged):
             continue
-        if (swing := context.swing(view, direction)) and judged.state is State.NOISY:
+        if swing is not None and is_swing:
             message = (
                 f"IOPS alternate between {format_count(swing.low)} and {format_count(swing.high)},"
-                f" every {format_duration(swing.period_s)} on average."
+                f" every {format_duration(swing.period_s)} on average"
+                f"{_like_stalls(view, direction, swing)}."
             )
             severity = None if swing.high >= _MIN_SWING * swing.low else Severity.NOTE
         elif judged.state is not State.NOISY:
@@ -140,6 +152,16 @@ def not_steady(view: RunView, context: Context) -> Iterator[Observation]:
         if by_host := _of_the_host(view, direction, context):
             message, severity = f"{message} {by_host}", Severity.NOTE
         yield _unsteady(judged, message, direction, severity)
+
+
+def _like_stalls(view: RunView, direction: str, swing: Swing) -> str:
+    """Return that the lower level is that of stalls, if the slowest I/O took what it lacks."""
+    t_s, _ = rate_per_s(view, "iops", direction=direction)
+    lacks_s = (1 - swing.low / swing.high) * median_step(t_s)
+    slowest_s = max(row["lat_max_s"] for row in results_of(view) if row.direction == direction)
+    if swing.intervals < _MIN_STALL_PERIODS or not lacks_s <= slowest_s <= _MAX_OF_LACK * lacks_s:
+        return ""
+    return f", as if nothing completed for {format_duration(lacks_s)} each time"
 
 
 def _ends(view: RunView, direction: str) -> tuple[float, float] | None:

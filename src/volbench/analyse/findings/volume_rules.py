@@ -403,6 +403,10 @@ def _evidence(burst: _Burst) -> Evidence:
 # Latency of slow I/Os over that of fast ones that two mechanisms explain: a cache and a disk.
 # Noticed by: tests/analyse/findings/test_two_latencies.py
 _MIN_LATENCY_RATIO = 8.0
+# The same if at least 10 % are of each kind: the tail of a single one is not in between.
+# Noticed by: test_two_latencies.py::test_two_large_kinds_need_less_of_a_gap
+_MIN_MIDDLE_RATIO = 4.0
+_MIN_MIDDLE_PERCENT = 10.0
 # Spread of each kind up to which it is one.
 # Noticed by: tests/analyse/findings/test_two_latencies.py
 _MAX_KIND_SPREAD = 3.0
@@ -418,9 +422,9 @@ _MIN_KIND_IOS = 100
     severity=Severity.NOTE,
     looks_at=(
         "Percentiles of each direction of a run with one section: two neighbours of which the upper"
-        " one is at least 8 times the lower one, while the I/Os on either side differ by at most a"
-        " factor of 3. At least 1 % and 100 of the I/Os are of each kind. The thresholds are"
-        " volbench's own."
+        " one is at least 8 times the lower one (4 times if at least 10 % are of each kind), while"
+        " the I/Os on either side differ by at most a factor of 3. At least 1 % and 100 of the I/Os"
+        " are of each kind. The thresholds are volbench's own."
     ),
     why=(
         "A part of the I/Os took another path: a cache answered it, or a disk, a retry or a flush"
@@ -461,7 +465,9 @@ def _gap(numbers: Floats, values: Floats) -> int | None:
         if min(below, 100 - above) < _MIN_KIND_PERCENT or not values[place] > 0:
             continue
         middle_below, middle_above = np.interp([below / 2, (above + 100) / 2], numbers, values)
-        is_gap = values[place + 1] >= _MIN_LATENCY_RATIO * values[place]
+        is_middle = min(below, 100 - above) >= _MIN_MIDDLE_PERCENT
+        ratio = _MIN_MIDDLE_RATIO if is_middle else _MIN_LATENCY_RATIO
+        is_gap = values[place + 1] >= ratio * values[place]
         are_kinds = (
             values[place] <= _MAX_KIND_SPREAD * middle_below
             and middle_above <= _MAX_KIND_SPREAD * values[place + 1]
