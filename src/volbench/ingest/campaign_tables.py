@@ -23,6 +23,7 @@ from volbench.ingest.run_summary import (
     Outcome,
     histogram_block,
     keep_latencies_of_rate,
+    keep_range_of_rate,
     latencies,
     measured_columns,
     percentile_rows,
@@ -140,6 +141,7 @@ def read_run(campaign: Campaign, run: Run, state: RunState, folder: RunFolder) -
         row["utc"] = shifted_utc(row["utc"], by_s=-ahead_s)
     for row in rows.summary:
         keep_latencies_of_rate(row, row.pop(COMMON_MEAN, None))
+        keep_range_of_rate(row)
         row |= {"damage": damage.text or None, **start_columns(status)}
     return rows
 

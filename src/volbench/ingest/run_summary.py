@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from numbers import Real
 
 import numpy as np
 
@@ -31,7 +32,7 @@ _MAX_OVER_LAT = 1.5
 # are not averaged. Noticed by: tests/ingest/test_field_results.py
 _MAX_OUTSIDE_WINDOWS = 2.0
 # A percentile is the middle of its bin, at most 0.8 % above a maximum in it (stat.h of fio).
-# Noticed by: tests/ingest/test_field_results.py
+# Windows count whole I/Os, which is as little. Noticed by: tests/ingest/test_field_results.py
 _TOP = 1.01
 # The last bins of fio 3 and fio 2, which hold all longer latencies too
 _LAST_NS = frozenset({bin_mid_ns(BINS - 1), bin_mid_ns(BINS_FIO2 - 1) * 1000})
@@ -150,6 +151,21 @@ def keep_latencies_of_rate(row: Row, mean_s: object) -> None:
     row[f"{kind}_mean_s"] = mean_s
 
 
+def keep_range_of_rate(row: Row) -> None:
+    """Leave out minimum, maximum and deviation of windows that do not contain the rate of a run.
+
+    Windows of half a second miss the rest of a short run. Rounding to whole I/Os is none of that.
+
+    Args:
+        row: of the summary; changed.
+    """
+    rate, low, high = (row.get(name) for name in ("iops", "iops_min", "iops_max"))
+    if not (isinstance(rate, Real) and isinstance(low, Real) and isinstance(high, Real)):
+        return
+    if not float(low) / _TOP <= float(rate) <= _TOP * float(high):
+        row |= {"iops_min": None, "iops_max": None, "iops_stddev": None}
+
+
 def without_impossible(
     direction: DirectionResult, job: JobResult
 ) -> tuple[DirectionResult, list[str]]:
@@ -179,7 +195,8 @@ def _without_impossible_percentiles(name: str, latency: Latency) -> tuple[Latenc
         return replace(latency, percentiles={}, bins={}), remark
     last = [percentile for percentile in known if round(known[percentile] * 1e9) in _LAST_NS]
     if not last or latency.max_s <= known[last[0]] * _TOP:
-        return latency, ""
+        at_most = {number: min(value, latency.max_s) for number, value in known.items()}
+        return replace(latency, percentiles=at_most), ""
     more = " and above" if last[1:] else ""
     remark = f"{name} p{last[0]:g}{more} > {known[last[0]]:.1f} s (the last bin of fio)"
     rest = {percentile: known[percentile] for percentile in known if percentile not in last}

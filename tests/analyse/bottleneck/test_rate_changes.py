@@ -7,12 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.analyse.findings.conftest import a_run, a_view, series_rows, summary_row
+from tests.analyse.findings.conftest import a_run, a_view, found, series_rows, summary_row
 from tests.analyse.runs_at_levels import level, ran
 from volbench.analyse.bottleneck.bottleneck import explain, explain_level
 from volbench.analyse.bottleneck.sustained_level import sustained_level
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.run_rates import rates_of, stall_spans
+from volbench.model.campaign.planned_run import Imported
 from volbench.model.results.finding import Cause
 from volbench.model.results.provenance import HostFacts
 
@@ -122,6 +123,15 @@ def test_a_short_climb_of_a_volume_may_be_a_ramp_up(to_s: int, words: int) -> No
     (climb,) = (entry for entry in found if entry.cause is Cause.WARMING)
     assert "no earlier run" in climb.speaks_for[-1]
     assert len(climb.speaks_against) == words
+
+
+def test_a_climb_of_an_imported_run_has_two_candidates() -> None:
+    """What was done to its volume before, and what else its host did, nobody knows."""
+    view = ran([300 + 700 * second / 30 for second in range(30)] + level(1000, 60))
+    imported = view.run.model_copy(update={"imported": Imported(files=(), jobs=())})
+    climb = explain(replace(view, run=imported), "write")[-1]
+    assert (climb.cause, len(climb.candidates)) == (Cause.UNKNOWN, 2)
+    assert found(replace(view, run=imported), rule="cold-blocks") == []
 
 
 def test_logs_of_iops_alone_are_explained() -> None:

@@ -64,6 +64,7 @@ _MIN_REUSES = 16
         " the median, or 3 times in p99, beyond chance (Wilcoxon, p < 0.01). Also a rate that"
         " starts at least 30 % below its plateau and takes three intervals or more to reach it,"
         " on a volume that is not a local drive and whose range earlier runs had not written."
+        " Imported runs are left out of the latter: what was done before them is not known."
     ),
     why=(
         "A fresh volume allocates blocks at the first write, and a volume from a snapshot"

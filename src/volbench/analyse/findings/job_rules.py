@@ -307,7 +307,7 @@ def too_short(view: RunView, _: Context) -> Iterator[Observation]:
 
 def needed_samples(percentile: float) -> float:
     """Return the samples that a percentile needs: 10 / (1 - p), so that ten are above it."""
-    return math.inf if percentile >= 100 else _MIN_SAMPLES_ABOVE / (1 - percentile / 100)
+    return math.inf if percentile >= 100 else 100 * _MIN_SAMPLES_ABOVE / (100 - percentile)
 
 
 def _percentiles(view: RunView, direction: str, percentiles: list[float]) -> Iterator[Observation]:

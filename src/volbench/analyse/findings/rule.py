@@ -21,7 +21,7 @@ class Observation:
     """Observation of a check in a run."""
 
     message: str  # one sentence with its numbers
-    # name with its unit to value; NaN is left out of the finding
+    # name with its unit to value; NaN is left out of the finding, as are digits of rounding errors
     evidence: Mapping[str, float | str]
     direction: str | None = None  # None for the whole run
     # begin and end of the time it is about, in seconds since the I/O began; None for the whole run
@@ -57,7 +57,7 @@ class Rule:
                 why=self.why,
                 advice=self.advice,
                 evidence={
-                    name: value
+                    name: value if isinstance(value, str) else float(f"{value:.12g}")
                     for name, value in seen.evidence.items()
                     if isinstance(value, str) or math.isfinite(value)
                 },

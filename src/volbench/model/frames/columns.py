@@ -192,7 +192,8 @@ SUMMARY: tuple[Column, ...] = (
         "iops_min",
         "1/s",
         "Minimum over fio's windows that have completions; of several jobs, over their summed"
-        " series.",
+        " series. Missing where the windows, which do not cover a short run, are all faster or all"
+        " slower than `iops`.",
     ),
     real("iops_max", "1/s", "Maximum, likewise."),
     real(
