@@ -403,9 +403,11 @@ def _evidence(burst: _Burst) -> Evidence:
 # Latency of slow I/Os over that of fast ones that two mechanisms explain: a cache and a disk.
 # Noticed by: tests/analyse/findings/test_two_latencies.py
 _MIN_LATENCY_RATIO = 8.0
-# The same if at least 10 % are of each kind: the tail of a single one is not in between.
+# The same where the tail of a single kind is not in between.
 # Noticed by: test_two_latencies.py::test_two_large_kinds_need_less_of_a_gap
 _MIN_MIDDLE_RATIO = 4.0
+# Percent of the I/Os of each kind from which that is so: a tail is less than a tenth.
+# Noticed by: test_two_latencies.py::test_two_large_kinds_need_less_of_a_gap
 _MIN_MIDDLE_PERCENT = 10.0
 # Spread of each kind up to which it is one.
 # Noticed by: tests/analyse/findings/test_two_latencies.py
