@@ -76,8 +76,8 @@ def test_a_plan_shows_minimum_and_maximum(
         "jobs:\n  a: {rw: write, pause_before: 9.5s}\n"
     )
     done = volbench("run", profile, "--on", scratch, "--dry-run")
-    assert "Estimated time: 5m 02s to 20m 10s (5 to 20 runs), plus" in done.stdout
-    assert "plus file layout and write-back of cached data." in done.stdout
+    assert "Estimated time: 5m 06s to 20m 13s (5 to 20 runs), plus" in done.stdout
+    assert "plus write-back of cached data." in done.stdout
     limits = ["--set", "limits.bandwidth=1MB/s"]
     bounded = volbench("run", profile, "--on", scratch, "--dry-run", *limits)
     assert "at most 955 MiB, or 239 MiB if everything is steady at once" in bounded.stdout

@@ -9,7 +9,15 @@ import pytest
 from volbench.errors import InputError
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.planned_run import Campaign, DevicePin, Volume, VolumeKind
-from volbench.plan.expansion.estimate import deadline_s, estimate, expected_s, layout_bytes
+from volbench.plan.expansion.estimate import (
+    CAMPAIGN_S,
+    FILL_BYTES_PER_S,
+    START_S,
+    deadline_s,
+    estimate,
+    expected_s,
+    layout_bytes,
+)
 from volbench.plan.expansion.expand import Terms, expand
 from volbench.plan.profile.load_profile import load_profile
 
@@ -95,9 +103,32 @@ def test_a_campaign_is_the_sum_of_its_runs() -> None:
     """Repeats count; where nothing is timed there is no total."""
     whole = estimate(planned("rw: read, size: 1g, runtime: 60s", "rw: read, size: 1g", repeat=3))
     assert whole.runs == 6
-    assert whole.total_s is not None
-    assert 180 <= whole.total_s < 190
-    assert estimate(planned("rw: read, size: 1g")).total_s is None
+    overhead_s = CAMPAIGN_S + 6 * START_S
+    assert whole.total_s == pytest.approx(2 * GIB / FILL_BYTES_PER_S + 180 + overhead_s)
+    assert estimate(planned("rw: read, size: 1g", kind=VolumeKind.DEVICE)).total_s is None
+
+
+def test_files_are_laid_out_at_a_rate() -> None:
+    """Files that a run reads are written first, once, at 100 MB/s or within the declared limit."""
+    read, gib_s = "rw: randread, filename: f, size: 1g, runtime: 60s, time_based: 1", GIB / 1e8
+    found = estimate(planned(read, repeat=2))
+    assert found.total_s == pytest.approx(gib_s + 120 + CAMPAIGN_S + 2 * START_S)
+    assert found.fill_s == pytest.approx(gib_s)
+    written = estimate(planned(read.replace("randread", "randwrite"), repeat=2))
+    assert written.total_s == pytest.approx(120 + CAMPAIGN_S + 2 * START_S)
+    limited = estimate(planned(f"{read}, limits: {{bandwidth: 10MB/s}}"))
+    assert limited.total_s == pytest.approx(GIB / 1e7 + 60 + CAMPAIGN_S + START_S)
+    assert limited.fill_s == 0
+
+
+def test_large_blocks_fill_a_volume_at_a_rate() -> None:
+    """The duration of a fill is known; that of small blocks is limited by unknown IOPS."""
+    fill = estimate(planned("rw: write, bs: 1m, size: 1g", kind=VolumeKind.DEVICE))
+    assert fill.total_s == pytest.approx(GIB / FILL_BYTES_PER_S + CAMPAIGN_S + START_S)
+    assert fill.fill_s == pytest.approx(GIB / FILL_BYTES_PER_S)
+    assert fill.untimed == 0
+    small = estimate(planned("rw: write, bs: 4k, size: 1g", kind=VolumeKind.DEVICE))
+    assert (small.fill_s, small.untimed) == (0, 1)
 
 
 def test_endless_campaigns_are_refused() -> None:
@@ -132,8 +163,8 @@ def test_minimum_and_maximum_of_rounds() -> None:
     fill_s = 2 * 100 * 2**20 / 1e6 + 1
     round_s = 9.5 + 60 + 60 + 2
     assert (found.runs, found.min_runs, found.untimed, found.unbounded) == (41, 11, 0, 0)
-    assert found.min_s == pytest.approx(fill_s + 5 * round_s)
-    assert found.total_s == pytest.approx(90 + fill_s + 20 * round_s)
+    assert found.min_s == pytest.approx(CAMPAIGN_S + fill_s + 5 * round_s)
+    assert found.total_s == pytest.approx(CAMPAIGN_S + 90 + fill_s + 20 * round_s)
     assert found.bytes_written == 200 * 2**20 + 20 * 60 * 4_000_000
     assert found.min_bytes == 200 * 2**20 + 5 * 60 * 4_000_000
     assert found.times_capacity == pytest.approx(found.bytes_written / pin.size_bytes)
@@ -144,8 +175,8 @@ def test_minimum_and_maximum_of_rounds() -> None:
 def test_until_steady_may_end_after_its_window() -> None:
     """The least is the first window there is, the most the deadline."""
     job = "rw: read, size: 1g, runtime: 1h, time_based: 1, until: steady"
-    found = estimate(planned(job))
-    assert (found.min_s, found.total_s) == (301, 3601)
+    found = estimate(planned(job, kind=VolumeKind.DEVICE))
+    assert (found.min_s, found.total_s) == (301 + CAMPAIGN_S, 3601 + CAMPAIGN_S)
     short = estimate(planned(job.replace("1h", "20m")))
     assert not short.is_long
 
@@ -155,7 +186,7 @@ def test_unbounded_runs_are_counted_separately() -> None:
     jobs = "rw: write, size: 1g", "rw: write, size: 1g, runtime: 5s, time_based: 1"
     found = estimate(planned(*jobs, kind=VolumeKind.DEVICE))
     assert (found.bytes_written, found.bounded_bytes, found.unbounded) == (None, GIB, 1)
-    assert (found.untimed, found.total_s) == (1, 7.0)
+    assert (found.untimed, found.total_s) == (1, 7.0 + CAMPAIGN_S)
 
 
 def test_a_file_is_laid_out_once() -> None:
@@ -169,11 +200,11 @@ def test_a_file_is_laid_out_once() -> None:
 
 
 def test_time_besides_the_runs_is_mentioned() -> None:
-    """Files are laid out before buffered writes, and written back after them; not so on devices."""
+    """Buffered writes to files are written back after a run; not so direct ones on devices."""
     buffered = "rw: write, size: 1g, runtime: 5s"
     found = estimate(planned(buffered))
-    assert (found.lays_out, found.is_cached) == (True, True)
+    assert found.is_cached
     direct = estimate(planned(f"{buffered}, direct: 1", kind=VolumeKind.DEVICE))
-    assert (direct.lays_out, direct.is_cached) == (False, False)
+    assert not direct.is_cached
     reading = estimate(planned("rw: read, size: 1g, runtime: 5s", kind=VolumeKind.DEVICE))
     assert not reading.is_cached

@@ -72,11 +72,15 @@ def test_unreported_facts_are_not_invented() -> None:
     [
         ({}, ["Estimated time: 25s.", "Writes: at most 128 MiB."]),
         (
-            {"lays_out": True, "untimed": 1, "unbounded": 4},
+            {"fill_s": 11.0, "unbounded": 4},
             [
-                "Estimated time: 25s, plus file layout and 1 run of unknown duration.",
+                "Estimated time: 25s, of which 11s to fill files and volumes at 100 MB/s.",
                 "Writes: at most 128 MiB, plus 4 runs of unknown size.",
             ],
+        ),
+        (
+            {"untimed": 1},
+            ["Estimated time: 25s, plus 1 run of unknown duration.", "Writes: at most 128 MiB."],
         ),
         ({"bytes_written": 0, "bounded_bytes": 0}, ["Estimated time: 25s.", "Writes: none."]),
         (

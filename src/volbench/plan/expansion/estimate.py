@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from volbench.model.campaign.planned_run import Campaign, Run, Section, VolumeKind
@@ -24,6 +24,16 @@ TRANSFER_BYTES_PER_S = 1e6
 # 0.9 to 1.2 s. Noticed by:
 # tests/plan/expansion/test_estimate.py::test_a_campaign_is_the_sum_of_its_runs
 START_S = 1.0
+
+# Before the first run and after the last one: the plan, the checks of the volumes, the tables.
+# Noticed by: tests/cli/test_estimated_time.py::test_the_estimate_is_the_time_of_a_real_run
+CAMPAIGN_S = 3.0
+
+# Assumed rate of writing files and of runs that fill a volume in large blocks, where no limit is
+# declared: that of usual cloud volumes (gp3: 125 MiB/s; P10: 100 MB/s). Noticed by:
+# tests/plan/expansion/test_estimate.py::test_files_are_laid_out_at_a_rate
+FILL_BYTES_PER_S = 100e6
+_MIN_FILL_BLOCK = 64 << 10  # Smaller blocks are limited by IOPS, of which nothing can be assumed
 
 # Maximum length of one read of a cold probe. Noticed by:
 # tests/plan/expansion/test_estimate.py::test_minimum_and_maximum_of_rounds
@@ -66,7 +76,7 @@ class Estimate:
     # maximum writes to the most written device, in multiples of its capacity; 0 where no device is
     # written, or this is unknown
     times_capacity: float = 0.0
-    lays_out: bool = False  # whether runs lay out files first, which no duration includes
+    fill_s: float = 0.0  # part of the durations at `FILL_BYTES_PER_S`, where no limit is declared
     # whether runs write through the page cache; no duration includes what is written back after
     # them
     is_cached: bool = False
@@ -84,19 +94,22 @@ def estimate(campaign: Campaign) -> Estimate:
     needed = [r for r in runs if r.profile not in campaign.rounds or r.repeat <= MIN_ROUNDS]
     written = _all_written(runs)
     probe_s = PROBE_READS * PROBE_READ_S * len(campaign.cold_probe_roles)
+    assumed = [run for run in runs if run.limits.bandwidth_bytes_per_s is None]
+    layouts, filled = _layouts_s(runs), [run for run in assumed if expected_s(run) is None]
     return Estimate(
         runs=len(runs),
-        total_s=_total_s(runs, _most_s, before_s=probe_s),
+        total_s=_total_s(runs, lambda run: _most_s(run, layouts), before_s=probe_s),
         bytes_written=_total_bytes(runs),
-        is_most=len(needed) < len(runs) or any(_may_end_before(run) for run in runs),
+        is_most=len(needed) < len(runs) or any(map(_may_end_before, runs)),
         min_runs=len(needed),
-        min_s=_total_s(needed, _min_s, before_s=0.0),
+        min_s=_total_s(needed, lambda run: _min_s(run, layouts), before_s=0.0),
         min_bytes=_total_bytes(needed),
         bounded_bytes=sum(count or 0 for count in written),
         unbounded=written.count(None),
         untimed=sum(_own_s(run) is None for run in runs),
         times_capacity=_times_capacity(runs),
-        lays_out=any(_lays_out(run) and layout_bytes(run) for run in runs),
+        fill_s=sum(layouts[run.id] for run in assumed)
+        + sum(_by_limits_s(run) or 0.0 for run in filled),
         is_cached=any(map(_is_cached, runs)),
     )
 
@@ -108,10 +121,29 @@ def _may_end_before(run: Run) -> bool:
     return run.until is not None or sized
 
 
+def _layouts_s(runs: Sequence[Run]) -> dict[str, float]:
+    """Return by run ID how long it takes to write the files that it reads and that are new."""
+    there: set[tuple[str, str, str]] = set()
+    layouts = {}
+    for run in runs:
+        files = {(run.host, run.volume.target, name): size for name, size in _files(run).items()}
+        new_bytes = sum(size for key, size in files.items() if key not in there)
+        reads = any(not _only_writes(run.effective(section)) for section in run.sections)
+        is_laid_out = reads and run.tool is not Tool.DD and run.extent is None
+        rate = run.limits.bandwidth_bytes_per_s or FILL_BYTES_PER_S
+        layouts[run.id] = new_bytes / rate if is_laid_out else 0.0
+        there |= files.keys()
+    return layouts
+
+
+def _only_writes(options: dict[str, str]) -> bool:
+    return options.get("rw", "read").partition(":")[0] in {"write", "randwrite", "trim", "randtrim"}
+
+
 def _total_s(runs: Sequence[Run], time_of: TimeOf, *, before_s: float) -> float | None:
     times = [_step_s(step, time_of) for step in _steps(runs)]
     known = [time for time in times if time is not None]
-    return before_s + sum(known) + START_S * len(times) if known else None
+    return CAMPAIGN_S + before_s + sum(known) + START_S * len(times) if known else None
 
 
 def _total_bytes(runs: Sequence[Run]) -> int | None:
@@ -146,28 +178,28 @@ def _step_s(runs: list[Run], time_of: TimeOf) -> float | None:
     return max((run.start_offset_s + time for run, time in known), default=None)
 
 
-def _most_s(run: Run) -> float | None:
-    """Return the duration of a run with its pause; the pause alone if nothing limits the run."""
-    own_s = _own_s(run)
-    return (run.pause_before_s or None) if own_s is None else run.pause_before_s + own_s
+def _most_s(run: Run, layouts_s: Mapping[str, float]) -> float | None:
+    """Return the duration of a run with layout and pause; these alone if nothing limits it."""
+    own_s, before_s = _own_s(run), run.pause_before_s + layouts_s[run.id]
+    return (before_s or None) if own_s is None else before_s + own_s
 
 
 def _own_s(run: Run) -> float | None:
-    """Return the duration of a run, from declared limits where it has no runtime."""
+    """Return the duration of a run, from its size where it has no runtime."""
     own_s = expected_s(run)
     return _by_limits_s(run) if own_s is None else own_s
 
 
-def _min_s(run: Run) -> float | None:
+def _min_s(run: Run, layouts_s: Mapping[str, float]) -> float | None:
     """Return the duration of a run that is steady in its first window."""
-    most_s = _most_s(run)
+    most_s = _most_s(run, layouts_s)
     if most_s is None or run.until is None:
         return most_s
-    return min(most_s, run.pause_before_s + run.until.window_s)
+    return min(most_s, run.pause_before_s + layouts_s[run.id] + run.until.window_s)
 
 
 def _by_limits_s(run: Run) -> float | None:
-    """Return the duration of a run from its size and declared limits; None when unknown."""
+    """Return the duration of a run from its size and limits, declared or assumed; or None."""
     moved = [_transfer_bytes(run, section) for section in run.sections]
     if run.extent is not None:
         moved = [run.extent.size_bytes]
@@ -178,6 +210,8 @@ def _by_limits_s(run: Run) -> float | None:
         None if limits.iops is None else limits.iops * min(blocks),
     ]
     known = [rate for rate in rates if rate]
+    if not known and min(blocks) >= _MIN_FILL_BLOCK:
+        known = [FILL_BYTES_PER_S]
     sizes = [size for size in moved if size is not None]
     return sum(sizes) / min(known) if known and len(sizes) == len(moved) else None
 
@@ -300,10 +334,6 @@ def _transfer_bytes(run: Run, section: Section) -> int | None:
     return moved * int(options.get("numjobs", "1")) * int(options.get("loops", "1"))
 
 
-def _lays_out(run: Run) -> bool:
-    return run.tool is not Tool.DD and run.extent is None
-
-
 def _is_cached(run: Run) -> bool:
     """Return whether a run writes through the page cache of a file or a device."""
     if run.volume.kind not in {VolumeKind.DIRECTORY, VolumeKind.FILE, VolumeKind.DEVICE}:
@@ -318,7 +348,9 @@ def _all_written(runs: Sequence[Run]) -> list[int | None]:
     totals: list[int | None] = []
     for run in runs:
         laid_out = 0
-        for name, size in _files(run).items() if _lays_out(run) else ():
+        for name, size in (
+            _files(run).items() if run.tool is not Tool.DD and run.extent is None else ()
+        ):
             file = run.host, run.volume.target, name
             laid_out += size if size > there.get(file, 0) else 0
             there[file] = max(size, there.get(file, 0))

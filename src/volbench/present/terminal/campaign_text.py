@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from volbench.model.campaign.planned_run import Campaign, SourceFile
 from volbench.model.results.provenance import VolumeFacts
-from volbench.plan.expansion.estimate import Estimate
+from volbench.plan.expansion.estimate import FILL_BYTES_PER_S, Estimate
 from volbench.present.formatting import counted_noun, instant
-from volbench.units import format_capacity, format_duration
+from volbench.units import format_capacity, format_duration, format_rate
 
 NAMED_FILES = 4  # Files that a sentence names before it counts the rest
 
@@ -44,8 +44,10 @@ def _time(estimate: Estimate) -> str:
         text = f"{_spoken(shortest_s)} to {longest}"
     if estimate.min_runs < estimate.runs:
         text += f" ({estimate.min_runs} to {estimate.runs} runs)"
-    further = ["file layout"] * estimate.lays_out
-    further += ["write-back of cached data"] * estimate.is_cached
+    if round(estimate.fill_s):
+        rate = format_rate(FILL_BYTES_PER_S)
+        text += f", of which {_spoken(estimate.fill_s)} to fill files and volumes at {rate}"
+    further = ["write-back of cached data"] * estimate.is_cached
     further += [f"{counted_noun(estimate.untimed, 'run')} of unknown duration"] * bool(
         estimate.untimed
     )
