@@ -13,7 +13,7 @@ from volbench.model.campaign.planned_run import Imported, Run, SourceFile
 from volbench.plan.expansion.estimate import Estimate
 from volbench.present.formatting import records
 from volbench.present.report.outcomes import job_outcomes, key_numbers
-from volbench.present.report.report_text import cautions, what_ran, what_was_found
+from volbench.present.report.report_text import cautions, summary
 from volbench.present.terminal.campaign_text import came_from, estimate_words, sources
 
 ESTIMATE = Estimate(
@@ -59,7 +59,7 @@ def test_unreported_facts_are_not_invented() -> None:
             {"direct": "boolean"}
         )
     )
-    assert what_ran(content_of((run,), []), rows)[-1] == (
+    assert summary(content_of((run,), []), rows)[2] == (
         "It was measured on this machine, on data (/data), at a time that the files do not report."
     )
     found = job_outcomes(rows)
@@ -94,18 +94,3 @@ def test_an_estimate_is_two_sentences(changes: dict[str, Any], sentences: list[s
     plan = replace(ESTIMATE, **changes)
     assert estimate_words(plan).splitlines() == sentences
     assert estimate_words(plan, bill="1.20 USD").splitlines()[2] == "Cost: about 1.20 USD."
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "sentence"),
-    [
-        (["steady"], "The only result with a series is steady."),
-        (["noisy"], "The only result with a series is not steady."),
-        (["steady", "noisy"], "Of 2 results with a series, 1 is steady; noisy: b."),
-        (["too-short"], "The runs were too short to judge their steady state."),
-    ],
-)
-def test_steady_results_are_counted_in_a_sentence(verdicts: list[str], sentence: str) -> None:
-    """Counts agree with their verb, and a single result is not counted."""
-    rows = [{"verdict": own, "job": job} for own, job in zip(verdicts, "abc", strict=False)]
-    assert what_was_found(rows, []) == [sentence]

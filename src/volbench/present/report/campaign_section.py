@@ -24,12 +24,8 @@ from volbench.present.report.outcomes import (
 from volbench.present.report.report_text import (
     FirstScreen,
     cautions,
-    declared_limits,
-    ending,
     first_screen,
-    requested,
-    what_ran,
-    what_was_found,
+    summary,
 )
 from volbench.present.tables.findings_table import (
     RuleFindings,
@@ -59,19 +55,15 @@ class CampaignSection:
     level: int  # of its headings
     content: ReportContent
     first: FirstScreen
-    ran: Sequence[str]
-    requested: Sequence[str]
-    found: Sequence[str]
+    summary: Sequence[str]
     key_numbers: Sequence[KeyNumber]
     cautions: Sequence[str]
-    declared: Sequence[str]
     limits: Table[AgainstLimit]
     results: Table[Row]
     aggregate: Table[Row]
     findings: Sequence[RuleFindings]
     findings_count: str
     failures: Sequence[tuple[Run, RunNote]]
-    figures: Sequence[ReportFigure]
     device: DeviceSection
     jobs: Sequence[tuple[str, Sequence[JobRun]]]
     plan: dict[str, str]
@@ -82,12 +74,12 @@ class CampaignSection:
     @property
     def charts(self) -> list[ReportFigure]:
         """Figures of the section with charts."""
-        return [figure for figure in self.figures if figure.kind != DEVICE]
+        return [figure for figure in self.content.figures if figure.kind != DEVICE]
 
     @property
     def device_charts(self) -> list[ReportFigure]:
         """Figures beside the table of the device."""
-        return [figure for figure in self.figures if figure.kind == DEVICE]
+        return [figure for figure in self.content.figures if figure.kind == DEVICE]
 
     @property
     def contents(self) -> list[tuple[str, str]]:
@@ -114,7 +106,7 @@ def campaign_section(
         name: records(content.frames.get(name, pd.DataFrame()))
         for name in ("summary", "findings", "verdicts", "aggregate")
     }
-    rows, findings, verdicts, aggregate = of_frame.values()
+    rows, findings, _, aggregate = of_frame.values()
     outcomes = job_outcomes(rows, invalid=invalid_runs(findings))
     limits = against_limits(outcomes)
     key = key_numbers(outcomes)
@@ -124,19 +116,15 @@ def campaign_section(
         level=level,
         content=content,
         first=first,
-        ran=what_ran(content, rows),
-        requested=requested(content, rows),
-        found=[ending(content), *what_was_found(verdicts, limits)],
+        summary=summary(content, rows),
         key_numbers=[] if first.is_collection else key,
         cautions=cautions(outcomes),
-        declared=declared_limits(outcomes),
         limits=limits_table(limits),
         results=results_page_table(rows, findings),
         aggregate=aggregate_page_table(aggregate),
         findings=findings_by_rule(findings),
         findings_count=findings_count(findings),
         failures=unfinished(content.campaign, content.states),
-        figures=content.figures,
         device=device_section(content.frames),
         jobs=_jobs(content),
         plan=_plan_facts(content),

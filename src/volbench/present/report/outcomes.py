@@ -49,8 +49,8 @@ class Outcome:
     buffered: bool = False
     p99_of: str = ""
     # direction to its median rates, of a job that has several: what tables and charts show
-    iops_by: Mapping[str, float] = field(default_factory=dict)
-    bw_by: Mapping[str, float] = field(default_factory=dict)
+    by_iops: Mapping[str, float] = field(default_factory=dict)
+    by_bw_bytes_per_s: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -72,40 +72,16 @@ class _Measure:
 
     name: str
     superlative: str
-    of: Callable[[Outcome], float]
+    column: str  # of an outcome; ``limit_`` and ``by_`` before it name its limit and directions
     text: Callable[[float], str]
     unit: str = ""
     sign: int = 1
-    limit: Callable[[Outcome], float] = lambda _: math.nan
-    by: Callable[[Outcome], Mapping[str, float]] = lambda _: {}
 
 
 _MEASURES = (
-    _Measure(
-        "IOPS",
-        "Highest IOPS",
-        lambda outcome: outcome.iops,
-        format_count,
-        unit=" IOPS",
-        limit=lambda outcome: outcome.limit_iops,
-        by=lambda outcome: outcome.iops_by,
-    ),
-    _Measure(
-        "Bandwidth",
-        "Highest bandwidth",
-        lambda outcome: outcome.bw_bytes_per_s,
-        format_rate,
-        limit=lambda outcome: outcome.limit_bw_bytes_per_s,
-        by=lambda outcome: outcome.bw_by,
-    ),
-    _Measure(
-        "p99 latency",
-        "Lowest p99 latency",
-        lambda outcome: outcome.p99_s,
-        format_latency,
-        unit=" p99 latency",
-        sign=-1,
-    ),
+    _Measure("IOPS", "Highest IOPS", "iops", format_count, " IOPS"),
+    _Measure("Bandwidth", "Highest bandwidth", "bw_bytes_per_s", format_rate),
+    _Measure("p99 latency", "Lowest p99 latency", "p99_s", format_latency, " p99 latency", -1),
 )
 
 
@@ -149,8 +125,8 @@ def _outcome(runs: Sequence[Sequence[Row]]) -> Outcome:
         repeats=len(runs),
         runs=tuple(text(rows[0], "run") for rows in runs),
         buffered=any(_bypasses_cache(row) is False for rows in runs for row in rows),
-        iops_by=_by_direction(runs, "iops"),
-        bw_by=_by_direction(runs, "bw_bytes_per_s"),
+        by_iops=_by_direction(runs, "iops"),
+        by_bw_bytes_per_s=_by_direction(runs, "bw_bytes_per_s"),
     )
 
 
@@ -192,9 +168,9 @@ def key_numbers(outcomes: Sequence[Outcome]) -> list[KeyNumber]:
     numbers = []
     for measure in _MEASURES:
         ranked = [
-            (measure.sign * measure.of(outcome), outcome)
+            (measure.sign * value, outcome)
             for outcome in chosen
-            if not math.isnan(measure.of(outcome))
+            if not math.isnan(value := getattr(outcome, measure.column))
         ]
         name = f"{measure.name if len(outcomes) == 1 else measure.superlative}, {kind}"
         if measure.sign < 0:
@@ -205,10 +181,12 @@ def key_numbers(outcomes: Sequence[Outcome]) -> list[KeyNumber]:
             if len(ranked) < len(chosen):
                 source += f"; {len(ranked)} of {len(chosen)} jobs report it"
             value = measure.text(measure.sign * score)
-            by = measure.by(winner).items()
+            by = getattr(winner, f"by_{measure.column}", {}).items()
             parts = " + ".join(f"{measure.text(rate)} {name}s" for name, rate in by)
             source += f"; {parts}" * bool(parts)
-            share = _share_of_limit(measure.of(winner), measure.limit(winner))
+            limit = getattr(winner, f"limit_{measure.column}", math.nan)
+            used = format_percent(measure.sign * score / limit) if limit > 0 else ""
+            share = f"{used} of the declared limit" * bool(used)
             phrase = value + measure.unit + f" ({parts})" * bool(parts)
             phrase = phrase if len(outcomes) == 1 or measure.sign > 0 else ""
             numbers.append(KeyNumber(name, value, source, share, phrase, len(outcomes)))
@@ -227,45 +205,35 @@ def _of_one_kind(
     return [pair for pair in ranked if pair[1].p99_of == kind], f"{name}, {word} latency"
 
 
-def _share_of_limit(value: float, limit: float) -> str:
-    """Return how much of its declared limit a headline number uses; empty without a limit."""
-    return f"{format_percent(value / limit)} of the declared limit" if limit > 0 else ""
-
-
 @dataclass(frozen=True)
 class AgainstLimit:
-    """Result of one job as shares of the declared limits of its volume.
-
-    Each share is a text, empty for no limit, and a number, NaN for no limit.
-    """
+    """Result of one job as shares of the declared limits of its volume; NaN for no limit."""
 
     job: str
     role: str
-    iops_share: str
-    bw_share: str
-    reading: str
+    declared: str
     iops: float
     bw: float
+    reading: str
     runs: tuple[str, ...] = ()
 
 
 def against_limits(outcomes: Sequence[Outcome]) -> list[AgainstLimit]:
     """Return the jobs whose volume has a declared limit, with the meaning of their share."""
     compared = []
-    for outcome in outcomes:
-        iops = outcome.iops / outcome.limit_iops if outcome.limit_iops > 0 else math.nan
-        bandwidth = math.nan
-        if outcome.limit_bw_bytes_per_s > 0:
-            bandwidth = outcome.bw_bytes_per_s / outcome.limit_bw_bytes_per_s
-        known = [share for share in (iops, bandwidth) if not math.isnan(share)]
+    for own in outcomes:
+        shares, declared = [math.nan, math.nan], []
+        if own.limit_iops > 0:
+            shares[0] = own.iops / own.limit_iops
+            declared.append(f"{format_count(own.limit_iops)} IOPS")
+        if own.limit_bw_bytes_per_s > 0:
+            shares[1] = own.bw_bytes_per_s / own.limit_bw_bytes_per_s
+            declared.append(format_rate(own.limit_bw_bytes_per_s))
+        known = [share for share in shares if not math.isnan(share)]
         if known:
-            reading = _reading(max(known), direct=not outcome.buffered)
-            shares = (format_percent(iops), format_percent(bandwidth))
-            compared.append(
-                AgainstLimit(
-                    outcome.job, outcome.role, *shares, reading, iops, bandwidth, outcome.runs
-                )
-            )
+            reading = _reading(max(known), direct=not own.buffered)
+            limits = ", ".join(declared)
+            compared.append(AgainstLimit(own.job, own.role, limits, *shares, reading, own.runs))
     return compared
 
 
@@ -283,12 +251,10 @@ def _reading(share: float, *, direct: bool) -> str:
 def limits_table(limits: Sequence[AgainstLimit]) -> Table[AgainstLimit]:
     """Return the results of jobs as shares of the declared limits of their volumes."""
 
-    def share(
-        label: str, text: Callable[[AgainstLimit], str], of: Callable[[AgainstLimit], float]
-    ) -> Column[AgainstLimit]:
+    def share(label: str, of: Callable[[AgainstLimit], float]) -> Column[AgainstLimit]:
         return Column(
             label.lower(),
-            lambda limit: text(limit) or "none declared",
+            lambda limit: format_percent(of(limit)) or "none declared",
             label=label,
             is_right=True,
             value=of,
@@ -300,8 +266,9 @@ def limits_table(limits: Sequence[AgainstLimit]) -> Table[AgainstLimit]:
         [
             Column("job", lambda limit: limit.job, label="Job"),
             Column("volume", lambda limit: limit.role, label="Volume"),
-            share("Of declared IOPS", lambda own: own.iops_share, lambda own: own.iops),
-            share("Of declared bandwidth", lambda own: own.bw_share, lambda own: own.bw),
+            Column("declared", lambda limit: limit.declared, label="Declared"),
+            share("Of declared IOPS", lambda own: own.iops),
+            share("Of declared bandwidth", lambda own: own.bw),
             Column("reading", lambda limit: limit.reading, label="Reading"),
         ],
         limits,

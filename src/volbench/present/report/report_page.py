@@ -80,7 +80,7 @@ def _page(
     title: str, sections: Sequence[CampaignSection], together: MultiCampaignSection | None
 ) -> str:
     figures = [
-        *(figure for section in sections for figure in section.figures),
+        *(figure for section in sections for figure in section.content.figures),
         *(figure for section in sections for figure in section.content.lead),
         *(figure for section in sections for figure in section.content.evidence.values()),
         *(together.figures if together else ()),

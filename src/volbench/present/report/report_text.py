@@ -6,7 +6,6 @@ Every sentence is made from the frames, so that it says no more than the tables 
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,6 @@ from volbench.present.formatting import (
     Row,
     counted_noun,
     instant,
-    job_label,
     number,
     short_target,
     text,
@@ -34,7 +32,7 @@ from volbench.present.tables.findings_table import findings_by_rule, invalid_run
 from volbench.present.tables.table import Table
 from volbench.present.tables.volumes_table import collection_words, ranking_tables, workload_classes
 from volbench.present.terminal.campaign_text import came_from, sources
-from volbench.units import format_count, format_duration, format_percent, format_rate, format_size
+from volbench.units import format_count, format_duration, format_percent, format_size
 
 _MAX_NAMES = 6  # Names that a sentence lists before it counts the rest
 BOTTLENECKS = {
@@ -55,8 +53,12 @@ _STATES = {
 }
 
 
-def what_ran(content: ReportContent, rows: Sequence[Row]) -> list[str]:
-    """Return sentences about profiles, hosts, volumes and time."""
+def summary(content: ReportContent, rows: Sequence[Row]) -> list[str]:
+    """Return sentences about what ran where and when, on the plan, and on how the runs ended."""
+    return [*_what_ran(content, rows), *_requested(content, rows), _ending(content)]
+
+
+def _what_ran(content: ReportContent, rows: Sequence[Row]) -> list[str]:
     campaign = content.campaign
     profiles = listed(dict.fromkeys(run.profile for run in campaign.runs))
     hosts = dict.fromkeys(run.host for run in campaign.runs)
@@ -77,8 +79,7 @@ def what_ran(content: ReportContent, rows: Sequence[Row]) -> list[str]:
     return [f"Profile {profiles} ran on {where}, on {listed(volumes)}, {when}."]
 
 
-def requested(content: ReportContent, rows: Sequence[Row]) -> list[str]:
-    """Return sentences on the plan of the campaign."""
+def _requested(content: ReportContent, rows: Sequence[Row]) -> list[str]:
     runs = content.campaign.runs
     jobs = dict.fromkeys((run.profile, run.job) for run in runs)
     repeats = max((run.repeat for run in runs), default=1)
@@ -94,8 +95,7 @@ def requested(content: ReportContent, rows: Sequence[Row]) -> list[str]:
     return sentences
 
 
-def ending(content: ReportContent) -> str:
-    """Return the number of runs in each state."""
+def _ending(content: ReportContent) -> str:
     counts = count_states(content.campaign, content.states)
     unneeded = counts.pop(RunState.NOT_NEEDED, 0)
     total = sum(counts.values())
@@ -110,11 +110,6 @@ def ending(content: ReportContent) -> str:
 def _state_text(state: RunState, count: int) -> str:
     words = _STATES[state]
     return words.replace("was ", "were ", 1) if count > 1 else words
-
-
-def what_was_found(verdicts: Sequence[Row], limits: Sequence[AgainstLimit]) -> list[str]:
-    """Return sentences on steady state, bottlenecks, and limits reached."""
-    return [*_steady_sentences(verdicts), *_bottlenecks(verdicts), *_reached(limits)]
 
 
 def cautions(outcomes: Sequence[Outcome]) -> list[str]:
@@ -134,22 +129,6 @@ def cautions(outcomes: Sequence[Outcome]) -> list[str]:
     return sentences
 
 
-def declared_limits(outcomes: Sequence[Outcome]) -> list[str]:
-    """Return a sentence for each volume on its declared limits."""
-    jobs: dict[str, list[str]] = {}
-    for outcome in outcomes:
-        limits = []
-        if outcome.limit_iops > 0:
-            limits.append(f"{format_count(outcome.limit_iops)} IOPS")
-        if outcome.limit_bw_bytes_per_s > 0:
-            limits.append(format_rate(outcome.limit_bw_bytes_per_s))
-        if limits:
-            jobs.setdefault(f"{outcome.role}: {listed(limits)}", []).append(outcome.job)
-    return [
-        f"Declared for {limits} ({listed(dict.fromkeys(names))})." for limits, names in jobs.items()
-    ]
-
-
 def listed(names: Iterable[str], *, most: int = _MAX_NAMES, joint: str = ", ") -> str:
     """Return names as a list in a sentence; of many, the first and how many more there are."""
     every = list(names)
@@ -157,47 +136,6 @@ def listed(names: Iterable[str], *, most: int = _MAX_NAMES, joint: str = ", ") -
         return f"{joint.join(every[: most - 1])}{joint}and {len(every) - most + 1} more"
     *head, last = every or [""]
     return f"{joint.join(head)} and {last}" if head else last
-
-
-def _steady_sentences(verdicts: Sequence[Row]) -> list[str]:
-    """Return the number of steady results, and the names of others."""
-    by_verdict: dict[str, dict[str, None]] = {}
-    for row in verdicts:
-        by_verdict.setdefault(text(row, "verdict"), {})[job_label(row)] = None
-    judged = sum(1 for row in verdicts if text(row, "verdict") not in ("", "too-short"))
-    steady = sum(1 for row in verdicts if text(row, "verdict") == "steady")
-    if not judged:
-        is_short = "too-short" in by_verdict
-        return ["The runs were too short to judge their steady state."] * is_short
-    if judged == 1:
-        return [f"The only result with a series is {'' if steady else 'not '}steady."]
-    sentence = f"Of {judged} results with a series, {steady} {_be(steady)} steady"
-    parts = [
-        f"{name}: {listed(jobs)}"
-        for name, jobs in by_verdict.items()
-        if name in ("drifting", "stepped", "noisy")
-    ]
-    return [f"{sentence}; {'; '.join(parts)}." if parts else f"{sentence}."]
-
-
-def _bottlenecks(verdicts: Sequence[Row]) -> list[str]:
-    jobs: dict[str, dict[str, None]] = {}
-    for row in verdicts:
-        jobs.setdefault(text(row, "bottleneck"), {})[job_label(row)] = None
-    parts = [
-        f"{words} ({listed(jobs[cause])})" for cause, words in BOTTLENECKS.items() if cause in jobs
-    ]
-    return [f"Bottlenecks: {'; '.join(parts)}."] if parts else []
-
-
-def _reached(limits: Sequence[AgainstLimit]) -> list[str]:
-    """Return the number of jobs that reached the declared limit."""
-    if not limits:
-        return []
-    counts = Counter(re.split("[:,]", limit.reading)[0] for limit in limits)
-    words = {"reached": "reached the limit", "above": "exceeded it", "below": "stayed below"}
-    parts = [f"{counts[word]} {meaning}" for word, meaning in words.items() if counts[word]]
-    return [f"Of {counted_noun(len(limits), 'job')} with declared limits, {', '.join(parts)}."]
 
 
 def _be(count: int) -> str:
@@ -369,9 +307,10 @@ def _left_out(rows: Mapping[str, Sequence[Row]]) -> list[str]:
 
 def _steady(verdicts: Sequence[Row]) -> list[str]:
     judged = [text(row, "verdict") for row in verdicts]
+    is_short = "too-short" in judged
     judged = [verdict for verdict in judged if verdict not in {"", "too-short"}]
     if not judged:
-        return []
+        return ["too short to judge whether it is steady"] * is_short
     steady = judged.count("steady")
     if len(judged) == 1:
         return ["steady" if steady else "not steady"]
