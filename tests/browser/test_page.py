@@ -364,7 +364,7 @@ def test_side_by_side(browser: Browser, comparison: Path) -> None:
     watched = Watched(browser, comparison)
     watched.draw_all()
     assert column(watched.page, 3, "#side-by-side-iops-table")[0] in {"0.50 x", "0.49 x", "0.51 x"}
-    verdicts = column(watched.page, 7, "#verdicts-table")
+    verdicts = column(watched.page, 6, "#verdicts-table")
     assert len(verdicts) == 16
     assert all("not enough repeats: 2" in verdict for verdict in verdicts)
     watched.page.locator(f"{TOGETHER} .toggles").get_by_role("button", name="after").click()

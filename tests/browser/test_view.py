@@ -275,3 +275,26 @@ def test_filters_stay_in_view_on_a_phone(browser: Browser, report: Path) -> None
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     watched.close()
     assert watched.faults == []
+
+
+UNFILTERED = """() => [...document.querySelectorAll('.verdict, figcaption, #summary > p')]
+    .filter(own => own.checkVisibility() && own.innerText && !own.closest('dialog, .explorer'))
+    .filter(own => !own.innerText.includes('whatever the filters'))
+    .map(own => own.innerText)"""
+
+
+def test_what_filters_cannot_change_says_so(browser: Browser, comparison: Path) -> None:
+    """Sentences, captions and charts without runs say that they are of all runs."""
+    watched = Watched(browser, comparison)
+    page = watched.page
+    page.goto(f"{comparison.as_uri()}#direction=read")
+    page.reload()
+    page.locator("#filters output", has_text="of 16 runs").wait_for()
+    assert page.locator("figcaption").first.is_visible()
+    assert set(page.evaluate(UNFILTERED)) <= {"No limits were declared for these volumes."}
+    forest = page.locator("#together .of-all-runs")
+    forest.first.wait_for()
+    content = "own => getComputedStyle(own, '::before').content"
+    assert "Of all runs" in forest.first.evaluate(content)
+    watched.close()
+    assert watched.faults == []

@@ -190,6 +190,24 @@ def test_a_run_that_stepped_has_its_series_beside_the_bars() -> None:
     assert run in second.title
 
 
+def test_the_worst_run_is_second_and_the_noisiest_of_a_sweep() -> None:
+    """A noisy run has its series anywhere, a steady one as the noisiest of a sweep only."""
+    frames = repeats()
+    runs = list(frames["summary"]["run"].iloc[:3])
+    verdicts = pd.DataFrame(
+        {"run": runs, "verdict": ["noisy", "noisy", "steady"], "spread_percent": [9.0, 30.0, 1.0]}
+    )
+    _, second = lead_plots({**frames, "verdicts": verdicts})
+    assert runs[1] in second.title
+    steady = verdicts.assign(verdict="steady")
+    assert len(lead_plots({**frames, "verdicts": steady})) == 1
+    depths = frames["summary"].groupby("job", sort=False).ngroup() + 1
+    sweep = {**frames, "summary": frames["summary"].assign(iodepth=depths, rw="randwrite")}
+    lead, second = lead_plots({**sweep, "verdicts": steady})
+    assert lead.name == "knee"
+    assert runs[1] in second.title
+
+
 def test_findings_have_the_series_of_a_run_with_its_stretch_shaded() -> None:
     """A warning about a stretch of time shades it; notes have no chart."""
     frames = repeats()

@@ -69,7 +69,8 @@ def lead_plots(frames: Frames, options: Options = _DEFAULTS) -> list[Plot]:
             continue
         plot = _chart(kind, narrowed, options)
         if plot is not None and _fits(kind, plot):
-            second = [] if kind in {"storm", "warmup"} else _changed(frames)
+            is_sweep = kind in {"heatmap", "knee"}
+            second = [] if kind in {"storm", "warmup"} else _changed(frames, is_sweep=is_sweep)
             return [_noted(_cut(plot, rows), narrowed, frames), *second]
     return []
 
@@ -182,19 +183,28 @@ _CANDIDATES: tuple[tuple[str, Callable[[Frames], Frames], int], ...] = (
 )
 
 
-def _changed(frames: Frames) -> list[Plot]:
-    """Return the series of the run that stepped or drifted most, else of an invalid one."""
+# Verdict of a run whose rate changed, the worst first, to the size of its change
+_CHANGES = (
+    ("stepped", "drift_percent"),
+    ("drifting", "drift_percent"),
+    ("noisy", "spread_percent"),
+)
+
+
+def _changed(frames: Frames, *, is_sweep: bool) -> list[Plot]:
+    """Return the series of the run that changed most, is invalid, or of a sweep the noisiest."""
     verdicts = frames.get("verdicts", pd.DataFrame())
     findings = frames.get("findings", pd.DataFrame())
     runs: list[str] = []
-    if len(verdicts):
-        for verdict in ("stepped", "drifting"):
-            changed = verdicts[verdicts["verdict"] == verdict]
-            if "drift_percent" in changed:
-                changed = changed.sort_values("drift_percent", key=abs, ascending=False)
-            runs += list(changed["run"])
+    for verdict, column in _CHANGES if len(verdicts) else ():
+        changed = verdicts[verdicts["verdict"] == verdict]
+        if column in changed:
+            changed = changed.sort_values(column, key=abs, ascending=False)
+        runs += list(changed["run"])
     if len(findings) and not runs:
         runs += list(findings.loc[findings["severity"] == Severity.INVALID.value, "run"])
+    if is_sweep and not runs and "spread_percent" in verdicts:
+        runs += list(verdicts.nlargest(1, "spread_percent")["run"])
     if not runs:
         return []
     plot = _series(frames, runs[0])

@@ -9,19 +9,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
 
-from volbench.analyse.compare.comparison import WorkloadMean, means_over_workloads
-from volbench.analyse.compare.comparison_result import Compared, change_text
 from volbench.analyse.frames.job_frames import key_of, measured, per_job, with_latencies
 from volbench.analyse.frames.matched_workloads import named_by_workload
 from volbench.present.formatting import MISSING, Row, counted_noun, number, records, shown, text
 from volbench.present.plots.charts.comparison_charts import MAX_FOREST_ROWS
 from volbench.present.report.content import MultiCampaignContent, ReportFigure
 from volbench.present.tables.compare_table import (
-    MAX_MEANS,
-    measure_name,
+    comparison_table,
     notes,
     patterns_table,
-    shown_value,
 )
 from volbench.present.tables.findings_table import badges_of
 from volbench.present.tables.table import Badge, Column, Source, Table, quantity
@@ -29,7 +25,7 @@ from volbench.units import format_count, format_latency, format_rate
 
 if TYPE_CHECKING:
     from volbench.analyse.compare.comparison import Comparison
-    from volbench.analyse.compare.repeat_statistics import Group
+    from volbench.analyse.compare.comparison_result import Compared
 
 # Column to its name, how it is written and the unit of its exact value
 METRICS: Mapping[str, tuple[str, Callable[[float], str], str]] = {
@@ -71,95 +67,20 @@ def multi_campaign_section(content: MultiCampaignContent) -> MultiCampaignSectio
     tables = side_by_side_tables(rows, campaigns, findings=records(frames["findings"]))
     if content.comparison:
         sentences += [f"{remark}." for remark in content.comparison.remarks]
-        means = means_over_workloads(content.comparison)
         patterns = patterns_table(content.comparison)
         own = [NamedTable("Verdicts", verdicts_table(content.comparison))]
         if patterns.rows:  # Where the forest leaves rows out, patterns say more than one verdict.
             is_first = len(content.comparison.rows) > MAX_FOREST_ROWS
             own.insert(0 if is_first else 1, NamedTable("Ratios by pattern", patterns))
-        own += [NamedTable("Means over workloads", means_table(means))] * (len(means) > MAX_MEANS)
         tables = [*own, *tables]
     sentences += [content.refusal] if content.refusal else []
     return MultiCampaignSection(content.verdict, sentences, tables, content.figures)
 
 
 def verdicts_table(comparison: Comparison) -> Table[Compared]:
-    """Return a verdict for each job, metric and campaign, as `volbench compare` gives them."""
-
-    def median_of(
-        name: str, label: str, text: str, group_of: Callable[[Compared], Group]
-    ) -> Column[Compared]:
-        return Column(
-            name,
-            lambda row: shown_value(row.measure, group_of(row).median),
-            label=label,
-            help=f"median of the repeats of {text}",
-            is_right=True,
-            value=lambda row: group_of(row).median,
-            tooltip=lambda row: repr(group_of(row).median),
-        )
-
-    return Table(
-        "verdicts",
-        [
-            Column("job", lambda row: ", ".join([row.label, *row.by.values()]), label="Job"),
-            Column("direction", lambda row: row.direction, label="Direction"),
-            Column("metric", lambda row: measure_name(row.measure), label="Metric"),
-            Column("candidate", lambda row: row.candidate, label="Campaign"),
-            median_of("base_value", "Base", "the first campaign", lambda row: row.base_group),
-            median_of("value", "Value", "this campaign", lambda row: row.candidate_group),
-            Column(
-                "repeats",
-                lambda row: f"{row.base_group.repeats} and {row.candidate_group.repeats}",
-                label="Repeats",
-                help="of the base, and of this campaign",
-            ),
-            Column(
-                "verdict",
-                lambda row: "! " * bool(row.warnings) + row.words,
-                label="Verdict",
-                help="sorted by the ratio to the base",
-                value=lambda row: row.ratio,
-                tooltip=lambda row: "" if math.isnan(row.ratio) else f"ratio {row.ratio!r}",
-                is_sorted_as_number=True,
-            ),
-        ],
-        comparison.rows,
-        title=" ".join(notes(comparison, is_brief=True)),
-    )
-
-
-def means_table(means: Sequence[WorkloadMean]) -> Table[WorkloadMean]:
-    """Return a row for each metric and campaign without an interval."""
-
-    def ratio(label: str, text: str, of: Callable[[WorkloadMean], float]) -> Column[WorkloadMean]:
-        return Column(
-            label.lower(),
-            lambda mean: change_text(of(mean)),
-            label=label,
-            help=text,
-            is_right=True,
-            value=of,
-            tooltip=lambda mean: f"ratio {of(mean)!r}",
-        )
-
-    return Table(
-        "means",
-        [
-            Column("campaign", lambda mean: mean.candidate, label="Campaign"),
-            Column("metric", lambda mean: mean.metric, label="Metric"),
-            Column(
-                "workloads", lambda mean: str(len(mean.ratios)), label="Workloads", is_right=True
-            ),
-            ratio("Mean", "change against the base", lambda mean: mean.mean),
-            ratio("Lowest", "of a workload", lambda mean: min(mean.ratios)),
-            ratio("Highest", "of a workload", lambda mean: max(mean.ratios)),
-            Column("reason", lambda mean: mean.reason, label="Why no interval"),
-        ],
-        means,
-        title="Geometric means, over workloads, of the ratios to the base where there is no "
-        "confidence interval. The spread is that of the workloads; it does not measure chance.",
-    )
+    """Return the table of `volbench compare`, under its notes alone."""
+    title = " ".join(notes(comparison, is_brief=True))
+    return replace(comparison_table(comparison), name="verdicts", title=title)
 
 
 def pooled_by_campaign(frames: Mapping[str, pd.DataFrame]) -> dict[str, dict[str, Row]]:

@@ -215,6 +215,10 @@ def _columns(rows: Sequence[Compared]) -> list[Column[Compared]]:
             lambda row: row.words + (" !" if row.warnings else ""),
             priority=IDENTITY,
             is_folded=True,
+            help="sorted by the ratio to the base",
+            value=lambda row: row.ratio,
+            tooltip=lambda row: "" if math.isnan(row.ratio) else f"ratio {row.ratio!r}",
+            is_sorted_as_number=True,
         ),
     ]
 
@@ -228,6 +232,9 @@ def _value_column(
         header=header,
         priority=2,
         is_right=True,
+        help="median of the repeats",
+        value=lambda row: group_of(row).median,
+        tooltip=lambda row: repr(group_of(row).median),
     )
 
 

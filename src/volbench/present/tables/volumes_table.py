@@ -252,6 +252,7 @@ def workloads_table(classes: Sequence[WorkloadClass]) -> Table[WorkloadClass]:
         columns,
         [own for own in classes if len(own.volumes) > 1],
         title="Workloads that several volumes ran, at the setting that most have in common.",
+        source=lambda own: Source(tuple(run for volume in own.volumes for run in volume.runs)),
     )
 
 

@@ -336,6 +336,7 @@ async function openChart(place) {
     return;
   }
   place.chart = new Chart(place, plot);
+  place.classList.toggle("of-all-runs", Boolean(plot.isOfAll));
   charts.push(place.chart);
 }
 

@@ -176,7 +176,12 @@ function filterFindings() {
     countKept(row, where, row, (count) => `${count} of: ${where.dataset.all}`);
   }
   for (const count of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".quality-details .count"))) {
-    countKept(count, count, count.closest("details"), runsText);
+    const part = /** @type {HTMLElement} */ (count.closest("details"));
+    countKept(count, count, part, runsText);
+    const example = /** @type {HTMLElement} */ (part.querySelector("summary .soft"));
+    example.dataset.all ??= example.textContent ?? "";
+    const kept = runs.isFiltered && part.querySelector("tbody tr:not([hidden]) td:nth-child(3)");
+    example.textContent = kept ? kept.textContent : example.dataset.all;
   }
 }
 

@@ -163,7 +163,8 @@ function filteredPlot(plot) {
     });
     return withoutEmptyCategories({ ...panel, marks }, panel);
   });
-  return withoutEmptyPanels(plot, panels);
+  const isOfAll = !plot.panels.some((/** @type {any} */ panel) => panel.marks.some((/** @type {any} */ mark) => rowsOfRuns(mark.table)));
+  return { ...withoutEmptyPanels(plot, panels), isOfAll };
 }
 
 /** @param {Table} table @returns {Table} */
