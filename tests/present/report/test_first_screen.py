@@ -201,11 +201,13 @@ def test_the_worst_run_is_second_and_the_noisiest_of_a_sweep() -> None:
     assert runs[1] in second.title
     steady = verdicts.assign(verdict="steady")
     assert len(lead_plots({**frames, "verdicts": steady})) == 1
-    depths = frames["summary"].groupby("job", sort=False).ngroup() + 1
-    sweep = {**frames, "summary": frames["summary"].assign(iodepth=depths, rw="randwrite")}
-    lead, second = lead_plots({**sweep, "verdicts": steady})
+    sweep = depths()
+    run = sweep["summary"]["run"].iloc[0]
+    series = frames["series"][frames["series"]["run"] == runs[0]].assign(run=run)
+    steady = pd.DataFrame({"run": [run], "verdict": ["steady"], "spread_percent": [1.0]})
+    lead, second = lead_plots({**sweep, "series": series, "verdicts": steady})
     assert lead.name == "knee"
-    assert runs[1] in second.title
+    assert run in second.title
 
 
 def test_findings_have_the_series_of_a_run_with_its_stretch_shaded() -> None:
