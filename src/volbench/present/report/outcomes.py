@@ -222,18 +222,21 @@ def against_limits(outcomes: Sequence[Outcome]) -> list[AgainstLimit]:
     """Return the jobs whose volume has a declared limit, with the meaning of their share."""
     compared = []
     for own in outcomes:
-        shares, declared = [math.nan, math.nan], []
+        iops = bandwidth = math.nan
+        declared = []
         if own.limit_iops > 0:
-            shares[0] = own.iops / own.limit_iops
+            iops = own.iops / own.limit_iops
             declared.append(f"{format_count(own.limit_iops)} IOPS")
         if own.limit_bw_bytes_per_s > 0:
-            shares[1] = own.bw_bytes_per_s / own.limit_bw_bytes_per_s
+            bandwidth = own.bw_bytes_per_s / own.limit_bw_bytes_per_s
             declared.append(format_rate(own.limit_bw_bytes_per_s))
-        known = [share for share in shares if not math.isnan(share)]
+        known = [share for share in (iops, bandwidth) if not math.isnan(share)]
         if known:
             reading = _reading(max(known), direct=not own.buffered)
             limits = ", ".join(declared)
-            compared.append(AgainstLimit(own.job, own.role, limits, *shares, reading, own.runs))
+            compared.append(
+                AgainstLimit(own.job, own.role, limits, iops, bandwidth, reading, own.runs)
+            )
     return compared
 
 
