@@ -226,21 +226,19 @@ class CampaignLease:
             holder = _holder_of(self._cluster, lease)
             renewed = "" if lease is None else str(lease.get("spec", {}).get("renewTime", ""))
             is_unchanged = renewed == (first := first or renewed)
-            watched_s = time.monotonic() - since_s
-            if holder is None or holder.is_alive is False or self._is_parent(lease):
-                is_free = True
-            else:
-                is_free = not holder.is_live and is_unchanged and watched_s >= _WATCH_S
-            if is_free:
+            is_silent = is_unchanged and time.monotonic() - since_s >= _WATCH_S
+            if (
+                holder is None
+                or holder.is_alive is False
+                or self._is_parent(lease)
+                or (is_silent and not holder.is_live)
+            ):
                 if self._write(lease):
                     return
                 first = ""
-                continue
-            if holder is not None and (
-                holder.is_alive or not is_unchanged or (holder.is_live and not waits)
-            ):
+            elif holder.is_alive or not is_unchanged or (holder.is_live and not waits):
                 raise _held(self._campaign, holder)
-            if holder is not None and holder.is_live and not printed:
+            elif holder.is_live and not printed:
                 left_s = LEASE_S - holder.age_s
                 click.echo(
                     f"{self._campaign} is held by {holder}; waiting up to {left_s:.0f} s for a "
