@@ -73,7 +73,8 @@ def test_help_lists_verbs_of_the_core_only(core: Path) -> None:
     """Verbs and options of absent slices are not offered."""
     done = python(core, "-m", "volbench", "--help")
     assert done.returncode == 0, done.stderr
-    verbs = {line.split()[0] for line in done.stdout.partition("Commands:")[2].splitlines()[1:]}
+    listed = done.stdout.partition("Commands:\n")[2].partition("\n\n")[0]
+    verbs = {line.split()[0] for line in listed.splitlines()}
     assert {"run", "show", "compare", "report"} <= verbs
     assert verbs.isdisjoint({"k8s", "price", "prices", "import", "lab", "upload", "sql"})
     assert "--metrics-port" not in python(core, "-m", "volbench", "run", "--help").stdout
