@@ -176,6 +176,11 @@ def format_rate(bytes_per_s: float) -> str:
     return "n/a" if math.isnan(bytes_per_s) else _scaled(bytes_per_s, "B/s")
 
 
+def counted_noun(number: int, noun: str) -> str:
+    """Return a count with its noun, such as ``3 jobs``."""
+    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def format_count(value: float) -> str:
     """Return a number with SI prefix: ``1.1k``, ``950``; ``n/a`` when unknown."""
     return "n/a" if math.isnan(value) else _scaled(value, "", space="")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import volbench as volbench_package
-from tests.command_line import Volbench, settings
+from tests.command_line import Volbench, call, settings
 
 TINY = settings("size=4m", "runtime=1s")
 
@@ -253,3 +253,26 @@ def test_arguments_that_are_not_text_are_refused(volbench: Volbench, verb: str) 
     done = volbench(verb, "quick", "--output", "out\udcff")
     assert done.returncode == 2
     assert r"'out\udcff' is not valid UTF-8" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "hint"),
+    [
+        (("measure", "--on", ".", "--size", "0"), "--size: 0 is no size to measure", "--size 1g"),
+        (("measure", "--on", ".", "--size", "4q"), "'4q' has an unknown suffix", "use k, m, g"),
+        (("plot", "iops", ".", "--y-max", "5q"), "'5q' is not the end of an axis", "500MB/s"),
+        (("plot", "iops", ".", "--by"), "'--by' requires an argument", "volbench plot --help"),
+        (("show", ".", "--by"), "'--by' requires an argument", "volbench show --help"),
+        (("plot", ".", "iops"), "'KIND': '.'", "the kind comes before the folders"),
+    ],
+)
+def test_a_mistake_is_told_once_with_what_to_do(
+    arguments: tuple[str, ...], message: str, hint: str, tmp_path: Path
+) -> None:
+    """The hint is about the option and the verb that were called."""
+    done = call(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("Checking")]
+    assert len(lines) == 2, done.stderr
+    assert message in lines[0]
+    assert hint in lines[1]

@@ -16,7 +16,7 @@ from volbench.api.one_campaign import CampaignData, open_campaign
 from volbench.errors import InputError
 from volbench.model.campaign.planned_run import RunNote, RunState
 from volbench.model.frames.columns import FRAMES, LABEL_PREFIX
-from volbench.present.formatting import printable
+from volbench.present.formatting import counted_noun, printable
 from volbench.slices import load
 from volbench.store.layout import Layout, is_address
 
@@ -143,9 +143,9 @@ class Dataset:
         """Return the number of campaigns and of finished runs, and the condition."""
         finished = sum(note.state is RunState.FINISHED for note in self.runs.values())
         condition = f", where {self.where}" if self.where else ""
-        campaigns = f"{len(self.names)} campaign{'s' if len(self.names) > 1 else ''}"
+        campaigns = counted_noun(len(self.names), "campaign")
         names = ", ".join([*self.names][:_MAX_NAMES]) + (", ..." * (len(self.names) > _MAX_NAMES))
-        runs = f"{finished} of {len(self.runs)} runs finished"
+        runs = f"{finished} of {counted_noun(len(self.runs), 'run')} finished"
         return printable(f"<Dataset of {campaigns} ({names}): {runs}{condition}>")
 
     def frame(self, name: str) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from volbench.errors import ArchiveError, InputError
 from volbench.model.campaign.planned_run import Campaign, RunNote, RunState
 from volbench.model.frames.columns import DERIVED, FRAMES, IDENTITY, ON_DEMAND
-from volbench.present.formatting import printable
+from volbench.present.formatting import counted_noun, printable
 from volbench.store.archive import Archive, Provenance, is_held, read_campaign
 from volbench.store.atomic_files import read_text
 from volbench.store.journal import read_history
@@ -378,7 +378,7 @@ class CampaignData:
     def __repr__(self) -> str:
         """Return name, folder and number of finished runs."""
         finished = sum(note.state is RunState.FINISHED for note in self.runs.values())
-        count = f"{finished} of {len(self.runs)} runs finished"
+        count = f"{finished} of {counted_noun(len(self.runs), 'run')} finished"
         return printable(f"<CampaignData {self.campaign.name}: {count}, in {self.path}>")
 
     def _repr_html_(self) -> str:

@@ -30,6 +30,7 @@ from volbench.cli.provisioned_hosts import ProvisionedHosts, with_removed_hosts,
 from volbench.cli.slice_options import WITH_METRICS
 from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import CampaignError, InputError, OutputError
+from volbench.units import counted_noun
 
 if TYPE_CHECKING:
     from volbench.cli.resumption import ResumeRequest
@@ -98,7 +99,7 @@ def attach(campaign: Path) -> None:
     left += [name for name, state in states.items() if not state.is_settled]
     if left:
         raise CampaignError(
-            f"{len(left)} of {len(archive.campaign.runs)} runs have not finished",
+            f"{len(left)} of {counted_noun(len(archive.campaign.runs), 'run')} not finished",
             hint=f"see them: volbench show {campaign}; continue: volbench resume {campaign}",
         )
 

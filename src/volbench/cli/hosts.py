@@ -25,7 +25,7 @@ from volbench.cli.options import (
 from volbench.cli.output import TableOutput, table_options
 from volbench.cli.verb_groups import VerbGroup
 from volbench.errors import CampaignError, InputError
-from volbench.units import format_capacity
+from volbench.units import counted_noun, format_capacity
 
 if TYPE_CHECKING:
     from volbench.engine.campaign.host_survey import HostSurvey
@@ -399,7 +399,7 @@ def _show_survey(where: HostSelection, shown: TableOutput) -> None:
     if bad:
         hints = {survey.hint for survey in bad if survey.hint}
         raise CampaignError(
-            f"{len(bad)} of {len(surveys)} hosts cannot take part: "
+            f"{len(bad)} of {counted_noun(len(surveys), 'host')} cannot take part: "
             f"{', '.join(survey.name for survey in bad)}",
             hint=hints.pop() if len(hints) == 1 else "see the table",
         )

@@ -116,7 +116,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         error.show()
         sys.exit(error.exit_code)
     except click.ClickException as error:
-        _fail(InputError(_message(error), hint=_hint(error)))
+        _fail(InputError(_message(error), hint=_hint(error, given)))
     except (click.Abort, KeyboardInterrupt):
         click.echo("volbench: stopped", err=True)
         sys.exit(130)
@@ -181,18 +181,33 @@ def _message(error: click.ClickException) -> str:
     return message[:1].lower() + message[1:]
 
 
-def _hint(error: click.ClickException) -> str:
+def _hint(error: click.ClickException, arguments: Sequence[str]) -> str:
     """Return the hint of a usage error: the nearest name, or the command that shows help."""
     context = error.ctx if isinstance(error, click.UsageError) else None
-    command = context.command_path if context else "volbench"
+    command = context.command_path if context else _called(arguments)
     otherwise = f"see {command} --help"
     if isinstance(error, NoSuchCommand) and context and isinstance(context.command, click.Group):
         return did_you_mean(error.command_name, context.command.list_commands(context), otherwise)
     kind = error.param.type if isinstance(error, click.BadParameter) and error.param else None
     given = re.match("'(.*)' is not one of", error.message)
+    if isinstance(kind, click.Choice) and given and Path(given[1]).is_dir():
+        return f"the kind comes before the folders: {command} {kind.choices[0]} {given[1]}"
     if isinstance(kind, click.Choice) and given:
         return did_you_mean(given[1], [str(choice) for choice in kind.choices], _choices(kind))
     return otherwise
+
+
+def _called(arguments: Sequence[str]) -> str:
+    """Return the command that arguments call, for errors of an option whose value is missing."""
+    command: click.Command | None = cli
+    names = ["volbench"]
+    for word in arguments:
+        group = command if isinstance(command, click.Group) else None
+        command = group.get_command(click.Context(group), word) if group else None
+        if command is None:
+            break
+        names.append(word)
+    return " ".join(names)
 
 
 def _choices(kind: click.Choice[Any]) -> str:

@@ -33,7 +33,7 @@ from volbench.cli.output import (
 from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import InputError, ProfileError
 from volbench.model.profile.secret_values import mask_text
-from volbench.units import format_duration, parse_duration
+from volbench.units import format_duration, parse_duration, parse_size
 
 if TYPE_CHECKING:
     from volbench.api.many_campaigns import Dataset
@@ -71,6 +71,13 @@ def _parse_runtime(text: str) -> float:
     return seconds
 
 
+def _checked_size(text: str) -> str:
+    """Return a size as it was written; fio's option takes a percentage of a device, too."""
+    if text and not re.fullmatch(r"[1-9]\d?%|100%", text) and parse_size(text) < 1:
+        raise InputError(f"{text} is no size to measure", hint="write it like --size 1g")
+    return text
+
+
 _WORKLOADS = option_group(
     "workloads",
     Workloads,
@@ -95,6 +102,7 @@ _WORKLOADS = option_group(
     click.option(
         "--size",
         default="",
+        type=Quantity("SIZE", _checked_size),
         metavar="SIZE",
         help="Size of the scratch file, or of the part of a device.  [default: 1g, or the whole "
         "device]",

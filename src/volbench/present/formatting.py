@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING
 
 from volbench.model.frames.columns import MIXED
 from volbench.units import (
+    counted_noun as counted_noun,  # noqa: PLC0414 - of the core, used by most tables
+)
+from volbench.units import (
     format_count,
     format_duration,
     format_latency,
@@ -192,11 +195,6 @@ def short_target(target: str) -> str:
     if target.startswith("nbd"):
         return "an NBD volume"
     return target if len(target) <= 40 else f"...{target[-37:]}"
-
-
-def counted_noun(number: int, noun: str) -> str:
-    """Return a count with its noun, such as ``3 jobs``."""
-    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def in_numeric_order(names: Sequence[str]) -> list[int]:

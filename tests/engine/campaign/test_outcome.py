@@ -26,3 +26,10 @@ def test_only_what_happened_is_counted(
     with pytest.raises(CampaignError) as caught:
         check_finished(CampaignEnded((), failed, left, ()), Path("c"), total=4)
     assert caught.value.message == message
+
+
+def test_the_only_run_is_counted_in_the_singular() -> None:
+    """No message says "1 runs"."""
+    with pytest.raises(CampaignError) as caught:
+        check_finished(CampaignEnded((), ("a",), (), ()), Path("c"), total=1)
+    assert caught.value.message == "1 of 1 run failed"

@@ -49,6 +49,10 @@ def test_named_columns_separate_groups_and_nothing_else_does() -> None:
         ("16", 4),
     ]
     assert {row["bs"] for row in table.rows} == {"4k to 64k"}
+    assert "caution: results in one row differ in rw, bs, so their" in table.notes[-1]
+    assert "add --by iodepth,rw,bs" in table.notes[-1]
+    apart = groups_table(matrix(1, 4, 16), {}, {}, by=["iodepth", "rw", "bs"])
+    assert not any("caution" in note for note in apart.notes)
 
 
 def test_an_unknown_column_is_refused_with_the_nearest_one() -> None:

@@ -216,7 +216,7 @@ def test_what_is_not_needed_is_reported_and_counts_no_more() -> None:
     first: list[Event | float] = [RunStarted(FIRST, 60.0), 61.0, RunEnded(FIRST, RunState.FINISHED)]
     spared = RunsNotNeeded((SECOND,), "steady state at round 5")
     assert "1/2 runs, at most 1m 30s left" in screen([started, *first])
-    assert "1/1 runs, at most 0s left" in screen([started, *first, spared])
+    assert "1/1 run, at most 0s left" in screen([started, *first, spared])
     ended = CampaignEnded((FIRST.id,), (), (), (SECOND.id,))
     assert plain([started, *first, spared, ended])[-2:] == [
         "1 run is not needed: steady state at round 5",

@@ -45,7 +45,7 @@ from volbench.store.consent import seal_of
 from volbench.store.journal import Journal, read_history
 from volbench.store.layout import Layout
 from volbench.store.log_files import compress_logs
-from volbench.units import format_duration
+from volbench.units import counted_noun, format_duration
 
 _OUTCOMES: Sequence[tuple[RunState, ...]] = (
     (RunState.FINISHED,),
@@ -276,7 +276,7 @@ def _conclude(context: CampaignContext) -> None:
     root, total = context.layout.root, len(campaign.runs)
     if context.stop.requested and end.left:
         raise StoppedError(
-            f"stopped: {len(end.finished)} of {total} runs are finished and kept",
+            f"stopped: {len(end.finished)} of {counted_noun(total, 'run')} finished and kept",
             hint=f"continue with: volbench resume {root}",
         )
     check_finished(end, root, total=total)
@@ -297,8 +297,8 @@ def check_finished(end: CampaignEnded, root: Path, *, total: int) -> None:
     """Check that no run of a campaign failed or is left."""
     if not (end.failed or end.left):
         return
-    failed = f"{len(end.failed)} of {total} runs failed"
-    left = f"{len(end.left)} of {total} runs unfinished"
+    failed = f"{len(end.failed)} of {counted_noun(total, 'run')} failed"
+    left = f"{len(end.left)} of {counted_noun(total, 'run')} unfinished"
     raise CampaignError(
         ", ".join(text for text, runs in ((failed, end.failed), (left, end.left)) if runs),
         hint=f"inspect them: volbench show {root}; "

@@ -66,8 +66,10 @@ def check_sizes(runs: tuple[Run, ...]) -> None:
             has_size = any(value.strip("0%") and not value.endswith("%") for value in named)
             is_open = any(name in options for name in ("fill_device", "fill_fs", "read_iolog"))
             if not (has_size or is_open or options.get("ioengine") in _NEED_NO_SIZE):
+                is_zero = any(options.get(name) == "0" for name in ("size", "filesize"))
+                has_none = "has the size 0" if is_zero else "has no size"
                 raise InputError(
-                    f"job {run.job} has no size, and its files in {run.volume.target} are new",
+                    f"job {run.job} {has_none}, and its files in {run.volume.target} are new",
                     hint="write size: 1g, or --set size=1g; only a device or a file has a size "
                     "of its own",
                 )

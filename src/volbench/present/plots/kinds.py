@@ -65,7 +65,11 @@ class AxisEnd:
         elif text.endswith("/s"):
             end = cls(parse_rate(text), "B/s")
         else:
-            end = cls(parse_duration(text), "s")
+            try:
+                end = cls(parse_duration(text), "s")
+            except InputError as error:
+                hint = "write it like 20k (IOPS), 500MB/s or 10ms"
+                raise InputError(f"{text!r} is not the end of an axis", hint=hint) from error
         if end.value <= 0:
             raise InputError("the end of an axis is zero", hint="write it like 20k or 10ms")
         return end

@@ -529,6 +529,7 @@ _KEYS: Mapping[str, Callable[[Row], str]] = {
     "iodepth": lambda row: text(row, "iodepth"),
     "numjobs": lambda row: text(row, "numjobs"),
 }
+_UNLIKE = ("rw", "bs", "iodepth", "numjobs")  # Keys whose values make different workloads
 # Columns with a range where they are no key: column of the summary, and format
 _RANGES: Mapping[str, tuple[str, Callable[[float], str]]] = {
     "bs": ("block_bytes", format_size),
@@ -586,6 +587,16 @@ def groups_table(
     more += damage_notes({text(row, "run"): text(row, "damage") for row in rows})
     if warnings:
         more.append(_affected(rows, warnings))
+    unlike = [
+        name
+        for name, show in _KEYS.items()
+        if name in _UNLIKE and any(len(set(map(show, own))) > 1 for own in groups.values())
+    ]
+    if by and unlike:
+        more.append(
+            f"caution: results in one row differ in {', '.join(unlike)}, so their median is that of"
+            f" no workload; add --by {','.join([*by, *unlike])}"
+        )
     return Table("groups", columns, named, notes=[*notes, *more])
 
 

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from volbench.model.campaign.event import Event, RunStarted
-from volbench.present.formatting import printable
+from volbench.present.formatting import counted_noun, printable
 from volbench.present.terminal.progress import Active, Clock, Tally, lasting_line
 from volbench.units import format_count, format_duration, format_latency, format_rate
 
@@ -103,7 +103,7 @@ def _bar(done: float, total: float | None) -> RenderableType:
 
 
 def _campaign_words(tally: Tally) -> Text:
-    words = Text(f"{tally.ended}/{tally.total} runs")
+    words = Text(f"{tally.ended}/{counted_noun(tally.total, 'run')}")
     if tally.failed:
         words.append(f", {tally.failed} failed", style="bold red")
     left_s = tally.left_s()
