@@ -147,6 +147,10 @@ def test_rows_and_bytes_of_a_table_are_bounded_by_the_plan(
     for name in FRAMES:
         assert stored.is_intact(name), name
         assert max_rows(archive.campaign, name) > 2 * len(opened.rows(name))
+    with monkeypatch.context() as patched:
+        patched.setattr(parquet_tables, "max_rows", lambda *_: 0)
+        for name in ("series", "findings"):  # more than expected, and still all of them
+            assert open_campaign(root).rows(name) == opened.rows(name)
     monkeypatch.setattr(parquet_tables, "_FREE_BYTES", 0)
     monkeypatch.setattr(parquet_tables, "_MAX_ROW_BYTES", 1)
     assert not stored.is_intact("summary")

@@ -412,7 +412,8 @@ class CampaignData:
             if name in DERIVED:
                 made = self._judged()
                 stored.keep([made])
-            elif stored.keep(self._read()):  # the others stay on disk until they are asked for
+            elif stored.keep(self._read()) and stored.is_intact(name):
+                # The others stay on disk until they are asked for.
                 made = {name: stored.read(name)}
             else:
                 made = joined_tables(self._read())

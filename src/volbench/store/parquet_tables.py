@@ -311,6 +311,7 @@ _OTHER_ROWS = 50
 _DIRECTIONS, _DEVICES = 4, 100  # Series of a section, and of a host
 # Duration that a run without a runtime has at most; the table of a longer one is made each time
 _UNKNOWN_S = 86_400.0
+_SLACK_S = 3_600.0  # Before and after the runtime: layout, ramp, write-back, a volume that hangs
 _MAX_DIGITS = 10  # Of a runtime
 # Bytes of a row, and of a small table, before compression.
 # Noticed by: tests/store/test_oversized_files.py
@@ -325,11 +326,13 @@ def max_rows(campaign: Campaign, name: str) -> int:
         texts = [run.effective(section).get("runtime", "") for section in run.sections]
         seconds = [text.removesuffix("s") for text in texts]
         is_known = all(text.isdecimal() and len(text) < _MAX_DIGITS for text in seconds)
-        longest_s = max(map(float, seconds)) if is_known else _UNKNOWN_S
+        # Imported results may last longer than the options that they report.
+        is_known = is_known and run.imported is None
+        longest_s = _SLACK_S + (max(map(float, seconds)) if is_known else _UNKNOWN_S)
         if name == "series" and run.sample_s:
             per_section += round(_DIRECTIONS * longest_s / run.sample_s)
         if name == "device" and run.device_sample_s:
-            per_section += round(_DEVICES * (longest_s + _UNKNOWN_S / 24) / run.device_sample_s)
+            per_section += round(_DEVICES * longest_s / run.device_sample_s)
         rows += per_section * len(run.sections)
     return round(rows)
 
