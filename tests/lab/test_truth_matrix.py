@@ -1,6 +1,6 @@
 """The matrix of causes, on few scenarios: it must not get worse than it is.
 
-The whole one is `benchmarks/truth.py`; its figures stand in docs/explanation/truth.md.
+The whole one is `benchmarks/truth.py`; its figures are in benchmarks/TRUTH.md.
 """
 
 from __future__ import annotations
