@@ -1,4 +1,7 @@
-"""Rounds until steady on simulated volumes: one is steady, one gets faster and faster."""
+"""Rounds until steady on simulated volumes: one is steady, one gets faster and faster.
+
+They are measured in virtual time, but for the test of a killed controller.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,13 @@ import pytest
 
 import volbench as api
 from tests.command_line import COMMAND, Volbench, call
+from tests.engine.campaign.virtual_runs import virtual_fio
 from tests.waiting import until_written
 from volbench.analyse.time.steady_state import determination
 from volbench.lab.scenario import load_scenario
 from volbench.lab.server import serve
 from volbench.model.campaign.planned_run import RunState
 from volbench.store.journal import read_history
-
-pytestmark = pytest.mark.real_time
 
 SERVICE = "service: {read: 20ms, write: 20ms, slots: 4}\nrestored: true\n"
 FAST = "service: {read: 2ms, write: 2ms, slots: 8}\nrestored: true\n"
@@ -42,17 +44,20 @@ jobs:
 """
 
 
+URI = "nbd+unix:///?socket=/nowhere"
+
+
 @pytest.fixture(scope="module", name="ended")
 def _ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
-    """Run either volume until steady, or to the most rounds; return the campaign folders."""
+    """Run either volume in virtual time until steady, or to the most rounds; return the folders."""
     folder = tmp_path_factory.mktemp("rounds")
     found = {}
     for text, most in ((CLEAN, MOST_ROUNDS), (RISING, 6)):
         scenario = load_scenario(text, path="made.yaml")
         profile = write_profile(folder / f"{scenario.name}.yaml", most)
-        with serve(scenario, folder / f"lab-{scenario.name}") as served:
-            found[scenario.name] = folder / scenario.name
-            done = call(*arguments(profile, served.uri, found[scenario.name]))
+        found[scenario.name] = folder / scenario.name
+        with virtual_fio(scenario):
+            done = call(*arguments(profile, URI, found[scenario.name]))
         assert done.returncode == 0, done.stderr
         (folder / f"{scenario.name}.txt").write_text(done.stdout + done.stderr)
     yield found
@@ -166,7 +171,6 @@ def test_scripts_get_how_steady_state_was_determined(
     assert [row["mix"] for row in record["matrices"]["lat_mean"]] == ["65/35", "0/100"]
 
 
-@pytest.mark.smoke
 def test_a_campaign_without_rounds_says_so(
     tmp_path: Path, scratch: Path, volbench: Volbench
 ) -> None:
@@ -208,6 +212,7 @@ def test_a_resume_comes_to_the_same_decision(
     assert read_history(journal).reasons == read_history(ended["clean"] / "journal.jsonl").reasons
 
 
+@pytest.mark.real_time
 def test_a_killed_controller_can_be_resumed(tmp_path: Path, volbench: Volbench) -> None:
     """SIGKILL in the fourth round: the rest is done, and the rounds end as they would have."""
     profile = write_profile(tmp_path / "short.yaml", MOST_ROUNDS)
@@ -227,6 +232,7 @@ def test_a_killed_controller_can_be_resumed(tmp_path: Path, volbench: Volbench) 
     assert states(into) == ends_at(steady_at(into))
 
 
+@pytest.mark.real_time
 def test_the_volume_is_left_alone_before_a_run(
     tmp_path: Path, scratch: Path, volbench: Volbench
 ) -> None:
