@@ -13,6 +13,7 @@ from unittest import mock
 
 import pytest
 
+import volbench
 from tests.command_line import call
 from tests.loopback_fleet import LoopbackFleet, loopback_fleet
 from volbench.engine.hosts.device_lock import release_locks, reserve_host
@@ -28,9 +29,9 @@ from volbench.store.archive import read_campaign
 
 pytestmark = pytest.mark.real_time
 
-MAX_OF_RUN = 6
+MAX_OF_RUN = 5
 """Requests of a run that are waited for: files, volumes, write-back, block sample, launch."""
-MAX_OF_CAMPAIGN = 12
+MAX_OF_CAMPAIGN = 9
 """The same of a campaign: survey, volumes, check of the jobs, locks, folders, and their removal."""
 
 
@@ -129,6 +130,28 @@ def test_complete_campaign_that_holds_files_is_cleaned_up(fleet: LoopbackFleet) 
     assert again.returncode == 0, again.stderr
     assert journal.read_text().count('"released"') == 2
     assert not fleet.work("vm1").exists()
+
+
+def test_copy_whose_results_were_fetched_to_the_original_fails_no_run(
+    fleet: LoopbackFleet,
+) -> None:
+    """A copy that was made while runs went on: they did not fail, they are in another folder."""
+    out, copy = fleet.folder / "out", fleet.folder / "copy"
+    done = call("run", fleet.profile(), "--inventory", fleet.inventory, "-o", out)
+    assert done.returncode == 0, done.stderr
+    shutil.copytree(out, copy)
+    journal = copy / "journal.jsonl"
+    lines = journal.read_text().splitlines(keepends=True)
+    ends = next(number for number, line in enumerate(lines) if '"finished"' in line)
+    journal.write_text("".join(lines[:ends]))
+    for status in copy.glob("runs/*/status.json"):
+        status.unlink()
+    again = call("resume", copy)
+    assert again.returncode == 9, again.stderr
+    assert "2 of 2 runs unfinished" in again.stderr
+    runs = volbench.open_campaign(copy).runs
+    assert [str(note.state) for note in runs.values()] == ["interrupted"] * 2
+    assert all("another copy of this folder has fetched" in note.reason for note in runs.values())
 
 
 class _NoWrites(SubprocessChannel):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from tests.execute.host_files import text_of
 from tests.fleet import texts
 from tests.fleet.hosts import Fleet
 from tests.fleet.ways import executor_for
+from volbench.errors import TransportError
 
 pytestmark = pytest.mark.root
 
@@ -30,3 +33,21 @@ def test_any_login_shell_will_do(hosts: Fleet, shell: str) -> None:
         assert process.read_output() == "begin\nend\n"
         assert len(machine.survey()[1]) == 8
         machine.remove_work_folder(folder)
+
+
+@pytest.mark.parametrize("shell", ["zsh", "tcsh", "fish"])
+def test_a_profile_that_starts_another_shell_is_named_soon(hosts: Fleet, shell: str) -> None:
+    """What it starts takes the requests for commands: that is an error at once, with the reason."""
+    home = hosts[0].folder / f"run/home/{texts.USER}"
+    (home / ".bashrc").write_text(f"exec {shell}\n", encoding="utf-8")
+    begun_s = time.monotonic()
+    try:
+        with (
+            executor_for(hosts, hosts[0], user="bash") as machine,
+            pytest.raises(TransportError, match="login shell on h0 did not start Python") as caught,
+        ):
+            machine.run(["true"])
+    finally:
+        (home / ".bashrc").unlink()
+    assert time.monotonic() - begun_s < 40
+    assert "exec zsh" in caught.value.hint

@@ -177,23 +177,56 @@ def test_a_jump_that_leads_nowhere_is_reported(hosts: Fleet) -> None:
         pytest.raises(ConnectError, match=r"gone cannot be reached .* from its jump host"),
     ):
         pool.connection("gone")
-    config = hosts[0].folder / "run/fleet/sshd_config"
+    behind = listed(hosts, hosts[1], jump=("h0",))
+    with (
+        configured(hosts[0], "AllowTcpForwarding no"),
+        pool_for(hosts, listed(hosts, hosts[0]), behind) as pool,
+        pytest.raises(TransportError, match="does not forward connections") as caught,
+    ):
+        pool.connection("h1")
+    assert not caught.value.transient
+
+
+@contextmanager
+def configured(host: RealHost, line: str) -> Iterator[None]:
+    """Add a line to the configuration of a host's sshd for a while."""
+    config = host.folder / "run/fleet/sshd_config"
     text = config.read_text(encoding="utf-8")
-    config.write_text(f"{text}AllowTcpForwarding no\n", encoding="utf-8")
-    hosts[0].kill_sshd()
-    hosts[0].start_sshd()
+    config.write_text(f"{text}{line}\n", encoding="utf-8")
+    host.kill_sshd()
+    host.start_sshd()
     try:
-        behind = listed(hosts, hosts[1], jump=("h0",))
-        with (
-            pool_for(hosts, listed(hosts, hosts[0]), behind) as pool,
-            pytest.raises(TransportError, match="does not forward connections") as caught,
-        ):
-            pool.connection("h1")
-        assert not caught.value.transient
+        yield
     finally:
         config.write_text(text, encoding="utf-8")
-        hosts[0].kill_sshd()
-        hosts[0].start_sshd()
+        host.kill_sshd()
+        host.start_sshd()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (
+            "Ciphers chacha20-poly1305@openssh.com",
+            r"for the cipher it offers chacha20-poly1305@openssh.com, and volbench .*aes256-ctr",
+        ),
+        (
+            "KexAlgorithms sntrup761x25519-sha512@openssh.com",
+            r"for the key exchange it offers sntrup761x25519-sha512.*, and volbench .*curve25519",
+        ),
+    ],
+)
+def test_a_server_without_a_common_algorithm_is_told_what_each_side_has(
+    hosts: Fleet, line: str, words: str
+) -> None:
+    """The kind of algorithm, what the server offers and what volbench does."""
+    with (
+        configured(hosts[0], line),
+        pool_for(hosts, listed(hosts, hosts[0])) as pool,
+        pytest.raises(TransportError, match=words) as caught,
+    ):
+        pool.connection("h0")
+    assert not caught.value.transient
 
 
 def test_a_burst_through_one_bastion(tmp_path: Path) -> None:

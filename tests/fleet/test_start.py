@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -99,6 +100,19 @@ def test_true_skew_is_within_the_reported_one(desk: Desk) -> None:
     reported_s = float(step["start_skew_s"]) + float(step["start_skew_bound_s"])
     assert len(begun) == 2
     assert max(begun) - min(begun) <= reported_s + _FIRST_IO_S
+
+
+def test_cut_right_after_the_start_was_announced_is_bridged(desk: Desk) -> None:
+    """A link that is down for half a minute leaves no run unfinished, whatever it carried last."""
+    desk.prepare(runtime="2s", jobs=["a"])
+    process = desk.run()
+    until(lambda: any(gate_has(host, "go") for host in desk.fleet.hosts))
+    desk.fleet[1].link(up=False)
+    time.sleep(30)
+    desk.fleet[1].link(up=True)
+    ended(process)
+    assert desk.states() == ["finished"] * 2
+    check_clean(desk.fleet.hosts)
 
 
 def test_hung_host_does_not_hold_up_the_end(desk: Desk) -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.finished_campaign import half_finished
 from volbench.errors import ArchiveError
 from volbench.store.archive import read_campaign
-from volbench.store.consent import create_signed_campaign, read_own_campaign
+from volbench.store.consent import create_signed_campaign, hold_copies, read_own_campaign
 
 WRITES = 2
 """Files that a new campaign folder gets: consent.json and campaign.json."""
@@ -53,6 +53,25 @@ def test_a_folder_with_a_plan_is_signed(
         disk.room = WRITES
         create_signed_campaign(folder, archive)
     assert read_own_campaign(folder)[1].campaign == archive.campaign
+
+
+def test_two_copies_of_a_campaign_are_not_run_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second is refused with the folder of the first; afterwards it may."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    _, archive = read_campaign(half_finished(tmp_path / "old").root)
+    first, second = (create_signed_campaign(tmp_path / name, archive) for name in ("a", "b"))
+    for _ in range(2):
+        with (
+            hold_copies(first, archive.campaign.key),
+            pytest.raises(ArchiveError, match=rf"b is a copy of {first.root}, where another"),
+            hold_copies(second, archive.campaign.key),
+        ):
+            pass
+    with hold_copies(second, archive.campaign.key):
+        pass
+    assert list((tmp_path / "state/volbench/running").iterdir()) == []
 
 
 def test_campaign_of_a_controller_killed_before_its_plan_is_planned_again(

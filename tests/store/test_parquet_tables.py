@@ -34,6 +34,15 @@ def test_values_survive_parquet_exactly(tmp_path: Path) -> None:
     assert frame.loc[1, ["io_bytes", "iops", "direct"]].isna().all()
 
 
+def test_what_a_killed_command_left_goes_with_the_next_tables(tmp_path: Path) -> None:
+    """Its temporary file is removed; one of a process that works is not."""
+    left, at_work = tmp_path / ".series.parquet.999999999.tmp", tmp_path / ".series.parquet.1.tmp"
+    for path in (left, at_work):
+        path.write_bytes(b"PAR1")
+    write_tables(tmp_path, [{"summary": table_of("summary", [])}])
+    assert (left.exists(), at_work.exists()) == (False, True)
+
+
 def test_unknown_column_is_refused() -> None:
     """A row can't slip a column past the contract."""
     with pytest.raises(ArchiveError, match="surprise"):

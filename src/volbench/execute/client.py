@@ -28,6 +28,10 @@ INTERPRETERS = ("python3", "/usr/libexec/platform-python")
 """What is tried unless the inventory names one; the second is the system's own of RHEL 8 and 9."""
 
 OPEN_S = 45.0  # Over 64 kbit/s, connection and program take 6 s; MaxStartups may delay the login.
+# Python starts in 0.1 s, on a busy machine in seconds; a shell that the user's start-up files begin
+# instead reads the requests as commands, and never greets.
+# Noticed by: test_login_shells.py::test_a_profile_that_starts_another_shell_is_named_soon
+GREETING_S = 20.0
 _REASON_S = 1.0  # A login shell that ends says why at once. Noticed by: tests/execute/test_agent.py
 _CLOCK_S = 20.0  # As the silence of a watched program. Noticed by: tests/fleet/test_clock.py
 # Of the best of 5 to 10 exchanges the true error stayed within its bound (measured).
@@ -43,6 +47,11 @@ _UNUSABLE = re.compile(  # Python 2 knows no -I.
 _PYTHON_HINT = (
     "install Python 3.6 or newer there (apt-get install python3, dnf install python3, "
     "apk add python3), or set `python` of the host in the inventory to its path"
+)
+
+_SHELL_HINT = (
+    "try: ssh HOST python3 --version; the login shell must allow that, and its start-up files must "
+    "start no other shell (exec zsh) for commands"
 )
 
 
@@ -139,6 +148,7 @@ class Session:
         self.heard_s = time.monotonic()  # of the last output
         self.error: VolbenchError | None = None  # reason of its end; None while it is open
         self.is_ready = False  # whether the agent answers
+        self._is_greeted = False  # whether Python has begun
         self._mark = f"volbench-{secrets.token_hex(8)}"
         self._changed = threading.Condition()
         self._sending = threading.Lock()
@@ -159,6 +169,26 @@ class Session:
         with self._sending:
             self._stream = channel.open(argv, self._receive, self._end, within_s=OPEN_S)
         self._write(bootstrap)
+
+    def wait_for_greeting(self) -> None:
+        """Wait until Python has begun.
+
+        Raises:
+            TransportError: it does not.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_greeted or bool(self.error), GREETING_S)
+        if not self._is_greeted and self.error is None:
+            text = self._preamble.decode("utf-8", "replace").strip()
+            self.close(
+                DeadlineError(
+                    f"the login shell on {self.host} did not start Python in {GREETING_S:g} s"
+                    + (f": {text[:500]}" if text else ""),
+                    hint=_SHELL_HINT,
+                )
+            )
+        if self.error is not None:
+            raise self.error
 
     def wait_until_ready(self) -> None:
         """Wait until the agent answers.
@@ -304,7 +334,11 @@ class Session:
         words = line.decode("utf-8", "replace").split()
         if len(words) != 3 or words[0] != self._mark:
             self._preamble = (self._preamble + line + b"\n")[-_MAX_PREAMBLE_BYTES:]
-        elif words[1] == "need":  # the reader must not wait for a slow link
+            return
+        with self._changed:
+            self._is_greeted = True
+            self._changed.notify_all()
+        if words[1] == "need":  # the reader must not wait for a slow link
             threading.Thread(target=self._send_program, name="program", daemon=True).start()
         elif words[1] == "ready":
             with self._changed:
@@ -339,7 +373,7 @@ class Session:
         return TransportError(
             f"the login shell on {self.host} did not start Python: "
             f"{text[:500] or f'it ended with status {end.status}'}",
-            hint="log in there and try: python3 --version; the login shell must allow that",
+            hint=_SHELL_HINT,
         )
 
     def _fail(self, error: VolbenchError) -> None:
@@ -401,6 +435,7 @@ class AgentClient:
             session.heard_s = self._heard_s
             session.open(self._channel, self._interpreters[0])
             self._session = session
+            session.wait_for_greeting()
             return session
 
     def ask(self, request: Request) -> object:

@@ -6,12 +6,15 @@ current user signed it. The key is stored outside of campaign folders, so that t
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import hmac
 import json
 import os
 import secrets
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +27,13 @@ from volbench.store.archive import (
     plan_bytes,
     refuse_used,
 )
-from volbench.store.atomic_files import content_of, parse_json, write_atomic, write_bytes_atomic
+from volbench.store.atomic_files import (
+    content_of,
+    parse_json,
+    unwritable,
+    write_atomic,
+    write_bytes_atomic,
+)
 from volbench.store.layout import Layout
 
 _KEY_BYTES = 32
@@ -118,6 +127,42 @@ def _bytes_of(path: Path) -> bytes:
             hint="pass the --output folder of `volbench run`",
             path=str(path.parent),
         ) from error
+
+
+@contextmanager
+def hold_copies(layout: Layout, key: str) -> Iterator[None]:
+    """Hold a campaign in all copies of its folder: two controllers would share its runs and locks.
+
+    Args:
+        key: of the campaign, which its copies have too.
+    """
+    path = key_file().with_name("running") / key
+    while True:
+        try:
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            descriptor = os.open(path, flags, 0o600)
+        except OSError as error:
+            raise unwritable(path, error) from error
+        with os.fdopen(descriptor, "r+") as file:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise ArchiveError(
+                    f"{layout.root} is a copy of {file.read() or 'a campaign folder'}, where "
+                    "another volbench runs the campaign",
+                    hint="wait until it has ended; its results are in that folder",
+                    path=str(layout.root),
+                ) from error
+            if not (path.exists() and path.samefile(f"/proc/self/fd/{descriptor}")):
+                continue  # it was removed by the controller that held it
+            try:
+                file.write(str(layout.root.resolve()))
+                file.flush()
+                yield
+            finally:
+                path.unlink(missing_ok=True)
+            return
 
 
 def _foreign(layout: Layout, reason: str) -> ArchiveError:

@@ -19,7 +19,13 @@ import pyarrow.parquet as pq
 from volbench.errors import ArchiveError, RefusedError
 from volbench.model.campaign.planned_run import Campaign
 from volbench.model.frames.columns import DERIVED, FRAMES, ON_DEMAND, Column, label_column
-from volbench.store.atomic_files import read_text, replaced_file, unwritable, write_atomic
+from volbench.store.atomic_files import (
+    read_text,
+    remove_half_written,
+    replaced_file,
+    unwritable,
+    write_atomic,
+)
 from volbench.store.held_folder import hold_folder, is_own_folder
 from volbench.store.journal import History
 from volbench.store.layout import Layout
@@ -179,6 +185,7 @@ def write_tables(folder: Path, parts: Iterable[Mapping[str, pa.Table]]) -> None:
     """
     try:
         folder.mkdir(exist_ok=True)
+        remove_half_written(folder)
         with ExitStack() as stack:
             writers: dict[str, _Writer] = {}
             for part in parts:

@@ -13,11 +13,11 @@ from volbench.engine.campaign.campaign_engine import run_campaign
 from volbench.engine.campaign.campaign_state import Settings
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.run.process_watch import StopRequest
-from volbench.errors import ConnectError
+from volbench.errors import CampaignError, ConnectError
 from volbench.execute.local import LocalExecutor
-from volbench.model.campaign.event import Event, HostSilent
-from volbench.model.campaign.host import Host
-from volbench.model.campaign.planned_run import Campaign
+from volbench.model.campaign.event import Event, HostSilent, Notice
+from volbench.model.campaign.host import Host, Policy
+from volbench.model.campaign.planned_run import Campaign, Run, Section, Volume, VolumeKind
 from volbench.store.archive import Archive, Provenance
 from volbench.store.consent import create_signed_campaign
 
@@ -50,11 +50,15 @@ class Hung(LocalExecutor):
         raise ConnectError(f"{self.host} does not answer", hint="")
 
 
+@pytest.mark.parametrize("policy", [Policy.ALL, Policy.BEST_EFFORT])
 @pytest.mark.parametrize("phase", ["reserve_host", "_release"])
 def test_hung_host_is_waited_for_as_long_as_a_silent_client(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, phase: str
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, phase: str, policy: Policy
 ) -> None:
-    """A host that is frozen outside of a run does not hold the campaign for ten minutes."""
+    """A host that is frozen outside of a run does not hold the campaign for ten minutes.
+
+    Where the policy makes do without it, the campaign goes on and says what to do.
+    """
     hung = Hung("away")
 
     def work(target: object, *_others: object) -> dict[str, list[str]]:
@@ -68,14 +72,28 @@ def test_hung_host_is_waited_for_as_long_as_a_silent_client(
     events: list[Event] = []
     names = ["near", "away"]
     hosts = [Host(name=name, address="192.0.2.1") for name in names]
-    campaign = Campaign(name="c", created_utc="", runs=(), seed=0, hosts=tuple(hosts))
+    volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
+    runs = tuple(
+        Run(id=n, profile="p", job="j", volume=volume, sections=(Section(name="j"),), host=n)
+        for n in names
+    )
+    campaign = Campaign(
+        name="c",
+        created_utc="2026-01-01T00:00:00Z",
+        runs=runs,
+        seed=0,
+        hosts=tuple(hosts),
+        policy=policy,
+    )
     layout = create_signed_campaign(tmp_path / "c", archive_of(campaign))
     connected = [
         ConnectedHost(host, executor)
         for host, executor in zip(hosts, [LocalExecutor("near"), hung], strict=True)
     ]
     monkeypatch.setattr(campaign_engine, "_run_all", lambda *_: None)
-    with pytest.raises(ConnectError, match="away does not answer"):
+    is_needed = policy is Policy.ALL
+    error, words = (ConnectError, "does not answer") if is_needed else (CampaignError, "unfinished")
+    with pytest.raises(error, match=words):
         run_campaign(
             layout,
             campaign,
@@ -85,6 +103,8 @@ def test_hung_host_is_waited_for_as_long_as_a_silent_client(
             stop=StopRequest(),
         )
     assert [event.host for event in events if isinstance(event, HostSilent)] == ["away"]
+    notices = [event.message for event in events if isinstance(event, Notice)]
+    assert any("away does not answer" in message for message in notices) != is_needed
 
 
 def archive_of(campaign: Campaign) -> Archive:

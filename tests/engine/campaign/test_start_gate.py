@@ -7,11 +7,8 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pytest
-
 from tests.waiting import until
-from volbench.engine.campaign import barrier as barrier_module
-from volbench.engine.campaign.barrier import Barrier
+from volbench.engine.campaign.barrier import Barrier, WaitPolicy
 from volbench.engine.campaign.start_gate import Gate
 from volbench.engine.hosts.connected_host import Clock
 from volbench.errors import ConnectError
@@ -37,7 +34,7 @@ def a_barrier(*hosts: str) -> Barrier:
         Run(id=h, profile="p", job="j", volume=VOLUME, sections=(Section(name="j"),), host=h)
         for h in hosts
     ]
-    return Barrier(runs, quorum=len(runs))
+    return Barrier(runs, quorum=len(runs), wait=WaitPolicy(ready_timeout_s=1.0))
 
 
 def a_process(folder: Path) -> Process:
@@ -62,11 +59,8 @@ class _CutOff(LocalExecutor):
         super().write_files(files)
 
 
-def test_lost_link_after_one_announcement_starts_no_client_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lost_link_after_one_announcement_starts_no_client_alone(tmp_path: Path) -> None:
     """The start that one machine has received is revoked when the other cannot get its own."""
-    monkeypatch.setattr(barrier_module, "CONFIRM_S", 1.0)
     barrier = a_barrier("vm0", "vm1")
     gates = {
         "vm0": a_gate(tmp_path / "vm0", barrier, "vm0", LocalExecutor()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,8 @@ from volbench.engine.hosts.host_facts import (
     survey_machine,
 )
 from volbench.errors import FioError
+from volbench.execute.agent import facts
+from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Completed, FileStat
 
 Answer = Callable[[tuple[str, ...]], Completed]
@@ -59,6 +62,20 @@ def test_the_manager_that_is_there_is_requested(manager: str, uid: str, requeste
     machine = a_machine(manager, uid=uid)
     assert installed(machine) == "/usr/bin/fio"
     assert [" ".join(argv) for argv in machine.ran if "fio" in argv[1:]] == [requested]
+
+
+def test_a_fio_that_hangs_is_waited_for_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its version is asked for in a bounded time, and the error says that it did not come."""
+    monkeypatch.setattr(facts, "ANSWER_S", 0.2)
+    fio = tmp_path / "fio"
+    fio.write_text('#!/bin/sh\necho begin >>"$0.log"\nexec sleep 60\n')
+    fio.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(FioError, match=r"fio does not print its version: no end in 0\.2 s"):
+        require_fio(LocalExecutor())
+    assert (tmp_path / "fio.log").read_text() == "begin\n"
 
 
 def test_nothing_is_installed_unasked() -> None:

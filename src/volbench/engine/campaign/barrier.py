@@ -22,12 +22,10 @@ MARGIN_S = 1.0
 # Additional lead time per client: two cores reach thirty clients within a second (measured).
 # Noticed by: test_skew.py::test_32_hosts_start_together
 MARGIN_PER_CLIENT_S = 0.05
-# Wait of ready clients for a silent one, from the last arrival: a host restarts within it.
+# Wait of ready clients for a silent one, from the last arrival, for its confirmation, and for its
+# acknowledgement of the start: a host restarts within it, and a cut of a minute is bridged.
 # Noticed by: test_barrier.py::test_a_silent_client_is_waited_for_only_so_long
 READY_TIMEOUT_S = 120.0
-# Time to confirm, and then to acknowledge a start: as long as a silent stream is trusted.
-# Noticed by: test_barrier.py::test_client_that_was_announced_a_start_does_not_start_alone
-CONFIRM_S = 20.0
 # Time before the start that is reserved for postponing it: two polls of a gate.
 # Noticed by: test_barrier.py::test_start_is_postponed_until_every_client_has_received_it
 POSTPONE_S = 0.4
@@ -227,7 +225,7 @@ class Barrier:
                 return
             self._mark_late(self._missing)
             if self._has_quorum():
-                self._confirm_until_s = self._elapsed() + CONFIRM_S
+                self._confirm_until_s = self._elapsed() + self._wait.ready_timeout_s
         if self._too_few is None and not self._is_sequential:
             self._start_confirmed()
 
@@ -249,13 +247,13 @@ class Barrier:
         self._mark_late(self._ready - self._confirmed)
         if self._has_quorum():
             self._announce()
-            self._announce_until_s = self._elapsed() + CONFIRM_S
+            self._announce_until_s = self._elapsed() + self._wait.ready_timeout_s
 
     def _settle_start(self, at_s: float) -> None:
         """Confirm an announced start that all ready clients have received.
 
-        Shortly before its time, it is postponed for the clients that have not; after `CONFIRM_S`
-        these are left behind.
+        Shortly before its time, it is postponed for the clients that have not; after
+        `WaitPolicy.ready_timeout_s` these are left behind.
         """
         if not self._has_quorum():
             return
@@ -264,7 +262,7 @@ class Barrier:
         elif self._clock() >= at_s - self._postpone_s:
             if self._elapsed() >= self._announce_until_s:
                 self._mark_late(self._unacknowledged)
-                self._announce_until_s = self._elapsed() + CONFIRM_S
+                self._announce_until_s = self._elapsed() + self._wait.ready_timeout_s
             if self._has_quorum():
                 self._announce()
 

@@ -32,7 +32,7 @@ from volbench.engine.guard.scratch_files import Scratch
 from volbench.engine.hosts.connected_host import ConnectedHost, raise_all
 from volbench.engine.hosts.device_lock import release_locks, reserve_host
 from volbench.engine.run.process_watch import StopRequest
-from volbench.errors import CampaignError, StoppedError, VolbenchError
+from volbench.errors import CampaignError, StoppedError, TransportError, VolbenchError
 from volbench.execute.scheduler import Work, drive, finish, on_each
 from volbench.model.campaign.event import CampaignEnded, CampaignStarted, Listener
 from volbench.model.campaign.host import Policy
@@ -41,7 +41,7 @@ from volbench.model.profile.profile_model import Phase
 from volbench.plan.expansion.estimate import expected_s
 from volbench.store.archive import hold_campaign
 from volbench.store.atomic_files import write_atomic
-from volbench.store.consent import seal_of
+from volbench.store.consent import hold_copies, seal_of
 from volbench.store.journal import Journal, read_history
 from volbench.store.layout import Layout
 from volbench.store.log_files import compress_logs
@@ -69,7 +69,11 @@ def run_campaign(
         hosts: ready hosts of the plan; runs on other hosts are left unchanged.
     """
     seal = seal_of(layout)
-    with hold_campaign(layout), Journal(layout.journal, seal) as journal:
+    with (
+        hold_campaign(layout),
+        hold_copies(layout, campaign.key),
+        Journal(layout.journal, seal) as journal,
+    ):
         history = read_history(layout.journal)
         states = RunStates(journal, history, listener)
         settings = replace(settings, redo_steps=_steps_to_redo(campaign, states, settings))
@@ -91,7 +95,9 @@ def run_campaign(
             for name in (runs[0].host,)
             if name in by_name
         ]
-        _reserve(hosts, context)
+        lost = _reserve(hosts, context)
+        hosts = [host for host in hosts if host not in lost]
+        workers = [worker for worker in workers if worker.host not in lost]
         for host in hosts:
             host.executor.wait_when_unreachable(unless=lambda: stop.requested or attendance.is_over)
         try:
@@ -106,7 +112,7 @@ def run_campaign(
             released = _on_each_bounded(
                 done, lambda host: _release(host, scratch[host.name], context), context
             )
-            raise_all(done, released)
+            _report_unreleased(done, released, context)
         _report_rounds(context)
         for run in campaign.runs:
             if states.state(run) is not RunState.RUNNING:
@@ -154,8 +160,42 @@ def _on_each_bounded(
         return on_each(hosts, attended)
 
 
-def _reserve(hosts: Sequence[ConnectedHost], context: CampaignContext) -> None:
-    """Lock the devices of a campaign on all hosts, or on none; report shared file systems."""
+def _may_go_on_without(lost: Sequence[VolbenchError], campaign: Campaign, *, clients: int) -> bool:
+    """Return whether the policy lets a campaign go on without hosts that do not answer."""
+    are_silent = all(isinstance(error, TransportError) and error.transient for error in lost)
+    match campaign.policy:
+        case Policy.ALL:
+            return not lost
+        case Policy.QUORUM:
+            return are_silent and clients >= campaign.quorum
+        case Policy.BEST_EFFORT:
+            return are_silent and clients > 0
+
+
+def _report_unreleased(
+    hosts: Sequence[ConnectedHost],
+    results: Sequence[VolbenchError | None],
+    context: CampaignContext,
+) -> None:
+    """Report hosts that could not be cleaned; raise unless the policy makes do without them."""
+    lost = [result for result in results if result is not None]
+    if not _may_go_on_without(lost, context.campaign, clients=len(hosts)):
+        raise_all(hosts, results)
+    for host, result in zip(hosts, results, strict=True):
+        if result is not None:
+            context.states.notify(
+                f"{host.name} was not cleaned: {result.message}; when it is back: "
+                f"volbench reap {context.layout.root}",
+                host=host.name,
+            )
+
+
+def _reserve(hosts: Sequence[ConnectedHost], context: CampaignContext) -> Sequence[ConnectedHost]:
+    """Lock the devices of a campaign on all hosts, or on none; report shared file systems.
+
+    Returns:
+        The hosts that do not answer, and are not needed by the policy.
+    """
     campaign, states = context.campaign, context.states
     states.write("in-use", hosts=[host.name for host in hosts])
     shared: dict[str, Mapping[str, list[str]]] = {}
@@ -164,10 +204,15 @@ def _reserve(hosts: Sequence[ConnectedHost], context: CampaignContext) -> None:
         shared[host.name] = reserve_host(host.executor, campaign)
 
     results = _on_each_bounded(hosts, reserve, context)
-    if any(isinstance(result, VolbenchError) for result in results):
+    errors = [result for result in results if result is not None]
+    lost = [host for host, result in zip(hosts, results, strict=True) if result is not None]
+    clients = len([runs for runs in by_client(campaign) if runs[0].host in shared])
+    if not _may_go_on_without(errors, campaign, clients=clients):
         idle = [host for host in hosts if not _is_running(host, campaign, states)]
         _on_each_bounded(idle, lambda host: release_locks(host.executor, campaign), context)
         raise_all(hosts, results)
+    for host, error in zip(lost, errors, strict=True):
+        states.notify(f"left out: {host.name}: {error.message}", host=host.name)
     for name, targets in sorted(shared.items()):
         for target, others in targets.items():
             states.notify(
@@ -175,6 +220,7 @@ def _reserve(hosts: Sequence[ConnectedHost], context: CampaignContext) -> None:
                 f"{', '.join(others)}, running or abandoned (volbench reap)",
                 host=name,
             )
+    return lost
 
 
 def by_client(campaign: Campaign) -> list[tuple[Run, ...]]:

@@ -19,7 +19,7 @@ from volbench.ingest.run_files import read_status
 from volbench.model.campaign.event import Listener
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
 from volbench.store.archive import hold_campaign
-from volbench.store.consent import seal_of
+from volbench.store.consent import hold_copies, seal_of
 from volbench.store.journal import History, Journal, read_history
 from volbench.store.layout import Layout
 
@@ -32,7 +32,11 @@ def reap(
     Ended runs count as interrupted: a resume repeats them.
     """
     seal = seal_of(layout)
-    with hold_campaign(layout), Journal(layout.journal, seal) as journal:
+    with (
+        hold_campaign(layout),
+        hold_copies(layout, campaign.key),
+        Journal(layout.journal, seal) as journal,
+    ):
         history = read_history(layout.journal)
         states = RunStates(journal, history, listener)
 

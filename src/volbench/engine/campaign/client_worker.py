@@ -335,7 +335,9 @@ class Worker:
         process = self._states.process(run)
         record = {name: str(value) for name, value in process.items()}
         is_intended = process.get("launched", True) is False
-        if is_intended and lifetime_of(self._executor, record["handle"]) is None:
+        if lifetime_of(self._executor, record["handle"]) is None:
+            if not is_intended:
+                return self._fetched_elsewhere
             directory.remove()
             forget_attempt(folder)
             return (yield from self._begin(run, gate))
@@ -350,7 +352,21 @@ class Worker:
                 handle=record["handle"],
                 since_utc=record.get("since_utc", ""),
             )
-            return (yield from work)
+            try:
+                return (yield from work)
+            except TransportError as error:
+                if error.transient or lifetime_of(self._executor, record["handle"]) is not None:
+                    raise
+                return self._fetched_elsewhere
+
+    @property
+    def _fetched_elsewhere(self) -> RunOutcome:
+        """Outcome of a run whose files are gone from its machine: it did not fail."""
+        return RunOutcome(
+            RunState.INTERRUPTED,
+            f"its files are gone from {self.host.name}: the controller of another copy of this "
+            "folder has fetched its results, or somebody removed them",
+        )
 
     def _attempt(
         self, run: Run, directory: RunDirectory, facts: VolumeFacts, gate: Gate | None

@@ -107,11 +107,12 @@ def resume_on(hosts: Sequence[ConnectedHost], archive: Archive, *, allow_exec: b
         survey = survey_machine(host.executor)
         if planned.get(host.name) != machine_of(survey):
             raise _wrong_machine(host)
+        readied = ready_host(host, tools, survey)
         table = options_on(host.executor)
         for run in plan.runs:
             if run.host == host.name:
                 _check_options(run, table, allow_exec=allow_exec)
-        return ready_host(host, tools, survey)
+        return readied
 
     results = on_each(hosts, ready)
     raise_all(hosts, [None if isinstance(found, TransportError) else found for found in results])

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from volbench.engine.hosts.connected_host import Clock, estimate_clock
 from volbench.engine.hosts.described_volumes import parse_answer
 from volbench.errors import FioError, OutputError
+from volbench.execute.agent.facts import ANSWER_S
 from volbench.execute.protocol import Executor
 from volbench.fio.dd import parse_dd_version
 from volbench.fio.jobs.option_table import installed_table, shipped_table
@@ -177,7 +178,7 @@ def options_on(executor: Executor) -> OptionTable:
         return shipped_table()
 
     def answer(argument: str) -> str:
-        done = executor.run([fio, argument])
+        done = executor.run([fio, argument], timeout_s=ANSWER_S)
         if done.exit_status:
             raise FioError(
                 f"{fio} {argument} failed: {done.stderr.strip() or done.stdout.strip()}",

@@ -13,6 +13,9 @@ _HYPERVISOR_FLAG = re.compile(r"^flags\s*:.*\bhypervisor\b", re.MULTILINE)
 
 
 _PACKAGE_MANAGERS = ("apt-get", "dnf", "apk")
+# fio prints its version in 0.1 s, on a busy machine in seconds; one that hangs never does.
+# Noticed by: test_installed_fio.py::test_a_fio_that_hangs_is_waited_for_once
+ANSWER_S = 15.0
 
 
 def survey(folder: str = "", snapshot: "Snapshot | None" = None) -> "dict[str, object]":
@@ -71,7 +74,7 @@ def _version(snapshot: Snapshot, program: str) -> "dict[str, object]":
     if not path:
         return {"path": "", "stdout": "", "stderr": "", "status": 0}
     try:
-        done = snapshot.run([path, "--version"])
+        done = snapshot.run([path, "--version"], ANSWER_S)
     except AgentError as error:
         return {"path": path, "stdout": "", "stderr": error.message, "status": -1}
     return dict(done._asdict(), path=path)
