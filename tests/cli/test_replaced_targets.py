@@ -5,17 +5,24 @@ The targets are real: loop devices, ext4, and a controller that is killed.
 
 from __future__ import annotations
 
+import os
+import stat
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 import volbench as volbench_package
+from tests import command_line
 from tests.command_line import COMMAND, Volbench
 from tests.engine.conftest import IMAGE_BYTES, Disks, call
+from volbench.engine.guard.device_guard import OpenDevice
+from volbench.engine.guard.preflight import RunGuard
+from volbench.engine.hosts.described_volumes import HostState
+from volbench.model.campaign.planned_run import Run
 
 pytestmark = pytest.mark.real_time
 
@@ -154,6 +161,60 @@ def test_a_device_is_held_from_the_guard_to_the_end_of_the_run(
 def blocks(data: bytes) -> Iterator[bytes]:
     """Yield blocks of 4 KiB."""
     return (data[start : start + 4096] for start in range(0, len(data), 4096))
+
+
+@pytest.mark.root
+def test_a_link_that_is_turned_after_the_check_leads_fio_nowhere(
+    tmp_path: Path, disks: Disks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was checked is what fio gets, whoever owns the folder of the link to it."""
+    device, precious, link = disks.attach(), tmp_path / "precious", tmp_path / "theirs/disk"
+    precious.write_bytes(b"root's" * MIB)
+    link.parent.mkdir()
+    os.chown(link.parent, 4711, 4711)
+    link.symlink_to(device)
+    check = RunGuard.check
+
+    def turn(
+        guard: RunGuard,
+        run: Run,
+        state: HostState,
+        *,
+        ours: Callable[[str], bool],
+        opened: OpenDevice | None = None,
+    ) -> None:
+        check(guard, run, state, ours=ours, opened=opened)
+        if opened is not None:
+            link.unlink()
+            link.symlink_to(precious)
+
+    monkeypatch.setattr(RunGuard, "check", turn)
+    profile = tmp_path / "p.yaml"
+    profile.write_text("name: p\nsample: 0\njobs:\n  a: {rw: write, bs: 4k, size: 1m}\n")
+    done = command_line.call(
+        *("run", profile, "--on", link, "--allow-destroy", link, "-o", tmp_path / "out"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert precious.read_bytes() == b"root's" * MIB
+    assert Path(device).read_bytes()[:MIB].strip(b"\0")
+    assert f"filename={device}" in (tmp_path / "out/runs/001-a-r1/job.fio").read_text()
+
+
+@pytest.mark.root
+def test_a_node_in_a_folder_of_another_user_is_refused(tmp_path: Path, disks: Disks) -> None:
+    """Its owner could put a link to any file of root in its place."""
+    device, node = disks.attach(), tmp_path / "theirs/disk"
+    node.parent.mkdir()
+    os.chown(node.parent, 4711, 4711)
+    os.mknod(node, stat.S_IFBLK | 0o600, Path(device).stat().st_rdev)
+    profile = tmp_path / "p.yaml"
+    profile.write_text("name: p\nsample: 0\njobs:\n  a: {rw: write, bs: 4k, size: 1m}\n")
+    done = command_line.call(
+        *("run", profile, "--on", node, "--allow-destroy", node, "-o", tmp_path / "out"),
+    )
+    assert done.returncode == 3, done.stderr
+    assert "theirs belongs to user 4711" in done.stderr
+    assert not Path(device).read_bytes().strip(b"\0")
 
 
 @pytest.mark.root

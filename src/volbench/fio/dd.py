@@ -49,7 +49,7 @@ def dd_argv(run: Run) -> list[str]:
 def _place(run: Run) -> str:
     if run.volume.kind is VolumeKind.NBD:
         raise InputError("dd cannot access an NBD export", hint="use a device, file or directory")
-    place = dd_file(run) or run.volume.target
+    place = dd_file(run) or run.volume.node
     if "\x00" in place:
         raise InputError(f"{place!r} is not a valid path", hint="remove the NUL character")
     return place

@@ -317,7 +317,7 @@ class HeldDevices:
         with self._lock:
             use = self._uses.get(number)
             if use is None:
-                use = self._uses[number] = _Use(self._executor.hold(run.volume.target))
+                use = self._uses[number] = _Use(self._executor.hold(run.volume.node))
             use.count += 1
             # While another client writes, the content cannot be verified.
             is_shared = use.count > 1
@@ -356,7 +356,7 @@ class HeldDevices:
         """Return the digest of the first and last MiB; empty if they cannot be read."""
         if use.held is not None:
             return use.held.digest(size_bytes)
-        path = run.volume.target
+        path = run.volume.node
         answer = self._executor.ask("edges_digest", path=path, size_bytes=size_bytes)
         return parse_answer(str, answer, host=self._executor.host)
 

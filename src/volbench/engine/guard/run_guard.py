@@ -68,7 +68,7 @@ def question_about(
         volume.target,
         files=files,
         allow=consent.allow_destroy,
-        folder="" if volume.kind is VolumeKind.DEVICE else folder_of(volume),
+        folder=folder_of(volume),
         private_folder=volume.folder if volume.private_folder else "",
         details=details,
     )
@@ -105,6 +105,8 @@ def check_run(
     seen = state.volumes[volume.target]
     if volume.kind is VolumeKind.DEVICE:
         _check_device(run, seen, consent if writing else None, opened=opened)
+        if writing and not consent.allow_shared_folder:
+            check_not_shared(seen, user=state.user, by_sudo=consent.by_sudo)
         return
     check_place(volume, seen, writes=writing)
     if writing and not consent.allow_shared_folder:
@@ -230,10 +232,10 @@ _WRITABLE_BY_OTHERS = 0o022
 
 
 def folder_of(volume: Volume) -> str:
-    """Return the folder that a directory or file volume needs."""
+    """Return the folder that a volume needs; of a device, the one of its node."""
     if volume.kind is VolumeKind.DIRECTORY:
         return volume.target
-    return volume.target.rpartition("/")[0] or "/"
+    return volume.node.rpartition("/")[0] or "/"
 
 
 def check_place(volume: Volume, seen: DescribedVolume, *, writes: bool) -> None:

@@ -139,7 +139,7 @@ def device_to_hold(run: Run, attachment: Attachment | None) -> dict[str, object]
     if pin is None or attachment is None:
         return None
     return {
-        "node": run.volume.target,
+        "node": run.volume.node,
         "number": f"{pin.major}:{pin.minor}",
         "size_bytes": pin.size_bytes,
         "boot_id": attachment.boot_id,

@@ -295,7 +295,7 @@ def _is_without_files(run: Run, section: Section) -> bool:
 def _place(run: Run, section: Section) -> Iterator[str]:
     """Yield the options that direct a section to its volume."""
     options = run.effective(section)
-    target = run.volume.target
+    target = run.volume.node
     match run.volume.kind:
         case _ if _is_without_files(run, section):
             return
@@ -330,7 +330,7 @@ def _replayed(run: Run, section: Section) -> Iterator[str]:
 
     fio 3.33 crashes on a log together with ``directory``, so the file has its full path.
     """
-    places = section_files(run, section) or (run.volume.target,)
+    places = section_files(run, section) or (run.volume.node,)
     if run.volume.kind is VolumeKind.NBD or len(places) > 1:
         raise InputError(
             f"job {run.job}: a log can only be replayed on a single device or file",

@@ -64,6 +64,14 @@ class Volume(Frozen):
     private_folder: FileName | None = None
 
     @property
+    def node(self) -> str:
+        """Path or URI that programs open: of a device where the links to it led when it was pinned.
+
+        A link in a folder of another user may be turned after the guard's check.
+        """
+        return self.target if self.pin is None else self.pin.path
+
+    @property
     def folder(self) -> str:
         """Folder of the files in a directory volume."""
         return str(PurePosixPath(self.target) / (self.private_folder or ""))
