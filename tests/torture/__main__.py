@@ -9,7 +9,7 @@ import signal
 import sys
 import tempfile
 
-from tests.torture.kinds import FLEET_KINDS, KINDS
+from tests.torture.kinds import FLEET_KINDS, KINDS, NEIGHBOUR_KINDS
 from tests.torture.runner import case_folder, chance_of, table, torture
 
 
@@ -18,14 +18,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/torture", description=main.__doc__)
     parser.add_argument("--minutes", type=float, default=3, help="for all kinds (3)")
     parser.add_argument("--seed", default="", help="any text; random by default")
-    names = [kind.name for kind in (*KINDS, *FLEET_KINDS)]
+    every = (*KINDS, *NEIGHBOUR_KINDS, *FLEET_KINDS)
+    names = [kind.name for kind in every]
     parser.add_argument("--only", choices=names, action="append", help="may be repeated")
     parser.add_argument("--fleet", action="store_true", help="campaigns on fleets instead")
+    parser.add_argument("--neighbours", action="store_true", help="beside another user instead")
     parser.add_argument("--long", action="store_true", help="go on to the least number of cases")
     parser.add_argument("--case", type=int, help="try this case only, with --only and --seed")
     given = parser.parse_args()
-    chosen = given.only or [kind.name for kind in (FLEET_KINDS if given.fleet else KINDS)]
-    kinds = [kind for kind in (*KINDS, *FLEET_KINDS) if kind.name in chosen]
+    usual = FLEET_KINDS if given.fleet else NEIGHBOUR_KINDS if given.neighbours else KINDS
+    chosen = given.only or [kind.name for kind in usual]
+    kinds = [kind for kind in every if kind.name in chosen]
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends with the figures so far
     seed = given.seed or secrets.token_hex(4)
     with tempfile.TemporaryDirectory() as state:

@@ -6,6 +6,7 @@ from tests.torture.faulty_fleets import fleet_fault, fleet_kill
 from tests.torture.full_disks import full_disk
 from tests.torture.guard_situations import guard_situation
 from tests.torture.killed_campaigns import controller_kill
+from tests.torture.neighbours import neighbour_case
 from tests.torture.parsers import parser_case
 from tests.torture.random_profiles import random_profile
 from tests.torture.runner import Kind
@@ -19,6 +20,9 @@ KINDS = (
     Kind("parsers", parser_case, share=2, least=500),
     Kind("damage", damaged_file, share=2, least=200),
 )
+
+NEIGHBOUR_KINDS = (Kind("neighbours", neighbour_case, least=50),)
+"""Beside another user who plants links, folders and pipes; a case takes ten seconds."""
 
 FLEET_KINDS = (
     Kind("fleet-kills", fleet_kill, least=50),

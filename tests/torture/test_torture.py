@@ -10,7 +10,7 @@ import pytest
 
 from tests.torture.device_world import made_up
 from tests.torture.guard_situations import answer
-from tests.torture.kinds import KINDS
+from tests.torture.kinds import KINDS, NEIGHBOUR_KINDS
 from tests.torture.runner import Kind, chance_of, torture
 from tests.torture.scripted_devices import ScriptedDevices
 
@@ -20,7 +20,7 @@ SECONDS = 40.0
 
 @pytest.mark.slow
 @pytest.mark.root
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", (*KINDS, *NEIGHBOUR_KINDS), ids=lambda kind: kind.name)
 def test_random_cases(kind: Kind) -> None:
     """Nothing is found in a short time."""
     seconds = SECONDS * kind.share / sum(other.share for other in KINDS)

@@ -1,0 +1,228 @@
+"""An ordinary user of the machine who interferes with every write of root that is within reach."""
+
+from __future__ import annotations
+
+import os
+import random
+import stat
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from unittest import mock
+
+from tests.command_line import call
+
+_USER = 4711
+"""No account has this id."""
+
+_MARK = "only root may read this: 5a1f"
+_STATUSES = {0, 2, 3, 7, 9, 10}
+"""Ends in order: success, input, refusal, output, campaign, findings."""
+
+_PROFILE = """\
+name: p
+sample: 0
+jobs:
+  a: {rw: write, bs: 4k, size: 256k, ioengine: psync}
+  b: {rw: read, bs: 4k, size: 256k, ioengine: psync}
+"""
+
+# What the neighbour does until it is ended: each act on whatever root has made so far.
+_NEIGHBOUR = """\
+import os, random, sys, time
+seed, targets, places = sys.argv[1], sys.argv[2].split(":"), sys.argv[3].split(":")
+names = sys.argv[4].split(",")
+chance = random.Random(seed)
+def names_in(place):
+    try:
+        return os.listdir(place)
+    except OSError:
+        return []
+def plant(path):
+    kind = chance.choice(["link", "link", "link", "folder", "pipe", "file", "hard"])
+    if kind == "link":
+        os.symlink(chance.choice(targets), path)
+    elif kind == "hard":
+        os.link(chance.choice(targets), path)
+    elif kind == "folder":
+        os.mkdir(path)
+        os.chmod(path, 0o777)
+    elif kind == "pipe":
+        os.mkfifo(path, 0o666)
+    else:
+        open(path, "w").close()
+        os.chmod(path, 0o666)
+def disturb(place):
+    found = [] if place == "/run/lock" else names_in(place)
+    name = chance.choice(found + names)
+    path = os.path.join(place, name)
+    act = chance.choice(["plant", "replace", "move", "inside", "temporary"])
+    if act == "plant":
+        plant(path)
+    elif act == "replace":
+        if place == "/run/lock":
+            os.unlink(path)
+        else:
+            os.rename(path, path + ".gone%d" % chance.randrange(9))
+        plant(path)
+    elif act == "move":
+        os.rename(path, os.path.join(place, chance.choice(names)))
+    elif act == "inside":
+        plant(os.path.join(path, chance.choice(names + names_in(path))))
+    else:
+        hidden = ".%s.%d.tmp" % (name, os.getppid())
+        plant(os.path.join("/nowhere" if place == "/run/lock" else place, hidden))
+end = time.monotonic() + 60
+while time.monotonic() < end:
+    for place in places:
+        try:
+            disturb(place)
+        except OSError:
+            pass
+    time.sleep(chance.choice([0, 0, 0.001, 0.01]))
+"""
+
+
+def neighbour_case(chance: random.Random, folder: Path) -> int:
+    """Let root plan, run, resume and report beside a neighbour; nothing of root may change."""
+    folder.chmod(0o711)
+    root = _Root(folder, chance)
+    shared = folder / "shared"
+    shared.mkdir()
+    is_sticky = chance.random() < 0.5
+    if is_sticky:
+        shared.chmod(0o1777)
+    else:  # the folder is the neighbour's own: whatever root makes there may be moved away
+        os.chown(shared, _USER, _USER)
+    out = chance.choice([shared / "c", shared / "deep/c", folder / "private/c"])
+    target = chance.choice([root.own, shared, shared / "file", *root.devices])
+    names = ["c", "deep", "file", "x.svg", "page", "runs", "report", "status.json", "tables"]
+    names += ["journal.jsonl", "volbench-results"]
+    checks = 0
+    with _neighbour(chance, root, [str(shared), str(out)], names):
+        for arguments in _verbs(chance, folder, out, target, shared):
+            temporary = str(shared if is_sticky and chance.random() < 0.5 else folder)
+            with (
+                mock.patch.dict(os.environ, TMPDIR=temporary),
+                mock.patch.object(tempfile, "tempdir", temporary),
+            ):
+                done = call(*arguments, cwd=chance.choice([shared, folder]))
+            printed = f"{arguments}: {done.returncode}\n{done.stdout}{done.stderr}"
+            assert "Traceback" not in printed, printed
+            assert done.returncode in _STATUSES, printed
+            assert _MARK not in printed, printed
+            root.check(shared)
+            checks += 1
+    root.end()
+    return checks
+
+
+def _verbs(
+    chance: random.Random, folder: Path, out: Path, target: Path, shared: Path
+) -> Iterator[list[str | Path]]:
+    profile = folder / "p.yaml"
+    profile.write_text(_PROFILE)
+    consent: list[str | Path] = ["--allow-destroy", target] if chance.random() < 0.9 else []
+    yield ["run", profile, "--on", target, *consent, "--output", out]
+    rest: list[list[str | Path]] = [
+        ["resume", out],
+        ["reap", out],
+        ["show", out, "--output", shared / "file"],
+        ["plot", "iops", out, "--output", shared / "x.svg"],
+        ["report", out],
+        ["report", out, "--output", shared / "page"],
+        ["check", out],
+        ["verify", out],
+    ]
+    yield from chance.sample(rest, k=4)
+
+
+class _Root:
+    """Files and devices of root that nobody else may change or read."""
+
+    def __init__(self, folder: Path, chance: random.Random) -> None:
+        self.own = folder / "own"
+        self.secrets = [self.own / f"secret{number}" for number in range(3)]
+        self.own.mkdir(mode=0o700)
+        for path in self.secrets:
+            path.write_text(f"{_MARK} {chance.random()}\n" * 100)
+            path.chmod(0o600)
+        self._before = self._state()
+        self.devices: list[Path] = []
+        if chance.random() < 0.4:
+            image = folder / "image"
+            with image.open("wb") as file:
+                file.truncate(4 * 1024**2)
+            made = subprocess.run(
+                ["losetup", "-f", "--show", image], check=True, capture_output=True, text=True
+            )
+            self.devices.append(Path(made.stdout.strip()))
+
+    @property
+    def lock_names(self) -> list[str]:
+        """Names of the locks of its devices."""
+        numbers = (path.stat().st_rdev for path in self.devices)
+        return [f"volbench-{os.major(number)}:{os.minor(number)}" for number in numbers]
+
+    def _state(self) -> list[object]:
+        found = [(path, path.read_bytes(), path.stat()) for path in self.secrets]
+        return [(p, text, s.st_mode, s.st_uid, s.st_mtime_ns, s.st_ino) for p, text, s in found]
+
+    def check(self, shared: Path) -> None:
+        """Check that nothing changed, and that no copy can be read by others."""
+        assert self._state() == self._before, "a file of root was changed"
+        for folder, _, names in os.walk(shared):
+            for path in (Path(folder, name) for name in names):
+                with suppress(OSError):  # the neighbour has moved it away
+                    text = path.read_bytes() if _is_readable(path) else b""
+                    assert _MARK.encode() not in text, f"{path} holds what only root may read"
+
+    def end(self) -> None:
+        """Detach the devices, and remove what was planted for them."""
+        for name in self.lock_names:
+            path = Path("/run/lock", name)
+            if path.is_dir() and not path.is_symlink():
+                subprocess.run(["rm", "-rf", path], check=True)
+            path.unlink(missing_ok=True)
+        for device in self.devices:
+            subprocess.run(["losetup", "-d", device], check=True)
+
+
+def _is_readable(path: Path) -> bool:
+    """Return whether others can read a file, which is not just another name of one of root."""
+    found = path.lstat()
+    is_open = found.st_uid == _USER or bool(found.st_mode & 0o004)
+    return stat.S_ISREG(found.st_mode) and found.st_nlink == 1 and is_open
+
+
+@contextmanager
+def _neighbour(
+    chance: random.Random, root: _Root, places: list[str], names: list[str]
+) -> Iterator[None]:
+    """Let the neighbour act; in /run/lock only under the names of the case's own devices."""
+    groups = [(places, names)]
+    if root.lock_names:
+        groups.append((["/run/lock"], root.lock_names))
+    targets = ":".join(map(str, root.secrets))
+    processes = [
+        subprocess.Popen(
+            [
+                *("/usr/bin/python3", "-I", "-S", "-c", _NEIGHBOUR, str(chance.random()), targets),
+                *(":".join(group[0]), ",".join(group[1])),
+            ],
+            user=_USER,
+            group=_USER,
+            extra_groups=[],
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+        )
+        for group in groups
+    ]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
