@@ -20,7 +20,7 @@ SECONDS = 40.0
 
 @pytest.mark.slow
 @pytest.mark.root
-@pytest.mark.parametrize("kind", (*KINDS, *NEIGHBOUR_KINDS), ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", [*KINDS, *NEIGHBOUR_KINDS], ids=lambda kind: kind.name)
 def test_random_cases(kind: Kind) -> None:
     """Nothing is found in a short time."""
     seconds = SECONDS * kind.share / sum(other.share for other in KINDS)
