@@ -296,3 +296,26 @@ def test_without_samples_there_is_no_part_about_the_device(content: ReportConten
     html = render_report(content)
     assert 'id="device"' not in html
     assert "#device" not in html
+
+
+def test_a_hostile_campaign_stays_safe_and_bounded() -> None:
+    """Thousands of runs with markup in long labels, notes and reasons: a page that opens."""
+    evil = EVIL.replace("/", "") + "x" * 2_000
+    runs = tuple(run_of(n, f"<b>{n}", note=f"{n}{evil}") for n in range(2_000))
+    content = content_of(runs[:1_000], [row_of(run, iops=1.0) for run in runs[:1_000]])
+    labels = [f"{n}{evil}" for n in range(1_000)]
+    html = render_report(
+        replace(
+            content,
+            campaign=content.campaign.model_copy(update={"runs": runs}),
+            states=content.states
+            | {run.id: RunNote(RunState.FAILED, evil * 10) for run in runs[1_000:]},
+            frames={"summary": content.frames["summary"].assign(label_kind=labels)},
+            hosts=[{"host": f"{n}{evil}"} for n in range(1_000)],
+        )
+    )
+    assert parsed(html).faults == []
+    assert "<script>alert" not in html
+    assert "<b>" not in html
+    assert len(html) < 6_000_000
+    assert "940 more: <code>volbench show DIR --runs</code>" in html
