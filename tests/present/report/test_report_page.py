@@ -308,8 +308,10 @@ def test_a_hostile_campaign_stays_safe_and_bounded() -> None:
         replace(
             content,
             campaign=content.campaign.model_copy(update={"runs": runs}),
-            states=content.states
-            | {run.id: RunNote(RunState.FAILED, evil * 10) for run in runs[1_000:]},
+            states={
+                **content.states,
+                **{run.id: RunNote(RunState.FAILED, evil * 10) for run in runs[1_000:]},
+            },
             frames={"summary": content.frames["summary"].assign(label_kind=labels)},
             hosts=[{"host": f"{n}{evil}"} for n in range(1_000)],
         )
