@@ -171,7 +171,9 @@ def labelled(frame: pd.DataFrame, summary: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of measured runs with ``label`` and ``line``, the number of their job."""
     rows = of_measured(frame, summary)
     line = rows.groupby(key_of(rows, KEY), sort=False, dropna=False).ngroup()
-    named = rows.assign(label=job_labels(rows), line=line)
+    heads = rows[~line.duplicated()]  # There may be a million rows
+    names = dict(zip(line[heads.index], job_labels(heads), strict=True))
+    named = rows.assign(label=line.map(names).astype("str"), line=line)
     return named if PANEL not in rows else separated(named, summary)
 
 
@@ -192,11 +194,17 @@ def separated(rows: pd.DataFrame, summary: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(label=rows["line"].map(dict(zip(heads["line"], names, strict=True))))
 
 
-def line_names(rows: pd.DataFrame) -> pd.Series[str]:
-    """Return the name of the line of each row; in a panel of several it is the label."""
-    if PANEL in rows:
-        return rows["label"].astype(str)
-    return rows["label"].astype(str) + ", " + rows["direction"].astype("str").fillna("?")
+def line_names(rows: pd.DataFrame, line: str) -> pd.Series:
+    """Return the name of the line of each row; in a panel of several it is the label.
+
+    Args:
+        line: column with the number of the line.
+    """
+    heads = rows.drop_duplicates(line)
+    names = heads["label"].astype("str")
+    if PANEL not in rows:
+        names += ", " + heads["direction"].astype("str").fillna("?")
+    return rows[line].map(dict(zip(heads[line], names, strict=True))).astype("category")
 
 
 def identified(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:

@@ -86,7 +86,7 @@ def unsteadiness(rows: pd.DataFrame, key: str) -> pd.DataFrame:
     spreads = (rates.std() / rates.mean()).groupby(level=key).max()
     named = [name for name in (key, COLOUR, *_WORKLOAD) if name in rows]
     jobs = rows.drop_duplicates(key)[named]
-    return jobs.assign(spread=jobs[key].map(spreads).fillna(0.0))
+    return jobs.assign(spread=jobs[key].map(spreads).astype("float64").fillna(0.0))
 
 
 def rest_series(count: int, what: str) -> tuple[Series, ...]:

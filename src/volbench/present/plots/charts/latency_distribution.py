@@ -91,7 +91,7 @@ def _slowest(rows: pd.DataFrame, *, most: int) -> _Shown:
     is_shown = rows["_line"].isin(kept["_line"])
     shown = rows[is_shown]
     shown = shown.astype(dict.fromkeys(shown.select_dtypes("category").columns, str))
-    named = shown.assign(_name=labels.line_names(shown))
+    named = shown.assign(_name=labels.line_names(shown, "_line"))
     return _Shown(named, _range(rows[~is_shown]), len(ends) - len(kept), note)
 
 

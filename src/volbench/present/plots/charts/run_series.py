@@ -11,7 +11,7 @@ import pandas as pd
 from volbench.analyse.frames.disturbed import grey_rows
 from volbench.analyse.frames.job_frames import measured, with_latencies
 from volbench.analyse.frames.run_view import is_partial
-from volbench.present.formatting import Row, counted_noun, printable, records, text
+from volbench.present.formatting import counted_noun, printable
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.kinds import Frames, Kind, Options
@@ -96,8 +96,9 @@ class _Jobs:
 
     shown: _Shown
 
-    # label of a job to its intervals, in the order of appearance
-    series: Mapping[str, pd.DataFrame]
+    series: Mapping[str, pd.DataFrame]  # label of a job that is shown to its intervals
+    every: pd.DataFrame  # intervals of all jobs
+    fewer: str  # sentence about those that are not shown; empty for none
     results: pd.DataFrame  # of the runs, for their limits
 
 
@@ -110,18 +111,25 @@ def read_series(frames: Frames, chosen: Options) -> _Jobs | str:
     if isinstance(view, str):
         return view
     rows, shown = view
-    noisy = grey_rows(rows, frames["device"], frames["summary"])
-    rows = rows.assign(_grey=is_partial(rows) | noisy, _noisy=noisy)
-    jobs = rows.groupby("label", sort=False)
-    return _Jobs(shown, {str(label): job for label, job in jobs}, measured(frames["summary"]))
+    steady = unsteadiness(rows, "label")
+    kept, fewer = largest(
+        steady, "spread", most=_MAX_JOBS, what="jobs", criterion="the least steady"
+    )
+    every = labels.identified(rows.sort_values("line", kind="stable"), shown.columns)
+    rows = rows[rows["label"].isin(kept["label"])]
+    device = frames["device"]
+    noisy = grey_rows(rows, device[device["run"].isin(rows["run"])], frames["summary"])
+    jobs = rows.assign(_grey=is_partial(rows) | noisy, _noisy=noisy).groupby("label", sort=False)
+    series = {str(label): job for label, job in jobs}
+    return _Jobs(shown, series, every, fewer, measured(frames["summary"]))
 
 
 def build_series(jobs: _Jobs) -> Plot:
     """Draw a row of panels per job; repeats are drawn over each other in other dashes."""
-    shown, fewer = _least_steady(jobs.series)
-    directions = sorted({str(name) for job in shown.values() for name in job["direction"]})
-    repeats = max(int(job["repeat"].max()) for job in shown.values())
-    panels = [panel for label, job in shown.items() for panel in _row(jobs, label, job)]
+    series = jobs.series
+    directions = sorted({str(name) for job in series.values() for name in job["direction"]})
+    repeats = max(int(job["repeat"].max()) for job in series.values())
+    panels = [panel for label, job in series.items() for panel in _row(jobs, label, job)]
     abreast = len(jobs.shown.metrics)
     return replace(
         grid(only_last_named(panels, abreast=abreast), height_in=_SERIES_IN, abreast=abreast),
@@ -139,24 +147,12 @@ def build_series(jobs: _Jobs) -> Plot:
         caption=(
             *jobs.shown.notes,
             "Solid: repeat 1; dashed, dotted: further repeats" * (repeats > 1),
-            GREY * any((job["_grey"] & ~job["_noisy"]).any() for job in shown.values()),
-            NOISY * any(job["_noisy"].any() for job in shown.values()),
-            fewer,
+            GREY * any((job["_grey"] & ~job["_noisy"]).any() for job in series.values()),
+            NOISY * any(job["_noisy"].any() for job in series.values()),
+            jobs.fewer,
         ),
-        rows=_every(jobs) if fewer else None,
+        rows=jobs.every if jobs.fewer else None,
     )
-
-
-def _least_steady(series: Mapping[str, pd.DataFrame]) -> tuple[Mapping[str, pd.DataFrame], str]:
-    """Return the jobs whose rate varies most within a run, and a sentence about the others."""
-    rows = pd.concat([job.assign(_job=label) for label, job in series.items()])
-    jobs = unsteadiness(rows, "_job")
-    kept, fewer = largest(jobs, "spread", most=_MAX_JOBS, what="jobs", criterion="the least steady")
-    return {str(label): series[str(label)] for label in kept["_job"]}, fewer
-
-
-def _every(jobs: _Jobs) -> pd.DataFrame:
-    return pd.concat([labels.identified(job, jobs.shown.columns) for job in jobs.series.values()])
 
 
 def _row(jobs: _Jobs, label: str, job: pd.DataFrame) -> list[Panel]:
@@ -196,10 +192,9 @@ def _end_s(times: pd.Series[float]) -> float:
 
 def describe_series(jobs: _Jobs) -> str:
     """Return the length and the extremes of IOPS in one sentence."""
-    rows = pd.concat(jobs.series.values(), ignore_index=True)
-    sentence = (
-        f"IOPS, bandwidth and mean latency over time for {counted_noun(len(jobs.series), 'job')}"
-    )
+    rows = jobs.every
+    count = counted_noun(rows["label"].nunique(), "job")
+    sentence = f"IOPS, bandwidth and mean latency over time for {count}"
     sentence += f", up to {format_duration(float(rows['t_s'].max()))} long"
     span = _span(rows)
     return f"{sentence}: {span} in an interval." if span else f"{sentence}."
@@ -234,6 +229,7 @@ class _Runs:
     rows: pd.DataFrame  # intervals with ``_line`` (of the job) and ``_run``
     most: int  # jobs with a colour of their own
     is_part: bool  # it has a panel beside others
+    numbers: Mapping[str, str]  # line to the results of its runs in a few words
 
 
 def read_lines(frames: Frames, chosen: Options) -> _Runs | str:
@@ -245,15 +241,15 @@ def read_lines(frames: Frames, chosen: Options) -> _Runs | str:
     if isinstance(view, str):
         return view
     rows, shown = view
-    line = labels.line_names(rows)
+    line = labels.line_names(rows, "line")
     whole = labels.identified(rows[~is_partial(rows)], shown.columns).assign(
         _line=line,
-        _run=rows["run"] + "/" + rows["direction"].fillna("?"),
-        _numbers=""
-        if labels.PANEL in rows
-        else line.map(_numbers_of(rows.assign(_line=line), frames["summary"])).fillna(""),
+        _run=rows.groupby(["run", "direction"], sort=False, dropna=False).ngroup(),
     )
-    return _Runs(shown, whole, chosen.lines, labels.PANEL in rows)
+    is_part = labels.PANEL in rows
+    heads = rows[["run", "group", "direction"]].assign(_line=line).drop_duplicates()
+    numbers = {} if is_part else _numbers_of(heads, frames["summary"])
+    return _Runs(shown, whole, chosen.lines, is_part, numbers)
 
 
 def _numbers_of(rows: pd.DataFrame, summary: pd.DataFrame) -> dict[str, str]:
@@ -263,8 +259,7 @@ def _numbers_of(rows: pd.DataFrame, summary: pd.DataFrame) -> dict[str, str]:
     tail = "p99.99" if kind == tail_kind else f"p99.99 ({tail_kind})"
     results = results.assign(p9999=tails["p9999"])
     key = ["run", "group", "direction"]
-    whose = rows[["_line", *key]].drop_duplicates()
-    of_lines = whose.merge(
+    of_lines = rows.astype({"_line": "str"}).merge(
         results[[*key, "iops", "iops_stddev", "mean", "stddev", "p9999"]], on=key
     )
     return {str(line): _in_words(runs, tail) for line, runs in of_lines.groupby("_line")}
@@ -324,7 +319,10 @@ def build_lines(runs: _Runs) -> Plot:
         grid(only_last_named(panels), height_in=_LINES_IN),
         width_in=12,
         series=(
-            *(_line(place, job) for place, job in enumerate(records(jobs))),
+            *(
+                _line(place, str(name), runs.numbers.get(str(name), ""))
+                for place, name in enumerate(jobs["_line"])
+            ),
             *rest_series(rest["_line"].nunique(), "jobs"),
         ),
         legend="right",
@@ -332,7 +330,7 @@ def build_lines(runs: _Runs) -> Plot:
             f"{count} lines; repeats share colour and dash" if count > len(jobs) else "",
             "Long lines keep the min and max of each of 1,000 segments",
             *runs.shown.notes,
-            _NAMED if jobs["_numbers"].ne("").any() else "",
+            _NAMED if any(runs.numbers.values()) else "",
             fewer,
         ),
         rows=every if fewer else None,
@@ -365,12 +363,11 @@ def _pale(rest: pd.DataFrame, metric: Metric) -> tuple[marks.AnyMark, ...]:
     return (marks.Lines(data, group="_run", series=REST, width=0.6),)
 
 
-def _line(place: int, job: Row) -> Series:
+def _line(place: int, job: str, numbers: str) -> Series:
     """Return the series of a job: its name, and its numbers on the line below."""
     colour, _, dash = labels.line_look(place)
-    name = labels.wrap_name(text(job, "_line"), columns=34)
-    numbers = text(job, "_numbers")
-    return Series(text(job, "_line"), f"{name}\n{numbers}" if numbers else name, colour, dash=dash)
+    name = labels.wrap_name(printable(job), columns=34)
+    return Series(job, f"{name}\n{numbers}" if numbers else name, colour, dash=dash)
 
 
 def describe_lines(runs: _Runs) -> str:
