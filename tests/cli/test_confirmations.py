@@ -40,7 +40,7 @@ def test_a_long_campaign_needs_confirmation(long: list[str], tmp_path: Path) -> 
     status, stderr = at_a_terminal(long, "n")
     assert status == 3, stderr
     assert "Estimated time: 2h" in stderr
-    assert "takes long. Start it?" in stderr
+    assert "will take a long time. Start it?" in stderr
     assert not (tmp_path / "out").exists()
 
 
@@ -52,7 +52,7 @@ def test_yes_starts_the_campaign(
     short = ["--set", "first.pause_before=", "--set", "first.runtime=2h"]
     status, stderr = at_a_terminal([*long, *short, *more], typed)
     assert status == 0, stderr
-    assert ("takes long" in stderr) is (typed == "y")
+    assert ("will take a long time" in stderr) is (typed == "y")
     assert (tmp_path / "out" / "campaign.json").exists()
 
 
@@ -62,7 +62,7 @@ def test_scripts_are_never_asked(long: list[str], volbench: Volbench) -> None:
     done = volbench(*long, *slow)
     assert done.returncode == 0, done.stderr
     assert "Estimated time: up to about 2h" in done.stderr
-    assert "This takes long" not in done.stderr
+    assert "will take a long time" not in done.stderr
 
 
 def test_a_plan_shows_minimum_and_maximum(

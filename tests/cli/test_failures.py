@@ -258,7 +258,11 @@ def test_arguments_that_are_not_text_are_refused(volbench: Volbench, verb: str) 
 @pytest.mark.parametrize(
     ("arguments", "message", "hint"),
     [
-        (("measure", "--on", ".", "--size", "0"), "--size: 0 is no size to measure", "--size 1g"),
+        (
+            ("measure", "--on", ".", "--size", "0"),
+            "--size: 0 is not a size to measure",
+            "--size 1g",
+        ),
         (("measure", "--on", ".", "--size", "4q"), "'4q' has an unknown suffix", "use k, m, g"),
         (("plot", "iops", ".", "--y-max", "5q"), "'5q' is not the end of an axis", "500MB/s"),
         (("plot", "iops", ".", "--by"), "'--by' requires an argument", "volbench plot --help"),

@@ -58,7 +58,9 @@ def confirm_length(prepared: Prepared, *, bill: object | None, yes: bool) -> Non
     if yes or not prepared.estimate.is_long or not sys.stdin.isatty():
         return
     with questions_shown():
-        is_confirmed = click.confirm("This campaign takes long. Start it?", err=True, default=False)
+        is_confirmed = click.confirm(
+            "This campaign will take a long time. Start it?", err=True, default=False
+        )
     if not is_confirmed:
         raise RefusedError(
             "a long campaign was not confirmed; nothing was done",

@@ -35,7 +35,7 @@ VERBS: dict[str, tuple[str, str]] = {
     ),
     "attach": ("cli.campaigns:attach", "Follow a campaign that runs in the background."),
     "forget": ("cli.campaigns:forget", "Give up a host of a campaign that is gone for good."),
-    "reap": ("cli.campaigns:reap", "End and remove what a campaign left on its machines."),
+    "reap": ("cli.campaigns:reap", "Stop and remove what a campaign left on its machines."),
     "upload": ("object_storage.storage_verbs:upload", "Upload a campaign to object storage."),
     "probe": ("cli.hosts:probe", "Show facts about this machine and its volumes."),
     "profile": ("cli.profiles:profile", "List, show, check, render and import profiles."),

@@ -74,7 +74,7 @@ def _parse_runtime(text: str) -> float:
 def _checked_size(text: str) -> str:
     """Return a size as it was written; fio's option takes a percentage of a device, too."""
     if text and not re.fullmatch(r"[1-9]\d?%|100%", text) and parse_size(text) < 1:
-        raise InputError(f"{text} is no size to measure", hint="write it like --size 1g")
+        raise InputError(f"{text} is not a size to measure", hint="write it like --size 1g")
     return text
 
 

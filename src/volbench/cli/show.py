@@ -64,7 +64,7 @@ def show(
     if where and (by_campaign or rounds):
         raise InputError(
             "--where selects runs, but --all and --rounds show whole campaigns",
-            hint="use one of them at a time",
+            hint="use only one of them",
         )
     from volbench.api.many_campaigns import open_campaigns
 

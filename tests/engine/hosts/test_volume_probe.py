@@ -192,7 +192,7 @@ class TestTarget:
         os.mkfifo(pipe)
         for target, what in (
             ("/dev/null", "a character device"),
-            (str(pipe), "neither file nor folder"),
+            (str(pipe), "neither a file nor a folder"),
         ):
             with pytest.raises(RefusedError, match=f"is {what}, not a volume"):
                 find_volume(executor, role="data", target=target)

@@ -94,7 +94,7 @@ def check_identity(
     if problems or seen.device is None:
         raise RefusedError(
             f"{target} is not the device that was planned: {', '.join(problems)}",
-            hint=f"examine it with volbench probe {target}; if it may be overwritten all the same: "
+            hint=f"examine it with volbench probe {target}; to overwrite it anyway: "
             f"volbench resume DIR --allow-destroy {target}, or plan a new campaign",
         )
     return seen.device
@@ -246,7 +246,7 @@ def _occupied(content: Content) -> _Reason | None:
     return None
 
 
-_WIPE = "if it may be overwritten all the same: --wipe-signatures besides --allow-destroy"
+_WIPE = "to overwrite it anyway: --wipe-signatures besides --allow-destroy"
 
 
 def _member(part: Part) -> str:

@@ -124,7 +124,7 @@ def install_missing_fio(executor: Executor, survey: Survey) -> Survey:
     manager = survey.package_manager
     if manager not in _MANAGERS:
         raise FioError(
-            f"fio is not installed on {executor.host}, and no supported package manager is there",
+            f"fio is not installed on {executor.host}, and no supported package manager was found",
             hint=f"install it manually; supported are {', '.join(_MANAGERS)}",
         )
     as_root = () if survey.user == 0 else ("sudo", "-n")

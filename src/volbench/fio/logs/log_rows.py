@@ -39,7 +39,7 @@ _MAX_SMALL_BYTES = 64 << 10
 _KEPT_BLOCKS = 256
 # Bytes in which a log has a row. Noticed by: tests/fio/logs/test_logs_damage.py
 _MAX_HEAD_BYTES = 4 << 20
-# Lines that cannot be used, from which a log is none of the run: each takes microseconds.
+# Unusable lines, from which on a log is not that of the run: each takes microseconds.
 # Noticed by: tests/fio/logs/test_logs_damage.py
 _MAX_BAD_ROWS = 100_000
 _HEAD_ROWS = 64  # Rows that show the format of a log; some may be invalid
