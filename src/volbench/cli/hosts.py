@@ -322,7 +322,7 @@ def probe(
     if where.inventory is not None:
         if targets or cold:
             raise InputError(
-                "--inventory surveys the volumes of its hosts; it cannot be combined with TARGET or --cold",
+                "--inventory surveys the volumes of its hosts, without TARGET and --cold",
                 hint="name volumes in the inventory; run probe --cold on the host itself",
             )
         _show_survey(where, shown)
