@@ -7,7 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.analyse.findings.conftest import a_run, a_view, found, series_rows, summary_row
+from tests.analyse.findings.conftest import (
+    a_run,
+    a_view,
+    device_sample,
+    found,
+    series_rows,
+    summary_row,
+)
 from tests.analyse.runs_at_levels import level, ran
 from volbench.analyse.bottleneck.bottleneck import explain, explain_level
 from volbench.analyse.bottleneck.sustained_level import sustained_level
@@ -132,6 +139,16 @@ def test_a_climb_of_an_imported_run_has_two_candidates() -> None:
     climb = explain(replace(view, run=imported), "write")[-1]
     assert (climb.cause, len(climb.candidates)) == (Cause.UNKNOWN, 2)
     assert found(replace(view, run=imported), rule="cold-blocks") == []
+
+
+@pytest.mark.parametrize(("steal", "cause"), [(12.0, Cause.UNKNOWN), (0.1, Cause.WARMING)])
+def test_a_climb_while_the_host_is_busy_has_two_candidates(steal: float, cause: Cause) -> None:
+    """Other load on the host that ends looks the same."""
+    rates = [300 + 700 * second / 30 for second in range(30)] + level(1000, 60)
+    run = ran(rates).run
+    device = [{**device_sample(run, 1.0 + t_s), "steal_percent": steal} for t_s in range(90)]
+    climbs = [each for each in explain(ran(rates, device=device), "write") if each.from_s == 0]
+    assert cause in {climb.cause for climb in climbs if climb.level < 500}
 
 
 def test_logs_of_iops_alone_are_explained() -> None:

@@ -50,7 +50,7 @@ def test_the_answer_names_kinds_of_workloads() -> None:
     assert size == pytest.approx(18, abs=2)
     left = (
         r"no significant difference for random reads "
-        r"\(of 2 workloads the widest [\d.]+ % CI (-[\d.]+) to \+([\d.]+) %\)\.$"
+        r"\([\d.]+ % CI (-[\d.]+) to \+([\d.]+) %, the widest of 2 workloads\)\.$"
     )
     open_low, open_high = re.search(left, answer).groups()  # type: ignore[union-attr]  # same
     assert -20 < float(open_low) < 0 < float(open_high) < 20
@@ -73,7 +73,7 @@ def test_a_workload_that_shows_nothing_is_no_equality() -> None:
     assert (quiet.is_inconclusive, noisy.is_inconclusive) == (False, True)
     assert noisy.interval is not None
     assert noisy.interval.high > 10
-    assert "to more than 10x; 1 inconclusive)" in answer
+    assert "to more than 10x, the widest of 2 workloads; 1 inconclusive)" in answer
 
 
 @pytest.mark.parametrize(("level", "words"), [(0.99979, "over 99.9 % CI"), (0.988, "98.8 % CI")])

@@ -21,7 +21,7 @@ FOLDERS = (
 PERCENTILES = ("p50", "p90", "p95", "p99", "p999", "p9999")
 ROUNDING = 1.011
 """Bins of fio are 0.8 % wide, and windows count whole I/Os."""
-NONSENSE = re.compile(r"-0(?![.\d])|from -|\b(nan|inf|None)\b|\d\.\d{6,}")
+NONSENSE = re.compile(r"-0(?![.\d])|from -|\b(nan|inf|None)\b|\d\.\d{7,}")
 """Signs of zero, times before the begin, missing values and digits of rounding errors."""
 
 Frames = Mapping[str, pd.DataFrame]

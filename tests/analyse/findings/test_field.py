@@ -25,13 +25,23 @@ def test_no_finding_is_false_or_missed(judged: list[Judged]) -> None:
         ("not-steady", "alternating"),
         ("impossible-values", "rbd-lost-samples"),
         ("contradicting-latency", "zns-contradiction"),
+        ("not-steady", "alternate-randwrite-8"),
+        ("two-latencies", "tiers-randread-4"),
     }
 
 
 def test_alternating_levels_are_named(judged: list[Judged]) -> None:
     """Medians of blocks call it steady."""
-    (found,) = (each for each in judged if each.rule == "not-steady" and "alter" in each.source)
+    (found,) = (
+        each for each in judged if each.rule == "not-steady" and "alternating" in each.source
+    )
     assert "alternate between 5.75k and 15.5k, every 2.1s" in found.message
+
+
+def test_periodic_stalls_are_named(judged: list[Judged]) -> None:
+    """Seconds in which nothing completed for 0.6 s show in the series and in the slowest I/O."""
+    (found,) = (each for each in judged if each.rule == "not-steady" and "stalls" in each.source)
+    assert "as if nothing completed for 0.58s each time" in found.message
 
 
 def test_what_is_wrong_is_counted(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from tests.analyse.findings.conftest import (
     over_time,
 )
 from tests.analyse.noise import noisy, restless, times
+from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings.rate_rules import _at_edges, _declines, _is_small
 from volbench.analyse.time.steady_state import State, judge_steady
 from volbench.model.results.finding import Severity
@@ -168,8 +169,11 @@ def test_periodic_stalls_are_named(slowest_s: float, period: int, is_named: int)
 
 def test_a_short_run_alternates_too() -> None:
     """Means over four periods are too few to judge in 30 s; the levels show."""
-    (entry,) = found(over_time([500.0, 1500.0] * 15), rule="not-steady")
+    view = over_time([500.0, 1500.0] * 15)
+    (entry,) = found(view, rule="not-steady")
     assert "alternate between 500 and 1.5k, every 2s" in entry.message
+    assert (entry.from_s, entry.to_s) == (0.0, 30.0)
+    assert Context((view,)).steadiness(view, "write").state is State.NOISY
 
 
 def test_a_rise_by_nineteen_is_a_warning_in_a_short_run_too() -> None:

@@ -63,9 +63,10 @@ class Context:
             judged = judge_steady(*without_swing(t_s, iops, swing))
             jumps = real_jumps(judged.changes, t_s, iops, least_s=least_level_s(view, direction))
             everything = rate_per_s(view, "iops", direction=direction)
-            is_felt = swing is not None and judged.to_s < _LONG_RUN_PERIODS * swing.period_s
+            is_felt = swing is not None and t_s[-1] < _LONG_RUN_PERIODS * swing.period_s
             self._steady[key] = replace(
                 judged,
+                to_s=judged.to_s if swing is None else float(t_s[-1]),  # means end before
                 state=_state_of(judged, jumps, is_felt=is_felt),
                 changes=place_in_gaps(jumps, t_s, *everything),
             )
@@ -283,7 +284,7 @@ def _state_of(judged: Steadiness, jumps: Sequence[Change], *, is_felt: bool) -> 
     state = judged.state
     if state is State.STEPPED and not jumps:
         state = State.STEADY if is_flat else State.NOISY
-    return State.NOISY if state is State.STEADY and is_felt else state
+    return State.NOISY if state in {State.STEADY, State.TOO_SHORT} and is_felt else state
 
 
 def _place_of(view: RunView) -> tuple[str, int, str]:

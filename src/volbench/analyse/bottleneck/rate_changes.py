@@ -292,9 +292,11 @@ def _climb(view: RunView, rates: Rates, earlier: Earlier) -> Explanation | None:
     early_s = time_to_level(rates.t_s, rates.iops, level=0.9 * min(plateau, half))
     cause, reasons, against = _why_it_rose(view, rates, earlier, early_s or to_90_s)
     is_step = cause is Cause.WARMING and _rose_at_once(rates)
-    # Nothing is known of the host and of what was done before: on hard disks, SSDs and busy hosts
-    # of published results, five of six such rises were none of blocks that warmed up.
-    is_open = is_step or (cause is Cause.WARMING and view.run.imported is not None)
+    # Of published results nothing is known of the host and of what was done before: five of six
+    # such rises were not those of blocks that warmed up. A host that is busy all the time may rest.
+    is_busy = disturbed(view).at(rates.t_s).mean() >= _MIN_DISTURBED
+    is_unknown = view.run.imported is not None or is_busy
+    is_open = is_step or (cause is Cause.WARMING and is_unknown)
     return Explanation(
         cause=Cause.UNKNOWN if is_open else cause,
         direction=rates.direction,

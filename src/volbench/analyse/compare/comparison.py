@@ -466,15 +466,15 @@ def _sameness(rows: Sequence[Compared]) -> tuple[str, str]:
     if all(row.verdict is Verdict.SAME for row in rows):
         return f"same within {percent(rows[0].tolerance or 0)} %", rows[0].kind
     widest = max((row for row in rows if row.interval), key=_width)
-    of_many = f"of {len(rows)} workloads the widest " if len(rows) > 1 else ""
+    of_many = f", the widest of {len(rows)} workloads" if len(rows) > 1 else ""
     ends = _ends(widest.interval.low, widest.interval.high) if widest.interval else ""
     noisy = sum(row.is_inconclusive for row in rows)
     if noisy == len(rows):
-        return "inconclusive", f"{rows[0].kind} ({of_many}{_level(widest)} {ends})"
+        return "inconclusive", f"{rows[0].kind} ({_level(widest)} {ends}{of_many})"
     left_open = f"; {noisy} inconclusive" if noisy else ""
     return (
         "no significant difference",
-        f"{rows[0].kind} ({of_many}{_level(widest)} {ends}{left_open})",
+        f"{rows[0].kind} ({_level(widest)} {ends}{of_many}{left_open})",
     )
 
 

@@ -128,12 +128,9 @@ def not_steady(view: RunView, context: Context) -> Iterator[Observation]:
         is_far = ends is not None and max(ends) >= _MIN_FAR * min(ends)
         is_slow = judged.state is State.DRIFTING and not is_far
         least_s = _MIN_DRIFT_S if is_slow else _MIN_STEP_S
-        swing = context.swing(view, direction)
-        is_swing = swing is not None and judged.state in {State.NOISY, State.TOO_SHORT}
-        is_judged = judged.state not in {State.STEADY, State.TOO_SHORT} and length_s >= least_s
-        if not (is_swing or is_judged):
+        if judged.state in {State.STEADY, State.TOO_SHORT} or length_s < least_s:
             continue
-        if swing is not None and is_swing:
+        if (swing := context.swing(view, direction)) and judged.state is State.NOISY:
             message = (
                 f"IOPS alternate between {format_count(swing.low)} and {format_count(swing.high)},"
                 f" every {format_duration(swing.period_s)} on average"

@@ -27,9 +27,9 @@ _MIN_RATIO = 1.5
 # Share of the intervals at the rarer level. A seventh: 0.6 s of 5 s are in one or two seconds.
 # Noticed by: tests/analyse/time/test_rate_swings.py::test_what_is_no_swing
 _MIN_SHARE = 1 / 7
-# Returns to the lower level in each quarter of the run: one or two are events of their own.
+# Returns to the lower level, at least one in each quarter: a few are events of their own.
 # Noticed by: tests/analyse/time/test_rate_swings.py::test_what_is_no_swing
-_MIN_RETURNS = 2
+_MIN_RETURNS = 6
 # Scatter of the upper level over the distance of the levels, as logarithms: two levels, not noise.
 # Noticed by: tests/analyse/time/test_rate_swings.py::test_what_is_no_swing
 _MAX_SCATTER = 0.25
@@ -60,8 +60,10 @@ def swing_of(t_s: Floats, rates: Floats) -> Swing | None:
         return None
     scatter = 1.4826 * median(np.abs(np.log(rates[~is_low] / high)))
     begins = np.flatnonzero(is_low[1:] & ~is_low[:-1])
+    if len(begins) < _MIN_RETURNS:
+        return None
     quarters = np.histogram(begins, bins=4, range=(0, len(rates)))[0]
-    if scatter > _MAX_SCATTER * np.log(high / low) or quarters.min() < _MIN_RETURNS:
+    if scatter > _MAX_SCATTER * np.log(high / low) or not quarters.all():
         return None
     period_s = float(np.diff(t_s[begins]).mean())
     return Swing(low, high, period_s, int(np.ceil(period_s / interval_s)))
