@@ -8,7 +8,7 @@ import stat
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from unittest import mock
 
@@ -101,7 +101,7 @@ def neighbour_case(chance: random.Random, folder: Path) -> int:
     names = ["c", "deep", "file", "x.svg", "page", "runs", "report", "status.json", "tables"]
     names += ["journal.jsonl", "volbench-results"]
     checks = 0
-    with _neighbour(chance, root, [str(shared), str(out)], names):
+    with closing(root), _neighbour(chance, root, [str(shared), str(out)], names):
         for arguments in _verbs(chance, folder, out, target, shared):
             temporary = str(shared if is_sticky and chance.random() < 0.5 else folder)
             with (
@@ -115,7 +115,6 @@ def neighbour_case(chance: random.Random, folder: Path) -> int:
             assert _MARK not in printed, printed
             root.check(shared)
             checks += 1
-    root.end()
     return checks
 
 
@@ -179,7 +178,7 @@ class _Root:
                     text = path.read_bytes() if _is_readable(path) else b""
                     assert _MARK.encode() not in text, f"{path} holds what only root may read"
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Detach the devices, and remove what was planted for them."""
         for name in self.lock_names:
             path = Path("/run/lock", name)

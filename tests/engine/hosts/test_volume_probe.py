@@ -24,6 +24,10 @@ def _fio_that_says(text: str, *, status: int = 0, stderr: str = "") -> FakeExecu
     return FakeExecutor(answers={"fio": lambda argv: Completed(argv, status, text, stderr)})
 
 
+OF_PODS = ("machine_type", "zone", "persistent_volume", "csi_driver", "volume_handle")
+"""Facts that only a cluster reports."""
+
+
 class TestHost:
     """What a machine is."""
 
@@ -52,6 +56,7 @@ class TestHost:
             "memory_bytes": None,
             "fio_version": "",
             "virtualization": "",
+            **dict.fromkeys(OF_PODS, ""),
         }
 
     def test_a_machine_is_reported_from_others_without_its_id(self) -> None:
