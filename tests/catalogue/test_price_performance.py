@@ -105,7 +105,7 @@ def test_ranks_tell_what_can_not_be_reported_apart() -> None:
     assert found.offers[-1].name == "b"
 
 
-def test_the_front_tells_what_was_not_shown_to_be_faster() -> None:
+def test_the_frontier_marks_what_was_not_shown_to_be_faster() -> None:
     """B costs twice as much as A and is a hair faster, which noise may be; C is faster."""
     found = offered(
         runs(
@@ -123,7 +123,7 @@ def test_the_front_tells_what_was_not_shown_to_be_faster() -> None:
     }
 
 
-def test_two_repeats_tell_no_rank_apart() -> None:
+def test_two_repeats_are_too_few_for_a_rank() -> None:
     """Without enough repeats offers share a rank, and intervals are not known."""
     found = offered(runs(("a", 1000), ("a", 1001), ("b", 1000), ("b", 1001)))
     assert [offer.rank for offer in found.offers] == [1, 1]
@@ -297,7 +297,7 @@ def test_what_unsteady_runs_would_add_is_named() -> None:
         ([], [], []),
     ],
 )
-def test_the_front(costs: list[float], gains: list[float], front: list[bool]) -> None:
+def test_the_pareto_frontier(costs: list[float], gains: list[float], front: list[bool]) -> None:
     """Dear and slow is beaten, equal offers are not, and the unknown is never on the front."""
     assert on_frontier(costs, gains) == front
 

@@ -90,7 +90,7 @@ def test_a_program_that_was_started_is_not_started_again(tmp_path: Path) -> None
         assert text_of(executor, "/tmp/starts") == "one\n"
 
 
-def test_what_only_looks_is_repeated(tmp_path: Path) -> None:
+def test_what_only_reads_is_repeated(tmp_path: Path) -> None:
     """A look that meets a dead sshd waits for the next one, and nobody notices."""
     with fleet(1, tmp_path / "f") as own, executor_for(own, own[0]) as executor:
         assert executor.ask("which", program="sh")

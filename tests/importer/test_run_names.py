@@ -22,7 +22,7 @@ def jobs_of(
     return sorted((run.run.host, run.run.job, run.run.repeat) for run in intake.runs)
 
 
-def test_a_jobname_that_tells_enough_is_kept(tmp_path: Path) -> None:
+def test_a_clear_jobname_is_kept(tmp_path: Path) -> None:
     """Files whose jobs differ in name are called by them."""
     put(tmp_path / "in" / "a.json", JSON)
     put(tmp_path / "in" / "b.json", RANDREAD)

@@ -77,7 +77,7 @@ def test_up_serves_until_stopped(
     assert not (tmp_path / "lab" / "volume.sock").exists()
 
 
-def test_up_tells_when_its_server_dies(tmp_path: Path) -> None:
+def test_up_reports_when_its_server_dies(tmp_path: Path) -> None:
     """When nbdkit is gone the lab says so and ends with code 1."""
     with subprocess.Popen(
         [*COMMAND, "lab", "up", "p15", "--output", "lab"],

@@ -291,7 +291,7 @@ def test_reads_faster_than_declared_of_a_volume_nobody_wrote() -> None:
     assert found(fill, view, rule="never-written") == []
 
 
-def test_what_is_too_little_to_tell_is_left_out() -> None:
+def test_what_is_too_little_to_judge_is_left_out() -> None:
     """A few bytes after the end, and a single sample, make no sentence."""
     run = a_run(BUFFERED)
     sample = device_sample(run, 60.5, interval_s=60.5, write_bw_bytes_per_s=1e3, after_fio=False)

@@ -93,7 +93,7 @@ def test_marks_tell_which_samples_lie_beside_the_run() -> None:
     assert reader.marks == ["started", "ended", "tail settled"]
 
 
-def test_a_host_that_tells_little_is_read_as_far_as_it_goes() -> None:
+def test_a_host_that_reports_little_is_read_as_far_as_possible() -> None:
     """No pressure, no swap, no memory, no disk: unknown stays unknown."""
     (sample,) = read("T 5.0 3.0\ncpu  1 2 3 4 5 6 7 8\n.\n")
     assert math.isnan(sample.unwritten_bytes)

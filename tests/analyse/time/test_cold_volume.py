@@ -83,7 +83,7 @@ def test_microseconds_are_the_host() -> None:
     assert judge(6e-3 * noise, np.full(200, 2e-3)).cold
 
 
-def test_a_handful_of_blocks_tells_nothing() -> None:
+def test_too_few_blocks_give_no_verdict() -> None:
     """Nineteen pairs are too few, however clear they look."""
     found = judge(np.full(19, 0.1), np.full(19, 0.001))
     assert not found.cold

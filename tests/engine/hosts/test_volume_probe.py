@@ -43,7 +43,7 @@ class TestHost:
         version = subprocess.run(["fio", "--version"], capture_output=True, text=True, check=True)
         assert facts.fio_version == version.stdout.strip()
 
-    def test_a_machine_that_tells_nothing(self) -> None:
+    def test_a_machine_that_reports_nothing(self) -> None:
         """What is not reported stays open."""
         facts = probe_host(FakeExecutor())
         assert facts.model_dump() == {
@@ -151,7 +151,7 @@ class TestTarget:
         assert (facts.path, facts.size_bytes, facts.device) == (uri, None, "")
 
     @pytest.mark.parametrize("target", ["", "a\nb", "\x00", "/dev/sd\x1bb"])
-    def test_what_is_no_text_for_a_path(self, executor: LocalExecutor, target: str) -> None:
+    def test_a_path_must_be_text(self, executor: LocalExecutor, target: str) -> None:
         """Control characters never get further."""
         with pytest.raises(InputError, match="is not a target for role data"):
             find_volume(executor, role="data", target=target)

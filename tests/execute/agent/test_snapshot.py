@@ -47,7 +47,7 @@ def question(target: str | Path, **more: object) -> dict[str, object]:
     return question | more
 
 
-def test_a_look_is_taken_once(tmp_path: Path) -> None:
+def test_a_file_is_examined_once(tmp_path: Path) -> None:
     """A file that changes between two checks of one operation is the same to both."""
     path, snapshot = tmp_path / "file", Snapshot()
     path.write_text("first")

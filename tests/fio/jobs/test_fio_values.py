@@ -108,7 +108,7 @@ def test_values_of_every_kind(name: str, text: str | None, value: str) -> None:
     ("name", "text"),
     [("size", "4KiB"), ("size", "1.5g"), ("runtime", "1min"), ("bs", " 8k"), ("iodepth", "16k")],
 )
-def test_what_is_hardly_meant_is_reported(name: str, text: str) -> None:
+def test_likely_mistakes_are_reported(name: str, text: str) -> None:
     """A reading that differs from a person's comes with a word about it."""
     assert text in read_value(_option(name), text).surprise
 

@@ -221,7 +221,7 @@ def test_what_is_changed_is_reported(text: str, words: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["[j]\nsize=64k ; why\n", "[j]\nsize=64k\t# why\n"])
-def test_a_comment_behind_a_value_is_nothing_to_tell(text: str) -> None:
+def test_a_comment_behind_a_value_is_not_reported(text: str) -> None:
     """Only a sign right behind a value may have been meant as a part of it."""
     assert not _import(text).notices
 

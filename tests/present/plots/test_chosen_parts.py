@@ -196,7 +196,7 @@ def test_loads_beside_knees_stand_clear_of_each_other() -> None:
     assert (pale.data["label"].nunique(), named.data["label"].nunique()) == (3, 7)
 
 
-def test_a_ceiling_of_many_jobs_tells_patterns_apart_and_names_the_extremes() -> None:
+def test_a_ceiling_of_many_jobs_distinguishes_patterns_and_names_the_extremes() -> None:
     """Beyond seven jobs the marker is the pattern, and the highest and lowest have their name."""
     rows = [
         result(f"{rw}-{n}", iops=100.0 * (n + 1) * factor, rw=rw)

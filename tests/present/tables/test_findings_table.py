@@ -154,7 +154,7 @@ def test_the_report_marks_what_is_excluded(doubted: ReportContent) -> None:
     assert page.faults == []
 
 
-def test_the_report_tells_each_finding(doubted: ReportContent) -> None:
+def test_the_report_shows_each_finding(doubted: ReportContent) -> None:
     """With message, evidence, why and what to do, as text."""
     page = parsed(render_report(doubted))
     text = " ".join(part for _, part in page.texts)

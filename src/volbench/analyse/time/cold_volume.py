@@ -30,7 +30,7 @@ MIN_COLD_DELAY_S = 200e-6
 # Noticed by: test_cold_volume.py::test_false_alarms_are_rare
 MAX_COLD_P_VALUE = 0.01
 # Pairs of reads: with fewer, one hiccup decides.
-# Noticed by: test_cold_volume.py::test_a_handful_of_blocks_tells_nothing
+# Noticed by: test_cold_volume.py::test_too_few_blocks_give_no_verdict
 MIN_COLD_PAIRS = 20
 # With fewer, the 99th percentile is the slowest read or the one before it.
 # Noticed by: test_cold_volume.py::test_false_alarms_are_rare
