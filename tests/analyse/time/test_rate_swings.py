@@ -90,3 +90,10 @@ def test_a_moment_is_no_jump(back_s: float, after: float, kept: int) -> None:
     changes = (Change(20.0, 1000.0, 500.0), Change(back_s, 500.0, after))
     rates = np.where(times(60) <= 20, 1000.0, np.where(times(60) <= back_s, 500.0, after))
     assert len(real_jumps(changes, times(60), rates, least_s=0.0)) == kept
+
+
+@pytest.mark.parametrize(("seconds", "is_swing"), [(35, False), (42, True)])
+def test_six_returns_are_a_pattern(seconds: int, *, is_swing: bool) -> None:
+    """Two seconds of seven at the lower level, five and six times."""
+    rates = noisy(np.resize(np.array([1000.0] * 5 + [400.0] * 2), seconds))
+    assert (swing_of(times(seconds), rates) is not None) is is_swing

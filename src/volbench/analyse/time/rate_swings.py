@@ -28,7 +28,7 @@ _MIN_RATIO = 1.5
 # Noticed by: tests/analyse/time/test_rate_swings.py::test_what_is_no_swing
 _MIN_SHARE = 1 / 7
 # Returns to the lower level, at least one in each quarter: a few are events of their own.
-# Noticed by: tests/analyse/time/test_rate_swings.py::test_what_is_no_swing
+# Noticed by: test_rate_swings.py::test_six_returns_are_a_pattern
 _MIN_RETURNS = 6
 # Scatter of the upper level over the distance of the levels, as logarithms: two levels, not noise.
 # Noticed by: tests/analyse/time/test_rate_swings.py::test_what_is_no_swing
