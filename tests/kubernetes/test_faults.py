@@ -157,7 +157,7 @@ def test_the_api_server_is_away_while_pods_are_pending(desk: Desk, job: Path) ->
     desk.cluster.start("kube-apiserver")
     desk.api.patience_s = PATIENCE_S
     desk.api.patch("Node", NODE, {"metadata": {"labels": {"tag": "late"}}})
-    _, errors = process.communicate(timeout=90)
+    _, errors = process.communicate(timeout=PATIENCE_S)
     desk.api.patch("Node", NODE, {"metadata": {"labels": {"tag": None}}})
     assert process.returncode == 0, errors
     assert "trying again for 120 s" in errors
