@@ -1,0 +1,63 @@
+"""Verb expect: whether results keep what is required of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from volbench.cli.options import CAMPAIGNS, WHERE, examples
+from volbench.cli.output import TableOutput, table_options
+from volbench.cli.verb_groups import VerbCommand
+from volbench.errors import FindingsError, UndecidedError
+
+
+@click.command(
+    "expect",
+    cls=VerbCommand,
+    epilog=examples(
+        "volbench expect results/quick --expect 'randread-qd1.p99 < 5ms'",
+        "volbench expect results/quick --expect 'iops >= 3000' --expect 'sync_p99 < 10ms' --json",
+    ),
+)
+@CAMPAIGNS
+@click.option(
+    "--expect",
+    "texts",
+    multiple=True,
+    required=True,
+    metavar="[JOB.]METRIC<BOUND",
+    help="Expectation: a metric of one job or of all, with < <= > or >= and a bound in its "
+    "unit. Prefixes choose a direction: read_p99, write_iops, fdatasync_p99.",
+)
+@WHERE
+@table_options()
+def expect(
+    campaigns: tuple[str | Path, ...], texts: tuple[str, ...], where: str, *, shown: TableOutput
+) -> None:
+    """Say for each expectation whether the results of DIR pass, fail, or decide nothing.
+
+    An interval of the repeats decides; a single run is judged without one, and says so. Exits with
+    10 if an expectation fails, and with 11 if one is undecided.
+    """
+    from volbench.analyse.compare.expected_bounds import Answer, verdicts_of
+    from volbench.api.many_campaigns import open_campaigns
+    from volbench.model.frames.expectation import check_jobs, parse_expectation
+    from volbench.present.tables.expectations_table import expectations_table
+
+    dataset = open_campaigns(*campaigns, where=where)
+    summary = dataset.frame("summary")
+    expectations = [parse_expectation(text, list(summary.columns)) for text in texts]
+    check_jobs(expectations, {str(job) for job in summary["job"].dropna().unique()})
+    verdicts = verdicts_of(expectations, summary, dataset.frame("findings"))
+    shown.write(expectations_table(verdicts))
+    answers = [verdict.answer for verdict in verdicts]
+    if failed := answers.count(Answer.FAIL):
+        raise FindingsError(
+            f"{failed} of {len(answers)} expectations failed", hint="the first column tells which"
+        )
+    if undecided := answers.count(Answer.UNDECIDED):
+        raise UndecidedError(
+            f"{undecided} of {len(answers)} expectations are undecided",
+            hint="the last column says what is missing",
+        )

@@ -1,0 +1,61 @@
+"""Table of expectations with their answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from volbench.analyse.compare.expected_bounds import Verdict
+from volbench.present.formatting import MISSING
+from volbench.present.tables.table import IDENTITY, Column, Table
+from volbench.units import format_count, format_latency, format_rate
+
+
+def expectations_table(verdicts: Sequence[Verdict]) -> Table[Verdict]:
+    """Return a row for each expectation, job and direction, with its answer."""
+    columns = (
+        Column[Verdict]("answer", lambda verdict: verdict.answer.value, priority=IDENTITY),
+        Column[Verdict]("expectation", lambda v: v.expectation.text, priority=IDENTITY),
+        Column[Verdict]("job", lambda verdict: verdict.job, priority=2),
+        Column[Verdict]("direction", lambda verdict: verdict.direction, priority=3),
+        Column[Verdict]("value", _measured, header="measured", priority=1, is_right=True),
+        Column[Verdict]("repeats", lambda verdict: str(verdict.repeats), priority=4, is_right=True),
+        Column[Verdict](
+            "reason", lambda verdict: verdict.reason, priority=1, is_folded=True, is_optional=True
+        ),
+    )
+    return Table("expectations", columns, verdicts, record=_record)
+
+
+def _words(verdict: Verdict, value: float) -> str:
+    column = verdict.expectation.column
+    if math.isnan(value):
+        return MISSING
+    if column.endswith("bytes_per_s"):
+        return format_rate(value)
+    return format_latency(value) if column.endswith("_s") else format_count(value)
+
+
+def _measured(verdict: Verdict) -> str:
+    interval = verdict.interval
+    text = _words(verdict, interval.estimate)
+    if math.isnan(interval.low):
+        return text
+    return f"{text} [{_words(verdict, interval.low)}, {_words(verdict, interval.high)}]"
+
+
+def _record(verdict: Verdict) -> dict[str, object]:
+    expectation, interval = verdict.expectation, verdict.interval
+    return {
+        "expectation": expectation.text,
+        "job": verdict.job,
+        "direction": verdict.direction,
+        "metric": expectation.column,
+        "bound": expectation.bound,
+        "answer": verdict.answer.value,
+        "value": interval.estimate,
+        "value_low": interval.low,
+        "value_high": interval.high,
+        "repeats": verdict.repeats,
+        "reason": verdict.reason,
+    }
