@@ -17,7 +17,7 @@ from volbench.errors import FindingsError, UndecidedError
     cls=VerbCommand,
     epilog=examples(
         "volbench expect results/quick --expect 'randread-qd1.p99 < 5ms'",
-        "volbench expect results/quick --expect 'iops >= 3000' --expect 'sync_p99 < 10ms' --json",
+        "volbench expect results/quick --expect 'iops >= 3000' --expect 'p99 < 10ms'",
     ),
 )
 @CAMPAIGNS
@@ -54,7 +54,8 @@ def expect(
     answers = [verdict.answer for verdict in verdicts]
     if failed := answers.count(Answer.FAIL):
         raise FindingsError(
-            f"{failed} of {len(answers)} expectations failed", hint="the first column tells which"
+            f"{failed} of {len(answers)} expectations failed",
+            hint="the first column has the answers",
         )
     if undecided := answers.count(Answer.UNDECIDED):
         raise UndecidedError(

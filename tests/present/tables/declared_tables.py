@@ -10,6 +10,7 @@ from tests.analyse.round_rows import row as round_row
 from tests.nightly_campaigns import WORKLOADS, dropping, summary_of
 from tests.present.tables.table_rows import ROW, of_volumes
 from volbench.analyse.compare.comparison import Comparison, Question, compare
+from volbench.analyse.compare.expected_bounds import Answer, Verdict
 from volbench.analyse.compare.repeat_statistics import Interval
 from volbench.analyse.compare.workload_trends import TrendQuestion, find_trends
 from volbench.catalogue.catalogue_tables import (
@@ -40,10 +41,12 @@ from volbench.model.campaign.planned_run import (
     VolumeKind,
 )
 from volbench.model.frames.columns import SUMMARY
+from volbench.model.frames.expectation import parse_expectation
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.plan.bundled_files import profile_index, profile_names
 from volbench.present.formatting import Row
 from volbench.present.tables.compare_table import comparison_table, patterns_table, trends_table
+from volbench.present.tables.expectations_table import expectations_table
 from volbench.present.tables.findings_table import findings_table
 from volbench.present.tables.hosts_tables import (
     ClientStatus,
@@ -336,5 +339,18 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
     "price lists": lambda: price_lists_table({LONG: load_prices(price_names()[0])}),
     "use": lambda: use_table([ROW, ROW | {"label": "randread-4k-iodepth-16 of aks-disk"}]),
     "types": lambda: types_table(catalogue(())),
+    "expectations": lambda: expectations_table(
+        [
+            Verdict(
+                parse_expectation("p99 < 5ms", ["lat_p99_s"]),
+                LONG,
+                "write",
+                Answer.UNDECIDED,
+                Interval(0.0049, 0.005, 0.0051),
+                3,
+                "about 17 more repeats would decide",
+            )
+        ]
+    ),
     "truth": lambda: scenario_tables(read_scenario("warm-up-curve"))[1],
 }
