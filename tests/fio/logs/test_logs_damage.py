@@ -96,5 +96,13 @@ def test_a_file_without_rows_is_no_log_after_a_few_megabytes() -> None:
     (series,) = reading_of([log_of("iops", 1, "x\n" * 1000 + row)], runtime_s=None).directions
     assert series.iops.tolist() == [5]
     for text in ("x\n" * 3_000_000 + row, row + "x\n" * 100_001):
-        with pytest.raises(OutputError, match=r"no line of a|are not of this run"):
+        with pytest.raises(OutputError, match=r"no line of a|are not of a log"):
             reading_of([log_of("iops", 1, text)], runtime_s=None)
+
+
+def test_rows_of_another_time_cost_no_row_of_the_run() -> None:
+    """A log of every I/O may go on after the runtime that the result has."""
+    text = "".join(f"{number // 100}, 5, 0, 4096, 0\n" for number in range(1_200_000))
+    reading = reading_of([log_of("lat", 1, text)], runtime_s=4.0)
+    assert reading.directions[0].iops.tolist()[:3] == [100_000] * 3
+    assert reading.bad_rows[0].bad_rows > 100_000

@@ -39,9 +39,9 @@ _MAX_SMALL_BYTES = 64 << 10
 _KEPT_BLOCKS = 256
 # Bytes in which a log has a row. Noticed by: tests/fio/logs/test_logs_damage.py
 _MAX_HEAD_BYTES = 4 << 20
-# Unusable lines, from which on a log is not that of the run: each takes microseconds.
+# Unusable lines, from which on a file is not a log: each takes microseconds.
 # Noticed by: tests/fio/logs/test_logs_damage.py
-_MAX_BAD_ROWS = 100_000
+_MAX_UNREADABLE = 100_000
 _HEAD_ROWS = 64  # Rows that show the format of a log; some may be invalid
 MAX_LINE_BYTES = 128 << 10  # Longer than a histogram row of 1856 bins with 20 digits each
 NO_ROW = b"\0"
@@ -91,12 +91,6 @@ class Tally:
         rows = int(np.count_nonzero(good))
         self.rows += rows
         self.bad_rows += len(good) - rows
-        if self.bad_rows > _MAX_BAD_ROWS:
-            raise OutputError(
-                f"{self.name} has more than {_MAX_BAD_ROWS:,} lines that are not of this run",
-                hint="another program wrote it, or it is the log of another run: remove it",
-                path=self.name,
-            )
         if rows < len(good) and self.first_bad_line is None:
             self.first_bad_line = int(numbers[np.argmin(good)])
 
@@ -113,11 +107,19 @@ class BadRows:
 
 def read_tables(log: Log, form: Form, tally: Tally) -> Iterator[Ints]:
     """Yield the rows of a log block by block, as arrays with a row for each column."""
+    unreadable = 0
     with log.open() as stream:
         for block in blocks_of(stream):
             table, numbers = _table(block, form)
             good = _is_row(table, form)
             tally.add(good, numbers)
+            unreadable += int(np.count_nonzero(table[0] < 0))
+            if unreadable > _MAX_UNREADABLE:
+                raise OutputError(
+                    f"{log.name} has more than {_MAX_UNREADABLE:,} lines that are not of a log",
+                    hint="another program wrote it: remove it",
+                    path=log.name,
+                )
             yield table if good.all() else table[:, good]
 
 
