@@ -134,7 +134,7 @@ _WORKLOADS = option_group(
     cls=VerbCommand,
     epilog=examples(
         "volbench measure --on /mnt/data",
-        "volbench measure --on /mnt/data --rw randread,randwrite --bs 4k --iodepth 1,32",
+        "volbench measure --on /mnt/data --rw randread,randwrite --iodepth 1,32",
         "volbench measure --on /mnt/a --on /mnt/b --repeat 5",
         "volbench measure --on /dev/sdb --rw read --bs 1m --runtime 1m",
     ),
