@@ -23,7 +23,7 @@ jobs:
 
 @pytest.mark.alone
 def test_the_estimate_is_the_time_of_a_real_run(tmp_path: Path, volbench: Volbench) -> None:
-    """Layout, fill, pause, ramp, start-up and tables are part of the one number."""
+    """Layout, fill, pause, ramp, start-up and tables are part of the one number, within a factor of two."""
     profile, target = tmp_path / "timed.yaml", tmp_path / "volume"
     profile.write_text(PROFILE)
     target.mkdir()
@@ -32,4 +32,4 @@ def test_the_estimate_is_the_time_of_a_real_run(tmp_path: Path, volbench: Volben
     took_s = time.monotonic() - began_s
     assert done.returncode == 0, done.stderr
     (text,) = re.findall(r"Estimated time: ([^,.]*)", done.stderr)
-    assert parse_duration(text) == pytest.approx(took_s, rel=0.5)
+    assert took_s / 2 <= parse_duration(text) <= took_s * 2

@@ -61,6 +61,6 @@ def test_a_manual_page_has_every_option_and_example(pages: dict[str, str]) -> No
     for option in run.params:
         if isinstance(option, click.Option) and not option.hidden:
             assert option.opts[-1] in text or option.opts[0] in text
-    assert "\n.nf\nvolbench run quick --on /data\n" in text
+    assert "\n.nf\nvolbench run quick --on /mnt/data\n" in text
     requests = {line.split()[0] for line in text.splitlines() if line.startswith((".", "'"))}
     assert requests <= {".TH", ".SH", ".B", ".BR", ".TP", ".PP", ".nf", ".fi"}

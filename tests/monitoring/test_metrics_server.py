@@ -103,7 +103,7 @@ def test_the_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     run = ("run", write_profile(tmp_path, "1s"), "--on", tmp_path, "--output", into)
     done = call(*run, "--metrics-port", "0")
     assert done.returncode == 2
-    assert "prometheus_client" in done.stderr.partition("hint: install it: ")[2]
+    assert "prometheus-client" in done.stderr.partition("hint: install it: ")[2]
     assert not into.exists()
 
 
