@@ -23,7 +23,7 @@ jobs:
 
 @pytest.mark.alone
 def test_the_estimate_is_the_time_of_a_real_run(tmp_path: Path, volbench: Volbench) -> None:
-    """Layout, fill, pause, ramp, start-up and tables are part of the one number, within a factor of two."""
+    """Layout, fill, pause, ramp and start-up are part of one number, within a factor of two."""
     profile, target = tmp_path / "timed.yaml", tmp_path / "volume"
     profile.write_text(PROFILE)
     target.mkdir()
