@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -49,6 +50,8 @@ def test_bars_of_a_logarithmic_axis_keep_their_numbers() -> None:
     ends = bars.data[bars.base] + bars.data[bars.value]
     assert ends.tolist() == [10.0, 200.0]
     assert numbers(scaled).equals(numbers(plot))
+    joined = replace(plot, panels=(*plot.panels, *scaled.panels))
+    assert len(numbers(joined)) == len(numbers(plot))  # Rows that two panels share come once.
     assert with_picture(scaled, Picture(is_log=True)).panels == scaled.panels
     with pytest.raises(InputError, match="no axis of the chart heatmap can be logarithmic"):
         with_picture(

@@ -140,8 +140,10 @@ def numbers(plot: Plot) -> pd.DataFrame:
     """Return the numbers that a chart shows: a row for each mark, identity columns first."""
     if plot.rows is not None:
         return _ordered(plot.rows)
-    frames = [_ordered(frame) for frame in frames_of(plot)]
-    kept = [frame for frame in frames if len(frame.columns)]
+    kept: list[pd.DataFrame] = []
+    for frame in map(_ordered, frames_of(plot)):  # A logarithmic axis copies rows to place bars.
+        if len(frame.columns) and not any(frame.equals(other) for other in kept):
+            kept.append(frame)
     return _ordered(pd.concat(kept, ignore_index=True)) if kept else pd.DataFrame()
 
 
