@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -39,11 +39,13 @@ class Desk:
         cluster: the cluster.
         api: its administrator's connection, in the namespace of the module.
         folder: for campaigns.
+        processes: those that were started.
     """
 
     cluster: LocalCluster
     api: Cluster
     folder: Path
+    processes: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def run(self, name: str, profile: str, *arguments: str) -> CompletedProcess[str]:
         """Run a profile on the cluster."""
@@ -58,13 +60,15 @@ class Desk:
         return self._process("resume", name)
 
     def _process(self, *arguments: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", "volbench", *arguments],
             cwd=self.folder,
             stderr=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             text=True,
         )
+        self.processes.append(process)
+        return process
 
     def arguments(self, name: str, profile: str, *arguments: str) -> list[str]:
         """Return the arguments of a run on the cluster."""
@@ -153,12 +157,21 @@ def namespace(cluster: LocalCluster, classes: None, request: pytest.FixtureReque
 
 @pytest.fixture
 def desk(cluster: LocalCluster, namespace: str, tmp_path: Path) -> Iterator[Desk]:
-    """Hand out a desk; afterwards nothing that volbench made is left in the namespace."""
+    """Hand out a desk; afterwards nothing that volbench made is left in the namespace.
+
+    What a failed test leaves is removed, so that no other fails for it.
+    """
     api = open_cluster(namespace=namespace)
     found = Desk(cluster, api, tmp_path)
     yield found
-    assert found.left() == []
+    for process in found.processes:
+        if process.poll() is None:
+            kill(process)
+    left = found.left()
+    if left:
+        call("k8s", "reap", "--namespace", namespace)
     api.close()
+    assert left == []
 
 
 @pytest.fixture
