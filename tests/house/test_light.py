@@ -51,7 +51,7 @@ ALLOWED: dict[str, set[str]] = {
     "export --frame series {campaign}": FRAMES,
     "plot iops {campaign} -o {folder}": FRAMES | {"matplotlib"},
     "plot iops --format html {campaign} -o {folder}": FRAMES | {"jinja2"},
-    "report {campaign} -o {folder}/page.html": FRAMES | {"jinja2"},
+    "report {campaign} -o {folder}/page.html": FRAMES | {"jinja2", "matplotlib"},
     **{f"{verb} --help": set() for verb in VERBS},
 }
 """Command to the heavy libraries that it may import; a command that is not here may import all."""

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from volbench.analyse.compare.repeat_statistics import Interval
 from volbench.catalogue.price_list import Price, Prices
-from volbench.catalogue.price_performance import Market, Offer
 from volbench.catalogue.volume_type import Provision, Rule, Rules, VolumeType
 from volbench.errors import InputError, Problems, did_you_mean
 from volbench.model.document.located_errors import plain
@@ -25,6 +23,10 @@ from volbench.units import (
     format_percent,
     format_rate,
 )
+
+if TYPE_CHECKING:
+    from volbench.analyse.compare.repeat_statistics import Interval
+    from volbench.catalogue.price_performance import Market, Offer
 
 HEADINGS = ("type", "title", "sizes", "IOPS", "bandwidth", "burst IOPS", "burst bandwidth")
 _MIB = 1 << 20

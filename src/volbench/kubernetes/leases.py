@@ -25,9 +25,7 @@ from uuid import uuid4
 
 import click
 
-from volbench.engine.hosts.orphans import identify, is_alive
 from volbench.errors import CampaignError, TransportError, VolbenchError
-from volbench.execute.local import LocalExecutor
 from volbench.kubernetes.cluster import Cluster, Manifest, RequestError
 from volbench.kubernetes.manifests import CAMPAIGN_LABEL, campaign_labels, make_object
 from volbench.kubernetes.pod_status import has_ended
@@ -181,6 +179,9 @@ def _is_alive(cluster: Cluster, described: Manifest) -> bool | None:
     if name := described.get("pod"):
         pod = cluster.read("Pod", str(name))
         return False if pod is None or has_ended(pod) else None
+    from volbench.engine.hosts.orphans import is_alive
+    from volbench.execute.local import LocalExecutor
+
     process, here = described.get("process", {}), _process(os.getpid())
     if not here["boot_id"] or any(process.get(key) != here[key] for key in ("boot_id", _NAMESPACE)):
         return None
@@ -188,6 +189,9 @@ def _is_alive(cluster: Cluster, described: Manifest) -> bool | None:
 
 
 def _process(pid: int) -> Manifest:
+    from volbench.engine.hosts.orphans import identify
+    from volbench.execute.local import LocalExecutor
+
     here = LocalExecutor()
     namespace = here.real_path("/proc/self/ns/pid").rpartition("/")[2]
     return identify(here, pid) | {_NAMESPACE: namespace}
