@@ -270,6 +270,8 @@ def _plots(frames: Frames, charts: Sequence[str]) -> Iterator[Plot]:
         try:
             yield build_plot(name, {**frames})
         except InputError as error:  # the other charts and the report do not depend on it
+            if name not in KINDS:
+                raise
             click.echo(f"left out: {error.message}", err=True)
 
 

@@ -262,7 +262,7 @@ async function fillPanel(panel, numbers) {
   };
   const side = () => changeView({ base: String(new URLSearchParams({ run: keyOf(numbers[0]) })) });
   const steps = numbers.length !== 1 ? [] : [
-    button("Use as baseline", "Compare other runs with this one", side),
+    button("Use as baseline", "Use as baseline: compare other runs with this one", side),
     button("\u2190", "Previous run", () => stepRun(-1)),
     button("\u2192", "Next run", () => stepRun(1)),
   ];
