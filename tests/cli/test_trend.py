@@ -128,11 +128,12 @@ def test_a_changed_option_is_refused_as_by_compare(tmp_path: Path) -> None:
 
 def test_means_of_many_nights_are_a_table_of_the_report(tmp_path: Path) -> None:
     """Eleven nights against the first are rows, not a caption of twenty-two sentences."""
-    folder = make_nights(tmp_path, 12, workloads=WORKLOADS[:3])
+    workloads = [named for named in WORKLOADS if named[0] == "randread"]
+    folder = make_nights(tmp_path, 12, workloads=workloads)
     section = multi_campaign_section(multi_campaign_content(open_campaigns(folder)))
     tables = {named.title: named.table for named in section.tables}
     assert "geometric mean" not in tables["Verdicts"].title
     assert len(tables["Verdicts"].title) < 500
-    means = tables["Means over workloads"]
+    means = tables["Ratios by pattern"]
     assert len(means.rows) >= 11
     assert {mean.candidate for mean in means.rows} == {f"2026-01-{day:02}" for day in range(2, 13)}
