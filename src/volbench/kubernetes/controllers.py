@@ -45,7 +45,6 @@ from volbench.kubernetes.manifests import (
     pod_spec,
 )
 from volbench.kubernetes.pod_status import POLL_S, has_ended, ready_pods, why_pending
-from volbench.kubernetes.removal import lease_of_remains, remove_campaign
 
 CONTROLLER_LABEL = "volbench.io/controller"
 CONTAINER = "controller"
@@ -374,6 +373,8 @@ def cancel_controller(cluster: Cluster, name: str) -> None:
 
     The runs that have finished stay in its volume.
     """
+    from volbench.kubernetes.removal import lease_of_remains, remove_campaign
+
     state = find_controller(cluster, name)
     if state.state in _ENDED.values():
         raise CampaignError(

@@ -29,7 +29,6 @@ from volbench.errors import CampaignError, TransportError, VolbenchError
 from volbench.kubernetes.cluster import Cluster, Manifest, RequestError
 from volbench.kubernetes.manifests import CAMPAIGN_LABEL, campaign_labels, make_object
 from volbench.kubernetes.pod_status import has_ended
-from volbench.store.archive import hold_campaign
 from volbench.store.atomic_files import write_bytes_atomic
 from volbench.store.layout import Layout
 
@@ -288,6 +287,8 @@ class CampaignLease:
 
     def _mark_folder(self, known: str) -> str:
         """Give the folder a new mark; until the lease has it, the known one counts too."""
+        from volbench.store.archive import hold_campaign
+
         if self._layout is None:
             return known
         mark = str(uuid4())

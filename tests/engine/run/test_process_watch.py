@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,14 @@ DEAF = (
     "for number in (signal.SIGINT, signal.SIGTERM): signal.signal(number, signal.SIG_IGN)\n"
     "print('deaf', flush=True)\ntime.sleep(60)"
 )
+
+
+@pytest.fixture
+def hangup_is_default() -> Iterator[None]:
+    """Handle SIGHUP as by default, also where the tests themselves were started with nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 def start(folder: Path, program: str) -> Process:
@@ -97,10 +107,9 @@ def test_error_in_between_ends_the_process(tmp_path: Path) -> None:
     assert not exists(process.pid)
 
 
+@pytest.mark.usefixtures("hangup_is_default")
 def test_signals_become_requests_and_handlers_come_back() -> None:
     """Inside the block SIGTERM is a request; afterwards the handlers are as before."""
-    import signal  # noqa: PLC0415 - only this test looks at handlers
-
     before = signal.getsignal(signal.SIGTERM)
     with stop_on_signals() as stop:
         os.kill(os.getpid(), signal.SIGTERM)
@@ -111,10 +120,9 @@ def test_signals_become_requests_and_handlers_come_back() -> None:
     assert signal.getsignal(signal.SIGTERM) is before
 
 
+@pytest.mark.usefixtures("hangup_is_default")
 def test_a_hangup_is_no_stop_where_it_is_handled_or_was_ignored() -> None:
     """A closed terminal ends no campaign, and nohup is respected."""
-    import signal  # noqa: PLC0415 - only tests of signals look at handlers
-
     hangups: list[str] = []
     with stop_on_signals(on_hangup=lambda: hangups.append("hangup")) as stop:
         os.kill(os.getpid(), signal.SIGHUP)
