@@ -15,7 +15,7 @@ def _tree(kind: type[VolbenchError]) -> set[type[VolbenchError]]:
     return {kind}.union(*(_tree(child) for child in kind.__subclasses__()))
 
 
-def test_the_tree_in_the_docstring_is_the_real_one() -> None:
+def test_the_tree_in_the_docstring_matches_the_classes() -> None:
     """Each error is listed, with its exit code where it is its own, and a star if transient."""
     text = errors.__doc__ or ""
     documented = {kind for kind in _tree(VolbenchError) if kind.__module__ == errors.__name__}
@@ -63,7 +63,7 @@ def test_an_error_carries_message_and_hint() -> None:
         (Problem("bad"), "bad"),
     ],
 )
-def test_a_problem_tells_only_what_is_known(problem: Problem, text: str) -> None:
+def test_a_problem_shows_only_known_positions(problem: Problem, text: str) -> None:
     """No zero and no empty colon stands for an unknown place."""
     assert str(problem) == text
 

@@ -20,14 +20,16 @@ def test_pip_installs_the_packages_of_the_extra(monkeypatch: pytest.MonkeyPatch)
     assert "volbench" not in command.removeprefix(sys.executable)
 
 
-def test_pipx_injects_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_pipx_injects_the_packages_of_the_extra(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Pipx keeps an environment for each program, which its own command extends."""
     (tmp_path / "pipx_metadata.json").touch()
     monkeypatch.setattr("sys.prefix", str(tmp_path))
     assert slices.install_command("xlsx").startswith("pipx inject volbench 'openpyxl>=")
 
 
-def test_uv_installs_them_for_this_python(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uv_installs_the_packages_for_this_python(monkeypatch: pytest.MonkeyPatch) -> None:
     """An environment that uv made has no pip."""
     monkeypatch.setattr(slices, "find_spec", lambda _name: None)
     command = slices.install_command("ansible")

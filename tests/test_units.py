@@ -38,7 +38,7 @@ def test_whole_sizes_are_exact(size_bytes: int) -> None:
 @pytest.mark.parametrize(
     ("text", "size_bytes"), [("1.5g", 1610612736), ("0.5k", 512), ("0.25KiB", 256)]
 )
-def test_fractions_of_a_unit(text: str, size_bytes: int) -> None:
+def test_fractions_of_a_unit_are_read(text: str, size_bytes: int) -> None:
     """A fraction is a size when it comes to whole bytes."""
     assert parse_size(text) == size_bytes
 
@@ -46,7 +46,7 @@ def test_fractions_of_a_unit(text: str, size_bytes: int) -> None:
 @pytest.mark.parametrize(
     "text", ["", "k", "4 q", "4kk", "-1", "1.1k", "0.3", "1e3", "nan", "8192p", "\u0664k"]
 )
-def test_invalid_sizes(text: str) -> None:
+def test_invalid_sizes_are_refused(text: str) -> None:
     """The error quotes the text and shows how to write it."""
     with pytest.raises(InputError) as caught:
         parse_size(text)
@@ -77,13 +77,13 @@ def test_huge_numbers_are_refused_with_a_short_message(parse: object) -> None:
         ("0", 0.0),
     ],
 )
-def test_durations(text: str | float, seconds: float) -> None:
+def test_durations_are_read_in_every_spelling(text: str | float, seconds: float) -> None:
     """A bare number is seconds, and m is minutes."""
     assert parse_duration(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "soon", "5m30s", "-1s", "3weeks", "9300000000000"])
-def test_invalid_durations(text: str) -> None:
+def test_invalid_durations_are_refused(text: str) -> None:
     """Neither words nor what fio could not count in microseconds."""
     with pytest.raises(InputError) as caught:
         parse_duration(text)
@@ -108,14 +108,14 @@ def test_rates_are_decimal_unless_they_say_otherwise(text: str | float, bytes_pe
 
 
 @pytest.mark.parametrize("text", ["125mb/s", "1Gb/s", "fast", "-1MB/s", "1XB/s", ""])
-def test_invalid_rates(text: str) -> None:
+def test_invalid_rates_are_refused(text: str) -> None:
     """Bits and bytes are never guessed."""
     with pytest.raises(InputError) as caught:
         parse_rate(text)
     assert caught.value.hint
 
 
-def test_sizes_shown_read_back() -> None:
+def test_formatted_sizes_are_read_back() -> None:
     """What is shown for a power of two is what a profile may hold."""
     for power in range(50):
         assert parse_size(format_size(2**power)) == 2**power
@@ -146,7 +146,7 @@ def test_sizes_shown_read_back() -> None:
         (format_duration(273600), "3d 04h"),
     ],
 )
-def test_what_people_see(shown: str, text: str) -> None:
+def test_numbers_are_formatted_with_units(shown: str, text: str) -> None:
     """Three digits and a unit, never an exponent."""
     assert shown == text
 

@@ -22,7 +22,7 @@ def _results(tmp_path: Path) -> Path:
     return tmp_path / "results"
 
 
-def test_rows_of_all_campaigns(results: Path) -> None:
+def test_frames_hold_the_rows_of_all_campaigns(results: Path) -> None:
     """Folders tell equal names apart, and ids of runs stay unique."""
     dataset = volbench.open_campaigns(results)
     assert list(dataset.names) == ["c", "first"]
@@ -42,7 +42,7 @@ def test_one_campaign_is_left_as_it_is(results: Path, name: str) -> None:
     assert volbench.open_campaigns(results / "c").frame(name).equals(own)
 
 
-def test_a_condition_holds_in_every_frame(results: Path) -> None:
+def test_a_condition_filters_every_frame(results: Path) -> None:
     """What is left out of the summary is left out everywhere."""
     dataset = volbench.open_campaigns(results, where="volume_type==P15")
     assert set(dataset.summary()["host"]) == {"vm1"}
@@ -78,7 +78,7 @@ def test_datasets_are_compared(results: Path) -> None:
         first.compare(second, base="c")
 
 
-def test_a_dataset_says_what_it_holds(results: Path) -> None:
+def test_the_repr_of_a_dataset_describes_its_contents(results: Path) -> None:
     """Number and names of the campaigns, finished runs, the condition; and it has a series."""
     dataset = volbench.open_campaigns(results, where="rw==randread")
     finished = sum(note.state is RunState.FINISHED for note in dataset.runs.values())

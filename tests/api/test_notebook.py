@@ -128,7 +128,7 @@ def test_a_chart_is_a_picture_a_file_and_numbers(folder: Path, tmp_path: Path) -
     ("kind", "theme", "message"),
     [("iopss", "light", "no chart 'iopss'"), ("iops", "pink", "no theme 'pink'")],
 )
-def test_names_of_charts_are_checked(folder: Path, kind: str, theme: str, message: str) -> None:
+def test_unknown_chart_names_are_refused(folder: Path, kind: str, theme: str, message: str) -> None:
     """A misspelt kind or theme is an error at once."""
     with pytest.raises(InputError, match=message):
         volbench.open_campaign(folder).plot(kind, theme=theme)

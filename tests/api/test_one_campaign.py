@@ -25,7 +25,7 @@ def test_frames_have_the_documented_columns(layout: Layout, name: str) -> None:
     assert list(frame.columns) == [column.name for column in FRAMES[name]]
 
 
-def test_states_of_all_runs(layout: Layout) -> None:
+def test_the_states_of_all_runs_are_listed(layout: Layout) -> None:
     """Runs that never started have a state too."""
     notes = volbench.open_campaign(layout.root).runs
     assert [str(note.state) for note in notes.values()] == ["finished", "planned"]
@@ -40,7 +40,7 @@ def test_tables_follow_the_journal(layout: Layout) -> None:
     assert set(again["run"]) == {"001-mix-r1", "002-mix-r2"}
 
 
-def test_only_what_is_requested_for_is_read(layout: Layout) -> None:
+def test_only_the_requested_frames_are_read(layout: Layout) -> None:
     """The summary of a thousand campaigns does not need their series."""
     whole = volbench.open_campaign(layout.root).summary()
     (layout.tables / "histogram.parquet").unlink()

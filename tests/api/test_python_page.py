@@ -28,14 +28,14 @@ def memory() -> Iterator[Path]:
         yield Path(folder)
 
 
-def test_the_page_is_true() -> None:
+def test_the_examples_of_the_page_run() -> None:
     """Every example of docs/reference/python.md gives what stands below it."""
     done = doctest.testfile(str(PAGE), module_relative=False, optionflags=FLAGS)
     assert done.attempted > 12
     assert done.failed == 0
 
 
-def test_the_docstring_of_run_is_true() -> None:
+def test_the_example_in_the_docstring_of_run_works() -> None:
     """The example of `volbench.run` runs."""
     (example,) = (
         found
@@ -45,7 +45,7 @@ def test_the_docstring_of_run_is_true() -> None:
     assert doctest.DocTestRunner(optionflags=FLAGS).run(example).failed == 0
 
 
-def test_a_listener_hears_the_campaign(memory: Path) -> None:
+def test_a_listener_receives_the_events_of_the_campaign(memory: Path) -> None:
     """Events come from the first to the end of the run, and the campaign has a default name."""
     heard: list[object] = []
     campaign = volbench.run(PROFILE, on={"data": memory / "data"}, listener=heard.append)

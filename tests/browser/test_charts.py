@@ -182,7 +182,7 @@ def test_all_kinds_but_towers_are_drawn(plots: Mapping[str, Plot]) -> None:
     assert set(KINDS) - set(plots) == {"bars3d"}
 
 
-def test_numbers_are_written_as_elsewhere(watched: Watched) -> None:
+def test_numbers_are_formatted_as_in_tables(watched: Watched) -> None:
     """Each format gives the same text in the page as in Python, halves and extremes included."""
     chance = np.random.default_rng(7)
     values = [0.0, 1.0, 0.5, 2.5, 12.25, 1.125, 59.5, 3599.5, 9.95, 999.5, 0.0009995, 1e-9, 86399.6]
@@ -250,7 +250,7 @@ def test_the_page_draws_the_numbers_of_the_description(
     assert compared > 300
 
 
-def test_axes_have_their_labels_units_and_ends(drawn: Drawn, plots: Mapping[str, Plot]) -> None:
+def test_axes_have_labels_units_and_limits(drawn: Drawn, plots: Mapping[str, Plot]) -> None:
     """Labels are those of the description, and ticks are written in the format of the axis."""
     for plot, panels in zip(plots.values(), drawn, strict=True):
         for own in panels:
@@ -316,7 +316,7 @@ def test_hostile_names_stay_texts(watched: Watched, drawn: Drawn) -> None:
     assert EVIL in watched.page.locator(".panel-heading").first.inner_text()
 
 
-def test_accessible(watched: Watched, drawn: Drawn) -> None:
+def test_charts_have_no_accessibility_violations(watched: Watched, drawn: Drawn) -> None:
     """axe-core finds nothing wrong with a page of charts in either theme."""
     assert drawn
     watched.page.evaluate((files("axe_playwright_python") / "axe.min.js").read_text("utf-8"))
@@ -346,7 +346,7 @@ def test_a_theme_can_be_fixed(browser: Browser, plots: Mapping[str, Plot], tmp_p
     assert watched.faults == []
 
 
-def test_towers_need_a_picture() -> None:
+def test_towers_are_shown_as_a_picture() -> None:
     """A chart that the page can't draw is refused with the formats that can."""
     towers = Bars3D(pd.DataFrame({"_x": [0], "_y": [0], "v": [1.0]}), value="v")
     plot = Plot((Panel(Axis(), Axis(), (towers,), Axis()),), (2.0,), name="towers")

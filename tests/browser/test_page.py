@@ -164,7 +164,7 @@ def test_pointing_shows_the_number(watched: Watched) -> None:
 
 
 @pytest.mark.parametrize("by", ["mouse", "keyboard"])
-def test_sorting(watched: Watched, by: str) -> None:
+def test_a_table_is_sorted_by_a_column(watched: Watched, by: str) -> None:
     """Large numbers come first, then small ones, then the first order again."""
     headings = watched.page.locator(f"{RESULTS} thead th")
     place = headings.all_inner_texts().index("IOPS")
@@ -187,7 +187,7 @@ def _number(text: str) -> float:
     return float(text.removesuffix("k")) * (1000 if text.endswith("k") else 1)
 
 
-def test_filtering(watched: Watched) -> None:
+def test_a_table_is_filtered_by_text(watched: Watched) -> None:
     """Words keep rows that have all of them; a minus takes away; the count is told."""
     bar = watched.page.locator("#results .bar")
     field = bar.get_by_role("searchbox")
@@ -223,7 +223,7 @@ def test_downloads_hold_every_number(watched: Watched, report: Path, frame: str)
     assert rows == list(csv.DictReader(io.StringIO(stream.getvalue(), newline="")))
 
 
-def test_the_rows_that_are_shown_can_be_taken_away(watched: Watched) -> None:
+def test_the_shown_rows_can_be_downloaded(watched: Watched) -> None:
     """Filtered and sorted as they are seen, with exact numbers."""
     watched.page.locator("#results").get_by_role("searchbox").fill("mix-4k-d8 read")
     name, rows = saved(watched.page, "Rows of results as CSV", role="button")
@@ -260,12 +260,12 @@ def wrong_in_either_theme(watched: Watched) -> dict[str, list[str]]:
     return found
 
 
-def test_accessible(opened: Watched) -> None:
+def test_the_page_has_no_accessibility_violations(opened: Watched) -> None:
     """axe-core finds nothing wrong in either theme, with everything opened."""
     assert wrong_in_either_theme(opened) == {"dark": [], "light": []}
 
 
-def test_a_phone(browser: Browser, report: Path) -> None:
+def test_the_page_fits_a_phone(browser: Browser, report: Path) -> None:
     """On a phone axe-core is content too, and nothing but wide tables scrolls sideways.
 
     A finger on a chart scrolls the page.
@@ -292,7 +292,7 @@ def test_charts_follow_the_colours_of_the_system(watched: Watched) -> None:
 
 
 @pytest.mark.parametrize("way", ["button", "keys"])
-def test_paper_has_principal_charts_and_no_buttons(
+def test_the_printed_page_has_the_main_charts_and_no_buttons(
     watched: Watched, tmp_path: Path, way: str
 ) -> None:
     """Button and keys draw the principal charts; on paper they are copies that can be scaled."""
@@ -320,7 +320,7 @@ def test_paper_has_principal_charts_and_no_buttons(
 
 
 @pytest.mark.parametrize("name", ["long_report", "comparison"])
-def test_paper_is_a_document_of_a_few_sheets(
+def test_the_printed_page_has_a_few_sheets(
     browser: Browser, request: pytest.FixtureRequest, name: str
 ) -> None:
     """However long tables and charts are, at most seven sheets are printed; the rest is named."""
@@ -359,7 +359,7 @@ def test_without_scripts_it_can_be_read(browser: Browser, report: Path) -> None:
     watched.close()
 
 
-def test_side_by_side(browser: Browser, comparison: Path) -> None:
+def test_two_runs_are_shown_side_by_side(browser: Browser, comparison: Path) -> None:
     """Two campaigns share tables and charts, keep parts of their own, and axe is content."""
     watched = Watched(browser, comparison)
     watched.draw_all()

@@ -14,7 +14,7 @@ ROWS = "#campaigns-table tbody tr"
 
 
 @pytest.mark.parametrize("name", ["north", "east #1 & 50 %"])
-def test_names_lead_to_reports(browser: Browser, site: Path, name: str) -> None:
+def test_names_link_to_reports(browser: Browser, site: Path, name: str) -> None:
     """Each row's link opens the report of its campaign, and its badge the data quality there."""
     watched = Watched(browser, site)
     page = watched.page
@@ -67,7 +67,7 @@ def test_a_phone_shows_all_of_a_campaign(browser: Browser, site: Path, scheme: s
     assert watched.faults == []
 
 
-def test_paper_has_the_table_alone(browser: Browser, site: Path) -> None:
+def test_the_printed_page_has_only_the_table(browser: Browser, site: Path) -> None:
     """All campaigns are on one sheet, without buttons."""
     watched = Watched(browser, site)
     page = watched.page

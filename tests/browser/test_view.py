@@ -155,7 +155,7 @@ def test_two_single_runs_are_compared(watched: Watched, report: Path) -> None:
 
 
 @pytest.mark.parametrize("by", ["mouse", "keyboard"])
-def test_what_is_shown_is_chosen(watched: Watched, by: str) -> None:
+def test_charts_and_columns_are_selected(watched: Watched, by: str) -> None:
     """Measure, axis, colour and pooling change the chart and the address."""
     page = watched.page
     watched.drawn("#explorer-drawing")
@@ -209,7 +209,7 @@ def test_rings_and_texts_of_a_chart_follow_the_filters(watched: Watched) -> None
     assert {way for panel in page.evaluate(RINGS) for way in panel} == {"write"}
 
 
-def test_filters_that_nothing_fits_say_which_to_drop(browser: Browser, report: Path) -> None:
+def test_filters_without_a_match_suggest_which_to_drop(browser: Browser, report: Path) -> None:
     """Charts and tables say that they are empty; a button brings runs back."""
     watched = Watched(browser, report)
     page = watched.page
@@ -238,7 +238,9 @@ def test_filters_that_nothing_fits_say_which_to_drop(browser: Browser, report: P
 @pytest.mark.parametrize(
     "view", ["job=mix-4k-d8", "iodepth=1&iodepth=4&direction=write", "direction=read"]
 )
-def test_commands_keep_what_the_page_keeps(browser: Browser, report: Path, view: str) -> None:
+def test_shown_commands_have_the_filters_of_the_page(
+    browser: Browser, report: Path, view: str
+) -> None:
     """The condition that the page gives selects the same rows in volbench."""
     watched = Watched(browser, report)
     page = watched.page
@@ -288,7 +290,7 @@ UNFILTERED = """() => [...document.querySelectorAll('.verdict, figcaption, #summ
     .map(own => own.innerText)"""
 
 
-def test_what_filters_cannot_change_says_so(browser: Browser, comparison: Path) -> None:
+def test_sections_that_filters_do_not_affect_say_so(browser: Browser, comparison: Path) -> None:
     """Sentences, captions and charts without runs say that they are of all runs."""
     watched = Watched(browser, comparison)
     page = watched.page

@@ -84,7 +84,7 @@ def number(text: str) -> float | None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[" ".join(row[:2]) for row in ROWS])
-def test_limits_are_those_of_the_provider(row: list[str]) -> None:
+def test_limits_equal_those_of_the_provider(row: list[str]) -> None:
     """At the smallest, the largest and documented sizes, limits are the documented ones."""
     name, size, iops, bandwidth = row[:4]
     found = limits_of(
@@ -175,7 +175,7 @@ def test_p15_needs_no_size() -> None:
         ("aws/gp9", {}, "there is no volume type 'aws/gp9'"),
     ],
 )
-def test_what_there_is_not(name: str, values: dict[str, float], message: str) -> None:
+def test_unknown_types_are_refused(name: str, values: dict[str, float], message: str) -> None:
     """Volumes that can't be bought are refused with what is missing or too much."""
     size = values.pop("size_bytes", None)
     with pytest.raises(InputError, match=message) as caught:

@@ -62,7 +62,7 @@ def good(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", TABLE)
-def test_the_table_of_the_article_to_the_cent(name: str) -> None:
+def test_the_published_price_table_is_reproduced_to_the_cent(name: str) -> None:
     """Hours and months are as printed, and 730 of the one make the other."""
     prices = load_prices("kamatera-azure")
     hourly, monthly = TABLE[name]
@@ -74,13 +74,13 @@ def test_the_table_of_the_article_to_the_cent(name: str) -> None:
     assert str(bill) == f"{monthly:.2f} USD"
 
 
-def test_the_whole_table_is_there() -> None:
+def test_the_price_table_is_complete() -> None:
     """The example is bundled, and nothing was added to it."""
     assert "kamatera-azure" in price_names()
     assert set(load_prices("kamatera-azure").flavors) == set(TABLE)
 
 
-def test_a_month_of_a_volume(good: Path) -> None:
+def test_the_monthly_price_of_a_volume(good: Path) -> None:
     """What is included costs nothing; size, IOPS and bandwidth are added up."""
     price = load_prices(str(good)).volume_types["aws/gp3"]
     small = price.month(size_bytes=100 * GIB, iops=3000, bandwidth_bytes_per_s=125 << 20)
@@ -90,7 +90,7 @@ def test_a_month_of_a_volume(good: Path) -> None:
     assert price.once(size_bytes=500 * GIB) == pytest.approx(2.8)
 
 
-def test_a_bill_of_hours(good: Path) -> None:
+def test_hours_are_billed_as_a_share_of_the_month(good: Path) -> None:
     """Machines by the hour, volumes by their share of a month, and what is paid once."""
     prices = load_prices(str(good))
     volume = Rented("aws/gp3", size_bytes=500 * GIB, iops=6000, bandwidth_bytes_per_s=250 << 20)
@@ -102,7 +102,7 @@ def test_a_bill_of_hours(good: Path) -> None:
     assert str(money(prices, hours=0.001, flavor="large")) == "less than 0.01 EUR"
 
 
-def test_what_has_no_price(good: Path) -> None:
+def test_volumes_without_a_price_are_refused(good: Path) -> None:
     """A name that is not there suggests the nearest, and a size is asked for."""
     prices = load_prices(str(good))
     with pytest.raises(InputError, match="has no flavor 'smal'") as caught:
@@ -160,7 +160,7 @@ def test_problems_are_reported_with_their_place(
     assert lines[0].startswith(f"{good}{place}"), lines[0]
 
 
-def test_the_schema_takes_what_the_loader_takes(good: Path) -> None:
+def test_the_schema_accepts_what_the_loader_accepts(good: Path) -> None:
     """Editors draw no red line under a good file, and one under a misspelt key."""
     content = YAML(typ="safe", pure=True).load(good.read_text(encoding="utf-8"))
     for price in (content, *content["volume_types"].values()):
@@ -172,7 +172,7 @@ def test_the_schema_takes_what_the_loader_takes(good: Path) -> None:
         jsonschema.validate(content, document_schema(PricesFile))
 
 
-def test_the_shown_files_are_good() -> None:
+def test_the_documented_price_lists_are_valid() -> None:
     """Every price list in the documentation can be read."""
     root = Path(__file__).parents[2] / "docs"
     shown = [

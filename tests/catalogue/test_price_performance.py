@@ -83,7 +83,7 @@ def test_cost_of_steady_performance() -> None:
     assert offer.steal_percent == pytest.approx(1.5)
 
 
-def test_ranks_tell_what_can_not_be_reported_apart() -> None:
+def test_ranks_mark_volumes_that_cannot_be_distinguished() -> None:
     """A and C cost 10 for 1,000 IOPS, B costs 20: two firsts and a third."""
     found = offered(
         runs(
@@ -105,7 +105,7 @@ def test_ranks_tell_what_can_not_be_reported_apart() -> None:
     assert found.offers[-1].name == "b"
 
 
-def test_the_frontier_marks_what_was_not_shown_to_be_faster() -> None:
+def test_the_frontier_marks_volumes_not_significantly_faster() -> None:
     """B costs twice as much as A and is a hair faster, which noise may be; C is faster."""
     found = offered(
         runs(
@@ -161,7 +161,7 @@ def test_families_are_compared() -> None:
     assert list(found["y"].monthly) == [pytest.approx(73), pytest.approx(73)]
 
 
-def test_what_has_no_price_is_kept_and_reported() -> None:
+def test_volumes_without_a_price_are_kept_and_reported() -> None:
     """A flavor that the file does not know keeps its speed, without cost or rank."""
     rows = runs(*(("a", iops) for iops in SPREAD), *(("z", iops) for iops in SPREAD))
     found = offered(rows)
@@ -194,7 +194,7 @@ def test_volumes_are_paid_by_size_and_by_what_is_provisioned() -> None:
     assert sized["monthly"][0] == pytest.approx(4)
 
 
-def test_bursts_and_what_is_paid_once_stand_beside_the_month() -> None:
+def test_bursts_and_one_time_costs_are_shown_beside_the_monthly_price() -> None:
     """A month of 50 GiB at 0.1 stays 5, whatever bursts and the first filling cost."""
     dear = Price(
         name="t/burst",
@@ -221,7 +221,7 @@ def test_bursts_and_what_is_paid_once_stand_beside_the_month() -> None:
     assert all(math.isnan(cost) for cost in (*unknown.once, *unknown.burst_monthly))
 
 
-def test_what_is_paid_once_needs_a_size() -> None:
+def test_one_time_costs_need_a_size() -> None:
     """By the GiB, it is not known without a size; the month is, and a note tells it."""
     price = Price(name="t/x", monthly=5, initialisation=Initialisation(per_gib=0.02))
     prices = Prices(path="p.yaml", currency="USD", volume_types={"t/x": price})
@@ -253,7 +253,7 @@ def test_only_steady_runs_count() -> None:
         market(priced, currency="USD")
 
 
-def test_workloads_are_matched_over_names() -> None:
+def test_workloads_are_matched_across_job_names() -> None:
     """Imported jobs have a name for each configuration; equal ones compete all the same."""
     named = runs(*((flavor, iops) for flavor in "ab" for iops in SPREAD))
     named["job"] = ["fio-on-a"] * 3 + ["b-test"] * 3
@@ -278,7 +278,7 @@ def test_workloads_are_matched_over_names() -> None:
     assert [offer.rank for offer in market(priced, currency="USD", summary=other).offers] == [1, 1]
 
 
-def test_what_unsteady_runs_would_add_is_named() -> None:
+def test_volumes_with_only_unsteady_runs_are_named() -> None:
     """A configuration without a steady run is missing, and the note says which."""
     rows = runs(("a", 1000), ("b", 9000))
     rows["steady"] = [True, False]
@@ -297,7 +297,9 @@ def test_what_unsteady_runs_would_add_is_named() -> None:
         ([], [], []),
     ],
 )
-def test_the_pareto_frontier(costs: list[float], gains: list[float], front: list[bool]) -> None:
+def test_only_undominated_volumes_are_on_the_pareto_frontier(
+    costs: list[float], gains: list[float], front: list[bool]
+) -> None:
     """Dear and slow is beaten, equal offers are not, and the unknown is never on the front."""
     assert on_frontier(costs, gains) == front
 

@@ -46,7 +46,7 @@ def test_runs_must_be_steady(results: Path) -> None:
     assert "--unsteady" in done.exception.hint
 
 
-def test_costs_of_a_campaign(results: Path) -> None:
+def test_the_costs_of_a_campaign_are_listed(results: Path) -> None:
     """Flavors are found by their label; what has no price is told."""
     done = run("price", results, *KAMATERA, "--unsteady", "--json")
     assert done.exit_code == 0, done.output
@@ -64,7 +64,7 @@ def test_costs_of_a_campaign(results: Path) -> None:
     assert "the price list has no flavor unknown" in reported["notes"]
 
 
-def test_the_table_for_people(results: Path) -> None:
+def test_the_table_of_prices_is_readable(results: Path) -> None:
     """Ranks, costs and what was left out stand in the terminal."""
     done = run("price", results, *KAMATERA, "--unsteady", "--where", "zone==1")
     assert done.exit_code == 0, done.output
@@ -74,7 +74,7 @@ def test_the_table_for_people(results: Path) -> None:
     assert "only machines are counted" in done.output
 
 
-def test_bursts_and_what_is_paid_once(tmp_path: Path) -> None:
+def test_bursts_and_one_time_costs_are_listed(tmp_path: Path) -> None:
     """They have columns of their own in the table and the JSON, only where they are paid for."""
     labels = ("gp", "slow")
     hosts = tuple(Host(name=name, labels={"volume_type": f"t/{name}"}) for name in labels)
@@ -105,7 +105,7 @@ def test_bursts_and_what_is_paid_once(tmp_path: Path) -> None:
     assert "once" not in without
 
 
-def test_by_family_and_by_label(results: Path) -> None:
+def test_prices_are_grouped_by_family_and_by_label(results: Path) -> None:
     """Families of the file and labels of the hosts make offers as well."""
     for by, names in (("family", {"azure-b", "kamatera-dedicated"}), ("zone", {"1", "2"})):
         done = run("price", results, *KAMATERA, "--unsteady", "--json", "--by", by)
@@ -113,7 +113,7 @@ def test_by_family_and_by_label(results: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["svg", "png", "pdf"])
-def test_the_chart(results: Path, tmp_path: Path, ending: str) -> None:
+def test_the_chart_is_written(results: Path, tmp_path: Path, ending: str) -> None:
     """Cost against IOPS goes into a file whose ending says what it is."""
     file = tmp_path / f"pareto.{ending}"
     done = run("price", results, *KAMATERA, "--unsteady", "--chart", file)

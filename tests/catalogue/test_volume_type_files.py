@@ -34,7 +34,9 @@ types:
 """
 
 
-def test_a_file_beside_the_work_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_in_the_current_folder_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A folder volume-types here, and one in the configuration, add to the bundled types."""
     configured = tmp_path / "config/volbench/volume-types"
     here = tmp_path / "work/volume-types"
@@ -56,7 +58,7 @@ def test_a_file_beside_the_work_is_found(tmp_path: Path, monkeypatch: pytest.Mon
     assert "azure/P15" in types
 
 
-def test_files_hold_inside_their_block(tmp_path: Path) -> None:
+def test_volume_types_apply_only_inside_their_block(tmp_path: Path) -> None:
     """Types of named files are found within the block, and not after it, even after an error."""
     file = tmp_path / "lab.yaml"
     file.write_text(GOOD, encoding="utf-8")
@@ -120,7 +122,7 @@ def test_problems_are_reported_with_their_place(
     assert lines[0].startswith(f"{file}{place}")
 
 
-def test_the_shown_file_is_good() -> None:
+def test_the_documented_file_is_valid() -> None:
     """What the reference page shows of a file of types can be read."""
     page = Path(__file__).parents[2] / "docs/reference/volume-types.md"
     (shown,) = re.findall(r"```yaml\n(provider:.*?)```", page.read_text("utf-8"), re.DOTALL)
@@ -136,7 +138,9 @@ def test_the_shown_file_is_good() -> None:
         (b"#" * (1 << 20) + b"\n#", "larger than 1 MiB"),
     ],
 )
-def test_no_such_file_at_all(tmp_path: Path, content: bytes, message: str) -> None:
+def test_files_that_are_not_volume_types_are_refused(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
     """What is no YAML, no text or no short text is refused by name."""
     file = tmp_path / "bad.yaml"
     file.write_bytes(content)
@@ -146,7 +150,7 @@ def test_no_such_file_at_all(tmp_path: Path, content: bytes, message: str) -> No
         read_types(tmp_path / "missing.yaml")
 
 
-def test_the_schema_takes_what_the_loader_takes() -> None:
+def test_the_schema_accepts_what_the_loader_accepts() -> None:
     """Editors accept every bundled file, and mark what the loader refuses."""
     schema = document_schema(TypesFile)
     validator = Draft202012Validator(schema)

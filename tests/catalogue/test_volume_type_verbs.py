@@ -74,7 +74,7 @@ def test_overrides_know_the_types(types: Path, volbench: Volbench, scratch: Path
         ("inventory", "check", "hosts.yaml"),
     ],
 )
-def test_what_reads_files_knows_the_types(
+def test_verbs_that_read_files_know_the_volume_types(
     types: Path, volbench: Volbench, requested: tuple[str, ...]
 ) -> None:
     """Checking and showing take the same option as measuring."""

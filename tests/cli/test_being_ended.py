@@ -191,7 +191,9 @@ def kill_controller(stage: Stage) -> None:
         (kill_then_resume, 0),
     ],
 )
-def test_nothing_is_left(stage: Stage, end: Callable[[Stage], int], code: int) -> None:
+def test_a_signalled_command_leaves_nothing_behind(
+    stage: Stage, end: Callable[[Stage], int], code: int
+) -> None:
     """No fio, sampler, lock, temporary or scratch file; the campaign folder stays."""
     assert stage.left() == set()
     assert end(stage) == code

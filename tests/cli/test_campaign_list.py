@@ -35,7 +35,7 @@ def test_a_campaign_has_its_date_target_and_answer(results: Path) -> None:
     assert listed["warnings"].isdigit()
 
 
-def test_since_leaves_out_what_is_older(results: Path) -> None:
+def test_since_omits_older_campaigns(results: Path) -> None:
     """A date and a time before now; anything else is an error with an example."""
     created = datetime.fromisoformat(volbench.open_campaign(results / "c").campaign.created_utc)
     next_day = (created + timedelta(days=1)).date().isoformat()

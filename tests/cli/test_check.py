@@ -72,7 +72,7 @@ def test_equal_findings_of_repeats_are_reported_once(doubtful: Path, volbench: V
     assert text.count("deep-r") == 2
 
 
-def test_records_for_scripts(doubtful: Path, volbench: Volbench) -> None:
+def test_json_and_csv_have_a_record_per_finding(doubtful: Path, volbench: Volbench) -> None:
     """JSON holds the evidence as numbers, and a rule can be chosen."""
     done = volbench("check", doubtful, "--json", "--rule", "queue-depth", "--rule", "stall")
     reported = json.loads(done.stdout)
@@ -109,7 +109,7 @@ def test_several_campaigns_are_reported_apart(
     assert "of 7 runs affected" in text
 
 
-def test_a_misspelt_rule(clean: Path, volbench: Volbench) -> None:
+def test_the_nearest_rule_is_suggested_for_a_misspelt_one(clean: Path, volbench: Volbench) -> None:
     """It is refused with the one that is near."""
     done = volbench("check", clean, "--rule", "page-cach")
     assert done.returncode == 2

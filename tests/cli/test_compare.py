@@ -83,7 +83,7 @@ def test_the_true_ratio_is_found(folder: Path) -> None:
     assert re.search(r"^rate_iops +1000 +1200 +allowed to differ +1$", result.stdout, re.MULTILINE)
 
 
-def test_it_refuses_and_names_both_values(folder: Path) -> None:
+def test_differing_facts_are_refused_with_both_values(folder: Path) -> None:
     """Different rate limits are not alike: exit code 8, and the table of facts with each value."""
     result = compare(folder, "slow", "fast")
     assert isinstance(result.exception, ComparisonError)
@@ -97,7 +97,7 @@ def test_it_refuses_and_names_both_values(folder: Path) -> None:
     assert document["comparability"] == document["facts"][0]["effect"] == "refused"
 
 
-def test_between_and_where(folder: Path) -> None:
+def test_between_and_where_select_the_sides(folder: Path) -> None:
     """All campaigns below a folder are compared by a value; a condition chooses runs."""
     where = ("--where", "job==reads and repeat<=4")
     reported = (*where, "--metric", "iops", "--format", "json")

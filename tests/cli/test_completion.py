@@ -47,7 +47,7 @@ def documented(shell: str) -> str:
     ],
 )
 @pytest.mark.parametrize("shell", ASK)
-def test_a_shell_completes(
+def test_each_shell_completes(
     shell: str, typed: str, candidate: str, other: str, tmp_path: Path
 ) -> None:
     """Verbs, values and options that begin with what was typed are offered, and no others."""

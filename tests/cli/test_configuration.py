@@ -24,7 +24,7 @@ def planned_volumes(done_stdout: str) -> set[str]:
     return {run["volume"] for run in json.loads(done_stdout)}
 
 
-def test_the_command_line_goes_first_then_the_folder_then_the_user(folder: Path) -> None:
+def test_the_command_line_precedes_the_folder_and_the_user(folder: Path) -> None:
     """Each of the three replaces the one below it, and what a file decided is said."""
     plan = ("run", "quick", "--dry-run", "--json", "--set", "runtime=1s")
     user = folder.parent / "config" / "volbench" / "config.toml"
@@ -40,7 +40,7 @@ def test_the_command_line_goes_first_then_the_folder_then_the_user(folder: Path)
     assert "volbench.toml" not in done.stderr
 
 
-def test_targets_of_the_command_line_leave_the_inventory_out(folder: Path) -> None:
+def test_targets_on_the_command_line_replace_the_inventory(folder: Path) -> None:
     """A configured list of hosts is not used for a volume of this machine."""
     (folder / "volbench.toml").write_text('inventory = "none.yaml"\n')
     plan = ("run", "quick", "--dry-run", "--json", "--set", "runtime=1s")

@@ -56,7 +56,7 @@ def test_yes_starts_the_campaign(
     assert (tmp_path / "out" / "campaign.json").exists()
 
 
-def test_scripts_are_never_asked(long: list[str], volbench: Volbench) -> None:
+def test_non_interactive_commands_are_never_prompted(long: list[str], volbench: Volbench) -> None:
     """Without a terminal the estimate is told, and the campaign begins."""
     slow = ["--set", "first.runtime=2h", "--set", "first.pause_before="]
     done = volbench(*long, *slow)

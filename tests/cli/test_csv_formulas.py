@@ -74,7 +74,9 @@ def test_sql_answers_are_safe_too(campaign: Path, volbench: Volbench, query: str
         (None, None),
     ],
 )
-def test_what_is_a_formula(value: object, cell: object) -> None:
+def test_cells_that_a_spreadsheet_would_evaluate_are_recognised(
+    value: object, cell: object
+) -> None:
     """Numbers stay numbers, also as text."""
     assert spreadsheet_text(value) == cell
 

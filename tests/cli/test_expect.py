@@ -50,7 +50,7 @@ def test_expectations_pass_fail_and_exit_with_10(campaign: Path, volbench: Volbe
     assert "there is no job 'wla'" in wrong.stderr
 
 
-def test_what_no_result_tells_is_undecided(campaign: Path, volbench: Volbench) -> None:
+def test_expectations_without_a_result_are_undecided(campaign: Path, volbench: Volbench) -> None:
     """Reads have no syncs: exit 11, and the reason."""
     done = volbench("expect", campaign, "--expect", "reads.fsync_p99 < 10ms")
     assert done.returncode == 11

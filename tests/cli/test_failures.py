@@ -120,7 +120,7 @@ def test_folder_in_use_is_not_overwritten(
     assert list(scratch.iterdir()) == []
 
 
-def test_cpu_that_is_not_there_is_said_before_the_run(
+def test_a_missing_cpu_is_reported_before_the_run(
     tmp_path: Path, scratch: Path, volbench: Volbench
 ) -> None:
     """Fio counts CPUs from 0: the message says how many there are and offers the fix."""
@@ -237,7 +237,7 @@ def test_a_problem_of_a_profile_names_its_key_once(tmp_path: Path, volbench: Vol
     assert "jobs.a.iodepth: must be an integer" in lines[2]
 
 
-def test_messages_do_not_move_the_cursor(tmp_path: Path, volbench: Volbench) -> None:
+def test_messages_contain_no_control_characters(tmp_path: Path, volbench: Volbench) -> None:
     """What came from a file or a name is printed without what a terminal would obey."""
     path = tmp_path / "job.fio"
     path.write_text("[j]\n\x1b[2J=1\n")
@@ -270,7 +270,7 @@ def test_arguments_that_are_not_text_are_refused(volbench: Volbench, verb: str) 
         (("plot", ".", "iops"), "'KIND': '.'", "the kind comes before the folders"),
     ],
 )
-def test_a_mistake_is_told_once_with_what_to_do(
+def test_a_mistake_is_reported_once_with_a_hint(
     arguments: tuple[str, ...], message: str, hint: str, tmp_path: Path
 ) -> None:
     """The hint is about the option and the verb that were called."""

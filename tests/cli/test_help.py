@@ -75,7 +75,7 @@ def test_lists_of_commands_are_whole(words: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("verb", ["run", "warmup", "resume"])
-def test_output_of_verbs_that_make_a_campaign_is_its_folder(verb: str) -> None:
+def test_output_of_verbs_that_create_a_campaign_is_its_folder(verb: str) -> None:
     """The table has a format and columns, but no file of its own."""
     text = " ".join(" ".join(rendered(verb)).split())
     assert all(f"{name} " in text for name in ("--format", "--json", "--columns", "--wide"))
@@ -101,7 +101,7 @@ def option(verb: str, name: str) -> click.ParamType[Any]:
     ("verb", "name", "choices"),
     [("run", "on_error", OnError), ("warmup", "mode", WarmingMode)],
 )
-def test_choices_are_those_of_the_model(verb: str, name: str, choices: type[StrEnum]) -> None:
+def test_choices_equal_those_of_the_model(verb: str, name: str, choices: type[StrEnum]) -> None:
     """Help spells choices out, because the model is slow to import; they are the same."""
     kind = option(verb, name)
     assert isinstance(kind, click.Choice)
@@ -116,14 +116,14 @@ def test_choices_are_those_of_the_model(verb: str, name: str, choices: type[StrE
         ("warmup", "extents", MAX_EXTENTS),
     ],
 )
-def test_ranges_are_those_of_the_plan(verb: str, name: str, most: int) -> None:
+def test_ranges_equal_those_of_the_plan(verb: str, name: str, most: int) -> None:
     """The same for the largest numbers."""
     kind = option(verb, name)
     assert isinstance(kind, click.IntRange)
     assert kind.max == most
 
 
-def test_the_steps_of_auto_are_those_of_the_plan() -> None:
+def test_the_steps_of_auto_equal_those_of_the_plan() -> None:
     """--auto says how many jobs it tries at most."""
     assert f"to {LADDER[-1]}" in " ".join(" ".join(rendered("warmup")).split())
 

@@ -13,7 +13,7 @@ JOB_FILES = sorted((Path(__file__).parents[1] / "fio" / "jobs" / "jobfiles").glo
 
 
 @pytest.mark.parametrize("job_file", JOB_FILES, ids=lambda path: path.stem)
-def test_what_is_imported_is_a_good_profile(
+def test_an_imported_job_file_is_a_valid_profile(
     job_file: Path, volbench: Volbench, tmp_path: Path
 ) -> None:
     """The YAML on standard output is accepted by `profile check`."""

@@ -96,7 +96,7 @@ def test_campaign_on_two_hosts(fleet: LoopbackFleet) -> None:
     assert all(name in again.stdout for name in fleet.names)
 
 
-def test_requests_are_few(fleet: LoopbackFleet, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_requests_are_sent(fleet: LoopbackFleet, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each request that is waited for costs a round trip, so that slow links make them the cost."""
     names: list[str] = []
     ask = AgentClient.ask
@@ -186,7 +186,7 @@ def _request(data: bytes) -> dict[str, Any]:
     return request
 
 
-def test_failed_hosts_are_repeated_alone(tmp_path: Path) -> None:
+def test_only_failed_hosts_are_repeated(tmp_path: Path) -> None:
     """--limit takes the file that names hosts with unfinished runs; a step is repeated on all."""
     with loopback_fleet(tmp_path, "vm0", "vm1", channels={"vm1": _NoWrites("vm1")}) as fleet:
         out, start = tmp_path / "out", ("run", fleet.profile(), "--inventory", fleet.inventory)
@@ -279,7 +279,7 @@ def test_probe_fails_where_a_run_would(
     ]
 
 
-def test_like_repeats_seeds_order_and_repeats(fleet: LoopbackFleet) -> None:
+def test_like_reuses_seeds_order_and_repeats(fleet: LoopbackFleet) -> None:
     """The plan on other hosts is that of the earlier campaign, however that was asked for."""
     jobs = "jobs:\n  a: {rw: randread}\n  b: {rw: randread, bs: 8k}\n  c: {rw: randread}\n"
     profile = fleet.profile("order: shuffled\n" + jobs)

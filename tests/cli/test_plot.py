@@ -128,7 +128,7 @@ def test_picture_alone_goes_to_standard_output(results: Path) -> None:
     assert shown.stdout.rstrip().endswith("</svg>")
 
 
-def test_size_letters_and_scales_are_chosen(results: Path, tmp_path: Path) -> None:
+def test_size_font_and_scales_can_be_set(results: Path, tmp_path: Path) -> None:
     """Width, height and dpi give the pixels; a scale that no axis has is refused."""
     picture = tmp_path / "a.png"
     size = ("--width", "8", "--height", "5", "--dpi", "50", "--font-size", "12")

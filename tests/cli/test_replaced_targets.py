@@ -164,7 +164,7 @@ def blocks(data: bytes) -> Iterator[bytes]:
 
 
 @pytest.mark.root
-def test_a_link_that_is_turned_after_the_check_leads_fio_nowhere(
+def test_a_link_changed_after_the_check_is_not_followed_by_fio(
     tmp_path: Path, disks: Disks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was checked is what fio gets, whoever owns the folder of the link to it."""

@@ -68,7 +68,7 @@ def test_nine_finished_runs_one_after_another(aks: Path) -> None:
         assert before["ended_utc"] <= after["started_utc"]
 
 
-def test_matrix_is_as_published(aks: Path) -> None:
+def test_the_matrix_equals_the_published_one(aks: Path) -> None:
     """direct, rw, iodepth, bs and role are those of the article, in frame and job file."""
     summary = volbench_package.open_campaign(aks).summary()
     found = {
@@ -206,7 +206,7 @@ def test_a_report_is_written(aks: Path, tmp_path: Path, volbench: Volbench) -> N
     assert "test9" in page.read_text()
 
 
-def test_dd_bias_tells_what_dd_cannot(scratch: Path, tmp_path: Path, volbench: Volbench) -> None:
+def test_dd_bias_compares_dd_with_fio(scratch: Path, tmp_path: Path, volbench: Volbench) -> None:
     """Dd has bandwidth like fio, and no IOPS, latency or percentiles: those are missing, not 0."""
     out = tmp_path / "out"
     done = volbench(

@@ -165,7 +165,7 @@ def replacing(out: Path, precious: Path) -> Iterator[list[Path]]:
         thread.join()
 
 
-def test_a_campaign_folder_that_is_replaced_during_a_run_leads_root_nowhere(
+def test_a_campaign_folder_replaced_during_a_run_is_not_written_by_root(
     tmp_path: Path, scratch: Path, volbench: Volbench, precious: Path
 ) -> None:
     """All files go to the folder that was opened at first; the end says that it was moved."""
@@ -185,7 +185,7 @@ def test_a_campaign_folder_that_is_replaced_during_a_run_leads_root_nowhere(
 
 
 @pytest.mark.parametrize("name", ["out", "volbench-results"])
-def test_root_takes_no_results_folder_of_another_user(
+def test_root_refuses_a_results_folder_of_another_user(
     tmp_path: Path, scratch: Path, profile: Path, volbench: Volbench, name: str
 ) -> None:
     """Not as the campaign's own folder, and not by default as the folder of all campaigns."""

@@ -50,7 +50,7 @@ SMALL_IOPS = (
         ("burst-drain", ("runtime=200ms", "pause_before=200ms"), 4),
     ],
 )
-def test_profiles_run_small(
+def test_profiles_run_at_a_small_size(
     tmp_path: Path, scratch: Path, volbench: Volbench, name: str, more: tuple[str, ...], jobs: int
 ) -> None:
     """Every job has a result in every round, and nothing failed."""

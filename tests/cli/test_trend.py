@@ -52,7 +52,7 @@ def test_a_new_reference_accepts_a_change(nights: Path) -> None:
     assert "too few campaigns" in few.stdout
 
 
-def test_now_is_the_last_campaign(nights: Path) -> None:
+def test_the_last_campaign_is_compared_by_default(nights: Path) -> None:
     """It is not the level since the last change, which JSON has beside it."""
     last = json.loads(trend(nights, "--metric", "iops", "--json").stdout)["trends"][0]
     table = trend(nights, "--metric", "iops", "--format", "csv").stdout

@@ -22,7 +22,7 @@ def results(tmp_path: Path) -> Path:
     return tmp_path / "results"
 
 
-def test_quiet_says_nothing_but_errors(results: Path, volbench: Volbench) -> None:
+def test_quiet_prints_only_errors(results: Path, volbench: Volbench) -> None:
     """Remarks on standard error are left out, data and errors are not."""
     loud = volbench("import", results, "-o", "one")
     quiet = volbench("import", results, "-o", "two", "-q")
@@ -33,7 +33,7 @@ def test_quiet_says_nothing_but_errors(results: Path, volbench: Volbench) -> Non
     assert "hint:" in again.stderr
 
 
-def test_verbose_says_cost_and_origin(results: Path, volbench: Volbench) -> None:
+def test_verbose_prints_resource_usage_and_tracebacks(results: Path, volbench: Volbench) -> None:
     """The cost follows every verb; an error has the place where it arose."""
     done = volbench("import", results, "-o", "one", "-v")
     assert "s of CPU" in done.stderr
@@ -43,7 +43,7 @@ def test_verbose_says_cost_and_origin(results: Path, volbench: Volbench) -> None
     assert "Traceback" not in volbench("import", results, "-o", "one").stderr
 
 
-def test_questions_are_seen_in_quiet_verbs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_prompts_are_shown_in_quiet_mode(capsys: pytest.CaptureFixture[str]) -> None:
     """What a question needs is said even then."""
 
     @click.command()
@@ -56,7 +56,7 @@ def test_questions_are_seen_in_quiet_verbs(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().err == "sure?\n"
 
 
-def test_verbs_and_kinds_in_capitals(results: Path, volbench: Volbench) -> None:
+def test_verbs_and_chart_names_are_accepted_in_capitals(results: Path, volbench: Volbench) -> None:
     """Capitals are as good, in groups too."""
     assert volbench("IMPORT", results, "-o", "one").returncode == 0
     assert volbench("Profile", "LIST").returncode == 0
@@ -79,7 +79,7 @@ def test_progress_is_for_terminals(
     assert shown == ["", "reading: 1 of 2,000", "reading: 2,000 of 2,000", ""]
 
 
-def test_imported_runs_as_a_table(results: Path, volbench: Volbench) -> None:
+def test_imported_runs_are_printed_as_a_table(results: Path, volbench: Volbench) -> None:
     """With an option of tables the runs are listed instead of the folder."""
     done = volbench("import", results, "-o", "one", "--format", "csv", "--columns", "job,state")
     assert done.stdout.split() == ["job,state", "mix,finished"]

@@ -93,7 +93,7 @@ def test_each_change_is_named(
     assert "not as recorded" in done.stderr
 
 
-def test_a_false_table_is_found_by_ingest(out: Path, volbench: Volbench) -> None:
+def test_a_forged_table_is_found_by_reading_raw_files(out: Path, volbench: Volbench) -> None:
     """Raw files of the same size with other numbers: tables differ from what ingest gives."""
     path = out / "runs/001-a-r1/fio.json"
     _edit(path, '"usr_cpu" : ', '"usr_cpu" :1')
@@ -140,7 +140,7 @@ def test_a_campaign_of_another_user_is_verified_without_its_signature(
 
 
 @pytest.mark.parametrize("width", [80, 100, 120])
-def test_its_table_fits(out: Path, volbench: Volbench, width: int) -> None:
+def test_the_verification_table_fits_the_screen(out: Path, volbench: Volbench, width: int) -> None:
     """Files and reasons are broken at the width; the file, the change and the reason stay."""
     _flip(out / "runs" / "001-a-r1" / "job.fio")
     (out / "runs" / "001-a-r1" / f"{'long-name-' * 6}of-a-log").write_text("x")
@@ -150,7 +150,7 @@ def test_its_table_fits(out: Path, volbench: Volbench, width: int) -> None:
     assert all(heading in done.stdout for heading in ("file", "change"))
 
 
-def test_a_damaged_status_is_told_once_everywhere(out: Path, volbench: Volbench) -> None:
+def test_a_damaged_status_is_reported_once_by_every_command(out: Path, volbench: Volbench) -> None:
     """The table is right without it, and still says which file of which run cannot be read."""
     (status,) = (out / "runs").glob("*-a-r1/status.json")
     status.write_text('{"format": 1, "state": "finis')

@@ -147,7 +147,7 @@ def test_a_killed_warm_up_goes_on_after_the_last_extent(tmp_path: Path, volbench
     assert len(ended) == len(set(ended)) == 8
 
 
-def test_blocks_that_lost_their_writes_are_no_proof(tmp_path: Path, volbench: Volbench) -> None:
+def test_lost_writes_are_not_verified_as_warm(tmp_path: Path, volbench: Volbench) -> None:
     """The sample fails on a file that holds zeros where blocks were written."""
     file, out = hole(tmp_path / "f", 6 * MIB), tmp_path / "c"
     (tmp_path / "p.yaml").write_text(PROFILE)
@@ -162,7 +162,7 @@ def test_blocks_that_lost_their_writes_are_no_proof(tmp_path: Path, volbench: Vo
 
 
 @pytest.mark.parametrize("options", [("--bs", "1000"), ("--bs", "0"), ("--extents", "-1")])
-def test_what_can_not_be_done_is_refused_at_once(
+def test_impossible_warm_ups_are_refused_at_once(
     options: tuple[str, str], tmp_path: Path, volbench: Volbench
 ) -> None:
     """A mistake is told before the first block is touched."""
@@ -173,7 +173,7 @@ def test_what_can_not_be_done_is_refused_at_once(
     assert not (tmp_path / "c").exists()
 
 
-def test_only_what_exists_is_warmed(tmp_path: Path, volbench: Volbench) -> None:
+def test_a_missing_volume_is_not_created_by_a_warm_up(tmp_path: Path, volbench: Volbench) -> None:
     """No file is made to warm: volbench would remove what it made when a campaign ends."""
     for target in (tmp_path / "nothing", tmp_path):
         done = volbench("warmup", target, "--size", "1m", "--output", "c")
@@ -182,7 +182,7 @@ def test_only_what_exists_is_warmed(tmp_path: Path, volbench: Volbench) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_part_is_not_reported_as_the_whole(tmp_path: Path, volbench: Volbench) -> None:
+def test_a_partial_warm_up_is_not_reported_as_complete(tmp_path: Path, volbench: Volbench) -> None:
     """Whoever warms less than the volume reads so in the proof; the rest stays as it was."""
     file = hole(tmp_path / "f", 8 * MIB)
     arguments = ("--mode", "write", "--size", "2m", "--allow-destroy", file, "--output", "c")

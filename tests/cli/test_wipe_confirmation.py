@@ -64,7 +64,7 @@ def test_a_filesystem_is_shown_and_needs_two_consents(tmp_path: Path, loop_devic
     assert Path(loop_device).read_bytes() != before
 
 
-def test_a_directory_asks_nothing(tmp_path: Path, scratch: Path) -> None:
+def test_a_directory_needs_no_confirmation(tmp_path: Path, scratch: Path) -> None:
     """Scratch files in a folder need no question."""
     arguments = ["run", "quick", "--on", str(scratch), "--output", str(tmp_path / "out")]
     status, stderr = at_a_terminal([*arguments, *SMALL], "")

@@ -119,7 +119,7 @@ def test_the_program_is_sent_once(home: Path, channel: WatchedChannel) -> None:
     assert first > len(agent_program().data)
 
 
-def test_another_program_in_its_place_is_not_run(home: Path, channel: WatchedChannel) -> None:
+def test_a_replaced_agent_is_not_run(home: Path, channel: WatchedChannel) -> None:
     """What has another hash, or is a symlink, is neither run nor trusted."""
     stored(home).parent.mkdir(parents=True, mode=0o700)
     stored(home).write_bytes(b"x" * len(agent_program().data))
@@ -138,7 +138,7 @@ def test_a_cache_that_others_can_write_to_is_not_used(
     assert list(stored(home).parent.iterdir()) == []
 
 
-def test_a_home_that_cannot_be_written_is_no_obstacle(
+def test_a_read_only_home_is_tolerated(
     home: Path, channel: WatchedChannel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without a cache the program is sent each time."""
@@ -189,7 +189,7 @@ def test_a_login_shell_that_runs_nothing_is_quoted() -> None:
         "[1]",
     ],
 )
-def test_a_host_that_sends_nonsense_is_not_trusted(line: str) -> None:
+def test_invalid_answers_of_a_host_are_refused(line: str) -> None:
     """A reply of another shape ends the connection."""
     client = AgentClient(ScriptedChannel("MARK ready 3.11"), python="python3")
     session = client.session()
@@ -202,7 +202,7 @@ def test_a_host_that_sends_nonsense_is_not_trusted(line: str) -> None:
     "reply",
     [[None], None, [], "text", [1], [None, None]],
 )
-def test_texts_of_another_shape_are_refused(reply: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_malformed_texts_are_refused(reply: object, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each field is validated where it enters."""
     executor = AgentExecutor(SubprocessChannel("here"))
     monkeypatch.setattr(executor, "carry_out", lambda *_, **__: reply)
@@ -214,7 +214,7 @@ def test_texts_of_another_shape_are_refused(reply: object, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("reply", [["/r/x"], ["/r/x", [1, 2, 3]], ["/r/x", None], "/r/x", None])
-def test_a_new_folder_of_another_shape_is_refused(
+def test_a_malformed_folder_answer_is_refused(
     reply: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A folder without an identity could not be told from one that replaces it."""
@@ -224,7 +224,7 @@ def test_a_new_folder_of_another_shape_is_refused(
         executor.make_private_folder("/r", "x")
 
 
-def test_a_slow_request_blocks_no_other(channel: WatchedChannel) -> None:
+def test_a_slow_request_does_not_block_others(channel: WatchedChannel) -> None:
     """Many threads ask at once, and each gets its own reply."""
     client = AgentClient(channel)
     slow = client.post(Request("run", {"argv": ["sleep", "2"]}))
@@ -280,7 +280,7 @@ def test_programs_end_with_the_stream(tmp_path: Path, channel: WatchedChannel) -
     until(lambda: not base.exists())
 
 
-def test_failures_have_a_kind(channel: WatchedChannel, tmp_path: Path) -> None:
+def test_failures_are_classified(channel: WatchedChannel, tmp_path: Path) -> None:
     """The controller can tell a missing program from one that hangs."""
     client = AgentClient(channel)
     with pytest.raises(OperationError) as caught:

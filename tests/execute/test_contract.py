@@ -251,7 +251,7 @@ def test_symlinks_are_resolved(machine: Machine) -> None:
     assert machine.executor.ask("real_path", path="/") == "/"
 
 
-def test_paths_are_reported_apart(machine: Machine) -> None:
+def test_kinds_of_paths_are_distinguished(machine: Machine) -> None:
     """A path is a file, a folder or nothing; a symlink is what it leads to."""
     text = stat_of(machine.executor, f"{machine.root}/text")
     folder = stat_of(machine.executor, f"{machine.root}/folder")
@@ -276,7 +276,7 @@ def test_files_are_removed(machine: Machine) -> None:
     assert names_in(machine.executor, f"{machine.root}/folder") == ("b",)
 
 
-def test_output_is_read_as_it_comes(machine: Machine) -> None:
+def test_output_is_read_as_it_arrives(machine: Machine) -> None:
     """Each part of standard output is told once, and the status stays."""
     process = machine.executor.start(
         ["sh", "-c", "echo one; while [ ! -e go ]; do sleep 0.1; done; echo two; exit 5"],

@@ -100,7 +100,7 @@ def test_a_character_may_arrive_in_two_parts(tmp_path: Path) -> None:
     assert first + process.read_output() == "\N{LATIN SMALL LETTER E WITH ACUTE}\ufffd\n"
 
 
-def test_much_output_blocks_nobody(tmp_path: Path) -> None:
+def test_large_output_does_not_block_the_program(tmp_path: Path) -> None:
     """A process that writes more than a pipe holds ends though nobody reads."""
     process = EXECUTOR.start(
         ["head", "-c", "1000000", "/dev/zero"], cwd=str(tmp_path), stderr=str(tmp_path / "stderr")

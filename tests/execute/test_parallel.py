@@ -10,7 +10,7 @@ from volbench.execute.scheduler import on_each, parallel_limit
 
 
 @pytest.mark.parametrize(("limit", "most"), [(1, 1), (2, 2), (8, 4)])
-def test_at_most_so_many_work_at_once(limit: int, most: int) -> None:
+def test_the_number_of_parallel_workers_is_limited(limit: int, most: int) -> None:
     """The limit holds; below it everybody works at the same time."""
     lock, working, seen = threading.Lock(), 0, []
     together = threading.Barrier(most)

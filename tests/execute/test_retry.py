@@ -28,14 +28,14 @@ def _transient(error: TransportError) -> bool:
     return error.transient
 
 
-def test_what_passes_is_tried_again() -> None:
+def test_temporary_errors_are_retried() -> None:
     """Two failures and a success are a success."""
     attempts = _Attempts(ConnectError("a"), ConnectError("b"))
     assert retry(attempts, may_repeat=_transient, patience=QUICK) == "done"
     assert attempts.count == 3
 
 
-def test_what_stays_is_not_tried_again() -> None:
+def test_permanent_errors_are_not_retried() -> None:
     """A refused key is refused once."""
     attempts = _Attempts(ConnectError("a"), AuthError("b"))
     with pytest.raises(AuthError, match="b"):
@@ -43,7 +43,7 @@ def test_what_stays_is_not_tried_again() -> None:
     assert attempts.count == 2
 
 
-def test_patience_ends() -> None:
+def test_retries_end_after_the_deadline() -> None:
     """After so many tries, or so late, the last error stands."""
     attempts = _Attempts(*(ConnectError(str(number)) for number in range(9)))
     with pytest.raises(ConnectError, match="3"):
@@ -54,7 +54,7 @@ def test_patience_ends() -> None:
     assert (attempts.count, late.count) == (4, 1)
 
 
-def test_waits_grow_and_differ() -> None:
+def test_waits_grow_with_jitter() -> None:
     """Each wait is between half and all of what it may be, which doubles up to a limit."""
     patience = Patience(first_s=1.0, longest_s=4.0)
     for number, most in ((1, 1.0), (2, 2.0), (3, 4.0), (9, 4.0)):

@@ -105,7 +105,7 @@ def test_nothing_of_a_path_reaches_a_shell(name: str, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def test_full_device_is_reported_in_dds_words(tmp_path: Path) -> None:
+def test_full_device_is_reported_with_the_message_of_dd(tmp_path: Path) -> None:
     """A write that ends with ENOSPC is a problem, and its report is no result."""
     run = dd_run("/dev/full", VolumeKind.FILE)
     done = dd(run, tmp_path)
@@ -131,7 +131,7 @@ def test_mistyped_device_does_not_become_a_file(tmp_path: Path) -> None:
     assert not any(tmp_path.iterdir())
 
 
-def test_short_read_is_no_result(tmp_path: Path) -> None:
+def test_a_short_read_gives_no_result(tmp_path: Path) -> None:
     """Dd is content with a file that ends early; its bytes are not what was."""
     assert dd(dd_run(tmp_path), tmp_path).returncode == 0
     run = dd_run(tmp_path, rw="read", size=32768)
@@ -154,7 +154,7 @@ HEAD = "4+0 records in\n4+0 records out\n"
         ("16384 bytes transferred in 0.000109 secs (150311339 bytes/sec)", 0.000109),
     ],
 )
-def test_reports_of_other_dds_are_read(line: str, runtime_s: float) -> None:
+def test_reports_of_other_dd_implementations_are_read(line: str, runtime_s: float) -> None:
     """GNU coreutils of several ages, BusyBox and BSD word the report differently."""
     direction = only_direction(f"{HEAD}{line}\n", dd_run("/d"))
     assert (direction.io_bytes, direction.runtime_s) == (16384, runtime_s)
@@ -182,7 +182,7 @@ def test_last_of_several_reports_counts() -> None:
         "dd: invalid number: 'x'",
     ],
 )
-def test_what_is_no_report_is_an_error(stderr: str) -> None:
+def test_text_that_is_not_a_report_is_an_error(stderr: str) -> None:
     """A report that is cut off, missing or in another language is not guessed at."""
     with pytest.raises(OutputError, match="dd printed no report"):
         only_direction(stderr, dd_run("/d"))
@@ -192,7 +192,7 @@ def test_what_is_no_report_is_an_error(stderr: str) -> None:
     ("stderr", "said"),
     [("", "no message"), ("killed\n", "killed"), ("x\ndd: a\ndd: b\n", "dd: a dd: b")],
 )
-def test_failure_without_words_is_still_a_problem(stderr: str, said: str) -> None:
+def test_failure_without_a_message_is_still_a_problem(stderr: str, said: str) -> None:
     """Whatever dd says, an exit status other than 0 is no success."""
     assert dd_problems(exit_status=-9, stderr=stderr) == (f"dd exited with -9: {said}",)
 
@@ -218,7 +218,7 @@ def test_options_are_checked_again(
         dd_argv(dd_run("/d", kind, **options))
 
 
-def test_size_is_needed() -> None:
+def test_a_missing_size_is_refused() -> None:
     """Without a size dd would fill the volume."""
     run = run_on("/d", VolumeKind.DIRECTORY, section(bs=4096))
     with pytest.raises(InputError, match="must be a multiple of bs"):
@@ -243,7 +243,7 @@ def test_nul_in_a_path_is_refused() -> None:
         ("", "dd"),
     ],
 )
-def test_versions(text: str, version: str) -> None:
+def test_the_version_is_read_from_the_first_line(text: str, version: str) -> None:
     """The first number of the first line is the version."""
     assert parse_dd_version(text) == version
 
@@ -257,7 +257,7 @@ def test_version_of_the_installed_dd() -> None:
 @pytest.mark.parametrize(
     "numbers", [("9" * 16, "1"), ("9" * 5000, "1"), ("1048576", "1e400"), ("1048576", "9" * 30)]
 )
-def test_numbers_beyond_measure_are_refused(numbers: tuple[str, str]) -> None:
+def test_implausible_numbers_are_refused(numbers: tuple[str, str]) -> None:
     """A damaged report gives no result."""
     report = "{} bytes (1.0 MB, 1.0 MiB) copied, {} s, 1.0 MB/s\n".format(*numbers)
     with pytest.raises(OutputError, match="implausible numbers"):

@@ -33,7 +33,7 @@ def _desk(tmp_path: Path, hosts: Fleet) -> Desk:
     return Desk(tmp_path, hosts)
 
 
-def test_a_campaign_on_three_hosts(desk: Desk) -> None:
+def test_a_campaign_runs_on_three_hosts(desk: Desk) -> None:
     """All results come home, each step starts together, and the hosts are as they were."""
     desk.prepare()
     ended(desk.run())

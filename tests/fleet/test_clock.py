@@ -13,7 +13,7 @@ from volbench.execute.ssh.ssh_channel import ssh_executor
 pytestmark = pytest.mark.root
 
 
-def test_slow_start_of_a_session_is_no_offset(hosts: Fleet) -> None:
+def test_slow_start_of_a_session_is_not_an_offset(hosts: Fleet) -> None:
     """A host whose sessions take 0.3 s to begin has the offset that it has without that."""
     rc = hosts[0].folder / "root/.ssh/rc"
     rc.parent.mkdir(exist_ok=True)
@@ -28,7 +28,7 @@ def test_slow_start_of_a_session_is_no_offset(hosts: Fleet) -> None:
     assert clock.bound_s < 0.15
 
 
-def test_long_line_is_no_offset(hosts: Fleet) -> None:
+def test_long_latency_is_not_an_offset(hosts: Fleet) -> None:
     """Over a round trip of 300 ms the offset may be wrong by half of it, so it is not corrected."""
     with long_line(hosts[0], round_trip_s=0.3) as port:
         far = listed(hosts, hosts[0], address="127.0.0.1", port=port)

@@ -19,7 +19,7 @@ def _desk(tmp_path: Path, hosts: Fleet) -> Desk:
     return Desk(tmp_path, hosts)
 
 
-def test_closed_terminal_stops_nothing(desk: Desk) -> None:
+def test_a_closed_terminal_does_not_stop_the_campaign(desk: Desk) -> None:
     """The controller goes on without its terminal, and can be watched from another one."""
     desk.prepare(runtime="3s", jobs=["a"])
     process = desk.run()
@@ -32,7 +32,7 @@ def test_closed_terminal_stops_nothing(desk: Desk) -> None:
     check_clean(desk.fleet.hosts)
 
 
-def test_campaign_in_the_background(desk: Desk) -> None:
+def test_a_campaign_runs_in_the_background(desk: Desk) -> None:
     """The command returns at once; status and attach show what goes on."""
     desk.prepare(runtime="15s", jobs=["a"])  # longer than status takes on a busy machine
     assert "Running in the background (PID " in ended(desk.run("--detach"))

@@ -24,7 +24,7 @@ with fleet(2, Path(sys.argv[1])) as hosts:
 """
 
 
-def test_hosts_are_apart(hosts: Fleet) -> None:
+def test_hosts_are_isolated(hosts: Fleet) -> None:
     """Each has its own name, address, processes, boot, host key and /tmp."""
     first, second = hosts.hosts
     for argv in (
@@ -40,7 +40,7 @@ def test_hosts_are_apart(hosts: Fleet) -> None:
     assert "pytest" not in first.run("ps", "ax", "-o", "args")
 
 
-def test_hosts_end_with_whoever_made_them(tmp_path: Path) -> None:
+def test_hosts_end_with_the_process_that_created_them(tmp_path: Path) -> None:
     """When the tests are killed, no process, no interface and no namespace stays."""
     child = subprocess.Popen(
         [sys.executable, "-c", CHILD, str(tmp_path / "f")],

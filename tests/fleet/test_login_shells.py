@@ -18,7 +18,7 @@ WORDS = ("a b", "two\nlines", "", "\\n", "it's", '"$HOME"', "~", "~0101", "!!", 
 
 
 @pytest.mark.parametrize("shell", texts.SHELLS)
-def test_any_login_shell_will_do(hosts: Fleet, shell: str) -> None:
+def test_every_login_shell_works(hosts: Fleet, shell: str) -> None:
     """Arguments keep every character; the scripts that start and watch a program work."""
     with executor_for(hosts, hosts[0], user=shell) as machine:
         printed = machine.run(["printf", "%s|", *WORDS]).stdout
@@ -36,7 +36,7 @@ def test_any_login_shell_will_do(hosts: Fleet, shell: str) -> None:
 
 
 @pytest.mark.parametrize("shell", ["zsh", "tcsh", "fish"])
-def test_a_profile_that_starts_another_shell_is_named_soon(hosts: Fleet, shell: str) -> None:
+def test_a_profile_that_starts_another_shell_is_reported_quickly(hosts: Fleet, shell: str) -> None:
     """What it starts takes the requests for commands: that is an error at once, with the reason."""
     home = hosts[0].folder / f"run/home/{texts.USER}"
     (home / ".bashrc").write_text(f"exec {shell}\n", encoding="utf-8")

@@ -68,7 +68,7 @@ def test_large_output_and_errors_arrive_together(machine: AgentExecutor) -> None
     assert done.stderr == "".join(f"{n}\n" for n in range(1, 100001))
 
 
-def test_many_commands_share_a_line(hosts: Fleet, machine: AgentExecutor) -> None:
+def test_many_commands_share_a_connection(hosts: Fleet, machine: AgentExecutor) -> None:
     """More commands at once than sshd allows on one connection all get their turn."""
     with ThreadPoolExecutor(24) as workers:
         answers = list(
@@ -87,7 +87,7 @@ def test_a_program_is_ended_at_its_deadline(hosts: Fleet, machine: AgentExecutor
     until(lambda: "sleep 1234" not in hosts[0].run("ps", "ax", "-o", "args"))
 
 
-def test_a_noisy_login_shell_is_heard_over(hosts: Fleet) -> None:
+def test_output_of_a_noisy_login_shell_is_skipped(hosts: Fleet) -> None:
     """What start-up files print is no part of a program's output."""
     with executor_for(hosts, hosts[1], user=texts.USER) as executor:
         home = hosts[1].folder / "run/home" / texts.USER
@@ -105,7 +105,7 @@ def test_a_noisy_login_shell_is_heard_over(hosts: Fleet) -> None:
             (home / ".bashrc").unlink()
 
 
-def test_an_account_without_a_shell_is_reported_apart(hosts: Fleet) -> None:
+def test_an_account_without_a_shell_has_an_error_of_its_own(hosts: Fleet) -> None:
     """Where the login shell runs nothing, its own words are passed on."""
     passwd = hosts[1].folder / "etc/passwd"
     before = passwd.read_text(encoding="utf-8")

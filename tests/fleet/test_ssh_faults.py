@@ -34,7 +34,7 @@ def begin_counted(hosts: Fleet, executor: AgentExecutor) -> None:
     executor.client.ask(Request("run", {"argv": argv}, repeatable=False))
 
 
-def test_a_cut_link_is_noticed_and_made_again(tmp_path: Path) -> None:
+def test_a_broken_link_is_noticed_and_restored(tmp_path: Path) -> None:
     """A command in flight fails soon after the cable is out; with the cable back, all is well."""
     with fleet(1, tmp_path / "f") as own:
         entry = listed(own, own[0])
@@ -73,7 +73,7 @@ def test_a_frozen_host_is_given_up(tmp_path: Path) -> None:
         assert executor.run(["echo", "back"]).stdout == "back\n"
 
 
-def test_a_program_that_was_started_is_not_started_again(tmp_path: Path) -> None:
+def test_a_started_program_is_not_started_again(tmp_path: Path) -> None:
     """When sshd dies, a program's fate is unknown: that is said, and it is not run twice."""
     with (
         fleet(1, tmp_path / "f") as own,
@@ -90,7 +90,7 @@ def test_a_program_that_was_started_is_not_started_again(tmp_path: Path) -> None
         assert text_of(executor, "/tmp/starts") == "one\n"
 
 
-def test_what_only_reads_is_repeated(tmp_path: Path) -> None:
+def test_requests_that_only_read_are_repeated(tmp_path: Path) -> None:
     """A look that meets a dead sshd waits for the next one, and nobody notices."""
     with fleet(1, tmp_path / "f") as own, executor_for(own, own[0]) as executor:
         assert executor.ask("which", program="sh")
@@ -114,7 +114,7 @@ def test_a_restarted_host_is_another_boot(tmp_path: Path) -> None:
         assert before != after
 
 
-def test_dead_hosts_do_not_hold_up_the_living(tmp_path: Path) -> None:
+def test_dead_hosts_do_not_delay_the_others(tmp_path: Path) -> None:
     """Of many hosts, the living answer while the dead are still waited for; each has its result."""
     with fleet(12, tmp_path / "f") as own:
         dead = {0: 200, 5: 201, 11: 202}
@@ -140,7 +140,7 @@ def test_dead_hosts_do_not_hold_up_the_living(tmp_path: Path) -> None:
         assert max(done_s[n] for n in living) < min(done_s[n] for n in dead)
 
 
-def test_nothing_stays_behind(hosts: Fleet) -> None:
+def test_a_closed_connection_leaves_nothing_behind(hosts: Fleet) -> None:
     """A closed pool has no threads left, and the host no session."""
     before = set(threading.enumerate())
     with executor_for(hosts, hosts[0]) as executor:

@@ -36,7 +36,7 @@ def machine(hosts: Fleet) -> Iterator[AgentExecutor]:
     hosts[0].run("sh", "-c", "rm -rf /tmp/* /root/.volbench")
 
 
-def test_texts_are_written_as_they_are(hosts: Fleet, machine: AgentExecutor) -> None:
+def test_texts_are_written_unchanged(hosts: Fleet, machine: AgentExecutor) -> None:
     """Nothing is changed, nothing is left beside the file, and the old one is replaced."""
     path = '/tmp/it\'s a "file" $HOME'
     for text in ("ünïcode €\r\n\0'\"$(id)" * 10_000, "", "short"):
@@ -79,7 +79,7 @@ def test_a_missing_folder_is_named(machine: AgentExecutor, tmp_path: Path) -> No
     assert names(tmp_path) == []
 
 
-def test_a_full_controller_is_reported_apart(
+def test_a_full_controller_disk_has_an_error_of_its_own(
     hosts: Fleet, machine: AgentExecutor, tmp_path: Path
 ) -> None:
     """When our own disk is full, that is said, and it is not tried again."""
@@ -122,7 +122,7 @@ def test_a_work_folder_is_fetched(hosts: Fleet, machine: AgentExecutor, tmp_path
     assert hosts[0].tmp.is_dir()
 
 
-def test_what_sudo_made_is_removed_too(hosts: Fleet, tmp_path: Path) -> None:
+def test_files_created_by_sudo_are_removed(hosts: Fleet, tmp_path: Path) -> None:
     """A workplace in which root wrote goes as a whole, and sudo reaches nothing outside of it."""
     with executor_for(hosts, hosts[1], user=texts.USER, sudo=True) as executor:
         place = executor.work_folder(str(tmp_path), name="campaign/run-1")
@@ -136,7 +136,7 @@ def test_what_sudo_made_is_removed_too(hosts: Fleet, tmp_path: Path) -> None:
         assert stat_of(executor, "/etc/passwd") is not None
 
 
-def test_what_may_not_be_looked_at_is_an_error(hosts: Fleet) -> None:
+def test_a_path_without_permission_is_an_error(hosts: Fleet) -> None:
     """A path that the user may not see is not taken for one that is not there."""
     hosts[1].run("mkdir", "-m", "700", "/run/secret")
     with executor_for(hosts, hosts[1], user=texts.USER) as executor:

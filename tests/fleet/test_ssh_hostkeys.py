@@ -56,7 +56,7 @@ def test_an_unknown_host_is_accepted_where_requested(hosts: Fleet, tmp_path: Pat
     ]
 
 
-def test_many_are_accepted_at_once(tmp_path: Path) -> None:
+def test_many_hosts_are_accepted_at_once(tmp_path: Path) -> None:
     """Hosts that are met at the same time do not overwrite each other's keys."""
     with fleet(8, tmp_path / "f") as own:
         known = tmp_path / "new" / "known_hosts"
@@ -94,7 +94,7 @@ def test_a_changed_key_always_fails(tmp_path: Path, *, accept_new: bool) -> None
         assert f"ssh-ed25519 {fingerprint(key.blob)}" in caught.value.message
 
 
-def test_another_kind_of_key_is_no_way_around(tmp_path: Path) -> None:
+def test_a_key_of_another_type_does_not_bypass_the_check(tmp_path: Path) -> None:
     """A host whose key on record is of a kind it does not show is refused, not accepted as new."""
     with fleet(1, tmp_path / "f") as own:
         rsa = tmp_path / "rsa"
@@ -105,7 +105,7 @@ def test_another_kind_of_key_is_no_way_around(tmp_path: Path) -> None:
             connect(own, own[0], known, accept_new=True)
 
 
-def test_the_kind_on_record_is_requested_for(tmp_path: Path) -> None:
+def test_the_recorded_key_type_is_requested(tmp_path: Path) -> None:
     """A host with several keys shows the one that is on record."""
     with fleet(1, tmp_path / "f") as own:
         place = own[0].folder / "run/fleet"

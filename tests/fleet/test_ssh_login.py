@@ -47,7 +47,7 @@ def client(pool_host: str, executor: AgentExecutor) -> str:
     return done.stdout.split()[0]
 
 
-def test_a_key_of_the_agent_opens(hosts: Fleet, tmp_path: Path) -> None:
+def test_a_key_of_the_agent_is_accepted(hosts: Fleet, tmp_path: Path) -> None:
     """Without any key file, the agent's keys are tried; without the agent there is nothing."""
     entry = listed(hosts, hosts[0], key="")
     other = make_key(tmp_path / "other")
@@ -89,7 +89,7 @@ def test_a_chosen_key_is_the_only_one(hosts: Fleet, tmp_path: Path) -> None:
         pool.connection("h0")
 
 
-def test_a_certificate_opens(hosts: Fleet, tmp_path: Path) -> None:
+def test_a_certificate_is_accepted(hosts: Fleet, tmp_path: Path) -> None:
     """A key that no host knows opens with a certificate beside it."""
     key = make_key(tmp_path / "signed")
     entry = listed(hosts, hosts[0], key=str(key))
@@ -138,7 +138,7 @@ def test_an_alias_of_the_configuration_is_followed(hosts: Fleet, tmp_path: Path)
         assert ssh_executor(entry, pool).run(["id", "-un"]).stdout == f"{texts.USER}\n"
 
 
-def test_a_jump_over_two_hops(tmp_path: Path) -> None:
+def test_a_host_behind_two_jump_hosts_is_reached(tmp_path: Path) -> None:
     """The host sees the last jump as its client, and each hop's key is looked at."""
     with fleet(3, tmp_path / "f") as own:
         first, second, target = own.hosts
@@ -169,7 +169,7 @@ def test_a_jump_over_two_hops(tmp_path: Path) -> None:
             pool.connection("h2")
 
 
-def test_a_jump_that_leads_nowhere_is_reported(hosts: Fleet) -> None:
+def test_an_unreachable_jump_host_is_reported(hosts: Fleet) -> None:
     """A host behind a jump that does not answer, and a jump that forwards nothing, are named."""
     gone = listed(hosts, hosts[1], name="gone", address="127.0.0.1", port=9, jump=("h0",))
     with (
@@ -216,7 +216,7 @@ def configured(host: RealHost, line: str) -> Iterator[None]:
         ),
     ],
 )
-def test_a_server_without_a_common_algorithm_is_told_what_each_side_has(
+def test_an_algorithm_mismatch_names_the_algorithms_of_both_sides(
     hosts: Fleet, line: str, words: str
 ) -> None:
     """The kind of algorithm, what the server offers and what volbench does."""
@@ -229,7 +229,7 @@ def test_a_server_without_a_common_algorithm_is_told_what_each_side_has(
     assert not caught.value.transient
 
 
-def test_a_burst_through_one_bastion(tmp_path: Path) -> None:
+def test_many_hosts_are_reached_through_one_bastion(tmp_path: Path) -> None:
     """Thirty hosts behind a bastion with sshd's own limits are all reached, without a crowd."""
     with fleet(31, tmp_path / "f", max_startups="10:30:100") as own:
         bastion, *behind = own.hosts

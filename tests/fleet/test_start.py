@@ -58,7 +58,7 @@ def test_probe_fails_where_a_run_would(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("policy", "others"), [("best-effort", "finished"), ("all", "interrupted")]
 )
-def test_hung_host_holds_up_nobody_for_long(desk: Desk, policy: str, others: str) -> None:
+def test_a_hung_host_delays_the_others_only_briefly(desk: Desk, policy: str, others: str) -> None:
     """A host that hangs before a step is not waited for; under `all` the step fails with its name.
 
     When it is back, its own run is ended, not started alone.
@@ -82,7 +82,7 @@ def test_hung_host_holds_up_nobody_for_long(desk: Desk, policy: str, others: str
     check_clean(desk.fleet.hosts)
 
 
-def test_true_skew_is_within_the_reported_one(desk: Desk) -> None:
+def test_the_true_skew_is_within_the_reported_bound(desk: Desk) -> None:
     """One of two hosts is 100 ms away; fio's logs, all in our kernel's time, show each start."""
     with long_line(desk.fleet[1], round_trip_s=0.1) as port:
         desk.prepare(runtime="1s", jobs=["a"])

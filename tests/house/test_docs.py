@@ -10,7 +10,7 @@ from tests.command_line import call
 PROFILE = re.compile(r"```yaml\n(name:.*?)```", re.DOTALL)
 
 
-def test_every_shown_profile_is_good(root: Path, tmp_path: Path) -> None:
+def test_every_documented_profile_is_valid(root: Path, tmp_path: Path) -> None:
     """Each YAML block that begins with a name passes ``volbench profile check``."""
     files = []
     for page in sorted((root / "docs").rglob("*.md")):

@@ -52,7 +52,7 @@ READERS = [
 
 
 @pytest.mark.parametrize(("page", "words"), COMMANDS, ids=lambda value: " ".join(value)[:60])
-def test_each_command_is_understood(page: str, words: list[str]) -> None:
+def test_every_documented_command_is_valid(page: str, words: list[str]) -> None:
     """No page shows a verb or an option that does not exist."""
     command: click.Command = cli
     context, rest = click.Context(cli), list(words)
@@ -75,13 +75,13 @@ def campaigns(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_there_are_readers() -> None:
+def test_documented_reading_commands_are_found() -> None:
     """The pages are found."""
     assert len(READERS) > 20
 
 
 @pytest.mark.parametrize("words", READERS, ids=" ".join)
-def test_reading_commands_run(words: list[str], campaigns: Path) -> None:
+def test_documented_reading_commands_run(words: list[str], campaigns: Path) -> None:
     """A newcomer with one campaign and no labels may copy each of them."""
     done = call(*words, cwd=campaigns)
     assert done.returncode == 0, done.stderr

@@ -61,13 +61,13 @@ FLAGS = dict(verbs(cli, click.Context(cli, info_name="volbench")))
 
 
 @pytest.mark.parametrize("verb", FLAGS)
-def test_talk(verb: str) -> None:
+def test_every_verb_has_quiet_and_verbose(verb: str) -> None:
     """Every verb can say more, and nothing."""
     assert FLAGS[verb] >= TALK
 
 
 @pytest.mark.parametrize("verb", FLAGS)
-def test_tables(verb: str) -> None:
+def test_only_verbs_with_tables_have_table_options(verb: str) -> None:
     """A verb that prints a table has all flags of tables, and any other verb has none of them."""
     wanted = set() if verb in WITHOUT_TABLE else TABLE - WITH_SOME.get(verb, set())
     assert FLAGS[verb] & TABLE == wanted
@@ -75,6 +75,6 @@ def test_tables(verb: str) -> None:
         assert FLAGS[verb] >= {"-o", "--output"}
 
 
-def test_exceptions_exist() -> None:
+def test_exceptions_name_existing_verbs() -> None:
     """The lists above name verbs that there are."""
     assert {*WITHOUT_TABLE, *WITH_SOME, *WITHOUT_OUTPUT} <= {*FLAGS}

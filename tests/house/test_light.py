@@ -156,21 +156,21 @@ def held_by_completion() -> dict[str, set[str]]:
     return dict(zip(VERBS, found, strict=True))
 
 
-def test_import_is_light() -> None:
+def test_importing_volbench_is_fast() -> None:
     """``import volbench`` imports no heavy library."""
     assert heavy_after("import volbench") == [set()]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ALLOWED)
-def test_a_command_imports_what_it_may(command: str, held: dict[str, set[str]]) -> None:
+def test_a_command_imports_only_what_it_may(command: str, held: dict[str, set[str]]) -> None:
     """A real process of the command holds no heavy library beyond those in the table."""
     assert held[command] <= ALLOWED[command]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS)
-def test_completion_is_light(verb: str, held_by_completion: dict[str, set[str]]) -> None:
+def test_completion_is_fast(verb: str, held_by_completion: dict[str, set[str]]) -> None:
     """Completing the options of a verb imports no heavy library."""
     assert held_by_completion[verb] == set()
 

@@ -73,7 +73,7 @@ def test_the_lock_meets_pyproject(
         assert requirement.specifier.contains(versions[0], prereleases=True), HINT
 
 
-def test_the_lock_has_what_is_needed_and_no_more(
+def test_the_lock_has_only_needed_packages(
     project: dict[str, Any], pinned: list[tuple[Requirement, int]]
 ) -> None:
     """What was taken out of pyproject.toml is not installed by CI any longer."""

@@ -40,7 +40,7 @@ def error_classes() -> dict[str, type[errors.VolbenchError]]:
     }
 
 
-def test_public_names() -> None:
+def test_the_public_names_are_as_documented() -> None:
     """Exactly the promised names are public, and each is there."""
     assert sorted(volbench.__all__) == PUBLIC
     for name in PUBLIC:
@@ -60,7 +60,7 @@ def test_unknown_name_is_an_attribute_error() -> None:
     assert not hasattr(volbench, "open_campaing")
 
 
-def test_one_version() -> None:
+def test_the_version_is_defined_once() -> None:
     """The module, the installed package and pyproject.toml tell the same version."""
     assert volbench.__version__ == version("volbench")
 
@@ -84,7 +84,7 @@ def test_every_error_is_documented(root: Path) -> None:
     }
 
 
-def test_the_tree_is_drawn_in_full() -> None:
+def test_the_documented_error_tree_is_complete() -> None:
     """The drawing in the docstring of errors.py names every class."""
     drawn = set(re.findall(r"\w+Error", errors.__doc__ or ""))
     assert drawn >= set(error_classes())

@@ -42,7 +42,7 @@ def test_a_test_that_passed_later_is_listed_with_its_first_failure(
     assert "test_c" not in done.stdout
 
 
-def test_more_than_three_fail_the_run(root: Path, tmp_path: Path) -> None:
+def test_more_than_three_repeated_tests_fail_the_run(root: Path, tmp_path: Path) -> None:
     """Three may be noise; four hide a race."""
     names = [f"test_{number}" for number in range(4)]
     write_try(tmp_path, 0, dict.fromkeys(names, "failed"))

@@ -116,7 +116,7 @@ def runs_of(calls: list[str]) -> list[str]:
     return [re.sub(r"--junitxml \S+ ", "", call) for call in runs]
 
 
-def test_all_runs_what_the_default_leaves_out(root: Path, tmp_path: Path) -> None:
+def test_all_runs_every_marker(root: Path, tmp_path: Path) -> None:
     """The default leaves out five markers; with --all every test belongs to one of four calls."""
     (default,) = runs_of(calls_of(root, tmp_path / "default"))
     left_out = {"alone", "browser", "fleet", "kubernetes", "slow"}
@@ -138,7 +138,7 @@ def test_folders_are_left_out_by_their_marker(root: Path) -> None:
 
 
 @pytest.mark.parametrize("marks", CALLS_OF_ALL)
-def test_what_fails_is_run_again(root: Path, tmp_path: Path, marks: str) -> None:
+def test_failed_tests_are_repeated(root: Path, tmp_path: Path, marks: str) -> None:
     """Two more tries of what failed come last, beside nothing else; what fails in all fails."""
     calls = runs_of(calls_of(root, tmp_path, "--all", fails=f"*'-m {marks}'*"))
     first = next(call for call in calls if f"-m {marks}" in call)
@@ -147,7 +147,7 @@ def test_what_fails_is_run_again(root: Path, tmp_path: Path, marks: str) -> None
     assert calls[len(CALLS_OF_ALL) :] == [again, again]
 
 
-def test_slowest_modules_are_dealt_first(root: Path) -> None:
+def test_the_slowest_modules_are_distributed_first(root: Path) -> None:
     """Modules that take longest come first, others keep their order, and each stays whole."""
     assert [name for name in SECONDS if not (root / name).exists()] == []
     modules = ["tests/test_units.py", "tests/house/test_light.py", "tests/fleet/test_campaigns.py"]
@@ -182,7 +182,7 @@ def test_a_path_is_checked_without_the_rest(root: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("marker", ["alone", "kubernetes", "slow"])
-def test_markers_are_where_scripts_test_looks(root: Path, marker: str) -> None:
+def test_marked_tests_are_where_scripts_test_looks(root: Path, marker: str) -> None:
     """Modules that need a quiet machine, a cluster or minutes name the marker themselves."""
     named = f"mark.{marker}"
     elsewhere = [

@@ -108,7 +108,7 @@ def test_the_core_plans_and_shows_without_slices(core: Path, tmp_path: Path) -> 
         (["show", "s3://bucket/results"], "object_storage"),
     ],
 )
-def test_an_absent_slice_is_named(
+def test_a_missing_slice_is_named(
     core: Path, tmp_path: Path, arguments: list[str], package: str
 ) -> None:
     """A verb, an option or an address that needs a slice says which package is missing."""
@@ -136,7 +136,7 @@ def test_tests_of_the_core_pass_without_slices(core: Path) -> None:
     assert "passed" in done.stdout
 
 
-def test_seams_name_what_slices_have() -> None:
+def test_seams_name_existing_modules_of_slices() -> None:
     """Every reference in the core to something of a slice can be loaded."""
     references = {
         reference

@@ -40,7 +40,9 @@ def test_the_table_is_current(root: Path, script: ModuleType) -> None:
     assert script.table() in page, "run: .venv/bin/python scripts/make-thresholds-table --write"
 
 
-def test_what_would_notice_exists(root: Path, script: ModuleType) -> None:
+def test_every_test_or_benchmark_named_by_a_threshold_exists(
+    root: Path, script: ModuleType
+) -> None:
     """Each named test is a function in a file of that name, each benchmark a file."""
     files = [*(root / "tests").rglob("*.py"), *(root / "benchmarks").rglob("*.py")]
     texts: dict[str, list[str]] = {}

@@ -62,7 +62,7 @@ def test_every_case_is_imported_or_listed(taken: tuple[ImportReport, CampaignDat
 @pytest.mark.parametrize(
     "case", [case_of(path) for path in FILES if case_of(path) not in NO_RESULT]
 )
-def test_numbers_are_those_of_fio(taken: tuple[ImportReport, CampaignData], case: str) -> None:
+def test_numbers_equal_those_of_fio(taken: tuple[ImportReport, CampaignData], case: str) -> None:
     """The frames hold exactly what the parser reads from the document."""
     (output,) = find_results((CASES / case / "stdout").read_text()).results
     wanted = [
@@ -103,7 +103,7 @@ def test_several_documents_are_one_result(
     assert len(rows_of(taken, f"{version}/status-interval")) == 1
 
 
-def test_options_are_those_that_fio_tells(taken: tuple[ImportReport, CampaignData]) -> None:
+def test_options_equal_those_reported_by_fio(taken: tuple[ImportReport, CampaignData]) -> None:
     """Options become columns, defaults hold where the rest is told, and nothing is made up."""
     row = rows_of(taken, "fio-3.33/randrw-jsonplus").iloc[0]
     assert (row["rw"], row["block_bytes"], row["iodepth"], row["numjobs"]) == ("randrw", 4096, 8, 1)
@@ -171,7 +171,7 @@ def test_sources_are_recorded_and_unchanged(taken: tuple[ImportReport, CampaignD
             assert sha256(copied).hexdigest() == file.sha256
 
 
-def test_times_are_reported_where_fio_tells_them(taken: tuple[ImportReport, CampaignData]) -> None:
+def test_times_are_kept_where_fio_reports_them(taken: tuple[ImportReport, CampaignData]) -> None:
     """From 3.36 on fio tells when I/O began, before that when it ended and how long it took."""
     row = rows_of(taken, "fio-3.36/logs-averaged").iloc[0]
     assert row["started_utc"] == "2026-11-21T03:18:51.440Z"
@@ -179,7 +179,7 @@ def test_times_are_reported_where_fio_tells_them(taken: tuple[ImportReport, Camp
     assert row["started_utc"].startswith("2026-11-21T03:1")
 
 
-def test_nothing_is_claimed_of_host_and_volume(taken: tuple[ImportReport, CampaignData]) -> None:
+def test_host_and_volume_stay_unknown(taken: tuple[ImportReport, CampaignData]) -> None:
     """There are no facts of a host, and no finding that stands on them."""
     _, opened = taken
     assert opened.provenance.hosts == ()

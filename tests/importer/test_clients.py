@@ -109,7 +109,7 @@ def test_logs_of_clients_are_reported_by_their_names(
     assert "l_bw.3.log.127.0.0.3" not in sources["127.0.0.3", "rd"]
 
 
-def test_options_that_a_client_does_not_tell_are_not_made_up(tmp_path: Path) -> None:
+def test_unreported_options_of_a_client_stay_unknown(tmp_path: Path) -> None:
     """Of some clients' jobs fio leaves out the options: the pattern is unknown, not a default."""
     document = document_of(CLIENTS / "stdout")
     for entry in document["client_stats"]:

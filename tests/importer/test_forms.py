@@ -155,7 +155,7 @@ def test_other_files_are_counted_and_never_touched(tmp_path: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in sorted(source.rglob("*"))} == before
 
 
-def test_names_of_any_bytes_are_read(tmp_path: Path) -> None:
+def test_file_names_of_any_bytes_are_read(tmp_path: Path) -> None:
     """Names that are no UTF-8 are written down so that they can be read."""
     put(tmp_path / "in" / os.fsdecode(b"gp\xff3") / "fio.json", JSON)
     intake, opened = take(tmp_path / "in", into=tmp_path / "campaign", pattern="{volume_type}")
@@ -177,7 +177,7 @@ def test_nothing_to_import_is_an_error(tmp_path: Path) -> None:
     assert not (tmp_path / "campaign").exists()
 
 
-def test_a_campaign_of_ours_is_not_imported_again(tmp_path: Path) -> None:
+def test_a_volbench_campaign_is_not_imported_again(tmp_path: Path) -> None:
     """Its files are results already."""
     put(tmp_path / "in" / "good.json", JSON)
     take(tmp_path / "in", into=tmp_path / "in" / "first")
@@ -186,7 +186,7 @@ def test_a_campaign_of_ours_is_not_imported_again(tmp_path: Path) -> None:
     assert "already" in intake.malformed[0].message
 
 
-def test_half_an_import_is_taken_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_partial_import_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a file can't be copied, no folder is left that looks like all of it."""
     put(tmp_path / "in" / "1.json", JSON)
     put(tmp_path / "in" / "2.json", result_of("fio-3.33/fsync-latency"))
@@ -214,7 +214,7 @@ def test_a_changed_copy_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["[" * 20_000, '{"a":' * 20_000, "{\n" * 1000, "\x00", "[1, 2"])
-def test_odd_texts_are_no_results(text: str) -> None:
+def test_odd_texts_are_not_results(text: str) -> None:
     """Whatever else a file holds, it is passed over."""
     assert find_results(text).results == ()
 
@@ -275,7 +275,7 @@ def _files_with_a_bad_result() -> Iterator[tuple[str, str, int]]:
 
 
 @pytest.mark.parametrize(("name", "content", "results"), [*_files_with_a_bad_result()])
-def test_a_bad_result_takes_no_other_of_its_file_with_it(
+def test_an_invalid_result_does_not_affect_others_of_its_file(
     tmp_path: Path, name: str, content: str, results: int
 ) -> None:
     """A cut line, entry or document is a failed run with its reason; the others have numbers."""
@@ -297,7 +297,7 @@ def test_a_bad_result_takes_no_other_of_its_file_with_it(
         '{"jobname": ' + '{"a":[' * 400 + "1" + "]}" * 400 + "}",
     ],
 )
-def test_braces_without_end_are_refused_soon(tmp_path: Path, content: str) -> None:
+def test_unclosed_braces_are_refused_quickly(tmp_path: Path, content: str) -> None:
     """Millions of documents that do not end, and nested ones, cost seconds, not hours."""
     put(tmp_path / "in" / "good.json", JSON)
     put(tmp_path / "in" / "bomb.json", content)
@@ -306,7 +306,7 @@ def test_braces_without_end_are_refused_soon(tmp_path: Path, content: str) -> No
 
 
 @pytest.mark.parametrize("margin", ["    ", "> ", ">> "])
-def test_quoted_output_is_output(tmp_path: Path, margin: str) -> None:
+def test_results_in_quoted_output_are_found(tmp_path: Path, margin: str) -> None:
     """Mails and pages put a margin before each line, but not always before the first."""
     text = (CASES / "field/clat-above-lat/perftest--without-liburing-ost-4k-2-1.txt").read_text()
     put(tmp_path / "mail.txt", "".join(f"{margin}{line}\n" for line in text.splitlines()))

@@ -60,7 +60,7 @@ def test_every_reading_verb_works_on_an_import(
     assert "WorkloadSpec for:" not in page
 
 
-def test_problems_that_many_files_share_are_said_once(volbench: Volbench, tmp_path: Path) -> None:
+def test_a_problem_of_many_files_is_reported_once(volbench: Volbench, tmp_path: Path) -> None:
     """Up to three are listed one by one, more in one line; JSON has each."""
     for number in range(3):
         put(tmp_path / "results" / f"empty{number}.json", b"")
@@ -85,7 +85,7 @@ def test_clients_are_shown_with_their_totals(volbench: Volbench) -> None:
     assert "All clients" not in shown
 
 
-def test_json_tells_what_was_imported(volbench: Volbench, results: Path) -> None:
+def test_json_lists_what_was_imported(volbench: Volbench, results: Path) -> None:
     """A script gets every run with its source, and what was not imported."""
     done = volbench("import", results, "--output", "campaign", "--json", "--label", "zone=1")
     reported = json.loads(done.stdout)
@@ -97,7 +97,7 @@ def test_json_tells_what_was_imported(volbench: Volbench, results: Path) -> None
 
 
 @pytest.mark.parametrize("width", [80, 100, 120])
-def test_its_table_fits(volbench: Volbench, results: Path, width: int) -> None:
+def test_the_import_table_fits_the_screen(volbench: Volbench, results: Path, width: int) -> None:
     """Long folders are broken at the width; each run, its job and its state stay."""
     (results / "azure").rename(results / ("premium-ssd-v2-" * 6))
     done = volbench("import", results, "--format", "table", columns=width)
@@ -108,7 +108,9 @@ def test_its_table_fits(volbench: Volbench, results: Path, width: int) -> None:
     assert sum("finished" in line for line in lines) == 5
 
 
-def test_exit_codes(volbench: Volbench, results: Path, tmp_path: Path) -> None:
+def test_exit_codes_tell_success_from_failure(
+    volbench: Volbench, results: Path, tmp_path: Path
+) -> None:
     """6 where nothing is left to import, or nothing may be malformed; 2 for wrong arguments."""
     strict = volbench("import", results, "--strict", "--output", "campaign")
     assert strict.returncode == 6
@@ -131,7 +133,7 @@ def test_an_import_can_not_be_resumed(volbench: Volbench, results: Path) -> None
     assert "were imported" in done.stderr
 
 
-def test_origin_is_no_difference(volbench: Volbench, tmp_path: Path) -> None:
+def test_the_origin_of_results_is_not_a_difference(volbench: Volbench, tmp_path: Path) -> None:
     """Folders of the source and the name of a Ceph user do not keep results from being compared."""
     for site in ("a", "b"):
         for day in ("mon", "tue", "wed"):

@@ -23,7 +23,7 @@ def numjobs(text: str, number: int) -> str:
     return json.dumps(document, indent=2)
 
 
-def test_a_tree_of_bench_fio_is_read(tmp_path: Path) -> None:
+def test_a_bench_fio_folder_is_read(tmp_path: Path) -> None:
     """<device>/<mix>/<block size>/<mode>-<depth>-<jobs>.json with logs named by mode and depth."""
     for depth in (1, 16):
         prefix = f"randread-iodepth-{depth}-numjobs-3"
@@ -41,7 +41,7 @@ def test_a_tree_of_bench_fio_is_read(tmp_path: Path) -> None:
     assert opened.series().groupby("run")["iops"].mean().round(-1).tolist() == [900, 900]
 
 
-def test_logs_that_were_written_over_belong_to_the_last(tmp_path: Path) -> None:
+def test_overwritten_logs_belong_to_the_last_result(tmp_path: Path) -> None:
     """Older bench-fio gave the same prefix to all numbers of jobs; fio cuts a log off first."""
     for number in (1, 2, 3):
         text = result_of(NUMJOBS, write_bw_log="random-read-depth-1", write_iops_log="x")
@@ -52,7 +52,7 @@ def test_logs_that_were_written_over_belong_to_the_last(tmp_path: Path) -> None:
     assert taken == {"randread-1-1": 0, "randread-1-2": 0, "randread-1-3": 6}
 
 
-def test_logs_that_are_not_whole_are_left_out(tmp_path: Path) -> None:
+def test_incomplete_logs_are_left_out(tmp_path: Path) -> None:
     """The sum of two numjobs of three would be too low."""
     put(tmp_path / "in" / "r.json", numjobs(result_of(NUMJOBS), 3))
     copy_logs(NUMJOBS, tmp_path / "in", prefix="l")
@@ -72,7 +72,7 @@ def test_logs_in_a_folder_of_their_own_are_found(tmp_path: Path) -> None:
     assert (intake.logs, intake.remarks) == (6, ())
 
 
-def test_logs_of_nobody_are_reported(tmp_path: Path) -> None:
+def test_logs_without_a_result_are_reported(tmp_path: Path) -> None:
     """A log that no result wrote, or that is none, is listed, and nothing else is lost."""
     put(tmp_path / "in" / "r.json", result_of("fio-3.33/logs-averaged"))
     copy_logs("fio-3.33/logs-averaged", tmp_path / "in", prefix="l")

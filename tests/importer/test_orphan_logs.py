@@ -54,7 +54,7 @@ def test_latencies_without_a_version_have_no_unit(tmp_path: Path) -> None:
     assert sorted(left) == [f"in/l_{kind}.1.log" for kind in ("clat", "lat", "slat")]
 
 
-def test_bins_of_fio_2_tell_their_version(tmp_path: Path) -> None:
+def test_bins_of_fio_2_reveal_the_version(tmp_path: Path) -> None:
     """No fio 3 writes 1216 bins."""
     logs_of("fio-2.21/logs-histogram", tmp_path / "old")
     _, opened = take(tmp_path / "old", into=tmp_path / "c")
@@ -69,7 +69,7 @@ def test_numbered_logs_are_never_added_up(tmp_path: Path) -> None:
     assert opened.series().groupby("run")["iops"].mean().round(-1).tolist() == [300, 300, 300]
 
 
-def test_what_cannot_be_reported_is_listed(tmp_path: Path) -> None:
+def test_unusable_logs_are_listed(tmp_path: Path) -> None:
     """Shared logs, empty ones, and those beside a damaged result are no runs."""
     put(tmp_path / "in" / "shared" / "l_iops.log", "1000, 5, 0, 0\n")
     put(tmp_path / "in" / "empty" / "l_iops.1.log", "")

@@ -40,7 +40,7 @@ from volbench.model.campaign.planned_run import VolumeKind
         ({}, VolumeKind.UNKNOWN, "unknown"),
     ],
 )
-def test_a_volume_is_what_was_reported(
+def test_a_volume_is_described_as_reported(
     options: dict[str, str], kind: VolumeKind, target: str
 ) -> None:
     """A device, a file, a directory or an export; several, or none, are unknown."""
@@ -49,7 +49,7 @@ def test_a_volume_is_what_was_reported(
     assert (volume.kind, volume.target) == (kind, target)
 
 
-def test_a_job_that_is_named_after_its_device() -> None:
+def test_a_job_named_after_its_device_is_recognised() -> None:
     """Without a filename fio takes the jobname for one; benchmarks of Ceph use that."""
     for options, target in (({}, "/dev/nvme8n13"), ({"filename": "/dev/sdb"}, "/dev/sdb")):
         text = result_of("fio-3.33/fsync-latency", jobname="/dev/nvme8n13", bs="4096B", **options)
@@ -60,7 +60,7 @@ def test_a_job_that_is_named_after_its_device() -> None:
         assert reported.options["bs"] == "4096"
 
 
-def test_many_files_are_one_short_name() -> None:
+def test_many_files_get_one_short_name() -> None:
     """Two sets of files that begin alike are two volumes, and no table becomes wide for them."""
     targets = set()
     for last in ("x", "y"):
@@ -84,7 +84,7 @@ def test_options_are_read_as_fio_reads_them() -> None:
     assert not reported.is_whole  # so that the depth is unknown, not 1
 
 
-def test_options_without_a_value_are_unsaid_before_they_were_written() -> None:
+def test_options_are_unknown_in_versions_that_did_not_write_them() -> None:
     """Up to 3.36 fio leaves a bare ``time_based`` out of its result, 3.42 does not."""
     for version, wanted in (("3.36", True), ("3.42", False)):
         (output,) = find_results((CASES / f"fio-{version}/logs-numjobs/stdout").read_text()).results
@@ -100,14 +100,14 @@ def _entry() -> str:
     return json.dumps(entry)
 
 
-def test_an_odd_version_does_no_harm(tmp_path: Path) -> None:
+def test_an_odd_version_is_tolerated(tmp_path: Path) -> None:
     """It is shown as it stands, and only logs need one."""
     put(tmp_path / "r.json", result_of("fio-3.33/fsync-latency").replace("fio-3.33", "own build"))
     _, opened = take(tmp_path / "r.json", into=tmp_path / "c")
     assert set(opened.summary()["fio_version"]) == {"own build"}
 
 
-def test_no_doubt_stands_on_what_was_not_reported(tmp_path: Path) -> None:
+def test_unreported_options_cause_no_findings(tmp_path: Path) -> None:
     """Whether buffers were filled anew is not known where bare options are left out."""
     for version, doubted in (("3.33", False), ("3.42", True)):
         source = put(tmp_path / f"{version}.json", result_of(f"fio-{version}/randrw-jsonplus"))
@@ -115,7 +115,7 @@ def test_no_doubt_stands_on_what_was_not_reported(tmp_path: Path) -> None:
         assert ("compressible" in set(opened.findings.frame["rule"])) is doubted
 
 
-def test_what_was_not_reported_is_no_difference(tmp_path: Path) -> None:
+def test_an_unreported_option_is_not_a_difference(tmp_path: Path) -> None:
     """A comparison says that an option is not known; it does not take it for not set."""
     parts = []
     for version in ("3.36", "3.42"):

@@ -32,7 +32,7 @@ def test_a_clear_jobname_is_kept(tmp_path: Path) -> None:
     ]
 
 
-def test_paths_tell_jobs_of_one_name_apart(tmp_path: Path) -> None:
+def test_paths_distinguish_jobs_of_one_name(tmp_path: Path) -> None:
     """Two settings under one jobname are never pooled; the least of their paths is used."""
     put(tmp_path / "in" / "4k" / "randread-1-3.json", RANDREAD)
     put(tmp_path / "in" / "4k" / "randread-16-3.json", DEEPER)
@@ -44,7 +44,7 @@ def test_paths_tell_jobs_of_one_name_apart(tmp_path: Path) -> None:
     ]
 
 
-def test_files_of_no_name_are_called_by_their_folders(tmp_path: Path) -> None:
+def test_files_without_a_job_name_are_named_after_their_folders(tmp_path: Path) -> None:
     """A folder called gp3 tells more than a file called fio.json."""
     put(tmp_path / "in" / "gp2" / "fio.json", RANDREAD)
     put(tmp_path / "in" / "gp3" / "fio.json", RANDREAD)
@@ -52,7 +52,7 @@ def test_files_of_no_name_are_called_by_their_folders(tmp_path: Path) -> None:
     assert jobs == ["gp2", "gp3"]
 
 
-def test_only_what_says_so_is_a_repeat(tmp_path: Path) -> None:
+def test_only_names_with_a_repeat_number_are_repeats(tmp_path: Path) -> None:
     """Folders called run-1 and run-2 hold repeats, if the settings are equal."""
     put(tmp_path / "in" / "run-1" / "fio.json", RANDREAD)
     put(tmp_path / "in" / "run-2" / "fio.json", RANDREAD)
@@ -62,7 +62,7 @@ def test_only_what_says_so_is_a_repeat(tmp_path: Path) -> None:
     assert len({job for _, job, _ in found}) == 2
 
 
-def test_equal_results_without_a_word_are_kept_apart(tmp_path: Path) -> None:
+def test_equal_results_without_a_repeat_number_are_kept_separate(tmp_path: Path) -> None:
     """Nobody said that two equal files are repeats, so they are two jobs."""
     put(tmp_path / "a" / "fio.json", RANDREAD)
     put(tmp_path / "b" / "fio.json", RANDREAD)
@@ -107,7 +107,7 @@ def test_labels_come_from_folders(tmp_path: Path) -> None:
     assert set(frame["job"]) == {"FIOJOB"}
 
 
-def test_labels_are_no_hosts(tmp_path: Path) -> None:
+def test_labels_are_not_hosts(tmp_path: Path) -> None:
     """One machine with two volume types is one host; its results are kept apart by their labels."""
     put(tmp_path / "in" / "gp2" / "r.json", RANDREAD)
     put(tmp_path / "in" / "gp3" / "r.json", RANDREAD)
@@ -122,7 +122,7 @@ def test_labels_are_no_hosts(tmp_path: Path) -> None:
         assert summary["import_folder"].tolist() == ["gp2", "gp3"]
 
 
-def test_results_under_different_labels_are_no_repeats(tmp_path: Path) -> None:
+def test_results_under_different_labels_are_not_repeats(tmp_path: Path) -> None:
     """Equal settings and different numbers do not make them any."""
     put(tmp_path / "in" / "gp2" / "run-1.json", RANDREAD)
     put(tmp_path / "in" / "gp3" / "run-2.json", RANDREAD)
@@ -130,7 +130,7 @@ def test_results_under_different_labels_are_no_repeats(tmp_path: Path) -> None:
     assert found == [("unknown", "FIOJOB-gp2", 1), ("unknown", "FIOJOB-gp3", 1)]
 
 
-def test_repeats_and_jobs_can_be_reported_by_the_pattern(tmp_path: Path) -> None:
+def test_repeats_and_jobs_are_read_with_a_pattern(tmp_path: Path) -> None:
     """{repeat} and {job} are no labels."""
     for number in (1, 2):
         put(tmp_path / "in" / "reads" / f"{number}.json", RANDREAD)
@@ -184,7 +184,7 @@ def test_the_job_of_a_file_with_several_has_their_names_too(tmp_path: Path) -> N
     assert [job for _, job, _ in found] == ["both-first", "both-second"]
 
 
-def test_two_patterns(tmp_path: Path) -> None:
+def test_the_first_matching_pattern_is_used(tmp_path: Path) -> None:
     """Paths of two forms; the first pattern that matches applies, and each has to match some."""
     put(tmp_path / "in" / "azure" / "reads" / "2.json", RANDREAD)
     put(tmp_path / "in" / "writes.json", DEEPER)

@@ -59,7 +59,7 @@ def test_a_killed_import_leaves_no_campaign(tmp_path: Path) -> None:
         assert [path.name for path in into.parent.iterdir()] == ["c"]
 
 
-def test_after_the_rename_it_is_whole(tmp_path: Path) -> None:
+def test_after_the_rename_the_campaign_is_complete(tmp_path: Path) -> None:
     """A kill right after the rename leaves a campaign with every run."""
     put(tmp_path / "in" / "a.json", JSON)
     into = tmp_path / "c"
@@ -68,7 +68,7 @@ def test_after_the_rename_it_is_whole(tmp_path: Path) -> None:
     assert len(open_campaigns(into).summary()["run"].unique()) == 1
 
 
-def test_an_empty_folder_is_taken_and_a_used_one_refused(tmp_path: Path) -> None:
+def test_an_empty_folder_is_accepted_and_a_used_one_refused(tmp_path: Path) -> None:
     """What stands in a folder stays."""
     put(tmp_path / "in" / "a.json", JSON)
     (tmp_path / "empty").mkdir()
@@ -88,7 +88,7 @@ def test_the_current_folder_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
         take(tmp_path / "in", into=Path())
 
 
-def test_two_imports_into_one_folder(tmp_path: Path) -> None:
+def test_one_of_two_imports_into_one_folder_is_refused(tmp_path: Path) -> None:
     """The second one takes nothing from below the first."""
     put(tmp_path / "in" / "a.json", JSON)
     aside = tmp_path / ".c.importing"

@@ -59,7 +59,7 @@ def _taken(text: str, folder: Path, *, job_file: str = "") -> tuple[dict[str, ob
     return rows[0], " ".join(map(str, report.remarks))
 
 
-def test_the_job_file_beside_a_result_tells_its_jobs(tmp_path: Path, measured: Path) -> None:
+def test_the_job_file_beside_a_result_lists_its_jobs(tmp_path: Path, measured: Path) -> None:
     """The row has no pattern, block size or depth of one job, and its note lists them all."""
     text = (measured / "json.txt").read_text()
     row, remarks = _taken(text, tmp_path, job_file=f"{DATABASE}[later]\nstonewall\nrw=read\n")
@@ -98,7 +98,7 @@ def test_normal_output_lists_the_jobs(tmp_path: Path, measured: Path) -> None:
         ({"rw": "randrw", "bssplit": "4k/50:8k/50", "bs": "8k"}, False),
     ],
 )
-def test_a_group_is_known_by_what_it_did(options: dict[str, str], *, is_unlike: bool) -> None:
+def test_a_group_is_recognised_by_its_totals(options: dict[str, str], *, is_unlike: bool) -> None:
     """Reads of a writer, and other blocks than its own, are those of other jobs."""
     (output,) = find_results(result_of("fio-3.1/randrw-jsonplus", **options)).results
     reported = reported_options(output, output.jobs[0])
@@ -118,7 +118,7 @@ def test_no_recorded_result_of_one_section_is_taken_for_a_group() -> None:
     assert seen > 100
 
 
-def test_a_version_that_writes_bare_options_tells_ungrouped_jobs(tmp_path: Path) -> None:
+def test_a_version_that_writes_bare_options_reveals_ungrouped_jobs(tmp_path: Path) -> None:
     """There a contradiction within a result stays one."""
     document = json.loads(result_of("fio-3.42/randrw-jsonplus", bs="8k"))
     put(tmp_path / "r.json", json.dumps(document))

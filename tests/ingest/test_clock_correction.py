@@ -27,12 +27,14 @@ EPOCH_MS = 1_767_225_600_000
         ({}, 0.0),
     ],
 )
-def test_offset_is_what_the_start_noted(status: dict[str, object], offset_s: float) -> None:
+def test_the_offset_is_that_recorded_at_the_start(
+    status: dict[str, object], offset_s: float
+) -> None:
     """A Run that started alone, or before anybody noted it, has none."""
     assert clock_offset_s(status) == offset_s
 
 
-def test_instants_are_shifted_and_nothing_else() -> None:
+def test_only_instants_are_shifted() -> None:
     """Milliseconds stay; what was not reported stays missing."""
     assert shifted_utc("2026-01-01T00:00:01.500Z", by_s=-3.25) == "2025-12-31T23:59:58.250Z"
     assert shifted_utc("2026-01-01T00:00:01Z", by_s=0.0) == "2026-01-01T00:00:01Z"
@@ -40,7 +42,7 @@ def test_instants_are_shifted_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("ahead_s", [0.0, 3.0, -7200.0])
-def test_series_stand_where_the_controller_saw_them(tmp_path: Path, ahead_s: float) -> None:
+def test_series_are_on_the_clock_of_the_controller(tmp_path: Path, ahead_s: float) -> None:
     """A host that is three seconds ahead did its I/O three seconds earlier than it says."""
     section = Section(name="mix", options={"rw": "randrw"})
     layout, campaign = make(tmp_path, "fio-3.33/randrw-jsonplus", section)

@@ -31,7 +31,7 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_damaged_file_is_refused_or_read(root: Path, name: str) -> None:
+def test_a_damaged_file_is_read_or_refused_without_other_errors(root: Path, name: str) -> None:
     """Flipped, cut, deep, wrong types, out of bounds: an error of volbench, or finite numbers."""
     path = root / name
     content = path.read_bytes()
@@ -70,7 +70,7 @@ def test_a_bad_number_of_one_run_leaves_the_others(root: Path, key: str, wrong: 
 
 
 @pytest.mark.parametrize("value", ["nan", "-inf", "1e400"])
-def test_what_fio_could_not_divide_is_not_reported(root: Path, value: str) -> None:
+def test_values_that_fio_divided_by_zero_are_missing(root: Path, value: str) -> None:
     """Fio prints nan and inf in optional places: n/a, never a number."""
     path = root / "runs/002-write-r1/fio.json"
     path.write_text(re.sub(r'"iops" : [\d.]+', f'"iops" : {value}', path.read_text()))
@@ -81,7 +81,7 @@ def test_what_fio_could_not_divide_is_not_reported(root: Path, value: str) -> No
 
 @pytest.mark.parametrize("name", ["status.json", "facts.json", "fio.json"])
 @pytest.mark.parametrize("bad", [DEEP, b'{"a": ' * 100_000, b'{"role": "\\ud800"}', b"", b"\0" * 9])
-def test_json_that_no_parser_follows_is_damage(root: Path, name: str, bad: bytes) -> None:
+def test_deeply_nested_json_is_reported_as_damage(root: Path, name: str, bad: bytes) -> None:
     """200,000 brackets, lone surrogates and NUL bytes end no reader."""
     (root / "runs/001-mix-r1" / name).write_bytes(bad)
     assert name in str(open_campaign(root).rows("summary")[0]["damage"])

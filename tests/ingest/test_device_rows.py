@@ -73,7 +73,7 @@ def test_each_interval_is_a_row_of_each_device(tmp_path: Path) -> None:
     assert {name for row in rows for name in row} <= {column.name for column in DEVICE}
 
 
-def test_only_whole_intervals_after_the_end_are_the_tail(tmp_path: Path) -> None:
+def test_only_full_intervals_after_the_end_are_write_back(tmp_path: Path) -> None:
     """The interval in which fio ended holds I/O of both; it is not the tail yet."""
     text = sample(1, sda=0) + "! started\n" + sample(2, sda=5) + "! ended\n"
     text += sample(3, sda=9) + sample(4, sda=9)
@@ -92,7 +92,7 @@ def test_a_volume_without_a_device_has_rows_of_the_host(tmp_path: Path) -> None:
         assert "write_iops" not in row
 
 
-def test_a_clock_that_is_set_moves_no_sample(tmp_path: Path) -> None:
+def test_a_clock_change_does_not_move_samples(tmp_path: Path) -> None:
     """Time since I/O began follows the clock that nobody sets; the time of day does not."""
     text = sample(1, sda=0) + "! started\n" + sample(2, sda=5) + sample(3, jumped_s=3600.0, sda=9)
     rows = rows_of(tmp_path, text, facts("sda"), begun_s=1.0)
@@ -101,7 +101,7 @@ def test_a_clock_that_is_set_moves_no_sample(tmp_path: Path) -> None:
     assert str(rows[1]["utc"]).startswith("1970-01-12T14:46:43")
 
 
-def test_counters_that_were_reset_leave_a_hole(tmp_path: Path) -> None:
+def test_counters_that_were_reset_leave_a_gap(tmp_path: Path) -> None:
     """A device that was recreated in the middle has no row there, and no rate below 0."""
     text = sample(1, sda=100) + sample(2, sda=150) + sample(3, sda=10) + sample(4, sda=30)
     rows = rows_of(tmp_path, text, facts("sda"))
@@ -115,7 +115,7 @@ def test_a_device_that_was_away_is_reported_over_the_gap(tmp_path: Path) -> None
     assert (row["interval_s"], row["write_iops"]) == (2.0, 20.0)
 
 
-def test_the_last_sample_makes_no_stub(tmp_path: Path) -> None:
+def test_the_last_sample_gives_no_partial_interval(tmp_path: Path) -> None:
     """An interval too short for fair rates is joined to the one before it."""
     text = sample(1, sda=0) + sample(2, sda=10) + sample(3, sda=20) + sample(3.1, sda=31)
     rows = rows_of(tmp_path, text, facts("sda"))
@@ -123,14 +123,14 @@ def test_the_last_sample_makes_no_stub(tmp_path: Path) -> None:
     assert rows[1]["write_iops"] == pytest.approx(21 / 1.1)
 
 
-def test_failed_requests_are_counted_where_somebody_counts(tmp_path: Path) -> None:
+def test_failed_requests_are_counted_where_the_kernel_reports_them(tmp_path: Path) -> None:
     """The kernel's counter is told as its growth."""
     text = sample(1, errors=3, sda=0) + sample(2, errors=5, sda=10) + sample(3, sda=20)
     rows = rows_of(tmp_path, text, facts("sda"))
     assert [row.get("io_errors") for row in rows] == [2, None]
 
 
-def test_nothing_sampled_makes_no_rows(tmp_path: Path) -> None:
+def test_a_run_without_samples_has_no_rows(tmp_path: Path) -> None:
     """No log, an empty one, and one cut in its first sample."""
     assert list(device_rows(read_samples(RunFolder(tmp_path)), None, begun_utc_s=1.0)) == []
     assert rows_of(tmp_path, "", facts("sda")) == []
@@ -150,7 +150,7 @@ def test_a_compressed_log_reads_the_same_and_a_damaged_one_is_reported(tmp_path:
         read_samples(RunFolder(tmp_path))
 
 
-def test_io_began_when_the_series_say_so() -> None:
+def test_io_starts_when_the_series_start() -> None:
     """The earliest point of any section counts; both frames then share their zero."""
     first = {"utc": ["2026-01-01T00:00:06.000Z", None], "t_s": [1.0, 9.0]}
     second = {"utc": ["2026-01-01T00:00:03.500Z"], "t_s": [0.5]}
@@ -162,7 +162,7 @@ def test_io_began_when_the_series_say_so() -> None:
     assert begun == 1767225603.0
 
 
-def test_without_series_io_began_a_runtime_before_the_result() -> None:
+def test_without_series_io_starts_one_runtime_before_the_result() -> None:
     """Before 3.36 fio reports no start; it is never before the process was started."""
     output = parse_output((CASES / "fio-3.33/randrw-jsonplus/stdout").read_text(), path="x")
     assert output.ended_utc_s is not None
@@ -172,7 +172,7 @@ def test_without_series_io_began_a_runtime_before_the_result() -> None:
     assert begun_utc_s(output, [], started_utc=late) == begun_utc_s(None, [], started_utc=late)
 
 
-def test_new_fio_tells_when_io_began() -> None:
+def test_recent_fio_reports_when_io_starts() -> None:
     """From 3.36 on it is in the result."""
     output = parse_output((CASES / "fio-3.42/randrw-jsonplus/stdout").read_text(), path="x")
     starts = [job.start_utc_s for job in output.jobs if job.start_utc_s is not None]

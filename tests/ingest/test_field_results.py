@@ -148,7 +148,7 @@ def summed(iops: list[float], running: list[float], lat_s: list[float]) -> Direc
     )
 
 
-def test_latency_is_of_the_time_of_the_rate() -> None:
+def test_latency_and_rate_cover_the_same_time() -> None:
     """Four jobs of depth 32 have 128 I/Os in flight while all ran, whatever the last one did."""
     series = summed(
         [1000.0] * 10 + [500.0] * 10, [4.0] * 10 + [1.0] * 10, [0.128] * 10 + [0.06] * 10
@@ -174,7 +174,9 @@ def test_the_deviation_of_a_sum_is_that_of_its_series() -> None:
     assert "iops" not in columns
 
 
-def test_one_bad_run_costs_its_own_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_run_does_not_affect_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An error that nobody expected is the reason in the row of its run; the others have theirs."""
     layout = Layout(tmp_path)
     good = run_of(layout, "floppy", name="iotest", sample_s=1.0)
@@ -196,7 +198,7 @@ def test_one_bad_run_costs_its_own_numbers(tmp_path: Path, monkeypatch: pytest.M
     assert whole["iops"] == pytest.approx(3.81, abs=0.01)
 
 
-def test_counters_that_nobody_reads_refuse_nothing() -> None:
+def test_unused_counters_are_not_validated() -> None:
     """A disk_util without its counters, or of another type, leaves the result as it is."""
     text = (FIELD / "zns-contradiction" / "zns-five_zone_iodepth-1028.json").read_text()
     expected = parse_output(text)
@@ -223,7 +225,7 @@ def test_the_share_of_reads_is_read(
     assert {row["rwmixread"] for row in rows.summary} == {percent}
 
 
-def test_completion_takes_no_longer_than_the_whole(tmp_path: Path) -> None:
+def test_completion_latency_never_exceeds_total_latency(tmp_path: Path) -> None:
     """Completion latencies of 5 s beside total ones of 152 us at depth 2 are an error of fio."""
     _, opened = take(FIELD / "clat-above-lat", into=tmp_path / "c")
     read, write = opened.rows("summary")
@@ -235,7 +237,7 @@ def test_completion_takes_no_longer_than_the_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("high", "kept"), [(1, False), (24_000, True), (900, False)])
-def test_windows_are_of_the_whole_rate(tmp_path: Path, high: int, *, kept: bool) -> None:
+def test_windows_cover_the_rate_of_all_jobs(tmp_path: Path, high: int, *, kept: bool) -> None:
     """With logs of every I/O fio's windows are single I/Os; its old text has those of one job."""
     document = json.loads((FIELD.parent / "fio-3.33/randrw-jsonplus/stdout").read_text())
     document["jobs"][0]["read"] |= {"iops": 20_000.0, "iops_min": 1, "iops_max": high}

@@ -20,7 +20,9 @@ jobs:
 """
 
 
-def test_a_latency_map_of_an_own_run(volbench: Volbench, scratch: Path, tmp_path: Path) -> None:
+def test_a_run_of_volbench_has_a_latency_map(
+    volbench: Volbench, scratch: Path, tmp_path: Path
+) -> None:
     """Percentiles stand in the series, agree with the totals, and the map is drawn."""
     (tmp_path / "logged.yaml").write_text(PROFILE, encoding="utf-8")
     ran = volbench("run", "logged.yaml", "--on", scratch, "--output", "campaign")

@@ -115,7 +115,7 @@ def test_real_sections_keep_their_own_logs(tmp_path: Path) -> None:
         assert all(str(row["utc"]).endswith("Z") for row in series_rows(series.directions))
 
 
-def test_a_real_stall_is_on_the_chart(tmp_path: Path) -> None:
+def test_a_real_stall_is_in_the_series(tmp_path: Path) -> None:
     """A job that rests for half a second has windows of 0 there, in their place."""
     options = {"ioengine": "psync", "rw": "write", "size": "4194304", "bs": "4096"}
     options |= {"time_based": "1", "runtime": "3", "rate_iops": "1000"}
@@ -170,7 +170,7 @@ def test_bad_log_lines_are_reported_in_the_summary(tmp_path: Path) -> None:
     assert (reported.bad_rows, reported.first_line) == (2, len(lines) - 1)
 
 
-def test_files_that_are_no_logs_are_refused(tmp_path: Path) -> None:
+def test_files_that_are_not_logs_are_refused(tmp_path: Path) -> None:
     """A log without a single row names its path; a damaged archive is an error of the store."""
     run, folder = of_case(tmp_path / "run")
     path = folder.path / "l_bw.1.log"
@@ -185,7 +185,7 @@ def test_files_that_are_no_logs_are_refused(tmp_path: Path) -> None:
         read(run, folder)
 
 
-def test_a_damaged_log_costs_its_series_only(tmp_path: Path) -> None:
+def test_a_damaged_log_affects_only_its_series(tmp_path: Path) -> None:
     """The numbers of the run stay, and its rows name the log."""
     layout = Layout(tmp_path / "c")
     run, folder = of_case(layout.run("001-a-r1").path)

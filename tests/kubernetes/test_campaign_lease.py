@@ -140,7 +140,7 @@ def test_a_live_controller_keeps_its_lease(server: Server, process: dict[str, ob
     assert is_live(server)
 
 
-def test_who_waits_sees_a_renewal_and_gives_up(server: Server) -> None:
+def test_a_waiting_controller_sees_a_renewal_and_gives_up(server: Server) -> None:
     """A controller elsewhere that renews its lease is alive: waiting longer does not help."""
     first, second = lease_on(server, ELSEWHERE), lease_on(server)
     first.take()
@@ -191,7 +191,7 @@ def test_a_killed_controller_of_this_machine_is_seen_at_once(server: Server) -> 
 
 
 @pytest.mark.parametrize("where", ["boot_id", "pid_namespace"])
-def test_processes_elsewhere_are_not_judged(server: Server, where: str) -> None:
+def test_processes_on_other_machines_are_not_examined(server: Server, where: str) -> None:
     """The same pid on another machine, or in another container, says nothing."""
     lease_on(server, {"pid": 2**22 + os.getpid(), where: "other"}).take()
     assert is_live(server)
@@ -225,7 +225,7 @@ def test_a_process_takes_the_lease_of_its_parent(
     assert second.renew()
 
 
-def test_nobody_holds_a_lease_that_was_given_back(server: Server) -> None:
+def test_a_released_lease_has_no_holder(server: Server) -> None:
     """The next controller takes it at once."""
     assert current_holder(cast("Cluster", server), "c") is None
     lease = lease_on(server, ELSEWHERE)
@@ -263,7 +263,7 @@ def test_an_outdated_copy_of_the_folder_is_refused(server: Server, folder: Path)
     lease_on(server, folder=later).take()
 
 
-def test_a_controller_killed_between_both_marks_is_no_copy(
+def test_a_controller_killed_between_both_marks_is_not_a_copy(
     server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The folder has its new mark, the cluster the one before: it is the same folder."""

@@ -53,7 +53,7 @@ FORBIDDEN = 'pods is forbidden: User "x" cannot create resource "pods" in API gr
         (503, "etcd is down", ConnectError, "readyz"),
     ],
 )
-def test_an_answer_becomes_an_error_in_its_words(
+def test_a_refusal_of_the_api_server_becomes_an_error_with_its_message(
     status: int, message: str, error: type[VolbenchError], hint: str
 ) -> None:
     """The class of the error gives the exit code, and its message what the server said."""
@@ -65,7 +65,7 @@ def test_an_answer_becomes_an_error_in_its_words(
     assert ("k8s role" in caught.value.hint) is (message == FORBIDDEN)
 
 
-def test_what_does_not_exist_is_none() -> None:
+def test_a_missing_object_is_none() -> None:
     """Reading tells a missing object from a failure; one that may not be read is empty."""
     assert cluster_that_answers(404, "not found").read("Pod", "p") is None
     assert cluster_that_answers(403, FORBIDDEN).read_if_allowed("StorageClass", "s") == {}
@@ -91,7 +91,7 @@ LOST = urllib3.exceptions.ProtocolError("Connection aborted")
 
 
 @pytest.mark.parametrize("trouble", [DENIAL, LATER, LOST])
-def test_a_server_is_asked_again_for_a_while(
+def test_failed_requests_are_retried_for_a_while(
     trouble: object, elapsed_s: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It restarts, or does not know its roles yet: a campaign goes on, and says why it waits."""
@@ -106,7 +106,7 @@ def test_a_server_is_asked_again_for_a_while(
     ("trouble", "error", "within_s"),
     [(DENIAL, ForbiddenError, 30), (LATER, ConnectError, PATIENCE_S + 1)],
 )
-def test_patience_ends(
+def test_retries_end_after_the_deadline(
     trouble: object, error: type[VolbenchError], within_s: float, elapsed_s: list[float]
 ) -> None:
     """A server that does not come back, and a permission that is missing, are reported."""
@@ -133,7 +133,7 @@ def test_an_object_whose_answer_was_lost_was_made(elapsed_s: list[float]) -> Non
     assert elapsed_s[0] == 1
 
 
-def test_the_time_is_that_of_the_server(elapsed_s: list[float]) -> None:
+def test_times_are_those_of_the_api_server(elapsed_s: list[float]) -> None:
     """The date of its last answer, and what has passed since; a broken date changes nothing."""
     dates = ["Wed, 25 Nov 2026 09:00:00 GMT", "yesterday"]
     api = cluster_with(Mock(side_effect=[answer_of(200, {}, date) for date in dates]))

@@ -64,7 +64,7 @@ def spec(**more: Any) -> ClusterSpec:  # noqa: ANN401 - any field of the specifi
         ("deadline_s", 0),
     ],
 )
-def test_values_that_the_cluster_would_refuse_are_refused(field: str, value: object) -> None:
+def test_values_that_the_cluster_rejects_are_refused(field: str, value: object) -> None:
     """Names, labels and quantities are checked before anything is created."""
     with pytest.raises(InputError):
         spec(**{field: value})
@@ -94,7 +94,7 @@ def test_contradictions_are_refused(more: dict[str, object]) -> None:
         spec(**more)
 
 
-def test_a_block_volume_is_opened_by_root() -> None:
+def test_a_block_volume_needs_a_pod_that_runs_as_root() -> None:
     """Device nodes in a container belong to root; folders are opened without privileges."""
     assert spec().user > 0
     assert spec(volume_mode="Block").user == 0

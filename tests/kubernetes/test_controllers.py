@@ -106,7 +106,7 @@ def calls(folder: Path) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
 
-def test_it_runs_then_resumes(tmp_path: Path) -> None:
+def test_the_controller_runs_then_resumes(tmp_path: Path) -> None:
     """The first pod runs the campaign; one that replaces it resumes what it finds."""
     assert start(tmp_path).wait() == 0
     assert start(tmp_path).wait() == 0
@@ -131,13 +131,13 @@ def test_metrics_are_served_after_a_resume_too(tmp_path: Path, address: str) -> 
     assert second == f"resume nightly --metrics-port 9400 {at}"
 
 
-def test_it_uploads_what_there_is(tmp_path: Path) -> None:
+def test_the_controller_uploads_partial_results(tmp_path: Path) -> None:
     """Also after a failed run, whose exit code is that of the controller."""
     assert start(tmp_path, upload="s3://bucket/nightly", status=9).wait() == 9
     assert calls(tmp_path)[1:] == ["upload nightly s3://bucket/nightly"]
 
 
-def test_it_passes_a_request_to_stop_on(tmp_path: Path) -> None:
+def test_the_controller_passes_on_a_stop_request(tmp_path: Path) -> None:
     """The shell is process 1 of the container, and alone receives the signal."""
     process = start(tmp_path, wait=True)
     until((tmp_path / "nightly" / "campaign.json").exists)

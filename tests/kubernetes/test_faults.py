@@ -176,7 +176,7 @@ def test_the_api_server_is_away_while_pods_are_pending(desk: Desk, job: Path) ->
     assert "trying again for 120 s" in errors
 
 
-def test_what_a_lost_api_server_keeps_is_told(
+def test_objects_left_on_an_unreachable_api_server_are_listed(
     desk: Desk, job: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When patience ends, the last lines say which command removes what was made."""

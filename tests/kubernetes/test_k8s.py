@@ -24,7 +24,7 @@ def documents(*arguments: str, **more: Any) -> list[dict[str, Any]]:  # noqa: AN
     return list(yaml.safe_load_all(done.stdout))
 
 
-def test_render_prints_what_the_article_did_by_hand() -> None:
+def test_render_prints_the_objects_of_the_published_article() -> None:
     """The nine tests need a claim of the class, and the node's own disk for the first of them."""
     owner, claim, pod = documents(
         *("render", "aks-disk", "--storage-class", "managed-premium-retain-nocache"),
@@ -85,7 +85,7 @@ def test_the_image_can_be_configured(tmp_path: Path) -> None:
         ("--size", "1Gi", "--namespace", "a/../b"),
     ],
 )
-def test_invalid_options_are_bad_input(options: tuple[str, ...]) -> None:
+def test_invalid_options_are_refused(options: tuple[str, ...]) -> None:
     """Exit code 2, and nothing on standard output."""
     done = call("k8s", "render", "quick", *IMAGE, *options)
     assert (done.returncode, done.stdout) == (2, "")
@@ -146,7 +146,7 @@ def test_the_class_of_the_article_has_no_cache() -> None:
 
 
 @pytest.mark.parametrize("arguments", [(), ("--list", "ebs-gp3-retain"), ("ebs-gp3",)])
-def test_unknown_classes_are_bad_input(arguments: tuple[str, ...]) -> None:
+def test_unknown_classes_are_refused(arguments: tuple[str, ...]) -> None:
     """The hint names the nearest class or the list."""
     done = call("k8s", "storageclass", *arguments)
     assert (done.returncode, done.stdout) == (2, "")

@@ -84,7 +84,7 @@ def pods(spec: ClusterSpec) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("version", NEWEST)
-def test_strict_schemas_find_nothing(version: str) -> None:
+def test_manifests_pass_strict_schemas(version: str) -> None:
     """Every combination, with and without an owner, is valid: no field is misspelt."""
     manifests = [item for each in every_kind() for item in objects(each, owner_uid="u-1")]
     manifests += [item for each in every_kind() for item in objects(each)]
@@ -145,7 +145,7 @@ def test_a_pod_runs_once_and_ends() -> None:
 
 
 @pytest.mark.parametrize("each", list(every_kind()))
-def test_roles_lead_to_mounts(each: ClusterSpec) -> None:
+def test_each_role_has_a_mount(each: ClusterSpec) -> None:
     """The path of each role is a volume of the pod, never its root filesystem."""
     for pod in pods(each):
         (container,) = pod["containers"]
@@ -177,7 +177,7 @@ def test_roles_lead_to_mounts(each: ClusterSpec) -> None:
         ),
     ],
 )
-def test_names_of_pods_and_claims_are_known_before(
+def test_names_of_pods_and_claims_are_predictable(
     more: dict[str, Any], names: list[tuple[str, str, str, int]]
 ) -> None:
     """The names that the cluster gives to pods and claims of a StatefulSet follow from its name.
@@ -215,7 +215,7 @@ def test_a_claim_that_exists_is_neither_made_nor_changed() -> None:
 
 
 @given(st.dictionaries(st.text(min_size=1), st.text() | st.booleans() | st.integers(), min_size=1))
-def test_kubectl_reads_what_was_meant(content: dict[str, object]) -> None:
+def test_kubectl_reads_back_the_same_objects(content: dict[str, object]) -> None:
     """Texts such as yes, 1e3 or 0x1F stay texts in YAML 1.1."""
     assert yaml.safe_load(yaml_documents([content])) == content
 

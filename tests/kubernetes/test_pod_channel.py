@@ -86,7 +86,9 @@ def ends() -> Iterator[SimpleQueue[ProgramEnd | VolbenchError]]:
     assert queue.empty()
 
 
-def test_streams_are_told_apart(ends: SimpleQueue[ProgramEnd | VolbenchError]) -> None:
+def test_output_and_errors_are_separate_streams(
+    ends: SimpleQueue[ProgramEnd | VolbenchError],
+) -> None:
     """Output arrives in its order, standard error with the end."""
     output = bytearray()
     socket: Any = Socket(b"\1one ", b"\2wrong", b"\1two", b"\3" + status(**EXITED))

@@ -72,7 +72,7 @@ def test_node_and_volume_are_described() -> None:
     assert objects.asked.count("Node") == 1
 
 
-def test_what_is_forbidden_or_absent_is_empty() -> None:
+def test_forbidden_or_missing_objects_leave_facts_empty() -> None:
     """An account of one namespace sees its claim; a pod without a claim has no volume."""
     found = facts(Objects(allows=False)).of(POD, "c-0")
     assert (found["machine"], found["csi_driver"]) == ("", "")

@@ -279,14 +279,14 @@ def test_a_claim_that_exists_is_measured_and_stays(desk: Desk, job: Path, mine: 
     assert reaped.returncode == 0, reaped.stderr
 
 
-def test_the_disk_of_the_node(desk: Desk, job: Path) -> None:
+def test_the_disk_of_the_node_is_measured(desk: Desk, job: Path) -> None:
     """Without a class the node's own disk is measured."""
     done = desk.run("c", str(job), "--os-disk")
     assert done.returncode == 0, done.stderr
     assert list(open_campaign(desk.folder / "c").summary()["volume"]) == ["/volumes/os"]
 
 
-def test_ephemeral_volumes(desk: Desk, job: Path) -> None:
+def test_ephemeral_volumes_are_measured(desk: Desk, job: Path) -> None:
     """A generic ephemeral volume goes with its pod."""
     done = desk.run("c", str(job), "--ephemeral", "--storage-class", "waiting")
     assert done.returncode == 0, done.stderr
@@ -314,7 +314,7 @@ def test_kept_and_retained_volumes_are_listed(desk: Desk, job: Path) -> None:
     call("k8s", "reap", name, "--volumes", "--namespace", desk.api.namespace)
 
 
-def test_a_plan_makes_nothing(desk: Desk) -> None:
+def test_a_dry_run_creates_nothing(desk: Desk) -> None:
     """With --dry-run the cluster checks the objects, and the plan is shown."""
     done = desk.run("c", "aks-disk", "--storage-class", "fast", "--dry-run")
     assert done.returncode == 0, done.stderr

@@ -20,7 +20,7 @@ def test_list_names_every_scenario(volbench: Volbench) -> None:
     assert all(f"\n{name} " in done.stdout for name in scenario_names())
 
 
-def test_show_tells_what_must_be_found(volbench: Volbench) -> None:
+def test_show_lists_the_expected_results(volbench: Volbench) -> None:
     """`lab show p15` tells its cap, its words, and what binds."""
     done = volbench("lab", "show", "p15")
     assert done.returncode == 0

@@ -73,7 +73,7 @@ def _disk(tmp_path: Path) -> Iterator[Path]:
             call("umount", mount)
 
 
-def test_nine_tests_tell_the_story(tmp_path: Path, disk: Path) -> None:
+def test_nine_tests_reproduce_the_published_results(tmp_path: Path, disk: Path) -> None:
     """400, 1,100 and 200 IOPS for tests 3, 4 and 5; limits at the device for the buffered ones."""
     folder = tmp_path / "campaign"
     scratch = tmp_path / "os"

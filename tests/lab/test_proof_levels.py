@@ -36,14 +36,14 @@ def verdicts(proof: Proof, workload: Workload) -> list[Mapping[str, Any]]:
     return [proof.verdict(workload), proof.verdict_given(DECLARED, workload)]
 
 
-def test_one_small_write_is_bound_by_latency(p15: Proof) -> None:
+def test_one_small_write_at_a_time_is_limited_by_latency(p15: Proof) -> None:
     """Test 3 of the article: about 400 IOPS, nothing is full."""
     assert p15.iops(ONE_SMALL) == pytest.approx(400, rel=0.03)
     for verdict in verdicts(p15, ONE_SMALL):
         assert verdict["bottleneck"] == p15.truth(ONE_SMALL).bottleneck == "latency"
 
 
-def test_sixteen_small_writes_are_capped_in_iops(p15: Proof) -> None:
+def test_sixteen_small_writes_reach_the_iops_limit(p15: Proof) -> None:
     """Test 4 of the article: 1,100 IOPS, the cap, whether it was declared or not."""
     for verdict in verdicts(p15, SIXTEEN_SMALL):
         assert verdict["bottleneck_level"] == pytest.approx(1100, rel=0.03)
@@ -51,21 +51,21 @@ def test_sixteen_small_writes_are_capped_in_iops(p15: Proof) -> None:
         assert verdict["verdict"] == "steady"
 
 
-def test_one_large_write_is_bound_by_latency(p15: Proof) -> None:
+def test_one_large_write_at_a_time_is_limited_by_latency(p15: Proof) -> None:
     """Test 5 of the article: about 200 IOPS of 128 KiB."""
     assert p15.iops(ONE_LARGE) == pytest.approx(200, rel=0.03)
     for verdict in verdicts(p15, ONE_LARGE):
         assert verdict["bottleneck"] == "latency"
 
 
-def test_large_writes_are_capped_in_bandwidth(p15: Proof) -> None:
+def test_large_writes_reach_the_bandwidth_limit(p15: Proof) -> None:
     """125 MB/s bind before 1,100 IOPS do."""
     for verdict in verdicts(p15, LARGE):
         assert verdict["bottleneck_level"] == pytest.approx(125e6, rel=0.03)
         assert verdict["bottleneck"] == p15.truth(LARGE).bottleneck == "bandwidth-limit"
 
 
-def test_clean_volume_is_not_doubted(tmp_path: Path) -> None:
+def test_a_clean_volume_has_no_findings(tmp_path: Path) -> None:
     """On an even volume nothing but notes is found, and it is steady."""
     proof = measure_virtually("clean", tmp_path, Workload("randwrite", iodepth=4, runtime_s=20))
     assert proof.verdict()["verdict"] == "steady"
@@ -74,7 +74,7 @@ def test_clean_volume_is_not_doubted(tmp_path: Path) -> None:
     assert proof.findings() == []
 
 
-def test_limits_nobody_tuned_for(tmp_path: Path) -> None:
+def test_limits_of_other_sizes_are_recognised(tmp_path: Path) -> None:
     """Another size, latency and cap come out as well, from a single run."""
     scenario = made(
         "name: other\nsize: 24m\nrestored: true\n"

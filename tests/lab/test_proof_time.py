@@ -52,7 +52,7 @@ first_touch: {write: 60ms, parallel: 3}
         pytest.param(OTHER_COLD, Workload("randwrite", iodepth=12, runtime_s=25), id="other"),
     ],
 )
-def test_warming_up(tmp_path: Path, scenario: str, workload: Workload) -> None:
+def test_warming_up_is_recognised(tmp_path: Path, scenario: str, workload: Workload) -> None:
     """Penalty within 5 points, time to warm within an interval and 5 %, and the right reason."""
     known = made(scenario) if "\n" in scenario else scenario
     proof = measure_virtually(known, tmp_path, workload)
@@ -117,7 +117,7 @@ def test_credits_for_bytes_run_out(tmp_path: Path) -> None:
     assert "the declared baseline of 12 MB/s" in ran_out.message
 
 
-def test_full_cache_stalls(tmp_path: Path) -> None:
+def test_a_full_cache_is_recognised(tmp_path: Path) -> None:
     """Fast for eight seconds, then nothing for twelve: a cache, and two findings."""
     proof = measure_virtually(
         "azure-cache", tmp_path, Workload("randwrite", iodepth=16, runtime_s=34)
@@ -131,7 +131,7 @@ def test_full_cache_stalls(tmp_path: Path) -> None:
     assert length == pytest.approx(proof.truth().stall_s, abs=2 * SAMPLE_S)
 
 
-def test_stall_is_seen_where_it_was(tmp_path: Path) -> None:
+def test_a_stall_is_reported_at_its_time(tmp_path: Path) -> None:
     """Four seconds without a completion are zeros of the series, told with their time."""
     proof = measure_virtually("stall", tmp_path, Workload("randwrite", runtime_s=20))
     findings = proof.campaign.findings.frame
@@ -143,7 +143,7 @@ def test_stall_is_seen_where_it_was(tmp_path: Path) -> None:
     assert (quiet["iops"] == 0).all()
 
 
-def test_neighbour_takes_and_gives_back(tmp_path: Path) -> None:
+def test_a_neighbour_takes_and_returns_bandwidth(tmp_path: Path) -> None:
     """Three dips that end are reported as another client's load, each in its time."""
     proof = measure_virtually("neighbour", tmp_path, Workload("randread", runtime_s=30))
     assert "neighbour" in {*proof.findings("note", "warning", "invalid")}
@@ -167,7 +167,7 @@ def test_step_without_a_reason_is_reported_as_such(tmp_path: Path) -> None:
     )
 
 
-def test_drift_is_no_step(tmp_path: Path) -> None:
+def test_a_drift_is_not_a_step(tmp_path: Path) -> None:
     """An even loss of speed is drifting, with its size."""
     proof = measure_virtually("drift", tmp_path, Workload("randwrite", runtime_s=30))
     assert proof.verdict()["verdict"] == "drifting"
@@ -175,7 +175,7 @@ def test_drift_is_no_step(tmp_path: Path) -> None:
 
 
 @pytest.mark.alone
-def test_never_written_blocks_are_too_good(tmp_path: Path) -> None:
+def test_reads_of_unwritten_blocks_are_reported(tmp_path: Path) -> None:
     """Reads of a volume that was never written are marked invalid."""
     proof = measure(
         "never-written", tmp_path, Workload("randread", runtime_s=8), more="cold_probe: true"

@@ -87,7 +87,7 @@ def problems(text: str) -> list[str]:
     return [str(problem) for problem in caught.value.problems]
 
 
-def test_every_part_is_read_in_base_units() -> None:
+def test_every_key_is_read_in_base_units() -> None:
     """Texts with units become what the disk is told."""
     reported = load_scenario(WHOLE, path="s.yaml").parameters()
     assert (reported.size_bytes, reported.block_bytes, reported.seed) == (64 * MIB, 128 * KIB, 9)
@@ -128,7 +128,7 @@ def test_every_part_is_read_in_base_units() -> None:
     assert DiskParameters.from_json(reported.to_json()) == reported
 
 
-def test_what_is_left_out_does_nothing() -> None:
+def test_missing_keys_have_no_effect() -> None:
     """A scenario of three keys is an even, warm volume without limits."""
     reported = load_scenario(SMALL, path="s.yaml").parameters()
     assert (reported.request_buckets, reported.byte_buckets, reported.slots) == ((), (), 0)
@@ -210,19 +210,19 @@ def test_all_mistakes_are_reported_at_once() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "- a", "name: [", "just text", "a: \x01", "5"])
-def test_what_is_no_scenario_is_refused(text: str) -> None:
+def test_a_document_that_is_not_a_scenario_is_refused(text: str) -> None:
     """Files of another kind are told apart from mistakes in a scenario."""
     assert problems(text)
 
 
-def test_an_unknown_name_is_answered_with_the_nearest() -> None:
+def test_the_nearest_name_is_suggested_for_an_unknown_scenario() -> None:
     """A misspelt name shows the one that was meant."""
     with pytest.raises(InputError, match="no scenario 'cold-wirte'") as caught:
         read_scenario("cold-wirte")
     assert caught.value.hint == "did you mean `cold-write`?"
 
 
-def test_a_file_is_a_scenario_too(tmp_path: Path) -> None:
+def test_a_scenario_can_be_read_from_a_file(tmp_path: Path) -> None:
     """A path is read where no bundled scenario has that name."""
     (tmp_path / "mine.yaml").write_text(SMALL, encoding="utf-8")
     assert read_scenario(str(tmp_path / "mine.yaml")).name == "small"
@@ -254,7 +254,7 @@ def test_the_promised_scenarios_are_bundled() -> None:
 
 
 @pytest.mark.parametrize(("name", "line"), bundled())
-def test_written_truth_is_what_follows_from_the_parameters(name: str, line: Expected) -> None:
+def test_the_written_truth_follows_from_the_parameters(name: str, line: Expected) -> None:
     """Figures that a scenario states by hand equal those computed, to 0.1 %."""
     found = truth(read_scenario(name), direction=line.rw, block_bytes=line.bs, iodepth=line.iodepth)
     computed = {
@@ -289,7 +289,7 @@ def quiet(name: str) -> Scenario:
 @pytest.mark.parametrize("name", scenario_names())
 @pytest.mark.parametrize(("block_bytes", "iodepth"), [(4096, 1), (4096, 16), (262144, 8)])
 @pytest.mark.parametrize("direction", ["read", "write"])
-def test_truth_is_what_the_disk_does(
+def test_the_declared_truth_equals_the_behaviour_of_the_disk(
     name: str, block_bytes: int, iodepth: int, *, direction: str
 ) -> None:
     """Formula and simulation agree to 2 % on every scenario, in the long run and at first."""
@@ -330,7 +330,7 @@ def test_truth_is_what_the_disk_does(
         ("warm-up-curve", "write", 1),
     ],
 )
-def test_warm_up_takes_as_long_as_said(name: str, direction: str, iodepth: int) -> None:
+def test_warm_up_takes_the_declared_time(name: str, direction: str, iodepth: int) -> None:
     """The simulated curve starts at the cold level and is 90 % warm when it should be."""
     scenario = read_scenario(name)
     found = truth(

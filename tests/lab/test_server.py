@@ -59,7 +59,7 @@ def cold() -> Scenario:
     return load_scenario(COLD, path="cold.yaml")
 
 
-def test_warmth_and_bytes_outlive_a_connection(cold: Scenario, tmp_path: Path) -> None:
+def test_warm_blocks_and_data_outlive_a_connection(cold: Scenario, tmp_path: Path) -> None:
     """A second fio finds warm the blocks that a first one wrote, and its bytes."""
     write = ("--rw=write", "--bs=64k", "--size=1m", "--iodepth=1", "--verify_state_save=0")
     with serve(cold, tmp_path) as volume:
@@ -73,7 +73,7 @@ def test_warmth_and_bytes_outlive_a_connection(cold: Scenario, tmp_path: Path) -
     assert extents[:4] == ["0", str(1024**2), "0", "data"]
 
 
-def test_trim_makes_it_cold_again(cold: Scenario, tmp_path: Path) -> None:
+def test_trim_makes_blocks_cold_again(cold: Scenario, tmp_path: Path) -> None:
     """A trimmed block pays its first write once more."""
     write = ("--rw=write", "--bs=64k", "--size=512k", "--iodepth=1")
     with serve(cold, tmp_path) as volume:
@@ -82,7 +82,7 @@ def test_trim_makes_it_cold_again(cold: Scenario, tmp_path: Path) -> None:
         assert fio(volume.uri, *write)["lat_s"] > 0.05
 
 
-def test_a_cap_is_never_exceeded(tmp_path: Path) -> None:
+def test_a_limit_is_never_exceeded(tmp_path: Path) -> None:
     """2,200 writes at depth 16 take 2 s on a volume of 1,100 IOPS, whatever the machine does."""
     options = ("--rw=randwrite", "--bs=4k", "--iodepth=16", "--number_ios=2200")
     with serve(read_scenario("p15"), tmp_path) as volume:
@@ -90,7 +90,7 @@ def test_a_cap_is_never_exceeded(tmp_path: Path) -> None:
 
 
 @pytest.mark.smoke
-def test_each_serving_begins_anew(cold: Scenario, tmp_path: Path) -> None:
+def test_each_server_starts_with_a_fresh_volume(cold: Scenario, tmp_path: Path) -> None:
     """The same folder serves a cold volume again, and nothing of the first is left running."""
     write = ("--rw=write", "--bs=64k", "--size=512k", "--iodepth=1")
     pids = []
@@ -104,7 +104,7 @@ def test_each_serving_begins_anew(cold: Scenario, tmp_path: Path) -> None:
 
 
 @pytest.mark.root
-def test_device_is_a_block_device_and_goes_again(tmp_path: Path) -> None:
+def test_the_block_device_is_removed_when_the_server_ends(tmp_path: Path) -> None:
     """The device has the volume's size, keeps its cap, and is detached at the end."""
     with serve(read_scenario("p15"), tmp_path, device=True) as volume:
         size = subprocess.run(
@@ -138,7 +138,7 @@ def test_a_killed_controller_leaves_nothing_running(tmp_path: Path, how: str) ->
         until(lambda: str(tmp_path) not in Path("/proc/mounts").read_text())
 
 
-def test_words_of_a_server_that_fails_are_reported(
+def test_the_error_of_a_failed_server_is_reported(
     cold: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When nbdkit ends at once, the error quotes it and names its log."""

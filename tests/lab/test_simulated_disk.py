@@ -30,7 +30,7 @@ def test_parameters_survive_json() -> None:
     assert DiskParameters.from_json(reported.to_json()) == reported
 
 
-def test_latency_alone_decides_at_depth_one() -> None:
+def test_latency_determines_the_rate_at_queue_depth_one() -> None:
     """One request at a time: 1 / latency."""
     disk = Disk(parameters(write=ServiceParameters(0.0025)))
     answers = keep_busy(disk, until_s=10)
@@ -47,7 +47,7 @@ def test_large_requests_take_longer() -> None:
 
 
 @pytest.mark.parametrize("depth", [1, 4, 16])
-def test_spread_keeps_the_mean(depth: int) -> None:
+def test_jitter_keeps_the_mean(depth: int) -> None:
     """A log-normal spread changes single latencies and no rate."""
     disk = Disk(parameters(write=ServiceParameters(0.002, sigma=0.5)))
     until_s = 60 / depth  # as many answers at every depth
@@ -58,7 +58,7 @@ def test_spread_keeps_the_mean(depth: int) -> None:
     assert latencies[-1] > 2 * 0.002
 
 
-def test_seed_decides_the_spread() -> None:
+def test_the_seed_determines_the_jitter() -> None:
     """Equal seeds give equal volumes, other seeds others."""
 
     def latencies(seed: int) -> list[float]:
@@ -70,7 +70,7 @@ def test_seed_decides_the_spread() -> None:
     assert latencies(5) != latencies(6)
 
 
-def test_slots_bound_the_device() -> None:
+def test_slots_limit_the_parallel_requests() -> None:
     """More requests in flight than slots only wait."""
     disk = Disk(parameters(slots=8))
     answers = keep_busy(disk, until_s=5, depth=32)
@@ -98,7 +98,7 @@ def test_bandwidth_limit_is_exact() -> None:
     assert rate(small, 0, 2) == pytest.approx(1000, rel=0.002)
 
 
-def test_cap_gives_no_credit_for_idle_time() -> None:
+def test_a_limit_gives_no_credit_for_idle_time() -> None:
     """After an hour without requests the next second is capped like any other."""
     disk = Disk(parameters(request_buckets=(BucketParameters(1000.0),)))
     disk.write(0.0, 0, 4 * KIB)
@@ -107,7 +107,7 @@ def test_cap_gives_no_credit_for_idle_time() -> None:
     assert sum(at < 3600.005 for at in done) < 10
 
 
-def test_credits_run_out_when_they_must() -> None:
+def test_credits_run_out_at_the_predicted_time() -> None:
     """12,000 credits at 1,500 IOPS and a baseline of 300 last 10 seconds."""
     buckets = (BucketParameters(1500.0), BucketParameters(300.0, 12000.0))
     answers = keep_busy(Disk(parameters(request_buckets=buckets)), until_s=20, depth=16)
@@ -135,7 +135,7 @@ def test_bandwidth_credits_run_out() -> None:
     assert rate(answers, 2.1, 6) * 64 * KIB == pytest.approx(10e6, rel=0.01)
 
 
-def test_first_write_is_slow_once() -> None:
+def test_only_the_first_write_of_a_block_is_slow() -> None:
     """The first write of a block pays, later ones and its neighbours in the block do not."""
     disk = Disk(parameters(first_write_s=0.04))
     assert disk.write(0.0, 0, 4 * KIB) == pytest.approx(0.041)
@@ -203,7 +203,7 @@ def test_trim_reaches_a_short_last_block() -> None:
     assert disk.write(1.0, MIB, 4 * KIB) == pytest.approx(1.041)
 
 
-def test_extents_tell_what_was_written() -> None:
+def test_extents_list_the_written_blocks() -> None:
     """Runs of blocks come in order, without gaps, cut to the range."""
     disk = Disk(parameters())
     disk.write(0.0, 64 * KIB, 128 * KIB)
@@ -225,7 +225,7 @@ def test_cache_drains_at_its_speed_when_full() -> None:
     assert rate(answers, full_s + 0.05, 12) == pytest.approx(1000, rel=0.005)
 
 
-def test_cache_that_stalls_takes_nothing_until_it_has_room() -> None:
+def test_a_stalled_cache_accepts_no_writes_until_it_has_room() -> None:
     """After 64 MiB nothing completes for the time 48 MiB take to drain, then it goes on."""
     cache = CacheParameters(64 * MIB, 4e6, 0.0002, resume_bytes=16 * MIB)
     disk = Disk(parameters(cache=cache, request_buckets=(BucketParameters(3000.0),)))
@@ -238,7 +238,7 @@ def test_cache_that_stalls_takes_nothing_until_it_has_room() -> None:
     assert rate(answers, full_s + stall_s + 0.05, full_s + stall_s + 3) == pytest.approx(3000, 0.01)
 
 
-def test_reads_pass_a_full_cache() -> None:
+def test_reads_bypass_a_full_cache() -> None:
     """A stalled write cache does not hold reads."""
     disk = Disk(parameters(cache=CacheParameters(MIB, 1e5, 0.0002, resume_bytes=4096)))
     for _ in range(300):
@@ -255,7 +255,7 @@ def test_nothing_completes_in_a_stall() -> None:
     assert rate(answers, 12, 20) == pytest.approx(8000, rel=0.002)
 
 
-def test_a_cap_pays_nothing_back_after_a_stall() -> None:
+def test_a_limit_gives_no_credit_after_a_stall() -> None:
     """Time lost is lost: the second after a stall is capped like any other."""
     disk = Disk(parameters(request_buckets=(BucketParameters(500.0),), stalls=((2.0, 3.0),)))
     answers = keep_busy(disk, until_s=8, depth=16)
@@ -263,7 +263,7 @@ def test_a_cap_pays_nothing_back_after_a_stall() -> None:
 
 
 @pytest.mark.parametrize("capped", [True, False])
-def test_steps_change_every_speed(*, capped: bool) -> None:
+def test_a_step_changes_every_rate(*, capped: bool) -> None:
     """A step to 0.6 leaves 60 % of the rate, be it limited by a cap or by latency."""
     buckets = (BucketParameters(500.0),) if capped else ()
     disk = Disk(parameters(request_buckets=buckets, steps=((5.0, 0.6), (10.0, 1.0))))
@@ -274,7 +274,7 @@ def test_steps_change_every_speed(*, capped: bool) -> None:
     assert rate(answers, 10, 15) == pytest.approx(level, rel=0.005)
 
 
-def test_drift_is_even() -> None:
+def test_drift_is_linear() -> None:
     """Minus 40 % a minute: 90 % of the speed around second 15, 70 % around 45, 10 % in the end."""
     answers = keep_busy(Disk(parameters(drift_per_s=-0.4 / 60)), until_s=160)
     assert rate(answers, 10, 20) == pytest.approx(900, rel=0.005)
@@ -310,7 +310,7 @@ def test_overhead_of_the_server_is_taken_out(depth: int) -> None:
     assert rate(answers, 0, 10) == pytest.approx(400 * depth, rel=0.002)
 
 
-def test_a_client_that_thinks_is_taken_at_its_word() -> None:
+def test_think_time_of_a_client_is_not_overhead() -> None:
     """Pauses of 5 ms are the client's own and lower the rate."""
     disk = Disk(parameters(write=ServiceParameters(0.0025)), pacer=Pacer())
     answers = keep_busy(disk, until_s=10, overhead=lambda: 0.005)
@@ -318,14 +318,14 @@ def test_a_client_that_thinks_is_taken_at_its_word() -> None:
 
 
 @pytest.mark.parametrize(("pause_s", "rate_per_s"), [(0.0009, 400), (0.0011, 1 / 0.0036)])
-def test_a_millisecond_is_overhead(pause_s: float, rate_per_s: float) -> None:
+def test_a_delay_of_a_millisecond_is_overhead(pause_s: float, rate_per_s: float) -> None:
     """A request that follows its answer that soon would have come at once on a real volume."""
     disk = Disk(parameters(write=ServiceParameters(0.0025)), pacer=Pacer())
     answers = keep_busy(disk, until_s=10, overhead=lambda: pause_s)
     assert rate(answers, 1, 10) == pytest.approx(rate_per_s, rel=0.01)
 
 
-def test_many_threads_share_one_cap() -> None:
+def test_many_threads_share_one_limit() -> None:
     """Requests of several threads are counted once each, and none is lost."""
     disk = Disk(parameters(request_buckets=(BucketParameters(1000.0),)))
     done: list[Answer] = []

@@ -21,7 +21,7 @@ def found() -> list[Score]:
     return scores([*SEEDS, *(seed + 2 * len(KINDS) for seed in SEEDS)], workers=1)
 
 
-def test_most_causes_are_right(found: list[Score]) -> None:
+def test_most_causes_are_recognised(found: list[Score]) -> None:
     """At least 80 % named, 92 % named or the first of two; at most one sure and wrong."""
     count = Counter(score.outcome for score in found)
     assert count["named"] >= 0.80 * len(found), matrix(found)
@@ -30,14 +30,14 @@ def test_most_causes_are_right(found: list[Score]) -> None:
     assert count["wrong, hedged"] <= 2, matrix(found)
 
 
-def test_instants_are_right(found: list[Score]) -> None:
+def test_instants_are_within_tolerance(found: list[Score]) -> None:
     """Within the interval of the series, where a cause was named."""
     errors = [score.instant_error_s for score in found if score.instant_error_s >= 0]
     assert len(errors) > 10
     assert sum(error <= 1 for error in errors) >= 0.9 * len(errors)
 
 
-def test_a_seed_is_a_case() -> None:
+def test_each_seed_gives_its_own_case() -> None:
     """The same seed gives the same volume; others of its kind differ."""
     assert draw_case(7) == draw_case(7)
     assert draw_case(8).scenario != draw_case(8 + 6 * len(KINDS)).scenario

@@ -85,7 +85,7 @@ def test_a_stall_leaves_a_gap() -> None:
     assert max(b - a for a, b in pairwise(times)) == 3500
 
 
-def test_a_volume_keeps_what_was_done_to_it() -> None:
+def test_a_volume_keeps_its_state_between_runs() -> None:
     """The second pass finds warm blocks; a rest refills credits."""
     volume = VirtualVolume(read_scenario("cold-write"))
     size = str(read_scenario("cold-write").size_bytes)
@@ -97,20 +97,20 @@ def test_a_volume_keeps_what_was_done_to_it() -> None:
     assert third.begin_utc_s > second + 10
 
 
-def test_reads_that_cost_nothing_have_an_end() -> None:
+def test_a_run_of_free_reads_terminates() -> None:
     """Never-written blocks are answered at once, yet not at an infinite rate."""
     done = VirtualVolume(read_scenario("never-written")).run({"rw": "randread", "runtime": "1s"})
     assert json.loads(done.files["fio.json"])["jobs"][0]["read"]["iops"] <= MOST_IOPS + 1
 
 
 @pytest.mark.parametrize("options", [{"rw": "trim"}, {"rw": "read", "bssplit": "4k/50"}])
-def test_what_is_not_simulated_is_refused(options: dict[str, str]) -> None:
+def test_unsupported_options_are_refused(options: dict[str, str]) -> None:
     """An option that would change the outcome is never ignored."""
     with pytest.raises(InputError, match="virtual time"):
         workload_of(options)
 
 
-def test_a_campaign_is_judged_as_a_real_one(tmp_path: Path) -> None:
+def test_a_virtual_campaign_gets_verdicts_like_a_real_one(tmp_path: Path) -> None:
     """From profile to verdict: the limit is found, and nothing is doubted."""
     proof = measure_virtually("p15", tmp_path, Workload("write", iodepth=16, runtime_s=20))
     assert proof.verdict()["bottleneck"] == proof.truth().bottleneck == "iops-limit"
@@ -118,7 +118,7 @@ def test_a_campaign_is_judged_as_a_real_one(tmp_path: Path) -> None:
     assert proof.findings() == []
 
 
-def test_a_climb_is_no_stall(tmp_path: Path) -> None:
+def test_a_ramp_up_is_not_a_stall(tmp_path: Path) -> None:
     """Seconds at the begin of a warm-up lack completions beside the end, not beside each other."""
     workload = Workload("randwrite", iodepth=16, runtime_s=36)
     proof = measure_virtually("warm-up-curve", tmp_path, workload)

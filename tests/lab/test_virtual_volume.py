@@ -148,7 +148,7 @@ def test_an_slc_cache_empties_while_idle() -> None:
     assert flash.speed(5.3, 200, write=True) == 0.5
 
 
-def test_heat_and_power_state() -> None:
+def test_thermal_throttling_and_power_states_slow_the_drive() -> None:
     """A drive starts slowly after a rest, throttles when hot, and cools."""
     parameters = FlashParameters(hot_after_s=2, hot_speed=0.5, ramp_s=1, ramp_speed=0.2)
     flash = Flash(parameters, seed=1)
@@ -160,14 +160,14 @@ def test_heat_and_power_state() -> None:
     assert flash.speed(11.1, 0, write=False) == pytest.approx(0.2), "every rest slows it down"
 
 
-def test_a_thousand_minutes_take_seconds() -> None:
+def test_simulating_a_thousand_minutes_takes_seconds() -> None:
     """A fast drive for ten minutes is a matter of moments: its I/Os are not counted one by one."""
     series = VirtualVolume(read_scenario("clean")).run(Load("read", 4096, 4, 600))
     assert len(series.ticks) == 12_000
 
 
 @pytest.mark.parametrize("at_s", [1.0, 1.234, 2.05, 3.6])
-def test_the_slowest_request_of_a_stall_took_as_long(at_s: float) -> None:
+def test_the_slowest_request_lasts_as_long_as_the_stall(at_s: float) -> None:
     """Rounding at its edges is no request: it neither ends the stall nor waits for a minute."""
     volume = "name: s\nsize: 64m\nservice: {read: 2ms, write: 2ms}\n"
     seen = ticked(made(f"{volume}stalls: [{{at: {at_s}s, for: 1.7s}}]"), depth=4, seconds=8)

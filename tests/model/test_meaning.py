@@ -21,21 +21,23 @@ def line(name: str, raw: object) -> str:
 
 
 @pytest.mark.parametrize("size", ["64k", "1.5m", "0.5MiB", "98304", "256KB", 4096, "0x8000"])
-def test_a_size_is_moved_in_full(tmp_path: Path, size: object) -> None:
+def test_fio_transfers_exactly_the_size_in_the_profile(tmp_path: Path, size: object) -> None:
     """Fio moves as many bytes as the profile said; of 1.5m it would take 1 on its own."""
     (job,) = fio_jobs(tmp_path, "[j]\nioengine=null\nbs=4k\n" + line("size", size))
     assert amount(job, "io_bytes") == parse_size(str(size))
 
 
 @pytest.mark.parametrize("block", ["4k", "4KiB", "0.5k", "64kb", "1MiB", "1000"])
-def test_a_block_has_its_size(tmp_path: Path, block: str) -> None:
+def test_fio_uses_the_block_size_in_the_profile(tmp_path: Path, block: str) -> None:
     """Bytes by I/Os is the block as a person means it; fio itself takes 4KiB for 4000."""
     (job,) = fio_jobs(tmp_path, "[j]\nioengine=null\nsize=8m\nnumber_ios=4\n" + line("bs", block))
     assert amount(job, "io_bytes") == amount(job, "total_ios") * parse_size(block)
 
 
 @pytest.mark.parametrize(("runtime", "least_ms"), [("0.25s", 250), ("300ms", 300), (0.2, 200)])
-def test_a_runtime_is_kept(tmp_path: Path, runtime: object, least_ms: int) -> None:
+def test_fio_runs_for_the_runtime_in_the_profile(
+    tmp_path: Path, runtime: object, least_ms: int
+) -> None:
     """A time-based job goes on for as long as was written."""
     text = "[j]\nioengine=null\nsize=1m\ntime_based\nthinktime=1000\n"
     (job,) = fio_jobs(tmp_path, text + line("runtime", runtime))
@@ -55,14 +57,14 @@ def test_reads_and_writes_have_their_own_blocks(tmp_path: Path, blocks: str) -> 
 
 
 @pytest.mark.parametrize("word", [True, "yes", "on", "1", "TRUE"])
-def test_a_switch_switches(tmp_path: Path, word: object) -> None:
+def test_boolean_options_take_effect(tmp_path: Path, word: object) -> None:
     """Two numjobs are reported as one with group_reporting; fio itself knows 1 and 0 only."""
     text = "[j]\nioengine=null\nsize=64k\nthread\nnumjobs=2\n"
     assert len(fio_jobs(tmp_path, text + line("group_reporting", word))) == 1
 
 
 @pytest.mark.parametrize("share", ["1%", "50%", "100%"])
-def test_a_share_of_a_file(tmp_path: Path, share: str) -> None:
+def test_a_percentage_is_a_share_of_the_existing_file(tmp_path: Path, share: str) -> None:
     """A percentage is of the file that is there."""
     (tmp_path / "there").write_bytes(bytes(1024 * 1024))
     text = "[j]\nioengine=psync\nfilename=there\nbs=512\nrw=read\n" + line("size", share)
@@ -89,7 +91,7 @@ def test_a_share_of_a_file(tmp_path: Path, share: str) -> None:
         ("runtime", "9" * 20),
     ],
 )
-def test_values_that_fio_would_turn_into_others(name: str, raw: object) -> None:
+def test_values_that_fio_would_misread_are_refused(name: str, raw: object) -> None:
     """What would wrap round or not be read at all is refused, in a line that fits a screen."""
     with pytest.raises(InputError) as caught:
         check_option(TABLE, name, raw)
@@ -97,6 +99,6 @@ def test_values_that_fio_would_turn_into_others(name: str, raw: object) -> None:
     assert len(caught.value.message) < 150
 
 
-def test_wide_integers_stay_wide() -> None:
+def test_wide_integers_are_not_truncated() -> None:
     """A number of I/Os may need more than 32 bits."""
     assert check_option(TABLE, "number_ios", 2**40) == ("number_ios", str(2**40))

@@ -110,14 +110,14 @@ def test_every_query_names_an_exported_metric(dashboard: dict[str, Any]) -> None
     assert used >= FIO_NAMES
 
 
-def test_panels_lie_side_by_side(dashboard: dict[str, Any]) -> None:
+def test_panels_do_not_overlap(dashboard: dict[str, Any]) -> None:
     """No two panels cover one another, and each has an id of its own."""
     places = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in dashboard["panels"]]
     assert len(set(places)) == len(places) == len({panel["id"] for panel in dashboard["panels"]})
     assert all(panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24 for panel in dashboard["panels"])
 
 
-def test_it_opens_on_the_campaign(dashboard: dict[str, Any]) -> None:
+def test_the_dashboard_opens_on_the_time_range_of_the_campaign(dashboard: dict[str, Any]) -> None:
     """Time, campaign and the window of rates are those of the data."""
     assert dashboard["time"] == {
         "from": "2025-12-31T23:59:55.000Z",
@@ -131,7 +131,7 @@ def test_it_opens_on_the_campaign(dashboard: dict[str, Any]) -> None:
     assert window["current"]["value"] == "1m"
 
 
-def test_a_campaign_without_time_is_reported() -> None:
+def test_a_campaign_without_timestamps_is_reported() -> None:
     """Nothing to show is an error with a hint."""
     empty = {name: frame.head(0) for name, frame in frames().items()}
     with pytest.raises(InputError, match="no result has timestamps"):

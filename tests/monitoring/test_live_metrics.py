@@ -126,7 +126,7 @@ def test_progress_is_that_of_the_terminal(campaign: Campaign, layout: Layout) ->
     assert "node_disk_read_bytes_total" not in found  # there is no sample
 
 
-def test_a_run_has_its_facts(campaign: Campaign, layout: Layout) -> None:
+def test_a_run_has_its_job_volume_and_options(campaign: Campaign, layout: Layout) -> None:
     """Options and labels of the host; names are made fit for Prometheus, values are escaped."""
     found = scraped(LiveMetrics(layout, {}), begun(campaign, campaign.runs[0]))
     ((labels, value),) = found["volbench_run_info"]

@@ -65,7 +65,7 @@ def test_every_sample_is_stored(text: str, stored: Samples) -> None:
     assert sum(len(own) for series in stored.values() for own in series.values()) == len(lines)
 
 
-def test_a_strict_reader_takes_it(text: str) -> None:
+def test_a_strict_parser_accepts_the_text(text: str) -> None:
     """The text keeps the rules of OpenMetrics about types, units, suffixes and order."""
     families = {family.name: family for family in STRICT(text)}
     assert families["node_cpu_seconds"].unit == "seconds"
@@ -73,9 +73,7 @@ def test_a_strict_reader_takes_it(text: str) -> None:
     assert text.endswith("\n# EOF\n")
 
 
-def test_the_device_did_what_the_frame_says(
-    campaign: volbench.CampaignData, stored: Samples
-) -> None:
+def test_device_counters_equal_the_frame(campaign: volbench.CampaignData, stored: Samples) -> None:
     """Counters end at the sum of all intervals, for each device."""
     device = campaign.device()
     assert not device.empty
@@ -115,7 +113,7 @@ def test_rates_of_counters_are_those_of_the_frame(
     assert compared >= 2
 
 
-def test_fio_said_what_the_frame_says(campaign: volbench.CampaignData, stored: Samples) -> None:
+def test_fio_metrics_equal_the_frame(campaign: volbench.CampaignData, stored: Samples) -> None:
     """Each sample of the series stands at its own time with its own value."""
     series = campaign.series()
     for column, name, statistic in (
@@ -136,7 +134,7 @@ def test_fio_said_what_the_frame_says(campaign: volbench.CampaignData, stored: S
         assert found == pytest.approx(expected, rel=1e-9), name
 
 
-def test_what_ended_is_reported_to_have_ended(stored: Samples) -> None:
+def test_rates_drop_to_zero_after_a_run(stored: Samples) -> None:
     """A rate falls to nothing behind a run: Prometheus would go on with its last value."""
     for name, ends in (("volbench_iops", 0.0), ("volbench_latency_seconds", math.nan)):
         for samples in stored[name].values():
@@ -144,7 +142,7 @@ def test_what_ended_is_reported_to_have_ended(stored: Samples) -> None:
             assert samples[-1][1] == pytest.approx(ends, nan_ok=True)
 
 
-def test_facts_of_a_run_last_as_long_as_it(
+def test_facts_of_a_run_are_exported_for_its_duration(
     campaign: volbench.CampaignData, stored: Samples
 ) -> None:
     """From its start to its last sample, and no two minutes without."""
@@ -154,7 +152,7 @@ def test_facts_of_a_run_last_as_long_as_it(
         assert 1500 < stamps[-1] - stamps[0] < 60_000
 
 
-def test_names_and_values_are_made_fit() -> None:
+def test_invalid_label_names_and_values_are_escaped() -> None:
     """Labels that Prometheus would refuse are renamed and kept apart; values are escaped."""
     summary = pd.DataFrame(
         [
@@ -179,14 +177,16 @@ def test_names_and_values_are_made_fit() -> None:
     assert (labels["label_disk_type"], labels["label_disk_type_"]) == ("P15", "P20")
 
 
-def test_nothing_over_time_is_reported(campaign: volbench.CampaignData, tmp_path: Path) -> None:
+def test_a_campaign_without_timestamps_is_an_error(
+    campaign: volbench.CampaignData, tmp_path: Path
+) -> None:
     """An empty campaign is an error with a hint, not an empty file."""
     empty = {name: campaign.frame(name).head(0) for name in FRAMES}
     with pytest.raises(InputError, match="no result has timestamps"):
         (tmp_path / "x").write_text(render_openmetrics(empty))
 
 
-def test_the_command_writes_what_was_requested_for(
+def test_the_command_writes_the_requested_frames(
     campaign: volbench.CampaignData, text: str, tmp_path: Path
 ) -> None:
     """Both frames unless one is named; a folder gets a file, and ``-`` is standard output."""

@@ -114,7 +114,7 @@ def test_verbs_print_the_same(
     assert shared.names() == before
 
 
-def test_charts_are_written_here(address: str, tmp_path: Path) -> None:
+def test_charts_of_a_bucket_are_written_locally(address: str, tmp_path: Path) -> None:
     """A bucket is never written to, so their default place is in the current folder."""
     done = call("plot", "iops", address, "--format", "svg", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -272,7 +272,7 @@ def test_a_wrong_address_is_refused(address: str, words: str) -> None:
     assert "hidden-word" not in done.stderr
 
 
-def test_names_that_lead_elsewhere_are_refused(bucket: Bucket, campaign: Path) -> None:
+def test_object_names_that_leave_the_folder_are_refused(bucket: Bucket, campaign: Path) -> None:
     """Anybody who may write to a bucket could otherwise place files on this machine."""
     address = bucket.put(campaign, "quick")
     key = "quick/runs/../../../escaped"

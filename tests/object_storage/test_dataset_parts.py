@@ -67,7 +67,7 @@ def test_the_rest_of_the_bucket_is_out_of_reach(bucket: Bucket) -> None:
         )
 
 
-def test_nothing_there_is_reported(bucket: Bucket) -> None:
+def test_an_empty_prefix_is_reported(bucket: Bucket) -> None:
     """A prefix without a dataset, with nothing, and a bucket that does not exist."""
     bucket.client.put_object(Bucket=bucket.name, Key="other/README", Body=b"")
     with pytest.raises(InputError, match="no dataset and no campaign") as caught:
@@ -87,9 +87,7 @@ def test_only_one_dataset_is_read_at_a_time(bucket: Bucket) -> None:
 
 
 @pytest.mark.parametrize("endpoint", ["minio:9000", "ftp://minio"])
-def test_an_endpoint_that_means_nothing_is_refused(
-    endpoint: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_invalid_endpoint_is_refused(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The message names what was given, and the hint how to write it."""
     monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
     with pytest.raises(InputError, match="is not a URL") as caught:

@@ -25,7 +25,7 @@ def ask(sql: str, view: View) -> list[dict[str, object]]:
     return rows
 
 
-def test_files_and_tables_are_one(tmp_path: Path) -> None:
+def test_files_and_tables_give_the_same_rows(tmp_path: Path) -> None:
     """Rows of all come together, and a label that one lacks is missing there."""
     view = View(
         files=[summary(tmp_path, "plain", iops=1.0, zone="a")],
@@ -42,7 +42,7 @@ def test_files_and_tables_are_one(tmp_path: Path) -> None:
     ]
 
 
-def test_odd_names_of_files_are_names(tmp_path: Path) -> None:
+def test_special_characters_in_file_names_are_quoted(tmp_path: Path) -> None:
     """Quotes and the signs of patterns in a path mean nothing."""
     file = summary(tmp_path / "it's [1]*?", "a", iops=4.0)
     assert ask("select iops from summary", View(files=[file])) == [{"iops": 4.0}]
@@ -56,7 +56,7 @@ def test_a_frame_without_rows_has_its_columns(name: str) -> None:
     assert table.num_rows == 0
 
 
-def test_only_frames_in_question_are_requested_for() -> None:
+def test_only_the_queried_frames_are_read() -> None:
     """Judging is slow: nobody does it for a query that has no use for it."""
     requested: list[str] = []
 
@@ -101,7 +101,7 @@ def test_nothing_else_can_be_read(tmp_path: Path, sql: str) -> None:
         "",
     ],
 )
-def test_only_questions_are_let_through(tmp_path: Path, sql: str) -> None:
+def test_only_select_statements_are_allowed(tmp_path: Path, sql: str) -> None:
     """Whatever writes, or is more than one statement, is refused before it starts."""
     file = Path(summary(tmp_path, "a", iops=1.0))
     before = file.read_bytes()
@@ -119,7 +119,7 @@ def test_only_questions_are_let_through(tmp_path: Path, sql: str) -> None:
         ("select * from sumary", "sumary"),
     ],
 )
-def test_a_wrong_query_says_what_is_wrong(sql: str, words: str) -> None:
+def test_an_invalid_query_is_reported_with_its_error(sql: str, words: str) -> None:
     """The message is DuckDB's own, on one line, and the hint lists the frames."""
     with pytest.raises(InputError, match=words) as caught:
         ask(sql, View())
@@ -127,7 +127,7 @@ def test_a_wrong_query_says_what_is_wrong(sql: str, words: str) -> None:
     assert "percentiles" in caught.value.hint
 
 
-def test_variables_of_python_are_no_tables() -> None:
+def test_python_variables_are_not_tables() -> None:
     """A frame in the caller's code can't be reached by its name."""
     secret = pa.table({"a": [1]})
     with pytest.raises(InputError, match="secret"):

@@ -78,7 +78,7 @@ def test_a_single_campaign_keeps_its_names(results: Path) -> None:
     assert "c/001" not in reported.stdout
 
 
-def test_answers_of_all_types(results: Path, tmp_path: Path) -> None:
+def test_values_of_every_type_are_printed(results: Path, tmp_path: Path) -> None:
     """Decimals, times, lists and structures get through every format, and into files."""
     query = (
         "select sum(total_ios) as ios, sum(total_ios)::decimal(20, 2) / 4 as part, "
@@ -121,7 +121,7 @@ def test_a_folder_that_nobody_may_write_is_read(
     assert not Layout(results / "c").tables.exists()
 
 
-def test_a_place_that_is_none_is_reported(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     """A folder that is missing, and one without campaigns."""
     with pytest.raises(InputError, match="no folder"):
         run("sql", "select 1", tmp_path / "missing")
@@ -129,7 +129,7 @@ def test_a_place_that_is_none_is_reported(tmp_path: Path) -> None:
         run("sql", "select 1", tmp_path)
 
 
-def test_python_asks_as_well(results: Path) -> None:
+def test_queries_work_from_python(results: Path) -> None:
     """A dataset answers SQL, of the runs that its condition keeps."""
     requested = volbench.open_campaigns(results, where="volume_type==P15")
     answer = requested.sql("select distinct s.host from summary s join percentiles using (run)")

@@ -14,7 +14,7 @@ MOST_BYTES = 100_000
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_stands_in_the_gallery(kind: str) -> None:
+def test_every_chart_is_in_the_gallery(kind: str) -> None:
     """A kind has a heading, its command and a picture that is there and small."""
     page = (DOCS / "gallery.md").read_text(encoding="utf-8")
     found = re.search(rf"## {re.escape(kind)}\n.*?!\[{re.escape(kind)}\]\((\S+)\)", page, re.DOTALL)

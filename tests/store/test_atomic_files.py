@@ -30,7 +30,7 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("full_disk")
 @pytest.mark.parametrize("is_new", [True, False])
-def test_a_failed_write_leaves_what_was_there(tmp_path: Path, *, is_new: bool) -> None:
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path, *, is_new: bool) -> None:
     """Neither an empty file nor a temporary one stays."""
     path = tmp_path / "out.csv"
     if not is_new:
@@ -58,7 +58,7 @@ def test_a_link_of_another_user_is_replaced(tmp_path: Path, *, is_temporary: boo
     assert [path.name for path in output.parent.iterdir()] == ["page.html"]
 
 
-def test_a_link_and_a_mode_stay(tmp_path: Path) -> None:
+def test_a_link_and_a_mode_are_kept(tmp_path: Path) -> None:
     """The file behind a symbolic link is replaced, and stays as private as it was."""
     real, link = tmp_path / "real", tmp_path / "link"
     real.write_text("old")
@@ -83,7 +83,7 @@ def test_a_pipe_is_written_to(tmp_path: Path) -> None:
     assert pipe.is_fifo()
 
 
-def test_a_long_name_is_possible(tmp_path: Path) -> None:
+def test_a_long_file_name_is_written(tmp_path: Path) -> None:
     """The temporary file has a name of its own, within NAME_MAX."""
     path = tmp_path / ("é" * 127)
     write_output(path, b"content")
@@ -97,7 +97,7 @@ def test_a_folder_below_a_file_is_refused(tmp_path: Path) -> None:
         make_output_folder(tmp_path / "file" / "below")
 
 
-def test_what_killed_processes_left_is_removed(tmp_path: Path) -> None:
+def test_leftovers_of_killed_processes_are_removed(tmp_path: Path) -> None:
     """Files that a living process writes, and those of users, stay."""
     folder = tmp_path / "runs" / "001"
     folder.mkdir(parents=True)

@@ -25,20 +25,20 @@ PACKED = {
 
 
 @pytest.mark.parametrize("form", PACKED)
-def test_bytes_come_out_as_they_went_in(form: str) -> None:
+def test_compressed_bytes_are_restored_exactly(form: str) -> None:
     """Each form is known by its first bytes; what has none of them is plain."""
     assert unpack(PACKED[form]) == TEXT
     assert unpack(TEXT) == TEXT
 
 
 @pytest.mark.parametrize("form", PACKED)
-def test_damage_is_reported(form: str) -> None:
+def test_damaged_files_are_reported(form: str) -> None:
     """A file that was cut off gives no half of its text."""
     with pytest.raises(OutputError, match="cannot be decompressed"):
         unpack(PACKED[form][: len(PACKED[form]) // 2])
 
 
-def test_what_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_larger_than_memory_allows_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A small file that unpacks to more than a result can have is no result."""
     monkeypatch.setattr(log_files, "MAX_BYTES", 1000)
     with pytest.raises(OutputError, match="more than 1000,"):
@@ -67,6 +67,6 @@ def test_text_is_read_in_any_unicode(encoding: str) -> None:
     assert not is_binary(text.encode(encoding))
 
 
-def test_images_are_no_text() -> None:
+def test_images_are_not_text() -> None:
     """A zero byte stands in no text but UTF-16."""
     assert is_binary(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")

@@ -36,7 +36,7 @@ def test_missing_journal_is_an_empty_history(tmp_path: Path) -> None:
     assert read_history(tmp_path / "journal.jsonl").states == {}
 
 
-def test_every_truncation_reads_and_goes_on(tmp_path: Path) -> None:
+def test_a_journal_truncated_anywhere_is_read_and_continued(tmp_path: Path) -> None:
     """Cut anywhere, a journal reads without error, and what is appended afterwards is kept."""
     whole = tmp_path / "whole.jsonl"
     write_three(whole)
@@ -83,7 +83,7 @@ def test_scratch_files_are_remembered_until_removed(tmp_path: Path) -> None:
         "[" * 200_000,
     ],
 )
-def test_an_entry_that_says_what_no_entry_can_is_refused(tmp_path: Path, line: str) -> None:
+def test_an_impossible_entry_is_refused(tmp_path: Path, line: str) -> None:
     """With its line, and no traceback."""
     path = tmp_path / "journal.jsonl"
     path.write_text(f'{line}\n{{"kind": "other"}}\n')

@@ -39,7 +39,7 @@ def test_every_way_of_storing_gives_the_same_bytes(tmp_path: Path, kind: str) ->
 
 @pytest.mark.parametrize("kind", ["gzip", "zstd"])
 @pytest.mark.parametrize("damage", ["cut", "flipped", "foreign"])
-def test_damage_shows_while_reading(tmp_path: Path, kind: str, damage: str) -> None:
+def test_damage_is_noticed_while_reading(tmp_path: Path, kind: str, damage: str) -> None:
     """A truncated or altered file is an error that names it, never a shorter log."""
     path = written(tmp_path, kind)
     raw = path.read_bytes()

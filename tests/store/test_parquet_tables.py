@@ -34,7 +34,7 @@ def test_values_survive_parquet_exactly(tmp_path: Path) -> None:
     assert frame.loc[1, ["io_bytes", "iops", "direct"]].isna().all()
 
 
-def test_what_a_killed_command_left_goes_with_the_next_tables(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_command_are_removed_with_the_next_tables(tmp_path: Path) -> None:
     """Its temporary file is removed; one of a process that works is not."""
     left, at_work = tmp_path / ".series.parquet.999999999.tmp", tmp_path / ".series.parquet.1.tmp"
     for path in (left, at_work):
@@ -49,7 +49,7 @@ def test_unknown_column_is_refused() -> None:
         table_of("summary", [{"surprise": 1}])
 
 
-def test_damaged_table_says_what_to_do(tmp_path: Path) -> None:
+def test_a_damaged_table_is_reported_with_a_hint(tmp_path: Path) -> None:
     """A table is derived: the hint says it can be deleted."""
     path = tmp_path / "summary.parquet"
     path.write_bytes(b"PAR1 not really")

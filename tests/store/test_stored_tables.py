@@ -134,7 +134,7 @@ def test_moved_folder_keeps_its_tables(layout: Layout, calls: Counter[str]) -> N
     assert calls == ONCE
 
 
-def test_refused_write_gives_the_rows_all_the_same(
+def test_rows_are_returned_even_if_they_cannot_be_stored(
     layout: Layout, calls: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A full disk or a read-only folder costs time on each call, not the answer."""
@@ -211,7 +211,7 @@ def _refuse(*_: object, **__: object) -> None:
     raise OSError(28, "No space left on device")
 
 
-def test_a_run_that_cannot_be_judged_costs_no_other_its_verdict(
+def test_a_run_that_cannot_be_judged_does_not_affect_other_verdicts(
     layout: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An error that nobody expected is the finding of its run; later commands read the rest."""

@@ -16,7 +16,7 @@ def squares(items: Sequence[int]) -> tuple[int, list[int]]:
     return os.getpid(), [item * item for item in items]
 
 
-def test_results_come_in_order() -> None:
+def test_results_are_in_order() -> None:
     """Every item is done once, in another process, and progress ends with all of them."""
     counts: list[int] = []
     found = list(in_processes(squares, range(100), processes=2, done=counts.append))
@@ -27,13 +27,13 @@ def test_results_come_in_order() -> None:
 
 
 @pytest.mark.parametrize(("count", "processes"), [(3, 2), (100, 1), (0, 4)])
-def test_small_work_stays_here(count: int, processes: int) -> None:
+def test_small_work_stays_in_the_process(count: int, processes: int) -> None:
     """A process is not worth it for a few items."""
     found = list(in_processes(squares, range(count), processes=processes, done=lambda _: None))
     assert found == [(os.getpid(), [n * n for n in range(count)])]
 
 
-def test_errors_arrive() -> None:
+def test_errors_of_workers_are_raised() -> None:
     """An error of the work has its hint; a process that is killed is an error too."""
 
     def refuse(items: Sequence[int]) -> None:
@@ -46,7 +46,7 @@ def test_errors_arrive() -> None:
         list(in_processes(lambda _: os.abort(), range(64), processes=2, done=lambda _: None))
 
 
-def test_parts_stay_small_however_many_items_there_are() -> None:
+def test_batches_stay_small_for_any_number_of_items() -> None:
     """Results of a part are held whole, so that a part has a bounded size."""
     sizes = list(in_processes(len, range(4000), processes=2, done=lambda _: None))
     assert sum(sizes) == 4000

@@ -21,7 +21,7 @@ SECONDS = 40.0
 @pytest.mark.slow
 @pytest.mark.root
 @pytest.mark.parametrize("kind", [*KINDS, *NEIGHBOUR_KINDS], ids=lambda kind: kind.name)
-def test_random_cases(kind: Kind) -> None:
+def test_random_cases_are_refused_or_accepted_correctly(kind: Kind) -> None:
     """Nothing is found in a short time."""
     seconds = SECONDS * kind.share / sum(other.share for other in KINDS)
     (tally,) = torture([kind], seed=secrets.token_hex(4), seconds=seconds)
@@ -29,7 +29,7 @@ def test_random_cases(kind: Kind) -> None:
     assert not tally.failures
 
 
-def test_a_guard_that_says_yes_is_found() -> None:
+def test_a_guard_that_permits_everything_is_found() -> None:
     """The made-up machines hold devices in use: without the guard some case fails."""
     chance = chance_of("fixed", KINDS[0], 0)
     worlds = [made_up(chance) for _ in range(20)]

@@ -30,12 +30,12 @@ INTERPRETERS = ("python3", "/usr/libexec/platform-python")
 OPEN_S = 45.0  # Over 64 kbit/s, connection and program take 6 s; MaxStartups may delay the login.
 # Python starts in 0.1 s, on a busy machine in seconds; a shell that the user's start-up files begin
 # instead reads the requests as commands, and never greets.
-# Noticed by: test_login_shells.py::test_a_profile_that_starts_another_shell_is_named_soon
+# Noticed by: test_login_shells.py::test_a_profile_that_starts_another_shell_is_reported_quickly
 GREETING_S = 20.0
 _REASON_S = 1.0  # A login shell that ends says why at once. Noticed by: tests/execute/test_agent.py
 _CLOCK_S = 20.0  # As the silence of a watched program. Noticed by: tests/fleet/test_clock.py
 # Of the best of 5 to 10 exchanges the true error stayed within its bound (measured).
-# Noticed by: test_start.py::test_true_skew_is_within_the_reported_one
+# Noticed by: test_start.py::test_the_true_skew_is_within_the_reported_bound
 _CLOCK_READINGS = 8
 _CLOCK_SPACING_S = 0.01  # So that readings do not wait for one another on the way.
 _MAX_LINE_BYTES = 128 * 1024**2  # Twice what the agent reads of a program or a file.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from volbench.present.tables.table import Table
 
 # Problems with the same message that are listed one by one. Noticed by:
-# tests/importer/test_import_verb.py::test_problems_that_many_files_share_are_said_once
+# tests/importer/test_import_verb.py::test_a_problem_of_many_files_is_reported_once
 _LISTED_EACH = 3
 
 

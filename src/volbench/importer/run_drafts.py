@@ -44,12 +44,12 @@ from volbench.model.results.result import JobResult, RunOutput
 ROLE = "data"
 UNKNOWN = "unknown"
 # A job with hundreds of files would make tables thousands of columns wide. Noticed by:
-# tests/importer/test_reported_options.py::test_many_files_are_one_short_name
+# tests/importer/test_reported_options.py::test_many_files_get_one_short_name
 _MAX_TARGET = 120
 _PLACES = frozenset({"filename", "directory", "read_iolog", "uri"})
 _NOT_OPTIONS = frozenset({"name", "description"})
 # Version from which results hold options without a value; 3.36 is known to omit them. Noticed by:
-# tests/importer/test_reported_options.py::test_what_was_not_reported_is_no_difference
+# tests/importer/test_reported_options.py::test_an_unreported_option_is_not_a_difference
 _WRITES_VALUELESS_SINCE = (3, 42)
 
 

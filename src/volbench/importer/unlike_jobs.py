@@ -31,7 +31,7 @@ _DIRECTIONS = {
 _ANY_DIRECTION = ("verify", "trim_percentage", "read_iolog")
 _ANY_BLOCK = ("bsrange", "bssplit", "bs_unaligned", "read_iolog", "zonemode", "num_range")
 # Share by which bytes differ from I/Os times block size: the last block may be short. Noticed by:
-# tests/importer/test_unlike_jobs.py::test_a_group_is_known_by_what_it_did
+# tests/importer/test_unlike_jobs.py::test_a_group_is_recognised_by_its_totals
 _MAX_BLOCK_DIFFERENCE = 0.05
 _JOB_FILES = frozenset({".fio", ".job", ".ini", ".cfg", ".conf"})
 _MAX_JOB_FILE_BYTES = 1 << 20

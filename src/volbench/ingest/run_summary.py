@@ -17,7 +17,7 @@ from volbench.model.results.result import Direction, DirectionResult, JobResult,
 from volbench.store.parquet_tables import Block
 
 # Shortest over longest runtime from which jobs ended together: fio starts them within milliseconds.
-# Noticed by: test_section_series.py::test_windows_in_which_not_all_jobs_ran_are_known
+# Noticed by: test_section_series.py::test_windows_in_which_not_all_jobs_ran_are_marked
 MIN_TOGETHER = 0.98
 # Difference of the rate while all jobs ran from that of the whole run, up to which latencies of the
 # whole run stand for both. Noticed by: tests/ingest/test_field_results.py

@@ -30,7 +30,7 @@ from volbench.store.parquet_tables import Block
 VOLUME, BACKING = "volume", "backing"
 
 # A last interval below this share of the one before it is joined to it: its rates would be noise.
-# Noticed by: test_device_rows.py::test_the_last_sample_makes_no_stub
+# Noticed by: test_device_rows.py::test_the_last_sample_gives_no_partial_interval
 _MIN_LAST_SHARE = 0.5
 
 

@@ -24,7 +24,7 @@ _ZERO = re.compile(r"[0.]+\D*")
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]*")
 
 # Lengths and ranges of the Kubernetes API. Noticed by:
-# tests/kubernetes/test_cluster_spec.py::test_values_that_the_cluster_would_refuse_are_refused
+# tests/kubernetes/test_cluster_spec.py::test_values_that_the_cluster_rejects_are_refused
 MAX_LABEL = 63
 MAX_SUBDOMAIN = 253  # Also of the API. Noticed by: tests/kubernetes/test_cluster_spec.py
 MAX_INT32 = 2**31 - 1

@@ -141,7 +141,7 @@ class DiskParameters:
 
 
 # Minimum speed under drift, as a share of the normal speed. Noticed by:
-# tests/lab/test_simulated_disk.py::test_drift_is_even
+# tests/lab/test_simulated_disk.py::test_drift_is_linear
 MIN_DRIFT = 0.1
 
 
@@ -236,7 +236,7 @@ class Timeline:
 
 
 # Maximum delay that is treated as overhead; longer delays are think time of the client. Noticed by:
-# tests/lab/test_simulated_disk.py::test_a_millisecond_is_overhead
+# tests/lab/test_simulated_disk.py::test_a_delay_of_a_millisecond_is_overhead
 PATIENCE_S = 0.001
 
 

@@ -18,7 +18,7 @@ from volbench.lab.scenario import Cache, Scenario
 Direction = Literal["read", "write"]
 
 # Steps of the integral over a pass; more change no digit that is shown. Noticed by:
-# tests/lab/test_scenario.py::test_truth_is_what_the_disk_does
+# tests/lab/test_scenario.py::test_the_declared_truth_equals_the_behaviour_of_the_disk
 _SLICES = 4000
 
 

@@ -23,7 +23,7 @@ from volbench.model.results.finding import Cause
         ({"zero_buffers": "1"}, "", 1.0, 0),
     ],
 )
-def test_less_stored_than_written(
+def test_fewer_bytes_stored_than_written_show_data_reduction(
     options: Mapping[str, str | None], mount: str, stored: float, reduced: int
 ) -> None:
     """It takes a device that wrote less, and data or a filesystem that explains it."""

@@ -25,7 +25,7 @@ def test_a_stall_between_two_seconds_is_found() -> None:
     assert Cause.STALL not in {found.cause for found in explain(view, "write")}
 
 
-def test_two_candidates_are_said_to_be_the_most_likely() -> None:
+def test_the_two_most_likely_causes_are_named() -> None:
     """An unknown cause names both, a hedged one says so."""
     found = Explanation(Cause.UNKNOWN, "write", 0, 1, 1.0, candidates=("heat", "a cache"))
     assert found.words == "cause unknown (most likely: heat or a cache)"
@@ -34,7 +34,7 @@ def test_two_candidates_are_said_to_be_the_most_likely() -> None:
 
 
 @pytest.mark.parametrize(("iops", "caches"), [(1000.0, 1), (290.0, 0)])
-def test_slow_writes_were_in_no_cache(iops: float, caches: int) -> None:
+def test_slow_writes_contradict_a_full_cache(iops: float, caches: int) -> None:
     """Sixteen in flight at 290 IOPS took 55 ms each: a disk that hung, not a cache that filled."""
     pulse = [0.0] * 6 + [iops / 3] * 2
     view = ran([iops] * 30 + pulse * 4)
@@ -44,7 +44,7 @@ def test_slow_writes_were_in_no_cache(iops: float, caches: int) -> None:
 
 
 @pytest.mark.parametrize(("iops", "count"), [(90e3, 1), (110e3, 0)])
-def test_no_credits_are_that_fast(iops: float, count: int) -> None:
+def test_implausibly_high_rates_contradict_credits(iops: float, count: int) -> None:
     """A fall between flat levels with a full queue, faster than volumes with credits are sold."""
     view = ran(
         [iops] * 30 + [iops / 2] * 30, {"iodepth": "64"}, lat_s=(64 / iops, 60 / iops, 20e-6)
@@ -59,7 +59,7 @@ def test_no_credits_are_that_fast(iops: float, count: int) -> None:
     ("depth", "low_s", "min_s", "slc_caches"),
     [(4, 160e-6, 20e-6, 0), (4, 140e-6, 20e-6, 1), (5, 160e-6, 20e-6, 1), (5, 300e-6, 160e-6, 0)],
 )
-def test_slow_first_ios_are_not_those_of_flash(
+def test_slow_first_ios_contradict_garbage_collection(
     depth: int, low_s: float, min_s: float, slc_caches: int
 ) -> None:
     """NVMe takes 10 to 100 us; in a deep queue only the fastest I/O did not wait."""
@@ -72,7 +72,7 @@ def test_slow_first_ios_are_not_those_of_flash(
     assert causes.count(Cause.SLC_CACHE) == slc_caches
 
 
-def test_a_hang_at_the_end_is_no_full_cache() -> None:
+def test_a_hang_at_the_end_is_not_a_full_cache() -> None:
     """Nothing was written after it, so nothing shows that a cache drained."""
     view = ran([2000.0] * 30 + [0.0] * 30)
     view.summary["lat_max_s"] = 30.0

@@ -68,7 +68,7 @@ def test_a_constant_rate_lasts_ten_intervals(seconds: int, *, is_limit: bool) ->
     assert (explain(view, "write")[0].cause is Cause.IOPS_LIMIT) is is_limit
 
 
-def test_an_uneven_rate_with_uneven_waits_is_no_limit() -> None:
+def test_an_uneven_rate_with_uneven_waits_is_not_a_limit() -> None:
     """Scatter of 2 % and I/Os that wait unevenly are what a shared queue gives."""
     view = ran(level(1500, cv=0.02), lat_s=(16 / 1500, 16 / 4500, 2 / 1500))
     assert explain(view, "write")[0].cause not in {Cause.IOPS_LIMIT, Cause.BANDWIDTH_LIMIT}
@@ -102,7 +102,7 @@ def test_a_buffered_run_is_judged_by_its_device() -> None:
     [(125e6, Cause.BANDWIDTH_LIMIT), (60e6, Cause.UNKNOWN)],
     ids=["larger", "slower"],
 )
-def test_larger_requests_are_no_fall(after_bytes_per_s: float, cause: Cause) -> None:
+def test_larger_requests_are_not_a_drop(after_bytes_per_s: float, cause: Cause) -> None:
     """The kernel made requests larger in the middle: only if bandwidth falls too did the volume."""
     view = ran(level(3050), {"direct": None, "iodepth": "1"}, limits=P15, block_bytes=256 * 1024)
     device = device_samples(view.run, write_iops=250.0, write_bw_bytes_per_s=125e6)
@@ -123,7 +123,7 @@ def test_larger_requests_are_no_fall(after_bytes_per_s: float, cause: Cause) -> 
     [(40.0, Cause.BANDWIDTH_LIMIT), (100.0, Cause.UNKNOWN)],
     ids=["idle", "slow"],
 )
-def test_an_idle_device_is_no_slow_one(active_percent: float, cause: Cause) -> None:
+def test_an_idle_device_is_not_the_bottleneck(active_percent: float, cause: Cause) -> None:
     """The kernel had few pages to write for a while; a device that was busy all along is slow."""
     options: dict[str, str | None] = {"direct": None, "iodepth": "1"}
     view = ran(level(3050), options, limits=P15, block_bytes=256 * 1024)
@@ -153,7 +153,7 @@ def test_limits_of_large_blocks_are_those_of_bandwidth(kib: int, cause: Cause) -
     assert explain(ran([1137.0] * 60, block_bytes=kib * 1024), "write")[0].cause is cause
 
 
-def test_large_ios_that_all_wait_are_throttled() -> None:
+def test_large_ios_at_a_flat_rate_are_throttled() -> None:
     """256 KiB at depth 8: 16.7 ms are only 1.8 times the fastest, but 99 % took 16.6 ms."""
     view = ran(
         level(476), {"iodepth": "8"}, block_bytes=256 * 1024, lat_s=(0.01675, 0.01658, 0.00945)
@@ -172,7 +172,7 @@ def test_scattered_latency_is_not_a_limit() -> None:
 @pytest.mark.parametrize(
     ("iops", "cause"), [(1140, Cause.IOPS_LIMIT), (1170, Cause.UNKNOWN), (2200, Cause.UNKNOWN)]
 )
-def test_a_second_depth_shows_a_limit(iops: int, cause: Cause) -> None:
+def test_a_second_queue_depth_shows_a_limit(iops: int, cause: Cause) -> None:
     """Restless rates prove nothing, but twice the depth that gains less than 5 % does."""
     entry = ran(level(1100, cv=0.015, seed=2), {"iodepth": "16"}, lat_s=(0.0145, 0.003, 0.0025))
     two = ran(level(iops, seed=3), {"iodepth": "32"}, lat_s=(0.0145, 0.003, 0.0025))
@@ -239,7 +239,7 @@ def test_declared_credits_do_not_explain_any_fall() -> None:
     assert Cause.CREDITS not in causes
 
 
-def test_a_full_cache_stalls() -> None:
+def test_a_full_cache_explains_a_stall() -> None:
     """11,500 IOPS for 20 s, and then nothing for 7 of every 10 seconds."""
     rates = level(11_500, 20) + (level(2000, 3) + [0.0] * 7) * 4
     found = explain(ran(rates, limits=P15), "write")
@@ -261,7 +261,7 @@ def test_a_drive_falls_after_its_capacity() -> None:
     assert 0.9 < cliff.evidence["passes"] < 1.2
 
 
-def test_a_neighbour_comes_and_goes() -> None:
+def test_a_neighbour_explains_a_temporary_drop() -> None:
     """Half the rate for 20 s with little steal, and then all of it again."""
     rates = level(1000, 20) + level(500, 20) + level(1000, 20)
     plain = ran(rates)
@@ -277,7 +277,7 @@ def test_a_neighbour_comes_and_goes() -> None:
 
 
 @pytest.mark.parametrize("slow_s", [20, 50, 120])
-def test_steal_is_no_neighbour_on_the_volume(slow_s: int) -> None:
+def test_cpu_steal_is_not_a_neighbour_on_the_volume(slow_s: int) -> None:
     """Half the rate while the hypervisor stole 12 % says nothing about the volume."""
     rates = level(1000, 20) + level(500, slow_s) + level(1000, 20)
     plain = ran(rates)
@@ -290,7 +290,7 @@ def test_steal_is_no_neighbour_on_the_volume(slow_s: int) -> None:
     assert (Cause.HOST_NOISE in causes) == (slow_s == 120)
 
 
-def test_blocks_get_warm() -> None:
+def test_warming_blocks_explain_a_climb() -> None:
     """A rate that climbs from a fifth to a plateau was slow at first touches."""
     climb = [1000 * (1 - 0.8 * np.exp(-second / 8)) for second in range(60)]
     found = explain(ran(climb), "write")
@@ -314,7 +314,7 @@ def test_a_busy_cpu_is_reported() -> None:
     assert explain(replace(view, summary=busy), "write")[0].cause is Cause.CPU
 
 
-def test_what_nothing_explains_is_said_to_be_unknown() -> None:
+def test_a_change_without_a_cause_is_unexplained() -> None:
     """A restless rate at depth 16 that is near no limit gets exactly one plain answer."""
     found = explain(ran(level(700, cv=0.08), limits=P15, lat_s=(0.0145, 0.003, 0.0025)), "write")
     assert [entry.cause for entry in found] == [Cause.UNKNOWN]

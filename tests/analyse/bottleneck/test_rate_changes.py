@@ -54,7 +54,7 @@ def test_each_of_several_equal_stalls_has_its_length(for_s: float) -> None:
     assert [end - begin for begin, end in found] == pytest.approx([for_s] * 5, abs=0.26)
 
 
-def test_a_slow_second_beside_a_stall_is_no_stall() -> None:
+def test_a_slow_second_beside_a_stall_is_not_a_stall() -> None:
     """Seconds at half the rate do not lack as many completions as the slowest I/O took."""
     view = stalled((20.0,), for_s=1.5)
     slow = view.series["iops"].mask(view.series["t_s"].isin([40.0, 41.0]), 600.0)
@@ -91,7 +91,7 @@ def test_the_level_does_not_count_what_was_temporary() -> None:
 
 
 @pytest.mark.parametrize(("slow", "events"), [(6, 0), (12, 1)])
-def test_a_moment_is_no_dip(slow: int, events: int) -> None:
+def test_a_single_sample_is_not_a_dip(slow: int, events: int) -> None:
     """One and a half seconds below the rest are no load of other clients; three may be."""
     run = a_run(sample_s=0.25)
     rates = [*level(1000, 120), *level(500, slow), *level(1000, 120)]
@@ -102,7 +102,7 @@ def test_a_moment_is_no_dip(slow: int, events: int) -> None:
 
 
 @pytest.mark.parametrize(("climb_s", "causes"), [(1.5, 0), (4, 1)])
-def test_the_first_second_is_no_climb(climb_s: float, causes: int) -> None:
+def test_the_first_second_is_not_a_ramp_up(climb_s: float, causes: int) -> None:
     """A disk seeks to its file and fio starts its threads: that warms no blocks."""
     run = a_run(sample_s=0.25)
     rise = [200.0] * round(4 * climb_s)

@@ -72,7 +72,7 @@ def explained(context: Context, name: str) -> tuple[Explanation, ...]:
     return context.explanations(view)
 
 
-def test_no_cause_is_impossible(context: Context) -> None:
+def test_no_impossible_cause_is_named(context: Context) -> None:
     """No burst credits, no cold blocks, no cache of a provider and no neighbour on such a drive."""
     for view in context.views:
         assert not {found.cause for found in context.explanations(view)} & NEVER, view.run.job
@@ -104,7 +104,7 @@ def test_the_run_after_a_collapse_recovers(context: Context) -> None:
     assert any("of its first rate" in words for words in rise.speaks_for)
 
 
-def test_what_moved_is_warned_of(context: Context) -> None:
+def test_changes_of_the_rate_are_warnings(context: Context) -> None:
     """The collapse stands among the warnings with its cause, and no rule tells a false one."""
     found = find(context)
     rules = {entry.rule for entry in found}
@@ -116,7 +116,7 @@ def test_what_moved_is_warned_of(context: Context) -> None:
     assert "garbage collection" in unsteady.message
 
 
-def test_a_flat_run_needs_no_event(context: Context) -> None:
+def test_a_flat_run_has_no_event(context: Context) -> None:
     """403k IOPS to the end: nothing happened."""
     causes = {found.cause for found in explained(context, "steady-32jobs-qd1")}
     assert not causes & {Cause.WRITE_CLIFF, Cause.RECOVERY, Cause.RAMP_UP, Cause.STALL}

@@ -48,7 +48,7 @@ def test_the_level_of_a_limit_is_the_upper_edge(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_noise_to_both_sides_has_no_edge(seed: int) -> None:
+def test_symmetric_noise_has_no_edge(seed: int) -> None:
     """A second that was lucky is no limit."""
     rates = LIMIT * noisy(60, cv=0.15, seed=seed) / 1000
     (only,) = plateaus(np.arange(1.0, 61), rates, changes=())
@@ -80,7 +80,7 @@ def test_a_cache_that_stalls_again_and_again_delivers_what_drains() -> None:
     assert found.iops == pytest.approx(225, rel=0.03)
 
 
-def test_dips_below_a_limit_are_no_steps() -> None:
+def test_dips_below_a_limit_are_not_steps() -> None:
     """A limit under noise that lasts for seconds now and then ends with some slow ones."""
     rng, stepped = np.random.default_rng(11), 0
     for _ in range(100):
@@ -92,7 +92,7 @@ def test_dips_below_a_limit_are_no_steps() -> None:
     assert stepped <= 20
 
 
-def test_dips_in_the_first_seconds_are_no_climb() -> None:
+def test_dips_in_the_first_seconds_are_not_a_ramp_up() -> None:
     """A rate that is at its plateau in the third second has not climbed to it in the ninth."""
     rates = [677.0, 654.0, 844.0, *[1000.0] * 4, 772.0, 586.0, *[1000.0] * 21]
     causes = {entry.cause for entry in explain(ran(rates), "write")}

@@ -29,7 +29,7 @@ def written(rate: float, **options: str) -> Earlier:
         ({"size": None}, False),
     ],
 )
-def test_a_range_lies_in_one_that_was_filled(
+def test_a_range_within_a_filled_range_is_filled(
     options: dict[str, str | None], *, is_filled: bool
 ) -> None:
     """A part of a written range is written; what reaches beyond it is not known to be."""
@@ -37,7 +37,7 @@ def test_a_range_lies_in_one_that_was_filled(
     assert earlier.has_filled(ran(level(1000), options)) is is_filled
 
 
-def test_a_range_that_was_written_in_part_is_not_filled() -> None:
+def test_a_partly_written_range_is_not_filled() -> None:
     """Half as many bytes as it has: which of its blocks are cold is unknown."""
     earlier = written(RATE / 2, size=f"{GIB}")
     assert not earlier.has_filled(ran(level(1000), {"size": f"{GIB // 4}"}))
@@ -45,7 +45,7 @@ def test_a_range_that_was_written_in_part_is_not_filled() -> None:
     assert again.has_filled(ran(level(1000), {"size": f"{GIB // 4}"}))
 
 
-def test_a_size_ends_with_the_volume() -> None:
+def test_a_size_is_limited_to_the_volume() -> None:
     """Behind an offset in the middle, all of a volume is its second half."""
     half = written(33 * RATE, size="50%", offset="50%")
     assert half.has_filled(ran(level(1000), {"size": None, "offset": "50%"}))

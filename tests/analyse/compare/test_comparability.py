@@ -6,7 +6,7 @@ from tests.analyse.compared_rows import compared, rows_of
 from volbench.analyse.compare.comparability import Effect
 
 
-def test_facts_that_differ() -> None:
+def test_differing_facts_are_listed() -> None:
     """Each has its value on either side and its effect; fio's version alone is a reservation."""
     base = rows_of(1000, fio_version="fio-3.33", label_volume_type="P15")
     other = rows_of(1200, fio_version="fio-3.36", kernel="6.8", label_volume_type="P20")

@@ -35,7 +35,7 @@ def test_faster_and_slower_follow_the_metric() -> None:
     assert [row.verdict for row in back.rows] == [Verdict.SLOWER, Verdict.SLOWER]
 
 
-def test_no_difference_says_what_would_have_been_seen() -> None:
+def test_no_difference_names_the_minimum_detectable_one() -> None:
     """Equal sides are not called equal: the smallest difference is told."""
     entry = only(compared(rows_of(1000), rows_of(1000, seed=2)))
     assert entry.verdict is Verdict.NOT_SHOWN
@@ -60,7 +60,7 @@ def test_too_few_repeats_are_reported() -> None:
     assert 1.7 < second.ratio < 1.9
 
 
-def test_what_matters_is_refused_with_both_values() -> None:
+def test_decisive_differences_are_refused_with_both_values() -> None:
     """Block size and kernel are named with what stands on each side; all at once."""
     other = rows_of(1200, block_bytes=8192, kernel="6.8")
     with pytest.raises(ComparisonError) as caught:
@@ -71,7 +71,7 @@ def test_what_matters_is_refused_with_both_values() -> None:
     assert caught.value.exit_code == 8
 
 
-def test_what_would_be_pooled_is_refused() -> None:
+def test_grouping_different_configurations_is_refused() -> None:
     """Repeats of one side that differ are no repeats."""
     mixed = pd.concat([rows_of(1000), rows_of(1000, volumes=("sdc",), kernel="6.8")])
     with pytest.raises(
@@ -80,7 +80,7 @@ def test_what_would_be_pooled_is_refused() -> None:
         compared(mixed, rows_of(1200))
 
 
-def test_what_is_allowed_is_reported() -> None:
+def test_allowed_differences_are_reported() -> None:
     """With --allow-different the comparison is made and says what differs."""
     found = compared(rows_of(1000), rows_of(1200, kernel="6.8"), allowed=("kernel",))
     assert only(found).verdict is Verdict.FASTER
@@ -100,7 +100,7 @@ def test_an_option_that_one_side_does_not_set_differs() -> None:
     assert "unknown for A: rate_iops" in compared(unknown, limited).remarks
 
 
-def test_by_keeps_cells_apart() -> None:
+def test_by_keeps_groups_separate() -> None:
     """What is named in --by is neither pooled nor refused, and stands in the row."""
     base = pd.concat([rows_of(1000), rows_of(700, block_bytes=8192, seed=3)])
     candidate = pd.concat([rows_of(1200, seed=2), rows_of(700, block_bytes=8192, seed=4)])
@@ -150,7 +150,7 @@ def test_between_a_swept_option_compares_workloads() -> None:
     assert {row.label for row in found.rows} == {"randread 4k"}
 
 
-def test_jobs_of_one_side_are_reported() -> None:
+def test_jobs_missing_on_one_side_are_reported() -> None:
     """What has no counterpart is named; nothing in common is an error."""
     more = pd.concat([rows_of(1200), rows_of(1, job="writes")])
     assert "only in B: writes read" in compared(rows_of(1000), more).remarks
@@ -159,7 +159,7 @@ def test_jobs_of_one_side_are_reported() -> None:
         compared(rows_of(1000), other)
 
 
-def test_workloads_stand_in_for_names_that_differ() -> None:
+def test_jobs_with_different_names_are_matched_by_workload() -> None:
     """Other people's names are matched by what was done; that is said."""
     found = compared(rows_of(1000, job="fio-read"), rows_of(1200, job="reads", seed=2))
     assert (only(found).label, only(found).verdict) == ("randread 4k", Verdict.FASTER)
@@ -175,7 +175,7 @@ def test_long_lists_are_cut() -> None:
     )
 
 
-def test_sides_stand_in_the_order_of_their_numbers() -> None:
+def test_sides_are_in_numeric_order() -> None:
     """P4 comes before P15, and is the base."""
     rows = [rows_of(1000, label_volume_type=kind, seed=n) for n, kind in enumerate(("P15", "P4"))]
     entry = only(compared(pd.concat(rows), between="volume_type"))
@@ -216,7 +216,7 @@ def test_runs_that_failed_are_reported() -> None:
     assert "B: 1 run failed, left out" in found.remarks
 
 
-def test_three_are_compared_with_the_first() -> None:
+def test_three_sides_are_compared_with_the_first() -> None:
     """Each candidate has its row; all are judged together."""
     found = compared(rows_of(1000), rows_of(1200, seed=2), rows_of(800, seed=3))
     assert [(row.candidate, row.verdict) for row in found.rows] == [
@@ -349,7 +349,7 @@ def test_without_metrics_the_usual_ones_are_compared() -> None:
     assert [row.measure.column for row in found.rows] == ["bw_bytes_per_s"]
 
 
-def test_completion_latency_stands_in_on_both_sides() -> None:
+def test_completion_latency_is_used_on_both_sides_when_total_is_missing() -> None:
     """Where one side tells completion latency only, it is compared on both."""
     base = rows_of(1000, lat_p99_s=float("nan"), clat_p99_s=0.002)
     candidate = rows_of(1000, clat_p99_s=0.001)
@@ -360,7 +360,7 @@ def test_completion_latency_stands_in_on_both_sides() -> None:
     assert entry.interval.low == pytest.approx(0.5 / 1.0157, rel=1e-3)
 
 
-def test_steady_rates_leave_a_climb_out() -> None:
+def test_steady_rates_exclude_the_ramp_up() -> None:
     """Means hold the climb of runs until steady; the steady rate is compared when asked."""
     sides = [
         rows_of(level, seed=seed, until="300.0").assign(steady_iops=level * factor)
@@ -385,7 +385,7 @@ def test_runs_that_were_not_steady_are_reported() -> None:
     assert only(found).base_group.repeats == 4
 
 
-def test_a_difference_that_nothing_would_have_shown_is_no_percentage() -> None:
+def test_an_undetectable_difference_has_no_percentage() -> None:
     """Two volumes against one: repeats on them say next to nothing of their kinds."""
     base = pd.concat([rows_of(800, volumes=("a",)), rows_of(8000, volumes=("b",), seed=3)])
     entry = only(compared(base, rows_of(1000, volumes=("c",), seed=2)))

@@ -58,7 +58,7 @@ def test_the_answer_names_kinds_of_workloads() -> None:
     assert "random reads: slower for 1 of 2" in counted
 
 
-def test_a_workload_that_shows_nothing_is_no_equality() -> None:
+def test_an_inconclusive_workload_is_not_called_equal() -> None:
     """One of two workloads varies a thousandfold; the interval quoted is that of a row."""
     wild = [1.0, 1000.0, 30.0, 5.0, 400.0]
     base, candidate = (
@@ -77,7 +77,7 @@ def test_a_workload_that_shows_nothing_is_no_equality() -> None:
 
 
 @pytest.mark.parametrize(("level", "words"), [(0.99979, "over 99.9 % CI"), (0.988, "98.8 % CI")])
-def test_no_confidence_is_a_hundred_per_cent(level: float, words: str) -> None:
+def test_confidence_is_never_100_percent(level: float, words: str) -> None:
     """Among hundreds of comparisons a row is judged at more than 99.95 %."""
     found = compared(jobs({"randread1": 1000.0}), jobs({"randread1": 1010.0}, seed=2))
     rows = tuple(replace(row, level=level) for row in found.rows)
@@ -86,7 +86,7 @@ def test_no_confidence_is_a_hundred_per_cent(level: float, words: str) -> None:
 
 
 @pytest.mark.parametrize(("level", "words"), [(9900.0, "9.9x"), (10100.0, "more than 10x")])
-def test_an_end_beyond_ten_has_no_digits(level: float, words: str) -> None:
+def test_interval_limits_beyond_10x_are_rounded(level: float, words: str) -> None:
     """A range over workloads ends with a ratio of up to ten, or with more than ten."""
     base = dict.fromkeys(("randread1", "randread2"), 1000.0)
     rates = {"randread1": 1000.0, "randread2": level}
@@ -105,14 +105,14 @@ def test_values_are_medians_of_the_repeats() -> None:
     assert row_of(found.rows[0])["candidate_value"] == pytest.approx(1210.9)
 
 
-def test_the_same_rates_twice_are_doubted() -> None:
+def test_identical_rates_on_both_sides_are_questioned() -> None:
     """No two measurements agree to the last digit; percentiles, which are bins, may."""
     words = "all rates of B equal those of A to the last digit: both may be the same results"
     assert words in compared(rows_of(1000), rows_of(1000)).remarks
     assert words not in compared(rows_of(1000), rows_of(1000, seed=2)).remarks
 
 
-def test_one_run_a_side_has_ratios_and_no_interval() -> None:
+def test_one_run_per_side_has_ratios_without_intervals() -> None:
     """The geometric mean of 2, 1 and 1/2 is 1; no sentence claims a difference."""
     base = dict.fromkeys(("randread1", "randread2", "randread3"), 1000.0)
     changed = {"randread1": 2000.0, "randread2": 1000.0, "randread3": 500.0}

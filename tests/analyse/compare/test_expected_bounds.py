@@ -102,7 +102,7 @@ def test_the_interval_decides(text: str, answer: Answer) -> None:
     assert bool(verdict.reason) == (answer is Answer.UNDECIDED)
 
 
-def test_undecided_tells_how_many_repeats_decide() -> None:
+def test_an_undecided_result_names_the_repeats_needed() -> None:
     """The same scatter with as many repeats would be decided; a bound on the mean never is."""
     scatter = (900.0, 1000.0, 1100.0)
     few = answers("iops > 950", *scatter)

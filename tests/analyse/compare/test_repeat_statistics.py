@@ -134,7 +134,7 @@ def test_intervals_cover_the_true_ratio(shape: Shape) -> None:
 
 
 @pytest.mark.parametrize("shape", DESIGNS, ids=lambda shape: shape.name)
-def test_faster_is_seldom_said_where_nothing_is(shape: Shape) -> None:
+def test_equal_sides_are_rarely_called_faster(shape: Shape) -> None:
     """Equal groups are called faster in at most 5 % of the trials, and p-values agree."""
     found = trials(shape, ratio=1.0)
     shown = [entry.interval().low > 1 for entry in found]
@@ -143,7 +143,7 @@ def test_faster_is_seldom_said_where_nothing_is(shape: Shape) -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES[:2], ids=lambda shape: shape.name)
-def test_the_smallest_difference_is_seen_four_times_in_five(shape: Shape) -> None:
+def test_the_minimum_detectable_difference_has_80_percent_power(shape: Shape) -> None:
     """Where truth equals the detectable ratio, the interval leaves out 1 in about 80 %."""
     rng = np.random.default_rng(5)
     typical = float(np.mean([trial.detectable() for trial in trials(shape, ratio=1.0)]))
@@ -151,7 +151,7 @@ def test_the_smallest_difference_is_seen_four_times_in_five(shape: Shape) -> Non
     assert 0.75 <= np.mean(seen) <= 0.85
 
 
-def test_many_comparisons_of_nothing_show_nothing() -> None:
+def test_many_comparisons_of_equal_sides_show_no_difference() -> None:
     """Of 500 sets of 20 equal pairs, at most 5 % (and noise) show any difference after Holm."""
     rng = np.random.default_rng(11)
     wrong = naive = 0
@@ -165,7 +165,7 @@ def test_many_comparisons_of_nothing_show_nothing() -> None:
     assert wrong <= 500 * 0.05 + 15
 
 
-def test_holm_steps_down() -> None:
+def test_holm_adjusts_step_by_step() -> None:
     """Levels are alpha/k, alpha/(k-1) ... until one fails; the rest share its level."""
     levels = holm([0.03, 0.001, 0.5, 0.04])
     assert levels == pytest.approx([1 - 0.05 / 3, 1 - 0.05 / 4, 1 - 0.05 / 3, 1 - 0.05 / 3])
@@ -191,7 +191,7 @@ def test_an_interval_and_holm_agree() -> None:
         assert leaves_out == (place in rejected)
 
 
-def test_one_volume_each_is_welch() -> None:
+def test_one_volume_per_side_uses_welchs_test() -> None:
     """Interval and p-value are those of scipy's Welch test on logarithms."""
     rng = np.random.default_rng(3)
     first, second = rng.lognormal(0, 0.1, 6), rng.lognormal(0.3, 0.3, 4)
@@ -211,7 +211,7 @@ def test_a_stalled_repeat_moves_the_estimate_little() -> None:
     assert pseudomedian(np.array([1.0, 2, 9])) == pytest.approx(3.5)
 
 
-def test_what_is_too_little_is_reported() -> None:
+def test_too_few_repeats_are_reported() -> None:
     """Two repeats on one volume show nothing, nor does a 0; it is said why."""
     five, two = Group([1.0, 2, 3, 2, 1]), Group([1.0, 2])
     assert shortage(five, two) == "not enough repeats: 2"
@@ -225,7 +225,7 @@ def test_what_is_too_little_is_reported() -> None:
         Group([1.0], ["a", "b"])
 
 
-def test_hardly_any_knowledge_gives_wide_ends() -> None:
+def test_very_few_repeats_give_wide_intervals() -> None:
     """One volume against two that differ tenfold: ends that are far out, and no overflow."""
     base = Group([1.0, 1.1, 1.2], ["a"] * 3)
     found = contrast(base, Group([1.0, 10.0, 1.0, 10.0], ["b", "c", "b", "c"]))
@@ -244,7 +244,7 @@ def test_units_are_reported() -> None:
     assert units["the same 3 volumes"] == "same volumes"
 
 
-def test_values_of_a_coarse_scale_are_not_taken_for_exact() -> None:
+def test_coarsely_rounded_values_are_not_treated_as_exact() -> None:
     """Repeats that all fall into one bin differ from the next bin's by less than is known."""
     base, candidate = Group([1.0] * 5), Group([1.01] * 5)
     assert contrast(base, candidate).interval().low == pytest.approx(1.01)
@@ -256,7 +256,7 @@ def test_values_of_a_coarse_scale_are_not_taken_for_exact() -> None:
 
 
 @pytest.mark.parametrize("volumes", [1, 4])
-def test_the_middle_of_one_group_is_covered(volumes: int) -> None:
+def test_the_interval_of_one_group_covers_its_median(volumes: int) -> None:
     """Of 2,000 intervals of a location, 93 to 97 % hold the truth."""
     rng = np.random.default_rng(9)
     held = 0
@@ -268,7 +268,7 @@ def test_the_middle_of_one_group_is_covered(volumes: int) -> None:
     assert 0.93 <= held / TRIALS <= 0.97
 
 
-def test_two_repeats_have_a_middle_without_ends() -> None:
+def test_two_repeats_have_a_median_without_an_interval() -> None:
     """The estimate is reported; unknown ends are NaN and exclude nothing."""
     found = location_interval([100.0, 121.0])
     assert found.estimate == pytest.approx(110)

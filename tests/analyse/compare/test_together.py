@@ -47,7 +47,7 @@ def test_eight_slower_workloads_are_a_regression() -> None:
     assert every.sentence.rstrip(".") in " ".join(compared.remarks)
 
 
-def test_equal_workloads_are_none() -> None:
+def test_equal_workloads_are_not_a_regression() -> None:
     """Half of eight equal workloads are slower by chance."""
     compared = many(dict.fromkeys(SLOWER, 1.0), noise=0.12, tolerance=0.05)
     (every,) = together(compared.rows, confidence=0.95)
@@ -55,7 +55,7 @@ def test_equal_workloads_are_none() -> None:
     assert not any("sign test" in remark for remark in compared.remarks)
 
 
-def test_three_workloads_are_too_few_for_a_sign() -> None:
+def test_three_workloads_are_too_few_for_a_sign_test() -> None:
     """One in eight sets of three equal workloads is slower in all of them."""
     few = {name: SLOWER[name] for name in ("job0", "job1", "job2")}
     (every,) = together(many(few, noise=0.3, tolerance=0.05).rows, confidence=0.95)
@@ -67,7 +67,7 @@ def test_three_workloads_are_too_few_for_a_sign() -> None:
     ("noise", "tolerance", "blind"),
     [(0.05, 0.1, 0), (0.08, 0.1, 1), (0.03, 0.01, 0), (0.04, 0.01, 1)],
 )
-def test_a_gate_is_blind_above_twice_the_tolerance(
+def test_a_gate_is_undecided_above_twice_the_tolerance(
     noise: float, tolerance: float, blind: int
 ) -> None:
     """Detectable are 15 and 25 % beside a tolerance of 10 %, and 9 and 12 % beside one of 1 %."""
@@ -77,7 +77,7 @@ def test_a_gate_is_blind_above_twice_the_tolerance(
 
 
 @pytest.mark.parametrize(("noise", "is_inconclusive"), [(0.6, False), (1.0, True)])
-def test_noise_is_too_large_above_ten_times(noise: float, *, is_inconclusive: bool) -> None:
+def test_noise_above_10x_is_inconclusive(noise: float, *, is_inconclusive: bool) -> None:
     """Detectable are 5 and 16 times."""
     (row,) = many({"reads": 1.0}, noise=noise, tolerance=None).rows
     assert row.is_inconclusive is is_inconclusive

@@ -39,7 +39,7 @@ def only(summary: pd.DataFrame, **options: object) -> Trend:
     return trend
 
 
-def test_a_drop_that_stays_is_a_regression() -> None:
+def test_a_lasting_drop_is_a_regression() -> None:
     """The night, the size and the level are those that were made."""
     trend = only(summary_of(40, level=dropping(at=30)))
     assert trend.state is State.REGRESSION
@@ -67,7 +67,7 @@ def test_false_alarms_are_as_rare_as_promised() -> None:
     assert states.count(State.OUTSIDE) <= 1
 
 
-def test_a_bad_last_night_is_outside() -> None:
+def test_a_bad_last_campaign_is_outside_the_limits() -> None:
     """One campaign is no new level, and far enough to be told."""
     trend = only(summary_of(40, level=dropping(at=39, factor=0.6)))
     assert trend.state is State.OUTSIDE
@@ -84,7 +84,7 @@ def test_a_drop_that_recovered_is_history() -> None:
     assert (trend.state, len(trend.changes)) == (State.STABLE, 2)
 
 
-def test_better_is_no_regression() -> None:
+def test_an_improvement_is_not_a_regression() -> None:
     """A level that rose is told as such; for a latency that would be worse."""
     rising = summary_of(40, level=dropping(at=30, factor=1.3))
     assert only(rising).state is State.IMPROVED
@@ -130,7 +130,7 @@ def test_five_percent_are_tolerated(factor: float, state: State) -> None:
     assert only(summary_of(120, level=dropping(at=60, factor=factor))).state is state
 
 
-def test_limits_are_those_of_moving_ranges() -> None:
+def test_limits_are_computed_from_moving_ranges() -> None:
     """Student's t at 1 %, with 0.605 degrees of freedom a difference, and d2 of 1.128."""
     trend = only(summary_of(20))
     logs = np.log(trend.results[: trend.reference])
@@ -140,7 +140,7 @@ def test_limits_are_those_of_moving_ranges() -> None:
     assert np.log(trend.limits.high / trend.limits.centre) == pytest.approx(width * scatter)
 
 
-def test_a_night_almost_without_io_has_a_logarithm() -> None:
+def test_a_campaign_almost_without_io_has_a_logarithm() -> None:
     """It counts as one percent of the usual level."""
 
     def level(night: int, place: int) -> float:
@@ -171,7 +171,7 @@ def test_campaigns_are_in_the_order_of_their_starts() -> None:
     assert any("sorted by name" in remark for remark in found.remarks)
 
 
-def test_a_workload_that_is_gone_is_reported() -> None:
+def test_a_missing_workload_is_reported() -> None:
     """It would otherwise look healthy for ever."""
     summary = summary_of(12, workloads=WORKLOADS[:2])
     gone = summary[~(summary["campaign"].eq("2026-01-12") & summary["rw"].eq("randwrite"))]
@@ -179,7 +179,7 @@ def test_a_workload_that_is_gone_is_reported() -> None:
     assert "not in 2026-01-12: randwrite-4k write" in found.remarks
 
 
-def test_nothing_to_look_at_is_an_error() -> None:
+def test_a_trend_without_workloads_is_an_error() -> None:
     """A metric that no run reports is no empty table."""
     summary = summary_of(3).assign(iops=float("nan"))
     with pytest.raises(ComparisonError, match="there is no trend to show"):

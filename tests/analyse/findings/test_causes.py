@@ -89,7 +89,7 @@ def test_a_run_that_ended_at_a_standstill_is_judged() -> None:
 
 @pytest.mark.parametrize("seed", [2, 3, 7])
 @pytest.mark.parametrize(("seconds", "cv"), [(18, 0.06), (30, 0.12)])
-def test_a_step_in_latency_is_no_full_cache(seed: int, seconds: int, cv: float) -> None:
+def test_a_step_in_latency_is_not_a_full_cache(seed: int, seconds: int, cv: float) -> None:
     """I/Os that take 1.6 times as long from second 9 on: an uneven step, and no steady run."""
     noise = [entry / 1000 for entry in noisy(seconds, cv=cv, seed=seed)]
     rates = [1600 * entry for entry in noise[:9]] + [1000 * entry for entry in noise[9:]]
@@ -100,7 +100,7 @@ def test_a_step_in_latency_is_no_full_cache(seed: int, seconds: int, cv: float) 
     assert entry.severity is Severity.WARNING
 
 
-def test_latency_is_not_a_limit() -> None:
+def test_a_latency_bottleneck_is_not_reported_as_a_limit() -> None:
     """One I/O at a time at 2.5 ms makes 400 IOPS all by itself."""
     run = a_run({"iodepth": "1"}, limits=Limits(iops=1100))
     view = over_time(level(400), run)
@@ -120,7 +120,7 @@ def test_credits_that_ran_out_are_reported_with_both_levels() -> None:
     assert found(over_time(level(3000), run), rule="credits-ran-out") == []
 
 
-def test_cold_blocks_get_warm() -> None:
+def test_cold_blocks_getting_warm_are_reported() -> None:
     """A climb from 200 IOPS to a plateau of 2,000 over a minute."""
     climb = [200 + 30.0 * t for t in range(60)]
     (entry,) = found(over_time([*climb, *level(2000, seconds=240)]), rule="cold-blocks")
@@ -130,7 +130,7 @@ def test_cold_blocks_get_warm() -> None:
     assert found(over_time(level(2000)), rule="cold-blocks") == []
 
 
-def test_a_neighbour_that_comes_and_goes() -> None:
+def test_a_neighbour_that_comes_and_goes_is_reported() -> None:
     """A minute at half the rate in the middle of five, with steal."""
     rates = [*level(2000), *level(900, seconds=60), *level(2000)]
     run = a_run()
@@ -144,7 +144,7 @@ def test_a_neighbour_that_comes_and_goes() -> None:
     assert found(over_time(level(2000)), rule="neighbour") == []
 
 
-def test_what_explains_a_step_stands_beside_it() -> None:
+def test_the_cause_of_a_step_is_listed_beside_it() -> None:
     """The rule on steadiness names the cause, if there is one."""
     run = a_run(limits=Limits(iops=300, burst_iops=3000, burst_ios=324_000))
     (entry,) = found(over_time([*level(3000), *level(300)], run), rule="not-steady")
@@ -172,7 +172,7 @@ def probe(*, cold: bool = False, zero_share: float | None = None) -> ColdProbe:
     )
 
 
-def test_a_probe_that_found_the_volume_cold() -> None:
+def test_a_cold_volume_found_by_the_probe_is_reported() -> None:
     """First reads eight times as slow taint what follows, until something warms the volume up."""
     cold = a_view(cold=probe(cold=True))
     (entry,) = found(cold, rule="cold-blocks")
@@ -188,7 +188,9 @@ def test_a_probe_that_found_the_volume_cold() -> None:
     ("share", "severities"),
     [(0.9, [Severity.INVALID]), (0.1, [Severity.WARNING]), (None, [])],
 )
-def test_a_probe_that_found_empty_blocks(share: float | None, severities: list[Severity]) -> None:
+def test_empty_blocks_found_by_the_probe_are_reported(
+    share: float | None, severities: list[Severity]
+) -> None:
     """Reads of a volume of zeros are doubted, unless the campaign filled it first."""
     run = a_run({"rw": "randread"})
     parts = {"summary": [summary_row(run, direction="read")], "device": [], "series": []}

@@ -15,7 +15,7 @@ from volbench.model.campaign.planned_run import Campaign
     ("late_s", "bound_s", "count"),
     [(0.05, 0.003, 0), (2.0, 0.003, 1), (-2.0, 0.003, 1), (2.0, 3.0, 0), (None, None, 0)],
 )
-def test_a_start_apart_from_the_others(
+def test_a_late_start_of_a_client_is_reported(
     late_s: float | None, bound_s: float | None, count: int
 ) -> None:
     """Seconds are told, milliseconds are not; nor is what the clocks themselves may be off."""
@@ -35,7 +35,7 @@ def test_a_start_apart_from_the_others(
         ((None, 100.0, None), (None, 0.001, None), []),
     ],
 )
-def test_clients_are_compared_with_each_other(
+def test_a_slow_client_is_compared_with_the_others(
     starts_s: tuple[float | None, ...], bounds_s: tuple[float | None, ...], named: list[str]
 ) -> None:
     """A retry alone, and a controller that was killed between two starts, are both seen."""

@@ -77,7 +77,7 @@ def test_no_percentile_is_above_the_maximum(frames: Frames) -> None:
                 assert not (summary[column] > summary[limit] * (1 + 1e-9)).any()
 
 
-def test_bandwidth_is_that_of_the_blocks(frames: Frames) -> None:
+def test_bandwidth_equals_iops_times_block_size(frames: Frames) -> None:
     """16.4 GB/s do not stand beside 1.69: bytes are I/Os times their size, where that is known."""
     summary = frames["summary"].dropna(subset=["iops", "bw_bytes_per_s", "block_bytes"])
     summary = summary[summary["iops"] > 0]
@@ -99,7 +99,7 @@ def test_times_are_within_the_run(frames: Frames) -> None:
     assert (windows["from_s"] <= windows["to_s"]).all()
 
 
-def test_sentences_and_evidence_have_no_nonsense(frames: Frames) -> None:
+def test_sentences_and_evidence_hold_no_invalid_numbers(frames: Frames) -> None:
     """No "-0 %", no "from -1s", and no 99999.99999989998."""
     found = frames["findings"]
     for message, evidence in zip(found["message"], found["evidence"], strict=True):
@@ -108,7 +108,7 @@ def test_sentences_and_evidence_have_no_nonsense(frames: Frames) -> None:
             assert not isinstance(value, float) or value == float(f"{value:.12g}"), evidence
 
 
-def test_what_is_wrong_is_seen(frames: Frames) -> None:
+def test_contradictions_are_detected(frames: Frames) -> None:
     """A rate outside of its range and a percentile above the maximum are contradictions."""
     summary = frames["summary"].assign(iops_min=1.0, lat_max_s=1.0)
     assert larger(summary.assign(iops=0.5), "iops_min", "iops")

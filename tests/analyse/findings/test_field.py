@@ -44,7 +44,7 @@ def test_periodic_stalls_are_named(judged: list[Judged]) -> None:
     assert "as if nothing completed for 0.58s each time" in found.message
 
 
-def test_what_is_wrong_is_counted(tmp_path: Path) -> None:
+def test_false_and_missed_findings_are_counted(tmp_path: Path) -> None:
     """The first entry that says something about a rule decides; notes are no claim of others."""
     labels = tmp_path / "labels.yaml"
     labels.write_text(
@@ -60,7 +60,7 @@ def test_what_is_wrong_is_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "entry", ["{files: '*', wrong: [stal]}", "{wrong: [stall]}", "{file: '*'}"]
 )
-def test_labels_are_checked(tmp_path: Path, entry: str) -> None:
+def test_labels_of_field_cases_are_valid(tmp_path: Path, entry: str) -> None:
     """A name that is misspelt would make a rule look better than it is."""
     labels = tmp_path / "labels.yaml"
     labels.write_text(f"- {entry}\n")

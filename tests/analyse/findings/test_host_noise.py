@@ -66,7 +66,7 @@ def test_disturbed_seconds_are_counted_and_left_out(noise: Row, words: str) -> N
     assert entry.evidence["clean_iops"] == IOPS
 
 
-def test_a_fall_without_noise_is_the_volumes() -> None:
+def test_a_drop_without_host_noise_is_caused_by_the_volume() -> None:
     """The same fall with a quiet host stays a fall."""
     view = disturbed_run({"steal_percent": 0.0})
     assert Context((view,)).steadiness(view, "write").changes
@@ -117,7 +117,7 @@ def test_a_third_of_quiet_seconds_is_enough() -> None:
     assert level.iops == pytest.approx(IOPS)
 
 
-def test_where_most_is_disturbed_the_host_is_the_cause() -> None:
+def test_mostly_disturbed_runs_are_attributed_to_the_host() -> None:
     """With four fifths of the run disturbed nothing is left out, and the fall has that cause."""
     view = mostly_disturbed()
     causes = {cause.cause for cause in Context((view,)).explanations(view)}
@@ -134,7 +134,7 @@ def test_where_most_is_disturbed_the_host_is_the_cause() -> None:
         (65.0, None, True, False),
     ],
 )
-def test_a_busy_host_limits_only_jobs_that_always_want_a_cpu(
+def test_a_busy_host_limits_only_jobs_that_need_a_cpu_all_the_time(
     used: float, waited: float | None, *, is_noted: bool, is_cause: bool
 ) -> None:
     """A job that slept most of the time waited for the volume, however busy the CPUs were."""
@@ -149,6 +149,6 @@ def test_a_busy_host_limits_only_jobs_that_always_want_a_cpu(
     assert is_cpu == is_cause
 
 
-def test_a_quiet_host_needs_no_word() -> None:
+def test_a_quiet_host_has_no_finding() -> None:
     """The clean run has no finding of the host."""
     assert not {entry.rule for entry in find(Context((a_view(),)))} & {"host-noise", "cpu-bound"}

@@ -38,7 +38,7 @@ WARNING, NOTE = Severity.WARNING, Severity.NOTE
         ({"refill_buffers": None}, NOTE),
     ],
 )
-def test_data_that_can_be_stored_for_less(
+def test_compressible_or_repeated_buffers_are_reported(
     options: dict[str, str | None], severity: Severity
 ) -> None:
     """Zeros and patterns are a warning, what was asked for or is merely reused a note."""
@@ -55,12 +55,12 @@ def test_data_that_can_be_stored_for_less(
         {"refill_buffers": None, "bs": str(2**24)},
     ],
 )
-def test_data_that_is_fresh(options: dict[str, str | None]) -> None:
+def test_fresh_random_buffers_are_not_reported(options: dict[str, str | None]) -> None:
     """Refilled or verified buffers, and buffers used only once, are left alone."""
     assert found(a_view(a_run(options)), rule="compressible") == []
 
 
-def test_reads_have_no_buffers_to_doubt() -> None:
+def test_buffers_of_reads_are_not_judged() -> None:
     """What is read was written by another process."""
     run = a_run({"rw": "randread", "refill_buffers": None, "zero_buffers": "1"})
     view = a_view(run, summary=[summary_row(run, direction="read")])
@@ -68,21 +68,21 @@ def test_reads_have_no_buffers_to_doubt() -> None:
 
 
 @pytest.mark.parametrize(("source", "count"), [(None, 1), ("/dev/zero", 1), ("/dev/urandom", 0)])
-def test_dd_writes_zeros(source: str | None, count: int) -> None:
+def test_dd_writing_zeros_is_reported(source: str | None, count: int) -> None:
     """The default source of a dd job is /dev/zero."""
     run = a_run({"rw": None, "if": source}, tool=Tool.DD)
     assert len(found(a_view(run), rule="compressible")) == count
 
 
 @pytest.mark.parametrize("engine", ["psync", "sync", "pvsync2", "mmap", "http", "libpmem", None])
-def test_an_engine_that_waits_keeps_no_depth(engine: str | None) -> None:
+def test_a_synchronous_engine_with_a_queue_depth_is_reported(engine: str | None) -> None:
     """Also when the engine is not named, because psync is fio's default."""
     (entry,) = found(a_view(a_run({"ioengine": engine})), rule="queue-depth")
     assert (entry.evidence["asked_depth"], entry.evidence["depth"]) == (16, 1)
     assert (engine or "psync") in entry.message
 
 
-def test_buffered_libaio_keeps_no_depth() -> None:
+def test_buffered_libaio_with_a_queue_depth_is_reported() -> None:
     """The submission does the I/O; its latency is told as proof."""
     run = a_run({"direct": None})
     view = a_view(run, summary=[summary_row(run, slat_mean_s=9e-4, lat_mean_s=1e-3)])
@@ -91,7 +91,7 @@ def test_buffered_libaio_keeps_no_depth() -> None:
     assert "900 us" in entry.message
 
 
-def test_a_queue_that_was_half_empty() -> None:
+def test_a_half_empty_queue_is_reported() -> None:
     """By Little's law two I/Os were in flight where 16 were asked for."""
     run = a_run()
     (entry,) = found(a_view(run, summary=[summary_row(run, lat_mean_s=0.002)]), rule="queue-depth")
@@ -108,7 +108,7 @@ def test_a_queue_that_was_half_empty() -> None:
         ({"fsync": "1"}, 0.002),
     ],
 )
-def test_a_full_queue_or_a_paced_job_is_no_finding(
+def test_a_full_queue_and_a_rate_limited_job_have_no_finding(
     options: dict[str, str | None], lat_mean_s: float
 ) -> None:
     """Nearly full queues, depth 1, and jobs that were asked to wait are left alone."""
@@ -123,7 +123,7 @@ def test_an_export_has_an_engine_of_its_own() -> None:
     assert found(a_view(run, device=[]), rule="queue-depth") == []
 
 
-def test_numjobs_that_write_the_same_range() -> None:
+def test_numjobs_that_write_the_same_range_are_reported() -> None:
     """The one-liner of 32 sequential jobs writes a device 32 times."""
     run = a_run({"rw": "write", "numjobs": "32", "iodepth": "1"})
     (entry,) = found(a_view(run), rule="overlapping-jobs")
@@ -140,7 +140,9 @@ def test_numjobs_that_write_the_same_range() -> None:
         ({}, VolumeKind.DEVICE),
     ],
 )
-def test_numjobs_with_their_own_part(options: dict[str, str | None], kind: VolumeKind) -> None:
+def test_numjobs_with_separate_ranges_are_not_reported(
+    options: dict[str, str | None], kind: VolumeKind
+) -> None:
     """Own ranges, own files, and a single job don't meet."""
     run = a_run({"rw": "write", "iodepth": "1", **options}, kind=kind)
     assert found(a_view(run), rule="overlapping-jobs") == []
@@ -154,7 +156,9 @@ def test_numjobs_with_their_own_part(options: dict[str, str | None], kind: Volum
         {"size": "4096", "filename": "one"},
     ],
 )
-def test_steps_that_are_too_small(options: dict[str, str | None]) -> None:
+def test_offset_increments_smaller_than_the_range_are_reported(
+    options: dict[str, str | None],
+) -> None:
     """A step smaller than the size, or no size at all, still overlaps."""
     kind = VolumeKind.DIRECTORY if "filename" in options else VolumeKind.DEVICE
     run = a_run({"rw": "write", "numjobs": "4", **options}, kind=kind)
@@ -168,7 +172,7 @@ def test_random_numjobs_are_a_note() -> None:
 
 
 @pytest.mark.parametrize(("offset", "count"), [("0", 1), ("80%", 0)])
-def test_sections_on_one_device(offset: str, count: int) -> None:
+def test_parallel_sections_on_one_device_are_reported(offset: str, count: int) -> None:
     """A log at the end of the device does not meet the data before it."""
     data = Section(name="data", options={"rw": "randrw", "size": "80%"})
     log = Section(name="log", options={"rw": "write", "size": "20%", "offset": offset})
@@ -178,9 +182,7 @@ def test_sections_on_one_device(offset: str, count: int) -> None:
 
 
 @pytest.mark.parametrize(("waits_for", "count"), [({"wait_for": "boot"}, 0), ({}, 1)])
-def test_sections_that_wait_for_each_other_do_not_meet(
-    waits_for: dict[str, str], count: int
-) -> None:
+def test_sections_behind_a_stonewall_do_not_overlap(waits_for: dict[str, str], count: int) -> None:
     """A phase that begins when the one before it has ended may use its blocks."""
     boot = Section(name="boot", options={"rw": "randrw", "size": "80%"})
     after = Section(name="after", options={"rw": "randrw", "size": "80%", **waits_for})
@@ -196,14 +198,14 @@ def test_a_time_based_job_that_ended_before_its_time() -> None:
     assert (entry.severity, entry.evidence["asked_runtime_s"]) == (WARNING, 60)
 
 
-def test_a_runtime_that_no_fio_can_count_is_no_error() -> None:
+def test_a_runtime_beyond_the_limit_of_fio_raises_no_error() -> None:
     """A damaged plan may name a runtime beyond any number."""
     run = a_run({"runtime": "9" * 5000, "time_based": "1"})
     (entry,) = found(a_view(run, summary=[summary_row(run, runtime_s=30.0)]), rule="ended-early")
     assert "30s of the requested" in entry.message
 
 
-def test_fewer_bytes_than_size() -> None:
+def test_fewer_bytes_than_size_are_reported() -> None:
     """A size larger than the device is cut by fio without a word; preparations count too."""
     run = a_run(
         {"time_based": None, "runtime": None, "size": str(2 * IOPS_BYTES)}, phase=Phase.PRECONDITION
@@ -216,7 +218,7 @@ def test_fewer_bytes_than_size() -> None:
 IOPS_BYTES = int(IOPS * SECONDS * BLOCK)
 
 
-def test_done_with_its_size_before_its_time() -> None:
+def test_a_job_that_ends_at_its_size_before_its_runtime_is_a_note() -> None:
     """A runtime without time_based is a cap; that it was not needed is worth a note."""
     run = a_run({"time_based": None, "runtime": "300s", "size": str(IOPS_BYTES)})
     (entry,) = found(a_view(run), rule="ended-early")
@@ -238,7 +240,7 @@ def test_done_with_its_size_before_its_time() -> None:
         {"time_based": None, "runtime": None, "size": str(IOPS_BYTES // 2), "loops": "2"},
     ],
 )
-def test_a_job_that_did_what_was_requested(options: dict[str, str | None]) -> None:
+def test_a_job_that_did_what_was_requested_has_no_finding(options: dict[str, str | None]) -> None:
     """Its time, its bytes, its loops, or its number of I/Os."""
     assert found(a_view(a_run(options)), rule="ended-early") == []
 
@@ -249,7 +251,7 @@ def test_a_job_that_ends_when_it_is_steady() -> None:
     assert found(a_view(run, summary=[summary_row(run, runtime_s=30.0)]), rule="ended-early") == []
 
 
-def test_too_few_samples_for_a_percentile() -> None:
+def test_too_few_samples_for_a_percentile_are_reported() -> None:
     """900 I/Os do not tell p99, let alone p99.9; 1,000 are just enough."""
     run = a_run()
     few = a_view(run, summary=[summary_row(run, total_ios=900)])
@@ -262,7 +264,7 @@ def test_too_few_samples_for_a_percentile() -> None:
     assert note.evidence["least_percentile"] == 99.9
 
 
-def test_enough_samples() -> None:
+def test_enough_samples_are_not_reported() -> None:
     """60,000 I/Os tell p99.9 and not p99.99."""
     run = a_run()
     assert found(a_view(run), rule="too-short") == []
@@ -271,12 +273,12 @@ def test_enough_samples() -> None:
 
 
 @pytest.mark.parametrize(("percentile", "needed"), [(50, 20), (99, 1000), (99.99, 100_000)])
-def test_samples_needed(percentile: float, needed: float) -> None:
+def test_the_samples_needed_for_each_percentile(percentile: float, needed: float) -> None:
     """Ten must lie beyond the percentile."""
     assert needed_samples(percentile) == pytest.approx(needed)
 
 
-def test_a_run_of_few_seconds() -> None:
+def test_a_run_of_a_few_seconds_is_reported() -> None:
     """It is told as context, however many I/Os it did."""
     run = a_run({"runtime": "10s"})
     (entry,) = found(a_view(run, summary=[summary_row(run, runtime_s=10.0)]), rule="too-short")
@@ -300,7 +302,7 @@ def test_dd_reports_no_percentiles() -> None:
         (VolumeKind.NBD, "data", 0),
     ],
 )
-def test_a_file_where_a_device_is_meant(kind: VolumeKind, role: str, count: int) -> None:
+def test_a_regular_file_under_dev_is_reported(kind: VolumeKind, role: str, count: int) -> None:
     """Only the root disk has to be tested through a file."""
     findings = found(a_view(a_run(kind=kind, role=role)), rule="file-not-device")
     assert [finding.severity for finding in findings] == [NOTE] * count

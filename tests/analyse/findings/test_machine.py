@@ -24,7 +24,7 @@ from volbench.model.results.finding import Severity
 from volbench.model.results.provenance import HostFacts
 
 
-def test_fio_that_needs_a_whole_core() -> None:
+def test_fio_that_uses_a_whole_core_is_reported() -> None:
     """Its time in user space and in the kernel together."""
     run = a_run()
     (entry,) = found(
@@ -49,7 +49,7 @@ def test_steal_is_reported_where_fio_was_short_of_the_cpu(used: float, count: in
     assert found(view, rule="host-noise")
 
 
-def test_a_core_that_was_full_but_for_the_steal() -> None:
+def test_a_core_full_apart_from_steal_is_reported() -> None:
     """The explanation of the run and the finding say the same."""
     run = a_run()
     view = a_view(
@@ -72,7 +72,7 @@ def test_a_busy_host_is_a_note() -> None:
 
 
 @pytest.mark.parametrize("device", [True, False])
-def test_an_idle_cpu(*, device: bool) -> None:
+def test_an_idle_cpu_has_no_finding(*, device: bool) -> None:
     """A few per cent are no doubt, and no samples are none either."""
     run = a_run()
     view = a_view(run, summary=[summary_row(run, cpu_usr=40.0, cpu_sys=50.0)])
@@ -80,7 +80,7 @@ def test_an_idle_cpu(*, device: bool) -> None:
 
 
 @pytest.mark.parametrize(("percent", "count"), [(43.0, 1), (0.5, 0), (None, 0)])
-def test_a_cpu_limit_that_throttled(percent: float | None, count: int) -> None:
+def test_a_cpu_limit_that_throttled_fio_is_reported(percent: float | None, count: int) -> None:
     """From 1 % of the periods on; a limit that hardly acts, or none, is no finding."""
     run = a_run()
     samples = device_samples(run, cpu_throttled_percent=percent, cpu_throttled_s=0.4)
@@ -91,7 +91,7 @@ def test_a_cpu_limit_that_throttled(percent: float | None, count: int) -> None:
 
 
 @pytest.mark.parametrize(("rate", "count"), [(5e6, 1), (1e4, 0), (None, 0)])
-def test_swapping(rate: float | None, count: int) -> None:
+def test_swapping_is_reported(rate: float | None, count: int) -> None:
     """Megabytes a second are told; a page now and then, or nothing known, is not."""
     run = a_run()
     view = a_view(run, device=device_samples(run, swap_bytes_per_s=rate))
@@ -107,14 +107,14 @@ def with_foreign(column: str, extra: float, kind: VolumeKind = VolumeKind.DEVICE
     return a_view(run, device=samples)
 
 
-def test_reads_while_only_writing() -> None:
+def test_foreign_reads_during_a_write_run_are_reported() -> None:
     """A device that reads 50 MB/s under a write test is not alone."""
     (entry,) = found(with_foreign("read_bw_bytes_per_s", 50e6), rule="busy-device")
     assert entry.direction == "read"
     assert entry.evidence["foreign_bw_bytes_per_s"] == pytest.approx(50e6)
 
 
-def test_more_writes_than_fio_did() -> None:
+def test_foreign_writes_are_reported() -> None:
     """Half as much again, by another process."""
     (entry,) = found(with_foreign("write_bw_bytes_per_s", IOPS * BLOCK / 2), rule="busy-device")
     assert entry.direction == "write"
@@ -149,12 +149,12 @@ def test_a_client_without_series_hides_no_foreign_load() -> None:
 
 
 @pytest.mark.parametrize("extra", [0.0, 0.05 * IOPS * BLOCK, 5e5])
-def test_what_a_device_does_by_itself(extra: float) -> None:
+def test_background_activity_of_a_device_is_tolerated(extra: float) -> None:
     """A few per cent, or less than 1 MB/s, are within what counters and logs of systems make."""
     assert found(with_foreign("write_bw_bytes_per_s", extra), rule="busy-device") == []
 
 
-def test_a_journal_is_no_foreign_load() -> None:
+def test_journal_writes_are_not_foreign_load() -> None:
     """Through a filesystem a fifth on top is expected."""
     view = with_foreign("write_bw_bytes_per_s", 0.2 * IOPS * BLOCK * 2, VolumeKind.DIRECTORY)
     assert len(found(view, rule="busy-device")) == 1
@@ -162,7 +162,7 @@ def test_a_journal_is_no_foreign_load() -> None:
     assert found(view, rule="busy-device") == []
 
 
-def test_the_disk_of_a_partition_counts_too() -> None:
+def test_load_on_the_disk_of_a_partition_is_reported() -> None:
     """Load on another partition of the disk is found; a loop's own disk is left alone."""
     run = a_run()
     for disk, count in (("sd", 1), ("vda", 0)):
@@ -195,7 +195,7 @@ def on_disk(role: str, device: str, backing: tuple[str, ...], *, host: str = "lo
         (("", ()), ("", ()), 0),
     ],
 )
-def test_roles_on_one_disk(
+def test_roles_on_one_disk_are_reported(
     other: tuple[str, tuple[str, ...]], mine: tuple[str, tuple[str, ...]], count: int
 ) -> None:
     """Two partitions of a disk, or a disk and its partition, share one limit."""
@@ -223,7 +223,7 @@ def test_one_role_shares_nothing_with_itself() -> None:
         (("m", "m"), ("sda", "sda"), Start.SEQUENTIAL, 0),
     ],
 )
-def test_hosts_of_one_machine_on_one_disk(
+def test_hosts_of_one_machine_on_one_disk_are_reported(
     machines: tuple[str, str], devices: tuple[str, str], start: Start, count: int
 ) -> None:
     """Two pods of a node that are measured at the same time share the limit of its disk."""
@@ -242,7 +242,7 @@ def test_hosts_of_one_machine_on_one_disk(
     assert [entry.evidence["hosts"] for entry in findings] == ["p, q"] * count
 
 
-def test_errors_of_tool_and_device() -> None:
+def test_errors_of_fio_and_device_are_reported() -> None:
     """Both make the number invalid."""
     run = a_run()
     samples = device_samples(run)
@@ -256,14 +256,14 @@ def test_errors_of_tool_and_device() -> None:
 
 
 @pytest.mark.parametrize("counted", [0, None])
-def test_no_errors(counted: int | None) -> None:
+def test_a_run_without_errors_has_no_finding(counted: int | None) -> None:
     """Zero, or nobody counting, is no error."""
     run = a_run()
     assert found(a_view(run, device=device_samples(run, io_errors=counted)), rule="io-errors") == []
 
 
 @pytest.mark.parametrize(("jump_s", "count"), [(-3600.0, 1), (2.0, 1), (0.2, 0), (0.0, 0)])
-def test_a_clock_that_was_set(jump_s: float, count: int) -> None:
+def test_a_clock_change_during_a_run_is_reported(jump_s: float, count: int) -> None:
     """An hour back at second 30 is found where it was; a gentle slew is not."""
     run = a_run()
     samples = device_samples(run)
@@ -316,7 +316,7 @@ def test_many_stalls_are_counted_and_the_longest_reported() -> None:
     assert all("one of 10" in finding.message for finding in findings)
 
 
-def test_no_stall() -> None:
+def test_a_run_without_a_stall_has_no_finding() -> None:
     """A steady run has none."""
     assert found(a_view(), rule="stall") == []
 
@@ -337,7 +337,7 @@ def test_a_slow_volume_does_not_stall() -> None:
 
 
 @pytest.mark.parametrize(("latency_s", "stalls"), [(0.9, 0), (0.3, 1)])
-def test_batches_of_a_deep_queue_are_no_stalls(latency_s: float, stalls: int) -> None:
+def test_batches_of_a_deep_queue_are_not_stalls(latency_s: float, stalls: int) -> None:
     """Sixteen I/Os of 4 MiB that take 0.9 s complete together: 2 s without any are no stall."""
     run = a_run({"bs": "4194304"})
     rates = [20.0] * 20 + [0.0] * 2 + [20.0] * 38
@@ -388,7 +388,7 @@ def test_a_long_io_alone_is_a_stall() -> None:
         ("damaged", "fio.json ends in the middle", [Severity.INVALID]),
     ],
 )
-def test_files_that_cannot_be_read_any_more(
+def test_unreadable_result_files_are_reported(
     status: str, damage: str | None, severities: list[Severity]
 ) -> None:
     """A lost log is a warning, a lost result makes the run invalid, and both are named."""
@@ -400,7 +400,7 @@ def test_files_that_cannot_be_read_any_more(
 
 
 @pytest.mark.parametrize(("bad", "count"), [(3, 1), (0, 0), (None, 0)])
-def test_lines_that_the_series_leaves_out(bad: int | None, count: int) -> None:
+def test_lines_left_out_of_the_series_are_reported(bad: int | None, count: int) -> None:
     """They are counted; none, and no logs at all, are no doubt."""
     run = a_run()
     findings = found(a_view(run, summary=[summary_row(run, bad_log_rows=bad)]), rule="bad-log-rows")

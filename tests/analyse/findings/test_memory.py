@@ -36,7 +36,7 @@ RATE = IOPS * BLOCK
 BUFFERED = {"direct": None, "iodepth": None, "ioengine": "psync"}
 
 
-def test_a_clean_run_is_not_doubted() -> None:
+def test_a_clean_run_has_no_memory_findings() -> None:
     """A direct run whose device moved what fio says has no finding at all."""
     assert find(Context((a_view(),))) == []
 
@@ -54,7 +54,7 @@ def slow_device(run: Run, *, share: float, tail_s: int = 0) -> list[Row]:
     ]
 
 
-def test_buffered_writes_that_did_not_arrive_are_invalid() -> None:
+def test_buffered_writes_that_did_not_reach_the_device_are_invalid() -> None:
     """The tool's bytes, the device's bytes, dirty growth and the tail are all told."""
     run = a_run(BUFFERED)
     (entry,) = found(a_view(run, device=slow_device(run, share=0.25, tail_s=20)), rule="page-cache")
@@ -71,7 +71,7 @@ def test_buffered_writes_that_did_not_arrive_are_invalid() -> None:
 
 
 @pytest.mark.parametrize(("share", "severity"), [(0.8, Severity.WARNING), (1.0, Severity.NOTE)])
-def test_how_much_arrived_decides_the_weight(share: float, severity: Severity) -> None:
+def test_the_share_that_arrived_determines_the_severity(share: float, severity: Severity) -> None:
     """What arrived in full while the clock ran is context only."""
     run = a_run(BUFFERED)
     (entry,) = found(a_view(run, device=slow_device(run, share=share)), rule="page-cache")
@@ -79,14 +79,16 @@ def test_how_much_arrived_decides_the_weight(share: float, severity: Severity) -
 
 
 @pytest.mark.parametrize(("sync", "severity"), [({}, "warning"), ({"end_fsync": "1"}, "note")])
-def test_buffered_io_without_device_samples(sync: dict[str, str], severity: str) -> None:
+def test_buffered_io_without_device_samples_is_reported(
+    sync: dict[str, str], severity: str
+) -> None:
     """Without samples of the device a flush at the end is the only comfort."""
     (entry,) = found(a_view(a_run(BUFFERED | sync), device=[]), rule="page-cache")
     assert entry.severity == severity
     assert "not sampled" in entry.message
 
 
-def test_reads_from_memory() -> None:
+def test_reads_from_memory_are_reported() -> None:
     """Buffered reads of which the device saw a tenth came from memory."""
     run = a_run({**BUFFERED, "rw": "randread"})
     view = a_view(
@@ -99,7 +101,7 @@ def test_reads_from_memory() -> None:
     assert entry.evidence["device_bytes"] == pytest.approx(0.1 * RATE * SECONDS, rel=0.01)
 
 
-def test_direct_writes_that_did_not_arrive() -> None:
+def test_direct_writes_that_did_not_reach_the_device_are_reported() -> None:
     """O_DIRECT that a filesystem does not honour is seen by the same comparison."""
     run = a_run()
     (entry,) = found(a_view(run, device=slow_device(run, share=0.3)), rule="page-cache")
@@ -141,7 +143,7 @@ def test_engines_outside_the_kernel_have_no_page_cache(engine: str, direct: str)
         ({"device": "sdb"}, 0),
     ],
 )
-def test_memory_is_no_disk(facts: dict[str, object], count: int) -> None:
+def test_results_on_a_memory_device_are_reported(facts: dict[str, object], count: int) -> None:
     """direct=1 on tmpfs looks like a fast disk."""
     view = a_view(a_run(kind=VolumeKind.DIRECTORY))
     assert view.volume is not None
@@ -158,7 +160,7 @@ def test_mmap_uses_the_page_cache_whatever_direct_says() -> None:
     assert "direct=0" not in entry.message
 
 
-def test_dd_without_direct() -> None:
+def test_dd_without_direct_is_reported() -> None:
     """A dd goes through the page cache unless a flag says otherwise."""
     plain = a_run({"direct": None}, tool=Tool.DD)
     (entry,) = found(a_view(plain, device=slow_device(plain, share=0.1)), rule="page-cache")
@@ -167,7 +169,7 @@ def test_dd_without_direct() -> None:
     assert found(a_view(direct), rule="page-cache") == []
 
 
-def test_a_file_that_fits_in_memory() -> None:
+def test_a_buffered_read_of_a_file_that_fits_in_memory_is_reported() -> None:
     """A buffered test of 1 GiB on a host with 16 is a test of memory."""
     small = a_run({**BUFFERED, "size": str(GIB)}, kind=VolumeKind.DIRECTORY)
     (entry,) = found(a_view(small), rule="smaller-than-memory")
@@ -184,12 +186,12 @@ def test_a_file_that_fits_in_memory() -> None:
         {**BUFFERED, "size": "50%"},
     ],
 )
-def test_a_file_that_does_not_fit(options: dict[str, str | None]) -> None:
+def test_larger_files_and_direct_io_are_not_reported(options: dict[str, str | None]) -> None:
     """Larger files, several of them, direct I/O and half of 64 GiB are left alone."""
     assert found(a_view(a_run(options)), rule="smaller-than-memory") == []
 
 
-def test_above_the_declared_limit() -> None:
+def test_rates_above_the_declared_limit_are_reported() -> None:
     """A direct run at twice the declared IOPS did not come from the volume alone."""
     run = a_run(limits=Limits(iops=500))
     (entry,) = found(a_view(run), rule="host-cache")
@@ -198,7 +200,7 @@ def test_above_the_declared_limit() -> None:
     assert "200 %" in entry.message
 
 
-def test_above_the_declared_limit_for_a_while() -> None:
+def test_a_burst_above_the_declared_limit_is_reported() -> None:
     """Fast until a cache was full: the first minute beats the limit, the mean does not."""
     run = a_run(limits=Limits(iops=1100))
     rates = [3000.0] * 10 + [0.0] * 20 + [1000.0] * 30
@@ -211,19 +213,19 @@ def test_above_the_declared_limit_for_a_while() -> None:
 
 
 @pytest.mark.parametrize("limits", [Limits(iops=1000), Limits(iops=300, burst_iops=3000), Limits()])
-def test_within_what_is_declared(limits: Limits) -> None:
+def test_rates_within_the_declared_limits_are_not_reported(limits: Limits) -> None:
     """At the limit, within a declared burst, or with nothing declared: no doubt."""
     assert found(a_view(a_run(limits=limits)), rule="host-cache") == []
 
 
-def test_bandwidth_above_the_declared() -> None:
+def test_bandwidth_above_the_declared_limit_is_reported() -> None:
     """The same for bytes."""
     run = a_run(limits=Limits(bandwidth_bytes_per_s=RATE / 3))
     (entry,) = found(a_view(run), rule="host-cache")
     assert entry.evidence["of"] == "bw_bytes_per_s"
 
 
-def test_a_loop_device_that_caches() -> None:
+def test_a_caching_loop_device_is_reported() -> None:
     """A backing disk that moved a tenth is told as a note; one that moved all is not."""
     run = a_run()
     for share, count in ((0.1, 1), (1.0, 0)):
@@ -240,7 +242,7 @@ def reading(run: Run, *, share: float) -> list[Row]:
 
 
 @pytest.mark.parametrize(("share", "count"), [(0.0, 1), (0.3, 1), (0.97, 0)])
-def test_direct_reads_that_the_device_never_saw(share: float, count: int) -> None:
+def test_direct_reads_that_never_reached_the_device_are_reported(share: float, count: int) -> None:
     """Holes and unwritten extents are answered by the filesystem."""
     run = a_run({"rw": "randread"}, kind=VolumeKind.DIRECTORY)
     view = a_view(
@@ -291,7 +293,7 @@ def test_reads_faster_than_declared_of_a_volume_nobody_wrote() -> None:
     assert found(fill, view, rule="never-written") == []
 
 
-def test_what_is_too_little_to_judge_is_left_out() -> None:
+def test_runs_with_too_little_data_are_not_judged() -> None:
     """A few bytes after the end, and a single sample, make no sentence."""
     run = a_run(BUFFERED)
     sample = device_sample(run, 60.5, interval_s=60.5, write_bw_bytes_per_s=1e3, after_fio=False)
@@ -304,7 +306,7 @@ def test_what_is_too_little_to_judge_is_left_out() -> None:
 @pytest.mark.parametrize(
     "options", [{}, {"direct": None, "end_fsync": "1"}, {"rw": "randread"}], ids=str
 )
-def test_a_run_far_shorter_than_a_sample(options: dict[str, str | None]) -> None:
+def test_a_run_far_shorter_than_a_sample_is_not_judged(options: dict[str, str | None]) -> None:
     """A tenth of a second within one sample: what reached the device may all be its own."""
     run = a_run(options)
     direction = "read" if "rw" in options else "write"
@@ -325,7 +327,7 @@ def test_a_run_far_shorter_than_a_sample(options: dict[str, str | None]) -> None
         ({"lat_mean_s": 1e-4, "bw_bytes_per_s": 40e9}, 1),
     ],
 )
-def test_imports_whose_figures_no_disk_has_are_questioned(
+def test_imported_results_faster_than_any_disk_are_questioned(
     columns: dict[str, object], count: int
 ) -> None:
     """1.5 us for an I/O or 40 GB/s are memory; 7.6 us is a drive that others published."""

@@ -42,7 +42,7 @@ def test_a_percentile_in_the_last_bin_is_a_note() -> None:
         ({"lat_mean_s": None}, {}, None),
     ],
 )
-def test_more_in_flight_than_allowed_is_a_contradiction(
+def test_more_ios_in_flight_than_the_queue_depth_is_a_contradiction(
     columns: dict[str, object], options: dict[str, str], in_flight: float | None
 ) -> None:
     """1,000 IOPS of 18 ms are 18 I/Os in flight, of 16 that the job may submit."""

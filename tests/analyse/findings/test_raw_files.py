@@ -28,7 +28,9 @@ from volbench.model.results.finding import Severity
         ({"bw_bytes_per_s": 5_571_732_123.4}, "Bandwidth of 5,571,732,123 contradicts 4,096,000"),
     ],
 )
-def test_a_lying_number_makes_the_result_invalid(columns: dict[str, object], words: str) -> None:
+def test_a_contradictory_number_makes_the_result_invalid(
+    columns: dict[str, object], words: str
+) -> None:
     """One false number stands beside others that it does not follow from."""
     run = a_run()
     entries = found(a_view(run, summary=[summary_row(run, **columns)]), rule="inconsistent-result")
@@ -60,7 +62,7 @@ def imported_run(name: str, digest: str, *, document: int = 0) -> Run:
     return a_run(name=name, imported=Imported(files=(file,), document=document, jobs=(job,)))
 
 
-def test_a_copied_result_is_no_repeat() -> None:
+def test_a_copied_result_is_not_a_repeat() -> None:
     """The second of two files with the same bytes is a copy; the first is what was measured."""
     first, copy = a_view(imported_run("a", "1")), a_view(imported_run("b", "1"))
     [entry] = found(first, copy, rule="copied-result")
@@ -90,7 +92,7 @@ def test_results_that_differ_are_no_copies(other: tuple[str, int]) -> None:
     assert not found(*map(a_view, runs), rule="copied-result")
 
 
-def test_rounding_is_no_contradiction() -> None:
+def test_rounding_is_not_a_contradiction() -> None:
     """Fio 2 prints whole KiB/s; a run of a few ms has no comparable rate."""
     run = a_run()
     rounded = summary_row(run, bw_bytes_per_s=IOPS * BLOCK - 1000)

@@ -39,7 +39,7 @@ def a_run_of(
     return over_time(rates, run, started_utc=utc(began_s))
 
 
-def test_what_came_back_is_a_number() -> None:
+def test_the_recovered_rate_is_reported_as_a_number() -> None:
     """20 s at 3,000 IOPS after 180 s of rest are 60,000 I/Os in 200 s."""
     (entry,) = a_rest([3000.0] * 20 + [300.0] * 40, rest_s=180)
     assert entry.severity is Severity.NOTE

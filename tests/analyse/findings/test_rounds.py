@@ -74,7 +74,7 @@ def test_only_variables_that_fail_are_named() -> None:
     assert [reported.run for reported in everything if reported.rule == entry.rule] == ["5-r"]
 
 
-def test_steady_rounds_are_not_doubted() -> None:
+def test_steady_rounds_have_no_findings() -> None:
     """Neither at the first five, nor where it took more."""
     assert not reported_of(rounds_of(w=STILL))
     assert not reported_of(rounds_of(max_rounds=25, w=FALLING + STILL))
@@ -89,12 +89,12 @@ def test_a_stopped_campaign_says_how_far_it_came() -> None:
     assert "range_percent" not in few.evidence
 
 
-def test_a_round_that_lacks_a_value_is_reported() -> None:
+def test_a_round_with_a_missing_value_is_reported() -> None:
     """A Run that failed leaves a hole in the window, which can't pass."""
     (entry,) = reported_of(rounds_of(w=(1000.0, 1000, math.nan, 1000, 1000)))
     assert "w.iops lacks a value" in entry.message
 
 
-def test_profiles_without_rounds_are_left_alone() -> None:
+def test_profiles_without_rounds_have_no_findings() -> None:
     """Repeats are no rounds."""
     assert not reported_of([a_view()])

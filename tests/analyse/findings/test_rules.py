@@ -22,7 +22,7 @@ FOLDER = Path(__file__).parent
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_a_rule_explains_itself(rule: Rule) -> None:
+def test_every_rule_has_an_explanation(rule: Rule) -> None:
     """Its texts are whole sentences, and its id can be typed."""
     assert re.fullmatch(r"[a-z]+(-[a-z]+)*", rule.id)
     for text in (rule.looks_at, rule.why, rule.advice):
@@ -66,7 +66,7 @@ def test_every_rule_is_tested_here() -> None:
     assert rules_requested(FOLDER) == {rule.id for rule in RULES}
 
 
-def test_of_a_run_the_heaviest_comes_first() -> None:
+def test_the_most_severe_finding_of_a_run_comes_first() -> None:
     """Runs stay in the order of the plan."""
     late = a_run({"refill_buffers": None}, name="late")
     early = a_run({"refill_buffers": None}, name="early")
@@ -79,7 +79,7 @@ def test_of_a_run_the_heaviest_comes_first() -> None:
     ]
 
 
-def test_rows_of_the_frame() -> None:
+def test_the_frame_has_a_row_per_finding() -> None:
     """A row has the columns of the contract, and its evidence is JSON without NaN."""
     run = a_run({"direct": None}, sections=(Section(name="x"), Section(name="y")))
     view = a_view(run, summary=[summary_row(run, group="x", io_bytes=None)], device=[])

@@ -30,7 +30,7 @@ def test_a_step_is_reported_with_its_levels() -> None:
     assert entry.direction == "write"
 
 
-def test_a_drift_is_reported_with_its_way() -> None:
+def test_a_drift_is_reported_with_its_direction() -> None:
     """A third less at the end than at the start."""
     rates = [entry * (1 - 0.33 * t / 600) for t, entry in enumerate(restless(600, spread=0.01))]
     (entry,) = found(over_time(rates), rule="not-steady")
@@ -39,7 +39,7 @@ def test_a_drift_is_reported_with_its_way() -> None:
 
 
 @pytest.mark.parametrize("seconds", [30, 300])
-def test_a_steady_rate(seconds: int) -> None:
+def test_a_steady_rate_has_no_findings(seconds: int) -> None:
     """One per cent of noise is steady."""
     assert found(over_time(restless(seconds, spread=0.01)), rule="not-steady") == []
 
@@ -77,7 +77,7 @@ def test_a_pausing_job_is_not_judged(option: str, count: int) -> None:
     assert len(found(over_time(rates, a_run({option: "3000"})), rule="not-steady")) == count
 
 
-def test_a_deadline_without_a_steady_rate() -> None:
+def test_a_deadline_before_a_steady_rate_is_reported() -> None:
     """A job with until: steady that ran for all of its time is judged by its last window."""
     run = a_run({"runtime": "300s"}, until=Until(window_s=120, block_s=10))
     falling = [1000.0 - 2 * t for t in range(300)]
@@ -167,7 +167,7 @@ def test_periodic_stalls_are_named(slowest_s: float, period: int, is_named: int)
     assert entry.message.count("as if nothing completed for 0.58s each time") == is_named
 
 
-def test_a_short_run_alternates_too() -> None:
+def test_alternating_levels_of_a_short_run_are_named() -> None:
     """Means over four periods are too few to judge in 30 s; the levels show."""
     view = over_time([500.0, 1500.0] * 15)
     (entry,) = found(view, rule="not-steady")
@@ -193,7 +193,7 @@ def test_a_rise_by_nineteen_is_a_warning_in_a_short_run_too() -> None:
     ]
 
 
-def test_no_sentence_is_nonsense() -> None:
+def test_no_sentence_holds_an_invalid_number() -> None:
     """A rate cannot fall by more than all of it, and an interval over 10x says nothing."""
     fall = [4000.0 * 0.9**second + 5 for second in range(60)]
     wild = [float(1000 * 10 ** (2 * np.sin(7.0 * second))) for second in range(40)]
@@ -226,7 +226,7 @@ def test_repeats_that_differ_twofold_are_warned_of(factor: float, count: int) ->
     )
 
 
-def test_other_jobs_are_no_repeats() -> None:
+def test_different_jobs_are_not_repeats() -> None:
     """Two jobs on one volume have rates of their own."""
     views = [over_time([rate] * 60, a_run(name=name)) for name, rate in (("a", 1e3), ("b", 4e3))]
     assert found(*views, rule="uneven-repeats") == []

@@ -98,7 +98,7 @@ def stolen(seconds: int, rate: float) -> RunView:
         (12, 990.0, [Severity.NOTE], "uncertain by"),
     ],
 )
-def test_noise_of_the_host_is_weighed_by_its_effect(
+def test_host_noise_is_weighted_by_its_effect(
     seconds: int, rate: float, severities: list[Severity], words: str
 ) -> None:
     """From 5 % of the intervals on it is a note, from 5 % of the result a warning."""

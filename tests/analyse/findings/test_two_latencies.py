@@ -31,14 +31,16 @@ def messages(
     ("slow_percent", "slow_s", "share"),
     [(67, 2.5e-3, "60 to 70 % of the writes"), (100 / 60, 30e-3, "1 to 5 % of the writes")],
 )
-def test_a_cache_and_a_disk(slow_percent: float, slow_s: float, share: str) -> None:
+def test_hits_and_misses_of_a_cache_are_two_latencies(
+    slow_percent: float, slow_s: float, share: str
+) -> None:
     """A third of the I/Os from a cache; one in sixty that takes 30 ms."""
     (message,) = messages(slow_percent, slow_s)
     assert message.startswith(share)
     assert "the others" in message
 
 
-def test_what_is_one_kind() -> None:
+def test_one_latency_is_not_split() -> None:
     """A tail of 1 in 200, a factor of 3.5, a wide distribution and few I/Os are no second kind."""
     assert messages(0.5, 30e-3) == []
     assert messages(50, 210e-6) == []
@@ -50,6 +52,8 @@ def test_what_is_one_kind() -> None:
     ("slow_percent", "slow_s", "count"),
     [(50, 300e-6, 1), (50, 230e-6, 0), (11, 300e-6, 1), (5, 300e-6, 0), (5, 600e-6, 1)],
 )
-def test_two_large_kinds_need_less_of_a_gap(slow_percent: float, slow_s: float, count: int) -> None:
+def test_two_large_groups_need_a_smaller_gap(
+    slow_percent: float, slow_s: float, count: int
+) -> None:
     """A factor of 5 is no tail where it separates a tenth of the I/Os or more."""
     assert len(messages(slow_percent, slow_s)) == count

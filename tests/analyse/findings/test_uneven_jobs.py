@@ -30,7 +30,7 @@ def one_of_four_runs_on(*, overall: float = 1000.0) -> RunView:
     return a_view(run, summary=[summary_row(run, **columns)], series=series, device=[])
 
 
-def test_the_fall_of_the_sum_has_no_cause() -> None:
+def test_the_drop_in_the_sum_is_not_explained_by_the_volume() -> None:
     """The step from 4,000 to 1,000 IOPS is the end of three jobs: no credits, no neighbour."""
     view = one_of_four_runs_on()
     context = Context((view,))
@@ -50,12 +50,12 @@ def test_both_rates_are_named() -> None:
         assert near.severity is severity
 
 
-def test_jobs_that_end_together_need_no_word() -> None:
+def test_jobs_that_end_together_have_no_finding() -> None:
     """The clean run has one job."""
     assert not found(a_view(), rule="uneven-jobs")
 
 
-def test_the_rate_is_that_of_the_common_time() -> None:
+def test_the_rate_is_taken_while_all_jobs_ran() -> None:
     """IOPS and bandwidth are means over the intervals in which all jobs ran."""
     together = np.repeat([True, False], [5, 15])
     unknown = np.full(20, np.nan)

@@ -26,14 +26,14 @@ def summed(frame: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(sum=running_sum(rows, rows["iops"] * rows["new_s"], by=["host"]))
 
 
-def test_whole_counts_are_whole_again() -> None:
+def test_integer_counts_are_recovered_exactly() -> None:
     """A rate times its interval is the number of requests that the kernel had counted."""
     rows = summed(looks(("01.000", 1.0, 7.0), ("02.003", 1.003, 10 / 1.003), ("03.003", 1.0, 0.0)))
     assert rows["sum"].tolist() == [7.0, 17.0, 17.0]
     assert rows["opens"].tolist() == [True, False, False]
 
 
-def test_time_that_two_clients_saw_counts_once() -> None:
+def test_time_sampled_by_two_clients_counts_once() -> None:
     """Looks of two clients at one device don't double what it did."""
     first = looks(("01.000", 1.0, 100.0), ("02.000", 1.0, 100.0))
     second = looks(("01.500", 1.0, 100.0), ("02.500", 1.0, 100.0))
@@ -48,7 +48,7 @@ def test_a_sample_without_new_time_is_left_out() -> None:
     assert rows["sum"].tolist() == [5.0]
 
 
-def test_a_gap_begins_anew_from_where_the_counter_stood() -> None:
+def test_after_a_gap_counting_resumes_at_the_last_value() -> None:
     """Nothing is sampled between runs: the counter stays, and needs its value at the new start."""
     rows = summed(looks(("01.000", 1.0, 5.0), ("30.000", 1.0, 2.0)))
     assert rows["opens"].tolist() == [True, True]
@@ -62,7 +62,7 @@ def test_hosts_are_counted_apart() -> None:
     assert summed(two).set_index("host")["sum"].to_dict() == {"vm1": 5.0, "vm2": 3.0}
 
 
-def test_stamps_become_seconds() -> None:
+def test_timestamps_become_seconds() -> None:
     """Stamps with and without fractions are read; a missing one is NaN."""
     reported = seconds(pd.Series(["1970-01-01T00:00:01Z", "1970-01-01T00:01:00.250Z", None]))
     assert reported.tolist()[:2] == [1.0, 60.25]

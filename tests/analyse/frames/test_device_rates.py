@@ -56,14 +56,14 @@ def test_a_device_at_rest_has_no_latency() -> None:
     assert {value for value in rates.values() if not math.isnan(value)} == {0.0}
 
 
-def test_active_time_is_never_above_the_whole() -> None:
+def test_active_time_never_exceeds_100_percent() -> None:
     """The kernel counts in ticks of its own, which may reach past the interval."""
     rates = disk_rates(BEFORE, replace(NOW, busy_ticks=2003), interval_s=1.0)
     assert rates is not None
     assert rates["active_percent"] == 100.0
 
 
-def test_ticks_that_start_over_go_on() -> None:
+def test_tick_counters_that_wrap_continue() -> None:
     """Tick counts are 32 bits wide: after 49 days they begin again."""
     before = replace(BEFORE, queue_ticks=2**32 - 1000)
     rates = disk_rates(before, replace(NOW, queue_ticks=3000), interval_s=2.0)
@@ -93,7 +93,7 @@ def test_cpu_shares_are_of_all_time() -> None:
     assert rates["steal_percent"] == 5.0
 
 
-def test_idle_time_that_runs_backwards_is_none() -> None:
+def test_idle_time_that_decreases_counts_as_zero() -> None:
     """The kernel says of iowait that it may decrease; a share is never below 0."""
     before, now = (0, 0, 0, 100, 50, 0, 0, 0), (10, 0, 0, 190, 49, 0, 0, 0)
     rates = host_rates(sample(before), sample(now), interval_s=1.0, page_bytes=4096)

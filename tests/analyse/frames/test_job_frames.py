@@ -72,14 +72,14 @@ def test_directions_and_order_are_kept() -> None:
     ]
 
 
-def test_unknown_stays_unknown() -> None:
+def test_missing_values_stay_missing() -> None:
     """IOPS that dd does not tell are NaN, never zero."""
     pooled = per_job(frames([dd("copy")])["summary"], ["iops"])
     assert np.isnan(pooled["iops"].iloc[0])
     assert pooled["repeats"].iloc[0] == 0
 
 
-def test_shaping_changes_nothing_it_is_given() -> None:
+def test_input_frames_are_not_modified() -> None:
     """The summary is the same after pooling as before."""
     summary = frames(aks())["summary"]
     before = summary.copy()
@@ -87,7 +87,7 @@ def test_shaping_changes_nothing_it_is_given() -> None:
     pd.testing.assert_frame_equal(summary, before)
 
 
-def test_labels_say_what_tells_jobs_apart() -> None:
+def test_labels_name_the_options_that_differ() -> None:
     """A section is named after its job; a host only where the same job ran on several."""
     rows = [
         result("a", host="n1"),
@@ -121,7 +121,7 @@ def test_sync_keeps_total_latency() -> None:
     assert list(added["p99"]) == pytest.approx([0.0054, 0.006])
 
 
-def test_a_list_of_unlike_jobs_is_no_sweep() -> None:
+def test_a_list_of_unlike_jobs_is_not_a_sweep() -> None:
     """Nine jobs of which some happen to differ in one option sweep nothing."""
     assert swept_options(frames(aks())["summary"]) == []
 
@@ -142,7 +142,7 @@ def test_swept_options_are_found(
     assert swept_options(frames(sweep(depths=depths, blocks=blocks))["summary"]) == found
 
 
-def test_points_of_a_sweep_are_ordered_and_alone_ones_dropped() -> None:
+def test_points_of_a_sweep_are_ordered_and_single_points_dropped() -> None:
     """A line ascends in the option; a job on no line is left out."""
     rows = [*reversed(sweep(depths=(1, 4, 16))), result("alone", rw="write", iodepth=2)]
     points = sweep_points(frames(rows)["summary"], "iodepth", ["iops"])

@@ -62,12 +62,12 @@ def test_a_device_in_a_folder_has_its_sysfs_name() -> None:
 
 
 @pytest.mark.parametrize("kept", range(0, len(LOG) - 2, 7))
-def test_a_sample_that_was_cut_off_counts_for_nothing(kept: int) -> None:
+def test_a_truncated_sample_is_ignored(kept: int) -> None:
     """A sampler may be killed after any byte: half a number must not pass for a whole one."""
     assert read(LOG[:kept]) == []
 
 
-def test_a_cut_sample_does_not_spoil_the_next() -> None:
+def test_a_truncated_sample_does_not_affect_the_next() -> None:
     """What follows a cut is read as if nothing had been there."""
     whole = LOG.partition("\n")[2]
     samples = read(LOG[:200] + "\n! ended\n" + whole)
@@ -76,7 +76,7 @@ def test_a_cut_sample_does_not_spoil_the_next() -> None:
     assert samples[0].after_end
 
 
-def test_text_may_come_in_any_pieces() -> None:
+def test_text_may_arrive_in_any_pieces() -> None:
     """The output of a process is read while it writes."""
     reader = SampleReader()
     pieces = [LOG[at : at + 11] for at in range(0, len(LOG), 11)]
@@ -84,7 +84,7 @@ def test_text_may_come_in_any_pieces() -> None:
     assert found == read(LOG)
 
 
-def test_marks_tell_which_samples_lie_beside_the_run() -> None:
+def test_marks_separate_samples_outside_the_run() -> None:
     """A sample knows whether the measured process had been started and had ended."""
     reader = SampleReader()
     samples = reader.feed(f"{LOG}\n! started\n{LOG}\n! ended\n{LOG}\n! tail settled\n")

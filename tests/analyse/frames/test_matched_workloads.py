@@ -26,7 +26,7 @@ def matched(*given: tuple[str, Row], ignored: str = "", by_name: bool = False) -
     return list(groups.values())
 
 
-def test_names_are_labels() -> None:
+def test_names_of_jobs_do_not_affect_matching() -> None:
     """One workload under two names is one; two workloads under one name are two."""
     assert matched(("A", result("old")), ("B", result("new"))) == [[0, 1]]
     assert matched(("A", result("x")), ("B", result("x", iodepth=8))) == [[0], [1]]
@@ -64,7 +64,7 @@ def test_classes_of_engines_and_sizes(changed: Row, *, is_same: bool) -> None:
     assert (len(matched(("A", base), ("B", other))) == 1) is is_same
 
 
-def test_what_is_compared_may_differ() -> None:
+def test_the_compared_option_may_differ() -> None:
     """Values of a column that are compared with each other do not keep workloads apart."""
     pair = ("A", result("qd1")), ("B", result("qd8", iodepth=8))
     assert matched(*pair, ignored="iodepth") == [[0, 1]]

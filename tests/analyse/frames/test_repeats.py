@@ -30,7 +30,7 @@ def drives(*, layout: str = "{drive}", depths: tuple[int, ...] = (1, 4, 16)) -> 
 
 
 @pytest.mark.parametrize("layout", ["results/{drive}", "{drive}/qd{depth}", "{drive}"])
-def test_drives_of_sibling_folders_are_lines_of_their_own(layout: str) -> None:
+def test_drives_in_sibling_folders_have_separate_lines(layout: str) -> None:
     """An HDD and an SSD, both /dev/sdb, are never averaged to one drive."""
     points = sweep(frames(drives(layout=layout))["summary"], "iodepth", ["iops"])
     lines = points.groupby("import_folder")["iops"].apply(list).to_dict()
@@ -55,13 +55,13 @@ def test_indistinguishable_jobs_are_refused() -> None:
     assert "--where" in inseparable(summary, ["iodepth"])
 
 
-def test_a_legend_names_the_folders() -> None:
+def test_the_legend_names_the_folders() -> None:
     """Both drives are in the legend of the chart."""
     plot = build_plot("sweep", frames(drives()))
     assert [series.label for series in plot.series] == ["randwrite, hdd", "randwrite, ssd"]
 
 
-def test_mixes_are_lines_of_their_own() -> None:
+def test_read_write_mixes_have_separate_lines() -> None:
     """70 % reads and 30 % reads are two workloads."""
     rows = [
         result(f"m{mix}-{depth}", rw="randrw", rwmixread=mix, iodepth=depth, iops=float(mix))

@@ -46,7 +46,7 @@ FRAME = pd.DataFrame(
         ("host~^vm0[12]$", [0, 1]),
     ],
 )
-def test_rows_that_fit(condition: str, rows: list[int]) -> None:
+def test_conditions_keep_the_matching_rows(condition: str, rows: list[int]) -> None:
     """Exactly the rows that fit stay, in order; what is missing fits no comparison but !=."""
     chosen = select(FRAME.assign(row=range(4)), condition)
     assert chosen["row"].tolist() == rows
@@ -70,7 +70,7 @@ def test_rows_that_fit(condition: str, rows: list[int]) -> None:
         ("host=='x", "unexpected"),
     ],
 )
-def test_what_cannot_be_read_is_reported(condition: str, words: str) -> None:
+def test_invalid_conditions_are_reported(condition: str, words: str) -> None:
     """Nothing is guessed, and nothing is run."""
     with pytest.raises(InputError, match=words):
         select(FRAME, condition)

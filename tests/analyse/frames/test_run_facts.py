@@ -12,7 +12,7 @@ from tests.labelled_campaigns import HOSTS, make
 from volbench.analyse.frames.run_facts import STEP, VOLUME_KEY, fact_columns, stack, with_steady
 
 
-def test_facts_of_a_campaign(tmp_path: Path) -> None:
+def test_facts_of_a_campaign_are_one_row_per_run(tmp_path: Path) -> None:
     """The rows stay as they are; each has its volume and what was known of it."""
     layout = make(tmp_path, HOSTS)
     dataset = volbench.open_campaigns(layout.root)

@@ -103,7 +103,7 @@ def test_a_steady_run_has_its_means() -> None:
     assert math.isnan(row["read_lat_s"])
 
 
-def test_the_tail_is_in_no_mean() -> None:
+def test_write_back_is_excluded_from_means() -> None:
     """A device that is twice as busy after fio has ended changes no mean, only the tail."""
     busy = [sample(float(t), write_iops=200.0, write_bw_bytes_per_s=50e6) for t in range(11, 41)]
     rows = [*steady()[:11], *busy]
@@ -115,7 +115,7 @@ def test_the_tail_is_in_no_mean() -> None:
 
 
 @pytest.mark.parametrize(("bytes_per_s", "tail_s"), [(0.3e6, 0), (0.4e6, 3)])
-def test_less_than_a_megabyte_is_no_tail(bytes_per_s: float, tail_s: float) -> None:
+def test_less_than_a_megabyte_is_not_write_back(bytes_per_s: float, tail_s: float) -> None:
     """A filesystem writes its metadata after the run."""
     after = [sample(float(t), write_bw_bytes_per_s=bytes_per_s) for t in range(11, 14)]
     assert use([result()], [*steady()[:11], *after]).iloc[0]["tail_s"] == pytest.approx(tail_s)
@@ -129,7 +129,7 @@ def test_no_byte_is_lost_of_a_run_within_one_interval() -> None:
     assert row["tail_bytes"] == pytest.approx(50e6 * 0.68 / 0.7)
 
 
-def test_what_stays_in_memory_is_left() -> None:
+def test_bytes_that_stay_in_memory_are_remaining_dirty_bytes() -> None:
     """What fio wrote and the device did not is left, as far as pages wait for it."""
     rows = [sample(float(t), **QUIET | {"dirty_bytes": 3e6}) for t in range(1, 13)]
     assert use([result()], rows).iloc[0]["dirty_remaining_bytes"] == pytest.approx(3e6)
@@ -139,7 +139,7 @@ def test_what_stays_in_memory_is_left() -> None:
     assert use([result()], steady()).iloc[0]["dirty_remaining_bytes"] == pytest.approx(0, abs=1)
 
 
-def test_a_late_block_of_the_journal_is_no_tail() -> None:
+def test_a_late_journal_write_is_not_write_back() -> None:
     """The tail ends with the data; a single block seconds later does not make it longer."""
     rows = [
         *steady()[:11],
@@ -152,7 +152,7 @@ def test_a_late_block_of_the_journal_is_no_tail() -> None:
     assert use([result()], few).iloc[0]["tail_s"] == 0
 
 
-def test_what_is_in_memory_did_not_reach_the_device() -> None:
+def test_dirty_bytes_are_not_counted_as_written_to_the_device() -> None:
     """The tool counted four times what the device moved until it ended."""
     row = use([result(io_bytes=4 * 4_096_000)], steady()).iloc[0]
     assert row["tool_bytes"] == 4 * 4_096_000
@@ -169,7 +169,7 @@ def test_laying_out_files_is_not_counted() -> None:
     assert row["write_iops"] == pytest.approx(100)
 
 
-def test_intervals_count_by_their_requests() -> None:
+def test_intervals_are_weighted_by_their_requests() -> None:
     """Mean latency and size are of requests: a second with few of them hardly counts."""
     rows = steady()
     rows[1] |= {"write_iops": 1.0, "write_lat_s": 9.0, "write_request_bytes": 512.0}
@@ -208,7 +208,7 @@ def test_a_short_run_has_the_intervals_it_touches() -> None:
     assert row["device_share_percent"] == pytest.approx(300, rel=0.01)
 
 
-def test_errors_of_device_and_fio_are_apart() -> None:
+def test_errors_of_device_and_fio_are_counted_separately() -> None:
     """Failed requests add up, also those after the end; fio's error is its own."""
     rows = steady()
     rows[3]["io_errors"], rows[11]["io_errors"] = 2, 1
@@ -219,7 +219,7 @@ def test_errors_of_device_and_fio_are_apart() -> None:
     assert pd.isna(uncounted["io_errors"])
 
 
-def test_unknown_is_never_zero() -> None:
+def test_missing_values_are_never_zero() -> None:
     """Without a device, limits or pressure there are no numbers, but the host's own."""
     blank = dict.fromkeys(
         [
@@ -244,7 +244,7 @@ def test_unknown_is_never_zero() -> None:
     assert row["iowait_percent"] == 5
 
 
-def test_sections_and_directions_are_one_run() -> None:
+def test_sections_and_directions_of_a_run_are_combined() -> None:
     """Two sections and two directions are one row; their bytes add up, fsync has none."""
     summary = [
         result(),
@@ -267,7 +267,7 @@ def test_the_backing_disk_is_not_the_volume() -> None:
     assert use([result()], [*steady(), *below]).equals(use([result()], steady()))
 
 
-def test_what_binds_a_run_comes_from_the_verdicts() -> None:
+def test_the_bottleneck_comes_from_the_verdicts() -> None:
     """One direction has its level; two are told after one another, without one."""
     verdict = IDENTITY | {
         "direction": "write",
@@ -286,7 +286,7 @@ def test_what_binds_a_run_comes_from_the_verdicts() -> None:
     assert pd.isna(both["bottleneck_level"])
 
 
-def test_runs_that_nobody_watched_are_left_out() -> None:
+def test_runs_without_device_samples_are_left_out() -> None:
     """The table has a row for each watched run in the order of the summary, with all columns."""
     runs = [result(run=f"r{n}", job=f"job{n}") for n in (3, 1, 2)]
     rows = [row | {"run": run} for run in ("r1", "r3") for row in steady()]
@@ -299,7 +299,7 @@ def test_runs_that_nobody_watched_are_left_out() -> None:
     assert (nothing.dtypes == found.dtypes).all()
 
 
-def test_a_run_that_reported_nothing_is_still_watched() -> None:
+def test_a_run_without_fio_results_still_has_device_rows() -> None:
     """A Run that failed has the means of all samples before its end."""
     failed = result(status="failed", runtime_s=None, io_bytes=None, error=28)
     row = use([failed], steady()).iloc[0]

@@ -78,7 +78,7 @@ def test_clients_without_a_number_are_named_by_host() -> None:
     }
 
 
-def test_peak_and_what_came_after_the_last_start() -> None:
+def test_the_peak_and_the_time_after_the_last_start_are_measured() -> None:
     """The peak is that of all clients together; I/Os after the last start are counted apart."""
     quiet_then_busy = [10.0] * 10 + [100.0] * 5 + [10.0] * 5
     found = one_storm(("c01", 0.0, quiet_then_busy), ("c02", 5.0, quiet_then_busy))
@@ -175,7 +175,7 @@ def test_devices_of_several_hosts_are_added_up() -> None:
     assert np.isnan(found.device_read_iops[1])
 
 
-def test_no_device_is_no_zero() -> None:
+def test_a_missing_device_is_not_zero() -> None:
     """Where nobody watched a device, its line is missing."""
     found = one_storm(("c01", 0.0, [1.0]), ("c02", 0.0, [1.0]))
     assert found.device == ""
@@ -193,7 +193,7 @@ def test_failed_clients_are_named_and_left_out() -> None:
     assert found.without_series == ("001-vm-r1-c02",)
 
 
-def test_storms_of_campaigns_and_repeats_stand_apart() -> None:
+def test_storms_of_campaigns_and_repeats_are_separate() -> None:
     """Runs of one name in two campaigns, or in two repeats, are not one storm."""
     reported = both(storm(clients=2, campaign="slow"), storm(clients=3, campaign="fast"))
     assert [(entry.campaign, len(entry.clients)) for entry in storms(reported)] == [
@@ -209,7 +209,7 @@ def test_storms_of_campaigns_and_repeats_stand_apart() -> None:
 
 
 @pytest.mark.parametrize("lacking", ["utc", "phase", "second"])
-def test_steps_that_are_not_storms(lacking: str) -> None:
+def test_ordinary_steps_are_not_storms(lacking: str) -> None:
     """One client, preparation, and series without times make no storm."""
     reported = storm(clients=2, stagger_s=5)
     if lacking == "utc":

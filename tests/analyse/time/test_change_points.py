@@ -31,7 +31,7 @@ def test_a_step_of_a_short_series_is_found_to_the_sample(interval_s: float, rati
 
 @pytest.mark.parametrize("phi", [0.0, 0.5, 0.8])
 @pytest.mark.parametrize("cv", [0.03, 0.15])
-def test_noise_invents_no_change(phi: float, cv: float) -> None:
+def test_noise_is_not_a_change(phi: float, cv: float) -> None:
     """At most 2 of 40 series of an hour in which nothing happened have a change."""
     series = (noisy(3600, cv=cv, phi=phi, seed=seed) for seed in range(40))
     assert sum(bool(find_changes(times(3600), values)) for values in series) <= 2
@@ -49,7 +49,7 @@ def test_levels_before_and_after_are_reported() -> None:
 
 
 @pytest.mark.parametrize("lost", [(0.1, 0.4), (0.3, 0.3), (1.0, 0.6)])
-def test_a_pause_shorter_than_a_sample_is_no_change(lost: tuple[float, float]) -> None:
+def test_a_pause_shorter_than_a_sample_is_not_a_change(lost: tuple[float, float]) -> None:
     """What is lost in two neighbouring samples, wherever they are, leaves one level."""
     for place in range(58):
         values = np.full(60, 300.0)
@@ -92,26 +92,26 @@ def test_a_long_stall_is_a_change_to_zero() -> None:
     assert (change.t_s, change.after) == (60, 0.0)
 
 
-def test_a_single_zero_is_no_change_of_level() -> None:
+def test_a_single_zero_is_not_a_change_of_level() -> None:
     """One second without I/O does not make two levels."""
     values = noisy(120, cv=0.02, seed=4)
     values[50] = 0.0
     assert find_changes(times(120), values) == ()
 
 
-def test_a_ramp_is_no_staircase() -> None:
+def test_a_ramp_is_not_split_into_steps() -> None:
     """An even decline has no moment at which it jumped."""
     values = noisy(3600, cv=0.03, phi=0.5, seed=5) * np.linspace(1.2, 0.8, 3600)
     assert find_changes(times(3600), values) == ()
 
 
 @pytest.mark.parametrize("values", [[], [5.0], [0.0] * 60, [7.0] * 60])
-def test_nothing_to_find(values: list[float]) -> None:
+def test_constant_series_have_no_change(values: list[float]) -> None:
     """Nothing, one sample, only zeros and a constant have no change."""
     assert find_changes(times(len(values)), np.array(values)) == ()
 
 
-def test_steps_below_the_minimum_do_not_count() -> None:
+def test_steps_below_the_minimum_are_ignored() -> None:
     """A clean fall by 10 % counts at 5 %, and not at 15 %."""
     values = noisy(1200, cv=0.01, seed=6)
     values[600:] *= 0.9
@@ -126,7 +126,7 @@ def test_blocks_are_30_s_unless_that_gives_few() -> None:
     assert block_length_s(times(60), 5.0) == 5
 
 
-def test_a_block_is_its_median() -> None:
+def test_a_block_is_represented_by_its_median() -> None:
     """One wild sample does not move its block; what makes no whole block is left out."""
     blocks = block_medians(times(7), np.array([1.0, 2.0, 90.0, 4.0, 5.0, 6.0, 9.0]), block_s=3.0)
     assert blocks.tolist() == [2.0, 5.0]
@@ -145,7 +145,7 @@ def test_a_jump_among_samples_that_were_left_out_is_placed_there(after: float) -
     assert place_in_gaps(seen, t_s, t_s, values) == seen
 
 
-def test_a_few_low_seconds_under_a_limit_are_no_level() -> None:
+def test_a_few_low_seconds_under_a_limit_are_not_a_level() -> None:
     """Four seconds that scatter more than their distance from the rest are noise."""
     iops = [710, 726, 737, 741, 717, 723, 742, 737, 742, 721, 560, 717, 530, 657, 726, 696, 698]
     iops += [719, 742, 711, 699, 734, 723, 741, 742, 732, 742, 737, 720, 741, 733, 634, 700]

@@ -35,7 +35,7 @@ def test_false_alarms_are_rare(pairs: int, sigma: float) -> None:
 
 
 @pytest.mark.parametrize("pairs", [64, 1024])
-def test_first_reads_at_twice_the_latency_are_found(pairs: int) -> None:
+def test_first_reads_at_twice_the_latency_are_detected(pairs: int) -> None:
     """A volume whose every first read takes twice as long is hardly ever missed."""
     random = np.random.default_rng(pairs)
     found = sum(
@@ -63,7 +63,7 @@ def test_slow_second_reads_are_not_cold() -> None:
     assert found.p_value > 0.99
 
 
-def test_places_that_differ_cancel_out() -> None:
+def test_differences_between_offsets_cancel_out() -> None:
     """Half the volume at ten times the latency is no reason to call it cold."""
     random = np.random.default_rng(5)
     place = np.where(np.arange(300) < 150, 1e-3, 1e-2)
@@ -75,7 +75,7 @@ def test_places_that_differ_cancel_out() -> None:
     assert found.median_ratio == pytest.approx(1, abs=0.5)
 
 
-def test_microseconds_are_the_host() -> None:
+def test_differences_of_microseconds_are_attributed_to_the_host() -> None:
     """Tripling 20 us is an idle CPU that woke up; tripling 2 ms is storage."""
     random = np.random.default_rng(6)
     noise = np.exp(0.1 * random.standard_normal(200))

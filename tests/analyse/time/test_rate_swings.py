@@ -28,7 +28,9 @@ def noisy(rates: np.ndarray, share: float = 0.02) -> np.ndarray:
         ([1_000, 1_000, 1_000, 1_000, 400], 400, 1_000, 5),
     ],
 )
-def test_levels_and_period(pattern: list[float], low: float, high: float, period_s: float) -> None:
+def test_levels_and_period_are_found(
+    pattern: list[float], low: float, high: float, period_s: float
+) -> None:
     """Each second another level, or 0.6 s in five without I/O."""
     rates = noisy(np.resize(np.array(pattern, dtype=float), 60))
     swing = swing_of(times(60), rates)
@@ -48,7 +50,7 @@ def test_levels_and_period(pattern: list[float], low: float, high: float, period
         noisy(np.resize(np.array([1000.0] * 9 + [400.0]), 60)),  # rare dips
     ],
 )
-def test_what_is_no_swing(rates: np.ndarray) -> None:
+def test_irregular_changes_are_not_swings(rates: np.ndarray) -> None:
     """Noise, single changes, few I/Os and rare dips are judged otherwise."""
     assert swing_of(times(60), rates) is None
 
@@ -71,7 +73,7 @@ def test_means_over_periods_are_steady() -> None:
     assert without_swing(t_s, means, None) == (t_s, means)
 
 
-def test_a_jump_shows_in_means_too() -> None:
+def test_a_jump_shows_in_means() -> None:
     """Where two levels are as frequent, the median jumps from one to the other by chance."""
     mixed = np.concatenate([np.resize([400.0, 1000.0, 1000.0, 400.0, 1000.0], 100)] * 2)
     mixed[100:] = np.resize([400.0, 1000.0, 400.0, 1000.0, 400.0], 100)
@@ -85,7 +87,7 @@ def test_a_jump_shows_in_means_too() -> None:
 @pytest.mark.parametrize(
     ("back_s", "after", "kept"), [(21.0, 980.0, 0), (24.0, 980.0, 2), (21.0, 700.0, 2)]
 )
-def test_a_moment_is_no_jump(back_s: float, after: float, kept: int) -> None:
+def test_a_single_interval_is_not_a_jump(back_s: float, after: float, kept: int) -> None:
     """A second below the rest that comes back changes no level."""
     changes = (Change(20.0, 1000.0, 500.0), Change(back_s, 500.0, after))
     rates = np.where(times(60) <= 20, 1000.0, np.where(times(60) <= back_s, 500.0, after))
@@ -93,7 +95,7 @@ def test_a_moment_is_no_jump(back_s: float, after: float, kept: int) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "is_swing"), [(35, False), (42, True)])
-def test_six_returns_are_a_pattern(seconds: int, *, is_swing: bool) -> None:
+def test_six_repetitions_are_a_pattern(seconds: int, *, is_swing: bool) -> None:
     """Two seconds of seven at the lower level, five and six times."""
     rates = noisy(np.resize(np.array([1000.0] * 5 + [400.0] * 2), seconds))
     assert (swing_of(times(seconds), rates) is not None) is is_swing

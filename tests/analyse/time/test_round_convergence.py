@@ -46,7 +46,7 @@ def test_all_variables_must_pass_at_one_round(
     assert found.is_steady is (at_round is not None)
 
 
-def test_the_determination_in_words() -> None:
+def test_the_determination_is_described() -> None:
     """Steady, not yet, and never are three things, and none of them certifies."""
     steady = determine({WRITES: STILL}, max_rounds=25)
     begun = determine({WRITES: FALLING}, max_rounds=25)
@@ -78,7 +78,7 @@ def test_fewer_than_five_rounds_have_no_window() -> None:
     assert found.rounds == 4
 
 
-def test_directions_are_put_together() -> None:
+def test_directions_are_combined() -> None:
     """Rates add up; a latency weighs by its I/Os."""
     parts = [Part(300.0, 3e6, 0.001, 300.0), Part(100.0, 1e6, 0.005, 100.0)]
     assert combined(parts, Metric.IOPS) == 400
@@ -103,7 +103,7 @@ def summary() -> pd.DataFrame:
     return frame_of(table_of("summary", [*rows, failed | {"status": "failed"}]))
 
 
-def test_a_frame_is_judged_as_its_numbers_are() -> None:
+def test_a_frame_gets_the_same_verdict_as_its_numbers() -> None:
     """Seven rounds of the frame, the last five of them level."""
     rounds = Rounds(max_rounds=25, track=(WRITES, MIXED))
     found = determination(summary(), rounds, profile="snia")

@@ -40,7 +40,7 @@ def made_series(seed: int) -> Floats:
     return values + rng.uniform(-500, 500)
 
 
-def test_segments_are_those_of_ruptures() -> None:
+def test_segments_equal_those_of_ruptures() -> None:
     """All 600 series have the recorded edges; a third of them have some."""
     recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
     assert len(recorded) == 600
@@ -52,7 +52,7 @@ def test_segments_are_those_of_ruptures() -> None:
 
 
 @pytest.mark.parametrize("kind", range(6))
-def test_slopes_are_those_of_scipy(kind: int) -> None:
+def test_slopes_equal_those_of_scipy(kind: int) -> None:
     """Slope and both ends of its interval agree with scipy's, ties included."""
     for seed in range(kind, 300, 6):
         values = made_series(seed)

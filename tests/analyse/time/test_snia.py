@@ -22,7 +22,7 @@ from volbench.analyse.time.steady_state import judge_snia, snia_rounds
         ([0, 0, 0, 0, 0], False),
     ],
 )
-def test_range_and_slope(rounds: list[float], *, passes: bool) -> None:
+def test_range_and_slope_are_within_limits(rounds: list[float], *, passes: bool) -> None:
     """A range of 20 % and a slope of 10 % of the mean pass, more of either does not."""
     assert judge_snia(rounds).steady is passes
 
@@ -42,7 +42,7 @@ def test_the_first_round_that_passes_is_reported() -> None:
     assert judged.at_round == 8
 
 
-def test_a_volume_may_be_steady_and_then_not() -> None:
+def test_a_volume_may_stop_being_steady() -> None:
     """The last five rounds judge, but the first window that passed stays told."""
     judged = judge_snia([100] * 5 + [50] * 2)
     assert not judged.steady
@@ -50,7 +50,7 @@ def test_a_volume_may_be_steady_and_then_not() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 4])
-def test_fewer_than_five_rounds_are_no_window(count: int) -> None:
+def test_fewer_than_five_rounds_have_no_window(count: int) -> None:
     """Without five rounds nothing is steady and no ratio is told."""
     judged = judge_snia([100.0] * count)
     assert not judged.steady
@@ -67,7 +67,7 @@ def test_a_series_is_cut_into_minutes() -> None:
     assert judged.at_round == 5
 
 
-def test_a_short_series_still_makes_five_rounds() -> None:
+def test_a_short_series_still_gives_five_rounds() -> None:
     """20 s in quarters of a second are five rounds of 4 s."""
     judged = snia_rounds(times(80, 0.25), np.full(80, 7.0))
     assert judged.round_s == 4

@@ -32,7 +32,7 @@ def ramp(start: float, end: float, seconds: int) -> list[float]:
     ],
     ids=["all of it", "after a burst", "after a dip"],
 )
-def test_what_came_before_the_last_jump_is_left_out(
+def test_samples_before_the_last_jump_are_left_out(
     rates: list[float], begin_s: float, level: float
 ) -> None:
     """The level is that of the stretch, and its begin is where the jump was."""
@@ -45,7 +45,7 @@ def test_what_came_before_the_last_jump_is_left_out(
 
 
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.5, 0.9])
-def test_the_sample_in_which_the_level_changed_is_no_level(share: float) -> None:
+def test_the_sample_of_the_change_belongs_to_no_level(share: float) -> None:
     """Credits that run out within a sample leave a steady rest, whole but for that sample."""
     rates = [1500.0] * 20 + [300 + 1200 * share] + [300.0] * 29
     t_s, values = np.arange(1.0, len(rates) + 1) / 2, np.array(rates)
@@ -64,7 +64,7 @@ def test_the_sample_in_which_the_level_changed_is_no_level(share: float) -> None
     ],
     ids=["drifting", "a jump at the end", "drifting after a jump"],
 )
-def test_an_end_that_was_not_shown_to_be_steady_is_none(rates: list[float]) -> None:
+def test_an_unsteady_end_has_no_level(rates: list[float]) -> None:
     """A slow fall is no level, and a few seconds after a jump show nothing."""
     t_s, values = np.arange(1.0, len(rates) + 1), np.array(rates)
     assert steady_end(t_s, values, judge_steady(t_s, values)) is None

@@ -41,7 +41,7 @@ def test_a_decline_is_reported_with_its_size() -> None:
     assert 0.2 < judged.drift_bound < 0.25
 
 
-def test_a_step_is_reported_with_its_place() -> None:
+def test_a_step_is_reported_with_its_time() -> None:
     """A level that halves is stepped, however flat both halves are."""
     values = noisy(3600, cv=0.05, phi=0.5, seed=2)
     values[1200:] *= 0.5
@@ -51,20 +51,20 @@ def test_a_step_is_reported_with_its_place() -> None:
     assert abs(change.t_s - 1200) <= 3
 
 
-def test_too_restless_to_say() -> None:
+def test_noisy_data_give_no_verdict() -> None:
     """Half a minute at 60 % noise shows neither a level nor a drift."""
     judged = judge_steady(times(30), noisy(30, cv=0.6, seed=3))
     assert judged.state is State.NOISY
 
 
 @pytest.mark.parametrize("samples", [0, 1, 7])
-def test_too_short_to_say(samples: int) -> None:
+def test_short_data_give_no_verdict(samples: int) -> None:
     """Fewer than eight blocks give no verdict."""
     judged = judge_steady(times(samples), noisy(samples, cv=0.01, seed=4))
     assert judged.state is State.TOO_SHORT
 
 
-def test_nothing_at_all_is_not_steady() -> None:
+def test_an_idle_run_is_not_steady() -> None:
     """A volume that serves nothing for an hour has no level."""
     judged = judge_steady(times(3600), np.zeros(3600))
     assert judged.state is State.NOISY

@@ -52,7 +52,7 @@ def reached(*, cold: float, warm: float, blocks: float, level: float) -> float:
     ("cold", "warm", "blocks"),
     [(200, 5000, 4000), (10, 480, 3000), (450, 900, 5000), (2000, 20_000, 40_000)],
 )
-def test_climb_is_read_as_it_was_made(
+def test_a_simulated_climb_is_recovered(
     cold: float, warm: float, blocks: float, noise: float
 ) -> None:
     """Cold level, penalty and the time to 90 % come out of a climb, whatever its shape."""
@@ -100,7 +100,7 @@ def test_warm_volume_has_no_penalty() -> None:
     assert time_to_steady(t_s, iops, plateau=1000) == 0
 
 
-def test_steady_is_reported_from_its_begin() -> None:
+def test_the_steady_state_is_reported_from_its_start() -> None:
     """The plateau begins where the series stays near it; a series that arrives last never did."""
     t_s = np.arange(1.0, 101.0)
     iops = np.where(t_s <= 30, 10 + 15 * t_s, 480.0)
@@ -201,7 +201,7 @@ def test_intervals_without_all_jobs_are_left_out() -> None:
     assert (curve.first.left_out, curve.second.left_out) == (14, 2)
 
 
-def test_volume_that_was_filled_has_no_curve() -> None:
+def test_a_filled_volume_has_no_warm_up_curve() -> None:
     """After a warm-up the first measured run is not the first touch."""
     t_s, iops = climb(cold=100, warm=1000, blocks=1500, seconds=60, sample_s=0.5)
     summary = pd.DataFrame([rows_of("fill", "warmup"), rows_of("first", "measured")])
@@ -210,14 +210,14 @@ def test_volume_that_was_filled_has_no_curve() -> None:
     assert len(curves(summary[1:], series)) == 1
 
 
-def test_flat_first_run_is_no_curve() -> None:
+def test_a_flat_first_run_is_not_a_warm_up_curve() -> None:
     """A Run that did not climb and has no second pass says nothing about warming up."""
     t_s = np.arange(1.0, 61.0)
     summary = pd.DataFrame([rows_of("first", "measured")])
     assert curves(summary, series_of("first", t_s, np.full(60, 500.0))) == ()
 
 
-def test_fill_adds_up_its_extents() -> None:
+def test_a_fill_is_the_sum_of_its_extents() -> None:
     """A pass over a volume is the sum of its runs, with its slowest and fastest extent."""
     summary = pd.DataFrame(
         [
@@ -232,7 +232,7 @@ def test_fill_adds_up_its_extents() -> None:
     assert (fill.slowest_bytes_per_s, fill.fastest_bytes_per_s) == (2.5e5, 5e5)
 
 
-def test_campaign_without_a_series_has_no_curve() -> None:
+def test_a_campaign_without_a_series_has_no_warm_up_curve() -> None:
     """Without intervals there is nothing to read."""
     summary = pd.DataFrame([rows_of("first", "measured")])
     empty = series_of("first", np.arange(1.0), np.ones(1)).iloc[:0]

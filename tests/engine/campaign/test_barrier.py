@@ -89,7 +89,7 @@ def at(barrier: Barrier, run_id: str) -> float:
     return signal.at_s - NOW_S
 
 
-def test_nobody_starts_before_everybody_is_ready() -> None:
+def test_no_client_starts_before_all_are_ready() -> None:
     """The last to be ready opens the start for all, at one instant ahead of now."""
     barrier = a_step(3)
     barrier.arrive("r0")
@@ -103,7 +103,7 @@ def test_nobody_starts_before_everybody_is_ready() -> None:
 
 
 @pytest.mark.parametrize("quorum", [3, 2])
-def test_nobody_waits_for_one_that_ended_too_early(quorum: int) -> None:
+def test_no_client_waits_for_one_that_ended_too_early(quorum: int) -> None:
     """A process that died before it was ready will not come; enough others may go without it."""
     barrier = a_step(3, quorum=quorum)
     barrier.arrive("r0")
@@ -158,7 +158,7 @@ def test_a_step_is_over_when_all_have_left() -> None:
 
 
 @pytest.mark.parametrize(("quorum", "starts"), [(3, False), (2, True), (1, True)])
-def test_a_lost_client_holds_nobody_up(quorum: int, starts: bool) -> None:  # noqa: FBT001 - a case
+def test_a_lost_client_does_not_delay_the_others(quorum: int, starts: bool) -> None:  # noqa: FBT001 - a case
     """The others start if they are enough; if not, each is told why, and none waits."""
     barrier = a_step(3, quorum=quorum)
     barrier.arrive("r0")
@@ -174,7 +174,7 @@ def test_a_lost_client_holds_nobody_up(quorum: int, starts: bool) -> None:  # no
         assert "only 2 of 3 clients are ready: vm2" in signal.reason
 
 
-def test_a_client_that_ended_does_not_close_the_start_for_others() -> None:
+def test_a_client_that_ended_does_not_prevent_the_start_of_others() -> None:
     """What was opened stays open, although the first has long ended."""
     barrier = a_step(2)
     barrier.arrive("r0")
@@ -235,7 +235,7 @@ def test_a_client_that_was_late_before_is_not_waited_for_again() -> None:
 
 
 @pytest.mark.parametrize(("quorum", "starts"), [(2, False), (1, True)])
-def test_a_client_that_is_lost_when_all_are_ready_starts_nobody_alone(
+def test_a_client_lost_when_all_are_ready_does_not_start_the_others_alone(
     quorum: int,
     starts: bool,  # noqa: FBT001 - a case
 ) -> None:
@@ -287,7 +287,7 @@ def test_client_that_is_cut_off_for_a_minute_starts_with_the_others() -> None:
 
 
 @pytest.mark.parametrize(("quorum", "starts"), [(2, False), (1, True)])
-def test_client_that_was_announced_a_start_does_not_start_alone(
+def test_client_with_an_announced_start_does_not_start_alone(
     quorum: int,
     starts: bool,  # noqa: FBT001 - a case
 ) -> None:

@@ -37,7 +37,7 @@ def a_run(host: str, serial: str) -> Run:
         ("desk", "S1", ("/dev/sdz", "vm2:/dev/sdy")),
     ],
 )
-def test_leave_belongs_to_its_host_and_its_disk(
+def test_overwrite_permissions_belong_to_one_host_and_disk(
     host: str, serial: str, allowed: tuple[str, ...]
 ) -> None:
     """Another disk in the same place, and the same name on another host, are not meant."""

@@ -19,7 +19,7 @@ from volbench.model.campaign.event import CampaignEnded
         (("a",), ("b",), "1 of 4 runs failed, 1 of 4 runs unfinished"),
     ],
 )
-def test_only_what_happened_is_counted(
+def test_states_without_runs_are_not_mentioned(
     failed: tuple[str, ...], left: tuple[str, ...], message: str
 ) -> None:
     """Runs of a lost host have neither failed nor are they unstarted: they are left."""

@@ -47,7 +47,7 @@ def test_holes_and_zeros_of_a_file_are_seen(
     assert path.stat().st_blocks == blocks
 
 
-def test_a_file_that_cannot_be_read_is_a_problem_and_no_failure(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_a_problem_but_not_an_error(tmp_path: Path) -> None:
     """The run goes on, and what was wrong is kept."""
     path = tmp_path / "file"
     path.write_bytes(b"")
@@ -80,7 +80,7 @@ def test_a_thin_volume_knows_what_is_mapped() -> None:
         (BlockSample(problem="denied"), None),
     ],
 )
-def test_the_finding_says_what_was_found(blocks: BlockSample, severity: Severity | None) -> None:
+def test_the_finding_names_holes_and_zeros(blocks: BlockSample, severity: Severity | None) -> None:
     """Reads of empty blocks are invalid although no cold-volume probe was asked for."""
     run = a_run({"rw": "randread"})
     view = a_view(run, summary=[summary_row(run, direction="read")], device=[])

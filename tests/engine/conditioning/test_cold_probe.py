@@ -85,7 +85,7 @@ def test_fresh_volume_holds_only_zeros(tmp_path: Path) -> None:
 
 
 @pytest.mark.smoke
-def test_good_volume_is_neither(tmp_path: Path) -> None:
+def test_a_warm_written_volume_is_neither_cold_nor_empty(tmp_path: Path) -> None:
     """A volume that is warm and full raises no doubt."""
     with serve(read_scenario("clean"), tmp_path / "lab") as lab:
         found = judged(probe(lab.uri, tmp_path / "probe"))
@@ -110,7 +110,7 @@ def test_zeros_are_counted_block_by_block(tmp_path: Path) -> None:
     assert found.zero_share == pytest.approx(0.25, abs=0.12)
 
 
-def test_one_byte_makes_a_block_more_than_zeros(tmp_path: Path) -> None:
+def test_one_byte_makes_a_block_not_all_zeros(tmp_path: Path) -> None:
     """A block with a single byte in it was written."""
     block = bytes(READ - 1) + b"x"
     hardly = tmp_path / "hardly"
@@ -147,7 +147,7 @@ def test_probe_only_reads(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"data: 1", "probe"}
 
 
-def test_both_passes_read_the_same_places(tmp_path: Path) -> None:
+def test_both_passes_read_the_same_offsets(tmp_path: Path) -> None:
     """The second process reads the offsets of the first, in order; another probe has its own."""
     data = tmp_path / "data"
     data.write_bytes(os.urandom(32 * MIB))
@@ -184,7 +184,7 @@ def test_volume_that_does_not_answer_is_an_error(tmp_path: Path) -> None:
     assert read_probe(ProbeFolder(tmp_path / "probe")) is None
 
 
-def test_stop_leaves_no_result(tmp_path: Path) -> None:
+def test_an_interrupted_probe_leaves_no_result(tmp_path: Path) -> None:
     """A probe that the user stopped has found nothing."""
     data = tmp_path / "data"
     data.write_bytes(os.urandom(8 * MIB))
@@ -206,12 +206,12 @@ def test_stop_leaves_no_result(tmp_path: Path) -> None:
         (8 * KIB, 4 * KIB),
     ],
 )
-def test_small_volumes_are_read_more_closely(size_bytes: int | None, spread: int) -> None:
+def test_small_volumes_are_sampled_more_densely(size_bytes: int | None, spread: int) -> None:
     """There are 64 places at least, unless blocks of 4 KiB would overlap."""
     assert spread_bytes(size_bytes) == spread
 
 
-def test_first_read_of_a_place_counts(tmp_path: Path) -> None:
+def test_only_the_first_read_of_an_offset_counts(tmp_path: Path) -> None:
     """A later read of the same offset is warm whatever the first was."""
     log = tmp_path / "reads_lat.1.log"
     log.write_text("0, 9000, 0, 4096, 4096, 0\n1, 500, 0, 4096, 0, 0\n2, 7, 0, 4096, 4096, 0\n")

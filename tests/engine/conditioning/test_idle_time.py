@@ -48,7 +48,7 @@ def test_a_directory_and_a_missing_file_are_flushed(tmp_path: Path) -> None:
         assert flush_volume(EXECUTOR, volume) == ""
 
 
-def test_what_goes_wrong_is_reported() -> None:
+def test_failures_to_flush_are_reported() -> None:
     """A sync that does not know -f, or is not there, stops nothing."""
     volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/")
     machine = FakeExecutor()

@@ -26,13 +26,15 @@ def test_numjobs_double_until_that_gains_too_little(rates: list[float], numjobs:
     assert choose_numjobs(rates, limit=8) == numjobs
 
 
-def test_a_volume_too_small_to_climb_gets_one_clone() -> None:
+def test_a_volume_too_small_to_divide_gets_one_job() -> None:
     """There is no rung above what an extent can be divided among."""
     assert choose_numjobs([1, 2, 3], limit=1) == 1
 
 
 @pytest.mark.parametrize(("moved", "unfinished"), [(99, 0), (101, 0), (100, 1)])
-def test_less_or_more_than_the_volume_is_no_proof(moved: int, unfinished: int) -> None:
+def test_a_pass_over_less_or_more_than_the_volume_is_not_verified(
+    moved: int, unfinished: int
+) -> None:
     """Blocks left out or done twice are told as an error."""
     failed = Pass("/dev/x", "fill", "write", 100, moved, 1.0, (99.0,), unfinished)
     with pytest.raises(CampaignError, match="not verified as warm"):

@@ -140,7 +140,7 @@ def read_from(data: bytes) -> Callable[[int, int], bytes]:
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_a_table_gives_the_regions(tmp_path: Path, table: str) -> None:
+def test_a_partition_table_lists_its_regions(tmp_path: Path, table: str) -> None:
     """Offset and length are in bytes, whatever the block size of the table."""
     image = tmp_path / "image"
     image.write_bytes(bytes(IMAGE_BYTES))
@@ -159,7 +159,7 @@ def test_a_chain_of_logical_partitions_that_is_a_circle_ends(tmp_path: Path) -> 
     assert len(read_table(read_from(image.read_bytes()), IMAGE_BYTES).regions) == 1
 
 
-def test_a_boot_sector_of_a_filesystem_is_no_table() -> None:
+def test_a_boot_sector_of_a_filesystem_is_not_a_partition_table() -> None:
     """It ends with the two bytes of an MBR, and has code where the entries would be."""
     sector = bytes(446) + bytes(range(64)) + b"\x55\xaa"
     assert not read_table(read_from(sector + bytes(MIB)), MIB).kind

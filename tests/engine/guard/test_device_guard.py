@@ -39,14 +39,14 @@ def test_a_device_with_a_filesystem_needs_a_second_consent(
     assert refusal(executor, device, wipe=True, allow=[]) == f"job j would overwrite {device}"
 
 
-def test_a_device_needs_leave(executor: LocalExecutor, disks: Disks) -> None:
+def test_a_device_needs_permission(executor: LocalExecutor, disks: Disks) -> None:
     """A free device that the user did not name is refused, also when another one is named."""
     device, other = disks.attach(), disks.attach()
     for allow in ([], [other], ["/"], [""], [device + "x"], [str(Path(device).name)]):
         assert refusal(executor, device, allow=allow) == f"job j would overwrite {device}"
 
 
-def test_leave_is_given_by_any_name_of_the_device(
+def test_permission_is_given_by_any_name_of_the_device(
     executor: LocalExecutor, disks: Disks, tmp_path: Path
 ) -> None:
     """A symlink such as those in /dev/disk/by-id names the device on both sides."""
@@ -60,7 +60,9 @@ def test_leave_is_given_by_any_name_of_the_device(
     assert refusal(executor, device, allow=[str(node)]) == f"job j would overwrite {device}"
 
 
-def test_leave_for_a_disk_is_none_for_its_partition(executor: LocalExecutor, disks: Disks) -> None:
+def test_permission_for_a_disk_does_not_include_its_partitions(
+    executor: LocalExecutor, disks: Disks
+) -> None:
     """Each device is named by itself."""
     disk = disks.attach()
     part = disks.partition(disk)
@@ -70,7 +72,7 @@ def test_leave_for_a_disk_is_none_for_its_partition(executor: LocalExecutor, dis
     assert refusal(executor, disk) == ""
 
 
-def test_reading_needs_no_leave(executor: LocalExecutor, disks: Disks) -> None:
+def test_reading_needs_no_permission(executor: LocalExecutor, disks: Disks) -> None:
     """A Run that only reads may read a device, even a mounted one."""
     device = disks.attach()
     disks.format(device)

@@ -85,7 +85,7 @@ def test_a_users_file_is_overwritten_in_place_or_not_at_all(
     assert made == ""
 
 
-def test_a_foreign_file_needs_leave(executor: LocalExecutor, folder: Path) -> None:
+def test_a_foreign_file_needs_permission(executor: LocalExecutor, folder: Path) -> None:
     """A file that stood there before is refused until it is named itself."""
     path, link = folder / "precious", folder.parent / "alias"
     path.write_text("x", encoding="utf-8")
@@ -148,7 +148,9 @@ def test_a_file_outside_its_folder_is_refused(executor: LocalExecutor, folder: P
             assert message.startswith(f"{path} leads outside its volume, to {folder.parent}")
 
 
-def test_a_file_that_is_none_is_refused(executor: LocalExecutor, folder: Path) -> None:
+def test_a_path_that_is_not_a_regular_file_is_refused(
+    executor: LocalExecutor, folder: Path
+) -> None:
     """Pipes and folders in the place of a file are refused, for reading too."""
     os.mkfifo(folder / "pipe")
     (folder / "folder").mkdir()

@@ -44,7 +44,7 @@ def dd_refusal(
 
 
 @pytest.mark.parametrize("options", [{}, {"rw": "write"}])
-def test_dd_needs_leave_for_a_foreign_file(
+def test_dd_needs_permission_for_a_foreign_file(
     executor: LocalExecutor, tmp_path: Path, options: dict[str, str]
 ) -> None:
     """A dd job that names no direction writes, so a foreign file is safe from it."""
@@ -69,7 +69,7 @@ class TestDevices:
     pytestmark = pytest.mark.root
 
     @pytest.mark.parametrize("options", [{}, {"rw": "write"}])
-    def test_dd_needs_leave_for_a_device(
+    def test_dd_needs_permission_for_a_device(
         self, executor: LocalExecutor, disks: Disks, options: dict[str, str]
     ) -> None:
         """A dd job that names no direction does not overwrite a device unasked."""
@@ -77,7 +77,7 @@ class TestDevices:
         assert dd_refusal(executor, device, options) == f"job j would overwrite {device}"
         assert dd_refusal(executor, device, options, allow=[device]) == ""
 
-    def test_dd_leaves_a_mounted_device_alone(self, executor: LocalExecutor, disks: Disks) -> None:
+    def test_dd_on_a_mounted_device_is_refused(self, executor: LocalExecutor, disks: Disks) -> None:
         """No leave lets dd write to a mounted device; reading it stays possible."""
         device = disks.attach()
         disks.format(device)

@@ -31,7 +31,7 @@ def test_a_free_disk_passes(server: Server) -> None:
 
 
 @pytest.mark.parametrize("upper", ["dm-0", "md0", "bcache0"])
-def test_what_something_is_built_on_is_refused(server: Server, upper: str) -> None:
+def test_a_device_under_another_device_is_refused(server: Server, upper: str) -> None:
     """A disk and its partition belong to the LVM, RAID or cache that holds the partition."""
     server.build(upper, (253, 0), "sdb1")
     for device in ("/dev/sdb", "/dev/sdb1"):
@@ -205,7 +205,7 @@ def test_a_disk_with_another_name_by_id_is_refused(server: Server) -> None:
     )
 
 
-def test_nothing_is_started_but_readers(server: Server) -> None:
+def test_only_programs_that_read_are_started(server: Server) -> None:
     """The guard runs blkid, and a script that reads, and nothing else."""
     server.signatures["/dev/sdb"] = (0, "TYPE=btrfs\n")
     refusal(server.machine, "/dev/sdb")
@@ -213,7 +213,7 @@ def test_nothing_is_started_but_readers(server: Server) -> None:
     assert all("of=" not in " ".join(argv) for argv in server.machine.ran)
 
 
-def test_what_is_hidden_from_an_ordinary_user_is_no_hindrance(server: Server) -> None:
+def test_files_hidden_from_an_ordinary_user_do_not_prevent_the_check(server: Server) -> None:
     """A loop file or mount source in a folder of root's does not stop what has nothing to do."""
 
     class Hiding(FakeExecutor):

@@ -103,7 +103,7 @@ def test_a_part_of_a_disk_that_a_program_holds_under_another_name(
         os.close(descriptor)
 
 
-def test_two_paths_to_a_disk() -> None:
+def test_two_paths_to_a_disk_are_one_disk() -> None:
     """Without multipathd the paths to a disk are two disks with the same World Wide Name."""
     server = Server()
     for name, minor in (("sdb", 16), ("sdc", 32)):

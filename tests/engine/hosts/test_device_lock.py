@@ -129,7 +129,7 @@ def test_holder_of_a_device_is_shown() -> None:
     assert device_holder(EXECUTOR, (MAJOR, 1)) == ""
 
 
-def test_campaigns_on_one_file_system_hear_of_each_other(tmp_path: Path) -> None:
+def test_campaigns_on_one_file_system_see_each_other(tmp_path: Path) -> None:
     """Each hears of those that came before it, and of none that has left."""
 
     def on_folder(seed: int) -> Campaign:

@@ -57,7 +57,7 @@ def installed(machine: FakeExecutor) -> str:
         ("apk", "1000", "sudo -n apk add fio"),
     ],
 )
-def test_the_manager_that_is_there_is_requested(manager: str, uid: str, requested: str) -> None:
+def test_the_installed_package_manager_is_used(manager: str, uid: str, requested: str) -> None:
     """It is started once, by sudo where the user is not root."""
     machine = a_machine(manager, uid=uid)
     assert installed(machine) == "/usr/bin/fio"
@@ -78,7 +78,7 @@ def test_a_fio_that_hangs_is_waited_for_once(
     assert (tmp_path / "fio.log").read_text() == "begin\n"
 
 
-def test_nothing_is_installed_unasked() -> None:
+def test_nothing_is_installed_without_consent() -> None:
     """Without leave a missing fio is an error, as ever."""
     machine = a_machine("apt-get")
     with pytest.raises(FioError, match="not installed on vm1"):
@@ -94,7 +94,7 @@ def test_a_fio_that_is_there_stays() -> None:
     assert not [argv for argv in machine.ran if "install" in argv]
 
 
-def test_what_fails_is_reported_in_its_own_words() -> None:
+def test_a_failed_installation_quotes_the_package_manager() -> None:
     """The last line of the package manager, or that there is none."""
     with pytest.raises(FioError, match="apt-get: E: no such package"):
         installed(a_machine("apt-get", works=False))

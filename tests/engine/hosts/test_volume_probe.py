@@ -31,7 +31,7 @@ OF_PODS = ("machine_type", "zone", "persistent_volume", "csi_driver", "volume_ha
 class TestHost:
     """What a machine is."""
 
-    def test_this_machine(self, executor: LocalExecutor) -> None:
+    def test_facts_of_this_machine_match_the_system(self, executor: LocalExecutor) -> None:
         """Facts are those that the system itself tells."""
         facts = probe_host(executor)
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -59,7 +59,7 @@ class TestHost:
             **dict.fromkeys(OF_PODS, ""),
         }
 
-    def test_a_machine_is_reported_from_others_without_its_id(self) -> None:
+    def test_a_machine_is_identified_without_its_machine_id(self) -> None:
         """The machine-id is confidential: only a digest of it leaves."""
         entry, other = (
             probe_host(FakeExecutor(files={"/etc/machine-id": f"{digit * 32}\n"})).machine
@@ -69,7 +69,7 @@ class TestHost:
         assert len(entry) == 16
         assert "1111" not in entry
 
-    def test_a_guest(self) -> None:
+    def test_a_virtual_machine_is_recognised(self) -> None:
         """CPUs are counted from the kernel's list, and its flags tell a guest."""
         machine = FakeExecutor(
             files={
@@ -99,7 +99,7 @@ class TestFio:
         path = require_fio(executor)
         assert executor.run([path, "--version"]).stdout.startswith("fio-")
 
-    def test_a_missing_fio(self) -> None:
+    def test_a_missing_fio_is_refused(self) -> None:
         """A machine without fio is told how to get it."""
         with pytest.raises(FioError, match="fio is not installed on fake") as caught:
             require_fio(FakeExecutor())
@@ -107,7 +107,7 @@ class TestFio:
         assert "apt-get install fio" in caught.value.hint
 
     @pytest.mark.parametrize("version", ["fio-2.2.10", "fio-3.1", "fio-3.17", "fio-3.17-12-gabc"])
-    def test_an_old_fio(self, version: str) -> None:
+    def test_an_old_fio_is_refused(self, version: str) -> None:
         """Runs are not made with a fio whose results lack what is needed."""
         with pytest.raises(FioError, match=f"is {version}; runs need fio 3.18 or newer"):
             require_fio(_fio_that_says(f"{version}\n"))
@@ -119,7 +119,7 @@ class TestFio:
         """3.18 and everything after it will do."""
         assert require_fio(_fio_that_says(f"{version}\n")) == "/usr/bin/fio"
 
-    def test_a_broken_fio(self) -> None:
+    def test_a_broken_fio_is_refused(self) -> None:
         """The words of a fio that does not work are quoted, and a probe goes on without it."""
         broken = _fio_that_says("", status=127, stderr="error while loading shared libraries\n")
         with pytest.raises(FioError, match="error while loading shared libraries"):
@@ -130,7 +130,7 @@ class TestFio:
 class TestTarget:
     """What a target is."""
 
-    def test_folders_and_files(
+    def test_folders_and_files_are_recognised(
         self, executor: LocalExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Targets are told apart and made absolute; a file need not exist."""
@@ -143,7 +143,7 @@ class TestTarget:
             assert volume.target == str(tmp_path / target)
 
     @pytest.mark.parametrize("uri", ["nbd://host:10809/disk", "nbd+unix:///?socket=/run/nbd"])
-    def test_exports(self, executor: LocalExecutor, uri: str) -> None:
+    def test_exports_are_recognised(self, executor: LocalExecutor, uri: str) -> None:
         """An NBD URI stays as it is, and needs no look at this machine."""
         volume = find_volume(executor, role="data", target=uri)
         assert (volume.kind, volume.target) == (VolumeKind.NBD, uri)
@@ -156,14 +156,16 @@ class TestTarget:
         with pytest.raises(InputError, match="is not a target for role data"):
             find_volume(executor, role="data", target=target)
 
-    def test_a_mistyped_device(self, executor: LocalExecutor) -> None:
+    def test_a_mistyped_device_is_refused(self, executor: LocalExecutor) -> None:
         """A name under /dev where nothing stands is refused, not made."""
         for target in ("/dev/no-such-disk", "/dev/../dev/no-such-disk", "/dev/disk/by-id/none"):
             with pytest.raises(RefusedError, match="does not exist: fio would create a file"):
                 find_volume(executor, role="data", target=target)
         assert not Path("/dev/no-such-disk").exists()
 
-    def test_a_symlink_to_a_mistyped_device(self, executor: LocalExecutor, tmp_path: Path) -> None:
+    def test_a_symlink_to_a_mistyped_device_is_refused(
+        self, executor: LocalExecutor, tmp_path: Path
+    ) -> None:
         """A symlink that leads to nothing under /dev is a mistyped device."""
         link = tmp_path / "link"
         link.symlink_to("/dev/no-such-disk")
@@ -278,7 +280,7 @@ class TestTarget:
 class TestVolume:
     """What stands under a volume."""
 
-    def test_a_folder(self, executor: LocalExecutor, tmp_path: Path) -> None:
+    def test_a_folder_is_described(self, executor: LocalExecutor, tmp_path: Path) -> None:
         """A folder has the filesystem, the free bytes and the device that the system tells."""
         facts = probe_volume(executor, find_volume(executor, role="d", target=str(tmp_path)))
         reported = subprocess.run(
@@ -291,7 +293,7 @@ class TestVolume:
         assert facts.free_bytes
         assert facts.content == ""
 
-    def test_a_stack(self) -> None:
+    def test_every_device_of_a_stack_is_named(self) -> None:
         """Everything under a device is named, nearest first, and its disk's queue is read."""
         server = Server()
         server.disk("sdb", (8, 16), queue__rotational="0", queue__scheduler="none [kyber]")
@@ -307,7 +309,7 @@ class TestVolume:
         assert (facts.rotational, facts.scheduler) == (False, "kyber")
         assert (facts.major, facts.minor, facts.size_bytes) == (8, 17, 10 * GIB)
 
-    def test_mounts_upon_each_other(self) -> None:
+    def test_the_topmost_of_stacked_mounts_counts(self) -> None:
         """Of two mounts in one place the newest is what a path is on."""
         server = Server()
         server.mount("28 27 8:17 / /data rw - ext4 /dev/sdb1 rw")
@@ -331,7 +333,7 @@ class TestRealDevice:
 
     pytestmark = pytest.mark.root
 
-    def test_a_device_in_use(self, executor: LocalExecutor, disks: Disks) -> None:
+    def test_a_device_in_use_lists_its_users(self, executor: LocalExecutor, disks: Disks) -> None:
         """A loop device tells its image, its content, its mount and the backing disk."""
         image = disks.image()
         device = disks.attach(image)
@@ -351,7 +353,9 @@ class TestRealDevice:
         assert folder.content == ""
         assert 0 < (folder.free_bytes or 0) < IMAGE_BYTES
 
-    def test_a_device_in_words(self, executor: LocalExecutor, disks: Disks) -> None:
+    def test_a_device_is_described_in_plain_english(
+        self, executor: LocalExecutor, disks: Disks
+    ) -> None:
         """A person sees model, size, serial and what would be lost."""
         image = disks.image()
         device = disks.attach(image)

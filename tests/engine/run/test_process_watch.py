@@ -78,7 +78,7 @@ def test_deadline_ends_a_process(tmp_path: Path) -> None:
     assert not exists(process.pid)
 
 
-def test_second_request_ends_a_deaf_process_soon(tmp_path: Path) -> None:
+def test_a_second_request_kills_a_process_that_ignores_the_first(tmp_path: Path) -> None:
     """A process that ignores SIGINT and SIGTERM is killed when the user asks twice."""
     process = start(tmp_path, DEAF)
     stop = StopRequest()
@@ -95,7 +95,7 @@ def test_second_request_ends_a_deaf_process_soon(tmp_path: Path) -> None:
     assert not exists(process.pid)
 
 
-def test_error_in_between_ends_the_process(tmp_path: Path) -> None:
+def test_an_error_while_watching_ends_the_process(tmp_path: Path) -> None:
     """Whatever goes wrong in the controller, the process does not stay."""
     process = start(tmp_path, ASLEEP)
 
@@ -148,7 +148,7 @@ def test_orphan_is_recognised_and_ended(tmp_path: Path) -> None:
     assert not is_alive(executor, identity)
 
 
-def test_another_process_of_that_number_is_left_alone(tmp_path: Path) -> None:
+def test_another_process_with_the_same_pid_is_left_alone(tmp_path: Path) -> None:
     """A pid that was given to another process, or another boot, is never touched."""
     process = start(tmp_path, ASLEEP)
     executor = LocalExecutor()

@@ -220,7 +220,7 @@ def test_mounted_device_is_a_problem(disks: Disks, tmp_path: Path) -> None:
 
 @pytest.mark.root
 @pytest.mark.parametrize("rw", ["read", "randwrite", "randtrim"])
-def test_device_runs_are_good(rw: str, disks: Disks, tmp_path: Path) -> None:
+def test_device_runs_have_no_problems(rw: str, disks: Disks, tmp_path: Path) -> None:
     """Reads, writes and trims of a whole device raise no alarm."""
     device = disks.attach()
     run = run_on(device, VolumeKind.DEVICE, section(rw=rw, bs=65536, direct=1), sample_s=0)
@@ -311,7 +311,7 @@ def test_expected_names_entries_and_directions() -> None:
         ({}, (READ,)),
     ],
 )
-def test_a_mix_needs_what_cannot_miss_by_chance(
+def test_a_mix_expects_directions_not_absent_by_chance(
     options: dict[str, str | int], directions: tuple[Direction, ...]
 ) -> None:
     """A direction is demanded only where chance can't leave it out."""

@@ -149,7 +149,7 @@ def test_stop_of_the_user_stays_an_interruption(tmp_path: Path) -> None:
     assert done.verdict == "too-short"
 
 
-def test_failing_volume_is_no_steady_one(tmp_path: Path) -> None:
+def test_a_failing_volume_is_not_steady(tmp_path: Path) -> None:
     """A server that goes away fails the run, however even the rate was before."""
     pids: list[int] = []
 

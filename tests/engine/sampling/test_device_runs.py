@@ -265,7 +265,7 @@ def test_a_partition_is_reported_with_its_backing_disk(tmp_path: Path, disks: Di
 
 
 @pytest.mark.root
-def test_a_buffered_write_shows_dirt_and_its_tail(tmp_path: Path, disks: Disks) -> None:
+def test_a_buffered_write_shows_dirty_pages_and_write_back(tmp_path: Path, disks: Disks) -> None:
     """What fio left in memory grows there, and is seen on its way to the device afterwards."""
     device = disks.attach(disks.image(128 * MIB))
     disks.format(device)

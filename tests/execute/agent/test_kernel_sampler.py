@@ -60,7 +60,7 @@ def tail(
     return reader.marks[-1], sum(sample.after_end for sample in samples)
 
 
-def test_tail_lasts_until_memory_is_as_before(
+def test_sampling_lasts_until_dirty_pages_are_written_back(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """About as much as before is enough: a host is never quite still."""
@@ -80,7 +80,7 @@ def test_run_that_leaves_nothing_is_not_delayed(
 
 
 @pytest.mark.parametrize(("ran_s", "quiet_s"), [(1, 5), (8, 8), (10, 40), (600, 40)])
-def test_pages_that_stay_end_the_tail(
+def test_dirty_pages_that_stay_end_the_sampling(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ran_s: float, quiet_s: int
 ) -> None:
     """Nobody waits longer than the kernel holds pages back, a short run as long as it took."""
@@ -136,7 +136,7 @@ def test_real_samples_hold_all_counters(log: int) -> None:
     )
 
 
-def test_tasks_of_the_own_program_are_counted(log: int, tmp_path: Path) -> None:
+def test_tasks_of_the_measured_program_are_counted(log: int, tmp_path: Path) -> None:
     """Runs that share a host wait for a CPU each for itself: only the fio of this one counts."""
     tool = tmp_path / "fio"
     shutil.copy("/bin/sleep", tool)

@@ -52,7 +52,7 @@ def test_lock_that_another_campaign_took_meanwhile_stays(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", ["volbench-4094:7", "volbench-fs-8:1", "volbench-fs-8:1.key"])
 @pytest.mark.parametrize("kind", ["symlink", "pipe", "folder of symlinks"])
-def test_planted_names_lead_nowhere(folder: Path, name: str, kind: str) -> None:
+def test_planted_links_are_not_followed(folder: Path, name: str, kind: str) -> None:
     """A file outside is neither shown nor overwritten, and nothing waits for a pipe."""
     secret = folder / "outside" / "secret"
     secret.parent.mkdir()
@@ -98,7 +98,7 @@ def test_folder_that_others_can_reorder_is_not_used(folder: Path) -> None:
         locks.take_lock(DEVICE, "a")
 
 
-def test_campaigns_on_a_file_system_hear_of_each_other(folder: Path) -> None:
+def test_campaigns_on_a_file_system_see_each_other(folder: Path) -> None:
     """Each hears of those that are there, and of none that has left or is from before a restart."""
     assert locks.join_filesystem("fs-8:1", "a") == []
     assert locks.join_filesystem("fs-8:1", "b") == ["a"]

@@ -63,7 +63,7 @@ def test_a_file_is_examined_once(tmp_path: Path) -> None:
     assert snapshot.text(str(path)) == ""
 
 
-def test_a_volume_that_hangs_is_left_behind() -> None:
+def test_a_hung_volume_is_skipped() -> None:
     """A read in uninterruptible sleep cannot be killed; the agent answers all the same."""
     release = threading.Event()
     started_s = time.monotonic()
@@ -77,7 +77,7 @@ def test_a_volume_that_hangs_is_left_behind() -> None:
         within(30, Path.read_text, Path("/"))
 
 
-def test_the_survey_of_a_machine_is_what_json_carries() -> None:
+def test_the_survey_of_a_machine_survives_json() -> None:
     """Facts arrive as they are sent."""
     facts = survey()
     assert json.loads(json.dumps(facts)) == facts
@@ -86,7 +86,7 @@ def test_the_survey_of_a_machine_is_what_json_carries() -> None:
 
 
 @pytest.mark.root
-def test_the_description_of_a_device_is_what_json_carries(disks: Disks, tmp_path: Path) -> None:
+def test_the_description_of_a_device_survives_json(disks: Disks, tmp_path: Path) -> None:
     """Uses, content, edges and identity of a partition and its disk, and files of a folder."""
     disk = disks.attach()
     part = disks.partition(disk)

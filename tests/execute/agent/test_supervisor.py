@@ -169,7 +169,7 @@ def test_reused_pid_is_not_taken_for_the_program(folder: Path) -> None:
             other.kill()
 
 
-def test_lost_programs_are_told_apart(folder: Path) -> None:
+def test_lost_and_ended_programs_are_distinguished(folder: Path) -> None:
     """A restart of the machine, a kill together with the supervisor, and no start at all."""
     assert events(folder) == [{"lost": "none"}]
     launch(folder, "sleep", "60")

@@ -43,7 +43,7 @@ def test_the_inventory_wins(tmp_path: Path) -> None:
     assert places(route(tmp_path, own, config=config)) == ["other@10.9.9.9:2200"]
 
 
-def test_usual_keys_are_those_that_are_there(tmp_path: Path) -> None:
+def test_default_keys_are_used_where_they_exist(tmp_path: Path) -> None:
     """The usual key files are tried in ssh's order; a chosen one is the only one."""
     (tmp_path / ".ssh").mkdir()
     for name in ("id_rsa", "id_ed25519", "mine"):
@@ -60,7 +60,7 @@ def test_usual_keys_are_those_that_are_there(tmp_path: Path) -> None:
     assert reported.identities_only is True
 
 
-def test_the_name_on_record_follows_ssh(tmp_path: Path) -> None:
+def test_the_known_hosts_name_follows_ssh(tmp_path: Path) -> None:
     """The host name is looked up in lower case, with its port if that is unusual, or its alias."""
     upper = WEB.model_copy(update={"address": "Web.Example"})
     assert route(tmp_path, upper).target.known_as == "web.example"
@@ -80,7 +80,7 @@ def test_the_name_on_record_follows_ssh(tmp_path: Path) -> None:
         ("IdentityAgent /run/other\n", "/run/other"),
     ],
 )
-def test_the_agent_is_the_one_that_was_named(tmp_path: Path, config: str, agent: str) -> None:
+def test_the_configured_agent_is_used(tmp_path: Path, config: str, agent: str) -> None:
     """The configuration may name another agent, or none."""
     assert route(tmp_path, WEB, config=config, agent="/run/agent").target.agent == agent
 
@@ -95,7 +95,7 @@ def test_jumps_are_hosts_or_addresses(tmp_path: Path) -> None:
     assert found[3] == "root@10.0.0.4:22"
 
 
-def test_the_first_jump_brings_its_own_way(tmp_path: Path) -> None:
+def test_the_first_jump_host_uses_its_own_configuration(tmp_path: Path) -> None:
     """As ssh does, a jump is reached by its own jumps; the later ones are reached from it."""
     edge = Host(name="edge", address="192.0.2.1", user="a")
     middle = Host(name="middle", address="192.0.2.2", user="b", jump=("edge",))
@@ -112,7 +112,7 @@ def test_the_first_jump_brings_its_own_way(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("jump", ["", "a b", "-oProxyCommand=x", "host:99999", "host:0", "a@b@c"])
-def test_a_jump_that_is_none_is_refused(tmp_path: Path, jump: str) -> None:
+def test_an_invalid_jump_host_is_refused(tmp_path: Path, jump: str) -> None:
     """What is neither a host nor an address is named."""
     if jump.startswith("-"):
         found = route(tmp_path, WEB.model_copy(update={"jump": (jump,)}))
@@ -166,7 +166,7 @@ def test_proxy_command_that_cannot_be_used_is_refused(
         route(tmp_path, WEB, config=f"Host 10.0.0.4\n  ProxyCommand {command}\n")
 
 
-def test_files_are_included_where_they_stand(tmp_path: Path) -> None:
+def test_included_files_apply_at_their_position(tmp_path: Path) -> None:
     """The first value wins, whichever file it is in, and blocks of a file end with it."""
     (tmp_path / ".ssh/conf.d").mkdir(parents=True)
     part = tmp_path / ".ssh/conf.d/a"
@@ -182,13 +182,13 @@ def test_files_are_included_where_they_stand(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("config", ["Port many\n", "Port 70000\n", "Host 'a\n"])
-def test_a_configuration_that_makes_no_sense_is_named(tmp_path: Path, config: str) -> None:
+def test_an_invalid_configuration_is_named(tmp_path: Path, config: str) -> None:
     """The file and the value are told."""
     with pytest.raises(InputError, match=r"\.ssh/config cannot be used"):
         route(tmp_path, WEB, config=config)
 
 
-def test_a_configuration_is_not_needed(tmp_path: Path) -> None:
+def test_a_missing_configuration_is_accepted(tmp_path: Path) -> None:
     """Without the file everything is as usual."""
     found = Resolver(SshConfig(home=tmp_path), agent="").route(WEB)
     assert (found.target.address, found.target.port) == ("10.0.0.4", 22)

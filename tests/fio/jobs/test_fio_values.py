@@ -99,7 +99,9 @@ def test_a_runtime_is_read_as_fio_reads_it(
         ("filename", " a b", "a b"),
     ],
 )
-def test_values_of_every_kind(name: str, text: str | None, value: str) -> None:
+def test_each_kind_of_option_is_read_with_its_own_grammar(
+    name: str, text: str | None, value: str
+) -> None:
     """Each kind of option has its own grammar."""
     assert read_value(_option(name), text).value == value
 
@@ -114,7 +116,7 @@ def test_likely_mistakes_are_reported(name: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "text"), [("size", "64k"), ("runtime", "5m"), ("rw", "randrw")])
-def test_what_is_as_it_looks_is_not_reported(name: str, text: str) -> None:
+def test_unsurprising_values_are_not_reported(name: str, text: str) -> None:
     """There is nothing to say about values that a person reads the same."""
     assert not read_value(_option(name), text).surprise
 
@@ -132,7 +134,9 @@ def test_what_is_as_it_looks_is_not_reported(name: str, text: str) -> None:
         ("direct", "yes"),
     ],
 )
-def test_what_fio_refuses_or_cant_be_kept_is_refused(name: str, text: str | None) -> None:
+def test_values_that_fio_refuses_or_a_profile_cannot_hold_are_refused(
+    name: str, text: str | None
+) -> None:
     """Such a value is an error with a way out."""
     with pytest.raises(InputError) as caught:
         read_value(_option(name), text)

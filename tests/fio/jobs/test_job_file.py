@@ -126,7 +126,7 @@ def test_a_profile_survives_its_yaml(path: Path) -> None:
         ),
     ],
 )
-def test_where_it_works_becomes_a_volume(
+def test_filename_and_directory_become_a_volume(
     place: str, volumes: dict[str, str], options: dict[str, str]
 ) -> None:
     """Places leave the options and become targets of a role."""
@@ -135,7 +135,7 @@ def test_where_it_works_becomes_a_volume(
     assert profile.jobs[0].options == options
 
 
-def test_several_places_become_several_roles() -> None:
+def test_several_filenames_become_several_roles() -> None:
     """Jobs that wait for one another may work on different volumes."""
     profile = _import(
         "[a]\nfilename=/dev/sdy\n[b]\nstonewall\nfilename=/dev/sdz\n[c]\nstonewall\nioengine=null\n"
@@ -183,7 +183,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("text", "line"), REFUSED.values(), ids=REFUSED)
-def test_what_cant_be_kept_is_refused_with_its_line(text: str, line: int) -> None:
+def test_unsupported_options_are_refused_with_their_line(text: str, line: int) -> None:
     """Nothing is dropped in silence."""
     with pytest.raises(ProfileError) as caught:
         _import(text)
@@ -199,7 +199,7 @@ def test_all_problems_are_reported_at_once() -> None:
     assert "iodepth" in caught.value.problems[0].hint
 
 
-def test_what_runs_programs_is_kept_when_allowed() -> None:
+def test_options_that_run_programs_are_kept_with_consent() -> None:
     """With --allow-exec the option stays in the profile."""
     profile = _import("[a]\nsize=1m\nexec_prerun=sync\n", allow_exec=True).profile
     assert profile.jobs[0].options["exec_prerun"] == "sync"
@@ -215,7 +215,7 @@ def test_what_runs_programs_is_kept_when_allowed() -> None:
         ("[j k]\nsize=1m\n", "mine.fio:1: section 'j k' is renamed to j_k"),
     ],
 )
-def test_what_is_changed_is_reported(text: str, words: str) -> None:
+def test_changed_values_are_reported(text: str, words: str) -> None:
     """Each change comes with a notice that names its line."""
     assert any(notice.startswith(words) for notice in _import(text).notices)
 
@@ -241,7 +241,7 @@ def test_rendered_lines_hold_one_option_each(path: Path, tmp_path: Path) -> None
             assert re.fullmatch(r"|#[^;]*|\[[\w-]+\]|[a-z_]+=[^#;]+", line), line
 
 
-def test_an_engines_own_option_stays_beside_its_engine(tmp_path: Path) -> None:
+def test_an_engine_specific_option_follows_its_engine(tmp_path: Path) -> None:
     """Fio refuses such an option in [global] without the engine, and ignores it under another."""
     text = (
         "[global]\nioengine=libaio\nuserspace_reap\nsize=64k\n[a]\n[b]\nstonewall\nioengine=psync\n"

@@ -74,7 +74,7 @@ def test_choices_and_limits_are_read() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "No such command: nosuch\n", "\x00\x01"])
-def test_other_text_is_no_help(text: str) -> None:
+def test_text_that_is_not_option_help_is_refused(text: str) -> None:
     """What describes no option is refused: fio exits with 0 for unknown ones too."""
     with pytest.raises(OutputError):
         parse_cmdhelp(text)
@@ -118,7 +118,7 @@ def test_an_older_fio_lacks_what_it_does_not_list() -> None:
     assert new.kind is OptionKind.BOOLEAN
 
 
-def test_options_of_an_engine_that_is_not_there_are_unknown() -> None:
+def test_options_of_a_missing_engine_are_unknown() -> None:
     """An engine's own options come and go with the engine."""
     answers = {
         "--version": "fio-3.33\n",
@@ -130,7 +130,7 @@ def test_options_of_an_engine_that_is_not_there_are_unknown() -> None:
     assert table.find("skip_bad") is None
 
 
-def test_the_shipped_table_is_whole() -> None:
+def test_the_shipped_table_is_complete() -> None:
     """It knows every option and engine that the fact sheets and profiles use."""
     table = shipped_table()
     assert table.source == "shipped"

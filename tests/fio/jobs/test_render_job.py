@@ -164,14 +164,14 @@ def _without_comments(text: str) -> list[str]:
 
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("kind", [entry for entry in VolumeKind if entry is not VolumeKind.UNKNOWN])
-def test_targets_are_checked_again(kind: VolumeKind, text: str) -> None:
+def test_targets_that_fio_would_misread_are_refused(kind: VolumeKind, text: str) -> None:
     """A target that fio would cut, replace or read as several lines is refused."""
     with pytest.raises(InputError, match="cannot be written into a job file"):
         render(run_on(f"/mnt/{text}" if text != " a" else text, kind))
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_values_are_checked_again(text: str) -> None:
+def test_invalid_option_values_are_refused_when_rendering(text: str) -> None:
     """An unsafe value is refused, whether shared or a section's own."""
     with pytest.raises(InputError, match="cannot be written into a job file"):
         render(run_on("/mnt/d", options={"verify_pattern": text}))
@@ -180,7 +180,7 @@ def test_values_are_checked_again(text: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["a\nb", "[x]", "", "a b", "a=b", "include", "include_x", "#a"])
-def test_option_names_are_checked_again(name: str) -> None:
+def test_invalid_option_names_are_refused_when_rendering(name: str) -> None:
     """What is no option's name can't start a line: it could be a header or an include."""
     with pytest.raises(InputError, match="cannot be written into a job file"):
         render(run_on("/mnt/d", options={name: "1"}))
@@ -189,7 +189,7 @@ def test_option_names_are_checked_again(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["", "global", "global_read", "a b", "a]b", "a/b", "a\nb", "a#b", "x" * 128]
 )
-def test_section_names_are_checked_again(name: str) -> None:
+def test_invalid_section_names_are_refused_when_rendering(name: str) -> None:
     """A header that fio would cut, or read as defaults, is refused."""
     with pytest.raises(InputError, match="is not a valid section name"):
         render(run_on("/mnt/d", VolumeKind.DIRECTORY, Section(name=name)))
@@ -212,7 +212,7 @@ def test_lines_that_fio_would_cut_are_refused(name: str, length: int) -> None:
     assert value[1:] in render(run_on("/mnt/d", options={name: value[1:]}))
 
 
-def test_filename_stands_in_job_sections_only() -> None:
+def test_filename_is_written_in_job_sections_only() -> None:
     """A filename in [global] overruns a buffer of fio's (issue 2151)."""
     sections = (section("a"), section("b"))
     run = run_on("/mnt/d", VolumeKind.DIRECTORY, *sections, options={"filename": "x:y:z"})
@@ -221,7 +221,7 @@ def test_filename_stands_in_job_sections_only() -> None:
     assert all("\nfilename=x:y:z" in job for job in jobs)
 
 
-def test_no_seed_is_added_to_a_profiles_own() -> None:
+def test_no_seed_is_added_beside_the_seed_of_a_profile() -> None:
     """A profile that says how its offsets are drawn keeps the word."""
     for own in ("randrepeat", "allrandrepeat", "randseed"):
         text = render(run_on("/mnt/d", options={own: "1"}))
@@ -240,7 +240,7 @@ def test_logs_are_always_averaged(sample_s: float, line: str) -> None:
     assert f"\nlog_avg_msec={line}\n" in render(run_on("/mnt/d", sample_s=sample_s))
 
 
-def test_no_sample_means_no_logs() -> None:
+def test_no_logs_are_written_without_a_sample_interval() -> None:
     """Without sampling no log option is rendered."""
     assert "log" not in render(run_on("/d", sample_s=0)).split("[global]")[1]
 
@@ -354,7 +354,7 @@ def test_run_is_not_changed_by_rendering() -> None:
     assert render(run) == render(run)
 
 
-def test_what_nobody_reported_is_not_run() -> None:
+def test_an_imported_run_on_an_unknown_volume_is_not_rendered() -> None:
     """An imported run names no volume that fio could be let loose on."""
     with pytest.raises(InputError, match="the volume it was measured on is unknown"):
         render(run_on("disk of somebody", VolumeKind.UNKNOWN))

@@ -51,7 +51,7 @@ def replay(volume: Path, log: Path, **options: str) -> Run:
     return run_on(volume, VolumeKind.DIRECTORY, job)
 
 
-def test_the_file_is_named_in_full_and_the_log_is_led_there() -> None:
+def test_the_log_is_redirected_to_the_full_path_of_the_file() -> None:
     """A log beside directory= makes fio 3.33 crash; the guard knows the file all the same."""
     run = replay(Path("/mnt/d"), Path("/traces/boot"))
     text = render(run)
@@ -62,7 +62,7 @@ def test_the_file_is_named_in_full_and_the_log_is_led_there() -> None:
     assert writes(run)
 
 
-def test_own_redirect_and_device_are_kept() -> None:
+def test_a_permitted_redirect_and_a_device_are_kept() -> None:
     """Who was allowed to redirect a log redirects it; a device is never made a file."""
     own = replay(Path("/mnt/d"), Path("/traces/boot"), replay_redirect="/dev/sdz")
     assert render(own).count("replay_redirect=") == 1
@@ -78,7 +78,9 @@ def test_own_redirect_and_device_are_kept() -> None:
         (VolumeKind.DIRECTORY, "/d", {"filename": "../a"}),
     ],
 )
-def test_places_for_no_replay(kind: VolumeKind, target: str, options: dict[str, str]) -> None:
+def test_targets_that_cannot_be_replayed_on_are_refused(
+    kind: VolumeKind, target: str, options: dict[str, str]
+) -> None:
     """Several files, exports, and names that leave the volume are refused."""
     run = run_on(target, kind, section(read_iolog="/traces/boot", **options))
     with pytest.raises(InputError):

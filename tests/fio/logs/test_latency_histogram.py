@@ -39,21 +39,21 @@ def test_single_ios_are_counted_where_they_ended() -> None:
         assert cell.high_s <= 1.15 * cell.low_s
 
 
-def test_numjobs_are_added() -> None:
+def test_counts_of_numjobs_are_added() -> None:
     """The logs of two numjobs make one map."""
     text = single((100, 1_000_000, 0))
     (cell,) = read_latency_map([log("lat", text), log("lat", text, clone=2)], RECORDING)
     assert cell.count == 2
 
 
-def test_averaged_logs_make_no_map() -> None:
+def test_averaged_logs_give_no_latency_map() -> None:
     """Means of intervals hold no distribution, so that none is made up of them."""
     text = "1000, 1000000, 0, 0, 0, 0\n2000, 1000000, 0, 0, 0, 0\n"
     assert read_latency_map([log("lat", text)], RECORDING) == []
 
 
 @pytest.mark.parametrize("seconds", [MAX_INTERVALS, 3 * MAX_INTERVALS + 1])
-def test_long_runs_have_few_stretches_and_lose_nothing(seconds: int) -> None:
+def test_long_runs_are_merged_into_few_intervals_without_losing_ios(seconds: int) -> None:
     """However long a run, the map is a picture's worth, and every I/O is in it."""
     rows = [(1000 * at + 500, 1_000_000 + at, 0) for at in range(seconds)]
     recording = Recording(interval_s=1.0, fio_version=(3, 33), runtime_s=float(seconds))

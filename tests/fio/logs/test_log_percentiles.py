@@ -19,7 +19,7 @@ def test_every_edge_falls_into_its_bin() -> None:
     assert bin_mids(np.arange(BINS)).tolist() == [bin_mid_ns(n) for n in range(BINS)]
 
 
-def test_bins_go_on_where_fio_ends() -> None:
+def test_bins_extend_beyond_the_last_bin_of_fio() -> None:
     """A latency of days has a bin too, with a middle at most 0.8 % away."""
     values = np.array([2**34, 2**40 + 12345, 10**15, 2**50 - 1])
     bins = bin_of(values)

@@ -59,7 +59,7 @@ def some_log(seed: int) -> bytes:
 
 @pytest.mark.parametrize("columns", [PLAIN, BOTH])
 @pytest.mark.parametrize("seed", range(12))
-def test_rows_are_those_of_a_plain_loop(
+def test_rows_equal_those_of_a_simple_loop(
     seed: int, columns: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whole or cut anywhere, in blocks of any size, nothing is lost and bad lines are counted."""

@@ -82,7 +82,7 @@ def test_bad_rows_of_histograms_are_reported() -> None:
     assert [(bad_row.bad_rows, bad_row.first_line) for bad_row in reading.bad_rows] == [(1, 2)]
 
 
-def test_a_block_of_a_log_without_a_sound_row_is_passed_over() -> None:
+def test_a_block_without_a_valid_row_is_skipped() -> None:
     """Rows of a log are read in blocks, and all rows of one may be bad."""
     seen = SeenWindows(Windows(interval_s=1.0, start_ms=0, fio_version=(3, 33)))
     tables = [np.zeros((4, 0), dtype=np.int64), np.array([[1500], [5], [0], [4096]])]
@@ -90,7 +90,7 @@ def test_a_block_of_a_log_without_a_sound_row_is_passed_over() -> None:
     assert seen.span() == (1, 1)
 
 
-def test_a_file_without_rows_is_no_log_after_a_few_megabytes() -> None:
+def test_a_file_without_rows_is_rejected_after_a_few_megabytes() -> None:
     """Some garbage before the first row is skipped; more than a log can have is refused."""
     row = "1000, 5, 0, 0, 0\n"
     (series,) = reading_of([log_of("iops", 1, "x\n" * 1000 + row)], runtime_s=None).directions
@@ -100,7 +100,7 @@ def test_a_file_without_rows_is_no_log_after_a_few_megabytes() -> None:
             reading_of([log_of("iops", 1, text)], runtime_s=None)
 
 
-def test_rows_of_another_time_cost_no_row_of_the_run() -> None:
+def test_rows_after_the_runtime_do_not_displace_rows_of_the_run() -> None:
     """A log of every I/O may go on after the runtime that the result has."""
     text = "".join(f"{number // 100}, 5, 0, 4096, 0\n" for number in range(1_200_000))
     reading = reading_of([log_of("lat", 1, text)], runtime_s=4.0)

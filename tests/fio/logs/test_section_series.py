@@ -101,7 +101,7 @@ def test_averaged_logs_of_every_version_are_whole(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_numjobs_are_summed_as_far_as_all_were_reported(version: str) -> None:
+def test_numjobs_are_summed_up_to_the_last_window_of_all(version: str) -> None:
     """Three numjobs at 300 IOPS each make 900; a window that one of them lost is not shown."""
     points = series_of(version, "logs-numjobs", interval_s=0.25)
     assert len(points) >= 2
@@ -218,7 +218,7 @@ def test_absolute_times_are_kept_and_made_relative() -> None:
     assert iops(points_of(known)) == [0, 10, 15, 15]
 
 
-def test_a_known_start_gives_instants_to_relative_times() -> None:
+def test_relative_times_become_instants_when_the_start_is_known() -> None:
     """Times from the start of the job need only that start to be absolute."""
     recording = Recording(interval_s=1.0, runtime_s=1.0, fio_version=(3, 42), epoch_start_s=100.0)
     points = points_of(read_series([log_of("iops", 1, "1000, 1, 0, 0\n")], recording))
@@ -285,7 +285,7 @@ def test_a_stall_at_the_start_is_not_moved_to_the_end() -> None:
     assert rates(start + 99) == [4, 5, 6, 0, 0]
 
 
-def test_maxima_beside_means_are_read() -> None:
+def test_maxima_logged_beside_means_are_read() -> None:
     """With ``log_window_value=both`` (3.37) the maximum latency stands after the mean."""
     rates = "1000, 10, 12, 0, 0, 0\n2000, 20, 22, 0, 0, 0\n"
     lat = "1000, 4000, 9000, 0, 0, 0\n2000, 5000, 7000, 0, 0, 0\n"
@@ -354,7 +354,7 @@ def test_logs_of_the_installed_fio_agree_with_its_result(tmp_path: Path) -> None
             assert abs(point.utc_s - raw["timestamp"]) < 60
 
 
-def test_windows_in_which_not_all_jobs_ran_are_known() -> None:
+def test_windows_in_which_not_all_jobs_ran_are_marked() -> None:
     """A job that ends after 4 of 8 s leaves a sum that is no rate of the volume."""
     long = "".join(f"{1000 * second}, 100, 0, 0, 0\n" for second in range(1, 9))
     short = "".join(f"{1000 * second}, 100, 0, 0, 0\n" for second in range(1, 5))
@@ -363,7 +363,7 @@ def test_windows_in_which_not_all_jobs_ran_are_known() -> None:
     assert iops(points) == [200.0] * 4 + [100.0] * 4
 
 
-def test_the_partial_last_second_of_a_job_is_known() -> None:
+def test_the_partial_last_second_of_a_job_is_marked() -> None:
     """A job of per-I/O logs that ends at 4.3 s ran through four whole seconds."""
     every = range(100, 8000, 100)
     long = "".join(f"{at}, 1000000, 0, 4096, 0\n" for at in every)
@@ -372,7 +372,7 @@ def test_the_partial_last_second_of_a_job_is_known() -> None:
     assert [point.jobs_running for point in points] == [2] * 4 + [1] * 4
 
 
-def test_sparse_rows_do_not_tell_when_a_job_ended() -> None:
+def test_sparse_rows_do_not_show_when_a_job_ended() -> None:
     """A job of one I/O in three seconds has no row in most windows."""
     every = "".join(f"{1000 * second}, 100, 0, 0, 0\n" for second in range(1, 9))
     sparse = "".join(f"{1000 * second}, 1, 0, 0, 0\n" for second in (1, 4, 7))

@@ -64,14 +64,14 @@ def number(raw: Raw, key: str) -> float:
     return value
 
 
-def test_the_cases_are_there() -> None:
+def test_every_recorded_case_is_tested() -> None:
     """All the cases of all versions take part, so none is lost unseen."""
     assert len(ALL) == 8 * 17
     assert set(REFUSED) <= set(ALL)
 
 
 @pytest.mark.parametrize("case", sorted(REFUSED))
-def test_what_is_no_result_is_refused_with_the_reason(case: str) -> None:
+def test_output_that_is_not_a_result_is_refused_with_a_reason(case: str) -> None:
     """Output without a document gives OutputError that says why or quotes fio."""
     with pytest.raises(OutputError, match=re.escape(REFUSED[case])):
         parse_output(text_of(case))
@@ -205,7 +205,7 @@ def test_status_lines_before_a_document_do_not_hide_it() -> None:
     assert parse_output(text.replace("\n", "\r\n")).jobs == parse_output(text).jobs
 
 
-def test_a_document_cut_after_a_complete_one_is_noted() -> None:
+def test_a_truncated_document_after_a_complete_one_is_noted() -> None:
     """The complete status document is the result, and the diagnostics tell of the cut one."""
     text = text_of("fio-3.33/randtrim-null")
     output = parse_output(text + "\n" + text[: len(text) // 2])
@@ -218,7 +218,7 @@ def test_a_document_cut_after_a_complete_one_is_noted() -> None:
 
 
 @pytest.mark.parametrize("case", ["fio-3.33/randrw-jsonplus", "fio-2.2.10/interrupted"])
-def test_a_truncated_document_is_refused_with_the_place(case: str) -> None:
+def test_a_truncated_document_is_refused_with_its_position(case: str) -> None:
     """Cut at any byte, the output gives OutputError; only a lost final newline is harmless."""
     data = (CASES / case / "stdout").read_bytes().rstrip()
     cuts = [*range(0, len(data), 97), *range(len(data) - 40, len(data))]
@@ -228,7 +228,7 @@ def test_a_truncated_document_is_refused_with_the_place(case: str) -> None:
     assert parse_output(data.decode()).documents == 1
 
 
-def test_damaged_bytes_never_give_another_error() -> None:
+def test_damaged_bytes_only_raise_output_errors() -> None:
     """Wherever a byte is replaced, the reader answers with a result or with OutputError."""
     text = text_of("fio-3.33/fsync-latency")
     for position in range(0, len(text), 31):
@@ -241,7 +241,7 @@ def test_damaged_bytes_never_give_another_error() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["null", "[]", "{}", '"x"', "true", "-1e999", "[[]]", "[null]"])
-def test_wrong_types_never_give_another_error(wrong: str) -> None:
+def test_wrong_types_only_raise_output_errors(wrong: str) -> None:
     """Whatever value is put in place of fio's, the reader answers with a result or OutputError."""
     lines = text_of("fio-3.42/fsync-latency").split("\n")
     for number_, line in enumerate(lines):
@@ -277,7 +277,7 @@ def test_foreign_json_is_refused(text: str) -> None:
         parse_output(text)
 
 
-def test_numbers_that_are_none_are_read() -> None:
+def test_nan_and_inf_become_missing_numbers() -> None:
     """``nan`` and ``inf`` become missing numbers, and a text that looks like one stays."""
     text = text_of("fio-3.33/randtrim-null")
     text = re.sub(r'"iops" : [\d.]+', '"iops" : -nan', text)
@@ -316,7 +316,7 @@ def test_constants_of_old_versions_among_the_bins_are_left_out() -> None:
     assert parse_output(changed).jobs == parse_output(text).jobs
 
 
-def test_clients_are_reported_apart_and_their_sum_left_out() -> None:
+def test_clients_are_read_separately_and_their_sum_is_left_out() -> None:
     """With clients each entry names its host, and fio's own sum is not a job."""
     raw = raw_of("fio-3.33/randtrim-null")
     entry = listed(raw, "jobs")[0]
@@ -358,7 +358,7 @@ def test_versions_are_read(text: str, version: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "fio", "fio-git", "bash: fio: command not found"])
-def test_what_is_no_version_is_refused(text: str) -> None:
+def test_text_that_is_not_a_version_is_refused(text: str) -> None:
     """Any other text gives OutputError."""
     with pytest.raises(OutputError):
         parse_version(text)

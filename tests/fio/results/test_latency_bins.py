@@ -62,7 +62,7 @@ def test_bins_of_fio_3_are_the_midpoints() -> None:
         assert edges[0] <= mid_ns < edges[1]
 
 
-def test_bins_lie_side_by_side() -> None:
+def test_bins_are_adjacent() -> None:
     """Where one bin ends the next begins, from 0 to fio's ceiling."""
     ranges = [bin_range_ns(index) for index in range(BINS)]
     assert ranges[0][0] == 0
@@ -88,7 +88,7 @@ def test_percentile_is_the_first_bin_that_reaches_it(percentile: float, expected
     assert percentile_ns({5: 0, 10: 2, 20: 1, 30: 1, 40: 0}, percentile) == expected
 
 
-def test_nonsense_is_refused() -> None:
+def test_invalid_bins_are_refused() -> None:
     """There is no bin -1, no percentile 101 and no percentile of nothing."""
     with pytest.raises(ValueError, match="bin"):
         bin_mid_ns(-1)

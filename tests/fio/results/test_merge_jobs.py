@@ -152,7 +152,7 @@ def test_two_equal_numjobs_have_the_percentiles_of_one() -> None:
     assert two.iops == pytest.approx(2 * (entry.iops or 0), rel=1e-6)
 
 
-def test_the_first_error_is_kept_and_the_processor_averaged() -> None:
+def test_the_first_error_is_kept_and_cpu_usage_is_averaged() -> None:
     """An error of any job is the section's; shares of a processor are averaged."""
     merged = merge_jobs([clone([1, 2]), clone([1] * 4, error=28), clone([1] * 6, error=5)])[0]
     assert merged.error == 28

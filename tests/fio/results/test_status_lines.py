@@ -54,13 +54,13 @@ def test_a_stall_shows_as_zero() -> None:
     assert (found.read_iops, found.read_bw_bytes_per_s) == (0.0, 0.0)
 
 
-def test_the_quiet_start_is_no_stall() -> None:
+def test_missing_rates_in_the_first_seconds_are_not_a_stall() -> None:
     """In the first seconds fio reports no rates yet, which is unknown and not 0."""
     assert glance(STALLED, elapsed_s=1.5).read_iops is None
     assert glance("Jobs: 1 (f=1)", elapsed_s=9.0).read_iops is None
 
 
-def test_a_stall_counts_at_once_when_rates_were_seen() -> None:
+def test_a_stall_is_reported_at_once_after_earlier_rates() -> None:
     """After the first rates a line without them is a stall, however early."""
     reader = ProgressReader()
     reader.feed(f"{RATED}[eta 00m:04s]\r", elapsed_s=1.0)
@@ -100,7 +100,7 @@ def test_nothing_stalls_during_ramp() -> None:
     assert glance("Jobs: 1 (f=1): [/(1)][-.-%][eta 00m:09s]").read_iops is None
 
 
-def test_lines_may_come_in_pieces() -> None:
+def test_lines_may_arrive_in_pieces() -> None:
     """However the stream is cut, each line counts once, when it is complete."""
     text = f"Jobs: 2 (f=0)\r{RATED}[eta 00m:04s]\r\nnoise\n{STALLED}\r"
     whole = ProgressReader().feed(text, elapsed_s=5.0)

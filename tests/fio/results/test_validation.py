@@ -86,7 +86,7 @@ def test_jobs_one_after_another_have_no_problems(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_refused_option_is_reported_in_the_words_of_fio(version: str) -> None:
+def test_a_refused_option_is_reported_with_the_message_of_fio(version: str) -> None:
     """Without a result the exit status and stderr say why."""
     problems = judge(f"{version}/bad-option", Expected("r", 1, (READ,)))
     assert problems[0].startswith("fio ended with exit status 1: Bad option <nosuchoption=1>")
@@ -94,7 +94,7 @@ def test_a_refused_option_is_reported_in_the_words_of_fio(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_missing_file_is_reported_in_the_words_of_fio(version: str) -> None:
+def test_a_missing_file_is_reported_with_the_message_of_fio(version: str) -> None:
     """An all-zero result with error 0 is no success."""
     problems = judge(f"{version}/missing-file", Expected("r", 1, (READ,)))
     assert any("disallowed by allow_file_create=0" in problem for problem in problems)
@@ -111,7 +111,7 @@ def test_an_interrupted_run_is_a_problem_unless_intended(version: str) -> None:
     assert judge(f"{version}/interrupted", expected, interrupted=True) == ()
 
 
-def test_an_error_of_a_job_counts_with_exit_status_0() -> None:
+def test_a_job_error_is_a_problem_even_with_exit_status_0() -> None:
     """256 failed jobs exit with 0; each entry's own error is believed."""
     output = finished()
     failed = replace(output, jobs=(replace(output.jobs[0], error=28),))
@@ -120,7 +120,7 @@ def test_an_error_of_a_job_counts_with_exit_status_0() -> None:
     assert judge_output(strange) == (f"Job w: error {2**40} (unknown).",)
 
 
-def test_errors_that_fio_went_on_after_count() -> None:
+def test_errors_that_fio_continued_after_are_problems() -> None:
     """With continue_on_error fio exits with 0 and counts the failures."""
     output = finished()
     failed = replace(output, jobs=(replace(output.jobs[0], total_errors=3),))
@@ -156,20 +156,20 @@ def test_a_short_run_is_named_from_95_percent_down() -> None:
         "fio: job startup hung? exiting.",
     ],
 )
-def test_words_of_fio_count_with_exit_status_0(line: str) -> None:
+def test_messages_of_fio_count_even_with_exit_status_0(line: str) -> None:
     """What fio only says on stderr is a problem, also where it is copied into its output."""
     assert judge_output(finished(), stderr=f"{line}\n") == (f"fio reported: {line}",)
     assert judge_output(replace(finished(), diagnostics=line)) == (f"fio reported: {line}",)
 
 
-def test_the_same_words_are_reported_once() -> None:
+def test_a_repeated_message_of_fio_is_reported_once() -> None:
     """What stands on stderr stands in fio's output file too, which makes no second problem."""
     line = "fio: pid=4711, got signal=9"
     output = replace(finished(), diagnostics=line)
     assert judge_output(output, stderr=line) == (f"fio reported: {line}",)
 
 
-def test_a_cut_last_document_is_a_problem() -> None:
+def test_a_truncated_last_document_is_a_problem() -> None:
     """A status document before a cut result is not the result."""
     text = (CASES / "fio-3.33/fsync-latency/stdout").read_text()
     problems = judge_output(parse_output(text + text[: len(text) // 2]))

@@ -142,7 +142,9 @@ def test_dumped_documents_read_back() -> None:
         ("name: x\nsteps: [red, {moda: red}]", (2, 15, "steps.1.moda"), "`mode`"),
     ],
 )
-def test_an_error_has_its_place(text: str, place: tuple[int, int, str], words: str) -> None:
+def test_an_error_has_line_column_and_key(
+    text: str, place: tuple[int, int, str], words: str
+) -> None:
     """Line and column are those of the value, or of the key where the key is wrong."""
     problems = problems_of(text)
     found = {(problem.line, problem.column, problem.key): str(problem) for problem in problems}
@@ -156,7 +158,7 @@ def test_all_errors_are_found_at_once() -> None:
     assert [problem.line for problem in problems_of(text)] == [1, 2, 3, 4]
 
 
-def test_the_schema_knows_what_the_loader_knows() -> None:
+def test_the_schema_rejects_what_the_loader_rejects() -> None:
     """Editors mark what the loader refuses, and nothing else."""
     schema = document_schema(Crate)
     Draft202012Validator.check_schema(schema)

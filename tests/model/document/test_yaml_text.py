@@ -44,14 +44,14 @@ def test_an_anchor_may_be_used_again() -> None:
         ("a:\n\tb: 1\n", 2, 1),
     ],
 )
-def test_yaml_errors_have_their_place(text: str, line: int, column: int) -> None:
+def test_yaml_errors_have_line_and_column(text: str, line: int, column: int) -> None:
     """Line and column are those of the text, and a way out is told."""
     problem = problem_of(text)
     assert (problem.line, problem.column) == (line, column)
     assert problem.hint
 
 
-def test_only_tabs_are_blamed_on_tabs() -> None:
+def test_tabs_are_only_blamed_where_there_are_tabs() -> None:
     """The hint belongs to the mistake."""
     assert "tabs" in problem_of("a:\n\tb: 1\n").hint
     assert "tabs" not in problem_of("a: {b: c\n").hint
@@ -71,7 +71,7 @@ def test_only_tabs_are_blamed_on_tabs() -> None:
         ("- a\n- b\n", 1, "consists of lines like key: value, this is a list"),
     ],
 )
-def test_mistakes_are_told_in_plain_words(text: str, line: int, words: str) -> None:
+def test_syntax_errors_are_reported_in_plain_english(text: str, line: int, words: str) -> None:
     """The line is that of the mistake, and no word is the parser's."""
     problem = problem_of(text)
     assert (problem.line, words in problem.message) == (line, True), problem

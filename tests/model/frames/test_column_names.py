@@ -25,17 +25,17 @@ COLUMNS = [column.name for column in SUMMARY] + ["label_volume_type"]
         ("label_volume_type", "label_volume_type"),
     ],
 )
-def test_found(name: str, column: str) -> None:
+def test_columns_are_found_by_name_label_and_alias(name: str, column: str) -> None:
     """A column's own name, a label and an alias all mean a column."""
     assert find_column(name, COLUMNS) == column
 
 
-def test_every_alias_means_a_column() -> None:
+def test_every_alias_refers_to_a_column() -> None:
     """No alias leads nowhere."""
     assert set(ALIASES.values()) <= {*COLUMNS, *STEADY}
 
 
-def test_near_names_are_reported() -> None:
+def test_the_nearest_column_names_are_suggested() -> None:
     """A slip of the finger is answered with what was probably meant."""
     with pytest.raises(InputError, match="'volume_typ'") as caught:
         find_column("volume_typ", COLUMNS)

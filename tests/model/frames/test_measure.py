@@ -35,7 +35,7 @@ def test_only_percentiles_have_bins() -> None:
     assert find_measure("iops", COLUMNS).resolution == 0
 
 
-def test_what_has_no_better_way_is_refused() -> None:
+def test_measures_without_a_better_direction_are_refused() -> None:
     """More repeats are neither better nor worse."""
     with pytest.raises(InputError, match="neither higher nor lower is defined as better"):
         find_measure("numjobs", COLUMNS)

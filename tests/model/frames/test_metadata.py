@@ -19,7 +19,7 @@ from volbench.model.frames.metadata import (
 from volbench.model.results.provenance import HostFacts
 
 
-def test_facts_stand_where_they_say() -> None:
+def test_each_fact_exists_in_its_declared_source() -> None:
     """Facts of the summary are its columns, labels apart; facts of the host are its fields."""
     columns = {column.name for column in SUMMARY}
     for fact in FACTS.values():
@@ -33,7 +33,7 @@ def test_facts_stand_where_they_say() -> None:
     "name",
     ["block_bytes", "volume_bytes", "direct", "rw", "iodepth", "numjobs", "kernel"],
 )
-def test_what_must_not_be_pooled(name: str) -> None:
+def test_differences_in_decisive_facts_are_refused(name: str) -> None:
     """What decides a number is refused, within a side and between two."""
     assert FACTS[name].within is FACTS[name].between is Weight.REFUSE
 
@@ -52,7 +52,7 @@ def test_options_of_fio_matter_unless_known_not_to() -> None:
         assert not option_matters(name)
 
 
-def test_off_is_as_good_as_not_set() -> None:
+def test_an_option_that_is_off_equals_one_that_is_not_set() -> None:
     """Defaults that are spelled out are no difference."""
     assert option_value("refill_buffers", "0") == option_value("refill_buffers", None) == NOT_SET
     assert option_value("invalidate", "1") == option_value("invalidate", None) == "1"
@@ -60,7 +60,7 @@ def test_off_is_as_good_as_not_set() -> None:
     assert option_value("rate_iops", "1000") == "1000"
 
 
-def test_names_as_people_type_them() -> None:
+def test_facts_are_found_by_alias_and_label() -> None:
     """Aliases and labels are found; what is unknown tells the nearest."""
     known = [*FACTS, "rate_iops"]
     assert find_fact("bs", known) == "block_bytes"

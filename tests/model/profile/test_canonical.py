@@ -66,7 +66,7 @@ def test_values_become_canonical(name: str, raw: object, value: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["size", "bs", "runtime", "thinktime", "bsrange", "bssplit"])
-def test_canonical_values_stay(name: str) -> None:
+def test_canonical_values_are_left_unchanged(name: str) -> None:
     """Reading a canonical value again changes nothing, so YAML can be written and read."""
     raw = {"bsrange": "4k-8k", "bssplit": "4k/40:8k/60", "runtime": "1.5s"}.get(name, "16384")
     once = canonical(_option(name), raw)
@@ -162,7 +162,9 @@ def test_aliases_become_canonical_names() -> None:
         ("rw", "randwirte", "randwrite"),
     ],
 )
-def test_misspelt_words_get_the_nearest(name: str, raw: object, near: str) -> None:
+def test_the_nearest_value_is_suggested_for_a_misspelt_one(
+    name: str, raw: object, near: str
+) -> None:
     """A typing error is answered with what was meant."""
     with pytest.raises(InputError) as caught:
         check_option(TABLE, name, raw)
@@ -173,12 +175,12 @@ def test_misspelt_words_get_the_nearest(name: str, raw: object, near: str) -> No
     ("seconds", "text"),
     [(300.0, "300s"), (0.0, "0s"), (0.5, "500ms"), (1e-6, "1us"), (1.1, "1100ms")],
 )
-def test_durations_are_whole_numbers(seconds: float, text: str) -> None:
+def test_durations_use_the_largest_whole_unit(seconds: float, text: str) -> None:
     """The largest unit with a whole number is taken."""
     assert render_duration(seconds) == text
 
 
-def test_nearest_finds_nothing_far() -> None:
+def test_no_suggestion_is_made_for_a_word_unlike_all_others() -> None:
     """A word like no other gets no suggestion."""
     assert nearest("xyzzy", ["iodepth", "rw"]) is None
 
@@ -215,7 +217,7 @@ def test_dd_options_become_canonical(name: str, raw: object, value: str) -> None
         ("rw", "randread"),
     ],
 )
-def test_dd_options_never_name_a_place(name: str, raw: object) -> None:
+def test_dd_options_that_name_another_file_are_refused(name: str, raw: object) -> None:
     """What would read or write anything but the volume is refused."""
     with pytest.raises(InputError) as caught:
         check_dd_option(name, raw)

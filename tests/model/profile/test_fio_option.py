@@ -27,11 +27,11 @@ def test_every_name_survives_a_typing_error() -> None:
         assert abs(len(near) - len(name)) <= 1
 
 
-def test_capitals_do_not_hide_a_name() -> None:
+def test_names_are_found_in_any_case() -> None:
     """A suggestion is found for a name in capitals."""
     assert nearest("IODEPTH", TABLE.names()) == "iodepth"
 
 
-def test_nothing_is_nearest_among_nothing() -> None:
+def test_an_empty_list_has_no_nearest_name() -> None:
     """No names, no suggestion."""
     assert nearest("iodepth", []) is None

@@ -48,13 +48,13 @@ def test_time_based_without_runtime_is_left_out() -> None:
     assert found.notices == ("x.fio:4: time_based without runtime does nothing",)
 
 
-def test_standard_output_is_no_file() -> None:
+def test_standard_output_is_not_accepted_as_a_file() -> None:
     """Fio takes the file name - as standard input or output."""
     with pytest.raises(ProfileError, match=r"x\.fio:4.*called"):
         imported("[j]\nrw=read\nsize=1m\nfilename=-\n")
 
 
-def test_no_job_is_lost_to_another_of_its_name() -> None:
+def test_jobs_with_similar_section_names_are_not_confused() -> None:
     """A job made of sections a and b is not mixed up with a section a_b."""
     jobs = ("[a]\nrw=read\nsize=1m\n", "[b]\nrw=read\nsize=1m\n")
     alone = "[a_b]\nstonewall\nrw=read\nsize=1m\n"

@@ -52,7 +52,7 @@ def test_risky_options_pass_with_consent() -> None:
 
 @pytest.mark.parametrize("allow_exec", [False, True], ids=["refused", "allowed"])
 @pytest.mark.parametrize("name", [name for name in OWN if TABLE.find(name)])
-def test_own_options_are_never_taken(name: str, *, allow_exec: bool) -> None:
+def test_options_that_volbench_sets_are_refused(name: str, *, allow_exec: bool) -> None:
     """What volbench sets itself comes with what to write instead."""
     with pytest.raises(InputError) as caught:
         check_option(TABLE, name, "1", allow_exec=allow_exec)
@@ -60,14 +60,14 @@ def test_own_options_are_never_taken(name: str, *, allow_exec: bool) -> None:
 
 
 @pytest.mark.parametrize("name", ["exec", "rbd", "net", "external:/tmp/x.so"])
-def test_engines_that_leave_the_volume_need_consent(name: str) -> None:
+def test_engines_that_write_outside_the_volume_need_consent(name: str) -> None:
     """An engine that runs code or works elsewhere is refused without --allow-exec."""
     with pytest.raises(InputError, match="is refused"):
         check_option(TABLE, "ioengine", name)
     assert check_option(TABLE, "ioengine", name, allow_exec=True) == ("ioengine", name)
 
 
-def test_foreign_engines_say_why() -> None:
+def test_unsupported_engines_are_refused_with_a_reason() -> None:
     """Every such engine has its reason."""
     assert all(FOREIGN_ENGINES.values())
 
@@ -100,7 +100,7 @@ def test_file_names_are_known_before_the_run(value: str) -> None:
     assert kept == ("filename_format", "f.$jobname.$jobnum.$filenum")
 
 
-def test_no_option_is_both_risky_and_ours() -> None:
+def test_no_option_is_both_risky_and_set_by_volbench() -> None:
     """What volbench sets itself can't be allowed by --allow-exec."""
     assert not RISKY.keys() & OWN.keys()
 
@@ -151,7 +151,7 @@ def test_no_imported_job_file_copies_a_file_into_the_volume() -> None:
 
 @pytest.mark.parametrize("name", ["buffer_pattern", "verify_pattern"])
 @pytest.mark.parametrize("value", ["'/etc/shadow'", "0xff'/etc/shadow'", "'x"])
-def test_patterns_read_no_file(name: str, value: str) -> None:
+def test_patterns_that_read_a_file_are_refused(name: str, value: str) -> None:
     """Fio reads the file that a pattern names between single quotes, also behind other bytes."""
     with pytest.raises(InputError, match="is refused") as caught:
         check_option(TABLE, name, value)
@@ -186,7 +186,7 @@ def test_fio_does_read_the_file_of_a_pattern(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["read:/etc/passwd", "read:'x'", 'read:"x"'])
-def test_parameters_of_choices_name_no_file(value: str) -> None:
+def test_parameters_of_choices_do_not_name_files(value: str) -> None:
     """Behind the colon of a choice stand numbers and words; shares such as 60/10 are no path."""
     with pytest.raises(InputError, match="is refused"):
         check_option(TABLE, "rw", value)

@@ -53,7 +53,7 @@ def test_every_option_about_credentials_was_reviewed() -> None:
         ("/dev/disk/by-path/pci-0000:00:1f.2", "/dev/disk/by-path/pci-0000:00:1f.2"),
     ],
 )
-def test_masks(text: str, masked: str | None) -> None:
+def test_only_the_secret_itself_is_masked(text: str, masked: str | None) -> None:
     """Only the secret itself is replaced."""
     found = mask_text(text)
     assert found == (text.replace("abc", "***") if masked is None else masked)

@@ -40,7 +40,7 @@ def written(run: Run) -> int | None:
     return estimate(campaign).bytes_written
 
 
-def test_a_timed_section_beside_a_sized_one_gets_its_time() -> None:
+def test_the_deadline_covers_timed_and_sized_sections() -> None:
     """The longest section decides, whether time or size bounds it."""
     timed = {"rw": "read", "runtime": "3600s", "time_based": "1", "size": "1048576"}
     small, large = ({"rw": "write", "size": str(size)} for size in (2**20, 10 * GIB))
@@ -63,7 +63,9 @@ def test_a_timed_section_beside_a_sized_one_gets_its_time() -> None:
         ({"loops": "3", "numjobs": "2"}, 6 * GIB / 1e6),
     ],
 )
-def test_a_run_that_is_slow_on_purpose_gets_its_time(slow: dict[str, str], needed_s: float) -> None:
+def test_the_deadline_of_a_throttled_run_allows_for_its_rate(
+    slow: dict[str, str], needed_s: float
+) -> None:
     """A rate, a think time or repeats that the profile asks for never end a run early."""
     run = run_of(DEVICE, {"rw": "write", "size": str(GIB), **slow})
     assert needed_s <= deadline_s(run, grace_s=0) < needed_s * 1.2 + GIB / 1e6

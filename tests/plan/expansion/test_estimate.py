@@ -46,7 +46,7 @@ def planned(*jobs: str, kind: VolumeKind = VolumeKind.DIRECTORY, repeat: int = 1
         ("tool: dd, bs: 1m, size: 1g", None),
     ],
 )
-def test_expected_time(job: str, seconds: float | None) -> None:
+def test_the_expected_time_is_estimated(job: str, seconds: float | None) -> None:
     """The longest section counts; one without runtime leaves the end open."""
     (run,) = planned(job).runs
     assert expected_s(run) == (None if seconds is None else pytest.approx(seconds))
@@ -67,7 +67,7 @@ def test_expected_time(job: str, seconds: float | None) -> None:
         ("rw: randwrite, size: 50%", VolumeKind.DEVICE, None),
     ],
 )
-def test_bytes_written(job: str, kind: VolumeKind, written: int | None) -> None:
+def test_the_bytes_written_are_estimated(job: str, kind: VolumeKind, written: int | None) -> None:
     """Sizes bound what is written, laid-out files included; a time-based job has no bound."""
     assert estimate(planned(job, kind=kind)).bytes_written == written
 
@@ -154,7 +154,7 @@ jobs:
 """
 
 
-def test_minimum_and_maximum_of_rounds() -> None:
+def test_rounds_have_a_minimum_and_a_maximum_time() -> None:
     """Five rounds at least; the base limits the fill, the burst the writes; reads write nothing."""
     profile = load_profile(ROUNDS, path="p.yaml", table=shipped_table())
     pin = DevicePin(path="/dev/x", major=8, minor=0, size_bytes=100 * 2**20)
@@ -172,7 +172,7 @@ def test_minimum_and_maximum_of_rounds() -> None:
     assert found.is_most
 
 
-def test_until_steady_may_end_after_its_window() -> None:
+def test_a_run_until_steady_may_end_after_its_window() -> None:
     """The least is the first window there is, the most the deadline."""
     job = "rw: read, size: 1g, runtime: 1h, time_based: 1, until: steady"
     found = estimate(planned(job, kind=VolumeKind.DEVICE))

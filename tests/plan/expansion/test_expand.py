@@ -131,7 +131,7 @@ AKS = {
 }
 
 
-def test_aks_disk_is_the_published_matrix() -> None:
+def test_aks_disk_equals_the_published_matrix() -> None:
     """Global and own options are those of the article, and nothing else."""
     runs = planned(bundled("aks-disk")).runs
     assert [run.job for run in runs] == list(AKS)
@@ -253,7 +253,7 @@ def test_bad_overrides_are_named(setting: str) -> None:
     assert caught.value.hint
 
 
-def test_estimates() -> None:
+def test_runs_and_time_of_bundled_profiles_are_estimated() -> None:
     """Time comes from runtimes, bytes from sizes; what nothing bounds is None."""
     campaign = planned(
         load(

@@ -26,7 +26,7 @@ DEVICE = VolumeKind.DEVICE
 @pytest.mark.parametrize("size", [1, 300, 4096, 4097, MIB, MIB + 512, 33 * MIB, 10**9 + 7, 1 << 40])
 @pytest.mark.parametrize("numjobs", [1, 3, 32])
 @pytest.mark.parametrize("count", [0, 1, 7])
-def test_pieces_cover_the_volume_once(size: int, numjobs: int, count: int) -> None:
+def test_extents_cover_the_volume_once(size: int, numjobs: int, count: int) -> None:
     """Each piece begins where the last one ended, and every job does whole blocks."""
     at = 0
     for piece in cut(size, block_bytes=MIB, numjobs=numjobs, count=count):
@@ -50,7 +50,7 @@ def test_extents_are_neither_small_nor_many() -> None:
 
 
 @pytest.mark.parametrize("size", [MIB, 100 * MIB, 10**9 + 7])
-def test_every_rung_divides_extents_whose_numjobs_are_found(size: int) -> None:
+def test_every_candidate_numjobs_divides_the_extents(size: int) -> None:
     """With any number of numjobs an extent is still done as a whole, in whole blocks."""
     job = Job(name="f", phase=Phase.WARMUP, warming=Warming(mode=WarmingMode.READ, auto_jobs=True))
     found = [t for t in touches(job, {}, size_bytes=size, kind=VolumeKind.NBD) if t.extent.auto]
@@ -62,7 +62,7 @@ def test_every_rung_divides_extents_whose_numjobs_are_found(size: int) -> None:
             assert int(options["size"]) % MIB == 0
 
 
-def test_finding_the_numjobs_of_a_large_volume_costs_little() -> None:
+def test_choosing_numjobs_for_a_large_volume_is_fast() -> None:
     """Extents stay as small as without it: one job over a large part would take hours."""
     job = Job(name="f", phase=Phase.WARMUP, warming=Warming(mode=WarmingMode.READ, auto_jobs=True))
     sizes = [touch.extent.size_bytes for touch in touches(job, {}, size_bytes=1 << 40, kind=DEVICE)]
@@ -71,7 +71,7 @@ def test_finding_the_numjobs_of_a_large_volume_costs_little() -> None:
 
 
 @pytest.mark.parametrize("mode", list(WarmingMode))
-def test_only_the_modes_that_write_write(mode: WarmingMode) -> None:
+def test_only_writing_modes_write(mode: WarmingMode) -> None:
     """Reading never plans a write, and never a check of what nobody wrote."""
     job = Job(name="f", phase=Phase.WARMUP, warming=Warming(mode=mode))
     planned = list(touches(job, {}, size_bytes=5 * MIB, kind=VolumeKind.DEVICE))

@@ -73,7 +73,7 @@ def test_one_local_client_has_the_plan_it_always_had() -> None:
     assert expand_clients([profile], [client], TERMS) == expand([profile], folder(), TERMS)
 
 
-def test_ids_tell_step_job_repeat_and_client() -> None:
+def test_ids_contain_step_job_repeat_and_client() -> None:
     """Runs stand step by step, in each of them as the clients do."""
     several = planned(STORM, *clients_of([Client(LOCAL, 0, folder())], 2), repeat=2)
     ids = [run.id for run in several.runs]
@@ -221,7 +221,7 @@ def ranges(campaign: Campaign) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("clients", [2, 3, 30])
-def test_a_device_is_cut_into_slices_that_do_not_meet(clients: int) -> None:
+def test_a_device_is_divided_into_separate_slices(clients: int) -> None:
     """Slices are whole MiB, equal, in order, and within the device."""
     campaign = planned(
         job("rw: randwrite"), *clients_of([Client(LOCAL, 0, device(1000 * MIB + 513))], clients)
@@ -237,7 +237,7 @@ def test_a_device_is_cut_into_slices_that_do_not_meet(clients: int) -> None:
 @pytest.mark.parametrize(
     ("size", "expected"), [("size: 2m", 2 * MIB), ("size: 50%", 50 * MIB), ("bs: 4k", 100 * MIB)]
 )
-def test_size_holds_within_the_slice(size: str, expected: int) -> None:
+def test_size_is_relative_to_the_slice(size: str, expected: int) -> None:
     """A size in bytes stays as it is, one in percent is of the client's own part."""
     campaign = planned(job(size), *clients_of([Client(LOCAL, 0, device(200 * MIB))], 2))
     assert ranges(campaign) == [(0, expected), (100 * MIB, 100 * MIB + expected)]

@@ -39,7 +39,9 @@ def variables() -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.smoke
-def test_ansible_agrees(fleet: Inventory, variables: dict[str, dict[str, Any]]) -> None:
+def test_hosts_and_variables_equal_those_of_ansible(
+    fleet: Inventory, variables: dict[str, dict[str, Any]]
+) -> None:
     """Of every host, each variable has the value that ansible-inventory prints."""
     hosts = by_name(fleet)
     assert set(hosts) == set(variables)
@@ -73,7 +75,7 @@ def test_one_host_in_full(fleet: Inventory) -> None:
     )
 
 
-def test_groups(fleet: Inventory) -> None:
+def test_groups_are_read(fleet: Inventory) -> None:
     """A group holds the hosts of the groups below it, and all is not listed."""
     groups = {name: set(hosts) for name, hosts in fleet.groups.items()}
     azure, gcp = {"az01", "az02", "az03"}, {"gca", "gcb", "gcc", "gcd"}
@@ -106,7 +108,7 @@ def test_variables_in_folders_beside_it(tmp_path: Path, *, is_folder: bool) -> N
     assert [(host.name, host.port) for host in hosts] == [("vm1", 2201), ("vm2", 2202)]
 
 
-def test_the_later_value_holds(tmp_path: Path) -> None:
+def test_the_later_value_takes_precedence(tmp_path: Path) -> None:
     """A host that is written twice is one host, with Ansible's choice of its values."""
     text = "[web]\nvm1 ansible_host=10.0.0.1\nvm1\n[db]\nvm1 ansible_host=10.0.0.2\n"
     (host,) = read(tmp_path, text, "hosts").hosts
@@ -169,7 +171,7 @@ def without_ansible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("without_ansible")
-def test_without_ansible(tmp_path: Path) -> None:
+def test_a_missing_ansible_is_reported(tmp_path: Path) -> None:
     """The hint names each way out: install it, volbench's own YAML, or a listing."""
     with pytest.raises(InventoryError) as caught:
         load_inventory(FILES / "fleet.ini")
@@ -194,7 +196,7 @@ def test_a_plain_list_of_names(tmp_path: Path) -> None:
     ]
 
 
-def test_this_machine(tmp_path: Path) -> None:
+def test_a_local_connection_is_this_machine(tmp_path: Path) -> None:
     """Ansible's local connection is the controller's own machine."""
     (host,) = read(tmp_path, "localhost ansible_connection=local ansible_user=me\n", "hosts").hosts
     assert host.kind is HostKind.LOCAL
@@ -237,7 +239,7 @@ def test_a_script_may_list_names_only(tmp_path: Path) -> None:
         ("-o ControlMaster=auto -o ControlPersist=60s -C", None),
     ],
 )
-def test_hops_in_arguments_of_ssh(
+def test_jump_hosts_in_ssh_arguments_are_read(
     tmp_path: Path, arguments: str, jump: tuple[str, ...] | None
 ) -> None:
     """Each usual way of naming a bastion is understood."""
@@ -246,7 +248,7 @@ def test_hops_in_arguments_of_ssh(
     assert host.jump == jump
 
 
-def test_weaker_host_keys_are_not_taken_over(tmp_path: Path) -> None:
+def test_disabled_host_key_checking_is_not_copied(tmp_path: Path) -> None:
     """Host keys go on being checked, and the user is expected."""
     path = tmp_path / "hosts"
     path.write_text("vm1 ansible_ssh_common_args='-o StrictHostKeyChecking=no -J gate'\n")
@@ -275,7 +277,7 @@ def test_single_entries_take_precedence_over_a_mapping(tmp_path: Path) -> None:
     assert host.sudo
 
 
-def test_texts_that_python_would_warn_of(tmp_path: Path) -> None:
+def test_texts_with_invalid_python_escapes_are_read_without_warnings(tmp_path: Path) -> None:
     """An odd escape in a variable is a text, and no remark of Python's reaches the user."""
     text = "vm1\n[all:vars]\nvolbench_label_match='a\\d+'\nvolbench_label_size=007\n"
     (host,) = read(tmp_path, text, "hosts").hosts

@@ -21,7 +21,7 @@ THROUGH_ANSIBLE = {
 """Inventories that ansible-inventory reads; it prints no places, so that keys alone name hosts."""
 
 
-def test_there_are_enough() -> None:
+def test_there_are_enough_bad_inventories() -> None:
     """The collection did not get lost."""
     assert len(DEFECTS) > 50
 
@@ -77,7 +77,9 @@ def test_secrets_are_never_repeated() -> None:
         ('{"version": 4, "terraform_version": "1.11.4"}', "terraform.tfstate", "a Terraform state"),
     ],
 )
-def test_neighbours_of_inventories(tmp_path: Path, text: str, name: str, words: str) -> None:
+def test_inventories_of_other_programs_are_refused_with_a_hint(
+    tmp_path: Path, text: str, name: str, words: str
+) -> None:
     """Files that only another program can turn into hosts: the hint says how."""
     path = tmp_path / name
     path.write_text(text)

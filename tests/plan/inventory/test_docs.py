@@ -22,13 +22,13 @@ OUTPUTS = {
 }
 
 
-def test_blocks_are_found() -> None:
+def test_inventory_examples_are_found() -> None:
     """Own inventories, one of Ansible's, and mappings."""
     assert len(BLOCKS) == 5
 
 
 @pytest.mark.parametrize(("kind", "text"), BLOCKS)
-def test_every_block_can_be_used(tmp_path: Path, kind: str, text: str) -> None:
+def test_every_inventory_example_is_valid(tmp_path: Path, kind: str, text: str) -> None:
     """Each loads without a remark and gives hosts."""
     path, mapping = tmp_path / f"inventory.{kind}", None
     path.write_text(text, encoding="utf-8")

@@ -20,7 +20,7 @@ from volbench.plan.inventory.host_names import expand
         ("vm[5-5]", ["vm5"]),
     ],
 )
-def test_ranges(text: str, names: list[str]) -> None:
+def test_ranges_are_expanded(text: str, names: list[str]) -> None:
     """From first to last, with as many digits as were written."""
     assert list(expand(text).texts) == names
 
@@ -32,7 +32,7 @@ def test_ranges(text: str, names: list[str]) -> None:
         *("vm[1-2-3]", "vm[1,1]", "vm[1-3,2]", "vm[[1-2]]", "vm[aa-bb]", "vm[1-100000]"),
     ],
 )
-def test_invalid_ranges(text: str) -> None:
+def test_invalid_ranges_are_refused(text: str) -> None:
     """A bracket is never taken as a part of a name."""
     with pytest.raises(InputError):
         expand(text)

@@ -65,7 +65,7 @@ def test_null_removes_a_default(fleet: Inventory) -> None:
     assert host.limits == {"data": Limits(iops=500.0), "*": Limits(iops=100.0)}
 
 
-def test_a_host_keeps_its_hops(fleet: Inventory) -> None:
+def test_a_host_keeps_its_jump_hosts(fleet: Inventory) -> None:
     """It knows its way even when the hop is left out by a limit later."""
     host = select(fleet, ["vm02"]).hosts[0]
     assert host.jump == ("jump@192.0.2.7:2200", "gate")
@@ -73,12 +73,12 @@ def test_a_host_keeps_its_hops(fleet: Inventory) -> None:
     assert names_of(select(fleet, ["vm02"]).hosts)["gate"].port == 2222
 
 
-def test_a_name_alone_is_an_alias(fleet: Inventory) -> None:
+def test_a_bare_name_is_an_alias(fleet: Inventory) -> None:
     """Without an address, ssh's own configuration says where it is."""
     assert by_name(fleet)["alias"].address == "alias"
 
 
-def test_local_is_this_machine(fleet: Inventory) -> None:
+def test_local_refers_to_this_machine(fleet: Inventory) -> None:
     """It has no address, and what defaults say of connections does not hold for it."""
     host = by_name(fleet)["local"]
     assert host.kind is HostKind.LOCAL
@@ -130,13 +130,15 @@ def test_json_is_yaml(tmp_path: Path) -> None:
         ("['fe80::1%eth0', '[fe80::2]:22']", ("fe80::1%eth0", "[fe80::2]:22")),
     ],
 )
-def test_notations_of_a_route(tmp_path: Path, written: str, jump: tuple[str, ...]) -> None:
+def test_every_notation_of_a_route_is_read(
+    tmp_path: Path, written: str, jump: tuple[str, ...]
+) -> None:
     """A text as ssh's ProxyJump, a list, or that there is none."""
     (host,) = read(tmp_path, f"hosts:\n  vm1:\n    jump: {written}\n").hosts
     assert host.jump == jump
 
 
-def test_a_default_route_ends_at_its_own_hops(tmp_path: Path) -> None:
+def test_a_default_route_ends_at_its_own_jump_hosts(tmp_path: Path) -> None:
     """A bastion that is in the inventory itself is not reached through itself."""
     text = (
         "defaults: {jump: [outer, inner]}\n"
@@ -149,7 +151,7 @@ def test_a_default_route_ends_at_its_own_hops(tmp_path: Path) -> None:
     assert ways == {"outer": (), "inner": ("outer",), "vm1": ("outer", "inner")}
 
 
-def test_a_hop_brings_its_own_hops(tmp_path: Path) -> None:
+def test_a_jump_host_has_its_own_jump_hosts(tmp_path: Path) -> None:
     """A way over a host that is reached over another one needs both."""
     text = (
         "hosts:\n"

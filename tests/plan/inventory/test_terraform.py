@@ -21,7 +21,7 @@ def mapped(folder: Path, text: str) -> Inventory:
     return load_inventory(OUTPUTS, mapping=mapping)
 
 
-def test_a_map_of_objects(tmp_path: Path) -> None:
+def test_a_map_of_objects_is_read(tmp_path: Path) -> None:
     """The keys are the names; paths, texts with holes, defaults and a group all work."""
     inventory = mapped(
         tmp_path,
@@ -69,7 +69,7 @@ def test_lists_and_maps_side_by_side(tmp_path: Path, source: str) -> None:
     ]
 
 
-def test_expressions_filter_and_compute(tmp_path: Path) -> None:
+def test_expressions_can_filter_and_compute(tmp_path: Path) -> None:
     """JMESPath selects rows and works values out."""
     (host,) = mapped(
         tmp_path,
@@ -84,21 +84,21 @@ def test_expressions_filter_and_compute(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("expression", ["vms[", "vms[?", "nosuch(vms)", "join(',', vms)"])
-def test_bad_expressions(tmp_path: Path, expression: str) -> None:
+def test_invalid_expressions_are_refused(tmp_path: Path, expression: str) -> None:
     """Each is named with its place in the mapping."""
     with pytest.raises(InventoryError, match="JMESPath") as caught:
         mapped(tmp_path, f'hosts:\n  from: "{expression}"\n')
     assert [(problem.line, problem.column) for problem in caught.value.problems] == [(2, 9)]
 
 
-def test_a_bad_value_in_the_outputs(tmp_path: Path) -> None:
+def test_an_invalid_value_in_the_outputs_is_refused(tmp_path: Path) -> None:
     """The problem names the host and the value, at the expression that found it."""
     with pytest.raises(InventoryError, match="'lun0'") as caught:
         mapped(tmp_path, "hosts: {from: vms, address: private_ip, volumes: {data: disk}}")
     assert caught.value.problems[0].key == "hosts.volumes.data[vm01]"
 
 
-def test_several_sources(tmp_path: Path) -> None:
+def test_several_sources_are_combined(tmp_path: Path) -> None:
     """A map of names to addresses, a list of addresses' names, and one object alone."""
     hosts = mapped(
         tmp_path,
@@ -111,7 +111,7 @@ def test_several_sources(tmp_path: Path) -> None:
     ]
 
 
-def test_a_list_of_addresses(tmp_path: Path) -> None:
+def test_a_list_of_addresses_is_read(tmp_path: Path) -> None:
     """Addresses are names where there are no others; a single value holds for all."""
     assert [host.name for host in mapped(tmp_path, "hosts: {from: ips}").hosts] == [
         "10.1.0.4",

@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parents[2] / "profiles"
 DEFECTS = sorted(path.name for path in FOLDER.iterdir())
 
 
-def test_there_are_enough() -> None:
+def test_there_are_enough_bad_profiles() -> None:
     """The collection did not get lost."""
     assert len(DEFECTS) > 50
 
@@ -37,7 +37,7 @@ def facts(problem: str) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("defect", DEFECTS)
-def test_every_problem_has_its_place_and_suggestion(defect: str) -> None:
+def test_every_problem_has_its_position_and_a_hint(defect: str) -> None:
     """Each defect is reported at its line, column and key, with the expected suggestion."""
     folder = FOLDER / defect
     with pytest.raises(ProfileError) as caught:

@@ -43,7 +43,7 @@ def again(profile: Profile) -> Profile:
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_texts_stay_texts(text: str) -> None:
+def test_texts_stay_strings(text: str) -> None:
     """Description, source and note may hold anything that YAML could take for something else."""
     profile = Profile(
         name="x",
@@ -55,7 +55,7 @@ def test_texts_stay_texts(text: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_names_stay_names(name: str) -> None:
+def test_names_stay_strings(name: str) -> None:
     """A profile, job, section or role may be called like a YAML word or number."""
     sections = {name: {"rw": "read"}, "other": {"rw": "write", "bs": None}}
     jobs = (Job(name=name, role=name, sections=sections),)

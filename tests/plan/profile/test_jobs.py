@@ -113,7 +113,7 @@ def test_a_matrix_that_would_multiply_jobs_is_refused(defaults: str) -> None:
         ("{rw: read, bs: 4k, gtod_reduce: 1}", ["switches off the measurement of latency"]),
     ],
 )
-def test_what_fio_does_unasked_is_a_warning(options: str, warnings: list[str]) -> None:
+def test_implicit_behaviour_of_fio_is_a_warning(options: str, warnings: list[str]) -> None:
     """Defaults that decide what is measured, and options without effect."""
     texts = [*profile_warnings(load(f"name: x\njobs: {{a: {options}}}\n"))]
     assert len(texts) == len(warnings)

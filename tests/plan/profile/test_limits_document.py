@@ -40,7 +40,7 @@ def planned(wanted: Profile, *, size_bytes: int | None, host: Host | None = None
     return expand_clients([wanted], [client], Terms(name="c"))
 
 
-def test_p15_in_a_profile() -> None:
+def test_a_profile_names_a_volume_type() -> None:
     """The name alone gives caps and credits, for all roles or for one."""
     wanted = limits_of("azure/P15")
     assert profile("azure/P15").limits == {"*": wanted}
@@ -56,7 +56,7 @@ def test_p15_in_a_profile() -> None:
         "{type: aws/gp3, size: 500g, iops: 6000, bandwidth: 250MB/s}",
     ],
 )
-def test_what_is_billed_of_a_type(limits: str) -> None:
+def test_billed_quantities_of_a_volume_type_are_read(limits: str) -> None:
     """Size, IOPS and bandwidth stand in the text or beside the type."""
     found = profile(limits).limits["*"]
     assert (found.iops, found.bandwidth_bytes_per_s, found.name) == (6000, 250e6, "aws/gp3")
@@ -68,7 +68,7 @@ def test_gp2_of_100_gib_has_its_credits() -> None:
     assert (found.iops, found.burst_iops, found.burst_ios) == (300, 3000, 5.4e6)
 
 
-def test_the_device_tells_its_size() -> None:
+def test_the_size_is_read_from_the_device() -> None:
     """A type that depends on the size waits for the volume."""
     wanted = profile("aws/gp2")
     assert wanted.limits["*"].wanted is not None

@@ -16,7 +16,7 @@ def load(text: str, *, allow_exec: bool = False) -> Profile:
     return load_profile(text, path="p.yaml", table=shipped_table(), allow_exec=allow_exec)
 
 
-def test_everything_that_a_profile_can_say() -> None:
+def test_every_key_of_a_profile_is_read() -> None:
     """Each key arrives with its unit and type."""
     profile = load(
         """
@@ -66,7 +66,7 @@ jobs:
     )
 
 
-def test_limits_for_every_role() -> None:
+def test_limits_may_apply_to_every_role() -> None:
     """Limits without a role hold for all."""
     profile = load("name: x\nlimits: {iops: 10}\njobs: {a: {rw: read}}\n")
     assert profile.limits == {"*": Limits(iops=10)}
@@ -114,12 +114,12 @@ def test_files_of_other_editors(text: str) -> None:
     assert load(text).jobs[0].name == "a"
 
 
-def test_a_job_may_say_nothing() -> None:
+def test_a_job_may_be_empty() -> None:
     """A job without options takes the defaults."""
     assert load("name: x\ndefaults: {rw: read}\njobs:\n  a:\n  b: {}\n").jobs[0].options == {}
 
 
-def test_sections_of_one_job() -> None:
+def test_a_job_may_have_several_sections() -> None:
     """Sections keep their own options; null takes an inherited one away."""
     profile = load(
         "name: x\njobs:\n  mix:\n    bs: 8k\n    sections:\n"
@@ -136,7 +136,7 @@ def test_programs_need_consent() -> None:
     assert load(text, allow_exec=True).jobs[0].options["exec_prerun"] == "/bin/true"
 
 
-def test_wrong_indentation_is_said_in_plain_words() -> None:
+def test_wrong_indentation_is_reported_in_plain_english() -> None:
     """Not in those of the parser, such as <block end>."""
     with pytest.raises(ProfileError) as caught:
         load_profile(
@@ -147,7 +147,7 @@ def test_wrong_indentation_is_said_in_plain_words() -> None:
     assert "same column" in problem.hint
 
 
-def test_yaml_1_2_has_no_traps() -> None:
+def test_yaml_1_1_booleans_and_octals_are_not_misread() -> None:
     """Times and words that YAML 1.1 would change stay what they are."""
     profile = load("name: on\nlimits: {}\njobs:\n  no: {rw: read, offset: 010}\n")
     assert profile.name == "on"

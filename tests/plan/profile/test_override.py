@@ -34,7 +34,7 @@ def changed(text: str, *settings: str) -> Profile:
 
 
 @pytest.mark.parametrize("name", profile_names())
-def test_no_settings_change_nothing(name: str) -> None:
+def test_without_settings_the_profile_is_unchanged(name: str) -> None:
     """A profile stays itself."""
     text, _ = read_profile(name)
     assert changed(text) == load(text)
@@ -109,7 +109,7 @@ def test_invalid_settings_are_refused(text: str, setting: str) -> None:
     assert caught.value.hint
 
 
-def test_a_pair_of_settings_may_agree_where_one_does_not() -> None:
+def test_settings_that_are_invalid_alone_may_be_valid_together() -> None:
     """Only the outcome of all settings is judged."""
     profile = changed(MATRIX, "size=1k", "bs=512", "o.bs=512")
     assert profile.defaults["size"] == "1024"

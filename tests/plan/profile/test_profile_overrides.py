@@ -37,13 +37,15 @@ def load(text: str) -> Profile:
         ("no equals sign", (0, 1)),
     ],
 )
-def test_each_setting_goes_where_its_part_is(setting: str, places: tuple[int, ...]) -> None:
+def test_each_setting_reaches_the_profiles_that_have_its_key(
+    setting: str, places: tuple[int, ...]
+) -> None:
     """What no profile has stays with all of them, whose errors then tell the mistake."""
     found = settings_by_profile([load(ROUNDS), load(PLAIN)], [setting])
     assert tuple(place for place, own in enumerate(found) if own) == places
 
 
-def test_order_is_kept() -> None:
+def test_the_order_of_settings_is_kept() -> None:
     """Later settings hold over earlier ones, as they were typed."""
     settings = ["size=2m", "writes.size=3m", "size=4m"]
     assert settings_by_profile([load(ROUNDS), load(PLAIN)], settings) == [

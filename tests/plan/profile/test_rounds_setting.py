@@ -60,7 +60,7 @@ def runtime_of(run: Run) -> str | None:
     return run.effective(run.sections[0]).get("runtime")
 
 
-def test_all_of_it_is_read() -> None:
+def test_every_key_of_rounds_is_read() -> None:
     """Numbers, variables and times come out as they were meant."""
     profile = load()
     tracked = (
@@ -73,12 +73,12 @@ def test_all_of_it_is_read() -> None:
     assert reads.burst_runtime == BurstRuntime(factor=2, max_s=3600)
 
 
-def test_what_is_dumped_reads_back() -> None:
+def test_dumped_rounds_read_back() -> None:
     """A dump holds all of it."""
     assert load(dump_profile(load())) == load()
 
 
-def test_editors_know_rounds_and_pauses() -> None:
+def test_the_schema_has_rounds_and_pauses() -> None:
     """The schema takes what the loader takes, and finds a metric that there is not."""
     schema = Draft202012Validator(json_schema(TABLE))
     yaml = YAML(typ="safe", pure=True)
@@ -216,14 +216,16 @@ def test_several_clients_are_refused() -> None:
         ),
     ],
 )
-def test_a_runtime_exceeds_the_credits(settings: tuple[str, ...], runtime: str) -> None:
+def test_the_runtime_lasts_until_the_credits_are_used_up(
+    settings: tuple[str, ...], runtime: str
+) -> None:
     """5.4 M credits at 3000 less 300 last 2000 s; runtime is the least, most is the most."""
     runs = {run.job: run for run in planned(changed(*settings)).runs}
     assert runtime_of(runs["reads"]) == runtime
     assert runtime_of(runs["writes"]) == "10s"
 
 
-def test_limits_of_the_host_count_before_all() -> None:
+def test_limits_of_the_host_take_precedence() -> None:
     """A larger volume of another host has credits that last for another time."""
     limits = load().limits["*"].model_copy(update={"burst_ios": 2700000.0})
     host = Host(name="vm1", address="x", limits={"data": limits})

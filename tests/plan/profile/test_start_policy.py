@@ -88,7 +88,7 @@ def test_one_section_is_set_by_job_and_section() -> None:
         changed(PARTS, "storm.later.runtime=5m")
 
 
-def test_editors_know_the_keys() -> None:
+def test_the_schema_has_the_keys() -> None:
     """The JSON Schema bounds them as the loader does."""
     schema = json_schema(TABLE)
     properties = schema["properties"]

@@ -69,7 +69,7 @@ def test_dump_reads_back_as_the_same() -> None:
     assert load(dump_profile(profile)) == profile
 
 
-def test_editors_accept_it() -> None:
+def test_the_schema_accepts_it() -> None:
     """The schema knows the keys, in the file and in the dump of it."""
     validator = Draft202012Validator(json.loads(json.dumps(json_schema(TABLE))))
     for text in (FULL, dump_profile(load(FULL))):

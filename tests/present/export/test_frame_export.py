@@ -78,7 +78,7 @@ def test_json_has_no_infinity() -> None:
     assert json.loads(exported(pd.DataFrame({"x": [math.inf]}), "json")) == [{"x": None}]
 
 
-def test_parquet_tells_units(frame: pd.DataFrame, tmp_path: Path) -> None:
+def test_parquet_columns_have_units(frame: pd.DataFrame, tmp_path: Path) -> None:
     """Columns keep their types and carry their unit and meaning."""
     file = tmp_path / "summary.parquet"
     export_frame(frame, frame_name="summary", format="parquet", into=file)

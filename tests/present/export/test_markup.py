@@ -70,7 +70,7 @@ READERS = {"markdown": markdown_rows, "latex": latex_rows}
 
 
 @pytest.mark.parametrize("format_name", READERS)
-def test_every_cell_is_shown_as_it_is(frame: pd.DataFrame, format_name: str) -> None:
+def test_special_characters_in_cells_are_escaped(frame: pd.DataFrame, format_name: str) -> None:
     """Signs that mean something to Markdown or LaTeX are printed, and line ends break no row."""
     rows = READERS[format_name](render_text(frame, frame_name="summary", format_name=format_name))
     rows = [row for row in rows if not set(row[0]) <= set("-:")]
@@ -100,14 +100,14 @@ def test_latex_is_balanced(frame: pd.DataFrame) -> None:
     assert not re.search(r"[$#^_%~]", bare)
 
 
-def test_markdown_tells_the_alignment(frame: pd.DataFrame) -> None:
+def test_markdown_marks_the_alignment(frame: pd.DataFrame) -> None:
     """Numbers stand right, words left."""
     rule = render_text(frame, frame_name="summary", format_name="markdown").splitlines()[1]
     right = [cell.strip().endswith(":") for cell in rule.split("|")[1:-1]]
     assert right == [False, True, True, True, True, True, False, False]
 
 
-def test_a_choice_of_columns_for_people(tmp_path: Path) -> None:
+def test_markup_has_the_columns_a_reader_needs(tmp_path: Path) -> None:
     """Unless named, what tells rows apart comes first, then what was asked for and the results."""
     summary = volbench.open_campaign(make(tmp_path, HOSTS).root).summary()
     columns = default_columns(summary, frame_name="summary")

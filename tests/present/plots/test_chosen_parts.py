@@ -34,7 +34,7 @@ def given() -> Frames:
     )
 
 
-def test_histograms_are_of_the_slowest_jobs() -> None:
+def test_histograms_show_the_slowest_jobs() -> None:
     """The bad job, one of the last, has a panel, and the caption counts the others."""
     plot = build_plot("histogram", given())
     assert any(f"job-{WORST}" in panel.title for panel in plot.panels)
@@ -42,7 +42,7 @@ def test_histograms_are_of_the_slowest_jobs() -> None:
 
 
 @pytest.mark.parametrize("kind", ["distribution", "hdr", "ecdf"])
-def test_curves_are_of_the_slowest_jobs_and_the_others_a_band(kind: str) -> None:
+def test_curves_show_the_slowest_jobs_and_a_band_of_the_others(kind: str) -> None:
     """The legend stays short, and the range of the others is that of their bins."""
     plot = build_plot(kind, given())
     names = [series.label for series in plot.series]
@@ -53,7 +53,7 @@ def test_curves_are_of_the_slowest_jobs_and_the_others_a_band(kind: str) -> None
     assert set(column(band, "_low")) == set(column(band, "_high")) == {0.001, 0.004}
 
 
-def test_heat_maps_are_of_the_slowest_patterns() -> None:
+def test_heat_maps_show_the_slowest_patterns() -> None:
     """A slow cell of the eighth host decides."""
     rows = [
         row | {"host": f"vm{n}"} | ({"lat_mean_s": 9.0} if n == 7 else {})
@@ -65,7 +65,7 @@ def test_heat_maps_are_of_the_slowest_patterns() -> None:
     assert sum("vm7" in panel.title for panel in plot.panels) == 4
 
 
-def test_strips_are_of_the_jobs_with_the_worst_host() -> None:
+def test_strips_show_the_jobs_with_the_worst_hosts() -> None:
     """One of six hosts is slow in the last job."""
     rows = [
         result(f"job-{n:02}", iops=1000.0 / (5 if (n, host) == (29, 3) else 1))
@@ -78,7 +78,7 @@ def test_strips_are_of_the_jobs_with_the_worst_host() -> None:
     assert "job-29, write" in plot.panels[0].y.categories
 
 
-def test_names_of_outliers_stand_clear_of_each_other() -> None:
+def test_names_of_outliers_do_not_overlap() -> None:
     """Five of thirty hosts are slow alike: above and below the dots one name each is written."""
     rows = [
         result("job", iops=(1000.0 if host else 30000.0) if host < 25 else 400.0 + host / 10)
@@ -92,7 +92,7 @@ def test_names_of_outliers_stand_clear_of_each_other() -> None:
     assert len(names) <= 3
 
 
-def test_sets_are_of_the_jobs_that_differ_most() -> None:
+def test_sets_show_the_jobs_that_differ_most() -> None:
     """Whole jobs are kept, and the one that got three times slower is among them."""
     rows = [
         result(f"job-{n:02}", iops=1000.0 / (3 if n == WORST and host else 1))
@@ -132,7 +132,7 @@ def at_depths(*, hosts: int = 1) -> Frames:
     )
 
 
-def test_convergence_has_no_two_lines_of_one_look_in_a_panel() -> None:
+def test_convergence_lines_in_a_panel_look_different() -> None:
     """Jobs of one mix and block size that differ in queue depth have panels of their own."""
     panels = build_plot("convergence", at_depths()).panels
     assert [panel.title for panel in panels] == [
@@ -141,7 +141,7 @@ def test_convergence_has_no_two_lines_of_one_look_in_a_panel() -> None:
 
 
 @pytest.mark.parametrize("kind", ["convergence", "window"])
-def test_rounds_of_several_hosts_are_named_as_sums(kind: str) -> None:
+def test_rounds_of_several_hosts_are_labelled_as_sums(kind: str) -> None:
     """The caption says that three hosts are added up, and a host without a round is no drop."""
     given = at_depths(hosts=3)
     assert "Rates are sums over 3 hosts" in caption_of(build_plot(kind, given))
@@ -187,7 +187,7 @@ def test_a_sweep_shows_the_other_lines_pale() -> None:
     assert len({series.colour for series in more.series}) == 10
 
 
-def test_loads_beside_knees_stand_clear_of_each_other() -> None:
+def test_loads_beside_knees_do_not_overlap() -> None:
     """All knees lie at one place: one number is written, not seven over each other."""
     panel = build_plot("knee", lines()).panels[0]
     assert len(column(the_mark(panel, Points), "_x")) == 7

@@ -21,7 +21,7 @@ from volbench.present.plots.marks import Cells, Points
 from volbench.present.renderers.matplotlib import draw
 
 
-def test_ratios_are_of_the_second_set_to_the_first() -> None:
+def test_ratios_are_the_second_set_over_the_first() -> None:
     """Faster reads are above 1 in IOPS and below in p99, both better; writes are neutral."""
     rows = numbers(build_plot("ratios", two_ladders()))
     reads = rows[rows["direction"] == "read"]
@@ -183,6 +183,6 @@ def test_heat_maps_of_panels_share_one_scale_of_colours() -> None:
         (["backups/a", "backups/a/b"], ["a", "a/b"]),
     ],
 )
-def test_names_are_cut_where_they_are_the_same(names: list[str], short: list[str]) -> None:
+def test_the_common_part_of_long_names_is_cut(names: list[str], short: list[str]) -> None:
     """What differs stays, and a number alone is no name."""
     assert list(shortened(names)) == short

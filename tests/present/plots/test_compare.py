@@ -81,7 +81,7 @@ def test_a_forest_of_hundreds_of_workloads_shows_the_largest_differences(
     assert "w1 " not in " ".join(categories)
 
 
-def test_the_legend_names_what_is_there(comparison: Comparison) -> None:
+def test_the_legend_lists_only_what_is_drawn(comparison: Comparison) -> None:
     """Only verdicts that occur are named; markers of the faster point to their side."""
     plot = forest_plot(comparison)
     labels = [series.label for series in plot.series if series.label]
@@ -153,7 +153,7 @@ def test_points_and_frontier() -> None:
     assert "A remark" in plot.caption
 
 
-def test_what_may_be_no_faster_is_pale_and_beside_the_frontier() -> None:
+def test_a_configuration_that_may_be_no_faster_is_off_the_frontier() -> None:
     """More money for a difference that was not shown is no step of the line."""
     unsure = replace(offer("dearer", 60, 3010, front=True), no_faster_than=("dear",))
     plot = pareto_plot(Market((*OFFERS, unsure), "EUR"))

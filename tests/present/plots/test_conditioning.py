@@ -71,7 +71,7 @@ def test_of_many_volumes_those_with_the_largest_penalty_are_drawn() -> None:
     assert "Showing 4 of 9 volumes, those with the largest penalty" in caption_of(plot)
 
 
-def test_cost_is_that_of_the_size(cold: Frames) -> None:
+def test_warm_up_cost_is_proportional_to_the_size(cold: Frames) -> None:
     """The same pace over another size takes in proportion, and money follows the hours."""
     steady_s = 54.0
     options = Options(volume_bytes=100 << 30, price_per_hour=2.0, currency="USD")
@@ -81,7 +81,7 @@ def test_cost_is_that_of_the_size(cold: Frames) -> None:
     assert cost == pytest.approx(100 * steady_s / 3600 * 2, rel=0.1)
 
 
-def test_pass_is_drawn_over_the_volume(filled: Frames) -> None:
+def test_a_pass_is_drawn_against_the_offset(filled: Frames) -> None:
     """Each extent is a step at its place, and the slow extent is named."""
     [panel] = build_plot("warmup", filled).panels
     assert panel.x.limits == (0, 1 << 30)

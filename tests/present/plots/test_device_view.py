@@ -60,7 +60,7 @@ def limits(panel: Panel) -> list[ReferenceLine]:
     return [line for line in all_marks(panel, ReferenceLine) if line.axis == "y"]
 
 
-def test_panels_are_those_of_the_article() -> None:
+def test_panels_match_the_published_article() -> None:
     """Eight quantities stand under each other, over one axis of time."""
     plot = build_plot("device", watched())
     assert [panel.y.label for panel in plot.panels] == NAMES
@@ -129,7 +129,7 @@ def test_limits_are_lines_along_their_runs() -> None:
     assert limits(panel_of(build_plot("device", watched()), "IOPS")) == []
 
 
-def test_towering_fio_is_written_not_drawn_to_scale() -> None:
+def test_a_far_higher_fio_rate_is_written_not_drawn_to_scale() -> None:
     """A rate from memory does not flatten the device: it is written into the panel."""
     row = result("buffered", direct=False, runtime_s=3.0, io_bytes=3 * 4096 * 50000)
     given = frames(
@@ -143,7 +143,7 @@ def test_towering_fio_is_written_not_drawn_to_scale() -> None:
     assert texts(panel) == ["fio 50k"]
 
 
-def test_fio_of_a_run_too_short_for_a_series_is_its_mean() -> None:
+def test_a_run_too_short_for_a_series_shows_the_mean_of_fio() -> None:
     """A buffered run of half a second has no series; its bandwidth is written all the same."""
     row = result("short", direct=False, runtime_s=0.5, io_bytes=500_000_000)
     given = frames([row], device=samples(row, [10.0] * 9, ended_s=0.5))
@@ -196,7 +196,7 @@ def test_quantities_without_data_have_no_panel() -> None:
     assert "No block device" in caption_of(plot)
 
 
-def test_runs_stand_after_each_other() -> None:
+def test_runs_are_drawn_one_after_another() -> None:
     """Names stand over bands in the order of the summary; a short run is wide enough to be seen."""
     rows = [
         result("long", runtime_s=300.0, io_bytes=1e6),
@@ -217,7 +217,7 @@ def test_runs_stand_after_each_other() -> None:
     assert np.ptp(second) > 0.3 * np.ptp(first)
 
 
-def test_many_runs_take_further_blocks() -> None:
+def test_many_runs_are_split_into_rows_of_panels() -> None:
     """More runs than fit abreast go below, and beyond the most the caption counts them."""
     in_one_block = len(build_plot("device", many(9)).panels)
     assert len(build_plot("device", many(10)).panels) == 2 * in_one_block
@@ -244,7 +244,7 @@ def test_the_tail_is_described() -> None:
     assert "up to 20s (buffered)" in sentence
 
 
-def test_runs_of_no_watched_device_have_no_chart() -> None:
+def test_runs_without_device_samples_have_no_chart() -> None:
     """Samples of a warm-up alone, or from before the I/O, are nothing to draw."""
     row = result("job", runtime_s=3.0)
     warm = result("warm", phase="warmup")

@@ -18,7 +18,7 @@ from volbench.present.plots.marks import (
 )
 
 
-def test_distribution_is_of_the_bins() -> None:
+def test_distribution_is_computed_from_the_bins() -> None:
     """The line shows which share was slower than each bin's upper edge."""
     row = result("a")
     given = frames([row], histogram=bins(row, {0.001: 90, 0.01: 9, 0.1: 1}))
@@ -57,7 +57,7 @@ def test_histogram_shares_add_up() -> None:
     assert len(all_marks(first, ReferenceLine)) == 2
 
 
-def test_percentiles_stand_on_an_axis_of_nines() -> None:
+def test_percentiles_are_drawn_on_an_axis_of_nines() -> None:
     """A tenth of the way is 90 %, and half of the I/Os were at most as slow as the first bin."""
     [panel] = build_plot("hdr", repeats()).panels
     write = FORMATS[panel.x.format].write
@@ -69,7 +69,7 @@ def test_percentiles_stand_on_an_axis_of_nines() -> None:
     assert y.max() == pytest.approx(0.02)
 
 
-def test_ecdf_goes_from_nothing_to_all() -> None:
+def test_ecdf_goes_from_0_to_100_percent() -> None:
     """The line begins at 0, ends at 1 and never falls."""
     [panel] = build_plot("ecdf", repeats()).panels
     _, line = series_of(the_mark(panel, Lines))[0]
@@ -94,7 +94,7 @@ def test_latency_map_keeps_gaps() -> None:
     assert panel.y.scale == "log"
 
 
-def test_all_runs_stand_on_one_axis() -> None:
+def test_all_runs_share_one_axis() -> None:
     """There is a line for each run with the values of the series."""
     given = repeats()
     panel = build_plot("lines", given).panels[0]

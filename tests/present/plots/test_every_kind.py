@@ -64,7 +64,7 @@ def roles_of(plot: Plot) -> set[str]:
     return {*roles.values(), *(roles.get(key, key) for key in keys)}
 
 
-def test_panels_are_named_and_have_a_place(kind: str) -> None:
+def test_panels_have_a_name_and_a_grid_cell(kind: str) -> None:
     """Every axis has a label or a neighbour with one, a known format, and a place in the grid."""
     plot = plot_of(kind)
     assert plot.name == kind
@@ -78,14 +78,14 @@ def test_panels_are_named_and_have_a_place(kind: str) -> None:
         assert panel.marks
 
 
-def test_colours_are_roles_of_every_theme(kind: str) -> None:
+def test_every_theme_defines_every_colour(kind: str) -> None:
     """No mark names a colour that a theme does not have."""
     roles = roles_of(plot_of(kind))
     for theme in THEMES.values():
         assert roles <= set(theme.colours)
 
 
-def test_columns_that_marks_name_are_there(kind: str) -> None:
+def test_columns_named_by_marks_exist(kind: str) -> None:
     """Columns that hold places, lengths and texts are in the mark's data."""
     names = (
         *("x", "y", "at", "value", "at_end", "base", "low", "high", "text", "by", "group"),
@@ -111,7 +111,7 @@ def test_json_form_is_plain(kind: str) -> None:
     assert first == second
 
 
-def test_sentence_has_a_number(kind: str) -> None:
+def test_the_description_has_a_number(kind: str) -> None:
     """The description is one line with a number in it, and nothing unknown."""
     sentence = plot_of(kind).description
     assert sentence.endswith(".")
@@ -129,11 +129,11 @@ def test_small_multiples_of_every_kind(kind: str) -> None:
 
 
 @pytest.mark.parametrize("theme", ["light", "print"])
-def test_pictures_are_whole(kind: str, theme: str) -> None:
+def test_pictures_are_complete(kind: str, theme: str) -> None:
     """Nothing is cut off, and panels end where the description says.
 
     The dark theme differs from the light one in the values of its colours alone: see
-    test_dark_is_light_in_other_colours.
+    test_the_dark_theme_differs_only_in_colours.
     """
     plot = plot_of(kind)
     figure = draw(plot, theme=theme)
@@ -142,7 +142,7 @@ def test_pictures_are_whole(kind: str, theme: str) -> None:
     assert texts_outside(figure) == []
 
 
-def test_dark_is_light_in_other_colours() -> None:
+def test_the_dark_theme_differs_only_in_colours() -> None:
     """What fits in light fits in dark, and a chart is drawn in it."""
     dark, light = THEMES["dark"], THEMES["light"]
     assert (dark.hatches, dark.is_grey) == (light.hatches, light.is_grey)
@@ -184,7 +184,7 @@ def test_frames_may_be_missing() -> None:
 CLIMB = [10.0, 50.0, 80.0, 0.0, 100.0, 100.0, 100.0, 100.0, 100.0, 100.0, 100.0]
 
 
-def test_a_report_has_its_charts_where_there_is_something() -> None:
+def test_a_report_shows_the_charts_that_have_data() -> None:
     """A campaign that measured all has all charts of a report, in the order of the kinds."""
     rows = sweep(depths=(1, 4), blocks=(4096, 65536))
     alone = frames(

@@ -56,7 +56,7 @@ def test_panels_have_peak_starts_and_time(fast: Frames) -> None:
     assert apart.y.limits[0] < -4000
 
 
-def test_stack_is_reads_and_writes(fast: Frames) -> None:
+def test_the_stack_holds_reads_and_writes(fast: Frames) -> None:
     """Writes stand on reads, and the numbers hold both."""
     plot = build_plot("storm", fast)
     reads, writes = all_marks(plot.panels[0], Areas)
@@ -65,7 +65,7 @@ def test_stack_is_reads_and_writes(fast: Frames) -> None:
     assert rows["read_iops"].max() + rows["write_iops"].max() >= 7200
 
 
-def test_strips_are_in_the_order_of_starts_and_empty_outside(fast: Frames) -> None:
+def test_strips_are_in_start_order_and_empty_outside_their_runs(fast: Frames) -> None:
     """The first client stands on top; before it starts and after it ends nothing is drawn."""
     strips = build_plot("storm", fast).panels[2]
     assert strips.y.categories == tuple(f"c{number:02d}" for number in range(1, 31))
@@ -76,7 +76,7 @@ def test_strips_are_in_the_order_of_starts_and_empty_outside(fast: Frames) -> No
     assert np.isnan(rates[0, 72:]).all()
 
 
-def test_storms_stand_side_by_side_with_one_scale(slow: Frames, fast: Frames) -> None:
+def test_storms_are_drawn_side_by_side_on_one_scale(slow: Frames, fast: Frames) -> None:
     """What is higher is more, whatever the lengths of the two."""
     first, second = stacks(build_plot("storm", both(slow, fast)))
     assert first.y.limits == second.y.limits
@@ -148,7 +148,7 @@ def test_the_storm_is_described(slow: Frames) -> None:
     ("busy_at_s", "when"),
     [(11, "at the last start"), (21, "10s after the last start"), (1, "10s before the last start")],
 )
-def test_when_the_peak_came_is_as_exact_as_it_is_known(busy_at_s: int, when: str) -> None:
+def test_the_time_of_the_peak_has_the_precision_of_the_samples(busy_at_s: int, when: str) -> None:
     """Means of 5 s can't show which of two things in one interval was first."""
     rows = [client("c01"), client("c02")]
     reads = [100.0 if busy_at_s <= second < busy_at_s + 4 else 10.0 for second in range(40)]
@@ -160,7 +160,7 @@ def test_when_the_peak_came_is_as_exact_as_it_is_known(busy_at_s: int, when: str
     assert f"IOPS came {when}" in build_plot("storm", shown).description
 
 
-def test_the_storms_of_most_clients_are_drawn() -> None:
+def test_the_storms_with_the_most_clients_are_drawn() -> None:
     """Three columns fit a page; the caption says which they are, and how many there are."""
     sizes = [2, 5, 2, 4, 2, 3]
     given = both(
@@ -197,7 +197,7 @@ def test_outliers_of_a_fleet_are_named() -> None:
     assert sorted(column(the_mark(plot.panels[0], Points), "iops")) == sorted(rows["iops"])  # type: ignore[type-var]  # floats
 
 
-def test_few_hosts_have_no_outliers() -> None:
+def test_outliers_need_a_minimum_number_of_hosts() -> None:
     """Four hosts are too few to find an outlier."""
     plot = build_plot("fleet", fleet(hosts=4))
     assert any("Outliers are named from 5 hosts on" in words for words in plot.caption)

@@ -22,7 +22,7 @@ def plot_of(data: pd.DataFrame) -> Plot:
     return Plot(panels=(panel,), heights=(1.0,), series=series, name="n", title="T")
 
 
-def test_form_is_plain_and_repeatable() -> None:
+def test_form_is_plain_json_and_reproducible() -> None:
     """Marks share a table; attributes with their default are left out; NaN is null."""
     data = pd.DataFrame({"x": [0.0, 1.0], "y": [1e-6, np.nan], "way": ["read", None]})
     form = json_form(plot_of(data))

@@ -74,7 +74,7 @@ def test_a_new_kind_has_picture_numbers_and_json() -> None:
     assert plot.description == form["description"] == "2 runs."
 
 
-def test_unknown_kind_is_corrected() -> None:
+def test_the_nearest_kind_is_suggested_for_an_unknown_one() -> None:
     """A misspelt kind gives the nearest one."""
     with pytest.raises(InputError, match="no chart 'latncy'") as caught:
         build_plot("latncy", frames([result("a")]))

@@ -34,7 +34,7 @@ def test_hosts_have_bars_of_their_own() -> None:
     assert "Pooled" not in caption_of(plot)
 
 
-def test_by_pools_what_is_equal_in_it_and_says_so() -> None:
+def test_rows_with_an_equal_by_column_are_grouped_and_the_caption_says_so() -> None:
     """With a label each of its values has one bar, the median of its hosts, in its own colour."""
     plot = build_plot("iops", labelled(), by=["volume_type"])
     bars = the_mark(plot.panels[0], Bars)
@@ -88,7 +88,7 @@ def test_panels_of_several_rows_keep_their_order() -> None:
     assert plot.panels[0].heading.startswith("repeat: 1\n")
 
 
-def test_values_are_written_for_people() -> None:
+def test_values_have_units_a_reader_expects() -> None:
     """Block sizes are sizes, flags are words, and a queue depth says that it is one."""
     rows = [result("a", block_bytes=65536, direct=False, iodepth=8), result("b")]
     for by, words in (

@@ -21,7 +21,7 @@ from volbench.present.plots.picture import with_picture
 from volbench.present.renderers.matplotlib import draw
 
 
-def test_the_unit_of_an_end_selects_the_axes() -> None:
+def test_the_unit_of_an_axis_limit_selects_the_axes() -> None:
     """10 ms ends the latencies of a chart, and leaves its IOPS as they are."""
     row = result("job", iops=1000.0)
     plot = build_plot("series", frames([row], series=intervals(row, [1000.0, 900.0])))
@@ -35,7 +35,7 @@ def test_the_unit_of_an_end_selects_the_axes() -> None:
     ("text", "value", "unit"),
     [("20k", 2e4, ""), ("1.5M", 1.5e6, ""), ("500MB/s", 5e8, "B/s"), ("10ms", 0.01, "s")],
 )
-def test_ends_are_read_with_their_unit(text: str, value: float, unit: str) -> None:
+def test_axis_limits_are_read_with_their_unit(text: str, value: float, unit: str) -> None:
     """Counts have k, M and G; rates and durations are written as everywhere else."""
     assert AxisEnd.parse(text) == AxisEnd(value, unit)
 
@@ -96,7 +96,7 @@ def test_grids_of_a_heat_map_share_one_scale() -> None:
         assert len({mark.limits for mark in cells if mark.value == value}) == 1
 
 
-def test_bars_beyond_the_end_say_their_value() -> None:
+def test_bars_beyond_the_axis_limit_show_their_value() -> None:
     """A bar that --y-max cuts has an arrow with its value; the limit keeps its name."""
     rows = [result("a", iops=500.0, limit_iops=9000.0), result("b", iops=4200.0, limit_iops=9000.0)]
     plot = with_picture(build_plot("iops", frames(rows)), Picture(y_max=AxisEnd(1000.0, "")))

@@ -144,7 +144,7 @@ def test_completion_latency_is_named() -> None:
     assert column(p99, p99.x) == pytest.approx([0.0054])
 
 
-def test_heatmap_holds_the_values() -> None:
+def test_heatmap_cells_hold_the_values() -> None:
     """A grid per pattern and metric; what was not measured stays empty."""
     rows = [r for r in sweep(depths=(1, 4), blocks=(4096, 65536)) if r["job"] != "randread-4-65536"]
     plot = build_plot("heatmap", frames(rows))
@@ -159,7 +159,7 @@ def test_heatmap_holds_the_values() -> None:
     assert panel.title == "IOPS, randread"
 
 
-def test_dd_has_bandwidth_alone() -> None:
+def test_dd_has_only_bandwidth() -> None:
     """A campaign of dd has one chart of its results, and the others say what dd does not report."""
     given = frames([dd("copy")])
     plots = build_plots(given, ("iops", "bandwidth", "latency"))

@@ -94,7 +94,7 @@ def test_deviation_never_reaches_below_zero() -> None:
     assert column(whiskers, whiskers.high) == [600.0, 700.0, 900.0]
 
 
-def test_sets_stand_beside_each_other() -> None:
+def test_sets_are_drawn_side_by_side() -> None:
     """Each job has a bar per set in that set's colour, with the min and max of its repeats."""
     plot = build_plot("sets", two_sets())
     assert [panel.title for panel in plot.panels] == [
@@ -114,7 +114,7 @@ def test_sets_stand_beside_each_other() -> None:
     assert "Pooled: 3 repeats" in plot.caption
 
 
-def test_rows_of_another_campaign_stay_there() -> None:
+def test_rows_of_campaigns_are_not_mixed() -> None:
     """Three campaigns are three sets, also when one lacks a job."""
     third = in_campaign(repeats(factor=3), "third")
     third = {
@@ -160,7 +160,7 @@ def test_ceiling_has_limits_and_points() -> None:
     assert len(rows) == 18
 
 
-def test_a_ceiling_without_declared_limits_names_none() -> None:
+def test_a_ceiling_without_declared_limits_draws_no_limit() -> None:
     """The caption explains dashed lines where there are some."""
     given = ladder()
     assert "Dashed: declared limits" in build_plot("ceiling", given).caption

@@ -20,7 +20,7 @@ from volbench.present.renderers import PICTURE_FORMATS
 from volbench.present.renderers.matplotlib import draw, save, svg_text
 
 
-def test_bars_whiskers_and_limits_stand_where_they_belong() -> None:
+def test_bars_whiskers_and_limits_are_drawn_at_their_values() -> None:
     """A figure holds the lengths, the ranges, the limit and the names of the description."""
     rows = [
         result("a", repeat=n, iops=iops, limit_iops=400.0)
@@ -78,7 +78,7 @@ def test_panels_end_where_the_description_says() -> None:
         assert not any(box.overlaps(other) for other in boxes[place + 1 :])
 
 
-def test_sixty_jobs_stay_apart() -> None:
+def test_labels_of_sixty_jobs_do_not_overlap() -> None:
     """The names of many jobs do not touch each other, even when they are long."""
     rows = [result(f"quite-a-long-name-of-a-job-number-{n}") for n in range(60)]
     for kind in ("iops", "latency"):
@@ -118,7 +118,7 @@ def test_long_lines_keep_their_extremes() -> None:
 
 
 @pytest.mark.parametrize(("theme", "page"), [("dark", "#15181d"), ("print", "#ffffff")])
-def test_themes_change_colours_alone(theme: str, page: str) -> None:
+def test_themes_change_only_colours(theme: str, page: str) -> None:
     """A theme changes no place, and leaves no dark text on a dark page."""
     plot = build_plot("iops", frames(aks()))
     light, other = draw(plot), draw(plot, theme=theme)
@@ -138,7 +138,7 @@ def test_unknown_theme_is_refused() -> None:
     assert "light, dark, print" in caught.value.hint
 
 
-def test_drawing_leaves_no_trace() -> None:
+def test_drawing_leaves_no_figures_and_settings_behind() -> None:
     """The settings of matplotlib are the same after drawing and saving as before."""
     before = dict(mpl.rcParams)
     svg_text(draw(build_plot("iops", frames(aks()))))
@@ -157,7 +157,7 @@ def test_files_are_reproducible(format_name: str, tmp_path: Path) -> None:
     assert sink.getvalue().startswith(magic[format_name])
 
 
-def test_unknown_format_and_place_are_refused(tmp_path: Path) -> None:
+def test_unknown_formats_and_folders_are_refused(tmp_path: Path) -> None:
     """An unknown format and a folder that is not there are our errors, not a library's."""
     figure = draw(build_plot("iops", frames(aks())))
     with pytest.raises(InputError, match="'gif'"):
@@ -166,7 +166,7 @@ def test_unknown_format_and_place_are_refused(tmp_path: Path) -> None:
         save(figure, tmp_path / "missing" / "x.svg", format="svg")
 
 
-def test_svg_stands_in_a_page_beside_others() -> None:
+def test_svg_ids_are_unique_within_a_page() -> None:
     """An SVG element is whole, needs nothing from outside, and shares no id with another."""
     given = frames(aks())
     texts = [svg_text(draw(build_plot(kind, given))) for kind in ("iops", "bandwidth")]
@@ -183,7 +183,7 @@ def test_svg_stands_in_a_page_beside_others() -> None:
     assert not ids[0] & ids[1]
 
 
-def test_a_legend_stands_beside_all_panels() -> None:
+def test_the_legend_is_beside_all_panels() -> None:
     """The legend names every line that is drawn and the band, and the panels are whole."""
     rows = [result(f"job-{n:03}", iops=100.0 + n, iodepth=n + 1) for n in range(100)]
     series = [point for row in rows for point in intervals(row, [1.0, 2.0, 3.0])]

@@ -12,7 +12,7 @@ import volbench.present.renderers.interactive as package
 from volbench.present.renderers.interactive import chart_scripts
 
 
-def test_types_of_scripts() -> None:
+def test_typescript_finds_no_errors_in_the_scripts() -> None:
     """TypeScript's compiler finds nothing wrong in the scripts and their JSDoc types."""
     compiler = shutil.which("tsc")
     if compiler is None:

@@ -8,7 +8,7 @@ from tests.present.report.small_reports import content_of, parsed, row_of, run_o
 from volbench.present.report import render_report
 
 
-def test_labels_and_clients_tell_rows_apart() -> None:
+def test_labels_and_clients_distinguish_rows() -> None:
     """A label has a column where hosts differ in it; one that all have in common has none."""
     runs = (run_of(1, "boot"), run_of(2, "boot"))
     rows = [row_of(run, iops=1.0, client=number) for number, run in enumerate(runs, start=1)]

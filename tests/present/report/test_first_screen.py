@@ -100,7 +100,7 @@ def test_a_bottleneck_of_few_results_is_not_that_of_the_campaign(limited: int, t
         (["warning", "invalid"], "invalid"),
     ],
 )
-def test_the_badge_is_as_bad_as_the_worst(severities: list[str], badge: str) -> None:
+def test_the_badge_shows_the_most_severe_finding(severities: list[str], badge: str) -> None:
     """Notes are context: they change no colour."""
     rows = [finding(RUNS[n].id, "noisy", severity) for n, severity in enumerate(severities)]
     [quality] = [
@@ -151,7 +151,7 @@ def depths() -> Frames:
         (fleet, "ranking"),
     ],
 )
-def test_the_lead_fits_what_was_measured(given: object, kind: str) -> None:
+def test_the_lead_chart_depends_on_the_campaign(given: object, kind: str) -> None:
     """Storm, warm-up, rounds, sweep of the load or bars, small enough for the first screen."""
     assert callable(given)
     track = Track(job="b4096-r0", metric=Metric.IOPS)
@@ -190,7 +190,7 @@ def test_a_run_that_stepped_has_its_series_beside_the_bars() -> None:
     assert run in second.title
 
 
-def test_the_worst_run_is_second_and_the_noisiest_of_a_sweep() -> None:
+def test_the_second_chart_shows_the_worst_run_or_the_noisiest_of_a_sweep() -> None:
     """A noisy run has its series anywhere, a steady one as the noisiest of a sweep only."""
     frames = repeats()
     runs = list(frames["summary"]["run"].iloc[:3])
@@ -248,7 +248,7 @@ def test_the_answer_of_a_single_job_compares_it_with_nothing() -> None:
     assert not [words for words in page.text("dt") if words.startswith(("Highest", "Lowest"))]
 
 
-def test_nothing_leads_without_a_result() -> None:
+def test_a_page_without_results_has_no_lead_chart() -> None:
     """A campaign that failed has no chart on its first screen."""
     frames = repeats()
     failed = frames["summary"].assign(status="failed")

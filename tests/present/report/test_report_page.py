@@ -117,7 +117,7 @@ def test_numbers_carry_their_exact_value(content: ReportContent) -> None:
     assert cells["498.25"]["class"] == "number"
 
 
-def test_missing_is_not_zero() -> None:
+def test_missing_values_are_not_zero() -> None:
     """What the tool did not tell reads n/a and sorts apart from zero."""
     run = run_of(1, "a")
     page = parsed(render_report(content_of((run,), [row_of(run, iops=0.0)])))
@@ -136,7 +136,7 @@ def test_headings_go_down_in_order(content: ReportContent) -> None:
     assert all(after - before <= 1 for before, after in pairwise(levels))
 
 
-def test_the_page_can_be_used_without_sight(content: ReportContent) -> None:
+def test_the_page_works_with_a_screen_reader(content: ReportContent) -> None:
     """Charts have a text, tables a caption and scopes, and one can skip to the content."""
     page = parsed(render_report(content))
     assert [image["alt"] for image in page.all("img")] == ["a seen", "b seen"]
@@ -147,7 +147,7 @@ def test_the_page_can_be_used_without_sight(content: ReportContent) -> None:
     assert {"header", "nav", "main", "footer"} <= {tag for tag, _ in page.tags}
 
 
-def test_charts_are_whole_and_apart(content: ReportContent) -> None:
+def test_each_chart_is_complete_and_has_unique_ids(content: ReportContent) -> None:
     """Each chart is an image of its own, so that ids in one can't meet those of another."""
     images = [image["src"] for image in parsed(render_report(content)).all("img")]
     assert images == [PICTURE, PICTURE]
@@ -163,7 +163,7 @@ def test_the_csv_is_the_summary(content: ReportContent) -> None:
     assert list(rows[0]) == [column.name for column in SUMMARY]
 
 
-def test_what_is_too_large_is_reported(content: ReportContent) -> None:
+def test_omitted_large_data_is_reported(content: ReportContent) -> None:
     """A frame that does not fit is named with the command that gives it."""
     (reported,) = downloads(content, room_chars=100)
     assert (reported.name, reported.rows, reported.link) == ("summary", 2, "")
@@ -186,7 +186,7 @@ def test_main_numbers_prefer_direct_results(content: ReportContent) -> None:
     assert "9k" not in page.text("dd")
 
 
-def test_limits_are_judged(content: ReportContent) -> None:
+def test_results_are_compared_with_declared_limits(content: ReportContent) -> None:
     """A result at its limit has reached it; one far above it through the cache is explained."""
     page = parsed(render_report(content))
     assert "500 IOPS, 60 MB/s" in page.text("td")
@@ -215,7 +215,7 @@ def test_repeats_give_their_median() -> None:
     assert "Headline numbers are the median of 3 repeats." in page.text("p")
 
 
-def test_warmup_is_no_main_number() -> None:
+def test_the_warm_up_is_not_a_main_result() -> None:
     """What ran only to warm the volume up stays out of the headline."""
     runs = (run_of(1, "warm"), run_of(2, "real"))
     rows = [row_of(runs[0], phase="warmup", iops=99999.0), row_of(runs[1], iops=100.0)]
@@ -224,7 +224,7 @@ def test_warmup_is_no_main_number() -> None:
     assert "100k" not in page.text("dd")
 
 
-def test_failed_runs_speak_for_themselves(content: ReportContent) -> None:
+def test_failed_runs_show_their_error(content: ReportContent) -> None:
     """A failed run is counted, linked and quoted; one that never ran is listed too."""
     states = {"001-direct-r1": RunNote(RunState.FAILED, "fio: No space left\nline two")}
     page = parsed(render_report(replace(content, states=states)))
@@ -261,7 +261,7 @@ def test_thirty_runs_stay_small() -> None:
     assert len(render_report(big).encode()) < 3_000_000
 
 
-def test_the_device_has_a_part_of_its_own(content: ReportContent) -> None:
+def test_the_device_has_a_section_of_its_own(content: ReportContent) -> None:
     """The table of the device and its chart stand together, with what speaks for a cause."""
     run = content.campaign.runs[0]
     known = ("campaign", "run", "profile", "job", "group", "host", "volume", "phase", "repeat")
@@ -291,7 +291,7 @@ def test_the_device_has_a_part_of_its_own(content: ReportContent) -> None:
     assert "#device" in [link.get("href") for link in page.all("a")]
 
 
-def test_without_samples_there_is_no_part_about_the_device(content: ReportContent) -> None:
+def test_without_samples_there_is_no_device_section(content: ReportContent) -> None:
     """A campaign that nobody watched has neither the heading nor a link to it."""
     html = render_report(content)
     assert 'id="device"' not in html

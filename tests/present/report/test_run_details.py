@@ -59,7 +59,7 @@ def test_a_stall_of_one_second_stays_visible() -> None:
     assert series["lat_mean_s"][0] == 0.0012346
 
 
-def test_what_is_unknown_is_left_out() -> None:
+def test_unknown_facts_are_left_out() -> None:
     """Columns without a value, and facts that were not reported."""
     [[own]] = details(1)
     assert "lat_max_s" not in own["series"][0]

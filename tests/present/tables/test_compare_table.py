@@ -65,7 +65,7 @@ def test_a_pattern_of_one_workload_has_no_mean(comparison: Comparison) -> None:
     assert patterns_table(of_ratios(comparison, (0.1,))).rows == []
 
 
-def test_markdown_stays_in_its_cells(comparison: Comparison) -> None:
+def test_markdown_in_names_is_escaped(comparison: Comparison) -> None:
     """Names from files break neither the table nor the page."""
     lines = render_table(comparison_table(comparison), "markdown").splitlines()
     assert sum(line.startswith("|") for line in lines) == 18

@@ -46,7 +46,7 @@ def shown(*rows: Row, runs: int = 9) -> str:
     return findings_text(rows, runs=runs)
 
 
-def test_no_findings_are_reported_as_such() -> None:
+def test_a_campaign_without_findings_says_so() -> None:
     """It says so, and how much was looked at."""
     assert shown(runs=1) == "no data-quality warnings in 1 run\n"
 
@@ -68,7 +68,7 @@ def test_equal_findings_are_reported_once() -> None:
     assert text.endswith("7 warnings; 7 of 9 runs affected\n")
 
 
-def test_a_count_stands_for_several_and_has_their_command() -> None:
+def test_long_lists_of_findings_end_with_a_count_and_a_command() -> None:
     """Six entries are all listed, not five "and 1 more"; of seven, two are left to a command."""
     rows = [finding(message=f"Message {number}.") for number in range(7)]
     assert "Message 5." in shown(*rows[:6])
@@ -78,7 +78,7 @@ def test_a_count_stands_for_several_and_has_their_command() -> None:
     assert "and 2 more like these: volbench check --rule stall 'of today'\n" in text
 
 
-def test_the_heaviest_rule_comes_first() -> None:
+def test_the_most_severe_rule_comes_first() -> None:
     """Notes come last, whatever the order of the frame."""
     rows = [
         finding(rule="a", severity="note"),
@@ -165,7 +165,7 @@ def test_the_report_shows_each_finding(doubted: ReportContent) -> None:
     assert "What to do:" in text
 
 
-def test_an_invalid_number_is_no_headline(doubted: ReportContent) -> None:
+def test_an_invalid_number_is_not_a_headline(doubted: ReportContent) -> None:
     """The faster run measured something else."""
     page = parsed(render_report(doubted))
     assert "500" in page.text("dd")

@@ -9,7 +9,7 @@ from volbench.present.tables.render_table import render_table, wrap
 from volbench.present.tables.table import IDENTITY, Column, Table
 
 
-def test_columns_go_by_priority() -> None:
+def test_columns_are_dropped_by_priority() -> None:
     """The column with the largest number is left out first, the identity never."""
     columns: list[Column[Mapping[str, object]]] = [
         Column("a", priority=3),
@@ -26,7 +26,7 @@ def test_columns_go_by_priority() -> None:
     assert "hidden columns (--wide shows them): a, c" in narrow
 
 
-def test_words_are_broken_behind_punctuation() -> None:
+def test_words_are_broken_after_punctuation() -> None:
     """A name that is too long for its column ends a line with its punctuation mark."""
     assert wrap("random-read-write-4k", 12) == ["random-read-", "write-4k"]
     assert wrap("a" * 20, 12) == ["a" * 12, "a" * 8]
@@ -46,7 +46,7 @@ def test_rows_are_sorted_by_a_column() -> None:
     assert [row["a"] for row in table.sorted_by("-a").rows] == ["z", "y", "x"]
 
 
-def test_missing_numbers_are_null_and_empty() -> None:
+def test_missing_numbers_are_null_in_json_and_empty_in_csv() -> None:
     """NaN is null in JSON and empty in CSV; in a terminal it reads n/a."""
     columns: list[Column[Mapping[str, object]]] = [Column("a", priority=IDENTITY)]
     table = Table("t", columns, [{"a": math.nan, "b": [1, 2]}])

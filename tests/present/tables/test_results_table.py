@@ -71,7 +71,7 @@ def test_a_result_is_shown_with_units() -> None:
         assert words in line
 
 
-def test_missing_is_not_zero() -> None:
+def test_missing_values_are_not_zero() -> None:
     """What was not reported reads n/a, what was zero reads 0."""
     lines = printed(summary_table(summary(iops=0.0))).splitlines()
     assert lines[2].split() == ["a", "write", *["n/a"] * 3, "0", *["n/a"] * 5]
@@ -201,7 +201,7 @@ def test_a_wide_table_is_not_cut_in_a_pipe() -> None:
     assert target in printed(text_table("volumes", rows, identity="volume"))
 
 
-def test_names_are_neither_markup_nor_commands() -> None:
+def test_names_are_not_read_as_markup_or_terminal_commands() -> None:
     """Brackets and escapes from a file reach the terminal as text."""
     rows = summary(job="[bold]x[/nope]\x1b[31m", group="[bold]x[/nope]\x1b[31m")
     text = printed(summary_table(rows))
@@ -220,7 +220,7 @@ def test_the_plan_is_listed_in_order() -> None:
     assert "seed 7" in text
 
 
-def test_the_plan_tells_sections_apart() -> None:
+def test_the_plan_distinguishes_sections() -> None:
     """Options of the first three sections are shown and the others counted."""
     options: list[dict[str, str]] = [
         {"rw": "randread", "bs": "8192"},
@@ -248,7 +248,7 @@ def test_a_profile_is_shown_with_inherited_options() -> None:
     assert profile_summary(profile) == {"profile": "p", "jobs": 1, "description": "d"}
 
 
-def test_states_keep_every_line_of_a_reason() -> None:
+def test_states_show_every_line_of_a_reason() -> None:
     """The words of fio are not shortened where states are listed."""
     text = printed(states_table({"r": RunNote(RunState.FAILED, "first\nsecond")}))
     assert "first" in text
@@ -269,7 +269,9 @@ def test_states_keep_every_line_of_a_reason() -> None:
         ),
     ],
 )
-def test_facts_in_words(facts: dict[str, object], reported: dict[str, str]) -> None:
+def test_facts_are_shown_in_plain_english(
+    facts: dict[str, object], reported: dict[str, str]
+) -> None:
     """Facts get a label without underscores and units, and a value that stays exact."""
     assert facts_text(facts) == reported
 
@@ -281,14 +283,14 @@ def test_a_facts_table_has_its_title() -> None:
     assert "model" in text
 
 
-def test_rows_of_one_job_are_reported_apart_by_their_run() -> None:
+def test_rows_of_one_job_are_distinguished_by_their_run() -> None:
     """Extents of a warm-up have one job and no repeat: the id of the run identifies them."""
     rows = [{"run": f"00{place}-fill-{place}of2-r1", "job": "fill"} for place in (1, 2)]
     columns = [column.name for column in summary_table(rows).columns if column.priority == IDENTITY]
     assert columns == ["run"]
 
 
-def test_repeats_of_an_aggregate_are_reported_apart() -> None:
+def test_repeats_of_an_aggregate_have_rows_of_their_own() -> None:
     """Their rows differ in nothing but their number, which a single repeat does not need."""
     rows = [
         {"campaign": "c", "profile": "p", "job": "w", "direction": "write", "repeat": repeat}

@@ -39,7 +39,7 @@ def squeezed(text: str) -> str:
 
 @pytest.mark.parametrize("width", [80, 100, 120])
 @pytest.mark.parametrize("name", TABLES)
-def test_a_table_fits_and_is_complete(name: str, width: int) -> None:
+def test_a_table_fits_the_width_without_losing_a_column(name: str, width: int) -> None:
     """No line is too long, no shown cell is cut, and the columns of the identity are there."""
     table = TABLES[name]()
     lines = render_table(table, "table", width=width).splitlines()
@@ -86,7 +86,7 @@ def test_every_table_has_every_format(name: str, format_name: str) -> None:
 
 
 @pytest.mark.parametrize("width", [80, 100, 120])
-def test_findings_fit(width: int) -> None:
+def test_findings_fit_the_width(width: int) -> None:
     """Text grouped by rule is broken at the width of the terminal."""
     rows = [finding(f"{number:03}-randread-4k-iodepth-16-r1") for number in range(9)]
     lines = findings_text(rows, runs=9, width=width).splitlines()
@@ -127,7 +127,7 @@ def test_tables_are_declared_in_one_place() -> None:
 
 
 @pytest.mark.parametrize("width", [80, 100, 120])
-def test_results_stay_beside_long_names(width: int) -> None:
+def test_results_stay_visible_beside_long_names(width: int) -> None:
     """With forty letters for host and job, the names are broken and the rates stay."""
     lines = render_table(summary_table(many_results(3450)), "table", width=width).splitlines()
     assert max(map(len, lines)) <= width

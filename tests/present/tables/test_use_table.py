@@ -50,7 +50,7 @@ def test_not_reported_is_not_zero() -> None:
     assert set(cells(blank).values()) == {MISSING}
 
 
-def test_a_tail_that_was_cut_off_says_what_is_left() -> None:
+def test_a_truncated_write_back_shows_the_remaining_bytes() -> None:
     """Pages that wait still make a tail too short; a few of them are always there."""
     left = ROW | {"tool_bytes": 50e6, "dirty_remaining_bytes": 40e6}
     assert cells(left)["tail"] == "38s, 40 MB left"
@@ -80,7 +80,7 @@ def test_a_level_has_the_unit_of_its_limit() -> None:
     )
 
 
-def test_runs_are_reported_apart() -> None:
+def test_each_run_is_reported_separately() -> None:
     """Repeats have their number, other phases their name."""
     again = ROW | {"repeat": 2}
     assert run_names([ROW]) == ["test4"]

@@ -41,7 +41,7 @@ def test_two_volumes_are_compared_not_ranked() -> None:
     assert collection_answer(of_volumes(MIN_VOLUMES - 1), []) == []
 
 
-def test_volumes_are_ranked_at_the_setting_that_most_share() -> None:
+def test_volumes_are_ranked_at_the_most_common_setting() -> None:
     """A rate at queue depth 128 has no rank among rates at 1, however high it is."""
     rows = [*of_volumes(), result("deep", iops=9e5, volume="/dev/array", iodepth=128)]
     [only] = workload_classes(rows)
@@ -76,7 +76,7 @@ def test_repeats_are_pooled_and_directions_added() -> None:
     assert len(only.volumes[0].runs) == 3
 
 
-def test_workloads_of_one_volume_each_are_said_to_be_no_comparison() -> None:
+def test_workloads_with_one_volume_each_are_not_compared() -> None:
     """Nothing is ranked where no workload was run on two volumes."""
     patterns = ("read", "write", "randread")
     rows = [{**row, "rw": rw} for row, rw in zip(of_volumes(3), patterns, strict=True)]

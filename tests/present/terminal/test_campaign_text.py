@@ -51,7 +51,7 @@ def test_many_files_are_counted() -> None:
     assert sources(campaign) == "Files: in/1.json, in/2.json, in/3.json, in/4.json and 3 more."
 
 
-def test_unreported_facts_are_not_invented() -> None:
+def test_facts_that_were_not_reported_are_left_out() -> None:
     """Neither a time nor the page cache is made up."""
     run = imported(1, "a.json")
     rows = records(

@@ -68,7 +68,7 @@ def test_a_valid_measurement_has_its_rate() -> None:
     assert "96.2k IOPS (median of 3" in first
 
 
-def test_an_invalid_measurement_has_no_rate_but_what_to_do() -> None:
+def test_an_invalid_measurement_has_a_hint_instead_of_a_rate() -> None:
     """Where all runs read never-written blocks, their rate is quoted nowhere."""
     text = " ".join(sentences(invalid=(1, 2, 3)))
     assert "96.2k" not in text
@@ -83,7 +83,7 @@ def test_one_invalid_run_is_left_out_of_the_median() -> None:
     assert "median of 2" in text
 
 
-def test_a_rate_that_fell_is_an_average_and_its_last_level_is_said() -> None:
+def test_a_rate_that_fell_is_called_an_average_with_its_last_level() -> None:
     """Of a volume with credits, the mean of burst and base is neither."""
     first, *_ = sentences(stepped=True)
     assert "IOPS on average" in first

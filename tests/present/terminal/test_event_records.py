@@ -95,7 +95,7 @@ class _Closed(io.StringIO):
         raise BrokenPipeError
 
 
-def test_reader_that_goes_away_stops_nothing() -> None:
+def test_a_reader_that_goes_away_does_not_stop_the_campaign() -> None:
     """The campaign goes on without it."""
     listener = EventStream(_Closed(), clock=lambda: 0.0)
     listener(Notice("unheard"))

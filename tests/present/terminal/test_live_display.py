@@ -115,7 +115,7 @@ def test_time_left_of_a_warm_up_follows_its_last_extents() -> None:
     assert "1/3 runs, - left" in screen(stopped)
 
 
-def test_the_clock_goes_on_between_reports() -> None:
+def test_the_clock_advances_between_reports() -> None:
     """A Run that says nothing still gets older on the screen."""
     assert "15s of 1m 00s" in screen([*running(), 5.0])
 
@@ -133,7 +133,7 @@ def test_zero_is_shown_as_zero() -> None:
     assert "0 IOPS 0 B/s" in text
 
 
-def test_unknown_is_shown_as_a_dash() -> None:
+def test_an_unknown_rate_is_shown_as_a_dash() -> None:
     """Before the tool has said anything there is no number."""
     text = screen(running())
     assert "- IOPS" in text
@@ -141,7 +141,7 @@ def test_unknown_is_shown_as_a_dash() -> None:
     assert "latency" not in text
 
 
-def test_note_stands_after_the_rates() -> None:
+def test_the_note_follows_the_rates() -> None:
     """How far from steady a run is can be read while it goes on."""
     text = screen(running(write_iops=475.0, note="until steady: now drifting +14 %"))
     assert "475 IOPS -  until steady: now drifting +14 %" in text
@@ -209,7 +209,7 @@ def test_a_log_has_a_line_for_start_and_end() -> None:
 ROUNDS = {"p": Rounds(track=(Track(job="a", metric=Metric.IOPS),))}
 
 
-def test_what_is_not_needed_is_reported_and_counts_no_more() -> None:
+def test_a_run_that_is_no_longer_needed_is_reported_and_not_counted() -> None:
     """The bar is full without it, and until then the time left is the most."""
     campaign = CAMPAIGN.model_copy(update={"rounds": ROUNDS})
     started = CampaignStarted(campaign, campaign.runs, STARTED.expected_s)
@@ -224,7 +224,7 @@ def test_what_is_not_needed_is_reported_and_counts_no_more() -> None:
     ]
 
 
-def test_a_pause_is_reported_as_such() -> None:
+def test_a_pause_is_shown_as_a_pause() -> None:
     """Nobody takes a volume that is left alone for one that hangs."""
     pause = RunProgress(FIRST, Progress(4.0, 300.0, state="paused"))
     shown = screen([STARTED, RunStarted(FIRST, 60.0), pause], width=100)
@@ -248,7 +248,7 @@ def test_a_log_has_a_line_a_minute() -> None:
     assert len(plain([*begun, 70.0, reported, 61.0, reported])) == 3
 
 
-def test_a_notice_is_text() -> None:
+def test_a_notice_is_not_read_as_markup() -> None:
     """A notice is printed as it stands: brackets are kept and escapes can't act."""
     assert plain([Notice("[red]x\x1b[31m")]) == ["note: [red]x\\x1b[31m"]
 
@@ -327,7 +327,7 @@ def many_running(*silent_s: float) -> list[Event | float]:
     return events
 
 
-def test_many_at_once_are_a_table() -> None:
+def test_many_parallel_runs_are_a_table() -> None:
     """A row for each host with its rates and its time left; those long silent stand first."""
     lines = screen(many_running(0.0, 0.0, 42.0, 0.0, 0.0, 0.0), width=100).splitlines()
     rows = [line for line in lines if line.startswith("vm")]
@@ -339,7 +339,7 @@ def test_many_at_once_are_a_table() -> None:
     assert "now" in rows[1]
 
 
-def test_clients_of_a_step_take_their_time_together() -> None:
+def test_clients_of_a_step_count_once_towards_the_time_left() -> None:
     """Six hosts with 50 s left each have 50 s left, and stand in the order of the plan."""
     started, *others = many_running(*[0.0] * 6)
     assert isinstance(started, CampaignStarted)
@@ -351,13 +351,13 @@ def test_clients_of_a_step_take_their_time_together() -> None:
     assert named == [f"vm{number}" for number in range(6)]
 
 
-def test_more_than_fit_are_counted() -> None:
+def test_runs_that_do_not_fit_the_screen_are_counted() -> None:
     """A screen of 25 lines shows the first of a hundred hosts, and says how many there are."""
     text = screen(many_running(*[0.0] * 100), width=100)
     assert "and 81 more" in text
     assert len(text.splitlines()) < 25
 
 
-def test_a_few_at_once_are_bars() -> None:
+def test_a_few_parallel_runs_are_bars() -> None:
     """Up to four keep a bar each."""
     assert "heard" not in screen(many_running(0.0, 0.0, 0.0), width=100)

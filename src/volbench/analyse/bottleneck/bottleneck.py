@@ -34,11 +34,11 @@ from volbench.units import format_count, format_latency, format_rate
 
 # Share of the bytes written up to which a device did not store all of them; counters agree within 2
 # %, a journal adds up to 10 %.
-# Noticed by: test_data_reduction.py::test_less_stored_than_written
+# Noticed by: test_data_reduction.py::test_fewer_bytes_stored_than_written_show_data_reduction
 _MAX_STORED_SHARE = 0.8
 # Percent of compressible or duplicate data that can explain such a share: the rest of
 # `_MAX_STORED_SHARE`.
-# Noticed by: test_data_reduction.py::test_less_stored_than_written
+# Noticed by: test_data_reduction.py::test_fewer_bytes_stored_than_written_show_data_reduction
 _MIN_COMPRESSIBLE_PERCENT = 20
 _COMPRESSING = frozenset({"zfs", "bcachefs"})  # Filesystems that compress by default
 
@@ -168,7 +168,7 @@ _MAX_MIDDLE_RATIO = 1.15
 _MAX_FLAT_SPREAD_UNREACHED = 0.10
 # Mean over minimum latency, and percentile 1 over the mean, of large I/Os: the fastest takes
 # longer, so they have to be more uniform; chosen on the even seeds of the truth benchmark.
-# Noticed by: test_explain.py::test_large_ios_that_all_wait_are_throttled
+# Noticed by: test_explain.py::test_large_ios_at_a_flat_rate_are_throttled
 _MIN_QUEUED_RATIOS_LARGE = (1.5, 0.9)
 # Spread of samples that only a throttle or a saturated CPU keeps while I/Os wait unevenly; chosen
 # on the even seeds of the truth benchmark.

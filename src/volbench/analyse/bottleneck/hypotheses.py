@@ -141,7 +141,7 @@ MAX_FLAT_SPREAD = 0.03
 # Noticed by: benchmarks/truth.py
 _MAX_SHARE_OF_PACE = 0.5
 # More than any volume type with burst credits delivers (2026: some 30,000).
-# Noticed by: test_evidence_of_falls.py::test_no_credits_are_that_fast
+# Noticed by: test_evidence_of_falls.py::test_implausibly_high_rates_contradict_credits
 _MAX_BURST_IOPS = 100_000
 # Writes that are taken faster go to memory or to flash beside the host: 8 Gbit/s of network.
 # Noticed by: benchmarks/truth.py
@@ -167,18 +167,18 @@ _MIN_TAIL_STEAL_PERCENT = 0.5
 _MIN_UNEVEN_RATIO = 1.5
 # Latency of the fastest I/Os above which a device is not flash in the host: NVMe takes 10 to 100
 # us.
-# Noticed by: test_evidence_of_falls.py::test_slow_first_ios_are_not_those_of_flash
+# Noticed by: test_evidence_of_falls.py::test_slow_first_ios_contradict_garbage_collection
 _MAX_FLASH_S = 150e-6
 # Queue depth up to which 1 % of the I/Os hardly queue; chosen on the even seeds of the truth
 # benchmark.
-# Noticed by: test_evidence_of_falls.py::test_slow_first_ios_are_not_those_of_flash
+# Noticed by: test_evidence_of_falls.py::test_slow_first_ios_contradict_garbage_collection
 _MAX_SHALLOW_DEPTH = 4
 # Latency of a write below which it did not cross a network to a volume (cloud volumes take 500 us
 # and more).
 # Noticed by: benchmarks/truth.py
 _MAX_CACHED_S = 300e-6
 # Latency of a write above which no cache accepted it, whatever the depth: a disk takes 10 ms.
-# Noticed by: test_evidence_of_falls.py::test_slow_writes_were_in_no_cache
+# Noticed by: test_evidence_of_falls.py::test_slow_writes_contradict_a_full_cache
 _MAX_ACCEPTED_S = 50e-3
 # Percentile 10 over the mean latency before a fall from which I/Os waited alike; chosen on the even
 # seeds of the truth benchmark.

@@ -33,7 +33,7 @@ MIN_FALL = 0.15
 # Noticed by: test_rate_changes.py::test_many_stalls_are_one_explanation
 _MAX_SINGLE_STALLS = 5
 # Mean steal from which it is named as evidence of a dip.
-# Noticed by: test_explain.py::test_a_neighbour_comes_and_goes
+# Noticed by: test_explain.py::test_a_neighbour_explains_a_temporary_drop
 _MIN_DIP_STEAL_PERCENT = 3.0
 # Share of the earlier level from which a rate has recovered; chosen on the even seeds of the truth
 # benchmark.
@@ -41,24 +41,24 @@ _MIN_DIP_STEAL_PERCENT = 3.0
 _MIN_BACK = 0.9
 # Penalty at the start from which a rise is explained; chosen on the even seeds of the truth
 # benchmark.
-# Noticed by: test_explain.py::test_blocks_get_warm
+# Noticed by: test_explain.py::test_warming_blocks_explain_a_climb
 _MIN_CLIMB = 0.3
 # Shortest climb: what is shorter is the start of fio, of a disk or of a connection.
-# Noticed by: test_rate_changes.py::test_the_first_second_is_no_climb
+# Noticed by: test_rate_changes.py::test_the_first_second_is_not_a_ramp_up
 _MIN_CLIMB_S = 2.0
 # Share of the first rate below which a run has become slow; chosen on the even seeds of the truth
 # benchmark.
 # Noticed by: benchmarks/truth.py
 _MAX_SLOW = 0.7
 # Share of disturbed intervals from which the host caused a dip: a majority.
-# Noticed by: test_explain.py::test_steal_is_no_neighbour_on_the_volume
+# Noticed by: test_explain.py::test_cpu_steal_is_not_a_neighbour_on_the_volume
 _MIN_DISTURBED = 0.5
 # Share of the plateau from which an interval has reached it: 1 less the spread of a throttle.
 # Noticed by: benchmarks/truth.py
 _MIN_REACHED = 0.97
 # Share of the intervals of a climb that may be at the plateau already; chosen on the even seeds of
 # the truth benchmark.
-# Noticed by: test_sustained_level.py::test_dips_in_the_first_seconds_are_no_climb
+# Noticed by: test_sustained_level.py::test_dips_in_the_first_seconds_are_not_a_ramp_up
 _MAX_REACHED_SHARE = 0.3
 # Distance of the mean of a climb from the plateau, in standard errors; chosen on the even seeds of
 # the truth benchmark.

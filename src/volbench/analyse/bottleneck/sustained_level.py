@@ -16,7 +16,7 @@ from volbench.units import format_count, format_rate
 
 # Relative distance of two levels that count as equal: doubling the queue depth gains more without a
 # limit.
-# Noticed by: test_explain.py::test_a_second_depth_shows_a_limit
+# Noticed by: test_explain.py::test_a_second_queue_depth_shows_a_limit
 MAX_SAME_DISTANCE = 0.05
 # Block size from which a limit is that of bandwidth, if nothing else says which: providers convert
 # at 16 to 256 KiB.

@@ -23,7 +23,7 @@ _IDENTITY = tuple(column.name for column in IDENTITY if column.name != "group")
 # Noticed by: test_use_method.py
 _TAIL_END_SHARE = 0.98
 # Less than this after the end is not a tail but metadata.
-# Noticed by: test_use_method.py::test_less_than_a_megabyte_is_no_tail
+# Noticed by: test_use_method.py::test_less_than_a_megabyte_is_not_write_back
 _MIN_TAIL_BYTES = 1e6
 # Nor is less than this share of a sample interval, which is within the error of the end itself.
 # Noticed by: test_use_method.py

@@ -372,10 +372,10 @@ def _judged(found: Collection[Compared], question: Question, remarks: Sequence[s
 
 
 # Workloads from which a mean over them says more than the workloads themselves.
-# Noticed by: test_comparison_summary.py::test_one_run_a_side_has_ratios_and_no_interval
+# Noticed by: test_comparison_summary.py::test_one_run_per_side_has_ratios_without_intervals
 _MIN_WORKLOADS = 3
 # Ratios beyond it come from slow starts and caches; a second digit of them says nothing.
-# Noticed by: test_comparison_summary.py::test_an_end_beyond_ten_has_no_digits
+# Noticed by: test_comparison_summary.py::test_interval_limits_beyond_10x_are_rounded
 _MAX_END = 10
 
 

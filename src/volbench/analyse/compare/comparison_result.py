@@ -13,15 +13,15 @@ from volbench.model.frames.column_names import Measure
 from volbench.units import percent
 
 # Relative difference above which a percentage is meaningless: ten times.
-# Noticed by: test_together.py::test_noise_is_too_large_above_ten_times
+# Noticed by: test_together.py::test_noise_above_10x_is_inconclusive
 _MAX_DETECTABLE = 9.0
 
 
 # Detectable difference over the tolerance from which a gate could not have seen a regression.
-# Noticed by: tests/analyse/compare/test_together.py::test_a_gate_is_blind_above_twice_the_tolerance
+# Noticed by: test_together.py::test_a_gate_is_undecided_above_twice_the_tolerance
 _BLIND_TOLERANCES = 2.0
 # The same at least: a tolerance of 0 would make each gate blind.
-# Noticed by: tests/analyse/compare/test_together.py::test_a_gate_is_blind_above_twice_the_tolerance
+# Noticed by: test_together.py::test_a_gate_is_undecided_above_twice_the_tolerance
 _MIN_BLIND = 0.10
 
 

@@ -22,7 +22,7 @@ from volbench.model.frames.expectation import Expectation
 from volbench.model.results.finding import Severity
 
 # Beyond so many repeats of a run nobody waits for an answer. Noticed by:
-# tests/analyse/compare/test_expected_bounds.py::test_undecided_tells_how_many_repeats_decide
+# tests/analyse/compare/test_expected_bounds.py::test_an_undecided_result_names_the_repeats_needed
 _MAX_REPEATS = 100
 
 

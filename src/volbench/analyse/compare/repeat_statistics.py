@@ -25,10 +25,10 @@ from volbench.errors import ComparisonError, InputError
 # Noticed by: test_comparison.py
 CONFIDENCE = 0.95
 # Power of the minimum detectable difference (Cohen 1988).
-# Noticed by: test_repeat_statistics.py::test_the_smallest_difference_is_seen_four_times_in_five
+# Noticed by: test_repeat_statistics.py::test_the_minimum_detectable_difference_has_80_percent_power
 POWER = 0.80
 # Repeats from which an interval is worth reporting: of two, Student's factor is 12.7.
-# Noticed by: test_repeat_statistics.py::test_what_is_too_little_is_reported
+# Noticed by: test_repeat_statistics.py::test_too_few_repeats_are_reported
 MIN_REPEATS = 3
 ONE_RUN = "one run a side"
 # Common volumes from which pairs are compared, for the same reason.

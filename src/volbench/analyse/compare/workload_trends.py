@@ -174,21 +174,21 @@ Facts = Mapping[str, Mapping[str, str]]
 # Noticed by: test_workload_trends.py::test_the_reference_period_can_be_chosen
 MAX_REFERENCE = 50
 # Probability that an unchanged campaign is beyond a limit on the worse side, for all workloads.
-# Noticed by: test_workload_trends.py::test_limits_are_those_of_moving_ranges
+# Noticed by: test_workload_trends.py::test_limits_are_computed_from_moving_ranges
 FALSE_ALARMS = 0.01
 # Relative change for the worse that is accepted by default: less is within the noise of cloud
 # volumes.
 # Noticed by: test_workload_trends.py::test_five_percent_are_tolerated
 TOLERANCE = 0.05
 # Mean distance of two normal values in standard deviations (NIST e-Handbook, d2).
-# Noticed by: test_workload_trends.py::test_limits_are_those_of_moving_ranges
+# Noticed by: test_workload_trends.py::test_limits_are_computed_from_moving_ranges
 _NEIGHBOURS = 1.128
 # Degrees of freedom of a mean moving range, per difference: its asymptotic efficiency against the
 # standard deviation (Cryer and Ryan, Journal of Quality Technology 22, 1990).
-# Noticed by: test_workload_trends.py::test_limits_are_those_of_moving_ranges
+# Noticed by: test_workload_trends.py::test_limits_are_computed_from_moving_ranges
 _FREEDOM = 0.605
 # Share of the median that replaces zero, which has no logarithm.
-# Noticed by: test_workload_trends.py::test_a_night_almost_without_io_has_a_logarithm
+# Noticed by: test_workload_trends.py::test_a_campaign_almost_without_io_has_a_logarithm
 _FLOOR = 0.01
 _MAX_NAMED = 5
 

@@ -40,13 +40,13 @@ from volbench.units import (
 )
 
 # Share of direct reads that reach the device: from a sparse file hardly any do.
-# Noticed by: test_memory.py::test_direct_reads_that_the_device_never_saw
+# Noticed by: test_memory.py::test_direct_reads_that_never_reached_the_device_are_reported
 _MIN_READ_SHARE = 0.5
 # Rate over the declared limit that a provider may allow; more is not a read of stored blocks.
 # Noticed by: test_threshold_edges.py::test_reads_of_an_empty_volume_are_too_fast_above_105_percent
 _MAX_LIMIT_RATIO = 1.05
 # Share of empty blocks from which a result is invalid: most reads need no lookup.
-# Noticed by: test_causes.py::test_a_probe_that_found_empty_blocks
+# Noticed by: test_causes.py::test_empty_blocks_found_by_the_probe_are_reported
 _MIN_INVALID_EMPTY = 0.5
 # Share of empty blocks from which to warn: 2 of 64 samples.
 # Noticed by: test_memory.py::test_sampled_blocks_without_data_are_reported_from_three_percent_on
@@ -272,10 +272,10 @@ def _of_section(workload: WorkloadSpec, written: float, tool: str) -> Iterator[O
 
 
 # Share of the bytes from which the page cache kept none: counters of devices agree within 2 %.
-# Noticed by: test_memory.py::test_how_much_arrived_decides_the_weight
+# Noticed by: test_memory.py::test_the_share_that_arrived_determines_the_severity
 _MIN_COUNTED_SHARE = 0.98
 # Share of the bytes below which a rate is that of memory.
-# Noticed by: test_memory.py::test_how_much_arrived_decides_the_weight
+# Noticed by: test_memory.py::test_the_share_that_arrived_determines_the_severity
 _MIN_DEVICE_SHARE = 0.5
 # Dirty pages and write-back that are worth a sentence.
 # Noticed by: test_threshold_edges.py::test_dirty_pages_are_named_from_one_megabyte
@@ -285,10 +285,10 @@ _VERBS = {"read": "read", "write": "wrote"}
 # Noticed by: test_threshold_edges.py::test_swapping_counts_from_one_megabyte_a_second
 _MIN_SWAP_BYTES_PER_S = 1e6
 # Latency that no disk undercuts (2026: the fastest NVMe drives take 7 us).
-# Noticed by: test_memory.py::test_imports_whose_figures_no_disk_has_are_questioned
+# Noticed by: test_memory.py::test_imported_results_faster_than_any_disk_are_questioned
 _MIN_DISK_LATENCY_S = 4e-6
 # Bandwidth that no disk exceeds: four lanes of PCIe 5.0.
-# Noticed by: test_memory.py::test_imports_whose_figures_no_disk_has_are_questioned
+# Noticed by: test_memory.py::test_imported_results_faster_than_any_disk_are_questioned
 _MAX_DISK_BYTES_PER_S = 16e9
 _NO_DISK = frozenset({"null", "cpuio"})
 

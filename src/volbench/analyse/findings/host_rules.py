@@ -53,10 +53,10 @@ from volbench.units import (
 # Noticed by: test_threshold_edges.py::test_steal_needs_three_samples
 _MIN_SAMPLES = 3
 # I/O of others from which to warn: less is metadata.
-# Noticed by: test_machine.py::test_what_a_device_does_by_itself
+# Noticed by: test_machine.py::test_background_activity_of_a_device_is_tolerated
 _MIN_FOREIGN_BYTES_PER_S = 1e6
 # The same as a share of the run's own: filesystems add a journal.
-# Noticed by: test_machine.py::test_a_journal_is_no_foreign_load
+# Noticed by: test_machine.py::test_journal_writes_are_not_foreign_load
 _MIN_FOREIGN_SHARE = {VolumeKind.DEVICE: 0.1, VolumeKind.FILE: 0.25, VolumeKind.DIRECTORY: 0.25}
 # Percent of a CPU from which it is saturated, as for the bottleneck.
 # Noticed by: test_threshold_edges.py::test_a_core_is_full_from_95_percent
@@ -65,16 +65,16 @@ _FULL_CPU_PERCENT = 95.0
 # Noticed by: test_machine.py::test_steal_is_reported_where_fio_was_short_of_the_cpu
 _MIN_STEAL_PERCENT = 5.0
 # Share of throttled periods from which to warn: one of 100 ms in 10 s.
-# Noticed by: test_machine.py::test_a_cpu_limit_that_throttled
+# Noticed by: test_machine.py::test_a_cpu_limit_that_throttled_fio_is_reported
 _MIN_THROTTLED_PERCENT = 1.0
 # Uncertainty below which no number is given.
-# Noticed by: test_threshold_edges.py::test_noise_of_the_host_is_weighed_by_its_effect
+# Noticed by: test_threshold_edges.py::test_host_noise_is_weighted_by_its_effect
 _MIN_OFF = 0.001
 # Share of disturbed intervals below which nothing is said.
-# Noticed by: test_threshold_edges.py::test_noise_of_the_host_is_weighed_by_its_effect
+# Noticed by: test_threshold_edges.py::test_host_noise_is_weighted_by_its_effect
 _MIN_DISTURBED = 0.05
 # Uncertainty up to which it is a note: the tolerance of comparisons.
-# Noticed by: test_threshold_edges.py::test_noise_of_the_host_is_weighed_by_its_effect
+# Noticed by: test_threshold_edges.py::test_host_noise_is_weighted_by_its_effect
 _MAX_NOTE_OFF = 0.05
 
 
@@ -331,7 +331,7 @@ def _tool_time(view: RunView) -> Iterator[Observation]:
 
 
 # Step of the clock: one that is slewed moves by 0.5 ms a second at most.
-# Noticed by: test_machine.py::test_a_clock_that_was_set
+# Noticed by: test_machine.py::test_a_clock_change_during_a_run_is_reported
 _MIN_JUMP_S = 1.0
 # Starts of thirty hosts that share two cores were within 0.1 s; half a second is not chance.
 # Noticed by: test_threshold_edges.py::test_a_start_is_late_from_half_a_second

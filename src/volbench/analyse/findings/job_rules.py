@@ -251,19 +251,19 @@ def file_not_device(view: RunView, _: Context) -> Iterator[Observation]:
 
 
 # Samples above a percentile: with fewer, its error exceeds a third.
-# Noticed by: test_jobs.py::test_too_few_samples_for_a_percentile
+# Noticed by: test_jobs.py::test_too_few_samples_for_a_percentile_are_reported
 _MIN_SAMPLES_ABOVE = 10
 # Percentile up to which too few samples are a warning: p99 is what people quote.
-# Noticed by: test_jobs.py::test_too_few_samples_for_a_percentile
+# Noticed by: test_jobs.py::test_too_few_samples_for_a_percentile_are_reported
 _MAX_WARNED_PERCENTILE = 99.0
 # Runtime below which caches and bursts may be all that is seen.
-# Noticed by: test_jobs.py::test_a_run_of_few_seconds
+# Noticed by: test_jobs.py::test_a_run_of_a_few_seconds_is_reported
 _MIN_RUNTIME_S = 30.0
 # Share of the runtime that fio may cut, as in the validation of its result.
 # Noticed by: test_jobs.py::test_a_time_based_job_that_ended_before_its_time
 _MIN_TIME_SHARE = 0.95
 # Share of the bytes: fio rounds sizes down to whole blocks.
-# Noticed by: test_jobs.py::test_fewer_bytes_than_size
+# Noticed by: test_jobs.py::test_fewer_bytes_than_size_are_reported
 _MIN_BYTES_SHARE = 0.99
 # Share of the runtime in which all jobs ran, from which they ended together.
 # Noticed by: test_uneven_jobs.py

@@ -57,7 +57,7 @@ _EDGE_S = 2.0
 # The same as a share of the run. Noticed by: test_steady.py::test_a_slow_start_is_a_note
 _EDGE_SHARE = 0.05
 # Share of the allowed time from which a run reached its deadline, as fio rounds.
-# Noticed by: test_steady.py::test_a_deadline_without_a_steady_rate
+# Noticed by: test_steady.py::test_a_deadline_before_a_steady_rate_is_reported
 _MIN_DEADLINE_SHARE = 0.95
 # Upper over lower level of a swing from which it is a warning: the mean is neither of them.
 # Noticed by: test_steady.py::test_a_rate_that_alternates_is_not_steady
@@ -75,10 +75,10 @@ _MIN_FAR = 3.0
 # Noticed by: test_steady.py::test_a_rise_by_nineteen_is_a_warning_in_a_short_run_too
 _MIN_COUNTED_IOS = 50
 # Upper over lower end of an interval that is worth its numbers.
-# Noticed by: test_steady.py::test_no_sentence_is_nonsense
+# Noticed by: test_steady.py::test_no_sentence_holds_an_invalid_number
 _MAX_KNOWN = 10.0
 # Drift from which a percentage of the median is no longer understood.
-# Noticed by: test_steady.py::test_no_sentence_is_nonsense
+# Noticed by: test_steady.py::test_no_sentence_holds_an_invalid_number
 _MAX_PERCENT = 1.0
 _MOVES = frozenset(
     {

@@ -20,13 +20,13 @@ from volbench.analyse.frames.run_view import (
 from volbench.model.results.finding import Severity
 
 # fio counts its runtime in milliseconds: rates of shorter runs are not comparable.
-# Noticed by: test_raw_files.py::test_rounding_is_no_contradiction
+# Noticed by: test_raw_files.py::test_rounding_is_not_a_contradiction
 _MIN_RUNTIME_S = 0.1
 # Relative tolerance within a result: in 139 results of fio 2.2 to 3.42 it is below 0.005.
-# Noticed by: test_raw_files.py::test_a_lying_number_makes_the_result_invalid
+# Noticed by: test_raw_files.py::test_a_contradictory_number_makes_the_result_invalid
 _MAX_ROUNDING = 0.01
 # Tolerance of a bandwidth: old versions print whole KiB/s.
-# Noticed by: test_raw_files.py::test_rounding_is_no_contradiction
+# Noticed by: test_raw_files.py::test_rounding_is_not_a_contradiction
 _ROUNDING_BYTES_PER_S = 1024.0
 _MIN_WHOLE = 1_000_000  # From here on, decimals do not matter
 # Tolerance of the sum of a log: fio loses the last window, and windows differ in width.

@@ -44,19 +44,20 @@ from volbench.units import (
 
 _COLUMNS = {Cause.IOPS_LIMIT: "iops", Cause.BANDWIDTH_LIMIT: "bw_bytes_per_s"}
 # Rate over the declared limit from which a cache is suspected; providers allow a few percent.
-# Noticed by: test_memory.py::test_above_the_declared_limit
+# Noticed by: test_memory.py::test_rates_above_the_declared_limit_are_reported
 _MIN_ABOVE_LIMIT = 1.05
 # The same for a few seconds: token buckets allow short bursts.
-# Noticed by: test_memory.py::test_above_the_declared_limit_for_a_while
+# Noticed by: test_memory.py::test_a_burst_above_the_declared_limit_is_reported
 _MIN_ABOVE_LIMIT_BRIEFLY = 1.2
-# Length of such a burst. Noticed by: test_memory.py::test_above_the_declared_limit_for_a_while
+# Length of such a burst.
+# Noticed by: test_memory.py::test_a_burst_above_the_declared_limit_is_reported
 _BRIEFLY_S = 5.0
 # Share of the I/O that reaches the backing disk: metadata and merges do not halve it.
-# Noticed by: test_memory.py::test_a_loop_device_that_caches
+# Noticed by: test_memory.py::test_a_caching_loop_device_is_reported
 _MIN_BACKING_SHARE = 0.5
 # Share of the rate left after a cache filled; smaller falls have other causes as often; chosen on
 # the even seeds of the truth benchmark.
-# Noticed by: test_causes.py::test_a_step_in_latency_is_no_full_cache
+# Noticed by: test_causes.py::test_a_step_in_latency_is_not_a_full_cache
 _MAX_CACHE_LEFT = 0.5
 
 
@@ -404,10 +405,10 @@ def _evidence(burst: _Burst) -> Evidence:
 # Noticed by: tests/analyse/findings/test_two_latencies.py
 _MIN_LATENCY_RATIO = 8.0
 # The same where the tail of a single kind is not in between.
-# Noticed by: test_two_latencies.py::test_two_large_kinds_need_less_of_a_gap
+# Noticed by: test_two_latencies.py::test_two_large_groups_need_a_smaller_gap
 _MIN_MIDDLE_RATIO = 4.0
 # Percent of the I/Os of each kind from which that is so: a tail is less than a tenth.
-# Noticed by: test_two_latencies.py::test_two_large_kinds_need_less_of_a_gap
+# Noticed by: test_two_latencies.py::test_two_large_groups_need_a_smaller_gap
 _MIN_MIDDLE_PERCENT = 10.0
 # Spread of each kind up to which it is one.
 # Noticed by: tests/analyse/findings/test_two_latencies.py

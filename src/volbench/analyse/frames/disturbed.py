@@ -26,7 +26,7 @@ STEAL, CPU, PRESSURE, OTHER = "steal", "waits for a CPU", "CPU pressure", "other
 MIN_STEAL_PERCENT = 5.0
 # CPU time and run-queue delay of a job from which the CPU limits it; below, it also waited for the
 # volume.
-# Noticed by: test_host_noise.py::test_a_busy_host_limits_only_jobs_that_always_want_a_cpu
+# Noticed by: test_host_noise.py::test_a_busy_host_limits_only_jobs_that_need_a_cpu_all_the_time
 FULL_DEMAND_PERCENT = 90.0
 # Run-queue delay of each job from which the host disturbed an interval, as for steal.
 # Noticed by: test_host_noise.py::test_disturbed_seconds_are_counted_and_left_out

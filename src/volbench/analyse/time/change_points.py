@@ -26,21 +26,21 @@ MAX_BLOCK_S = 30.0
 # Noticed by: test_change_points.py::test_blocks_are_30_s_unless_that_gives_few
 WANTED_BLOCKS = 40
 # Fewer blocks cannot distinguish a change from noise: four on each side.
-# Noticed by: test_change_points.py::test_nothing_to_find
+# Noticed by: test_change_points.py::test_constant_series_have_no_change
 _MIN_BLOCKS = 8
 # For each segment, in units of ln n: with 2 ln n, 25 % of AR(1) hours had a false change, with 3 ln
 # n 2.5 %.
-# Noticed by: test_change_points.py::test_noise_invents_no_change
+# Noticed by: test_change_points.py::test_noise_is_not_a_change
 _PENALTY = 3.0
 # Share of the median that replaces zero, which has no logarithm.
 # Noticed by: test_change_points.py::test_a_long_stall_is_a_change_to_zero
 _FLOOR = 0.01
 # Blocks of a series from which scatter to one side counts: in fewer it would hide steps.
-# Noticed by: test_sustained_level.py::test_dips_below_a_limit_are_no_steps
+# Noticed by: test_sustained_level.py::test_dips_below_a_limit_are_not_steps
 _MIN_TAIL_BLOCKS = 36
 _NORMAL_90 = 1.2815515655446004  # Quantile 0.9 of the normal distribution
 # Scatter of a median over that of a mean, for normal noise: the root of pi / 2.
-# Noticed by: test_change_points.py::test_noise_invents_no_change
+# Noticed by: test_change_points.py::test_noise_is_not_a_change
 _MEDIAN_LOSS = 1.25
 _BIAS = 4
 # Spread up to which the median of samples is their upper edge as well.
@@ -51,10 +51,10 @@ _MAX_FLAT_SPREAD = 0.01
 _MIN_EDGE_SAMPLES = 10
 # Distance of percentiles 98 and 75 over that of 50 and 10, up to which samples have an edge (normal
 # noise: 1.08); chosen on the even seeds of the truth benchmark.
-# Noticed by: test_sustained_level.py::test_noise_to_both_sides_has_no_edge
+# Noticed by: test_sustained_level.py::test_symmetric_noise_has_no_edge
 _MAX_EDGE_RATIO = 0.55
 # Standard errors that a change must be: of hundreds of positions, the largest is tested.
-# Noticed by: test_change_points.py::test_noise_invents_no_change
+# Noticed by: test_change_points.py::test_noise_is_not_a_change
 _MIN_ERRORS = 5.0
 
 

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 # First over second reads in the median from which a volume is cold: repeated warm passes differ by
 # less.
-# Noticed by: test_cold_volume.py::test_first_reads_at_twice_the_latency_are_found
+# Noticed by: test_cold_volume.py::test_first_reads_at_twice_the_latency_are_detected
 MIN_COLD_MEDIAN_RATIO = 1.5
 # The same for the slowest in a hundred: a volume of which only a part is cold.
 # Noticed by: test_cold_volume.py::test_partly_cold_volume_shows_in_the_tail
 MIN_COLD_P99_RATIO = 3.0
 # A smaller difference comes from the host: idle CPUs that wake up, other programs. Storage that has
 # to fetch a block takes milliseconds.
-# Noticed by: test_cold_volume.py::test_microseconds_are_the_host
+# Noticed by: test_cold_volume.py::test_differences_of_microseconds_are_attributed_to_the_host
 MIN_COLD_DELAY_S = 200e-6
 # Probability that chance makes first reads slower by that much (Wilcoxon 1945).
 # Noticed by: test_cold_volume.py::test_false_alarms_are_rare

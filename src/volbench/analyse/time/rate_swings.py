@@ -20,18 +20,18 @@ from volbench.analyse.time.change_points import Change
 # Noticed by: tests/analyse/time/test_rate_swings.py::test_too_few_intervals_hold_no_pattern
 _MIN_INTERVALS = 20
 # I/Os in an interval of the lower level: counting noise is then 14 %.
-# Noticed by: tests/analyse/time/test_rate_swings.py::test_what_is_no_swing
+# Noticed by: tests/analyse/time/test_rate_swings.py::test_irregular_changes_are_not_swings
 _MIN_IOS = 50
 # Upper level over the lower one. Noticed by: tests/analyse/time/test_rate_swings.py
 _MIN_RATIO = 1.5
 # Share of the intervals at the rarer level. A seventh: 0.6 s of 5 s are in one or two seconds.
-# Noticed by: tests/analyse/time/test_rate_swings.py::test_what_is_no_swing
+# Noticed by: tests/analyse/time/test_rate_swings.py::test_irregular_changes_are_not_swings
 _MIN_SHARE = 1 / 7
 # Returns to the lower level, at least one in each quarter: a few are events of their own.
-# Noticed by: test_rate_swings.py::test_six_returns_are_a_pattern
+# Noticed by: test_rate_swings.py::test_six_repetitions_are_a_pattern
 _MIN_RETURNS = 6
 # Scatter of the upper level over the distance of the levels, as logarithms: two levels, not noise.
-# Noticed by: tests/analyse/time/test_rate_swings.py::test_what_is_no_swing
+# Noticed by: tests/analyse/time/test_rate_swings.py::test_irregular_changes_are_not_swings
 _MAX_SCATTER = 0.25
 
 
@@ -84,13 +84,13 @@ def without_swing(t_s: Floats, rates: Floats, swing: Swing | None) -> tuple[Floa
 
 
 # Share of a jump of medians that the means of both sides show, as logarithms.
-# Noticed by: tests/analyse/time/test_rate_swings.py::test_a_jump_shows_in_means_too
+# Noticed by: tests/analyse/time/test_rate_swings.py::test_a_jump_shows_in_means
 _MIN_MEAN_SHARE = 0.5
 # Distance of the levels around a moment that make it no change: as of a steady rate.
-# Noticed by: tests/analyse/time/test_rate_swings.py::test_a_moment_is_no_jump
+# Noticed by: tests/analyse/time/test_rate_swings.py::test_a_single_interval_is_not_a_jump
 _MAX_BACK_DISTANCE = 0.10
 # Shortest stretch between two jumps, and so dip: disks seek and flush for a second.
-# Noticed by: tests/analyse/time/test_rate_swings.py::test_a_moment_is_no_jump
+# Noticed by: tests/analyse/time/test_rate_swings.py::test_a_single_interval_is_not_a_jump
 _MIN_STRETCH_S = 2.0
 
 

@@ -40,13 +40,13 @@ from volbench.analyse.time.rate_swings import real_jumps, swing_of, without_swin
 # Noticed by: test_explain.py::test_a_run_without_series_has_no_explanation
 _MIN_INTERVALS = 5
 # Active time from which a device has work all the time (iostat: %util).
-# Noticed by: test_explain.py::test_an_idle_device_is_no_slow_one
+# Noticed by: test_explain.py::test_an_idle_device_is_not_the_bottleneck
 _MIN_BUSY_PERCENT = 90.0
 # Share of busy intervals below which a run did not keep its device busy: a majority.
-# Noticed by: test_explain.py::test_an_idle_device_is_no_slow_one
+# Noticed by: test_explain.py::test_an_idle_device_is_not_the_bottleneck
 _MIN_BUSY_SHARE = 0.5
 # Share of a jump of the device's IOPS that its bandwidth has to show, as logarithms.
-# Noticed by: test_explain.py::test_larger_requests_are_no_fall
+# Noticed by: test_explain.py::test_larger_requests_are_not_a_drop
 _MIN_BANDWIDTH_SHARE = 0.5
 
 
@@ -224,7 +224,7 @@ def _latencies(view: RunView, direction: str) -> dict[str, float]:
 
 
 # Intervals on either side of two that lack completions: their median withstands one outlier.
-# Noticed by: test_rate_changes.py::test_a_slow_second_beside_a_stall_is_no_stall
+# Noticed by: test_rate_changes.py::test_a_slow_second_beside_a_stall_is_not_a_stall
 _SIDE_INTERVALS = 3
 # Fewer intervals cannot distinguish a stall shorter than two from noise.
 # Noticed by: test_evidence_of_falls.py::test_a_stall_between_two_seconds_is_found
@@ -245,7 +245,7 @@ _MIN_STALL_S = 1.0
 # Noticed by: test_machine.py::test_a_slow_volume_does_not_stall
 _MIN_STALL_IOS = 10
 # Mean latencies that a stall is as long as: a deep queue of large I/Os completes in batches.
-# Noticed by: test_machine.py::test_batches_of_a_deep_queue_are_no_stalls
+# Noticed by: test_machine.py::test_batches_of_a_deep_queue_are_not_stalls
 _MIN_STALL_LATENCIES = 4
 
 Span = tuple[float, float]  # Begin and end in seconds since the I/O began

@@ -35,7 +35,7 @@ from volbench.model.profile.profile_settings import Metric, Rounds, Track
 # Noticed by: test_steady_state.py::test_a_decline_is_not_steady
 MAX_DRIFT = 0.10
 # Blocks of a window: with fewer, the interval of Theil and Sen spans all slopes.
-# Noticed by: test_steady_state.py::test_too_short_to_say
+# Noticed by: test_steady_state.py::test_short_data_give_no_verdict
 MIN_BLOCKS = 8
 # Factor from a 95 % interval to one that a steady series leaves out in 1 of 200 runs.
 # Noticed by: test_steady_state.py::test_a_decline_is_reported_with_its_size
@@ -378,13 +378,13 @@ def _slope(values: Sequence[float]) -> float:
 
 
 # Rounds of the window (SNIA PTS 2.0.2, 2.1.24).
-# Noticed by: test_snia.py::test_fewer_than_five_rounds_are_no_window
+# Noticed by: test_snia.py::test_fewer_than_five_rounds_have_no_window
 ROUNDS = 5
 # Range of the tracking variable over its mean (SNIA PTS 2.0.2, 2.1.24).
-# Noticed by: test_snia.py::test_range_and_slope
+# Noticed by: test_snia.py::test_range_and_slope_are_within_limits
 MAX_RANGE = 0.20
 # Change of the fitted line over the window, over the mean (SNIA PTS 2.0.2, 2.1.24).
-# Noticed by: test_snia.py::test_range_and_slope
+# Noticed by: test_snia.py::test_range_and_slope_are_within_limits
 MAX_SLOPE = 0.10
 # Rounds after which the specification ends; a series is cut into at most as many.
 # Noticed by: test_snia.py::test_a_series_is_cut_into_minutes

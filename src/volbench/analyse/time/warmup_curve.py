@@ -18,13 +18,13 @@ from volbench.model.results.finding import Cause
 
 _SAME = ("rw", "block_bytes", "iodepth", "numjobs", "direction", "direct", "ioengine")
 # Share of the plateau that counts as nearly warm.
-# Noticed by: test_warmup_curve.py::test_climb_is_read_as_it_was_made
+# Noticed by: test_warmup_curve.py::test_a_simulated_climb_is_recovered
 _NEAR_WARM = 0.9
 # Relative distance of a plateau from a declared limit: the spread of a throttle.
 # Noticed by: test_warmup_curve.py::test_a_limit_hides_the_end_of_the_climb
 _MAX_LIMIT_DISTANCE = 0.03
 # Penalty from which a first pass without a second one counts as a climb.
-# Noticed by: test_warmup_curve.py::test_flat_first_run_is_no_curve
+# Noticed by: test_warmup_curve.py::test_a_flat_first_run_is_not_a_warm_up_curve
 _MIN_CLIMB = 0.15
 # Penalty up to which fresh blocks cost nothing worth a word.
 # Noticed by: test_warmup_curve.py::test_a_penalty_needs_the_verdict_that_blocks_got_warm
@@ -36,7 +36,7 @@ _MIN_POINTS = 6
 # Noticed by: test_warmup_curve.py::test_intervals_without_all_jobs_are_left_out
 _MIN_GAP = 1.5
 # I/Os of a point of the start, so that one late I/O does not bend it.
-# Noticed by: test_warmup_curve.py::test_climb_is_read_as_it_was_made
+# Noticed by: test_warmup_curve.py::test_a_simulated_climb_is_recovered
 _MIN_POINT_IOS = 8
 
 

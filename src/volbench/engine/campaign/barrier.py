@@ -17,7 +17,7 @@ from volbench.model.campaign.planned_run import Run
 from volbench.model.profile.profile_model import Start
 
 # Lead time of the announcement to a single client: a busy controller polls its gates every 0.2 s.
-# Noticed by: test_start.py::test_true_skew_is_within_the_reported_one
+# Noticed by: test_start.py::test_the_true_skew_is_within_the_reported_bound
 MARGIN_S = 1.0
 # Additional lead time per client: two cores reach thirty clients within a second (measured).
 # Noticed by: test_skew.py::test_32_hosts_start_together

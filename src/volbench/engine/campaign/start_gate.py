@@ -22,7 +22,7 @@ _POLL_S = 0.2  # Of a barrier whose start is announced at least 1 s ahead.
 # Noticed by: test_start_gate.py::test_lost_link_after_one_announcement_starts_no_client_alone
 _CONFIRMED_POLL_S = 0.02
 # A machine that was heard of within this time is reachable; it pushes something every second.
-# Noticed by: test_start.py::test_hung_host_holds_up_nobody_for_long
+# Noticed by: test_start.py::test_a_hung_host_delays_the_others_only_briefly
 _HEARD_S = 1.5
 # Additional time between two polls for each client of a step, which all poll one barrier: 500
 # clients took 0.6 of a core before. Noticed by: fleet.py

@@ -31,7 +31,7 @@ MAX_READS = 1024
 READ_BYTES = 4096
 SPREAD_BYTES = 1 << 20  # Alignment of the reads, so that each falls into a different backing chunk
 # Number of offsets on a small volume, where they are closer together.
-# Noticed by: test_cold_probe.py::test_both_passes_read_the_same_places
+# Noticed by: test_cold_probe.py::test_both_passes_read_the_same_offsets
 MIN_OFFSETS = 64
 # Blocks compared with zeros, 256 MiB in all: a share of 1 % has a standard error of 0.16 %.
 # Noticed by: test_cold_probe.py::test_zeros_are_counted_block_by_block

@@ -118,7 +118,7 @@ class Content:
 T = TypeVar("T")
 
 # Longer than the agent waits for a hanging volume (`snapshot.READ_S`), so that its reason arrives.
-# Noticed by: tests/execute/agent/test_snapshot.py::test_a_volume_that_hangs_is_left_behind
+# Noticed by: tests/execute/agent/test_snapshot.py::test_a_hung_volume_is_skipped
 _LOOK_S = 180.0
 
 

@@ -20,7 +20,7 @@ from volbench.model.profile.fio_options import OptionTable
 from volbench.model.results.provenance import HostFacts
 
 # Oldest fio supported for runs; results of older versions can be imported.
-# Noticed by: test_volume_probe.py::test_an_old_fio
+# Noticed by: test_volume_probe.py::test_an_old_fio_is_refused
 OLDEST_FIO = (3, 18)
 INSTALL_S = 900.0  # Time limit of an installation: slow mirrors take minutes.
 _SIDE_BY_SIDE = 4  # Parallel fio processes that print option descriptions: more gain nothing.

@@ -25,11 +25,11 @@ POLL_S = 0.1  # Shorter than a user notices after Ctrl-C.
 PUSHED_POLL_S = 1.0
 # Grace period after each signal: fio reacts to SIGINT only when I/O in flight completes, and a
 # stalled volume needs seconds.
-# Noticed by: test_process_watch.py::test_error_in_between_ends_the_process
+# Noticed by: test_process_watch.py::test_an_error_while_watching_ends_the_process
 PATIENCE_S = {signal.SIGINT: 30.0, signal.SIGTERM: 10.0, signal.SIGKILL: 10.0}
 
 # Grace period after a second stop request.
-# Noticed by: test_process_watch.py::test_second_request_ends_a_deaf_process_soon
+# Noticed by: test_process_watch.py::test_a_second_request_kills_a_process_that_ignores_the_first
 URGENT_S = 1.0
 
 

@@ -31,10 +31,10 @@ _DIRECTIONS: Mapping[str, tuple[Direction, ...]] = {
 }
 
 # Probability below which a direction of a mix is not missing by chance: one false alarm in a
-# million runs. Noticed by: test_tool_command.py::test_a_mix_needs_what_cannot_miss_by_chance
+# million runs. Noticed by: test_tool_command.py::test_a_mix_expects_directions_not_absent_by_chance
 _BY_CHANCE = 1e-6
 # I/Os assumed for a job without a limit on size or number: one second on a slow disk.
-# Noticed by: test_tool_command.py::test_a_mix_needs_what_cannot_miss_by_chance
+# Noticed by: test_tool_command.py::test_a_mix_expects_directions_not_absent_by_chance
 _IOS_OF_ANY_JOB = 100
 
 

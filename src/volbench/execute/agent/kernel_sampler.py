@@ -18,22 +18,22 @@ _CLOCK_BOOTTIME = 7  # time.CLOCK_BOOTTIME is missing before Python 3.7.
 # Noticed by: test_kernel_sampler.py::test_slow_device_is_followed_for_two_minutes
 MAX_WAIT_S = 120.0
 # Pause after which no write-back is expected soon: the 35 s of an idle kernel and some samples.
-# Noticed by: test_kernel_sampler.py::test_pages_that_stay_end_the_tail
+# Noticed by: test_kernel_sampler.py::test_dirty_pages_that_stay_end_the_sampling
 QUIET_S = 40.0
 # The same for a run shorter than `LONG_RUN_S`, or the run's own length if that is longer.
-# Noticed by: test_kernel_sampler.py::test_pages_that_stay_end_the_tail
+# Noticed by: test_kernel_sampler.py::test_dirty_pages_that_stay_end_the_sampling
 MIN_QUIET_S = 5.0
 # A run of at least this length is worth following to the end of its write-back.
-# Noticed by: test_kernel_sampler.py::test_pages_that_stay_end_the_tail
+# Noticed by: test_kernel_sampler.py::test_dirty_pages_that_stay_end_the_sampling
 LONG_RUN_S = 10.0
 # Dirty pages of an idle host vary that much.
 # Noticed by: test_kernel_sampler.py::test_run_that_leaves_nothing_is_not_delayed
 SLACK_BYTES = 8 * 1024 * 1024
 # Share of the dirty pages that may remain: the rest hardly changes the time of write-back.
-# Noticed by: test_kernel_sampler.py::test_tail_lasts_until_memory_is_as_before
+# Noticed by: test_kernel_sampler.py::test_sampling_lasts_until_dirty_pages_are_written_back
 SLACK_SHARE = 0.05
 # A smaller decrease is background variation, not write-back.
-# Noticed by: test_kernel_sampler.py::test_pages_that_stay_end_the_tail
+# Noticed by: test_kernel_sampler.py::test_dirty_pages_that_stay_end_the_sampling
 _NOTICEABLE_BYTES = 1024 * 1024
 
 

@@ -16,7 +16,7 @@ SECTOR_BYTES = 512  # Unit of sizes in sysfs, whatever the sector size of the de
 
 READ_S = 120.0
 """Time to read the ends of a device: Linux gives a SCSI command 30 s and repeats it. Noticed by:
-tests/execute/agent/test_snapshot.py::test_a_volume_that_hangs_is_left_behind"""
+tests/execute/agent/test_snapshot.py::test_a_hung_volume_is_skipped"""
 
 T = TypeVar("T")
 

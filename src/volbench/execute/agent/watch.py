@@ -11,7 +11,7 @@ from volbench.execute.agent.supervisor import boot_id, is_running, read_json
 _TICK_S = 0.5  # fio prints a status line that often. Noticed by: fleet.py
 _SOON_S = 0.05  # A supervisor is started within a second.
 # A machine that pushed nothing for 20 s counts as lost, and is reachable for 1.5 s.
-# Noticed by: test_start.py::test_hung_host_holds_up_nobody_for_long
+# Noticed by: test_start.py::test_a_hung_host_delays_the_others_only_briefly
 _ALIVE_S = 1.0
 _CHUNK_BYTES = 32 * 1024  # Small enough for a slow link to carry other replies between.
 _MAX_LINE = 1000  # Of a followed file, whose first line is a time or the counters of a device.

@@ -114,7 +114,7 @@ class BinStore:
 
 
 # Share of windows with a row from which a job's last row is its end.
-# Noticed by: test_section_series.py::test_sparse_rows_do_not_tell_when_a_job_ended
+# Noticed by: test_section_series.py::test_sparse_rows_do_not_show_when_a_job_ended
 _MIN_DENSE = 0.9
 
 Flags = npt.NDArray[np.bool_]
@@ -279,7 +279,7 @@ def by_direction(
 WAYS = (Direction.READ, Direction.WRITE, Direction.TRIM)
 _EXACT = 2**53  # Sums below this are exact in float64, which numpy uses for weights
 # The window in which a job ends is whole if it ends within its last tenth: fio ends some ms early.
-# Noticed by: test_section_series.py::test_the_partial_last_second_of_a_job_is_known
+# Noticed by: test_section_series.py::test_the_partial_last_second_of_a_job_is_marked
 _MAX_SHORT_END = 0.1
 _HISTOGRAM_LEAD = 3  # Columns before the bins: time, direction and block size
 

@@ -36,7 +36,7 @@ FILL_BYTES_PER_S = 100e6
 _MIN_FILL_BLOCK = 64 << 10  # Smaller blocks are limited by IOPS, of which nothing can be assumed
 
 # Maximum length of one read of a cold probe. Noticed by:
-# tests/plan/expansion/test_estimate.py::test_minimum_and_maximum_of_rounds
+# tests/plan/expansion/test_estimate.py::test_rounds_have_a_minimum_and_a_maximum_time
 PROBE_READ_S = 30.0
 
 PROBE_READS = 3  # Number of reads in a cold probe: a sample of blocks twice, and a check for zeros

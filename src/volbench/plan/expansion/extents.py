@@ -17,7 +17,7 @@ from volbench.model.profile.profile_settings import MAX_EXTENTS, Warming, Warmin
 from volbench.units import SECTOR_BYTES
 
 # An interruption repeats an extent from its start: 16 GiB take two minutes at 125 MB/s. Noticed by:
-# tests/plan/expansion/test_extents.py::test_pieces_cover_the_volume_once
+# tests/plan/expansion/test_extents.py::test_extents_cover_the_volume_once
 EXTENT_BYTES = 16 << 30
 # Smaller ones cost more in fio starts than in I/O. Noticed by:
 # tests/plan/expansion/test_extents.py::test_extents_are_neither_small_nor_many

@@ -28,7 +28,7 @@ from volbench.plan.expansion.expand import (
 )
 
 # Slices of a device begin at whole MiB, as partitions do (parted's optimal alignment). Noticed by:
-# tests/plan/expansion/test_multi_client.py::test_a_device_is_cut_into_slices_that_do_not_meet
+# tests/plan/expansion/test_multi_client.py::test_a_device_is_divided_into_separate_slices
 ALIGNMENT_BYTES = 1 << 20
 
 # Default file names of fio (fio HOWTO, filename_format)
