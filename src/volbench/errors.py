@@ -264,8 +264,8 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name most similar to a misspelt one, or None."""
     import difflib  # noqa: PLC0415 - only needed in error messages
 
-    found = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=0.6)
-    return found[0] if found else None
+    matches = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=0.6)
+    return matches[0] if matches else None
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:

@@ -172,9 +172,12 @@ def _rule_html(rule: RuleFindings) -> Markup:
     """Return the findings of a rule, open where a result is invalid."""
     listed = Markup("").join(
         Markup("<li><b>{}</b> {}: {}</li>").format(
-            *(printable(text) for text in (own.severity, own.where, _timed(own.when, own.message)))
+            *(
+                printable(text)
+                for text in (finding.severity, finding.where, _timed(finding.when, finding.message))
+            )
         )
-        for own in rule.findings
+        for finding in rule.findings
     )
     more = Markup("<li>and {} more</li>").format(rule.more) if rule.more else ""
     is_open = Markup(" open") if rule.severity == "invalid" else ""

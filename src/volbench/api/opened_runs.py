@@ -71,7 +71,7 @@ def judged_tables(
         tell("judging", count, len(views))
 
     judged = list(in_processes(judge, views, processes=processes, done=done))
-    findings = [row for _, found in judged for row in found]
+    findings = [row for _, run_findings in judged for row in run_findings]
 
     def not_added(run: Run, error: Exception) -> None:
         task = "add up the clients of this step"

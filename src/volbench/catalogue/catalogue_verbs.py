@@ -75,7 +75,7 @@ def price(
     size_bytes: int | None,
     *,
     unsteady: bool,
-    shown: TableOutput,
+    table_output: TableOutput,
     picture: ChartFile,
 ) -> None:
     """Rank the configurations in DIR by price-performance, at steady state."""
@@ -96,7 +96,7 @@ def price(
     table = market_table(offers)
     if picture.chart:
         picture.write(pareto_plot(offers, title=picture.title), table)
-    shown.write(table)
+    table_output.write(table)
 
 
 @click.group("prices", cls=VerbGroup)
@@ -106,23 +106,23 @@ def prices() -> None:
 
 @prices.command("list", epilog=examples("volbench prices list"))
 @table_options()
-def list_prices(*, shown: TableOutput) -> None:
+def list_prices(*, table_output: TableOutput) -> None:
     """List the bundled price lists."""
     from volbench.catalogue.catalogue_tables import price_lists_table
     from volbench.catalogue.price_list import load_prices, price_names
 
-    shown.write(price_lists_table({name: load_prices(name) for name in price_names()}))
+    table_output.write(price_lists_table({name: load_prices(name) for name in price_names()}))
 
 
 @prices.command("show", epilog=examples("volbench prices show kamatera-azure"))
 @_FILE
 @table_options()
-def show_prices(file: str, *, shown: TableOutput) -> None:
+def show_prices(file: str, *, table_output: TableOutput) -> None:
     """Show the prices in FILE or in a bundled list."""
     from volbench.catalogue.catalogue_tables import prices_table
     from volbench.catalogue.price_list import load_prices
 
-    shown.write(prices_table(load_prices(file)))
+    table_output.write(prices_table(load_prices(file)))
 
 
 @prices.command("check", epilog=examples("volbench prices check prices.yaml"))
@@ -156,12 +156,12 @@ def volume_types() -> None:
 @volume_types.command("list", epilog=examples("volbench volume-types list"))
 @VOLUME_TYPES
 @table_options()
-def list_types(*, shown: TableOutput) -> None:
+def list_types(*, table_output: TableOutput) -> None:
     """List the volume types: bundled ones and your own."""
     from volbench.catalogue.catalogue_tables import types_table
     from volbench.catalogue.volume_types import catalogue
 
-    shown.write(types_table(catalogue()))
+    table_output.write(types_table(catalogue()))
 
 
 @volume_types.command(
@@ -189,7 +189,7 @@ def show_type(
     iops: float | None,
     bandwidth_bytes_per_s: float | None,
     *,
-    shown: TableOutput,
+    table_output: TableOutput,
 ) -> None:
     """Show the limits of a volume of TYPE, and the duration of bursts."""
     from volbench.catalogue.catalogue_tables import type_table
@@ -197,12 +197,12 @@ def show_type(
 
     kind = find_type(name, catalogue())
     if size_bytes is None and kind.needs_size:
-        shown.write(type_table(kind, None))
+        table_output.write(type_table(kind, None))
         return
     limits = limits_of(
         name, size_bytes=size_bytes, iops=iops, bandwidth_bytes_per_s=bandwidth_bytes_per_s
     )
-    shown.write(type_table(kind, limits))
+    table_output.write(type_table(kind, limits))
 
 
 @volume_types.command("check", epilog=examples("volbench volume-types check types.yaml"))
@@ -237,7 +237,7 @@ def types_schema() -> object:
 @click.argument("names", nargs=-1, metavar="NAME...")
 @flag("--list", "List the storage classes instead.", "is_list")
 @table_options()
-def storageclass(names: tuple[str, ...], *, is_list: bool, shown: TableOutput) -> None:
+def storageclass(names: tuple[str, ...], *, is_list: bool, table_output: TableOutput) -> None:
     """Print the manifests of the storage classes NAME.
 
     All have the reclaim policy Retain: a volume stays, and is billed, after its claim is deleted.
@@ -249,8 +249,8 @@ def storageclass(names: tuple[str, ...], *, is_list: bool, shown: TableOutput) -
             "name storage classes, or use --list", hint="see: volbench k8s storageclass --list"
         )
     if is_list:
-        shown.write(classes_table(storage_classes()))
+        table_output.write(classes_table(storage_classes()))
         return
     text = "---\n".join(read_class(name) for name in names)
-    with binary_output(shown.output, default_name="storageclasses.yaml") as sink:
+    with binary_output(table_output.output, default_name="storageclasses.yaml") as sink:
         sink.write(text.encode())

@@ -91,7 +91,7 @@ def _panel(job: str, offers: Sequence[Offer], currency: str) -> Panel:
 def _points(data: pd.DataFrame) -> Sequence[marks.AnyMark]:
     """Return the frontier as steps, the intervals, and the points: filled, pale or hollow."""
     frontier = data[data["on_frontier"]].sort_values(["monthly", "iops"])
-    shown, pale = data[data["on_frontier"]], data[data["_pale"]]
+    on_frontier, pale = data[data["on_frontier"]], data[data["_pale"]]
     steps = pd.DataFrame(
         {
             "_x": [*frontier["monthly"], float(data["monthly"].max()) * _ROOM],
@@ -114,7 +114,7 @@ def _points(data: pd.DataFrame) -> Sequence[marks.AnyMark]:
         ),
         marks.Points(_drawn(pale), series="pale", x="_x", y="_y", size=7),
         marks.Points(data, by="family", x="monthly", y="iops", size=7, is_hollow=True),
-        marks.Points(_drawn(shown), by="_family", x="_x", y="_y", size=7),
+        marks.Points(_drawn(on_frontier), by="_family", x="_x", y="_y", size=7),
     )
 
 

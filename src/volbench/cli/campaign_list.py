@@ -50,7 +50,9 @@ def _parse_since(text: str) -> datetime:
     help="Only campaigns planned since a date (2026-11-20), or within a time (7d).",
 )
 @table_options()
-def list_campaigns(folder: Path | None, *, since: datetime | None, shown: TableOutput) -> None:
+def list_campaigns(
+    folder: Path | None, *, since: datetime | None, table_output: TableOutput
+) -> None:
     """List the campaigns at or below FOLDER, the latest first: what was measured, and the result.
 
     Without FOLDER, those in the default folder of results. Columns: date (UTC), profiles, targets,
@@ -72,7 +74,7 @@ def list_campaigns(folder: Path | None, *, since: datetime | None, shown: TableO
                 plans.append((plan.created_utc, path, plan))
     plans.sort(key=lambda entry: entry[0], reverse=True)
     rows = [_row(path, plan) for _, path, plan in plans]
-    shown.write(
+    table_output.write(
         text_table(
             "campaigns",
             rows,

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 @click.command("status", epilog=examples("volbench status results"))
 @CAMPAIGN
 @table_options()
-def status(campaign: Path, *, shown: TableOutput) -> None:
+def status(campaign: Path, *, table_output: TableOutput) -> None:
     """Show the progress of each client of the campaign in DIR, and whether it is running.
 
     No host is contacted: runs are listed as running if the journal says so.
@@ -67,7 +67,7 @@ def status(campaign: Path, *, shown: TableOutput) -> None:
         status.add(run.id, history.states.get(run.id), history.processes.get(run.id, {}))
     controller = "running" if is_held(layout) else "not running"
     notes = [controller, *damage_notes(damaged)]
-    shown.write(status_table(list(clients.values()), notes=notes))
+    table_output.write(status_table(list(clients.values()), notes=notes))
 
 
 @click.command("attach", epilog=examples("volbench attach results"))
@@ -155,7 +155,7 @@ def resume(
     metrics: Metrics,
     from_stdin: bool,
     made: ProvisionedHosts,
-    shown: TableOutput,
+    table_output: TableOutput,
 ) -> None:
     """Continue the campaign in DIR: finished runs are kept and never run again.
 
@@ -193,10 +193,10 @@ def resume(
         click.echo(f"nothing to resume: every run of {campaign} is done", err=True)
         hosts = tuple(host for host in hosts if host.name in history.in_use)
         if not hosts and (plan.hosts or not history.in_use):
-            _show_end(layout, plan, history, shown)
+            _show_end(layout, plan, history, table_output)
             return
     with (
-        reported_errors(shown),
+        reported_errors(table_output),
         metrics.served() as served,
         made.revived(hosts, campaign) as present,
         connect(present, request.host_keys) as connected,
@@ -212,18 +212,25 @@ def resume(
             needing = plan.runs if settings.redo_steps else left
             secrets = ask_secrets(needing, settings.secrets) if may_go_on else {}
             settings = replace(settings, settle_only=not may_go_on, secrets=secrets)
-            execute(reached.hosts, layout, plan, settings=settings, shown=shown, metrics=served)
+            execute(
+                reached.hosts,
+                layout,
+                plan,
+                settings=settings,
+                table_output=table_output,
+                metrics=served,
+            )
         if not may_go_on:
             reached.raise_absent(plan, read_history(layout.journal).states)
 
 
-def _show_end(layout: Layout, plan: Campaign, history: History, shown: TableOutput) -> None:
+def _show_end(layout: Layout, plan: Campaign, history: History, table_output: TableOutput) -> None:
     """Print the results of a campaign that holds nothing on its hosts; no host is contacted."""
     from volbench.cli.execution import reported_errors, show_results
     from volbench.engine.campaign.campaign_engine import check_finished, outcome_of
 
-    with reported_errors(shown):
-        show_results(layout, shown)
+    with reported_errors(table_output):
+        show_results(layout, table_output)
         check_finished(outcome_of(plan, history.states), layout.root, total=len(plan.runs))
 
 

@@ -126,7 +126,7 @@ def compare(
     question: Question,
     where: str,
     baseline: bool,
-    shown: TableOutput,
+    table_output: TableOutput,
     picture: ChartFile,
 ) -> None:
     """Compare each CANDIDATE with BASE: campaign folders, or folders of campaigns.
@@ -146,15 +146,15 @@ def compare(
     try:
         comparison = compare_folders(campaigns, question, where=where)
     except IncomparableError as error:
-        shown.write(facts_table(error.comparability))
+        table_output.write(facts_table(error.comparability))
         names = ", ".join(error.comparability.refused)
         raise ComparisonError(
             f"refused: the results differ in facts that matter ({names})", hint=error.hint
         ) from error
     comparability = comparison.comparability
     table = comparison_table(comparison)
-    shown.write(table, *([facts_table(comparability)] if comparability.facts else []))
-    if shown.format == "csv":
+    table_output.write(table, *([facts_table(comparability)] if comparability.facts else []))
+    if table_output.format == "csv":
         for note in (*table.notes, *comparability.remarks):
             click.echo(note, err=True)
     if picture.chart:
@@ -175,14 +175,14 @@ def _fail_on_regression(comparison: Comparison) -> None:
             f"not ruled out: a regression beyond {tolerance} % of {_named(row)}: {why}", err=True
         )
     significant = [row for row in comparison.rows if row.regression is Regression.SHOWN]
-    shown = [f"{_named(row)}: {row.words}" for row in significant] or [
+    regressions = [f"{_named(row)}: {row.words}" for row in significant] or [
         every.sentence
         for every in together(comparison.rows, confidence=comparison.confidence)
         if every.is_regression
     ]
-    if shown:
+    if regressions:
         raise RegressionError(
-            f"regression beyond {tolerance} %: {'; '.join(shown)}",
+            f"regression beyond {tolerance} %: {'; '.join(regressions)}",
             hint="measure again to be sure; --tolerance says what is acceptable",
         )
     blind = [row for row in unsure if row.is_blind]
@@ -273,7 +273,7 @@ def trend(
     *,
     question: TrendQuestion,
     where: str,
-    shown: TableOutput,
+    table_output: TableOutput,
     picture: ChartFile,
 ) -> None:
     """Follow each workload over the campaigns in DIR..., such as a folder of nightly ones.
@@ -287,8 +287,8 @@ def trend(
 
     trends = trend_folders(campaigns, question, where=where)
     table = trends_table(trends)
-    shown.write(table)
-    if shown.format == "csv":
+    table_output.write(table)
+    if table_output.format == "csv":
         for note in table.notes:
             click.echo(note, err=True)
     if picture.chart:

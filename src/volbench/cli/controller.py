@@ -90,9 +90,9 @@ def logged_listener(
     stream = _LogStream(log)
     try:
         with listener_for(sys.stderr) as to_terminal:
-            shown = [] if _is_same_file(log, sys.stderr) else [to_terminal]
-            shown += [] if events is None else [events]
-            yield LoggedListener(log, [PlainProgress(stream), HostLogs(layout), *more], shown)
+            listeners = [] if _is_same_file(log, sys.stderr) else [to_terminal]
+            listeners += [] if events is None else [events]
+            yield LoggedListener(log, [PlainProgress(stream), HostLogs(layout), *more], listeners)
     finally:
         os.close(log)
 

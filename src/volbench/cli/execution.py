@@ -126,8 +126,8 @@ def _host_name(executor: Executor) -> str:
     """Return the name of a machine in the plan, and its own."""
     from volbench.model.campaign.host import LOCAL
 
-    own = (executor.read_files(["/proc/sys/kernel/hostname"])[0] or "").strip()
-    return f"{'this machine' if executor.host == LOCAL else executor.host} ({own})"
+    hostname = (executor.read_files(["/proc/sys/kernel/hostname"])[0] or "").strip()
+    return f"{'this machine' if executor.host == LOCAL else executor.host} ({hostname})"
 
 
 def _written_devices(campaign: Campaign) -> dict[tuple[str, str], Volume]:
@@ -174,7 +174,7 @@ def carry_out(
     request: CampaignRequest,
     *,
     start: StartOptions,
-    shown: TableOutput,
+    table_output: TableOutput,
     host_keys: HostKeyPolicy | None = None,
 ) -> Layout | None:
     """Prepare a campaign; show its plan, or ask for confirmation, create its folder and run it.
@@ -189,13 +189,13 @@ def carry_out(
     from volbench.plan.profile.profile_document import profile_warnings
     from volbench.store.consent import create_signed_campaign
 
-    with reported_errors(shown):
+    with reported_errors(table_output):
         prepared = prepare(hosts, request)
         for warning in (text for profile in request.profiles for text in profile_warnings(profile)):
             click.echo(f"warning: {warning}", err=True)
         bill = None if start.prices is None else load(BILL)(prepared, start.prices)
         if start.dry_run:
-            show_plan(prepared, bill=bill, shown=shown)
+            show_plan(prepared, bill=bill, table_output=table_output)
             return None
         confirm_length(prepared, bill=bill, yes=start.yes)
         # Where hosts were made for the campaign, this was asked before their volumes were.
@@ -209,7 +209,12 @@ def carry_out(
             if not start.detach:
                 plan = prepared.campaign
                 execute(
-                    prepared.hosts, layout, plan, settings=settings, shown=shown, metrics=metrics
+                    prepared.hosts,
+                    layout,
+                    plan,
+                    settings=settings,
+                    table_output=table_output,
+                    metrics=metrics,
                 )
                 return layout
         from volbench.cli.resumption import ResumeRequest, resume_in_background
@@ -227,7 +232,7 @@ def carry_out(
         return None
 
 
-def show_plan(prepared: Prepared, *, bill: object | None, shown: TableOutput) -> None:
+def show_plan(prepared: Prepared, *, bill: object | None, table_output: TableOutput) -> None:
     """Print what would run, in order, with duration and bytes where known."""
     from volbench.plan.expansion.estimate import expected_s
     from volbench.present.tables.plan_tables import runs_table
@@ -235,12 +240,12 @@ def show_plan(prepared: Prepared, *, bill: object | None, shown: TableOutput) ->
 
     runs = prepared.campaign.runs
     expected = {run.id: seconds for run in runs if (seconds := expected_s(run)) is not None}
-    shown.write(runs_table(prepared.campaign, expected_s=expected))
+    table_output.write(runs_table(prepared.campaign, expected_s=expected))
     for absent in prepared.campaign.absent:
         click.echo(f"left out: {absent.host}: {absent.reason}", err=True)
     if warning := memory_words(prepared.archive.provenance.volumes):
         click.echo(warning, err=True)
-    shown.note(estimate_words(prepared.estimate, bill=bill))
+    table_output.note(estimate_words(prepared.estimate, bill=bill))
 
 
 def execute(
@@ -249,7 +254,7 @@ def execute(
     campaign: Campaign,
     *,
     settings: Settings,
-    shown: TableOutput,
+    table_output: TableOutput,
     metrics: ListenersOf,
 ) -> None:
     """Run a campaign with progress on standard error and its results on standard output.
@@ -265,52 +270,54 @@ def execute(
     with hold_folder(layout.root, made=layout.made):
         try:
             with (
-                logged_listener(layout, events=_events(shown), more=metrics(layout)) as listener,
+                logged_listener(
+                    layout, events=_events(table_output), more=metrics(layout)
+                ) as listener,
                 stop_on_signals(on_hangup=listener.detach) as stop,
             ):
                 run_campaign(
                     layout, campaign, hosts, settings=settings, listener=listener, stop=stop
                 )
         finally:
-            show_results(layout, shown)
+            show_results(layout, table_output)
             click.echo(f"campaign folder: {layout.root}", err=True)
     if any(run.extent for run in campaign.runs):
-        _show_warmup(layout, campaign, shown)
+        _show_warmup(layout, campaign, table_output)
 
 
 @contextmanager
-def reported_errors(shown: TableOutput) -> Iterator[None]:
+def reported_errors(table_output: TableOutput) -> Iterator[None]:
     """Write the error that ends the block to the stream of events, if there is one."""
     try:
         yield
     except VolbenchError as error:
         complete_hint(error)
-        if (events := _events(shown)) is not None:
+        if (events := _events(table_output)) is not None:
             from volbench.present.terminal.event_records import error_record
 
             events.write(error_record(error))
         raise
 
 
-def _events(shown: TableOutput) -> EventStream | None:
+def _events(table_output: TableOutput) -> EventStream | None:
     """Return the stream of ``--events``; None without that option."""
-    if not shown.has_events:
+    if not table_output.has_events:
         return None
     from volbench.present.terminal.event_records import EventStream
 
     return EventStream(sys.stdout, clock=time.monotonic)
 
 
-def show_results(layout: Layout, shown: TableOutput) -> None:
+def show_results(layout: Layout, table_output: TableOutput) -> None:
     """Print the results of finished runs; heavy libraries are imported only after the last run."""
     from volbench.api.many_campaigns import open_campaigns
     from volbench.present.tables.results_table import result_tables
 
     opened = open_campaigns(layout.root)
     opened.store_tables()
-    tables = result_tables(opened, opened.runs, is_brief=shown.is_brief)
-    if (events := _events(shown)) is None:
-        shown.write(*tables)
+    tables = result_tables(opened, opened.runs, is_brief=table_output.is_brief)
+    if (events := _events(table_output)) is None:
+        table_output.write(*tables)
         return
     from volbench.present.tables.render_table import render_table
     from volbench.present.terminal.event_records import results_record
@@ -318,7 +325,7 @@ def show_results(layout: Layout, shown: TableOutput) -> None:
     events.write(results_record(json.loads(render_table(tables[0], "json", width=None))))
 
 
-def _show_warmup(layout: Layout, campaign: Campaign, shown: TableOutput) -> None:
+def _show_warmup(layout: Layout, campaign: Campaign, table_output: TableOutput) -> None:
     """Print whether each warm-up pass has covered the whole volume."""
     from volbench.engine.conditioning.volume_warmup import (
         Outcomes,
@@ -332,4 +339,4 @@ def _show_warmup(layout: Layout, campaign: Campaign, shown: TableOutput) -> None
     passes = passes_of(
         Outcomes(layout), campaign, is_done=lambda run: states.get(run.id) is RunState.FINISHED
     )
-    shown.note(verification_text(passes))
+    table_output.note(verification_text(passes))

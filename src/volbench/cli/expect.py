@@ -33,7 +33,11 @@ from volbench.errors import FindingsError, UndecidedError
 @WHERE
 @table_options()
 def expect(
-    campaigns: tuple[str | Path, ...], texts: tuple[str, ...], where: str, *, shown: TableOutput
+    campaigns: tuple[str | Path, ...],
+    texts: tuple[str, ...],
+    where: str,
+    *,
+    table_output: TableOutput,
 ) -> None:
     """Say for each expectation whether the results of DIR pass, fail, or decide nothing.
 
@@ -50,7 +54,7 @@ def expect(
     expectations = [parse_expectation(text, list(summary.columns)) for text in texts]
     check_jobs(expectations, {str(job) for job in summary["job"].dropna().unique()})
     verdicts = verdicts_of(expectations, summary, dataset.frame("findings"))
-    shown.write(expectations_table(verdicts))
+    table_output.write(expectations_table(verdicts))
     answers = [verdict.answer for verdict in verdicts]
     if failed := answers.count(Answer.FAIL):
         raise FindingsError(

@@ -265,11 +265,13 @@ def inventory() -> None:
 @MAPPING
 @table_options()
 @VOLUME_TYPES
-def show(file: Path, limits: tuple[str, ...], mapping: Path | None, *, shown: TableOutput) -> None:
+def show(
+    file: Path, limits: tuple[str, ...], mapping: Path | None, *, table_output: TableOutput
+) -> None:
     """Show the hosts in FILE, defaults applied. No connection is made."""
     from volbench.present.tables.hosts_tables import hosts_table
 
-    shown.write(hosts_table(read_hosts(file, limits=limits, mapping=mapping)))
+    table_output.write(hosts_table(read_hosts(file, limits=limits, mapping=mapping)))
 
 
 @inventory.command("check", epilog=examples("volbench inventory check fleet.yaml"))
@@ -308,7 +310,7 @@ def schema() -> object:
 @table_options()
 @on_hosts
 def probe(
-    targets: tuple[str, ...], *, cold: bool, shown: TableOutput, where: HostSelection
+    targets: tuple[str, ...], *, cold: bool, table_output: TableOutput, where: HostSelection
 ) -> None:
     """Show this machine and each TARGET: model, size, scheduler, filesystem, contents.
 
@@ -325,7 +327,7 @@ def probe(
                 "--inventory surveys the volumes of its hosts, without TARGET and --cold",
                 hint="name volumes in the inventory; run probe --cold on the host itself",
             )
-        _show_survey(where, shown)
+        _show_survey(where, table_output)
         return
     executor = LocalExecutor()
     if cold and not targets:
@@ -339,7 +341,7 @@ def probe(
         table = facts_table(facts.target, facts.model_dump())
         tables.append(replace(table, notes=[probed.words]) if probed else table)
     document = {"host": host.model_dump(mode="json"), "volumes": volumes}
-    shown.write(replace(tables[0], document=document), *tables[1:])
+    table_output.write(replace(tables[0], document=document), *tables[1:])
 
 
 def _looks(
@@ -382,15 +384,15 @@ def _record(facts: VolumeFacts, probed: Probed | None) -> dict[str, object]:
     return record
 
 
-def _show_survey(where: HostSelection, shown: TableOutput) -> None:
+def _show_survey(where: HostSelection, table_output: TableOutput) -> None:
     """Survey every host, print one table, and fail if a host cannot take part."""
     from volbench.engine.campaign.host_survey import shared_machines, shared_volumes, survey
     from volbench.present.tables.hosts_tables import survey_table
 
     with where.connected() as hosts:
         surveys = survey(hosts)
-    shown.write(survey_table([*map(_row, surveys)], [*map(_survey_record, surveys)]))
-    if shown.is_for_people:
+    table_output.write(survey_table([*map(_row, surveys)], [*map(_survey_record, surveys)]))
+    if table_output.is_for_people:
         for names in shared_machines(surveys):
             click.echo(f"note: {', '.join(names)} are the same machine", err=True)
         for names in shared_volumes(surveys):

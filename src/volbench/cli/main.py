@@ -139,16 +139,16 @@ def _as_options(arguments: list[str]) -> list[str]:
     return [*arguments[1:], "--help"]
 
 
-def _help_page(words: Sequence[str]) -> str:
+def _help_page(names: Sequence[str]) -> str:
     """Return the page of the documentation that ``volbench help`` names; empty for a verb's help.
 
     A page named like a verb has its ending: ``volbench help profile.md``.
     """
     from volbench.plan.bundled_files import bundled_folder
 
-    if len(words) != 1 or words[0] in VERBS:
+    if len(names) != 1 or names[0] in VERBS:
         return ""
-    pages = bundled_folder("docs").glob(f"*/{Path(words[0]).name.removesuffix('.md')}.md")
+    pages = bundled_folder("docs").glob(f"*/{Path(names[0]).name.removesuffix('.md')}.md")
     return next((page.read_text("utf-8") for page in pages), "")
 
 

@@ -157,7 +157,7 @@ def measure(
     workloads: Workloads,
     start: StartOptions,
     settings: tuple[str, ...],
-    shown: TableOutput,
+    table_output: TableOutput,
 ) -> None:
     """Measure a workload on volumes, without a profile: a conclusion and a chart.
 
@@ -178,16 +178,16 @@ def measure(
         into=start.output or default_campaign_folder("measure"),
         terms=Terms(consent=start.consent, command=recorded_command(targets, start.output)),
     )
-    layout = carry_out([this_machine()], request, start=start, shown=shown)
+    layout = carry_out([this_machine()], request, start=start, table_output=table_output)
     if layout is not None:
         from volbench.api.many_campaigns import open_campaigns
         from volbench.present.terminal.conclusion import conclusion
 
         opened = open_campaigns(layout.root)
         for line in conclusion(opened, folder=layout.root):
-            shown.note(line)
+            table_output.note(line)
         for picture in _pictures(opened):
-            shown.note(f"Chart: {picture}")
+            table_output.note(f"Chart: {picture}")
 
 
 def _pictures(opened: Dataset) -> Iterator[Path]:
@@ -209,7 +209,7 @@ def _roles(targets: tuple[str, ...]) -> dict[str, str]:
                 f"--on {target} names the role {role!r}, but without a profile there are no roles",
                 hint=f"write --on {path}",
             )
-    twice = next((name for place, name in enumerate(targets) if name in targets[:place]), None)
+    twice = next((name for index, name in enumerate(targets) if name in targets[:index]), None)
     if twice is not None:
         raise InputError(f"--on {twice} is named twice", hint="--repeat measures it several times")
     if len(targets) > len(_LETTERS):
@@ -228,9 +228,9 @@ def _names(roles: dict[str, str]) -> dict[str, str]:
     """Return role to what job names end with: the end of its path that no other target has."""
     if len(roles) == 1:
         return dict.fromkeys(roles, "")
-    words = [re.findall(r"[A-Za-z0-9_]+", target) for target in roles.values()]
+    names = [re.findall(r"[A-Za-z0-9_]+", target) for target in roles.values()]
     for count in range(1, _MAX_NAME_PARTS + 1):
-        ends = ["-".join(parts[-count:]) for parts in words]
+        ends = ["-".join(parts[-count:]) for parts in names]
         if len(set(ends)) == len(ends) and all(ends):
             return {role: f"-{end}" for role, end in zip(roles, ends, strict=True)}
     return {role: f"-{role}" for role in roles}

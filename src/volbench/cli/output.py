@@ -169,14 +169,14 @@ class TableOutput:
         with binary_output(self.output, default_name=f"{tables[0].name}.{ending}") as sink:
             sink.write(content.encode())
 
-    def note(self, words: str) -> None:
+    def note(self, text: str) -> None:
         """Print a note below a table, or to stderr for the other formats."""
-        click.echo(words, err=not self.is_for_people)
+        click.echo(text, err=not self.is_for_people)
 
     def _rendered(self, tables: tuple[Table[Any], ...], *, width: int | None, colour: bool) -> str:
         from volbench.present.tables.render_table import render_table
 
-        shown = tables if self.is_for_people and not self.columns else tables[:1]
+        printed = tables if self.is_for_people and not self.columns else tables[:1]
         return "\n".join(
             render_table(
                 table,
@@ -186,7 +186,7 @@ class TableOutput:
                 colour=colour,
                 raw=self.is_raw,
             )
-            for table in shown
+            for table in printed
         )
 
     def _width(self) -> int | None:
@@ -205,7 +205,7 @@ class TableOutput:
 def table_options(
     *more_formats: str, has_output: bool = True, has_events: bool = False
 ) -> Decorator:
-    """Return a decorator that gives a verb the options of tables, as one keyword, `shown`.
+    """Return a decorator that gives a verb the options of tables, as one keyword, `table_output`.
 
     Args:
         has_output: whether ``-o/--output`` says where the table goes; for verbs that make a
@@ -225,7 +225,7 @@ def table_options(
     if has_events:
         default = "Format of the table of results, or of the plan.  [default: table]"
     return option_group(
-        "shown",
+        "table_output",
         partial(TableOutput, more_formats=more_formats),
         click.option(
             "--format",

@@ -140,12 +140,12 @@ def profile() -> None:
 
 @profile.command("list", epilog=examples("volbench profile list"))
 @table_options()
-def list_profiles(*, shown: TableOutput) -> None:
+def list_profiles(*, table_output: TableOutput) -> None:
     """List the bundled profiles."""
     from volbench.plan.bundled_files import profile_index
     from volbench.present.tables.plan_tables import profiles_table
 
-    shown.write(profiles_table(profile_index()))
+    table_output.write(profiles_table(profile_index()))
 
 
 @profile.command(
@@ -158,7 +158,7 @@ def list_profiles(*, shown: TableOutput) -> None:
 @AS_YAML
 @VOLUME_TYPES
 @table_options()
-def show(name: str, *, as_yaml: bool, shown: TableOutput) -> None:
+def show(name: str, *, as_yaml: bool, table_output: TableOutput) -> None:
     """Show the jobs of a profile, defaults applied."""
     from volbench.execute.local import LocalExecutor
     from volbench.plan.bundled_files import read_profile
@@ -167,7 +167,7 @@ def show(name: str, *, as_yaml: bool, shown: TableOutput) -> None:
     if as_yaml:
         click.echo(read_profile(name)[0], nl=False)
         return
-    shown.write(profile_table(*load_profiles(LocalExecutor(), [name], allow_exec=True)))
+    table_output.write(profile_table(*load_profiles(LocalExecutor(), [name], allow_exec=True)))
 
 
 @profile.command("check", epilog=examples("volbench profile check my-profile.yaml"))
@@ -284,7 +284,7 @@ def config() -> None:
 
 @config.command("show", epilog=examples("volbench config show"))
 @table_options()
-def show_config(*, shown: TableOutput) -> None:
+def show_config(*, table_output: TableOutput) -> None:
     """Show every default with the file that it comes from."""
     from volbench.present.tables.table import IDENTITY, Column, Table
 
@@ -304,7 +304,7 @@ def show_config(*, shown: TableOutput) -> None:
         Column[dict[str, str | None]]("from", priority=1, is_folded=True),
         Column[dict[str, str | None]]("meaning", priority=2, is_folded=True),
     ]
-    shown.write(Table("config", columns, rows))
+    table_output.write(Table("config", columns, rows))
     for file in (LOCAL_FILE, user_file()):
         if not file.is_file():
             click.echo(f"no such file: {file}", err=True)

@@ -43,7 +43,7 @@ class Placement(Protocol):
             stays: whether the hosts stay, as the campaign goes on in the background.
         """
 
-    def show_plan(self, request: CampaignRequest, shown: TableOutput) -> None:
+    def show_plan(self, request: CampaignRequest, table_output: TableOutput) -> None:
         """Print the plan of a campaign without making its hosts."""
 
 

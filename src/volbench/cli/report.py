@@ -87,8 +87,8 @@ def _page(dataset: Dataset, *, title: str | None, content_of: ContentOf) -> str:
         (opened,) = dataset.names.values()
         return render_report(content_of(opened, title=title))
     contents = [content_of(opened, title=name) for name, opened in dataset.names.items()]
-    shown = title or f"{len(contents)} campaigns side by side"
-    return render_reports(contents, title=shown, together=multi_campaign_content(dataset))
+    heading = title or f"{len(contents)} campaigns side by side"
+    return render_reports(contents, title=heading, together=multi_campaign_content(dataset))
 
 
 def _write_site(
@@ -118,8 +118,8 @@ def _write_site(
         entry = site_entry(section, taken=[entry.file for entry in entries])
         write_output(folder / entry.file, render_section(section).encode())
         entries.append(entry)
-    shown = title or f"{len(entries)} campaigns"
-    index = render_site_index(entries, title=shown, version=__version__, utc=utc_now())
+    heading = title or f"{len(entries)} campaigns"
+    index = render_site_index(entries, title=heading, version=__version__, utc=utc_now())
     write_output(folder / "index.html", index.encode())
     click.echo(f"written: {folder / 'index.html'} and {len(entries)} reports", err=True)
 

@@ -120,7 +120,7 @@ def run(
     policy: str,
     placement: Placement | None,
     install_fio: bool,
-    shown: TableOutput,
+    table_output: TableOutput,
 ) -> None:
     """Run PROFILEs (bundled names, YAML files or fio job files) into a campaign folder."""
     from volbench.engine.campaign.prepare import CampaignRequest
@@ -157,13 +157,13 @@ def run(
         if placement is None:
             hosts = stack.enter_context(where.after(like).connected())
         elif start.dry_run:
-            placement.show_plan(request, shown)
+            placement.show_plan(request, table_output)
             return
         else:
             made = placement.hosts(request, yes=start.yes, stays=start.detach)
             request, hosts = stack.enter_context(made)
             start = replace(start, yes=True)  # it was asked before the hosts were made
-        carry_out(hosts, request, start=start, shown=shown, host_keys=where.host_keys)
+        carry_out(hosts, request, start=start, table_output=table_output, host_keys=where.host_keys)
     if like is not None and not (start.dry_run or start.detach):
         click.echo(f"compare with: volbench compare {like} {request.into}", err=True)
 
@@ -278,7 +278,7 @@ def warmup(
     auto: bool,
     size_bytes: int | None,
     start: StartOptions,
-    shown: TableOutput,
+    table_output: TableOutput,
 ) -> None:
     """Touch every block of VOLUME (device, file or NBD URI) exactly once, and verify it."""
     from volbench.engine.campaign.prepare import CampaignRequest
@@ -307,7 +307,7 @@ def warmup(
             command=recorded_command((), start.output),
         ),
     )
-    carry_out([this_machine()], request, start=start, shown=shown)
+    carry_out([this_machine()], request, start=start, table_output=table_output)
 
 
 def _check(executor: Executor, job: Job, target: str) -> None:

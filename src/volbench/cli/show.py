@@ -58,7 +58,7 @@ def show(
     rounds: bool,
     by: tuple[str, ...],
     by_campaign: bool,
-    shown: TableOutput,
+    table_output: TableOutput,
 ) -> None:
     """Show the results of the campaigns in DIR, and the state of runs without a result."""
     if where and (by_campaign or rounds):
@@ -70,24 +70,26 @@ def show(
 
     opened = open_campaigns(*campaigns, where=where)
     if by_campaign:
-        _show_campaigns(opened, shown)
+        _show_campaigns(opened, table_output)
     elif rounds:
-        _show_rounds(opened, shown)
+        _show_rounds(opened, table_output)
     elif use:
-        _show_use(opened, shown)
+        _show_use(opened, table_output)
     elif by_run:
-        _show_states(opened, shown)
+        _show_states(opened, table_output)
     else:
-        _show_results(opened, shown, each=each, by=by)
+        _show_results(opened, table_output, each=each, by=by)
 
 
-def _show_results(opened: Dataset, shown: TableOutput, *, each: bool, by: Sequence[str]) -> None:
+def _show_results(
+    opened: Dataset, table_output: TableOutput, *, each: bool, by: Sequence[str]
+) -> None:
     from volbench.present.tables.results_table import result_tables
     from volbench.present.terminal.campaign_text import came_from
 
-    is_brief = shown.is_brief and not each
-    shown.write(*result_tables(opened, _selected(opened), is_brief=is_brief, by=by))
-    if shown.format in {"json", "csv"}:
+    is_brief = table_output.is_brief and not each
+    table_output.write(*result_tables(opened, _selected(opened), is_brief=is_brief, by=by))
+    if table_output.format in {"json", "csv"}:
         return
     for data in opened.names.values():
         if notice := came_from(data.campaign):
@@ -101,23 +103,23 @@ def _selected(opened: Dataset) -> dict[str, RunNote]:
     return {run: note for run, note in opened.runs.items() if run in runs}
 
 
-def _show_states(opened: Dataset, shown: TableOutput) -> None:
+def _show_states(opened: Dataset, table_output: TableOutput) -> None:
     from volbench.present.tables.results_table import states_table
 
-    shown.write(states_table(_selected(opened)))
+    table_output.write(states_table(_selected(opened)))
 
 
-def _show_campaigns(opened: Dataset, shown: TableOutput) -> None:
+def _show_campaigns(opened: Dataset, table_output: TableOutput) -> None:
     from volbench.present.tables.plan_tables import campaign_record, campaigns_table
 
     records = [
         campaign_record(name, data.address, data.campaign, data.runs)
         for name, data in opened.names.items()
     ]
-    shown.write(campaigns_table(records))
+    table_output.write(campaigns_table(records))
 
 
-def _show_rounds(opened: Dataset, shown: TableOutput) -> None:
+def _show_rounds(opened: Dataset, table_output: TableOutput) -> None:
     """Print the determination of steady state, and the results over its window."""
     from volbench.present.tables.rounds_table import rounds_tables
 
@@ -129,10 +131,10 @@ def _show_rounds(opened: Dataset, shown: TableOutput) -> None:
             "no profile of this campaign has rounds",
             hint="add rounds to the profile, or use a profile that has them, such as cloud-lite",
         )
-    shown.write(*tables)
+    table_output.write(*tables)
 
 
-def _show_use(opened: Dataset, shown: TableOutput) -> None:
+def _show_use(opened: Dataset, table_output: TableOutput) -> None:
     """Print utilization, saturation and errors of the device beside each run."""
     from volbench.analyse.bottleneck.use_method import use_rows
     from volbench.present.formatting import records
@@ -140,12 +142,12 @@ def _show_use(opened: Dataset, shown: TableOutput) -> None:
 
     summary, device, verdicts = (opened.frame(n) for n in ("summary", "device", "verdicts"))
     rows = records(use_rows(summary, device, verdicts))
-    if not rows and shown.format not in {"json", "csv"}:
+    if not rows and table_output.format not in {"json", "csv"}:
         raise InputError(
             "this campaign has no samples of device counters",
             hint="volbench run samples them during each run; its first lines say why it did not",
         )
-    shown.write(use_table(rows))
+    table_output.write(use_table(rows))
 
 
 def _rule_names() -> list[str]:
@@ -170,7 +172,11 @@ def _rule_names() -> list[str]:
 @flag("--strict", "Exit with 10 if there is a warning or an invalid result.")
 @table_options()
 def check(
-    campaigns: tuple[str | Path, ...], rules: tuple[str, ...], *, strict: bool, shown: TableOutput
+    campaigns: tuple[str | Path, ...],
+    rules: tuple[str, ...],
+    *,
+    strict: bool,
+    table_output: TableOutput,
 ) -> None:
     """List data-quality warnings of the campaigns in DIR..., with reasons and advice.
 
@@ -193,7 +199,7 @@ def check(
         note.state is RunState.FINISHED for campaign in opened for note in campaign.runs.values()
     )
     folder = campaigns if len(opened) == 1 else ()
-    shown.write(
+    table_output.write(
         findings_table(rows),
         text=lambda width, colour: findings_text(
             [row | {"advice": with_paths(str(row["advice"]), folder)} for row in rows],
@@ -246,16 +252,16 @@ class _Checked:
 
     def document(self) -> dict[str, object]:
         """Return the result for JSON."""
-        found = self.found
+        checked = self.found
         return {
             "path": str(self.path),
             "is_intact": not self.differences,
-            "files": 0 if found is None else found.files,
-            "runs_without_checksums": [] if found is None else found.unrecorded,
-            "signature": "unreadable" if found is None else found.signature or "valid",
+            "files": 0 if checked is None else checked.files,
+            "runs_without_checksums": [] if checked is None else checked.unrecorded,
+            "signature": "unreadable" if checked is None else checked.signature or "valid",
             "differences": [
-                {"file": found.file, "change": found.change.value, "reason": found.reason}
-                for found in self.differences
+                {"file": checked.file, "change": checked.change.value, "reason": checked.reason}
+                for checked in self.differences
             ],
         }
 
@@ -264,11 +270,11 @@ class _Checked:
         if self.found is None:
             return f"{self.path}: cannot be read"
         state = "not as recorded" if self.differences else "as recorded"
-        words = [f"{self.path}: {state}; files compared: {self.found.files}"]
+        parts = [f"{self.path}: {state}; files compared: {self.found.files}"]
         if self.found.unrecorded:
-            words.append(f"runs without checksums: {len(self.found.unrecorded)}")
-        words.append(f"plan and journal: {self.found.signature or 'signature valid'}")
-        return "; ".join(words)
+            parts.append(f"runs without checksums: {len(self.found.unrecorded)}")
+        parts.append(f"plan and journal: {self.found.signature or 'signature valid'}")
+        return "; ".join(parts)
 
 
 @click.command(
@@ -277,7 +283,7 @@ class _Checked:
 )
 @LOCAL_CAMPAIGNS
 @table_options()
-def verify(campaigns: Sequence[Path], *, shown: TableOutput) -> None:
+def verify(campaigns: Sequence[Path], *, table_output: TableOutput) -> None:
     """Verify that the campaigns in DIR... are as they were recorded.
 
     Compares raw files with their SHA-256 checksums, plan and journal with their signatures, and
@@ -289,7 +295,7 @@ def verify(campaigns: Sequence[Path], *, shown: TableOutput) -> None:
     checked = [_verify(folder) for path in campaigns for folder in campaign_folders(path)]
     count = sum(len(campaign.differences) for campaign in checked)
     notes = "".join(f"{campaign.note()}\n" for campaign in checked)
-    shown.write(_table(checked), text=None if count else lambda *_: notes)
+    table_output.write(_table(checked), text=None if count else lambda *_: notes)
     if count:
         raise ArchiveError(
             f"{count} {'file is' if count == 1 else 'files are'} not as recorded",

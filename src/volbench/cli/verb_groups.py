@@ -129,12 +129,12 @@ def _cost_shown() -> Iterator[None]:
     try:
         yield
     finally:
-        own = resource.getrusage(resource.RUSAGE_SELF)
+        usage = resource.getrusage(resource.RUSAGE_SELF)
         workers = resource.getrusage(resource.RUSAGE_CHILDREN)
-        cpu_s = sum(used.ru_utime + used.ru_stime for used in (own, workers))
+        cpu_s = sum(used.ru_utime + used.ru_stime for used in (usage, workers))
         click.echo(
             f"took {time.perf_counter() - began_s:.2f} s, {cpu_s:.2f} s of CPU,"
-            f" {own.ru_maxrss / 1000:.0f} MB",
+            f" {usage.ru_maxrss / 1000:.0f} MB",
             err=True,
         )
 

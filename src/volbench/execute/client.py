@@ -331,21 +331,21 @@ class Session:
 
     def _take_greeting(self, line: bytes) -> None:
         """Process a line before the agent is ready; a login shell may print text before it."""
-        words = line.decode("utf-8", "replace").split()
-        if len(words) != 3 or words[0] != self._mark:
+        fields = line.decode("utf-8", "replace").split()
+        if len(fields) != 3 or fields[0] != self._mark:
             self._preamble = (self._preamble + line + b"\n")[-_MAX_PREAMBLE_BYTES:]
             return
         with self._changed:
             self._is_greeted = True
             self._changed.notify_all()
-        if words[1] == "need":  # the reader must not wait for a slow link
+        if fields[1] == "need":  # the reader must not wait for a slow link
             threading.Thread(target=self._send_program, name="program", daemon=True).start()
-        elif words[1] == "ready":
+        elif fields[1] == "ready":
             with self._changed:
                 self.is_ready = True
                 self._changed.notify_all()
         else:
-            reason = f"it is {words[2]}" if words[1] == "old" else "it arrived damaged"
+            reason = f"it is {fields[2]}" if fields[1] == "old" else "it arrived damaged"
             raise PythonError(f"Python on {self.host} cannot run the agent: {reason[:40]}")
 
     def _send_program(self) -> None:

@@ -23,7 +23,7 @@ _VERSION = re.compile(r"(?<![\d.])\d+\.\d+(?:\.\d+)*")
 def dd_argv(run: Run) -> list[str]:
     """Return the argument list of a dd run."""
     options = dict(check_dd_option(*item) for item in run.effective(run.sections[0]).items())
-    place = _place(run)
+    path = _place(run)
     block, size = int(options.get("bs", "512")), int(options.get("size", "0"))
     if not size or size % block:
         raise InputError(
@@ -36,8 +36,8 @@ def dd_argv(run: Run) -> list[str]:
         options["conv"] = ",".join([*filter(None, [options.get("conv")]), "nocreat"])
     argv = [
         "dd",
-        f"if={place if reads else options.get('if', '/dev/zero')}",
-        f"of={'/dev/null' if reads else place}",
+        f"if={path if reads else options.get('if', '/dev/zero')}",
+        f"of={'/dev/null' if reads else path}",
         f"bs={block}",
         f"count={size // block}",
     ]
@@ -49,18 +49,20 @@ def dd_argv(run: Run) -> list[str]:
 def _place(run: Run) -> str:
     if run.volume.kind is VolumeKind.NBD:
         raise InputError("dd cannot access an NBD export", hint="use a device, file or directory")
-    place = dd_file(run) or run.volume.node
-    if "\x00" in place:
-        raise InputError(f"{place!r} is not a valid path", hint="remove the NUL character")
-    return place
+    path = dd_file(run) or run.volume.node
+    if "\x00" in path:
+        raise InputError(f"{path!r} is not a valid path", hint="remove the NUL character")
+    return path
 
 
 def dd_problems(*, exit_status: int, stderr: str) -> tuple[str, ...]:
     """Return why a dd run failed, with dd's messages; empty for success."""
     if exit_status == 0:
         return ()
-    words = [line for line in stderr.splitlines() if line.startswith("dd:")]
-    return (f"dd exited with {exit_status}: {' '.join(words) or stderr.strip() or 'no message'}",)
+    messages = [line for line in stderr.splitlines() if line.startswith("dd:")]
+    return (
+        f"dd exited with {exit_status}: {' '.join(messages) or stderr.strip() or 'no message'}",
+    )
 
 
 def parse_dd(stderr: str, *, run: Run, elapsed_s: float, version: str) -> RunOutput:
@@ -120,5 +122,5 @@ def _reported(report: re.Match[str]) -> tuple[int, float]:
 
 def parse_dd_version(text: str) -> str:
     """Return ``dd-9.1`` for the output of ``dd --version``; ``dd`` when there is no version."""
-    found = _VERSION.search(text.partition("\n")[0])
-    return f"dd-{found.group()}" if found else "dd"
+    match = _VERSION.search(text.partition("\n")[0])
+    return f"dd-{match.group()}" if match else "dd"

@@ -192,8 +192,8 @@ def _end_state(draft: Draft) -> tuple[RunState, str]:
     diagnostics = draft.output.diagnostics
     if stopped := _STOPPED.search(diagnostics):
         return RunState.INTERRUPTED, f"fio: {stopped.group()}"
-    own = RunOutput(draft.output.tool_version, draft.part.jobs, diagnostics=diagnostics)
-    problems = list(problems_of(own, exit_status=0, stderr="", expected=()))
+    output = RunOutput(draft.output.tool_version, draft.part.jobs, diagnostics=diagnostics)
+    problems = list(problems_of(output, exit_status=0, stderr="", expected=()))
     if not any(job.directions for job in draft.part.jobs):
         problems.append("No I/O was done.")
     return (RunState.FAILED, " ".join(problems)) if problems else (RunState.FINISHED, "")
@@ -317,24 +317,26 @@ def _prepared(
 ) -> tuple[ScanResult, list[Draft], list[AssembledRun], list[Problem]]:
     """Return the files found, drafts and runs from them, and remarks; nothing is written."""
     patterns = [parse_pattern(text) for text in request.patterns]
-    found = scan(request.paths, leave_out=request.into, tell=request.tell)
+    scanned = scan(request.paths, leave_out=request.into, tell=request.tell)
     if request.strict:
-        _refuse_malformed(found)
-    drafts = draft_runs(found.results)
+        _refuse_malformed(scanned)
+    drafts = draft_runs(scanned.results)
     processes = list({id(draft.process): draft.process for draft in drafts}.values())
-    left = assign_logs(found.logs, processes)
-    alone = draft_orphan_logs(found, left, fio_version=request.fio_version, logs_of=request.logs_of)
+    left = assign_logs(scanned.logs, processes)
+    alone = draft_orphan_logs(
+        scanned, left, fio_version=request.fio_version, logs_of=request.logs_of
+    )
     drafts += alone.drafts
-    _require_any(drafts, found, alone.left)
+    _require_any(drafts, scanned, alone.left)
     unmatched = name_runs(drafts, patterns=patterns, labels=request.labels, host=request.host)
     remarks = [*alone.left, *_remarks(drafts, unmatched if patterns else [])]
-    return found, drafts, _assembled(order_runs(drafts)), remarks
+    return scanned, drafts, _assembled(order_runs(drafts)), remarks
 
 
 def _written(
     request: ImportRequest,
     folder: Path,
-    found: ScanResult,
+    scan_result: ScanResult,
     drafts: Sequence[Draft],
     runs: Sequence[AssembledRun],
     remarks: Sequence[Problem],
@@ -345,28 +347,28 @@ def _written(
         into=request.into,
         folder=folder,
         runs=tuple(runs),
-        files=len(found.results),
+        files=len(scan_result.results),
         logs=sum(len(process.logs) for process in processes.values()),
-        malformed=tuple(found.malformed),
+        malformed=tuple(scan_result.malformed),
         remarks=tuple(remarks),
-        others=found.others,
+        others=scan_result.others,
     )
 
 
-def _require_any(drafts: Sequence[Draft], found: ScanResult, left: Sequence[Problem]) -> None:
+def _require_any(drafts: Sequence[Draft], scanned: ScanResult, left: Sequence[Problem]) -> None:
     if not drafts:
         raise OutputError(
-            f"there is no result of fio to import (other files: {found.others})"
-            f"{_listed((*found.malformed, *left))}",
+            f"there is no result of fio to import (other files: {scanned.others})"
+            f"{_listed((*scanned.malformed, *left))}",
             hint="volbench reads fio's output: best run fio with --output-format=json+",
         )
 
 
-def _refuse_malformed(found: ScanResult) -> None:
-    if found.malformed:
+def _refuse_malformed(scanned: ScanResult) -> None:
+    if scanned.malformed:
         raise OutputError(
-            f"malformed files: {len(found.malformed)}, so nothing was imported"
-            f"{_listed(found.malformed)}",
+            f"malformed files: {len(scanned.malformed)}, so nothing was imported"
+            f"{_listed(scanned.malformed)}",
             hint="repair or remove them, or omit --strict",
         )
 
@@ -402,21 +404,21 @@ def _remarks(drafts: Sequence[Draft], unmatched: Sequence[Draft]) -> list[Proble
         for draft in unmatched
     ]
     for draft in drafts:
-        shown = draft.file.source.shown
+        path = draft.file.source.shown
         for section in draft.reported.values():
             remarks += [
-                Problem(f"the option {option} cannot be parsed and is omitted", shown)
+                Problem(f"the option {option} cannot be parsed and is omitted", path)
                 for option in section.left_out
             ]
-            remarks += [Problem(section.note, shown)] if section.is_merged else []
+            remarks += [Problem(section.note, path)] if section.is_merged else []
         if draft.output.form != "json":
-            remarks.append(Problem(_FROM_TEXT.format(draft.output.form), shown))
+            remarks.append(Problem(_FROM_TEXT.format(draft.output.form), path))
         elif not any(
             section.is_whole or section.left_out or section.is_merged
             for section in draft.reported.values()
         ):
             remarks.append(
-                Problem(_LOGS_WITHOUT_RESULT if draft.read_as else _OPTIONS_NOT_REPORTED, shown)
+                Problem(_LOGS_WITHOUT_RESULT if draft.read_as else _OPTIONS_NOT_REPORTED, path)
             )
     return list(dict.fromkeys(remarks))
 
@@ -514,14 +516,14 @@ def staged_folder(target: Path) -> Iterator[Path]:
         A path that does not exist yet.
     """
     refuse_used(target)
-    place = target.resolve()
-    if place == Path.cwd() or place.is_mount():
+    folder = target.resolve()
+    if folder == Path.cwd() or folder.is_mount():
         raise ArchiveError(
             f"{target} cannot be replaced: it is the current folder or a mount point",
             hint="name a new folder with --output",
             path=str(target),
         )
-    aside = place.with_name(f".{place.name}.importing")
+    aside = folder.with_name(f".{folder.name}.importing")
     fresh = aside / "whole"
     try:
         aside.mkdir(parents=True, exist_ok=True)
@@ -531,8 +533,8 @@ def staged_folder(target: Path) -> Iterator[Path]:
             try:
                 yield fresh
                 _sync_tree(fresh)
-                fresh.rename(place)
-                sync_folder(place.parent)
+                fresh.rename(folder)
+                sync_folder(folder.parent)
             finally:
                 shutil.rmtree(aside, ignore_errors=True)
     except OSError as error:

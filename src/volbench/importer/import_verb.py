@@ -80,7 +80,7 @@ def import_verb(
     name: str,
     labels: tuple[str, ...],
     *,
-    shown: TableOutput,
+    table_output: TableOutput,
     **options: Any,  # noqa: ANN401 - the others are passed on by the names that they have there
 ) -> None:
     """Import fio results at and below PATHs as a campaign.
@@ -105,7 +105,7 @@ def import_verb(
     )
     with progress_line() as tell, staged_import(replace(request, tell=tell)) as report:
         into, folder, lines = report.into, report.folder, _report_lines(report)
-        table = None if shown == TableOutput() else _runs_table(report)
+        table = None if table_output == TableOutput() else _runs_table(report)
         del report  # its runs would stay in memory beside those of the opened campaign
         campaign = open_campaign(folder)
         campaign.store_tables(processes=cores(), tell=tell)
@@ -114,7 +114,7 @@ def import_verb(
     if table is None:
         click.echo(str(into))
     else:
-        shown.write(table)
+        table_output.write(table)
 
 
 def _report_lines(report: ImportReport) -> list[str]:

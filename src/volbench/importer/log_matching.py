@@ -54,10 +54,10 @@ class FioProcess:
 
 def prefixes_of(texts: Mapping[str, str], *, jobname: str) -> frozenset[str]:
     """Return the prefixes of logs that an entry's options name, without folders."""
-    found = {name: texts[name] for name in _OPTIONS if name in texts}
+    prefixes = {name: texts[name] for name in _OPTIONS if name in texts}
     return frozenset(
         jobname if text in _VALUELESS else PurePosixPath(text.replace("\\", "/")).name
-        for text in found.values()
+        for text in prefixes.values()
     )
 
 

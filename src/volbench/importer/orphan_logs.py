@@ -58,7 +58,7 @@ class _LogHead:
 
 
 def draft_orphan_logs(
-    found: ScanResult, left: Sequence[Problem], *, fio_version: str, logs_of: str
+    scanned: ScanResult, left: Sequence[Problem], *, fio_version: str, logs_of: str
 ) -> OrphanRuns:
     """Return a draft for each number of logs in folders without a result.
 
@@ -68,13 +68,13 @@ def draft_orphan_logs(
     """
     known_version = _require_version(fio_version)
     unclaimed = {problem.path for problem in left if problem.message == UNCLAIMED}
-    busy = {file.source.path.parent for file in found.results}
+    busy = {file.source.path.parent for file in scanned.results}
     groups: dict[tuple[str, str, str, int], list[LogFile]] = defaultdict(list)
-    for log in found.logs:
+    for log in scanned.logs:
         if log.source.shown in unclaimed and log.source.path.parent not in busy:
             folder = str(log.source.path.parent)
             groups[folder, log.prefix, log.hostname, log.job_number].append(log)
-    damaged = {PurePosixPath(problem.path).parent for problem in found.malformed}
+    damaged = {PurePosixPath(problem.path).parent for problem in scanned.malformed}
     taken = {log.source.shown for logs in groups.values() for log in logs}
     alone = OrphanRuns([], [problem for problem in left if problem.path not in taken])
     several = {key[:3] for key in groups if sum(key[:3] == other[:3] for other in groups) > 1}
@@ -135,8 +135,8 @@ def _draft(logs: Sequence[LogFile], *, read_as: str, name: str) -> Draft:
     first = logs[0]
     number = first.job_number or 1
     job = JobResult(name=name, groupid=0, error=0, directions=(), hostname=first.hostname)
-    shown = name if first.job_number else first.prefix or name
-    source = replace(first.source, inside=first.source.inside.with_name(shown))
+    file_name = name if first.job_number else first.prefix or name
+    source = replace(first.source, inside=first.source.inside.with_name(file_name))
     process = FioProcess(
         source=source,
         hostname=first.hostname,

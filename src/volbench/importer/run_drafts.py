@@ -260,15 +260,15 @@ def draft_runs(files: Sequence[ResultFile]) -> list[Draft]:
             clients = {(part.hostname, part.port) for part in parts}
             processes: dict[tuple[str, int | None], FioProcess] = {}
             for part in parts:
-                own = (part.hostname, part.port)
+                client = (part.hostname, part.port)
                 reported = {
                     (job.name, job.groupid): _reported(file, output, job) for job in part.jobs
                 }
-                if own not in processes:
-                    processes[own] = _claim(
+                if client not in processes:
+                    processes[client] = _claim(
                         file, output, parts, part, next(iter(reported.values()))
                     )
-                draft = Draft(file, document, output, part, reported, processes[own])
+                draft = Draft(file, document, output, part, reported, processes[client])
                 if len(clients) > 1:
                     draft.step = step + 1 + part.place
                 drafts.append(draft)
@@ -279,13 +279,13 @@ def draft_runs(files: Sequence[ResultFile]) -> list[Draft]:
 
 def _reported(file: ResultFile, output: RunOutput, job: JobResult) -> ReportedOptions:
     """Return the options of an entry; of merged jobs, with those in the job file beside it."""
-    found = reported_options(output, job)
-    if not found.is_merged or job.merged:
-        return found
+    reported = reported_options(output, job)
+    if not reported.is_merged or job.merged:
+        return reported
     members = members_beside(file.source.path, job)
     if not members:
-        return replace(found, merged=(plain_name(job), "and", "others"))
-    return replace(found, note=described(job, members), merged=tuple(members))
+        return replace(reported, merged=(plain_name(job), "and", "others"))
+    return replace(reported, note=described(job, members), merged=tuple(members))
 
 
 def _claim(
@@ -295,8 +295,10 @@ def _claim(
     part: Part,
     reported: ReportedOptions,
 ) -> FioProcess:
-    own = [other for other in parts if (other.hostname, other.port) == (part.hostname, part.port)]
-    jobs = [job for other in own for job in other.jobs]
+    of_client = [
+        other for other in parts if (other.hostname, other.port) == (part.hostname, part.port)
+    ]
+    jobs = [job for other in of_client for job in other.jobs]
     prefixes = [
         prefixes_of({**output.shared_options(job), **job.options}, jobname=plain_name(job))
         for job in jobs
@@ -305,7 +307,7 @@ def _claim(
         source=file.source,
         hostname=part.hostname,
         prefixes=frozenset().union(*prefixes),
-        ranges=_ranges(own),
+        ranges=_ranges(of_client),
         ended_utc_s=output.ended_utc_s,
         runtime_s=max((done.runtime_s for job in jobs for done in job.directions), default=0.0),
         fio_version=output.tool_version,
@@ -340,14 +342,14 @@ def _natural(text: str) -> list[tuple[int, str]]:
 
 def campaign_hosts(drafts: Sequence[Draft]) -> tuple[Host, ...]:
     """Return the hosts of a campaign in the order of its runs, with labels of all their results."""
-    found: dict[str, dict[str, str]] = {}
+    by_host: dict[str, dict[str, str]] = {}
     for draft in drafts:
-        labels = found.setdefault(draft.naming.host, dict(draft.labels))
-        found[draft.naming.host] = dict(labels.items() & draft.labels.items())
+        labels = by_host.setdefault(draft.naming.host, dict(draft.labels))
+        by_host[draft.naming.host] = dict(labels.items() & draft.labels.items())
     first = {draft.naming.host: draft.labels for draft in reversed(drafts)}
     return tuple(
         Host(name=name, labels={key: value for key, value in first[name].items() if key in labels})
-        for name, labels in found.items()
+        for name, labels in by_host.items()
     )
 
 
@@ -400,7 +402,7 @@ def name_runs(
     differing = _differing_labels(drafts, names)
     for draft, name, (path, given) in zip(drafts, names, paths, strict=True):
         short, number = split_repeat(path)
-        own = {key: draft.labels[key] for key in differing[name] if key in draft.labels}
+        kept = {key: draft.labels[key] for key in differing[name] if key in draft.labels}
         draft.naming = Naming(
             host=name,
             client=clients[id(draft)],
@@ -408,13 +410,13 @@ def name_runs(
             jobname=_given_job(draft, given) or _jobname(draft),
             among_others=_has_siblings(draft),
             settings=(draft.labels, _settings(draft)),
-            labels=own,
+            labels=kept,
             folder="/".join(split_repeat(path[:-1])[0]),
             repeat=_number(given[REPEAT], draft) if REPEAT in given else number,
             source=draft.file.source.shown,
             is_job_given=JOB in given,
             is_repeat_given=REPEAT in given,
-            variant=plain("-".join(own.values())) if own and JOB in given else "",
+            variant=plain("-".join(kept.values())) if kept and JOB in given else "",
         )
     assign_job_names([draft.naming for draft in drafts])
     return unmatched
@@ -431,16 +433,16 @@ def _differing_labels(
     drafts: Sequence[Draft], hosts: Sequence[str]
 ) -> Mapping[str, tuple[str, ...]]:
     """Return for each host the labels in which its results differ."""
-    found: dict[str, list[Mapping[str, str]]] = defaultdict(list)
+    by_host: dict[str, list[Mapping[str, str]]] = defaultdict(list)
     for draft, host in zip(drafts, hosts, strict=True):
-        found[host].append(draft.labels)
+        by_host[host].append(draft.labels)
     return {
         host: tuple(
             name
-            for name in dict.fromkeys(name for labels in own for name in labels)
-            if len({labels.get(name) for labels in own}) > 1
+            for name in dict.fromkeys(name for labels in sets for name in labels)
+            if len({labels.get(name) for labels in sets}) > 1
         )
-        for host, own in found.items()
+        for host, sets in by_host.items()
     }
 
 
@@ -451,11 +453,11 @@ def _clients(drafts: Sequence[Draft]) -> dict[int, int]:
         key = draft.file.source.shown, draft.document, draft.part.hostname
         if draft.part.port not in ports[key]:
             ports[key].append(draft.part.port)
-    found = {}
+    numbers = {}
     for draft in drafts:
         mine = ports[draft.file.source.shown, draft.document, draft.part.hostname]
-        found[id(draft)] = mine.index(draft.part.port) + 1 if len(mine) > 1 else 0
-    return found
+        numbers[id(draft)] = mine.index(draft.part.port) + 1 if len(mine) > 1 else 0
+    return numbers
 
 
 def _jobname(draft: Draft) -> str:
@@ -467,8 +469,8 @@ def _jobname(draft: Draft) -> str:
 
 
 def _has_siblings(draft: Draft) -> bool:
-    own = (draft.part.hostname, draft.part.port)
-    parts = [part for part in split_result(draft.output) if (part.hostname, part.port) == own]
+    client = (draft.part.hostname, draft.part.port)
+    parts = [part for part in split_result(draft.output) if (part.hostname, part.port) == client]
     names = {tuple(job.name for job in output.jobs) for output in draft.file.results}
     return len(parts) > 1 or len(names) > 1
 

@@ -40,11 +40,11 @@ class LabelPattern:
             inside: path of the file relative to the imported folder.
             stem: its name without endings.
         """
-        own = (*inside.parts[:-1], stem)
-        if len(own) < len(self.parts):
+        levels = (*inside.parts[:-1], stem)
+        if len(levels) < len(self.parts):
             return None
         labels: dict[str, str] = {}
-        for part, name in zip(self.parts, own, strict=False):
+        for part, name in zip(self.parts, levels, strict=False):
             match = part.fullmatch(name)
             if match is None:
                 return None
@@ -70,8 +70,8 @@ def parse_pattern(text: str) -> LabelPattern:
     return LabelPattern(text, tuple(_compiled(part) for part in text.strip("/").split("/")))
 
 
-def _compiled(part: str) -> re.Pattern[str]:
-    pieces = _PLACEHOLDER.split(part)
+def _compiled(level: str) -> re.Pattern[str]:
+    pieces = _PLACEHOLDER.split(level)
     text = ""
     for place, piece in enumerate(pieces):
         text += f"(?P<{piece}>.+?)" if place % 2 else re.escape(piece).replace(r"\*", ".*")
@@ -97,10 +97,10 @@ def pattern_mismatch(pattern: LabelPattern, example: str) -> InputError:
     names = ("provider", "volume_type", "host", "job")
     count = min(len(folders), len(names))
     chosen = names[:count] if count > 1 else ("host",)
-    words = "/".join(f"{{{name}}}" for name in chosen)
+    written = "/".join(f"{{{name}}}" for name in chosen)
     return InputError(
         f"--labels {pattern.text!r} matches no result; the first one is {example}",
-        hint=f"the pattern is matched against that path; write it like {words!r}",
+        hint=f"the pattern is matched against that path; write it like {written!r}",
     )
 
 
@@ -217,8 +217,8 @@ def _number_clashes(namings: Sequence[Naming]) -> None:
         if not _are_repeats(group):
             if any(naming.is_job_given or naming.is_repeat_given for naming in group):
                 raise _same_name(group)
-            for place, naming in enumerate(group[1:], start=2):
-                naming.job = f"{naming.job}-{place}"
+            for number, naming in enumerate(group[1:], start=2):
+                naming.job = f"{naming.job}-{number}"
                 naming.repeat = None
 
 
@@ -239,10 +239,10 @@ def _number_repeats(namings: Sequence[Naming]) -> None:
     for group in _groups(namings):
         if all(naming.is_repeat_given for naming in group):
             continue
-        for place, naming in enumerate(
+        for number, naming in enumerate(
             sorted(group, key=lambda naming: naming.repeat or 0), start=1
         ):
-            naming.repeat = place
+            naming.repeat = number
 
 
 def plain(text: str) -> str:
@@ -258,6 +258,6 @@ def assign_host_names(wanted: Sequence[str]) -> list[str]:
         name = plain(host or "unknown")
         if host not in owners[name]:
             owners[name].append(host)
-        place = owners[name].index(host)
-        names.append(f"{name}-{place + 1}" if place else name)
+        index = owners[name].index(host)
+        names.append(f"{name}-{index + 1}" if index else name)
     return names

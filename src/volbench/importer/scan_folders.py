@@ -113,16 +113,16 @@ def scan(
     paths: Sequence[Path], *, leave_out: Path | None = None, tell: Tell = NOBODY
 ) -> ScanResult:
     """Classify every file at and below some paths, without changing anything."""
-    found = ScanResult()
+    scanned = ScanResult()
     sources: dict[Path, Source] = {}
     folders: dict[Path, Path] = {}
     for path in paths:
-        for source in _sources(path, found, leave_out):
+        for source in _sources(path, scanned, leave_out):
             sources.setdefault(_real_path(source.path, folders), source)
     for number, source in enumerate(sources.values(), start=1):
-        _classify(source, found)
+        _classify(source, scanned)
         tell("scanning", number, len(sources))
-    return found
+    return scanned
 
 
 def _real_path(path: Path, folders: dict[Path, Path]) -> Path:
@@ -135,14 +135,14 @@ def _real_path(path: Path, folders: dict[Path, Path]) -> Path:
     return folders[folder] / path.name
 
 
-def _sources(path: Path, found: ScanResult, leave_out: Path | None) -> Iterator[Source]:
+def _sources(path: Path, scanned: ScanResult, leave_out: Path | None) -> Iterator[Source]:
     if path.is_file():
         yield Source(path, path.name, PurePosixPath(path.name))
         return
     if not path.is_dir():
         raise InputError(f"{path} does not exist", hint="name files or folders with fio's results")
     root = path.resolve().name or "root"
-    for folder, below, files in os.walk(path, onerror=found.note_unreadable):
+    for folder, below, files in os.walk(path, onerror=scanned.note_unreadable):
         here = Path(folder)
         inside = PurePosixPath(_readable(str(here.relative_to(path))))
         if leave_out is not None and here.resolve() == leave_out.resolve():
@@ -150,9 +150,11 @@ def _sources(path: Path, found: ScanResult, leave_out: Path | None) -> Iterator[
             continue
         if Layout(here).campaign.name in files and Layout(here).runs.name in below:
             below.clear()
-            place = str(PurePosixPath(root) / inside)
+            path_shown = str(PurePosixPath(root) / inside)
             hint = "pass the folder itself to volbench show"
-            found.malformed.append(Problem("already a campaign of volbench", place, hint=hint))
+            scanned.malformed.append(
+                Problem("already a campaign of volbench", path_shown, hint=hint)
+            )
             continue
         below[:] = sorted(name for name in below if not name.startswith("."))
         for name in sorted(files):
@@ -165,20 +167,20 @@ def _readable(name: str) -> str:
     return name.encode("utf-8", errors="replace").decode()
 
 
-def _classify(source: Source, found: ScanResult) -> None:
+def _classify(source: Source, scanned: ScanResult) -> None:
     log = _log_of(source)
     if log is not None:
-        found.logs.append(log)
+        scanned.logs.append(log)
         return
     try:
         result = _result_of(source)
     except OutputError as error:
-        found.malformed.append(_problem(source, error))
+        scanned.malformed.append(_problem(source, error))
         return
     if result is not None:
-        found.results.append(result)
+        scanned.results.append(result)
     else:
-        found.others += 1
+        scanned.others += 1
 
 
 def _log_of(source: Source) -> LogFile | None:

@@ -61,9 +61,10 @@ def _contradicts(job: JobResult, options: Mapping[str, str]) -> bool:
     if job.jobs_in_it or not block.isdecimal() or any(name in options for name in _ANY_BLOCK):
         return False
     return any(
-        abs(found.io_bytes - found.total_ios * int(block)) > _MAX_BLOCK_DIFFERENCE * found.io_bytes
-        for found in job.directions
-        if found.total_ios and found.direction not in {Direction.SYNC, Direction.TRIM}
+        abs(totals.io_bytes - totals.total_ios * int(block))
+        > _MAX_BLOCK_DIFFERENCE * totals.io_bytes
+        for totals in job.directions
+        if totals.total_ios and totals.direction not in {Direction.SYNC, Direction.TRIM}
     )
 
 
@@ -107,8 +108,8 @@ def members_beside(result: Path, job: JobResult) -> dict[str, dict[str, str]]:
                     shared |= _options(text)
                 else:
                     sections.append((text.name, shared | _options(text), _options(text)))
-            if found := _group_of(job, sections):
-                return found
+            if group := _group_of(job, sections):
+                return group
     return {}
 
 
@@ -119,21 +120,21 @@ def _group_of(
     if plain_name(job) not in names:
         return {}
     first = names.index(plain_name(job))
-    found: dict[str, dict[str, str]] = {}
+    group: dict[str, dict[str, str]] = {}
     own: dict[str, str] = {}
     for name, options, own_options in sections[first:]:
-        if found and {"stonewall", "new_group"} & own_options.keys():
+        if group and {"stonewall", "new_group"} & own_options.keys():
             break
-        found[name], own = options, own_options
+        group[name], own = options, own_options
     valued = {name: text for name, text in job.options.items() if text}
     is_last = valued == {name: text for name, text in own.items() if text}
-    return found if is_last and len(found) > 1 else {}
+    return group if is_last and len(group) > 1 else {}
 
 
 def _options(section: SectionText) -> dict[str, str]:
     """Return a section's options as a result reports them: canonical names, values as written."""
-    found = {}
+    values = {}
     for setting in section.settings:
         option = shipped_table().find(setting.name)
-        found[option.name if option else setting.name] = setting.value or ""
-    return found
+        values[option.name if option else setting.name] = setting.value or ""
+    return values

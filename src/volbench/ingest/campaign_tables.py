@@ -77,8 +77,8 @@ class RunRows:
 
     def count(self, frame_name: str) -> int:
         """Return the number of rows of one frame."""
-        found = getattr(self, frame_name)
-        return sum(map(len, found)) if frame_name in BLOCK_FRAMES else len(found)
+        rows = getattr(self, frame_name)
+        return sum(map(len, rows)) if frame_name in BLOCK_FRAMES else len(rows)
 
 
 @dataclass
@@ -95,8 +95,8 @@ class Damage:
             yield
         except (ArchiveError, OutputError) as error:
             name = Path(error.path).name
-            words = error.message.replace(f"{self.folder.path}/", "")
-            self.found.append(words if name in words else f"{name}: {words}")
+            message = error.message.replace(f"{self.folder.path}/", "")
+            self.found.append(message if name in message else f"{name}: {message}")
 
     @property
     def text(self) -> str:
@@ -226,8 +226,8 @@ def _add_device(
         return
     identity = run_identity(campaign, run, run.sections[0].name)
     begun = begun_utc_s(output, rows.series, started_utc=outcome.started_utc)
-    found = device_rows(samples, facts, begun_utc_s=begun)
-    rows.device.extend({**identity, **row} for row in found)
+    device = device_rows(samples, facts, begun_utc_s=begun)
+    rows.device.extend({**identity, **row} for row in device)
 
 
 _T = TypeVar("_T")

@@ -200,72 +200,72 @@ class Verification:
 
 def verify_files(layout: Layout, campaign: Campaign, history: History) -> Verification:
     """Compare every raw file of a campaign with its checksum."""
-    found = Verification()
-    _verify_signatures(layout, campaign, found)
+    verification = Verification()
+    _verify_signatures(layout, campaign, verification)
     for run in campaign.runs:
         state = history.states.get(run.id)
         if state is not None and state.has_ended:
-            _verify_run(layout, layout.run(run.id), history.checksums.get(run.id), found)
+            _verify_run(layout, layout.run(run.id), history.checksums.get(run.id), verification)
         elif layout.run(run.id).status.exists():
             reason = f"no entry says that {run.id} ended, but it has a status"
-            _note(found, layout, layout.journal, Change.CHANGED, reason)
+            _note(verification, layout, layout.journal, Change.CHANGED, reason)
     for role in campaign.cold_probe_roles:
-        _verify_probe(layout, layout.probe(role), found)
+        _verify_probe(layout, layout.probe(role), verification)
     planned = {run.id for run in campaign.runs}
     for path in sorted(layout.runs.iterdir()) if layout.runs.is_dir() else ():
         if path.name not in planned:
-            _note(found, layout, path, Change.ADDED, "not a run of the plan")
-    return found
+            _note(verification, layout, path, Change.ADDED, "not a run of the plan")
+    return verification
 
 
-def _verify_signatures(layout: Layout, campaign: Campaign, found: Verification) -> None:
+def _verify_signatures(layout: Layout, campaign: Campaign, verification: Verification) -> None:
     """Verify plan and journal, which only the user who planned the campaign can."""
     if campaign.is_imported:
-        found.signature = "imported campaigns are not signed"
+        verification.signature = "imported campaigns are not signed"
         return
     try:
         seal = seal_of(layout)
     except ArchiveError as error:
-        found.signature = error.message.removeprefix(f"{layout.root} is read-only: ")
-        if "modified" in found.signature:
-            _note(found, layout, layout.campaign, Change.CHANGED, "not as it was signed")
+        verification.signature = error.message.removeprefix(f"{layout.root} is read-only: ")
+        if "modified" in verification.signature:
+            _note(verification, layout, layout.campaign, Change.CHANGED, "not as it was signed")
         return
     try:
         check_journal(layout.journal, seal)
     except ArchiveError as error:
         reason = error.message.replace(f"{layout.journal}:", "line ")
-        _note(found, layout, layout.journal, Change.CHANGED, reason)
+        _note(verification, layout, layout.journal, Change.CHANGED, reason)
 
 
 def _verify_run(
-    layout: Layout, folder: RunFolder, recorded: str | None, found: Verification
+    layout: Layout, folder: RunFolder, recorded: str | None, verification: Verification
 ) -> None:
     """Compare the status of a run with the journal, and its files with the status."""
     if not folder.status.exists():
         if recorded:
-            _note(found, layout, folder.status, Change.MISSING)
+            _note(verification, layout, folder.status, Change.MISSING)
         return
-    found.files += 1
+    verification.files += 1
     try:
         files = read_status(folder).get("files")
     except OutputError as error:
-        _note(found, layout, folder.status, Change.DAMAGED, error.message)
+        _note(verification, layout, folder.status, Change.DAMAGED, error.message)
         return
     if recorded is None:
-        found.unrecorded.append(folder.path.name)
+        verification.unrecorded.append(folder.path.name)
     elif checksum(folder.status) != recorded:
-        _note(found, layout, folder.status, Change.CHANGED, "not as the journal says")
+        _note(verification, layout, folder.status, Change.CHANGED, "not as the journal says")
     if isinstance(files, Mapping):
-        _verify_listed(layout, folder.path, files, found)
+        _verify_listed(layout, folder.path, files, verification)
 
 
-def _verify_probe(layout: Layout, folder: ProbeFolder, found: Verification) -> None:
+def _verify_probe(layout: Layout, folder: ProbeFolder, verification: Verification) -> None:
     if not folder.result.exists():
         return
     try:
         content = parse_json(read_bytes(folder.result))
     except (OutputError, ValueError) as error:
-        _note(found, layout, folder.result, Change.DAMAGED, str(error))
+        _note(verification, layout, folder.result, Change.DAMAGED, str(error))
         return
     files = content.get("files") if isinstance(content, dict) else None
     for step in sorted(path for path in folder.path.iterdir() if path.is_dir()):
@@ -275,37 +275,37 @@ def _verify_probe(layout: Layout, folder: ProbeFolder, found: Verification) -> N
             if name.startswith(f"{step.name}/")
         }
         if listed:
-            _verify_listed(layout, step, listed, found)
+            _verify_listed(layout, step, listed, verification)
 
 
 def _verify_listed(
-    layout: Layout, folder: Path, files: Mapping[str, object], found: Verification
+    layout: Layout, folder: Path, files: Mapping[str, object], verification: Verification
 ) -> None:
     present = {path.name for path in folder.iterdir() if not path.is_dir()} - UNCHECKED
     for name, digest in sorted(files.items()):
-        found.files += 1
+        verification.files += 1
         # Logs are compressed when the campaign ends, after their checksum was taken.
         packed = name not in present and name + COMPRESSED in present
-        place = folder / (name + COMPRESSED if packed else name)
-        present.discard(place.name)
+        file = folder / (name + COMPRESSED if packed else name)
+        present.discard(file.name)
         try:
-            if not place.is_file():
-                _note(found, layout, place, Change.MISSING)
-            elif (plain_checksum if packed else checksum)(place) != digest:
-                _note(found, layout, place, Change.CHANGED)
+            if not file.is_file():
+                _note(verification, layout, file, Change.MISSING)
+            elif (plain_checksum if packed else checksum)(file) != digest:
+                _note(verification, layout, file, Change.CHANGED)
         except VolbenchError as error:
-            _note(found, layout, place, Change.DAMAGED, error.message)
+            _note(verification, layout, file, Change.DAMAGED, error.message)
     for name in sorted(present):
         if not (name.startswith(".") and name.endswith(".tmp")):  # volbench's own
-            _note(found, layout, folder / name, Change.ADDED)
+            _note(verification, layout, folder / name, Change.ADDED)
 
 
 def _note(
-    found: Verification, layout: Layout, path: Path, change: Change, reason: str = ""
+    verification: Verification, layout: Layout, path: Path, change: Change, reason: str = ""
 ) -> None:
-    place = str(path.relative_to(layout.root))
-    words = reason.replace(f"{path}", path.name)
-    found.differences.append(Difference(place, change, words))
+    relative = str(path.relative_to(layout.root))
+    text = reason.replace(f"{path}", path.name)
+    verification.differences.append(Difference(relative, change, text))
 
 
 class Probed(Frozen):

@@ -205,8 +205,8 @@ def _without_impossible_percentiles(name: str, latency: Latency) -> tuple[Latenc
 
 def latencies(direction: DirectionResult) -> list[tuple[str, Latency]]:
     """Return the kinds of latency that were reported for a direction, with their statistics."""
-    found = ((name, getattr(direction, name)) for name in _LATENCIES)
-    return [(name, latency) for name, latency in found if latency is not None]
+    latencies_by_name = ((name, getattr(direction, name)) for name in _LATENCIES)
+    return [(name, latency) for name, latency in latencies_by_name if latency is not None]
 
 
 def percentile_rows(identity: Row, name: str, latency: Latency) -> list[Row]:
@@ -277,7 +277,7 @@ def _block_bytes(options: Mapping[str, str], direction: Direction) -> int | None
     """Return the block size of a direction; fio's triples inherit the value before them."""
     if direction is Direction.SYNC or "bssplit" in options or "bsrange" in options:
         return None
-    sizes = [_integer(part) for part in options.get("bs", "").split(",")]
+    sizes = [_integer(number) for number in options.get("bs", "").split(",")]
     known = [size for size in sizes[: _POSITION.get(direction, 0) + 1] if size is not None]
     return known[-1] if known else None
 

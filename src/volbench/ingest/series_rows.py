@@ -288,11 +288,11 @@ def _logs(folder: RunFolder, run: Run, output: RunOutput) -> list[Log]:
     rows = _DIRECTIONS * (windows if done else MAX_WINDOWS) + ios
     logs: dict[tuple[str, int], Log] = {}
     for path in sorted(folder.path.iterdir(), key=_plain_last):
-        found = parse_log_name(plain_name(path))
-        if found is not None:
-            row_bytes = _HISTOGRAM_BYTES if found[0] == "clat_hist" else _ROW_BYTES
+        key = parse_log_name(plain_name(path))
+        if key is not None:
+            row_bytes = _HISTOGRAM_BYTES if key[0] == "clat_hist" else _ROW_BYTES
             opened = partial(open_log, path, max_bytes=int(_FREE_LOG_BYTES + rows * row_bytes))
-            logs[found] = Log(*found, name=str(path), open=opened)
+            logs[key] = Log(*key, name=str(path), open=opened)
     return list(logs.values())
 
 

@@ -124,8 +124,8 @@ class Cluster:
     @property
     def options(self) -> str:
         """Options that name this cluster and namespace on the command line."""
-        words = ["--namespace", self.namespace]
-        return shlex.join([*words, "--context", self.context] if self.context else words)
+        arguments = ["--namespace", self.namespace]
+        return shlex.join([*arguments, "--context", self.context] if self.context else arguments)
 
     def server_time(self) -> datetime:
         """Return the time by the API server's clock, whatever the clock of this machine says."""

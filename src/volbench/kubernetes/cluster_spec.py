@@ -126,8 +126,8 @@ def repeatable(name: str, metavar: str, text: str, parse: Callable[[str], object
 
 def text_option(name: str, metavar: str, text: str, default: str = "") -> Any:  # noqa: ANN401 - the same
     """Return a field with a text."""
-    shown = bool(default)
-    return option(name, default=default, metavar=metavar, help=text, show_default=shown)
+    has_default = bool(default)
+    return option(name, default=default, metavar=metavar, help=text, show_default=has_default)
 
 
 def _pairs(name: str, metavar: str, text: str) -> Any:  # noqa: ANN401 - the same

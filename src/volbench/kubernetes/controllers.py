@@ -447,21 +447,21 @@ def _fetch(cluster: Cluster, name: str, pod: Manifest, folder: Path) -> None:
     )
     executor = PodExecutor(name, reader, cluster)
     path = f"{RESULTS_MOUNT}/{name}"
-    part = folder.absolute().with_name(f".{folder.name}.part")
+    partial = folder.absolute().with_name(f".{folder.name}.part")
     try:
         if identities_of(executor, [path]) == (None,):
             raise ArchiveError(
                 f"the controller {name} left no campaign folder",
                 hint=f"see its output: volbench k8s status {name}",
             )
-        part.mkdir(parents=True)
-        executor.fetch_work_folder(path, str(part))
-        part.chmod(0o700)
+        partial.mkdir(parents=True)
+        executor.fetch_work_folder(path, str(partial))
+        partial.chmod(0o700)
         if folder.exists():
             folder.rmdir()
-        part.rename(folder)
+        partial.rename(folder)
     except OSError as error:
         raise unwritable(folder, error) from error
     finally:
         executor.close()
-        shutil.rmtree(part, ignore_errors=True)
+        shutil.rmtree(partial, ignore_errors=True)

@@ -146,12 +146,12 @@ def _check_run(arguments: Sequence[str], cluster: Cluster) -> None:
     """Plan a run as the controller will, and let the cluster check its objects."""
     from volbench.cli.run import run
 
-    place = ["--k8s", "--dry-run", "--namespace", cluster.namespace]
+    options = ["--k8s", "--dry-run", "--namespace", cluster.namespace]
     if cluster.context:
-        place += ["--context", cluster.context]
+        options += ["--context", cluster.context]
     with (
         redirect_stdout(StringIO()),
-        run.make_context("volbench run", [*arguments, *place]) as context,
+        run.make_context("volbench run", [*arguments, *options]) as context,
     ):
         run.invoke(context)
 
@@ -252,16 +252,16 @@ def controllers_table(rows: Sequence[Row]) -> Table[Row]:
 @click.argument("name", default="", metavar="[NAME]")
 @ADDRESS
 @table_options()
-def status(name: str, *, address: ClusterAddress, shown: TableOutput) -> None:
+def status(name: str, *, address: ClusterAddress, table_output: TableOutput) -> None:
     """Show the controllers that were submitted, or the controller NAME and its last lines."""
     from volbench.kubernetes.controllers import controllers_on, find_controller, last_lines
 
     with address.opened() as cluster:
         controllers = [find_controller(cluster, name)] if name else controllers_on(cluster)
         lines = last_lines(cluster, controllers[0], count=_LINES) if name else []
-    shown.write(controllers_table([vars(controller) for controller in controllers]))
+    table_output.write(controllers_table([vars(controller) for controller in controllers]))
     for line in lines:
-        shown.note(line)
+        table_output.note(line)
 
 
 @click.command("fetch", epilog=examples("volbench k8s fetch NAME -o results/NAME --remove"))

@@ -201,8 +201,8 @@ def planned_pods(spec: ClusterSpec) -> list[PlannedPod]:
     pods = []
     takes_turns = len(spec.volumes) > 1 and not spec.is_parallel
     for index, storage_class in enumerate(spec.volumes):
-        own = workload_name(spec, index)
-        names = [f"{own}-{n}" for n in range(spec.replicas)] if spec.replicas > 1 else [own]
+        base = workload_name(spec, index)
+        names = [f"{base}-{n}" for n in range(spec.replicas)] if spec.replicas > 1 else [base]
         turn = index + 1 if takes_turns else 0
         claims = spec.claims[index : index + 1] or [_claim_name(spec, name) for name in names]
         own_pods = zip(names, claims, strict=True)

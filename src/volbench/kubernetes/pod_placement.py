@@ -85,14 +85,14 @@ class PodPlacement:
                     check_mounts(host.executor, host.host)
                 yield request, connected
 
-    def show_plan(self, request: CampaignRequest, shown: TableOutput) -> None:
+    def show_plan(self, request: CampaignRequest, table_output: TableOutput) -> None:
         """Print the plan of a campaign, whose objects are checked by the cluster."""
         with self.address.opened() as cluster:
             spec = self._checked_spec(request, cluster)
         request = _on_pods(request, spec)
         prepared = _plan_without_pods(spec, request)
         check_consent(spec, prepared.campaign, request.terms.consent)
-        show_plan(prepared, bill=None, shown=shown)
+        show_plan(prepared, bill=None, table_output=table_output)
 
     def _checked_spec(self, request: CampaignRequest, cluster: Cluster) -> ClusterSpec:
         """Return the specification in this cluster, with its storage classes in random order."""
@@ -270,7 +270,7 @@ def wait_for_hosts(cluster: Cluster, spec: ClusterSpec, *, timeout_s: float) -> 
         labels["node"] = manifest["spec"]["nodeName"]
         labels["volume_size"] = described.pop("volume_size")
         labels |= {key: described[key] for key in ("zone", "machine_type", "persistent_volume")}
-        own = Pod(
+        controller_pod = Pod(
             name=manifest["metadata"]["name"],
             namespace=cluster.namespace,
             uid=manifest["metadata"]["uid"],
@@ -287,7 +287,7 @@ def wait_for_hosts(cluster: Cluster, spec: ClusterSpec, *, timeout_s: float) -> 
                 volumes=role_paths(spec),
                 labels={key: label for key, label in labels.items() if label},
                 turn=pod.turn,
-                pod=own,
+                pod=controller_pod,
             )
         )
     return hosts

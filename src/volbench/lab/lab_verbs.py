@@ -45,12 +45,12 @@ def lab() -> None:
 
 @lab.command("list", epilog=examples("volbench lab list"))
 @table_options()
-def list_scenarios(*, shown: TableOutput) -> None:
+def list_scenarios(*, table_output: TableOutput) -> None:
     """List the bundled scenarios."""
     from volbench.lab.scenario import read_scenario, scenario_names
     from volbench.lab.scenario_tables import scenarios_table
 
-    shown.write(scenarios_table([read_scenario(name) for name in scenario_names()]))
+    table_output.write(scenarios_table([read_scenario(name) for name in scenario_names()]))
 
 
 @lab.command(
@@ -60,7 +60,7 @@ def list_scenarios(*, shown: TableOutput) -> None:
 @_SCENARIO
 @AS_YAML
 @table_options()
-def show(scenario: str, *, as_yaml: bool, shown: TableOutput) -> None:
+def show(scenario: str, *, as_yaml: bool, table_output: TableOutput) -> None:
     """Show the properties and the expected results of SCENARIO.
 
     SCENARIO is a bundled name or a YAML file.
@@ -71,7 +71,7 @@ def show(scenario: str, *, as_yaml: bool, shown: TableOutput) -> None:
     if as_yaml:
         click.echo(scenario_text(scenario)[0], nl=False)
         return
-    shown.write(*scenario_tables(read_scenario(scenario)))
+    table_output.write(*scenario_tables(read_scenario(scenario)))
 
 
 @schema_command(lab, "scenarios")

@@ -125,19 +125,19 @@ def open_storage(address: str) -> ObjectStorage:
         )
     if parts.scheme not in {"s3", "gs", "gcs", "abfs", "abfss"} or not parts.netloc:
         raise InputError(f"{address} is not an address of object storage", hint=_HINT)
-    shown = parts._replace(query="", fragment="").geturl().rstrip("/")
+    plain_address = parts._replace(query="", fragment="").geturl().rstrip("/")
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-    with _reported(shown):
+    with _reported(plain_address):
         if parts.scheme == "s3" and endpoint:
             prefix = f"{parts.netloc}{parts.path}".rstrip("/")
-            return ObjectStorage(shown, _s3_at(endpoint), prefix)
+            return ObjectStorage(plain_address, _s3_at(endpoint), prefix)
         try:
             filesystem, prefix = fs.FileSystem.from_uri(address)
         except (ValueError, pa.ArrowInvalid) as error:
             raise InputError(
-                f"{shown} is not an address of object storage: {error}", hint=_HINT
+                f"{plain_address} is not an address of object storage: {error}", hint=_HINT
             ) from error
-    return ObjectStorage(shown, filesystem, str(prefix).rstrip("/"))
+    return ObjectStorage(plain_address, filesystem, str(prefix).rstrip("/"))
 
 
 def _s3_at(endpoint: str) -> fs.S3FileSystem:
@@ -282,7 +282,7 @@ def open_copies(storage: ObjectStorage, sizes: Mapping[str, int]) -> list[Campai
     for name, size_bytes in sizes.items():
         for folder in (parent for parent in _parents(name) if parent in by_folder):
             by_folder[folder][name[len(folder) :].removeprefix("/")] = size_bytes
-    copies = [CampaignCopy(storage.below(folder), own) for folder, own in by_folder.items()]
+    copies = [CampaignCopy(storage.below(folder), files) for folder, files in by_folder.items()]
     with ThreadPoolExecutor(_CAMPAIGNS_AT_ONCE) as pool:
         list(pool.map(lambda copy: copy.fetch(*_FIRST), copies))
     return [CampaignData(*read_campaign(copy.root), copy=copy) for copy in copies]

@@ -65,7 +65,9 @@ def _limits(memory_bytes: int, timeout_s: float, threads: int | None) -> QueryLi
     ),
 )
 @table_options("parquet", "xlsx", "latex")
-def sql(query: str, places: Sequence[str], *, limits: QueryLimits, shown: TableOutput) -> None:
+def sql(
+    query: str, places: Sequence[str], *, limits: QueryLimits, table_output: TableOutput
+) -> None:
     """Run the SQL QUERY over all campaigns at the given places, or below the current folder.
 
     Every frame is a table: summary, series, device, percentiles, histogram, verdicts, findings
@@ -78,14 +80,14 @@ def sql(query: str, places: Sequence[str], *, limits: QueryLimits, shown: TableO
     from volbench.present.tables.results_table import frame_table
 
     answer = plain_answer(_answer(query, places or ["."], limits=limits))
-    if shown.format == "table" and shown.output == "-":
-        shown.write(frame_table("answer", records(answer)))
+    if table_output.format == "table" and table_output.output == "-":
+        table_output.write(frame_table("answer", records(answer)))
         return
-    kind = "csv" if shown.format == "table" else shown.format
-    if shown.columns:
-        answer = answer[[find_column(name, list(answer.columns)) for name in shown.columns]]
-    with binary_output(shown.output, default_name=file_name("answer", kind)) as sink:
-        export_frame(answer, frame_name="answer", format=kind, into=sink, raw=shown.is_raw)
+    kind = "csv" if table_output.format == "table" else table_output.format
+    if table_output.columns:
+        answer = answer[[find_column(name, list(answer.columns)) for name in table_output.columns]]
+    with binary_output(table_output.output, default_name=file_name("answer", kind)) as sink:
+        export_frame(answer, frame_name="answer", format=kind, into=sink, raw=table_output.is_raw)
 
 
 def _answer(query: str, places: Sequence[str], *, limits: QueryLimits) -> pa.Table:
@@ -104,7 +106,7 @@ def _answer(query: str, places: Sequence[str], *, limits: QueryLimits) -> pa.Tab
             f"there is no folder {missing[0]}",
             hint="name campaign folders, or a folder that contains some",
         )
-    parts, found = _remote([place for place in places if is_address(place)])
+    parts, campaigns_read = _remote([place for place in places if is_address(place)])
     filesystem = parts[0].filesystem if parts else None
     folders = []
     for place in (place for place in places if not is_address(place)):
@@ -113,8 +115,8 @@ def _answer(query: str, places: Sequence[str], *, limits: QueryLimits) -> pa.Tab
             parts.append(local)
         else:
             folders.append(place)
-    found += open_campaigns(*folders).names.values() if folders else []
-    campaigns = Dataset(found) if found else None
+    campaigns_read += open_campaigns(*folders).names.values() if folders else []
+    campaigns = Dataset(campaigns_read) if campaigns_read else None
 
     def view(name: str) -> View:
         sources = View() if campaigns is None else campaigns.view(name)

@@ -210,9 +210,9 @@ def in_numeric_order(names: Sequence[str]) -> list[int]:
     return sorted(range(len(names)), key=keys.__getitem__)
 
 
-def first_sentence(words: str) -> str:
+def first_sentence(paragraph: str) -> str:
     """Return a text up to the end of its first sentence."""
-    return words.partition(". ")[0].removesuffix(".") + "."
+    return paragraph.partition(". ")[0].removesuffix(".") + "."
 
 
 def first_line(reason: str) -> str:

@@ -138,14 +138,14 @@ def parse_campaign(layout: Layout, content: bytes) -> Archive:
 def _check_format(path: Path, text: bytes) -> None:
     """Refuse the format of a newer volbench before validating the content."""
     try:
-        found = parse_json(text)
+        document = parse_json(text)
     except ValueError as error:
         raise ArchiveError(
             f"{path} is damaged: {error}",
             hint="restore it from a backup; the raw files in runs/ are readable without it",
             path=str(path),
         ) from error
-    version = found.get("format") if isinstance(found, dict) else None
+    version = document.get("format") if isinstance(document, dict) else None
     if isinstance(version, int) and version > FORMAT:
         raise ArchiveError(
             f"{path} has format {version}; this volbench reads up to {FORMAT}",

@@ -159,8 +159,8 @@ def parse_json(content: bytes) -> object:
     except UnicodeDecodeError:
         raise ValueError("it is not UTF-8 text") from None
     except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise ValueError(f"it is not valid JSON from {place} on") from None
+        position = f"line {error.lineno}, column {error.colno}"
+        raise ValueError(f"it is not valid JSON from {position} on") from None
     if _SURROGATE.search(content):
         try:
             json.dumps(value, ensure_ascii=False).encode()
@@ -176,8 +176,8 @@ def _refuse_constant(name: str) -> float:
 def first_error(error: ValidationError) -> str:
     """Return the first error of a model in one line, with the key."""
     first = error.errors(include_url=False, include_input=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
-    return f"{place}: {first['msg']}" if place else first["msg"]
+    location = ".".join(str(key) for key in first["loc"])
+    return f"{location}: {first['msg']}" if location else first["msg"]
 
 
 # Upper bound of the files that are read whole: the plan of 20,000 runs, a result of 1,000 jobs.

@@ -230,14 +230,14 @@ def _read_key(path: Path) -> bytes:
     """Read a key file; refuse it if other users can read or replace it."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
-        for place, found in ((path, os.fstat(descriptor)), (path.parent, path.parent.stat())):
-            forbidden = 0o077 if place == path else 0o022
-            if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & forbidden:
+        for checked, stats in ((path, os.fstat(descriptor)), (path.parent, path.parent.stat())):
+            forbidden = 0o077 if checked == path else 0o022
+            if stats.st_uid != os.geteuid() or stat.S_IMODE(stats.st_mode) & forbidden:
                 raise ArchiveError(
-                    f"{place} is not private: other users can access it",
-                    hint=f"if you trust it: chown {os.geteuid()} {place}; "
-                    f"chmod {'600' if place == path else '700'} {place}",
-                    path=str(place),
+                    f"{checked} is not private: other users can access it",
+                    hint=f"if you trust it: chown {os.geteuid()} {checked}; "
+                    f"chmod {'600' if checked == path else '700'} {checked}",
+                    path=str(checked),
                 )
         return _key_in(path, file.read(2 * _KEY_BYTES + 1))
 

@@ -76,8 +76,8 @@ def checked_results_folder(path: Path) -> Path:
     Raises:
         RefusedError: it belongs to neither this user nor root, nor to the user of sudo.
     """
-    own = {"0", str(os.geteuid()), os.environ.get("SUDO_UID")}
-    if path.exists() and (owner := str(path.stat().st_uid)) not in own:
+    trusted = {"0", str(os.geteuid()), os.environ.get("SUDO_UID")}
+    if path.exists() and (owner := str(path.stat().st_uid)) not in trusted:
         raise RefusedError(
             f"the folder for results, {path}, belongs to the user {owner}, who could replace"
             " campaigns in it",

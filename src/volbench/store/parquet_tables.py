@@ -69,8 +69,8 @@ def table_of(frame_name: str, rows: Rows, *, labels: Sequence[str] = ()) -> pa.T
     return pa.Table.from_pylist(cast("list[dict[str, object]]", rows), schema=schema_of(columns))
 
 
-def _require_known(frame_name: str, found: set[str], known: Sequence[str]) -> None:
-    if unknown := found - set(known):
+def _require_known(frame_name: str, names: set[str], known: Sequence[str]) -> None:
+    if unknown := names - set(known):
         raise ArchiveError(f"{frame_name} has no columns {', '.join(sorted(unknown))}")
 
 
@@ -173,7 +173,7 @@ def _without_nan(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def joined_tables(parts: Iterable[Mapping[str, pa.Table]]) -> dict[str, pa.Table]:
     """Return the rows of all parts, frame by frame."""
     held = list(parts)
-    return {name: pa.concat_tables(part[name] for part in held) for name in held[0]}
+    return {name: pa.concat_tables(tables[name] for tables in held) for name in held[0]}
 
 
 def write_tables(folder: Path, parts: Iterable[Mapping[str, pa.Table]]) -> None:
@@ -188,8 +188,8 @@ def write_tables(folder: Path, parts: Iterable[Mapping[str, pa.Table]]) -> None:
         remove_half_written(folder)
         with ExitStack() as stack:
             writers: dict[str, _Writer] = {}
-            for part in parts:
-                for name, table in part.items():
+            for tables in parts:
+                for name, table in tables.items():
                     if name not in writers:
                         file = stack.enter_context(replaced_file(folder / f"{name}.parquet"))
                         writers[name] = stack.enter_context(closing(_Writer(file, table.schema)))
@@ -370,7 +370,7 @@ class StoredTables:
         """Return whether a campaign of this plan can have so many rows and bytes."""
         try:
             metadata = pq.read_metadata(self.path(name))
-            groups = [metadata.row_group(place) for place in range(metadata.num_row_groups)]
+            groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
         except (OSError, pa.ArrowException):
             return False
         size = sum(group.total_byte_size for group in groups)
@@ -405,9 +405,9 @@ class StoredTables:
         names: dict[str, None] = {}
 
         def named() -> Iterator[Mapping[str, pa.Table]]:
-            for part in parts:
-                names.update(dict.fromkeys(part))
-                yield part
+            for tables in parts:
+                names.update(dict.fromkeys(tables))
+                yield tables
 
         with suppress(ArchiveError, RefusedError), hold_folder(self.layout.root):
             write_tables(self.layout.tables, named())

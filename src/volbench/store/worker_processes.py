@@ -69,11 +69,11 @@ def in_processes(
         processes,
         mp_context=get_context("fork"),
         initializer=_begin,
-        initargs=(lambda place: work(parts[place]),),
+        initargs=(lambda index: work(parts[index]),),
     ) as pool:
         try:
-            for place, result in enumerate(pool.map(_part, range(len(parts)))):
-                finished += len(parts[place])
+            for index, result in enumerate(pool.map(_part, range(len(parts)))):
+                finished += len(parts[index])
                 yield result
                 done(finished)
         except BrokenProcessPool as error:
@@ -91,5 +91,5 @@ def _begin(work: Callable[[int], object]) -> None:
     _inherited.append(work)
 
 
-def _part(place: int) -> Any:  # noqa: ANN401 - the result of whatever work was inherited
-    return _inherited[0](place)
+def _part(index: int) -> Any:  # noqa: ANN401 - the result of whatever work was inherited
+    return _inherited[0](index)

@@ -238,9 +238,9 @@ def explain_level(
     if not case.iops > 0:
         return case.explanation(Cause.UNKNOWN, 0.0, [], ["no I/O completed at the end"])
     for judge in (_paced, _reduced, _declared, _cpu, _compared, _queued, _latency):
-        found = judge(case)
-        if found is not None:
-            return at_upper_edge(found, rates)
+        explanation = judge(case)
+        if explanation is not None:
+            return at_upper_edge(explanation, rates)
     return case.explanation(
         Cause.UNKNOWN,
         case.iops,
@@ -268,8 +268,8 @@ def _paced(case: _Case) -> Explanation | None:
 
 def _reduced(case: _Case) -> Explanation | None:
     """Explain a rate of data that storage keeps for less."""
-    found = reduction(case.view, case.rates.direction)
-    return None if found is None else case.explanation(Cause.REDUCTION, case.iops, *found)
+    evidence = reduction(case.view, case.rates.direction)
+    return None if evidence is None else case.explanation(Cause.REDUCTION, case.iops, *evidence)
 
 
 def _declared(case: _Case) -> Explanation | None:
@@ -344,8 +344,8 @@ def _is_uniform(rates: Rates) -> bool:
 
 def _cpu(case: _Case) -> Explanation | None:
     """Explain a level by saturated CPUs."""
-    found = cpu_evidence(case.view, case.rates)
-    return None if found is None else case.explanation(Cause.CPU, case.iops, *found)
+    evidence = cpu_evidence(case.view, case.rates)
+    return None if evidence is None else case.explanation(Cause.CPU, case.iops, *evidence)
 
 
 def _compared(case: _Case) -> Explanation | None:
@@ -498,12 +498,12 @@ def _comparable(
     view: RunView, direction: str, others: Sequence[RunView]
 ) -> list[tuple[RunView, Rates]]:
     """Return finished runs of the same direction on the same volume, with their rates."""
-    found = []
+    comparable = []
     for other in others:
         same = other.run.volume.target == view.run.volume.target and other.run.host == view.run.host
         if other.run.id == view.run.id or not same or not other.is_finished:
             continue
         rates = rates_of(other, direction)
         if rates is not None:
-            found.append((other, rates))
-    return found
+            comparable.append((other, rates))
+    return comparable

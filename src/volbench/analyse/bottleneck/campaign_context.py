@@ -149,16 +149,16 @@ class Context:
     def originals(self) -> Mapping[str, Run]:
         """Id of an imported run to the first run whose result has the same bytes, if another."""
         first: dict[tuple[object, ...], Run] = {}
-        found = {}
+        copies = {}
         for run in (view.run for view in self.views):
             if run.imported and run.imported.files:
-                own = run.imported
-                entries = tuple((job.name, job.groupid) for job in own.jobs)
-                part = own.document, own.hostname, own.port, entries
-                original = first.setdefault((own.files[0].sha256, *part), run)
+                imported = run.imported
+                entries = tuple((job.name, job.groupid) for job in imported.jobs)
+                source = imported.document, imported.hostname, imported.port, entries
+                original = first.setdefault((imported.files[0].sha256, *source), run)
                 if original is not run:
-                    found[run.id] = original
-        return found
+                    copies[run.id] = original
+        return copies
 
     @cached_property
     def repeats(self) -> Mapping[str, Sequence[RunView]]:
@@ -199,19 +199,23 @@ class Context:
                         on_disk = hosts.setdefault((other.host.machine, disk), {})
                         on_disk[run.host] = other.host.persistent_volume or run.host
             self._hosts_on_disk[key] = hosts
-        found = {disk: self._hosts_on_disk[key].get((machine, disk), {}) for disk in view.disks}
-        return {disk: set(own) for disk, own in found.items() if len({*own.values()}) > 1}
+        hosts_on = {disk: self._hosts_on_disk[key].get((machine, disk), {}) for disk in view.disks}
+        return {
+            disk: set(machines)
+            for disk, machines in hosts_on.items()
+            if len({*machines.values()}) > 1
+        }
 
     @cached_property
     def tracked(self) -> Mapping[str, Sequence[RunView]]:
         """Profile with rounds to the finished runs that decide when they end, in order."""
-        found: dict[str, list[RunView]] = {}
+        by_profile: dict[str, list[RunView]] = {}
         for view in self.views:
             rounds = view.campaign.rounds.get(view.run.profile)
             is_result = view.run.phase is Phase.MEASURED and view.is_finished
             if rounds and is_result and view.run.job in {track.job for track in rounds.track}:
-                found.setdefault(view.run.profile, []).append(view)
-        return found
+                by_profile.setdefault(view.run.profile, []).append(view)
+        return by_profile
 
     @cached_property
     def _clients(self) -> dict[tuple[str, int, str], list[RunView]]:
@@ -222,28 +226,28 @@ class Context:
 
     @cached_property
     def _earlier(self) -> dict[str, Earlier]:
-        found: dict[str, Earlier] = {}
+        earlier: dict[str, Earlier] = {}
         latest: dict[tuple[str, Volume], Earlier] = {}
         for view in self.views:
             volume = view.run.host, view.run.volume
             is_known = view.run.volume.kind is not VolumeKind.UNKNOWN
-            found[view.run.id] = latest.get(volume, Earlier()) if is_known else Earlier()
+            earlier[view.run.id] = latest.get(volume, Earlier()) if is_known else Earlier()
             if view.is_finished:
                 latest[volume] = latest.get(volume, Earlier()).then(view)
-        return found
+        return earlier
 
     @cached_property
     def _shapes(self) -> dict[tuple[str, Volume, int], dict[Shape, list[tuple[int, RunView]]]]:
         """Host, volume and repeat to shape to its first runs, of at most two different jobs."""
         shapes: dict[tuple[str, Volume, int], dict[Shape, list[tuple[int, RunView]]]] = {}
-        for place, view in enumerate(self.views):
+        for index, view in enumerate(self.views):
             run = view.run
             if run.phase is not Phase.MEASURED or not view.is_finished:
                 continue
             group = shapes.setdefault((run.host, run.volume, run.repeat), {})
             first = group.setdefault(_shape(view), [])
             if not first or (len(first) == 1 and first[0][1].run.job != run.job):
-                first.append((place, view))
+                first.append((index, view))
         return shapes
 
     def _comparable(self, view: RunView) -> list[RunView]:
@@ -333,10 +337,10 @@ def concurrent_load(views: Sequence[RunView]) -> ConcurrentLoad:
     count = math.ceil((float(rows["end_s"].max()) - begin_s) / _LOAD_INTERVAL_S)
     edges_s: Floats = begin_s + np.arange(count + 1, dtype=np.float64) * _LOAD_INTERVAL_S
     rates: dict[tuple[str, str], Floats] = {}
-    for (run, _, direction), part in rows.groupby(["run", "group", "direction"], sort=False):
-        own = spread_rows(part, "bw_bytes_per_s", edges_s)
+    for (run, _, direction), run_rows in rows.groupby(["run", "group", "direction"], sort=False):
+        bandwidth = spread_rows(run_rows, "bw_bytes_per_s", edges_s)
         for name in (str(run), ""):
-            rates[name, str(direction)] = rates.get((name, str(direction)), 0.0) + own
+            rates[name, str(direction)] = rates.get((name, str(direction)), 0.0) + bandwidth
     return ConcurrentLoad(edges_s, rates, is_whole=True)
 
 
@@ -400,13 +404,13 @@ def _steady_end(stretch: Steadiness | None) -> Row:
     return {"steady_from_s": stretch.from_s, "steady_iops": stretch.median}
 
 
-def _level(found: Level | None) -> Row:
-    if found is None:
+def _level(level: Level | None) -> Row:
+    if level is None:
         return {"level_iops": None, "level_low_iops": None, "level_high_iops": None}
     return {
-        "level_iops": found.iops,
-        "level_low_iops": found.low_iops,
-        "level_high_iops": found.high_iops,
+        "level_iops": level.iops,
+        "level_low_iops": level.low_iops,
+        "level_high_iops": level.high_iops,
     }
 
 

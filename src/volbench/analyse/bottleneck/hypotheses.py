@@ -113,10 +113,10 @@ def likeliest(limits: Limits, rates: Rates, change: Change) -> Bucket | None:
 
     A fall to the baseline weighs more than one at the predicted time.
     """
-    found = buckets(limits, rates, change)
+    fitting = buckets(limits, rates, change)
     return next(
-        (bucket for bucket in found if bucket.is_at_base),
-        next((bucket for bucket in found if bucket.is_on_time), None),
+        (bucket for bucket in fitting if bucket.is_at_base),
+        next((bucket for bucket in fitting if bucket.is_on_time), None),
     )
 
 
@@ -216,12 +216,12 @@ class Hypothesis:
     @property
     def speaks_for(self) -> tuple[str, ...]:
         """Words of the evidence for it."""
-        return tuple(words for weight, words in self.points if weight > 0)
+        return tuple(reason for weight, reason in self.points if weight > 0)
 
     @property
     def speaks_against(self) -> tuple[str, ...]:
         """Words of the evidence against it."""
-        return tuple(words for weight, words in self.points if weight <= 0)
+        return tuple(reason for weight, reason in self.points if weight <= 0)
 
     @property
     def words(self) -> str:
@@ -287,8 +287,10 @@ class Fall:
 
     def is_flat(self, *, after: bool) -> bool:
         """Return whether all levels on one side of the fall are flat."""
-        sides = [part for part in self.rates.plateaus if (part.from_s >= self.change.t_s) is after]
-        return bool(sides) and all(part.spread <= MAX_FLAT_SPREAD for part in sides)
+        sides = [
+            level for level in self.rates.plateaus if (level.from_s >= self.change.t_s) is after
+        ]
+        return bool(sides) and all(level.spread <= MAX_FLAT_SPREAD for level in sides)
 
     @property
     def before_s(self) -> float:
@@ -361,8 +363,8 @@ def _credits(fall: Fall) -> Iterator[Point]:
     bucket = likeliest(limits, fall.rates, fall.change)
     if bucket is not None:
         reasons, against = bucket.evidence()
-        yield from ((4, words) for words in reasons)
-        yield from ((-1, words) for words in against)
+        yield from ((4, reason) for reason in reasons)
+        yield from ((-1, reason) for reason in against)
         return
     if fall.predicted_s is not None:
         yield -4, "the declared credits would end at a different level and time"
@@ -450,13 +452,13 @@ def _tail(fall: Fall) -> Iterator[Point]:
     if math.isnan(tail_s) or not after:
         return
     after_s = fall.rates.depth / after
-    words = (
+    reason = (
         f"p99.9 is {format_latency(tail_s)}, at a mean of {format_latency(after_s)} after the fall"
     )
     if tail_s < _MIN_TAIL_RATIO * after_s:
-        yield -1 if fall.became_uneven else -2, words
+        yield -1 if fall.became_uneven else -2, reason
     else:
-        yield 0 if fall.is_stolen else 2, words
+        yield 0 if fall.is_stolen else 2, reason
 
 
 def _slc_cache(fall: Fall) -> Iterator[Point]:

@@ -78,14 +78,14 @@ def explain_events(view: RunView, rates: Rates, earlier: Earlier) -> tuple[Expla
     """Return the events of a run in order of time."""
     stalls = _stalls(view, rates)
     cache = _cache(view, rates, stalls, earlier)
-    found = [] if cache is None else [cache]
+    events = [] if cache is None else [cache]
     if cache is None:
-        found += _stalled(rates, stalls)
-        found += _steps(view, rates, stalls, earlier)
-    climb = None if found else _climb(view, rates, earlier)
+        events += _stalled(rates, stalls)
+        events += _steps(view, rates, stalls, earlier)
+    climb = None if events else _climb(view, rates, earlier)
     if climb is not None:
-        found.append(climb)
-    return tuple(sorted(found, key=lambda event: event.from_s))
+        events.append(climb)
+    return tuple(sorted(events, key=lambda event: event.from_s))
 
 
 def _stalls(view: RunView, rates: Rates) -> list[tuple[float, float]]:
@@ -101,12 +101,12 @@ def _stalled(rates: Rates, stalls: list[tuple[float, float]]) -> list[Explanatio
         return [_stall(rates, *stall) for stall in stalls]
     shortest, *_, longest = sorted(end - begin for begin, end in stalls)
     whole = _stall(rates, stalls[0][0], stalls[-1][1])
-    words = (
+    reason = (
         f"no {rates.direction} completed in {len(stalls)} stalls of {format_duration(shortest)} to"
         f" {format_duration(longest)}"
     )
     return [
-        replace(whole, speaks_for=(words,), evidence={"stall_s": longest, "stalls": len(stalls)})
+        replace(whole, speaks_for=(reason,), evidence={"stall_s": longest, "stalls": len(stalls)})
     ]
 
 
@@ -187,21 +187,21 @@ def _steps(
     view: RunView, rates: Rates, stalls: list[tuple[float, float]], earlier: Earlier
 ) -> list[Explanation]:
     """Explain falls of the level; a rise that ends one belongs to it."""
-    found = []
-    for place, change in enumerate(rates.changes):
+    events = []
+    for index, change in enumerate(rates.changes):
         if change.ratio > 1 - MIN_FALL or change.after == 0 or change.before == 0:
             continue
-        later = rates.changes[place + 1 :]
+        later = rates.changes[index + 1 :]
         back = next((rise for rise in later if rise.after >= _MIN_BACK * change.before), None)
         if back is not None:
             if not _is_stalled(change, back, stalls):
-                found.append(_dip(view, rates, change, back))
+                events.append(_dip(view, rates, change, back))
         else:
             fall = Fall(view, rates, change, earlier, stalls)
-            found.append(_fall(fall))
+            events.append(_fall(fall))
             if not fall.is_flat(after=True):
                 break  # what follows is part of an uneven level
-    return found
+    return events
 
 
 def _is_stalled(change: Change, back: Change, stalls: list[tuple[float, float]]) -> bool:
@@ -260,7 +260,7 @@ def _dip(view: RunView, rates: Rates, change: Change, back: Change) -> Explanati
         reasons.append("the host was busy during the drop")
     elif kind in LOCAL or kind in FLASH:
         against.append(f"{kind.value} has no other tenants")
-    own = [WORDS[Cause.WRITE_CLIFF]] if rates.direction == "write" and kind in FLASH else []
+    cliff = [WORDS[Cause.WRITE_CLIFF]] if rates.direction == "write" and kind in FLASH else []
     return Explanation(
         cause=Cause.HOST_NOISE if is_noise else (Cause.NEIGHBOUR if is_shared else Cause.UNKNOWN),
         direction=rates.direction,
@@ -271,7 +271,7 @@ def _dip(view: RunView, rates: Rates, change: Change, back: Change) -> Explanati
         speaks_against=tuple(against),
         evidence={"before_iops": change.before, "after_iops": change.after},
         is_certain=False,
-        candidates=() if is_shared or is_noise else (*own, "other load on this host"),
+        candidates=() if is_shared or is_noise else (*cliff, "other load on this host"),
     )
 
 
@@ -321,9 +321,9 @@ def _climb(view: RunView, rates: Rates, earlier: Earlier) -> Explanation | None:
 def _rose_at_once(rates: Rates) -> bool:
     """Return whether a rate is flat before and after one step, as it is not while blocks warm."""
     return len(rates.plateaus) == 2 and all(
-        part.spread <= MAX_FLAT_SPREAD
-        and part.to_s - part.from_s >= _MIN_STEP_INTERVALS * rates.interval_s
-        for part in rates.plateaus
+        level.spread <= MAX_FLAT_SPREAD
+        and level.to_s - level.from_s >= _MIN_STEP_INTERVALS * rates.interval_s
+        for level in rates.plateaus
     )
 
 

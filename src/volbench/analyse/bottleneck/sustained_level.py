@@ -61,8 +61,8 @@ def reached_more(cause: Cause, level: float, others: Sequence[tuple[str, Rates]]
     if not most or reached[most] <= (1 + MAX_SAME_DISTANCE) * level:
         return ""
     is_iops = cause is Cause.IOPS_LIMIT
-    shown = f"{format_count(reached[most])} IOPS" if is_iops else format_rate(reached[most])
-    return f"{most} reached {shown} on the same volume"
+    rate = f"{format_count(reached[most])} IOPS" if is_iops else format_rate(reached[most])
+    return f"{most} reached {rate} on the same volume"
 
 
 def _block_size(rates: Rates) -> float:
@@ -128,7 +128,7 @@ def sustained_level(rates: Rates, explanations: Sequence[Explanation]) -> Level:
     last = rates.last
     climbed_s = max((each.to_s for name, each in causes.items() if name in _CLIMBS), default=0.0)
     values = _at_level(rates, explanations, climbed_s=climbed_s)
-    candidates = {words for each in explanations for words in each.candidates}
+    candidates = {candidate for each in explanations for candidate in each.candidates}
     may_be_limited = causes.keys() & _MAY_BE_LIMITED or WORDS[Cause.CREDITS] in candidates
     if may_be_limited and not math.isnan(last.ceiling):
         return _below(values, last.ceiling)
@@ -148,7 +148,9 @@ def _at_level(rates: Rates, explanations: Sequence[Explanation], *, climbed_s: f
     inside = rates.t_s <= last.to_s
     for event in sorted(events, key=lambda each: -each.to_s):
         if abs(event.to_s - from_s) <= 2 * interval_s:
-            earlier = [part for part in rates.plateaus if part.from_s < event.from_s - interval_s]
+            earlier = [
+                level for level in rates.plateaus if level.from_s < event.from_s - interval_s
+            ]
             if earlier and abs(earlier[-1].level - last.level) <= _MAX_LEVEL_CHANGE * last.level:
                 from_s = earlier[-1].from_s
         inside &= (rates.t_s <= event.from_s) | (rates.t_s - interval_s >= event.to_s)
@@ -165,17 +167,17 @@ def _has_recovered(event: Explanation) -> bool:
     return event.cause is Cause.UNKNOWN and "before_iops" in names and "at_s" not in names
 
 
-def at_upper_edge(found: Explanation, rates: Rates) -> Explanation:
+def at_upper_edge(limit: Explanation, rates: Rates) -> Explanation:
     """Return the explanation of a limit with the upper edge of the last rates as its level."""
     last = rates.last
     is_unknown = math.isnan(last.ceiling) or not last.level > 0
-    if found.cause not in _LIMITS or is_unknown or found.to_s < last.to_s:
-        return found
+    if limit.cause not in _LIMITS or is_unknown or limit.to_s < last.to_s:
+        return limit
     above = f"{100 * last.ceiling / last.level - 100:.1f} %"
     return replace(
-        found,
-        level=found.level * last.ceiling / last.level,
-        speaks_for=(*found.speaks_for, f"rates never exceed their median by more than {above}"),
+        limit,
+        level=limit.level * last.ceiling / last.level,
+        speaks_for=(*limit.speaks_for, f"rates never exceed their median by more than {above}"),
     )
 
 
@@ -187,7 +189,7 @@ def _over_cycles(values: Floats) -> Level:
         values = values[begins[0] : begins[-1]]
     mean, half = float(values.mean()), len(values) // 2
     parts = (values[:half], values[half:]) if half else ()
-    off = max((abs(float(part.mean()) - mean) for part in parts), default=0.0)
+    off = max((abs(float(period.mean()) - mean) for period in parts), default=0.0)
     return Level(mean, mean - off, mean + off)
 
 

@@ -43,8 +43,8 @@ def use_rows(
         A row for each run with samples and numbers, in the order of the summary,
         with the columns of `USE`. NaN or a missing value is "unknown".
     """
-    own = device.loc[device["level"] == "volume", list(_SAMPLED)]
-    watched = dict(iter(own.groupby("run", sort=False)))
+    sampled = device.loc[device["level"] == "volume", list(_SAMPLED)]
+    watched = dict(iter(sampled.groupby("run", sort=False)))
     results = summary[summary["run"].isin(list(watched))]
     rows = results.drop_duplicates("run")
     names = run_labels(rows)
@@ -251,10 +251,10 @@ def _bottleneck(verdicts: pd.DataFrame | None) -> Row:
     known = verdicts.dropna(subset=["bottleneck"])
     if known.empty:
         return {}
-    words = list(dict.fromkeys(str(word) for word in known["bottleneck"]))
+    bottlenecks = list(dict.fromkeys(str(word) for word in known["bottleneck"]))
     texts = dict.fromkeys(str(text) for text in known["explanation"].dropna())
     return {
-        "bottleneck": ", ".join(words),
+        "bottleneck": ", ".join(bottlenecks),
         "bottleneck_level": float(known["bottleneck_level"].iloc[0])
         if len(known) == 1
         else math.nan,

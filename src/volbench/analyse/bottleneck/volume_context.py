@@ -116,8 +116,8 @@ class Earlier:
         written = dict(self.written_bytes)
         moved = total(view, "io_bytes", direction="write")
         if view.writes and moved > 0:
-            for place in set(_ranges(view)):
-                written[place] = written.get(place, 0.0) + moved
+            for region in set(_ranges(view)):
+                written[region] = written.get(region, 0.0) + moved
         return Earlier(
             previous=view,
             is_prepared=self.is_prepared or view.run.phase is not Phase.MEASURED,
@@ -130,8 +130,8 @@ class Earlier:
 
         Where the size of a range is unknown, any run that wrote to the same one counts.
         """
-        full = [place for place, moved in self.written_bytes.items() if not moved < place.size]
-        return all(any(map(own.is_within, full)) for own in _ranges(view))
+        full = [area for area, moved in self.written_bytes.items() if not moved < area.size]
+        return all(any(map(needed.is_within, full)) for needed in _ranges(view))
 
 
 def _ranges(view: RunView) -> Iterator[Range]:

@@ -66,7 +66,9 @@ class Comparability:
     @property
     def refused(self) -> list[str]:
         """Names of the facts that may not differ, unless they are allowed to."""
-        return list(dict.fromkeys(own.fact for own in self.facts if own.effect is Effect.REFUSED))
+        return list(
+            dict.fromkeys(each.fact for each in self.facts if each.effect is Effect.REFUSED)
+        )
 
     @property
     def verdict(self) -> str:
@@ -129,17 +131,19 @@ def check_comparable(
     Returns:
         Differences that are only reported or were allowed, and what is not known.
     """
-    found = list(_differences(rows, facts, base))
-    noted = _by_words([difference for difference in found if difference.weight is Weight.REPORT])
+    differences = list(_differences(rows, facts, base))
+    noted = _by_words([each for each in differences if each.weight is Weight.REPORT])
     remarks = [f"comparable with reservations: {words}" for words in noted]
-    kept = [difference for difference in found if difference.weight is Weight.REFUSE]
+    kept = [each for each in differences if each.weight is Weight.REFUSE]
     granted = [difference for difference in kept if difference.fact.name in allowed]
     remarks += [f"allowed to differ: {words}" for words in _by_words(granted)]
     refused = [difference for difference in kept if difference.fact.name not in allowed]
     if refused:
-        differing = Comparability(_facts_of(found, allowed))
+        differing = Comparability(_facts_of(differences, allowed))
         raise _refusal(refused, differing, compares_values=compares_values)
-    return Comparability(_facts_of(found, allowed), tuple(remarks), tuple(_unknown(rows, facts)))
+    return Comparability(
+        _facts_of(differences, allowed), tuple(remarks), tuple(_unknown(rows, facts))
+    )
 
 
 _EFFECTS = {
@@ -149,12 +153,14 @@ _EFFECTS = {
 }
 
 
-def _facts_of(found: Sequence[Difference], allowed: Collection[str]) -> tuple[DifferingFact, ...]:
+def _facts_of(
+    differences: Sequence[Difference], allowed: Collection[str]
+) -> tuple[DifferingFact, ...]:
     """Return the differences without their cells, the weightiest first."""
     granted = {name.removeprefix(LABEL_PREFIX) for name in allowed}
     cells: dict[_Key, list[str]] = {}
-    for own in found:
-        cells.setdefault(own.key, []).append(own.cell)
+    for difference in differences:
+        cells.setdefault(difference.key, []).append(difference.cell)
     facts = [
         DifferingFact(
             name,
@@ -203,44 +209,44 @@ def _differences(rows: pd.DataFrame, facts: Collection[str], base: str) -> Itera
 def _in_cell(cell: pd.DataFrame, fact: Fact, base: str) -> Iterator[Difference]:
     where = str(cell["label"].iloc[0])
     values = {
-        str(side): tuple(value_text(fact.name, value) for value in values_of(part, fact.name))
-        for side, part in cell.groupby("side", sort=False)
+        str(side): tuple(value_text(fact.name, value) for value in values_of(side_rows, fact.name))
+        for side, side_rows in cell.groupby("side", sort=False)
     }
-    for side, own in values.items():
-        if len(own) > 1:
-            yield Difference(fact, fact.within, (side,), own, where)
+    for side, texts in values.items():
+        if len(texts) > 1:
+            yield Difference(fact, fact.within, (side,), texts, where)
     base = base if base in values else next(iter(values))
     others = values[base]
-    for side, own in values.items():
-        if side != base and own and others and set(own) != set(others):
-            pair = (_joined(others), _joined(own))
+    for side, texts in values.items():
+        if side != base and texts and others and set(texts) != set(others):
+            pair = (_joined(others), _joined(texts))
             yield Difference(fact, fact.between, (base, side), pair, where)
 
 
 def _unknown(rows: pd.DataFrame, facts: Collection[str]) -> list[str]:
     """Return the relevant facts that are unknown for some sides, one sentence per side."""
-    sides = {str(side): part for side, part in rows.groupby("side", sort=False)}
+    sides = {str(side): side_rows for side, side_rows in rows.groupby("side", sort=False)}
     lacking: dict[str, list[str]] = {side: [] for side in sides}
     for name in facts:
-        blank = [side for side, part in sides.items() if part[name].isna().all()]
+        blank = [side for side, side_rows in sides.items() if side_rows[name].isna().all()]
         if fact_of(name).between is Weight.REFUSE and len(blank) < len(sides):
             for side in blank:
                 lacking[side].append(name.removeprefix(LABEL_PREFIX))
     return [f"unknown for {side}: {', '.join(names)}" for side, names in lacking.items() if names]
 
 
-def _by_words(found: Sequence[Difference]) -> dict[str, list[str]]:
+def _by_words(differences: Sequence[Difference]) -> dict[str, list[str]]:
     """Return the text of each difference with its cells."""
-    words: dict[str, list[str]] = {}
-    for difference in found:
-        words.setdefault(difference.words, []).append(difference.cell)
-    return words
+    cells_by_words: dict[str, list[str]] = {}
+    for difference in differences:
+        cells_by_words.setdefault(difference.words, []).append(difference.cell)
+    return cells_by_words
 
 
 def _refusal(
     refused: Sequence[Difference], comparability: Comparability, *, compares_values: bool
 ) -> IncomparableError:
-    lines = [f"  {words} ({_places(cells)})" for words, cells in _by_words(refused).items()]
+    lines = [f"  {reason} ({_places(cells)})" for reason, cells in _by_words(refused).items()]
     if len(lines) > _MAX_LINES:
         lines = [*lines[:_MAX_LINES], f"  and {len(lines) - _MAX_LINES} more"]
     names = comparability.refused
@@ -303,4 +309,4 @@ class WarningCounts:
             {rule for about, rule in self._by_run.get(run, ()) if about in ("", direction)}
             for run in runs
         )
-        return dict(Counter(rule for own in rules for rule in sorted(own)).most_common())
+        return dict(Counter(rule for names in rules for rule in sorted(names)).most_common())

@@ -187,19 +187,19 @@ def compare(
         remark for pair in zip(measures, repeats, strict=True) for remark in _unmerged(*pair)
     ]
     groups = [groups_of(part) for part in repeats]
-    found = list(_compared(rows, measures, groups, by, base, warnings))
-    remarks += _copies(found)
-    return replace(_judged(found, question, remarks), comparability=comparability)
+    compared = list(_compared(rows, measures, groups, by, base, warnings))
+    remarks += _copies(compared)
+    return replace(_judged(compared, question, remarks), comparability=comparability)
 
 
-def _copies(found: Sequence[Compared]) -> Iterator[str]:
+def _copies(compared: Sequence[Compared]) -> Iterator[str]:
     """Yield the candidates that have the base's rates to the last digit."""
-    rated = [row for row in found if not row.measure.is_latency]
+    rated = [row for row in compared if not row.measure.is_latency]
     for candidate in dict.fromkeys(row.candidate for row in rated):
-        own = [row for row in rated if row.candidate == candidate]
-        if all(row.candidate_group.has_values_of(row.base_group) for row in own):
+        of_candidate = [row for row in rated if row.candidate == candidate]
+        if all(row.candidate_group.has_values_of(row.base_group) for row in of_candidate):
             yield (
-                f"all rates of {candidate} equal those of {own[0].base} to the last digit:"
+                f"all rates of {candidate} equal those of {of_candidate[0].base} to the last digit:"
                 " both may be the same results"
             )
 
@@ -211,8 +211,8 @@ def _check_left(
     present = set(rows["origin"])
     for name in sides:
         if name not in present:
-            words = "".join(f"; {remark}" for remark in remarks)
-            raise ComparisonError(f"no runs are left in {name}{words}", hint=hint)
+            reasons = "".join(f"; {remark}" for remark in remarks)
+            raise ComparisonError(f"no runs are left in {name}{reasons}", hint=hint)
 
 
 def _compared(
@@ -230,7 +230,7 @@ def _compared(
     columns = ["side", "run", "label", "direction", *workload, *(f"by_{name}" for name in by)]
     for number, cell in rows[["cell", *columns]].groupby("cell", sort=True):
         first = cell.iloc[0]
-        runs = {str(side): set(part) for side, part in cell.groupby("side")["run"]}
+        runs = {str(side): set(side_rows) for side, side_rows in cell.groupby("side")["run"]}
         common: dict[str, Any] = {
             "label": str(first["label"]),
             "direction": str(first["direction"]),
@@ -273,7 +273,7 @@ def _bins_of(sides: Collection[str], bins: Bins | None) -> pd.DataFrame | None:
         return None
     parts = [(name, bins(name)) for name in sides]
     return pd.concat(
-        [part.assign(run=name + "\n" + part["run"].astype(str)) for name, part in parts],
+        [each.assign(run=name + "\n" + each["run"].astype(str)) for name, each in parts],
         ignore_index=True,
     )
 
@@ -302,8 +302,8 @@ def _unreported(measure: Measure, rows: pd.DataFrame) -> list[str]:
     """Return the jobs without a metric, in one sentence."""
     jobs = [
         f"{label} {direction}"
-        for (label, direction), part in rows.groupby(["label", "direction"], sort=False)
-        if part[_column(measure, str(direction))].isna().all()
+        for (label, direction), group in rows.groupby(["label", "direction"], sort=False)
+        if group[_column(measure, str(direction))].isna().all()
     ]
     return [f"{measure.name} is not reported by {', '.join(jobs)}"] if jobs else []
 
@@ -343,14 +343,16 @@ def _kind(row: pd.Series) -> str:
     return f"{'random' if pattern.startswith('rand') else 'sequential'} {plural}"
 
 
-def _judged(found: Collection[Compared], question: Question, remarks: Sequence[str]) -> Comparison:
+def _judged(
+    compared: Collection[Compared], question: Question, remarks: Sequence[str]
+) -> Comparison:
     """Judge all comparisons together, correcting for their number (Holm-Bonferroni)."""
-    if not found:
+    if not compared:
         raise ComparisonError(
             "there is nothing to compare" + "".join(f"; {remark}" for remark in remarks),
             hint="the same job must have finished on both sides and must report the metric",
         )
-    tested = [verdict for verdict in found if verdict.contrast]
+    tested = [verdict for verdict in compared if verdict.contrast]
     p_values = [verdict.contrast.p_value for verdict in tested if verdict.contrast]
     levels = iter(holm(p_values, confidence=question.confidence))
     simultaneous = 1 - (1 - question.confidence) / max(1, len(tested))
@@ -361,7 +363,7 @@ def _judged(found: Collection[Compared], question: Question, remarks: Sequence[s
             simultaneous=simultaneous,
             tolerance=question.tolerance,
         )
-        for verdict in found
+        for verdict in compared
     ]
     lost = [
         f"{every.sentence}."
@@ -427,11 +429,11 @@ def means_over_workloads(comparison: Comparison) -> list[WorkloadMean]:
     means = []
     for candidate, rows in _by_candidate(comparison.rows):
         for measure in dict.fromkeys(row.measure for row in rows):
-            own = [row for row in rows if row.measure == measure]
-            ratios = [row.ratio for row in own if not math.isnan(row.ratio)]
-            if len(ratios) < _MIN_WORKLOADS or any(row.interval for row in own):
+            of_measure = [row for row in rows if row.measure == measure]
+            ratios = [row.ratio for row in of_measure if not math.isnan(row.ratio)]
+            if len(ratios) < _MIN_WORKLOADS or any(row.interval for row in of_measure):
                 continue
-            means.append(WorkloadMean(candidate, measure.name, tuple(ratios), _reason(own)))
+            means.append(WorkloadMean(candidate, measure.name, tuple(ratios), _reason(of_measure)))
     return means
 
 
@@ -448,17 +450,17 @@ def _clauses(rows: Sequence[Compared]) -> Iterator[str]:
     """Yield a clause for each kind of workload; kinds without a difference share one."""
     same: dict[str, list[str]] = {}
     for kind in dict.fromkeys(row.kind for row in rows):
-        own = [row for row in rows if row.kind == kind]
-        verdicts = {row.verdict for row in own}
+        of_kind = [row for row in rows if row.kind == kind]
+        verdicts = {row.verdict for row in of_kind}
         if verdicts <= {Verdict.SAME, Verdict.NOT_SHOWN}:
-            words, named = _sameness(own)
-            same.setdefault(words, []).append(named)
-        elif len(own) == 1:
-            yield _of_one(own[0])
+            sameness, named = _sameness(of_kind)
+            same.setdefault(sameness, []).append(named)
+        elif len(of_kind) == 1:
+            yield _of_one(of_kind[0])
         else:
-            yield _of_several(own)
-    for words, kinds in same.items():
-        yield f"{words} for {_joined(kinds)}"
+            yield _of_several(of_kind)
+    for sameness, kinds in same.items():
+        yield f"{sameness} for {_joined(kinds)}"
 
 
 def _sameness(rows: Sequence[Compared]) -> tuple[str, str]:
@@ -484,8 +486,8 @@ def _width(row: Compared) -> float:
 
 def _level(row: Compared) -> str:
     """Return the confidence of an interval, which is never 100 %."""
-    shown = f"{100 * row.level:.3g}"
-    return f"{'over 99.9' if shown == '100' else shown} % CI"
+    level = f"{100 * row.level:.3g}"
+    return f"{'over 99.9' if level == '100' else level} % CI"
 
 
 def _ends(low: float, high: float) -> str:
@@ -519,9 +521,9 @@ def _of_several(rows: Sequence[Compared]) -> str:
     """Return how many workloads of a kind have which verdict, and by how much."""
     parts = []
     for verdict in (Verdict.FASTER, Verdict.SLOWER):
-        found = [row for row in rows if row.verdict is verdict]
-        if found:
-            parts.append(f"{verdict.value} for {len(found)} of {len(rows)} ({_range(found)})")
+        matching = [row for row in rows if row.verdict is verdict]
+        if matching:
+            parts.append(f"{verdict.value} for {len(matching)} of {len(rows)} ({_range(matching)})")
     unknown = [row for row in rows if row.verdict is Verdict.TOO_FEW]
     if unknown:
         few = f"of {len(unknown)}" if len(unknown) < len(rows) else f"over {len(rows)}"

@@ -79,8 +79,8 @@ def lay_out_cells(
     remarks = [] if between else _renamed(by_job)
     alone = by_job[~by_job["shared"]]
     remarks += [
-        f"only in {side}: {_some(_named(part, by))}"
-        for side, part in alone.groupby("side", sort=False)
+        f"only in {side}: {_some(_named(side_rows, by))}"
+        for side, side_rows in alone.groupby("side", sort=False)
     ]
     kept = by_job[by_job["shared"]].reset_index(drop=True)
     if not len(kept):
@@ -104,9 +104,10 @@ def _renamed(rows: pd.DataFrame) -> list[str]:
     """Return which jobs are matched although their names differ, in one sentence."""
     shared = rows[rows["shared"]]
     names = [
-        dict.fromkeys(part["job"].astype(str)) for _, part in shared.groupby("cell", sort=False)
+        dict.fromkeys(cell_rows["job"].astype(str))
+        for _, cell_rows in shared.groupby("cell", sort=False)
     ]
-    pairs = [" = ".join(own) for own in names if len(own) > 1]
+    pairs = [" = ".join(jobs) for jobs in names if len(jobs) > 1]
     return [f"matched by workload, names differ: {_some(pairs)}"] if pairs else []
 
 
@@ -117,9 +118,9 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(distinct[:_MAX_NAMED]) + more
 
 
-def _named(part: pd.DataFrame, by: Sequence[str]) -> list[str]:
+def _named(rows: pd.DataFrame, by: Sequence[str]) -> list[str]:
     columns = ["label", "direction", *(f"by_{name}" for name in by)]
-    return [" ".join(map(str, row)) for row in part[columns].itertuples(index=False)]
+    return [" ".join(map(str, row)) for row in rows[columns].itertuples(index=False)]
 
 
 def _plain(value: object) -> object:
@@ -207,16 +208,16 @@ def groups_of(repeats: pd.DataFrame) -> dict[tuple[str, str], Group]:
         repeats: as `repeats_of` returns them; those without a value are left out.
     """
     repeats = repeats.dropna(subset=["value"]).reset_index(drop=True)
-    own = ["cell", "side"]
-    places = repeats.drop_duplicates([*own, "campaign", VOLUME_KEY])
-    several = pd.MultiIndex.from_frame(places[places.duplicated([*own, VOLUME_KEY])][own])
-    apart = pd.MultiIndex.from_frame(repeats[own]).isin(several)
+    keys = ["cell", "side"]
+    places = repeats.drop_duplicates([*keys, "campaign", VOLUME_KEY])
+    several = pd.MultiIndex.from_frame(places[places.duplicated([*keys, VOLUME_KEY])][keys])
+    apart = pd.MultiIndex.from_frame(repeats[keys]).isin(several)
     repeats.loc[apart, VOLUME_KEY] = (
         repeats.loc[apart, "campaign"].astype(str) + "|" + repeats.loc[apart, VOLUME_KEY]
     )
     return {
         (str(cell), str(side)): Group(
-            part["value"].to_numpy(dtype=float), part[VOLUME_KEY].tolist()
+            group["value"].to_numpy(dtype=float), group[VOLUME_KEY].tolist()
         )
-        for (cell, side), part in repeats.groupby(own, sort=False)
+        for (cell, side), group in repeats.groupby(keys, sort=False)
     }

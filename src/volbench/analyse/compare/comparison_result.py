@@ -209,12 +209,12 @@ def together(rows: Sequence[Compared], *, confidence: float) -> list[Together]:
         Together(
             candidate=candidate,
             measure=measure,
-            ratios=tuple(row.ratio for row in own),
-            beyond=sum(row.is_beyond for row in own),
-            tolerance=own[0].tolerance or 0.0,
+            ratios=tuple(row.ratio for row in group),
+            beyond=sum(row.is_beyond for row in group),
+            tolerance=group[0].tolerance or 0.0,
             alpha=(1 - confidence) / len(sets),
         )
-        for (candidate, measure), own in sets.items()
+        for (candidate, measure), group in sets.items()
     ]
 
 

@@ -95,12 +95,12 @@ class Group:
 
     def by_repeat(self) -> Floats:
         """Return the logarithm of each value."""
-        found: Floats = np.log(self.values)
-        return found
+        logs: Floats = np.log(self.values)
+        return logs
 
     def by_each_volume(self) -> Floats:
         """Return the pseudomedian of each volume's logarithms."""
-        return np.array([pseudomedian(np.log(part)) for part in self.by_volume.values()])
+        return np.array([pseudomedian(np.log(values)) for values in self.by_volume.values()])
 
 
 @dataclass(frozen=True)
@@ -243,11 +243,11 @@ def holm(p_values: Sequence[float], *, confidence: float = CONFIDENCE) -> list[f
     levels = [confidence] * len(p_values)
     share = alpha
     failed = False
-    for step, place in enumerate(np.argsort(p_values, kind="stable")):
+    for step, index in enumerate(np.argsort(p_values, kind="stable")):
         if not failed:
             share = alpha / (len(p_values) - step)
-            failed = p_values[place] > share
-        levels[place] = 1 - share
+            failed = p_values[index] > share
+        levels[index] = 1 - share
     return levels
 
 
@@ -257,10 +257,10 @@ def _welch(first: Floats, second: Floats) -> tuple[float, float]:
         several = first if len(first) > 1 else second
         variance = float(several.var(ddof=1))
         return math.sqrt(variance * (1 + 1 / len(several))), float(len(several) - 1)
-    parts = [float(part.var(ddof=1)) / len(part) for part in (first, second)]
+    parts = [float(term.var(ddof=1)) / len(term) for term in (first, second)]
     total = sum(parts)
     sizes = (len(first), len(second))
-    below = sum(part**2 / (size - 1) for part, size in zip(parts, sizes, strict=True))
+    below = sum(term**2 / (size - 1) for term, size in zip(parts, sizes, strict=True))
     freedom = total**2 / below if below > 0 else float(sum(sizes) - 2)
     return math.sqrt(total), freedom
 
@@ -268,7 +268,7 @@ def _welch(first: Floats, second: Floats) -> tuple[float, float]:
 def _paired(base: Group, candidate: Group, *, resolution: float) -> Contrast:
     """Compare volume by volume, which eliminates the differences between volumes."""
     pairs = [
-        (np.log(part), np.log(candidate.by_volume[key])) for key, part in base.by_volume.items()
+        (np.log(values), np.log(candidate.by_volume[key])) for key, values in base.by_volume.items()
     ]
     shifts = np.array([pseudomedian(second) - pseudomedian(first) for first, second in pairs])
     return Contrast(

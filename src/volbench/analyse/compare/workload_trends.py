@@ -231,22 +231,22 @@ def find_trends(
         _label=workload_labels(rows, "campaign", apart=by),
     )
     remarks += _check_options(rows, question, by)
-    found = [
+    trends = [
         trend
-        for key, part in rows.groupby(["_label", "direction", *by], sort=False, dropna=False)
+        for key, group in rows.groupby(["_label", "direction", *by], sort=False, dropna=False)
         for measure in measures
-        if (trend := _trend(part, key, by, measure, starts, question)) is not None
+        if (trend := _trend(group, key, by, measure, starts, question)) is not None
     ]
-    if not found:
+    if not trends:
         raise ComparisonError(
             "there is no trend to show" + "".join(f"; {remark}" for remark in remarks),
             hint="only finished, measured runs that match --where and report the metric are used",
         )
-    share = FALSE_ALARMS / max(1, sum(not trend.shortage for trend in found))
-    done = [_with_facts(_with_limits(trend, share), facts or {}) for trend in found]
+    share = FALSE_ALARMS / max(1, sum(not trend.shortage for trend in trends))
+    done = [_with_facts(_with_limits(trend, share), facts or {}) for trend in trends]
     if not dated:
         remarks.append("some campaigns have no start time: all are sorted by name")
-    return Trends(tuple(done), (*remarks, *_missing(found, list(starts))))
+    return Trends(tuple(done), (*remarks, *_missing(trends, list(starts))))
 
 
 def _kept(
@@ -269,8 +269,8 @@ def _check_options(
 ) -> tuple[str, ...]:
     """Return the options that are allowed to differ and do, in a sentence each."""
     options = [name for name in option_columns(rows) if not name.startswith("_")]
-    words = ["_label", "direction", *by]
-    cells = rows[words].astype(str).agg(" ".join, axis="columns")
+    keys = ["_label", "direction", *by]
+    cells = rows[keys].astype(str).agg(" ".join, axis="columns")
     sides = rows.sort_values("_place").assign(side=rows["campaign"], cell=cells, label=cells)
     return check_comparable(
         sides.drop_duplicates(["cell", *options]),  # the first campaign of each change
@@ -291,7 +291,7 @@ def _starts(rows: pd.DataFrame) -> tuple[dict[str, str], bool]:
 
 
 def _trend(
-    part: pd.DataFrame,
+    group: pd.DataFrame,
     key: Hashable,
     by: Sequence[str],
     measure: Measure,
@@ -300,8 +300,8 @@ def _trend(
 ) -> Trend | None:
     """Return the trend of one workload and metric; None where it is not reported."""
     label, direction, *values = key if isinstance(key, tuple) else (key,)
-    known = values_of_measure(part, measure).dropna().astype(float)
-    medians = known.groupby(part["_place"]).median()
+    known = values_of_measure(group, measure).dropna().astype(float)
+    medians = known.groupby(group["_place"]).median()
     if not len(medians):
         return None
     names = list(starts)
@@ -331,8 +331,8 @@ def _trend(
 def _changes(values: Floats, tolerance: float) -> tuple[LevelChange, ...]:
     """Return the change points, each campaign a sample; fewer than eight have none."""
     t_s = np.arange(1.0, len(values) + 1)
-    found = find_changes(t_s, values, block_s=1.0, least_step=tolerance / 2 or 0.01)
-    return tuple(LevelChange(round(change.t_s), change.before, change.after) for change in found)
+    changes = find_changes(t_s, values, block_s=1.0, least_step=tolerance / 2 or 0.01)
+    return tuple(LevelChange(round(change.t_s), change.before, change.after) for change in changes)
 
 
 def _reference(count: int, wanted: int | None, changes: Sequence[LevelChange]) -> int:

@@ -88,10 +88,10 @@ def find(context: Context, views: Sequence[RunView] | None = None) -> list[Findi
     Returns:
         Findings in the order of the runs; of a run, the heaviest first.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for view in context.views if views is None else views:
-        found += sorted(_of_run(view, context), key=lambda finding: _WEIGHT[finding.severity])
-    return found
+        findings += sorted(_of_run(view, context), key=lambda finding: _WEIGHT[finding.severity])
+    return findings
 
 
 def _of_run(view: RunView, context: Context) -> Iterable[Finding]:

@@ -167,15 +167,15 @@ def _sampled(view: RunView) -> Iterator[Observation]:
     unmapped = blocks.unmapped_share or 0.0
     if max(zeros, unmapped) < _MIN_EMPTY:
         return
-    words = []
+    parts = []
     if blocks.zeros:
-        words.append(f"{blocks.zeros} of {blocks.sampled} sampled blocks held only zeros")
+        parts.append(f"{blocks.zeros} of {blocks.sampled} sampled blocks held only zeros")
     if unmapped >= _MIN_EMPTY:
-        words.append(
+        parts.append(
             f"{blocks.reported_by} has no data for {format_percent(unmapped)} of the range"
         )
     yield Observation(
-        f"Right before the run {' and '.join(words)}: such reads need no disk access.",
+        f"Right before the run {' and '.join(parts)}: such reads need no disk access.",
         {
             "sampled_blocks": float(blocks.sampled),
             "zero_blocks": float(blocks.zeros),
@@ -386,16 +386,16 @@ def _write_back(view: RunView, runtime: float, evidence: Evidence) -> str:
         "dirty_growth_bytes": grown,
         "dirty_peak_bytes": peak,
     }
-    words = ""
+    sentence = ""
     if grown >= _MIN_REPORTED_BYTES:
-        words = f" Dirty pages grew by {format_capacity(grown)}."
+        sentence = f" Dirty pages grew by {format_capacity(grown)}."
     elif peak >= _MIN_REPORTED_BYTES:
-        words = f" Dirty pages peaked at {format_capacity(peak)}."
+        sentence = f" Dirty pages peaked at {format_capacity(peak)}."
     if tail_s > 0:
-        words += (
+        sentence += (
             f" {format_capacity(tail_bytes)} followed in the {format_duration(tail_s)} after it."
         )
-    return words
+    return sentence
 
 
 def _dirty(view: RunView) -> tuple[float, float]:

@@ -122,14 +122,14 @@ def busy_device(view: RunView, context: Context) -> Iterator[Observation]:
         return
     rows = within_run(_own_devices(view), runtime=runtime_s(view))
     own = {way: _known(total(view, "io_bytes", direction=way)) for way in ("read", "write")}
-    for device, part in rows.groupby("device", sort=False):
-        if len(part) >= _MIN_SAMPLES:
-            known = _with_others(view, context, part, own)
+    for device, samples in rows.groupby("device", sort=False):
+        if len(samples) >= _MIN_SAMPLES:
+            known = _with_others(view, context, samples, own)
             least = max(
                 _MIN_FOREIGN_BYTES_PER_S, more * math.fsum(known.values()) / runtime_s(view)
             )
             for direction, moved in known.items():
-                yield from _foreign(view, str(device), part, direction, own=moved, least=least)
+                yield from _foreign(view, str(device), samples, direction, own=moved, least=least)
 
 
 def _known(moved: float) -> float:
@@ -205,7 +205,7 @@ def host_noise(view: RunView, _: Context) -> Iterator[Observation]:
         flags = noise.at(t_s)
         if len(t_s) < _MIN_SAMPLES or flags.mean() < _MIN_DISTURBED:
             continue
-        by = [name for name, own in noise.by.items() if np.isin(t_s, noise.t_s[own]).any()]
+        by = [name for name, mask in noise.by.items() if np.isin(t_s, noise.t_s[mask]).any()]
         clean, every = float(iops[~flags].mean()) if not flags.all() else math.nan, iops.mean()
         off = abs(clean / every - 1) if every > 0 else math.nan
         without = f"without them {format_count(clean)} IOPS instead of {format_count(float(every))}"
@@ -254,8 +254,8 @@ def cpu_bound(view: RunView, context: Context) -> Iterator[Observation]:
     limited = [] if by_tool else explained(view, context, Cause.CPU)
     for cause in limited:
         is_sure = cause.is_certain
-        words = "The CPU limited the run" if is_sure else "The rate is consistent with a CPU limit"
-        yield observed(cause, f"{words} at {format_count(cause.level)} IOPS")
+        claim = "The CPU limited the run" if is_sure else "The rate is consistent with a CPU limit"
+        yield observed(cause, f"{claim} at {format_count(cause.level)} IOPS")
     rows, waits = host_rows_in_run(view), waits_for_cpu(view)
     if limited or len(rows) < _MIN_SAMPLES or waits < MIN_WAIT_PERCENT:
         return

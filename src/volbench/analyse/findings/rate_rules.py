@@ -283,27 +283,27 @@ def _moved(judged: Steadiness, ends: tuple[float, float] | None = None) -> str:
                 for change in judged.changes[:3]
             ]
             more = len(judged.changes) - len(steps)
-            words = f"IOPS stepped {', '.join(steps)}" + (f" and {more} more" if more else "")
+            sentence = f"IOPS stepped {', '.join(steps)}" + (f" and {more} more" if more else "")
         case State.DRIFTING if abs(judged.drift) < _MAX_PERCENT:
-            words = f"IOPS drifted {way} by {format_percent(abs(judged.drift))} {around}"
+            sentence = f"IOPS drifted {way} by {format_percent(abs(judged.drift))} {around}"
         case State.DRIFTING if ends is not None:
             first, last = map(format_count, ends)
-            words = f"IOPS drifted {way} from {first} in the first quarter to {last} in the last"
+            sentence = f"IOPS drifted {way} from {first} in the first quarter to {last} in the last"
         case State.DRIFTING:
-            words = f"IOPS drifted {way} {around}"
+            sentence = f"IOPS drifted {way} {around}"
         case State.TOO_SHORT:
-            words = f"The last {judged.to_s - judged.from_s:.0f} s are too short to judge"
+            sentence = f"The last {judged.to_s - judged.from_s:.0f} s are too short to judge"
         case _ if not judged.median > 0:
-            words = "Most intervals are empty: too few I/Os completed to judge the rate"
+            sentence = "Most intervals are empty: too few I/Os completed to judge the rate"
         case _ if judged.drift_bound < _MAX_PERCENT:
-            words = (
+            sentence = (
                 f"IOPS were too noisy {around} to call them steady: the drift is"
                 f" {format_percent(abs(judged.drift))} {way}, and up to"
                 f" {format_percent(judged.drift_bound)} cannot be excluded"
             )
         case _:
-            words = f"IOPS were too noisy {around} to say how far they drifted"
-    return words
+            sentence = f"IOPS were too noisy {around} to say how far they drifted"
+    return sentence
 
 
 # Fastest over slowest repeat from which they are not of one workload: on shared volumes, repeats
@@ -370,22 +370,22 @@ def rounds_not_steady(view: RunView, context: Context) -> Iterator[Observation]:
     if rounds is None or not tracked or tracked[-1].run.id != view.run.id:
         return
     summary = pd.concat([tracked_view.summary for tracked_view in tracked], ignore_index=True)
-    found = determination(summary, rounds, profile=view.run.profile)
-    if not found.is_steady:
-        yield _not_determined(view.run.profile, found)
+    determined = determination(summary, rounds, profile=view.run.profile)
+    if not determined.is_steady:
+        yield _not_determined(view.run.profile, determined)
 
 
-def _not_determined(profile: str, found: Determination) -> Observation:
-    moving = [variable for variable in found.variables if not variable.judged.steady]
-    if found.window is None:
+def _not_determined(profile: str, determined: Determination) -> Observation:
+    moving = [variable for variable in determined.variables if not variable.judged.steady]
+    if determined.window is None:
         why = f"the criterion needs {ROUNDS} rounds"
     else:
         why = f"over the last {ROUNDS} rounds {several([_variable(each) for each in moving])}"
     return Observation(
-        f"Profile {profile}: {found.words}: {why}.",
+        f"Profile {profile}: {determined.words}: {why}.",
         {
-            "rounds": float(found.rounds),
-            "most_rounds": float(found.max_rounds),
+            "rounds": float(determined.rounds),
+            "most_rounds": float(determined.max_rounds),
             "not_steady": ", ".join(variable.track.name for variable in moving),
             "range_percent": _most(variable.judged.range_ratio for variable in moving),
             "slope_percent": _most(variable.judged.slope_ratio for variable in moving),

@@ -71,11 +71,11 @@ def bad_log_rows(view: RunView, _: Context) -> Iterator[Observation]:
 )
 def damaged_files(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield the files that could not be read."""
-    words = dict.fromkeys(str(row["damage"]) for row in view.results if row["damage"])
-    if words:
+    reasons = dict.fromkeys(str(row["damage"]) for row in view.results if row["damage"])
+    if reasons:
         lost = "The result is lost" if view.is_damaged else "A part of the result is lost"
         yield Observation(
-            f"{lost}: {'; '.join(words)}.",
+            f"{lost}: {'; '.join(reasons)}.",
             {"series_rows": float(len(view.series)), "device_rows": float(len(view.device))},
             severity=Severity.INVALID if view.is_damaged else None,
         )
@@ -197,9 +197,9 @@ def io_errors(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield the error that the tool met, and those that the device counted."""
     codes = sorted({result["error"] for result in results_of(view) if result["error"] > 0})
     if codes:
-        words = f"errno {codes[0]:.0f}, {os.strerror(int(codes[0]))}"
+        error = f"errno {codes[0]:.0f}, {os.strerror(int(codes[0]))}"
         yield Observation(
-            f"{tool_name(view.run)} reported an I/O error ({words}).", {"errno": codes[0]}
+            f"{tool_name(view.run)} reported an I/O error ({error}).", {"errno": codes[0]}
         )
     rows = device_rows(view)
     bad = rows[(rows["io_errors"] > 0).fillna(value=False)] if len(rows) else rows

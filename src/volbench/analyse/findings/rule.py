@@ -87,7 +87,7 @@ def rule(
 
 def explained(view: RunView, context: Context, cause: Cause) -> list[Explanation]:
     """Return the explanations of a run by one cause."""
-    return [found for found in context.explanations(view) if found.cause is cause]
+    return [explanation for explanation in context.explanations(view) if explanation.cause is cause]
 
 
 def observed(
@@ -132,6 +132,6 @@ def tool_name(run: Run) -> str:
     return "dd" if run.tool is Tool.DD else "fio"
 
 
-def several(words: list[str]) -> str:
+def several(names: list[str]) -> str:
     """Return words as a list in a sentence: ``a, b and c``."""
-    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else "".join(words)
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)

@@ -111,8 +111,8 @@ def _throttled_at(view: RunView, explanation: Explanation, level: float) -> Obse
             f", {'only ' if is_less else ''}{format_percent(level / nearest)} of the declared"
             f" {level_text(column, nearest)}"
         )
-    words = "Throttled" if explanation.is_certain else "Consistent with throttling"
-    message = f"{words} at {level_text(column, level)}{beside}"
+    claim = "Throttled" if explanation.is_certain else "Consistent with throttling"
+    message = f"{claim} at {level_text(column, level)}{beside}"
     seen = observed(explanation, message, evidence, severity=severity)
     return replace(seen, direction=None) if len(directions(view)) > 1 else seen
 
@@ -444,15 +444,15 @@ def two_latencies(view: RunView, _: Context) -> Iterator[Observation]:
         kinds = [kind for kind in ("lat", "clat") if (reported.latency == kind).sum() > 2]
         if not kinds:
             continue
-        own = reported.latency == kinds[0]
-        order = np.argsort(reported.percentile[own])
-        numbers, values = reported.percentile[own][order], reported.value_s[own][order]
+        of_kind = reported.latency == kinds[0]
+        order = np.argsort(reported.percentile[of_kind])
+        numbers, values = reported.percentile[of_kind][order], reported.value_s[of_kind][order]
         ios = total(view, "total_ios", direction=direction)
-        place = _gap(numbers, values)
-        if place is None or not ios * (100 - numbers[place + 1]) / 100 >= _MIN_KIND_IOS:
+        gap = _gap(numbers, values)
+        if gap is None or not ios * (100 - numbers[gap + 1]) / 100 >= _MIN_KIND_IOS:
             continue
-        fast_s, slow_s = float(values[place]), float(values[place + 1])
-        least, most = 100 - numbers[place + 1], 100 - numbers[place]
+        fast_s, slow_s = float(values[gap]), float(values[gap + 1])
+        least, most = 100 - numbers[gap + 1], 100 - numbers[gap]
         yield Observation(
             f"{least:.3g} to {most:.3g} % of the {direction}s took {format_latency(slow_s)} or"
             f" longer, the others {format_latency(fast_s)} or less.",
@@ -463,18 +463,18 @@ def two_latencies(view: RunView, _: Context) -> Iterator[Observation]:
 
 def _gap(numbers: Floats, values: Floats) -> int | None:
     """Return the place of the percentile below a gap between two kinds; None without one."""
-    for place in range(len(values) - 1):
-        below, above = numbers[place], numbers[place + 1]
-        if min(below, 100 - above) < _MIN_KIND_PERCENT or not values[place] > 0:
+    for index in range(len(values) - 1):
+        below, above = numbers[index], numbers[index + 1]
+        if min(below, 100 - above) < _MIN_KIND_PERCENT or not values[index] > 0:
             continue
         middle_below, middle_above = np.interp([below / 2, (above + 100) / 2], numbers, values)
         is_middle = min(below, 100 - above) >= _MIN_MIDDLE_PERCENT
         ratio = _MIN_MIDDLE_RATIO if is_middle else _MIN_LATENCY_RATIO
-        is_gap = values[place + 1] >= ratio * values[place]
+        is_gap = values[index + 1] >= ratio * values[index]
         are_kinds = (
-            values[place] <= _MAX_KIND_SPREAD * middle_below
-            and middle_above <= _MAX_KIND_SPREAD * values[place + 1]
+            values[index] <= _MAX_KIND_SPREAD * middle_below
+            and middle_above <= _MAX_KIND_SPREAD * values[index + 1]
         )
         if is_gap and are_kinds:
-            return place
+            return index
     return None

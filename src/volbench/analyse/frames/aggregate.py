@@ -88,8 +88,8 @@ def in_steps(
         }
     )
     added = steps.groupby(["_place", "step"])["count"].sum().reset_index()
-    found = rows.iloc[added["_place"].to_numpy()].reset_index(drop=True)
-    return found.assign(step=added["step"], count=added["count"]), kind
+    placed = rows.iloc[added["_place"].to_numpy()].reset_index(drop=True)
+    return placed.assign(step=added["step"], count=added["count"]), kind
 
 
 def in_classes(shares: pd.DataFrame, summary: pd.DataFrame, quantity: str) -> pd.DataFrame:
@@ -110,8 +110,8 @@ def in_classes(shares: pd.DataFrame, summary: pd.DataFrame, quantity: str) -> pd
     is_single = sections["direction"].transform("nunique") == 1
     rows["direction"] = rows["direction"].where(is_single, "all")
     chosen = shares[shares["quantity"] == quantity][["run", "group", "low", "high", "percent"]]
-    found = rows.drop_duplicates(["run", "group"]).merge(chosen, on=["run", "group"])
-    return found.assign(count=found["percent"] / 100 * found["total_ios"])
+    bins = rows.drop_duplicates(["run", "group"]).merge(chosen, on=["run", "group"])
+    return bins.assign(count=bins["percent"] / 100 * bins["total_ios"])
 
 
 def _identified(
@@ -203,9 +203,9 @@ def _step_rows(campaign: Campaign, runs: Sequence[Run], frames: Frames) -> list[
     return rows
 
 
-def _rates(own: Frames, done: pd.DataFrame) -> Row:
+def _rates(frames: Frames, done: pd.DataFrame) -> Row:
     """Return the sums over the time that all clients share, and how far apart their ends are."""
-    series = own["series"]
+    series = frames["series"]
     series = series[series["run"].isin(done["run"]) & series["utc"].notna()]
     if series["run"].nunique() < len(done):
         return {}
@@ -228,7 +228,7 @@ def _rates(own: Frames, done: pd.DataFrame) -> Row:
 
 
 def _added(rows: pd.DataFrame, column: str, edges: np.ndarray) -> float:
-    return float(sum(spread_rows(own, column, edges)[0] for _, own in rows.groupby("run")))
+    return float(sum(spread_rows(series, column, edges)[0] for _, series in rows.groupby("run")))
 
 
 def _latencies(histogram: pd.DataFrame, done: pd.DataFrame) -> Row:

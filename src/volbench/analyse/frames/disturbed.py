@@ -137,19 +137,19 @@ def disturbances(series: pd.DataFrame, device: pd.DataFrame, summary: pd.DataFra
         known = host[host[column].notna()] if column in host else host.iloc[:0]
         if known.empty:
             return np.full(len(t_s), math.nan)
-        own = [known[name].to_numpy(dtype=float) for name in ("t_s", "interval_s", column)]
-        return spread(own[0], own[1], own[2], edges_s)
+        columns = [known[name].to_numpy(dtype=float) for name in ("t_s", "interval_s", column)]
+        return spread(columns[0], columns[1], columns[2], edges_s)
 
     jobs = _jobs(summary)
     wait = beside("tool_wait_percent")
-    found = {
+    flags_by_cause = {
         STEAL: beside("steal_percent") >= MIN_STEAL_PERCENT,
         CPU: wait / jobs >= MIN_WAIT_PERCENT,
         OTHER: _other_io(series, device, summary, edges_s),
     }
     if np.isnan(wait).all():
-        found[PRESSURE] = beside("cpu_pressure_percent") >= _MIN_PRESSURE_PERCENT
-    return Disturbance(t_s, {name: flags & is_seen for name, flags in found.items()})
+        flags_by_cause[PRESSURE] = beside("cpu_pressure_percent") >= _MIN_PRESSURE_PERCENT
+    return Disturbance(t_s, {name: flags & is_seen for name, flags in flags_by_cause.items()})
 
 
 def _jobs(summary: pd.DataFrame) -> float:
@@ -171,12 +171,12 @@ def _other_io(
         return nothing
     moved = (rows["read_bw_bytes_per_s"] + rows["write_bw_bytes_per_s"]).to_numpy(dtype=float)
     ends, widths = (rows[name].to_numpy(dtype=float) for name in ("t_s", "interval_s"))
-    own = series.groupby("t_s")["bw_bytes_per_s"].sum(min_count=1).to_numpy(dtype=float)
+    measured = series.groupby("t_s")["bw_bytes_per_s"].sum(min_count=1).to_numpy(dtype=float)
     # Neighbouring intervals count together, for the two clocks are some hundredths apart.
-    other = _smooth(spread(ends, widths, moved, edges_s) - own)
-    usual = float(np.nanmedian(own)) if np.isfinite(own).any() else 0.0
-    found: Flags = other > np.maximum(_MIN_OTHER_BYTES_PER_S, _MIN_OTHER_SHARE * usual)
-    return found
+    other = _smooth(spread(ends, widths, moved, edges_s) - measured)
+    usual = float(np.nanmedian(measured)) if np.isfinite(measured).any() else 0.0
+    flags: Flags = other > np.maximum(_MIN_OTHER_BYTES_PER_S, _MIN_OTHER_SHARE * usual)
+    return flags
 
 
 def _smooth(values: Floats) -> Floats:
@@ -188,11 +188,11 @@ def _smooth(values: Floats) -> Floats:
 
 def grey_rows(series: pd.DataFrame, device: pd.DataFrame, summary: pd.DataFrame) -> Flags:
     """Return which rows of the series of several runs the host disturbed."""
-    found: Flags = np.zeros(len(series), dtype=bool)
+    flags: Flags = np.zeros(len(series), dtype=bool)
     samples = dict(iter(device.groupby("run"))) if len(device) else {}
     results = dict(iter(summary.groupby("run")))
     for run, rows in series.reset_index(drop=True).groupby("run"):
         if run in samples and run in results:
             seen = disturbances(rows, samples[run], results[run])
-            found[rows.index] = seen.at(rows["t_s"].to_numpy(dtype=float))
-    return found
+            flags[rows.index] = seen.at(rows["t_s"].to_numpy(dtype=float))
+    return flags

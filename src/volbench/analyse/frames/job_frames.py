@@ -109,8 +109,8 @@ def merged_percentiles(
         complete = known.index[known.eq(wanted.reindex(known.index))]
         counts = bins.groupby(["_thing", "bin_s"])["count"].sum()
         things = {
-            int(str(thing)): _percentiles(own.droplevel(0), names)
-            for thing, own in counts[counts.index.isin(complete, level=0)].groupby(level=0)
+            int(str(thing)): _percentiles(group.droplevel(0), names)
+            for thing, group in counts[counts.index.isin(complete, level=0)].groupby(level=0)
         }
     return pd.DataFrame.from_dict(things, orient="index", columns=list(names), dtype="float64")
 
@@ -186,11 +186,11 @@ def separate_series(
     kept = rows.assign(_thing=things, line=lines)
     kept[["_folder", "_size"]] = None
     for _, line in kept.groupby("line", sort=False):
-        found = _series_of(line, options)
-        if found is None:
+        split = _series_of(line, options)
+        if split is None:
             kept.loc[line.index, "line"] = -1
             continue
-        column, values = found
+        column, values = split
         if column:
             kept.loc[line.index, column] = values
     parts = kept.groupby(["line", "_folder", "_size"], sort=False, dropna=False).ngroup()
@@ -205,9 +205,9 @@ def _series_of(line: pd.DataFrame, options: Sequence[str]) -> tuple[str, pd.Seri
     for column, values in _splits(line):
         if values.nunique() < 2 or values.isna().any():
             continue
-        own = line.assign(_part=values)
-        covers = own.groupby("_part")[list(options)].nunique().ge(2).all(axis=None)
-        if covers and not _clash(own, ["_part", *options]):
+        candidate = line.assign(_part=values)
+        covers = candidate.groupby("_part")[list(options)].nunique().ge(2).all(axis=None)
+        if covers and not _clash(candidate, ["_part", *options]):
             return column, values
     return None if clashes else ("", pd.Series(dtype=object))
 
@@ -218,15 +218,15 @@ def _clash(rows: pd.DataFrame, point: Sequence[str]) -> bool:
 
 def _splits(line: pd.DataFrame) -> list[tuple[str, pd.Series]]:
     """Return the columns that may tell series apart: parts of the folder, all of it, the size."""
-    found: list[tuple[str, pd.Series]] = []
+    splits: list[tuple[str, pd.Series]] = []
     if FOLDER in line and line[FOLDER].notna().all():
         folders = line[FOLDER].astype(object)
         parts = folders.str.split("/", expand=True)
-        found = [("_folder", parts[place]) for place in parts]
-        found.append(("_folder", folders))
+        splits = [("_folder", parts[level]) for level in parts]
+        splits.append(("_folder", folders))
     if "size_bytes" in line:
-        found.append(("_size", line["size_bytes"].astype(object)))
-    return found
+        splits.append(("_size", line["size_bytes"].astype(object)))
+    return splits
 
 
 COLOUR = "colour"  # A column that, where a frame has it, says which rows share a colour in charts
@@ -300,8 +300,8 @@ def labels(frame: pd.DataFrame) -> pd.Series[str]:
     )
     several = frame.assign(name=names)
     for column, joint in (("profile", " of "), ("host", " on "), ("volume", " on ")):
-        found = several.groupby("name", dropna=False)[column].transform("nunique")
-        names = names.where(found < 2, names + joint + frame[column].fillna("?"))
+        distinct = several.groupby("name", dropna=False)[column].transform("nunique")
+        names = names.where(distinct < 2, names + joint + frame[column].fillna("?"))
     return names.astype(str)
 
 

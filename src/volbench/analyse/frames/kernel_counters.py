@@ -87,25 +87,25 @@ class SampleReader:
         """Return the samples that these lines complete."""
         whole = []
         for line in lines:
-            words = line.split()
-            if not words:
+            fields = line.split()
+            if not fields:
                 continue
-            if words == ["."]:
+            if fields == ["."]:
                 whole += [] if self._open is None else [self._open]
                 self._open = None
-            elif words[0] == "!":
-                self.marks.append(" ".join(words[1:]))
-            elif words[0] == "volbench-samples":
-                self.page_bytes = _page_bytes(words)
-            elif words[0] == "T":
-                self._open = self._begin(words)
+            elif fields[0] == "!":
+                self.marks.append(" ".join(fields[1:]))
+            elif fields[0] == "volbench-samples":
+                self.page_bytes = _page_bytes(fields)
+            elif fields[0] == "T":
+                self._open = self._begin(fields)
             elif self._open is not None:
-                _take(self._open, words)
+                _take(self._open, fields)
         return whole
 
-    def _begin(self, words: list[str]) -> Sample | None:
+    def _begin(self, fields: list[str]) -> Sample | None:
         try:
-            utc_s, uptime_s = float(words[1]), float(words[2])
+            utc_s, uptime_s = float(fields[1]), float(fields[2])
         except (IndexError, ValueError):
             return None  # cut off in its first line
         if not (0 <= utc_s < _MAX_TIME_S and 0 <= uptime_s < _MAX_TIME_S):
@@ -114,8 +114,8 @@ class SampleReader:
         return Sample(utc_s, uptime_s, after_start=STARTED in kinds, after_end=ENDED in kinds)
 
 
-def _page_bytes(words: list[str]) -> int:
-    size = dict(zip(words[2::2], words[3::2], strict=False)).get("page", "")
+def _page_bytes(fields: list[str]) -> int:
+    size = dict(zip(fields[2::2], fields[3::2], strict=False)).get("page", "")
     return int(size) if _is_count(size) else 4096
 
 
@@ -124,12 +124,12 @@ def _is_count(word: str) -> bool:
     return word.isdecimal() and len(word) <= _MAX_COUNT_DIGITS
 
 
-def _take(sample: Sample, words: list[str]) -> None:
+def _take(sample: Sample, fields: list[str]) -> None:
     """Add one line of the kernel to a sample; a line that is not of interest changes nothing."""
-    if len(words) >= _DISK_FIELDS and words[0].isdecimal():
-        _take_disk(sample, words)
+    if len(fields) >= _DISK_FIELDS and fields[0].isdecimal():
+        _take_disk(sample, fields)
         return
-    name, numbers = words[0].rstrip(":"), [word for word in words[1:] if _is_count(word)]
+    name, numbers = fields[0].rstrip(":"), [word for word in fields[1:] if _is_count(word)]
     if name == "cpu":
         sample.cpu = tuple(int(number) for number in numbers)
     elif name in {"Dirty", "Writeback"} and numbers:
@@ -137,22 +137,22 @@ def _take(sample: Sample, words: list[str]) -> None:
     elif name in {"pswpin", "pswpout"} and numbers:
         sample.swapped_pages = (sample.swapped_pages or 0) + int(numbers[0])
     elif name in {"some", "full", "cpu-some"} and _is_count(
-        total := _named(words).get("total", "")
+        total := _named(fields).get("total", "")
     ):
         sample.pressure_us[name] = int(total)
     elif name == "wait" and len(numbers) == _WAIT_FIELDS:
         sample.tool_ns = int(numbers[1]), int(numbers[2])
     elif name == "throttle" and len(numbers) == _THROTTLE_FIELDS:
         sample.throttling.append((int(numbers[0]), int(numbers[1]), int(numbers[2])))
-    elif name == "ioerr" and len(words) == _ERROR_FIELDS:
-        _take_errors(sample, words)
+    elif name == "ioerr" and len(fields) == _ERROR_FIELDS:
+        _take_errors(sample, fields)
 
 
-def _take_disk(sample: Sample, words: list[str]) -> None:
-    counts = [int(word) for word in words[3:_DISK_FIELDS] if _is_count(word)]
+def _take_disk(sample: Sample, fields: list[str]) -> None:
+    counts = [int(word) for word in fields[3:_DISK_FIELDS] if _is_count(word)]
     if len(counts) == _DISK_FIELDS - 3:
         # Merges (fields 2 and 6) and what is in flight (field 9) are not used.
-        name = words[2].replace("/", "!")
+        name = fields[2].replace("/", "!")
         sample.disks[name] = Disk(
             *(counts[0], counts[2], counts[3]),
             *(counts[4], counts[6], counts[7]),
@@ -160,17 +160,17 @@ def _take_disk(sample: Sample, words: list[str]) -> None:
         )
 
 
-def _take_errors(sample: Sample, words: list[str]) -> None:
+def _take_errors(sample: Sample, fields: list[str]) -> None:
     try:
-        errors = int(words[2][:_MAX_COUNT_DIGITS], 0)
+        errors = int(fields[2][:_MAX_COUNT_DIGITS], 0)
     except ValueError:
         return  # not a number: the driver does not count errors
     if errors >= 0:
-        sample.io_errors[words[1]] = errors
+        sample.io_errors[fields[1]] = errors
 
 
-def _named(words: list[str]) -> Mapping[str, str]:
-    return dict(word.split("=", 1) for word in words if "=" in word)
+def _named(fields: list[str]) -> Mapping[str, str]:
+    return dict(word.split("=", 1) for word in fields if "=" in word)
 
 
 # Kinds of CPU time that add up to all of it: time of guests is in user and nice already

@@ -96,13 +96,13 @@ def match_workloads(
     names = _names(rows, sides)
     entries = [
         _Entry(
-            place,
+            index,
             side,
             (row.get("direction"), extra),
-            tuple(_PARTS[part](row) for part in fixed) if row.get("rw") else None,
+            tuple(_PARTS[name_of_part](row) for name_of_part in fixed) if row.get("rw") else None,
             name,
         )
-        for place, (row, side, extra, name) in enumerate(zip(rows, sides, kept, names, strict=True))
+        for index, (row, side, extra, name) in enumerate(zip(rows, sides, kept, names, strict=True))
     ]
     cells = _cells(entries, by_name=by_name)
     return _labels(entries, cells, rows, fixed)
@@ -112,10 +112,10 @@ def order_by_workload(rows: Sequence[Row]) -> list[Row]:
     """Return rows of several campaigns with those of one workload below each other."""
     labels = match_workloads(rows, [str(row.get("campaign")) for row in rows])
     first: dict[tuple[str, object], int] = {}
-    for place, (label, row) in enumerate(zip(labels, rows, strict=True)):
-        first.setdefault((label, row.get("direction")), place)
+    for index, (label, row) in enumerate(zip(labels, rows, strict=True)):
+        first.setdefault((label, row.get("direction")), index)
     keys = [first[label, row.get("direction")] for label, row in zip(labels, rows, strict=True)]
-    return [rows[place] for place in sorted(range(len(rows)), key=lambda place: keys[place])]
+    return [rows[index] for index in sorted(range(len(rows)), key=lambda index: keys[index])]
 
 
 def workload_labels(
@@ -135,8 +135,8 @@ def workload_labels(
     sides = summary[side].astype(str).tolist()
     rows: list[Row] = [{str(name): value for name, value in row.items()} for row in records]
     extra: list[Hashable] = [*summary[[*apart]].astype(str).itertuples(index=False, name=None)]
-    found = match_workloads(rows, sides, ignored=ignored, apart=extra, by_name=by_name)
-    return pd.Series(found, index=summary.index, dtype="str")
+    labels = match_workloads(rows, sides, ignored=ignored, apart=extra, by_name=by_name)
+    return pd.Series(labels, index=summary.index, dtype="str")
 
 
 def named_by_workload(
@@ -150,18 +150,18 @@ def named_by_workload(
     summary = frames["summary"]
     rows = summary[summary["phase"].eq("measured").fillna(value=False)]
     label = workload_labels(rows, side, ignored=ignored)
-    found = rows[[*_RUN]].assign(_label=label)
+    labelled = rows[[*_RUN]].assign(_label=label)
     return {
-        name: _named(frame, found) if "run" in frame and len(frame) else frame
+        name: _named(frame, labelled) if "run" in frame and len(frame) else frame
         for name, frame in frames.items()
     }
 
 
-def _named(frame: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
+def _named(frame: pd.DataFrame, labelled: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd  # noqa: PLC0415 - as above
 
     keys = [name for name in _RUN if name in frame]
-    texts = found.drop_duplicates(keys).set_index(keys)["_label"]
+    texts = labelled.drop_duplicates(keys).set_index(keys)["_label"]
     index = pd.MultiIndex.from_frame(frame[keys]) if len(keys) > 1 else frame[keys[0]]
     label = pd.Series(texts.reindex(index).to_numpy(), index=frame.index)
     columns = [name for name in ("job", "group") if name in frame]
@@ -210,9 +210,9 @@ def _within(group: Sequence[_Entry], *, by_name: bool) -> Iterator[tuple[_Entry,
     others = Counter(side for side, name in pairs if names[name] == 1)
     is_rest_one = len(others) > 1 and (by_name or max(others.values()) == 1)
     for entry in group:
-        own = (entry.apart, entry.workload)
+        key = (entry.apart, entry.workload)
         is_named = is_split and not (names[entry.name] == 1 and is_rest_one)
-        yield entry, (*own, entry.name) if is_named or entry.workload is None else own
+        yield entry, (*key, entry.name) if is_named or entry.workload is None else key
 
 
 def _grouped(entries: Sequence[_Entry], key: Callable[[_Entry], Hashable]) -> list[list[_Entry]]:
@@ -242,12 +242,12 @@ def _labels(
         first.setdefault(cell, entry)
         names.setdefault(cell, set()).add(entry.name)
     texts = dict(zip(first, _texts([rows[e.place] for e in first.values()], fixed), strict=True))
-    found = {cell: entry.name for cell, entry in first.items()}
-    for cell in {cell for cell, own in names.items() if len(own) > 1} | _shared(first, found):
-        found[cell] = texts[cell]
-    for cell in _shared(first, found):
-        found[cell] = f"{texts[cell]} ({first[cell].name})"
-    return [found[cell] for cell in cells]
+    labels = {cell: entry.name for cell, entry in first.items()}
+    for cell in {cell for cell, jobs in names.items() if len(jobs) > 1} | _shared(first, labels):
+        labels[cell] = texts[cell]
+    for cell in _shared(first, labels):
+        labels[cell] = f"{texts[cell]} ({first[cell].name})"
+    return [labels[cell] for cell in cells]
 
 
 def _shared(first: Mapping[Hashable, _Entry], labels: Mapping[Hashable, str]) -> set[Hashable]:
@@ -255,7 +255,7 @@ def _shared(first: Mapping[Hashable, _Entry], labels: Mapping[Hashable, str]) ->
     owners: dict[tuple[Hashable, str], list[Hashable]] = {}
     for cell, entry in first.items():
         owners.setdefault((entry.apart, labels[cell]), []).append(cell)
-    return {cell for own in owners.values() if len(own) > 1 for cell in own}
+    return {cell for cells in owners.values() if len(cells) > 1 for cell in cells}
 
 
 def _texts(rows: Sequence[Row], fixed: Sequence[str]) -> list[str]:
@@ -265,9 +265,10 @@ def _texts(rows: Sequence[Row], fixed: Sequence[str]) -> list[str]:
         for name in fixed
         if len({value for row in rows if (value := row.get(name)) is not None}) > 1
     ]
-    shown = [name for name in fixed if name in {"rw", "block_bytes", *varying}]
+    varying_names = [name for name in fixed if name in {"rw", "block_bytes", *varying}]
     return [
-        " ".join(part for name in shown if (part := _part(name, row.get(name)))) or "unknown"
+        " ".join(text for name in varying_names if (text := _part(name, row.get(name))))
+        or "unknown"
         for row in rows
     ]
 

@@ -34,8 +34,8 @@ def median(values: Floats) -> float:
 def row_medians(table: Floats) -> Floats:
     """Return the median of each row of a table that has columns; NaN where one of it is NaN."""
     ordered, columns = np.sort(table, axis=1), table.shape[1]
-    found: Floats = (ordered[:, (columns - 1) // 2] + ordered[:, columns // 2]) / 2
-    return np.where(np.isnan(ordered[:, -1]), math.nan, found)
+    medians: Floats = (ordered[:, (columns - 1) // 2] + ordered[:, columns // 2]) / 2
+    return np.where(np.isnan(ordered[:, -1]), math.nan, medians)
 
 
 def median_step(t_s: Floats) -> float:
@@ -103,8 +103,8 @@ def spread(ends_s: Floats, widths_s: Floats, rates: Floats, edges_s: Floats) -> 
     done = np.nan_to_num(rates) * (corners[1::2] - corners[::2])
     # Between two intervals nothing is added; within one it grows evenly.
     sums = np.repeat(np.concatenate([[0.0], np.cumsum(done)]), 2)[1:-1]
-    found: Floats = np.diff(np.interp(edges_s, corners, sums)) / np.diff(edges_s)
-    return found
+    per_second: Floats = np.diff(np.interp(edges_s, corners, sums)) / np.diff(edges_s)
+    return per_second
 
 
 def covered(ends_s: Floats, widths_s: Floats, edges_s: Floats) -> Floats:
@@ -120,8 +120,8 @@ def _corners(ends_s: Floats, widths_s: Floats) -> Floats:
     """Return start and end of each interval in turn, never going back."""
     corners = np.empty(2 * len(ends_s))
     corners[::2], corners[1::2] = ends_s - widths_s, ends_s
-    found: Floats = np.maximum.accumulate(corners)
-    return found
+    increasing: Floats = np.maximum.accumulate(corners)
+    return increasing
 
 
 def on_clock(series: pd.DataFrame, summary: pd.DataFrame, *, rate: str, total: str) -> pd.DataFrame:

@@ -67,7 +67,7 @@ class _Token:
 
 
 def _tokens(condition: str) -> list[_Token]:
-    found = []
+    tokens = []
     at = 0
     text = condition.rstrip()
     while at < len(text):
@@ -75,9 +75,9 @@ def _tokens(condition: str) -> list[_Token]:
         if match is None:
             raise _unreadable(condition, at, f"unexpected {text[at]!r}")
         kind = str(match.lastgroup)
-        found.append(_Token(kind, match[kind], match.start(kind)))
+        tokens.append(_Token(kind, match[kind], match.start(kind)))
         at = match.end()
-    return found
+    return tokens
 
 
 def _unreadable(condition: str, at: int, why: str) -> InputError:
@@ -129,8 +129,8 @@ class _Parser:
         value = self._next_value()
         column = self._column(name)
         if sign in {"~", "!~"}:
-            found = self._contains(column, value)
-            return ~found if sign == "!~" else found
+            matches = self._contains(column, value)
+            return ~matches if sign == "!~" else matches
         mask = _compare(column, sign, value)
         if mask is None:
             raise self._error(f"{name} is numeric, and {value!r} is not a number")
@@ -138,9 +138,9 @@ class _Parser:
 
     def _column(self, name: str) -> pd.Series:
         """Return a column; an alias such as p99 means what tables show by that name."""
-        found = find_column(name, list(self._frame.columns))
-        column, completion = self._frame[found], f"c{found}"
-        is_alias = name != found and found.startswith("lat_")
+        resolved = find_column(name, list(self._frame.columns))
+        column, completion = self._frame[resolved], f"c{resolved}"
+        is_alias = name != resolved and resolved.startswith("lat_")
         if is_alias and completion in self._frame:
             return column.fillna(self._frame[completion])
         return column

@@ -63,8 +63,8 @@ def with_options(summary: pd.DataFrame, campaign: Campaign) -> pd.DataFrame:
         for run, group in zip(summary["run"], summary["group"].astype(str), strict=True)
     ]
     names = [_OPTIONS_KNOWN, _UNREPORTED, *options]
-    found = pd.DataFrame(rows, index=summary.index, columns=names).astype(object)
-    return pd.concat([summary, found[[name for name in names if name not in summary]]], axis=1)
+    added = pd.DataFrame(rows, index=summary.index, columns=names).astype(object)
+    return pd.concat([summary, added[[name for name in names if name not in summary]]], axis=1)
 
 
 def stack(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
@@ -93,7 +93,7 @@ def option_columns(rows: pd.DataFrame) -> list[str]:
     """Return the columns that are options of fio; none where the rows have no options."""
     if _OPTIONS_KNOWN not in rows:
         return []
-    own = {
+    known = {
         *_SUMMARY,
         *FACTS,
         *STEADY,
@@ -104,7 +104,9 @@ def option_columns(rows: pd.DataFrame) -> list[str]:
         "side",
         "origin",
     }
-    return [name for name in rows.columns if name not in own and not name.startswith(LABEL_PREFIX)]
+    return [
+        name for name in rows.columns if name not in known and not name.startswith(LABEL_PREFIX)
+    ]
 
 
 def _options(sections: Iterable[tuple[Run, Section]]) -> list[str]:
@@ -152,15 +154,15 @@ def _reported(run: Run, group: str) -> dict[str, object]:
 def _volume_key(run: Run, host: HostFacts | None, volume: VolumeFacts | None) -> str:
     """Return the identity of a volume: two machines may use the same name for theirs."""
     machine = host.machine if host and host.machine else ""
-    own = (volume.serial if volume else "") or (host.persistent_volume if host else "")
+    volume_id = (volume.serial if volume else "") or (host.persistent_volume if host else "")
     labels = "|".join(run.imported.labels.values()) if run.imported else ""
-    return f"{run.host}|{machine}|{run.volume.target}|{own}" + (labels and f"|{labels}")
+    return f"{run.host}|{machine}|{run.volume.target}|{volume_id}" + (labels and f"|{labels}")
 
 
 def _attributes(facts: object | None, names: dict[str, str]) -> dict[str, object]:
     """Return facts of a host or volume, None where the machine does not report them."""
-    found = {name: getattr(facts, attribute, None) for name, attribute in names.items()}
-    return {name: None if value in (None, "") else value for name, value in found.items()}
+    values = {name: getattr(facts, attribute, None) for name, attribute in names.items()}
+    return {name: None if value in (None, "") else value for name, value in values.items()}
 
 
 def _section(run: Run, group: str) -> Section:
@@ -220,10 +222,10 @@ def steadiness_remarks(rows: pd.DataFrame, columns: Sequence[str]) -> list[str]:
     """
     steady = [name for name in columns if name in STEADY]
     remarks = []
-    for side, part in rows.groupby("side", sort=False) if steady else ():
-        lost = part[part[steady].isna().any(axis=1)]["run"].nunique()
+    for side, side_rows in rows.groupby("side", sort=False) if steady else ():
+        lost = side_rows[side_rows[steady].isna().any(axis=1)]["run"].nunique()
         if lost:
-            runs = part["run"].nunique()
+            runs = side_rows["run"].nunique()
             remarks.append(f"{side}: {lost} of {runs} runs not shown to be steady, left out")
     if len(steady) < len(columns) and _has_climbs(rows):
         remarks.append(

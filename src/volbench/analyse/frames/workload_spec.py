@@ -87,7 +87,7 @@ class WorkloadSpec:
     @property
     def block_bytes(self) -> int:
         """Greatest plain block size."""
-        sizes = [part for part in self.options.get("bs", "").split(",") if part.isdecimal()]
+        sizes = [size for size in self.options.get("bs", "").split(",") if size.isdecimal()]
         return max(map(int, sizes), default=512 if self.tool is Tool.DD else 4096)
 
     @property

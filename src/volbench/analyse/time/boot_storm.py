@@ -169,14 +169,14 @@ def storms(frames: Frames, *, limit: int | None = None) -> tuple[Storm, ...]:
             all.
     """
     steps = storm_steps(frames)
-    order = sorted(range(len(steps)), key=lambda place: _size(steps[place]), reverse=True)
-    found = []
-    for step in (steps[place] for place in sorted(order[:limit])):
+    order = sorted(range(len(steps)), key=lambda index: _size(steps[index]), reverse=True)
+    storms_of_steps = []
+    for step in (steps[index] for index in sorted(order[:limit])):
         finished = measured(step.drop_duplicates("run"))[_RUN]
         series = frames["series"].merge(finished).dropna(subset=["utc", "iops"])
         key = tuple(step[name].iloc[0] for name in _STEP)
-        found.append(_storm(key, step, series, frames["device"]))
-    return tuple(found)
+        storms_of_steps.append(_storm(key, step, series, frames["device"]))
+    return tuple(storms_of_steps)
 
 
 def _size(step: pd.DataFrame) -> tuple[int, float]:
@@ -195,8 +195,8 @@ def _storm(
     rows[["start_s", "end_s"]] -= first_s
     edges_s = _edges(float(rows["end_s"].max()))
     clients = [
-        _client(str(run), _name(own, f"{job}-r{repeat}"), own, edges_s)
-        for run, own in rows.groupby("run", sort=False)
+        _client(str(run), _name(series_of_run, f"{job}-r{repeat}"), series_of_run, edges_s)
+        for run, series_of_run in rows.groupby("run", sort=False)
     ]
     seen = {client.run for client in clients}
     samples = device.merge(runs[["campaign", "run"]])
@@ -231,24 +231,24 @@ def _limit(runs: pd.DataFrame) -> float:
     return float(limits["limit_iops"].iloc[0]) if is_known else math.nan
 
 
-def _client(run: str, name: str, own: pd.DataFrame, edges_s: Floats) -> StormClient:
+def _client(run: str, name: str, series: pd.DataFrame, edges_s: Floats) -> StormClient:
     """Return one client; sections of its job, such as boot and after, are added up."""
     rates = {way: np.zeros(len(edges_s) - 1) for way in _WAYS}
-    for (_, way), part in own.groupby(["group", "direction"], sort=False, dropna=False):
+    for (_, way), section in series.groupby(["group", "direction"], sort=False, dropna=False):
         if way in rates:
-            rates[str(way)] += spread_rows(part, "iops", edges_s)
-    start_s, end_s = float(own["start_s"].min()), float(own["end_s"].max())
+            rates[str(way)] += spread_rows(section, "iops", edges_s)
+    start_s, end_s = float(series["start_s"].min()), float(series["end_s"].max())
     total = rates["read"] + rates["write"]
     busy = np.flatnonzero(total > SETTLED * total.max())
     settled_s = min(float(edges_s[busy[-1] + 1]), end_s) if len(busy) else start_s
-    host = str(own["host"].iloc[0])
+    host = str(series["host"].iloc[0])
     return StormClient(run, name, host, start_s, end_s, settled_s, rates["read"], rates["write"])
 
 
-def _name(own: pd.DataFrame, step: str) -> str:
+def _name(series: pd.DataFrame, step: str) -> str:
     """Return the part of a run's id after its step, such as ``c03``; else its host."""
-    behind = str(own["run"].iloc[0]).partition(step)[2].removeprefix("-")
-    return behind or str(own["host"].iloc[0])
+    behind = str(series["run"].iloc[0]).partition(step)[2].removeprefix("-")
+    return behind or str(series["host"].iloc[0])
 
 
 def _added(parts: Sequence[Floats]) -> Floats:
@@ -296,15 +296,15 @@ def _device(rows: pd.DataFrame, edges_s: Floats) -> Floats:
     They sampled the same counters. In each interval those count that cover most of it: one that saw
     only its busy half would overestimate it.
     """
-    parts = [part for _, part in rows.groupby("run", sort=False)]
-    seen = np.array([covered_rows(part, edges_s) for part in parts])
+    parts = [samples for _, samples in rows.groupby("run", sort=False)]
+    seen = np.array([covered_rows(samples, edges_s) for samples in parts])
     rates = np.array(
-        [[spread_rows(part, f"{way}_iops", edges_s) for part in parts] for way in _WAYS]
+        [[spread_rows(samples, f"{way}_iops", edges_s) for samples in parts] for way in _WAYS]
     )
     most = seen.max(axis=0)
     weights = np.where(seen >= _MIN_VIEW_SHARE * most, seen, 0.0)
     total = weights.sum(axis=0)
     enough = most >= _MIN_SEEN
-    found: Floats = np.full((len(_WAYS), len(edges_s) - 1), np.nan)
-    found[:, enough] = (rates * (weights > 0)).sum(axis=1)[:, enough] / total[enough]
-    return found
+    rates_by_way: Floats = np.full((len(_WAYS), len(edges_s) - 1), np.nan)
+    rates_by_way[:, enough] = (rates * (weights > 0)).sum(axis=1)[:, enough] / total[enough]
+    return rates_by_way

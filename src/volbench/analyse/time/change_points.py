@@ -155,9 +155,9 @@ def plateaus(
     t_s: Floats, values: Floats, *, changes: tuple[Change, ...] | None = None
 ) -> tuple[Plateau, ...]:
     """Return the stretches between jumps."""
-    found = find_changes(t_s, values) if changes is None else changes
+    known = find_changes(t_s, values) if changes is None else changes
     sample_s = interval_of(t_s)
-    starts = [int(np.searchsorted(t_s, change.t_s + sample_s / 2)) for change in found]
+    starts = [int(np.searchsorted(t_s, change.t_s + sample_s / 2)) for change in known]
     edges = [0, *starts, len(values)]
     return tuple(
         _plateau(t_s[first:last], values[first:last], sample_s=sample_s)
@@ -265,7 +265,7 @@ def _prune(blocks: Floats, edges: Sequence[int], rule: _JumpRule) -> list[int]:
     """Remove changes that noise or a ramp explains as well, weakest first."""
     kept = list(edges)
     while kept:
-        strengths = [_strength(blocks, kept, place) for place in range(len(kept))]
+        strengths = [_strength(blocks, kept, index) for index in range(len(kept))]
         weakest = int(np.argmin(strengths))
         enough = _MIN_ERRORS
         if strengths[weakest] >= enough and _is_jump(blocks, kept, weakest, rule):
@@ -277,17 +277,17 @@ def _prune(blocks: Floats, edges: Sequence[int], rule: _JumpRule) -> list[int]:
     return kept
 
 
-def _sides(blocks: Floats, edges: list[int], place: int) -> tuple[Floats, Floats]:
+def _sides(blocks: Floats, edges: list[int], index: int) -> tuple[Floats, Floats]:
     bounds = [0, *edges, len(blocks)]
-    return blocks[bounds[place] : bounds[place + 1]], blocks[bounds[place + 1] : bounds[place + 2]]
+    return blocks[bounds[index] : bounds[index + 1]], blocks[bounds[index + 1] : bounds[index + 2]]
 
 
-def _strength(blocks: Floats, edges: list[int], place: int) -> float:
+def _strength(blocks: Floats, edges: list[int], index: int) -> float:
     """Return a jump in standard errors, with the autocorrelation of the blocks in them.
 
     A side that scatters more than all blocks do has its own error: so has a dip of a few seconds.
     """
-    before, after = _sides(blocks, edges, place)
+    before, after = _sides(blocks, edges, index)
     bounds = [0, *edges, len(blocks)]
     levels = [np.full(b - a, median(blocks[a:b])) for a, b in pairwise(bounds)]
     residuals = blocks - np.concatenate(levels)
@@ -333,9 +333,9 @@ def inflation_of(residuals: Floats) -> float:
     return math.sqrt((1 + linked) / (1 - linked))
 
 
-def _is_jump(blocks: Floats, edges: list[int], place: int, rule: _JumpRule) -> bool:
+def _is_jump(blocks: Floats, edges: list[int], index: int, rule: _JumpRule) -> bool:
     """Return whether a change is large enough, lasts, and is no part of a ramp."""
-    before, after = _sides(blocks, edges, place)
+    before, after = _sides(blocks, edges, index)
     step = abs(float(median(after) - median(before)))
     if 1 - np.exp(-step) < rule.least_step or _lasting(before, after) < rule.least_blocks:
         return False
@@ -356,19 +356,19 @@ def _lasting(before: Floats, after: Floats) -> int:
     )
 
 
-def _refine(logs: Floats, place: int, *, reach: int) -> int:
+def _refine(logs: Floats, edge: int, *, reach: int) -> int:
     """Return the sample near `place` that splits the series best."""
-    first, last = max(0, place - 4 * reach), min(len(logs), place + 4 * reach)
-    part = logs[first:last]
-    low, high = np.percentile(part, [2, 98]) if len(part) > 50 else (part.min(), part.max())
-    part = np.clip(part, low, high)
-    splits = np.arange(max(1, place - reach - first), min(len(part), place + reach - first + 1))
-    sums, squares = np.cumsum(part), np.cumsum(part**2)
-    left, right = splits.astype(float), len(part) - splits.astype(float)
+    first, last = max(0, edge - 4 * reach), min(len(logs), edge + 4 * reach)
+    window = logs[first:last]
+    low, high = np.percentile(window, [2, 98]) if len(window) > 50 else (window.min(), window.max())
+    window = np.clip(window, low, high)
+    splits = np.arange(max(1, edge - reach - first), min(len(window), edge + reach - first + 1))
+    sums, squares = np.cumsum(window), np.cumsum(window**2)
+    left, right = splits.astype(float), len(window) - splits.astype(float)
     valid = right > 0
     splits, left, right = splits[valid], left[valid], right[valid]
     if not len(splits):
-        return place
+        return edge
     ahead = sums[splits - 1]
     loss = squares[-1] - ahead**2 / left - (sums[-1] - ahead) ** 2 / right
     return first + int(splits[int(np.argmin(loss))])
@@ -379,12 +379,12 @@ def _changes(
 ) -> tuple[Change, ...]:
     bounds = [0, *places, len(values)]
     levels = [median(values[a:b]) for a, b in pairwise(bounds)]
-    found = (
-        Change(t_s=float(t_s[place - 1]), before=before, after=after)
-        for place, (before, after) in zip(places, pairwise(levels), strict=True)
+    changes = (
+        Change(t_s=float(t_s[edge - 1]), before=before, after=after)
+        for edge, (before, after) in zip(places, pairwise(levels), strict=True)
     )
     return tuple(
         change
-        for change in found
+        for change in changes
         if abs(change.after - change.before) >= least_step * max(change.after, change.before)
     )

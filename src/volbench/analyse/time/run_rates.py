@@ -98,10 +98,10 @@ class Rates:
 def rates_of(view: RunView, direction: str) -> Rates | None:
     """Return the rates of one direction; None when there are too few intervals to say anything."""
     at_device = view.is_buffered
-    found = _of_device(view, direction) if at_device else _of_fio(view, direction)
-    if found is None:
+    columns = _of_device(view, direction) if at_device else _of_fio(view, direction)
+    if columns is None:
         return None
-    t_s, iops, bandwidth = found
+    t_s, iops, bandwidth = columns
     swing = swing_of(t_s, iops)
     changes = real_jumps(
         find_changes(*without_swing(t_s, iops, swing)),
@@ -209,10 +209,14 @@ def _latencies(view: RunView, direction: str) -> dict[str, float]:
     if not results:
         return dict.fromkeys(("lat_mean_s", "lat_min_s", "lat_low_s"), math.nan)
     main = max(results, key=lambda row: row["total_ios"] if row["total_ios"] > 0 else 0.0)
-    found = percentiles_of(view, direction)
+    percentiles = percentiles_of(view, direction)
 
-    mine = found.group == main.section
-    columns = (found.latency[mine], found.percentile[mine].round(6), found.value_s[mine])
+    mine = percentiles.group == main.section
+    columns = (
+        percentiles.latency[mine],
+        percentiles.percentile[mine].round(6),
+        percentiles.value_s[mine],
+    )
     values = {(kind, number): value for kind, number, value in zip(*columns, strict=True)}
 
     def percentile(number: float) -> float:
@@ -284,9 +288,9 @@ def stall_spans(view: RunView, t_s: Floats, iops: Floats, *, direction: str | No
             sides,
             slowest_s,
             interval_s=interval_s,
-            is_longest=place == lengths.index(max(lengths)),
+            is_longest=index == lengths.index(max(lengths)),
         )
-        for place, (span, sides) in enumerate(zip(spans, beside, strict=True))
+        for index, (span, sides) in enumerate(zip(spans, beside, strict=True))
     ]
     return sorted([*spans, *_hidden_spans(t_s, iops, lacks, slowest_s, known=spans)])
 
@@ -349,30 +353,30 @@ def _hidden_spans(
     if not interval_s <= slowest_s <= 2 * interval_s:
         return []
     pairs_s = (lacks[:-1] + lacks[1:]) * interval_s
-    found: list[Span] = []
-    for place in np.argsort(-pairs_s, kind="stable"):
-        if pairs_s[place] < _MIN_LACKING * slowest_s:
+    hidden: list[Span] = []
+    for index in np.argsort(-pairs_s, kind="stable"):
+        if pairs_s[index] < _MIN_LACKING * slowest_s:
             break
-        begin = float(t_s[place]) - float(lacks[place]) * interval_s
-        end = begin + (min(slowest_s, float(pairs_s[place])) if found else slowest_s)
-        is_apart = all(end <= other[0] or begin >= other[1] for other in (*known, *found))
-        is_next = t_s[place + 1] - t_s[place] <= 1.5 * interval_s
-        lacking = _lacking_beside(iops, int(place)) * interval_s >= _MIN_LACKING * slowest_s
+        begin = float(t_s[index]) - float(lacks[index]) * interval_s
+        end = begin + (min(slowest_s, float(pairs_s[index])) if hidden else slowest_s)
+        is_apart = all(end <= other[0] or begin >= other[1] for other in (*known, *hidden))
+        is_next = t_s[index + 1] - t_s[index] <= 1.5 * interval_s
+        lacking = _lacking_beside(iops, int(index)) * interval_s >= _MIN_LACKING * slowest_s
         if is_apart and is_next and lacking:
-            found.append((begin, end))
-    return found
+            hidden.append((begin, end))
+    return hidden
 
 
-def _lacking_beside(iops: Floats, place: int) -> float:
+def _lacking_beside(iops: Floats, index: int) -> float:
     """Return what two intervals lack of the rate beside them, in intervals."""
     sides = (
-        iops[max(0, place - _SIDE_INTERVALS) : place],
-        iops[place + 2 : place + 2 + _SIDE_INTERVALS],
+        iops[max(0, index - _SIDE_INTERVALS) : index],
+        iops[index + 2 : index + 2 + _SIDE_INTERVALS],
     )
     usual = min(median(side) for side in sides if len(side))
     if not usual > 0:
         return 0.0
-    return float(np.clip(1 - iops[place : place + 2] / usual, 0, 1).sum())
+    return float(np.clip(1 - iops[index : index + 2] / usual, 0, 1).sum())
 
 
 def _empty_spans(t_s: Floats, iops: Floats, *, interval_s: float) -> list[Span]:

@@ -252,12 +252,12 @@ def combined(parts: Iterable[Part], metric: Metric) -> float:
     if not known:
         return _NAN
     if metric is Metric.IOPS:
-        return float(sum(part.iops for part in known))
+        return float(sum(rates.iops for rates in known))
     if metric is Metric.BW:
-        return float(sum(part.bw_bytes_per_s for part in known))
-    moved = [part for part in known if part.total_ios]
-    total = sum(part.total_ios for part in moved)
-    return sum(part.lat_mean_s * part.total_ios for part in moved) / total if total else _NAN
+        return float(sum(rates.bw_bytes_per_s for rates in known))
+    moved = [rates for rates in known if rates.total_ios]
+    total = sum(rates.total_ios for rates in moved)
+    return sum(rates.lat_mean_s * rates.total_ios for rates in moved) / total if total else _NAN
 
 
 def determine(values: Mapping[Track, Sequence[float]], *, max_rounds: int) -> Determination:
@@ -266,15 +266,16 @@ def determine(values: Mapping[Track, Sequence[float]], *, max_rounds: int) -> De
     Args:
         values: of each variable, NaN where a round has none; shorter ones lack their last rounds.
     """
-    rounds = max((len(own) for own in values.values()), default=0)
+    rounds = max((len(rates) for rates in values.values()), default=0)
     padded = {
-        track: (*map(float, own), *[_NAN] * (rounds - len(own))) for track, own in values.items()
+        track: (*map(float, rates), *[_NAN] * (rounds - len(rates)))
+        for track, rates in values.items()
     }
     at_round = next(
         (
             end
             for end in range(ROUNDS, rounds + 1)
-            if all(judge_snia(own[end - ROUNDS : end]).steady for own in padded.values())
+            if all(judge_snia(rates[end - ROUNDS : end]).steady for rates in padded.values())
         ),
         None,
     )
@@ -286,8 +287,8 @@ def determine(values: Mapping[Track, Sequence[float]], *, max_rounds: int) -> De
         at_round=at_round,
         window=window,
         variables=tuple(
-            Variable(track, own, judge_snia(own[:last]), _slope(own[:last]))
-            for track, own in padded.items()
+            Variable(track, rates, judge_snia(rates[:last]), _slope(rates[:last]))
+            for track, rates in padded.items()
         ),
     )
 
@@ -321,7 +322,7 @@ def window_matrix(
     rows = rows[(rows["profile"] == profile) & (rows["direction"] != "sync")]
     first, last = found.window or (1, 0)
     rows = rows[rows["repeat"].between(first, last)]
-    cells = [_cell(str(job), own, metric) for job, own in rows.groupby("job", sort=False)]
+    cells = [_cell(str(job), job_rows, metric) for job, job_rows in rows.groupby("job", sort=False)]
     columns = ["job", "mix", "read_percent", "block_bytes", "mean", "min", "max", "rounds"]
     frame = pd.DataFrame(cells, columns=columns)
     frame = frame.astype({"read_percent": "Int64", "block_bytes": "Int64", "rounds": "int64"})
@@ -344,7 +345,9 @@ def _parts(rows: pd.DataFrame) -> list[Part]:
 
 
 def _cell(job: str, rows: pd.DataFrame, metric: Metric) -> dict[str, object]:
-    values = np.array([combined(_parts(own), metric) for _, own in rows.groupby("repeat")])
+    values = np.array(
+        [combined(_parts(round_rows), metric) for _, round_rows in rows.groupby("repeat")]
+    )
     known = values[~np.isnan(values)]
     share = _read_percent(rows)
     blocks = rows["block_bytes"].dropna().unique()

@@ -128,7 +128,7 @@ def curves(
     """
     done = (summary["status"] == "finished").fillna(value=False)
     rows = summary[done & summary["direction"].isin(["read", "write"])]
-    found = []
+    curves_by_volume = []
     for (host, volume), mine in rows.groupby(["host", "volume"], sort=False):
         first_run = mine.iloc[0]["run"]
         for direction, same in mine.groupby("direction", sort=False):
@@ -144,8 +144,8 @@ def curves(
                 if curve.penalty > _MAX_NO_PENALTY and not _warmed(verdicts, row):
                     continue
                 if second is not None or curve.penalty > _MIN_CLIMB:
-                    found.append(curve)
-    return tuple(found)
+                    curves_by_volume.append(curve)
+    return tuple(curves_by_volume)
 
 
 def _warmed(verdicts: pd.DataFrame | None, row: pd.Series) -> bool:
@@ -160,11 +160,11 @@ def fills(summary: pd.DataFrame) -> tuple[Fill, ...]:
     """Return each pass of a preparing job over its volume, in the order of the plan."""
     done = summary["phase"].isin(["warmup", "precondition"]) & (summary["status"] == "finished")
     rows = summary[done.fillna(value=False) & summary["direction"].isin(["read", "write"])]
-    found = []
+    fills_by_volume = []
     keys = ["host", "volume", "job", "repeat", "direction"]
     for (host, volume, job, _, direction), mine in rows.groupby(keys, sort=False):
         rates = mine["bw_bytes_per_s"].astype(float)
-        found.append(
+        fills_by_volume.append(
             Fill(
                 host=str(host),
                 volume=str(volume),
@@ -177,21 +177,21 @@ def fills(summary: pd.DataFrame) -> tuple[Fill, ...]:
                 fastest_bytes_per_s=float(rates.max()),
             )
         )
-    return tuple(found)
+    return tuple(fills_by_volume)
 
 
 def _passes(rows: pd.DataFrame, series: pd.DataFrame) -> tuple[Pass | None, Pass | None]:
     """Return the first run, and the next measured one that is like it; None where too short."""
-    found: list[Pass | None] = []
+    passes: list[Pass | None] = []
     settings: list[object] = []
     for _, row in rows[rows["phase"] == "measured"].drop_duplicates("run").iterrows():
         like = [None if pd.isna(row[name]) else row[name] for name in _SAME]
-        if found and like != settings:
+        if passes and like != settings:
             continue
         settings = like
-        part = _pass_of(series, run=str(row["run"]), direction=str(row["direction"]))
-        found.append(part if len(part.t_s) >= _MIN_POINTS else None)
-    return (found[0] if found else None), (found[1] if len(found) > 1 else None)
+        whole_pass = _pass_of(series, run=str(row["run"]), direction=str(row["direction"]))
+        passes.append(whole_pass if len(whole_pass.t_s) >= _MIN_POINTS else None)
+    return (passes[0] if passes else None), (passes[1] if len(passes) > 1 else None)
 
 
 def _pass_of(series: pd.DataFrame, *, run: str, direction: str) -> Pass:
@@ -288,8 +288,8 @@ def _widths_s(t_s: Floats) -> Floats:
     """Return the lengths of intervals, of which some may have been left out."""
     steps_s = np.diff(t_s, prepend=0.0)
     usual_s = median(steps_s) if len(steps_s) else 0.0
-    found: Floats = np.where(steps_s > _MIN_GAP * usual_s, usual_s, steps_s)
-    return found
+    widths_s: Floats = np.where(steps_s > _MIN_GAP * usual_s, usual_s, steps_s)
+    return widths_s
 
 
 def time_to_level(t_s: Floats, iops: Floats, *, level: float) -> float | None:

@@ -306,8 +306,8 @@ class Barrier:
             "ended or lost before the start": set(self._runs) - self._late - self._ready,
         }
         listed = [
-            f"{', '.join(run.client_name for run in self._runs.values() if run.id in ids)} {words}"
-            for words, ids in groups.items()
+            f"{', '.join(run.client_name for run in self._runs.values() if run.id in ids)} {state}"
+            for state, ids in groups.items()
             if ids
         ]
         return f": {'; '.join(listed)}" if listed else ""

@@ -141,8 +141,8 @@ def forget_host(
         raise InputError(f"{campaign.name} has no host {host}", hint=f"its hosts are: {names}")
     with hold_campaign(layout), Journal(layout.journal, seal_of(layout)) as journal:
         states = RunStates(journal, read_history(layout.journal), listener)
-        own = (run for run in campaign.runs if run.host == host)
-        lost = tuple(run for run in own if not states.state(run).is_settled)
+        runs = (run for run in campaign.runs if run.host == host)
+        lost = tuple(run for run in runs if not states.state(run).is_settled)
         if lost:
             states.settle(lost, RunState.LOST, reason=f"{host} was given up: {reason}")
     return lost

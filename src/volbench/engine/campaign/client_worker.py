@@ -412,8 +412,8 @@ class Worker:
         self._states.ended(run, outcome.state, reason=outcome.reason, folder=folder)
         self._states.listener(RunEnded(run, outcome.state, outcome.reason))
         if run.extent is not None and (
-            words := progress_words(
+            progress := progress_words(
                 context.outcomes, context.campaign, run, states=self._states.states
             )
         ):
-            self._notify(words)
+            self._notify(progress)

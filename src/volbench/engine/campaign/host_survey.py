@@ -124,11 +124,11 @@ def shared_volumes(surveyed: Sequence[HostSurvey]) -> list[tuple[str, ...]]:
 
 
 def _groups(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, ...]]:
-    found: dict[str, list[str]] = {}
+    names_by_key: dict[str, list[str]] = {}
     for key, name in pairs:
         if key:
-            found.setdefault(key, []).append(name)
-    return [tuple(names) for names in found.values() if len(set(names)) > 1]
+            names_by_key.setdefault(key, []).append(name)
+    return [tuple(names) for names in names_by_key.values() if len(set(names)) > 1]
 
 
 _DEADLINE_S = 60.0
@@ -138,9 +138,9 @@ _OPTIONS = {"ioengine": "null", "rw": "read", "bs": "4096", "size": "1048576"}
 
 def rehearse(host: ConnectedHost, machine: Survey) -> None:
     """Execute a run without I/O on a host as a campaign would, and remove its files."""
-    found = find_fio(host.executor, machine)
-    versions, clock = {Tool.FIO: found.version}, machine.clock or Clock()
-    ready = replace(host, fio=found.path, versions=versions, clock=clock)
+    fio = find_fio(host.executor, machine)
+    versions, clock = {Tool.FIO: fio.version}, machine.clock or Clock()
+    ready = replace(host, fio=fio.path, versions=versions, clock=clock)
     run = Run(
         id="rehearsal",
         profile="probe",

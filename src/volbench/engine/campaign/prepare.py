@@ -138,7 +138,7 @@ def prepare(hosts: Sequence[ConnectedHost], request: CampaignRequest) -> Prepare
     """
     _check_permissions(hosts, request)
     results = on_each(hosts, lambda host: _probe(host, request))
-    found = {result.host.name: result for result in results if isinstance(result, _ProbedHost)}
+    probed = {result.host.name: result for result in results if isinstance(result, _ProbedHost)}
     planned = clients_of(
         [
             Client(host.host, 0, result.volumes, result.sizes_bytes)
@@ -148,7 +148,7 @@ def prepare(hosts: Sequence[ConnectedHost], request: CampaignRequest) -> Prepare
         ],
         request.clients,
     )
-    clients = [client for client in planned if client.host.name in found]
+    clients = [client for client in planned if client.host.name in probed]
     if not _may_start_partially(request, results, clients=len(clients)):
         raise_all(hosts, results)
     campaign = expand_clients(request.profiles, clients, request.recorded_terms)
@@ -156,16 +156,16 @@ def prepare(hosts: Sequence[ConnectedHost], request: CampaignRequest) -> Prepare
     campaign, secrets = conceal(campaign)
     in_targets = (pair for host in hosts for pair in request.secrets_of(host.host))
     secrets = merge_secrets([*secrets.items(), *in_targets])
-    ready = [result.host for result in found.values()]
+    ready = [result.host for result in probed.values()]
     folder = str(request.into.absolute())
 
     def check(host: ConnectedHost) -> None:
-        check_campaign(host, campaign, facts=found[host.name].facts, campaign_dir=folder)
+        check_campaign(host, campaign, facts=probed[host.name].facts, campaign_dir=folder)
 
     on_every_host(ready, check)
     archive = Archive(
         campaign=campaign,
-        provenance=_provenance(list(found.values())),
+        provenance=_provenance(list(probed.values())),
         profiles={profile.name: mask_text(dump_profile(profile)) for profile in request.profiles},
     )
     return Prepared(archive, tuple(ready), estimate(campaign), secrets)
@@ -188,12 +188,12 @@ def _check_permissions(hosts: Sequence[ConnectedHost], request: CampaignRequest)
             )
 
 
-def _provenance(found: Sequence[_ProbedHost]) -> Provenance:
+def _provenance(probed: Sequence[_ProbedHost]) -> Provenance:
     return Provenance(
         volbench_version=__version__,
         python_version=platform.python_version(),
-        hosts=tuple(result.facts for result in found),
-        volumes=tuple(facts for result in found for facts in result.volume_facts),
+        hosts=tuple(result.facts for result in probed),
+        volumes=tuple(facts for result in probed for facts in result.volume_facts),
     )
 
 

@@ -85,8 +85,8 @@ def hosts_to_reach(
         runs.setdefault(run.host, []).append(states.get(run.id, RunState.PLANNED))
 
     def is_given_up(name: str) -> bool:
-        own = runs.get(name, [])
-        return RunState.LOST in own and all(state.is_settled for state in own)
+        states = runs.get(name, [])
+        return RunState.LOST in states and all(state.is_settled for state in states)
 
     return tuple(host for host in hosts if not is_given_up(host.name))
 
@@ -115,13 +115,13 @@ def resume_on(hosts: Sequence[ConnectedHost], archive: Archive, *, allow_exec: b
         return readied
 
     results = on_each(hosts, ready)
-    raise_all(hosts, [None if isinstance(found, TransportError) else found for found in results])
+    raise_all(hosts, [None if isinstance(result, TransportError) else result for result in results])
     return Reached(
-        tuple(found for found in results if isinstance(found, ConnectedHost)),
+        tuple(result for result in results if isinstance(result, ConnectedHost)),
         {
-            host.name: found
-            for host, found in zip(hosts, results, strict=True)
-            if isinstance(found, TransportError)
+            host.name: result
+            for host, result in zip(hosts, results, strict=True)
+            if isinstance(result, TransportError)
         },
     )
 
@@ -155,8 +155,8 @@ def allow_anew(
     with hold_campaign(layout), Journal(layout.journal, seal) as journal:
         for run in (devices[name] for name in consent.allow_destroy):
             executor, target = executors[run.host], run.volume.target
-            found, content = find_device(executor, target)
-            pin = _same_size(run, found)
+            device, content = find_device(executor, target)
+            pin = _same_size(run, device)
             check_content(target, content, may_wipe=consent.wipe_signatures)
             journal.write(
                 "pin", host=run.host, target=run.volume.target, pin=pin.model_dump(mode="json")

@@ -62,9 +62,10 @@ class RoundJudge:
         if run.profile not in self._campaign.rounds or not is_repeated or key in self._decided:
             return None
         self._decided.add(key)
-        found = self.so_far(run.profile, last=run.repeat - 1)
+        determined = self.so_far(run.profile, last=run.repeat - 1)
         return RoundDecision(
-            found.is_steady, found.words if found.is_steady else _unsteady_words(found)
+            determined.is_steady,
+            determined.words if determined.is_steady else _unsteady_words(determined),
         )
 
     def so_far(self, profile: str, *, last: int | None = None) -> Determination:
@@ -105,17 +106,17 @@ class RoundJudge:
         )
 
 
-def _unsteady_words(found: Determination) -> str:
+def _unsteady_words(determined: Determination) -> str:
     """Describe the variables that are not steady yet."""
     unsteady = [
         f"{variable.track.name} ranges over {format_percent(variable.judged.range_ratio)}"
         f" (at most {format_percent(MAX_RANGE)}) and drifts by"
         f" {format_percent(variable.judged.slope_ratio)}"
         f" (at most {format_percent(MAX_SLOPE)})"
-        for variable in found.variables
+        for variable in determined.variables
         if not variable.judged.steady
     ]
-    return f"not steady after round {found.rounds}: {'; '.join(unsteady)}"
+    return f"not steady after round {determined.rounds}: {'; '.join(unsteady)}"
 
 
 def _through_last(by_round: dict[int, float]) -> list[float]:

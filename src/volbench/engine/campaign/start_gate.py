@@ -150,8 +150,8 @@ class Gate:
         """Write a start that is new; follow it until it is neither postponed nor revoked."""
         if signal != self._announced:
             self._act()
-            words = _words(signal, self._clock)
-            executor.write_files({f"{self._folder}/{GO}": f"{words}\n"})
+            announcement = _words(signal, self._clock)
+            executor.write_files({f"{self._folder}/{GO}": f"{announcement}\n"})
             self._announced = signal
             self._at_s, self._reason = signal.at_s, signal.reason
             self._barrier.acknowledge(self._run_id, signal)
@@ -215,9 +215,9 @@ class Gate:
         return self._process.first_line(f"{self._folder}/{name}")
 
     def _time_of(self, text: str | None) -> float | None:
-        words = (text or "").split()
+        fields = (text or "").split()
         try:
-            return float(words[0]) - self._clock.offset_s if words else None
+            return float(fields[0]) - self._clock.offset_s if fields else None
         except ValueError:
             return None
 

@@ -46,8 +46,8 @@ class Outcomes:
             jobs = read_run_output(run, self._layout.run(run.id)).jobs
             parts = [direction for job in jobs for direction in job.directions]
             self._known[run.id] = Moved(
-                bytes=sum(part.io_bytes for part in parts),
-                seconds=max((part.runtime_s for part in parts), default=0.0),
+                bytes=sum(each.io_bytes for each in parts),
+                seconds=max((each.runtime_s for each in parts), default=0.0),
             )
         return self._known[run.id]
 
@@ -151,7 +151,9 @@ def verification_text(passes: Sequence[Pass]) -> str:
     lines: dict[str, list[str]] = {}
     for done in passes:
         lines.setdefault(done.volume, []).append(done.words)
-    return "\n".join("\n  ".join([f"warm: {volume}.", *words]) for volume, words in lines.items())
+    return "\n".join(
+        "\n  ".join([f"warm: {volume}.", *sentences]) for volume, sentences in lines.items()
+    )
 
 
 def progress_words(

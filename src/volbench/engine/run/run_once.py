@@ -84,8 +84,8 @@ def judge(run: Run, folder: RunFolder, watched: Watched, *, version: str) -> tup
     """
     if watched.ending is Ending.STOPPED:
         return RunOutcome(RunState.INTERRUPTED, "stopped by the user"), version
-    found = _read(run, folder, watched, version=version)
-    problems = list(found.problems)
+    reading = _read(run, folder, watched, version=version)
+    problems = list(reading.problems)
     if watched.ending is Ending.DEADLINE:
         problems.insert(0, f"still running after {watched.elapsed_s:.0f} s and was ended")
     if watched.exit_status is None:
@@ -93,11 +93,11 @@ def judge(run: Run, folder: RunFolder, watched: Watched, *, version: str) -> tup
     if run.extent and any(_MISMATCH in problem for problem in problems):
         problems.insert(0, "a block read back differs from the data written")
     if not problems:
-        return RunOutcome(RunState.FINISHED), found.version
+        return RunOutcome(RunState.FINISHED), reading.version
     if watched.lost:
         problems.insert(0, f"its end was not observed: {watched.lost}")
     reason = " ".join(f"{problem.rstrip('.')}." for problem in problems)
-    return RunOutcome(RunState.FAILED, reason), found.version
+    return RunOutcome(RunState.FAILED, reason), reading.version
 
 
 def _read(run: Run, folder: RunFolder, watched: Watched, *, version: str) -> _Findings:

@@ -75,10 +75,10 @@ def command_of(run: Run, *, fio: str, is_gated: bool = False) -> Command:
 
 def expected_of(run: Run) -> tuple[Expected, ...]:
     """Return the results that fio must report for a run to succeed."""
-    found = tuple(_expected(run, section) for section in run.sections)
+    entries = tuple(_expected(run, section) for section in run.sections)
     if any(_flag(run.effective(section), "exitall") for section in run.sections):
-        return tuple(replace(expected, runtime_s=None) for expected in found)
-    return found
+        return tuple(replace(expected, runtime_s=None) for expected in entries)
+    return entries
 
 
 def _expected(run: Run, section: Section) -> Expected:

@@ -66,7 +66,7 @@ class Devices:
         """Return the partitions of a disk."""
         folders = [device.sysfs + "/" + name for name in self._snapshot.names(device.sysfs)]
         parts = (self._at(path) for path in folders if self._snapshot.text(path + "/partition"))
-        return [part for part in parts if part is not None]
+        return [each for each in parts if each is not None]
 
     def holders(self, device: BlockDevice) -> "list[str]":
         """Return the kernel names of the devices built on a device: dm, md, bcache and similar."""
@@ -77,7 +77,7 @@ class Devices:
 
         `through_files`: continue from a loop device on a file to the disk that holds the file.
         """
-        found = {}  # type: dict[tuple[int, int], BlockDevice]
+        devices = {}  # type: dict[tuple[int, int], BlockDevice]
         waiting = [device]
         while waiting:
             here = waiting.pop(0)
@@ -87,10 +87,10 @@ class Devices:
             lower += ([] if disk == here else [disk]) + self._under_loop(
                 here, through_files=through_files
             )
-            fresh = [part for part in lower if part.number not in found and part != device]
-            found.update((part.number, part) for part in fresh)
+            fresh = [part for part in lower if part.number not in devices and part != device]
+            devices.update((part.number, part) for part in fresh)
             waiting += fresh
-        return list(found.values())
+        return list(devices.values())
 
     def of_path(self, path: str) -> "list[BlockDevice]":
         """Return the devices that hold the file system of a path, nearest first."""
@@ -160,8 +160,8 @@ class Devices:
             number = file.rdev
         elif backing and through_files:
             number = number_under(self._snapshot, backing)
-        found = None if number is None else self.with_number(number)
-        return [] if found is None else [found]
+        lower = None if number is None else self.with_number(number)
+        return [] if lower is None else [lower]
 
     def _at(self, sysfs: str) -> "BlockDevice | None":
         """Return the device of a sysfs folder; None if the folder does not describe a device."""
@@ -207,14 +207,14 @@ class SharedStorage:
         """Other names of the devices on which this one is built: those it does not use itself."""
 
     def _same_as(self, device: BlockDevice) -> "list[BlockDevice]":
-        found = {device.number: device}
+        same = {device.number: device}
         waiting = [device]
         while waiting:
             for other in self._other_names(waiting.pop(0)):
-                if other.number not in found:
-                    found[other.number] = other
+                if other.number not in same:
+                    same[other.number] = other
                     waiting.append(other)
-        return list(found.values())
+        return list(same.values())
 
     def _other_names(self, device: BlockDevice) -> "Iterator[BlockDevice]":
         disk = self._devices.whole_disk(device)
@@ -223,28 +223,28 @@ class SharedStorage:
         else:
             yield from self._other_paths(device)
         loops = self._devices.loops()
-        own = loops.get(device.name)
+        image = loops.get(device.name)
         for name, file in loops.items():
             is_on_device = file.kind == "block" and file.rdev == device.number
-            is_same_file = own is not None and _storage_of(own) == _storage_of(file)
+            is_same_file = image is not None and _storage_of(image) == _storage_of(file)
             loop = self._devices.named(name) if is_on_device or is_same_file else None
             if loop is not None:
                 yield loop
-        is_on_block = own is not None and own.kind == "block"
-        lower = self._devices.with_number(own.rdev) if own is not None and is_on_block else None
+        is_on_block = image is not None and image.kind == "block"
+        lower = self._devices.with_number(image.rdev) if image is not None and is_on_block else None
         if lower is not None:
             yield lower
 
-    def _same_parts(self, part: BlockDevice, disk: BlockDevice) -> "Iterator[BlockDevice]":
+    def _same_parts(self, partition: BlockDevice, disk: BlockDevice) -> "Iterator[BlockDevice]":
         """Yield the partitions with the same extent on the other names of a disk."""
-        extent = self._extent(part)
+        extent = self._extent(partition)
         for other in self._same_as(disk):
-            for found in self._devices.partitions(other):
-                if self._extent(found) == extent:
-                    yield found
+            for twin in self._devices.partitions(other):
+                if self._extent(twin) == extent:
+                    yield twin
 
-    def _extent(self, part: BlockDevice) -> "tuple[str, str]":
-        return self._devices.attribute(part, "start"), self._devices.attribute(part, "size")
+    def _extent(self, device: BlockDevice) -> "tuple[str, str]":
+        return self._devices.attribute(device, "start"), self._devices.attribute(device, "size")
 
     def _other_paths(self, disk: BlockDevice) -> "Iterator[BlockDevice]":
         """Yield the disks with the World Wide Name of a disk."""

@@ -170,12 +170,12 @@ def _read_blocks(path: str, first: int, length: int) -> "dict[str, object]":
     try:
         size = os.lseek(descriptor, 0, os.SEEK_END)
         end = min(size, first + length) if length else size
-        found = {}  # type: dict[str, object]
+        mapping = {}  # type: dict[str, object]
         if stat.S_ISREG(os.fstat(descriptor).st_mode) and end > first:
             data = _data_bytes(descriptor, first, end, until_s)
             if data is not None:
                 share = 1 - data / max(1, end - first)
-                found = {"unmapped_share": share, "reported_by": "the filesystem"}
+                mapping = {"unmapped_share": share, "reported_by": "the filesystem"}
         zeros = read = 0
         buffer = mmap.mmap(-1, BLOCK_BYTES)
         for at in _sampled_offsets(first, end, until_s):
@@ -183,7 +183,7 @@ def _read_blocks(path: str, first: int, length: int) -> "dict[str, object]":
             if os.readv(descriptor, [buffer]) == BLOCK_BYTES:
                 read += 1
                 zeros += buffer[:] == bytes(BLOCK_BYTES)
-        return dict(found, sampled=read, zeros=zeros)
+        return dict(mapping, sampled=read, zeros=zeros)
     finally:
         os.close(descriptor)
 
@@ -200,16 +200,16 @@ def _open_direct(path: str) -> int:
 
 def _data_bytes(descriptor: int, first: int, end: int, until_s: float) -> "int | None":
     """Return the bytes of a range that have data; None if that takes too long."""
-    found, at = 0, first
+    data_bytes, at = 0, first
     for _ in range(_MAX_EXTENTS):
         try:
             begin = os.lseek(descriptor, at, os.SEEK_DATA)
         except OSError as error:
-            return found if error.errno == errno.ENXIO else None
+            return data_bytes if error.errno == errno.ENXIO else None
         at = os.lseek(descriptor, begin, os.SEEK_HOLE)
-        found += max(0, min(at, end) - max(begin, first))
+        data_bytes += max(0, min(at, end) - max(begin, first))
         if at >= end:
-            return found
+            return data_bytes
         if monotonic() > until_s:
             return None
     return None

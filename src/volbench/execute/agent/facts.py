@@ -57,7 +57,7 @@ def _first(pattern: "re.Pattern[str]", text: str) -> str:
 def _online(snapshot: Snapshot) -> int:
     """Return the number of CPUs online, from a list such as ``0-3,8``."""
     text = snapshot.text("/sys/devices/system/cpu/online").strip()
-    ranges = [part.partition("-") for part in text.split(",") if part]
+    ranges = [cpu_range.partition("-") for cpu_range in text.split(",") if cpu_range]
     return sum(int(last or first) - int(first) + 1 for first, _, last in ranges)
 
 

@@ -76,8 +76,8 @@ def wait_for_start(patience_s: float) -> bool:
     missed_until_s = 0.0
     slept_to = ""
     while True:
-        words = _words()
-        start = words[0] if words else ""
+        fields = _words()
+        start = fields[0] if fields else ""
         if start == NEVER:
             return False
         if start and start == slept_to:
@@ -86,7 +86,7 @@ def wait_for_start(patience_s: float) -> bool:
         if left_s > 0:
             time.sleep(left_s)
             slept_to = start
-        elif start and (words[1:] == [LATE] or os.path.exists(WOKE)):
+        elif start and (fields[1:] == [LATE] or os.path.exists(WOKE)):
             return True
         else:
             if start and not missed_until_s:

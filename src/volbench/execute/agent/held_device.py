@@ -40,11 +40,11 @@ class HeldDevice:
     def _read(self, offset: int, length: int) -> bytes:
         parts = []
         while length:
-            part = os.pread(self._descriptor, length, offset)
-            if not part:
+            block = os.pread(self._descriptor, length, offset)
+            if not block:
                 break
-            parts.append(part)
-            offset, length = offset + len(part), length - len(part)
+            parts.append(block)
+            offset, length = offset + len(block), length - len(block)
         return b"".join(parts)
 
     def close(self) -> None:

@@ -71,8 +71,8 @@ def install(data: bytes, sources: "dict[str, str]") -> None:
 def _store(data: bytes, digest: str) -> str:
     """Write the program to the cache, unless it is there, and remove old ones."""
     folder = os.path.expanduser("~")
-    for part in _CACHE.split("/"):
-        folder = os.path.join(folder, part)
+    for level in _CACHE.split("/"):
+        folder = os.path.join(folder, level)
         try:
             os.mkdir(folder, 0o700)
         except FileExistsError:

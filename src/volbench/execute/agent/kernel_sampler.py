@@ -208,10 +208,10 @@ def read(path: str) -> bytes:
     try:
         parts = []  # type: list[bytes]
         while True:
-            part = os.read(descriptor, 65536)
-            if not part:
+            block = os.read(descriptor, 65536)
+            if not block:
                 return b"".join(parts)
-            parts.append(part)
+            parts.append(block)
     except OSError:
         return b""
     finally:

@@ -64,9 +64,9 @@ def read_table(read: "Callable[[int, int], bytes]", size_bytes: int) -> Partitio
 
 def _inside(regions: "Iterable[Region]", size_bytes: int) -> "list[Region]":
     return [
-        Region(part.number, part.offset, min(part.size_bytes, size_bytes - part.offset))
-        for part in regions
-        if 0 < part.offset < size_bytes
+        Region(region.number, region.offset, min(region.size_bytes, size_bytes - region.offset))
+        for region in regions
+        if 0 < region.offset < size_bytes
     ]
 
 

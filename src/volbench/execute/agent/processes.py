@@ -87,4 +87,4 @@ def open_files(pid: int) -> "list[list[int]]":
     snapshot = Snapshot()
     folder = "/proc/{}/fd".format(pid)
     stats = [snapshot.stat_visible("{}/{}".format(folder, name)) for name in snapshot.names(folder)]
-    return [found.identity for found in stats if found is not None]
+    return [stat.identity for stat in stats if stat is not None]

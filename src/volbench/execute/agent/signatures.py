@@ -72,22 +72,22 @@ def _tails(size_bytes: int) -> "list[tuple[int, bytes, str]]":
 
 def find_magic(read: "Callable[[int, int], bytes]", size_bytes: int) -> "dict[str, str]":
     """Return the types of content whose magic bytes are on a device, each with its usage."""
-    found = {name: usage for offset, mark, name, usage in _MAGIC if read(offset, len(mark)) == mark}
+    marks = {name: usage for offset, mark, name, usage in _MAGIC if read(offset, len(mark)) == mark}
     for page in _SWAP_PAGES:
         if read(page * _KIB - 10, 10) in _SWAP_MARKS:
-            found["swap"] = _OTHER
+            marks["swap"] = _OTHER
     for offset, mark, name in _tails(size_bytes):
         if offset > 0 and read(offset, len(mark)) == mark:
-            found[name] = _RAID
+            marks[name] = _RAID
     if _ZFS_NAME in read(_ZFS_LABEL, 128):
-        found["zfs_member"] = _RAID
+        marks["zfs_member"] = _RAID
     superblock = read(_EXT_SUPERBLOCK, _EXT_FIELDS.size)
     if len(superblock) == _EXT_FIELDS.size:
         # The magic of ext2, ext3 and ext4 has only 2 bytes, so the rest must be plausible.
         inodes, log_block, magic = _EXT_FIELDS.unpack(superblock)
         if magic == _EXT_MAGIC and inodes > 0 and log_block <= _EXT_MAX_LOG_BLOCK:
-            found["ext4"] = _FILESYSTEM
-    return found
+            marks["ext4"] = _FILESYSTEM
+    return marks
 
 
 class _Region:
@@ -147,17 +147,18 @@ def _read_parts(
     if not _is_marked(first):
         first["table"] = table.kind
     scanned = {
-        (devices.number_in(part, "start") or 0) * SECTOR_BYTES: part
-        for part in devices.partitions(device)
+        (devices.number_in(partition, "start") or 0) * SECTOR_BYTES: partition
+        for partition in devices.partitions(device)
     }
     parts = [first]
     parts += [
-        _examine(snapshot, part.node, 0, devices.size_bytes(part)) for part in scanned.values()
+        _examine(snapshot, partition.node, 0, devices.size_bytes(partition))
+        for partition in scanned.values()
     ]
     for region in table.regions:
         if region.offset not in scanned:
-            part = _examine(snapshot, node, region.offset, region.size_bytes)
-            parts.append(dict(part, **region._asdict()))
+            partition = _examine(snapshot, node, region.offset, region.size_bytes)
+            parts.append(dict(partition, **region._asdict()))
     return parts
 
 
@@ -196,20 +197,20 @@ def _examine(snapshot: Snapshot, node: str, offset: int, size_bytes: int) -> "di
 
 def _examined(region: _Region) -> "dict[str, object]":
     """Return what blkid finds, or what the magic bytes show where it finds nothing."""
-    part = dict(_unreadable(region.node), known=True)
+    content = dict(_unreadable(region.node), known=True)
     by_blkid = _blkid(region)
-    part.update(by_blkid or {})
+    content.update(by_blkid or {})
     magic = find_magic(region.read, region.size_bytes)
-    if part["known"] and not part["ambivalent"] and not part["type"] and magic:
-        part["type"], part["usage"] = next(iter(magic.items()))
-    if part["type"] == "btrfs":
-        part["siblings"] = int.from_bytes(region.read(_BTRFS_DEVICES, 8), "little")
-    part["unidentified"] = by_blkid is None and not region.is_blank and not _is_marked(part)
-    return part
+    if content["known"] and not content["ambivalent"] and not content["type"] and magic:
+        content["type"], content["usage"] = next(iter(magic.items()))
+    if content["type"] == "btrfs":
+        content["siblings"] = int.from_bytes(region.read(_BTRFS_DEVICES, 8), "little")
+    content["unidentified"] = by_blkid is None and not region.is_blank and not _is_marked(content)
+    return content
 
 
-def _is_marked(part: "dict[str, object]") -> bool:
-    return any(part[name] for name in ("ambivalent", "type", "table", "uuids"))
+def _is_marked(content: "dict[str, object]") -> bool:
+    return any(content[name] for name in ("ambivalent", "type", "table", "uuids"))
 
 
 def _blkid(region: _Region) -> "dict[str, object] | None":

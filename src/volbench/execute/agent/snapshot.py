@@ -74,10 +74,10 @@ class Snapshot:
             except AgentError as error:
                 message = "{} cannot be examined: {}".format(path, error.message)
                 self._stats[key] = AgentError("denied", message)
-        found = self._stats[key]
-        if isinstance(found, AgentError):
-            raise found
-        return found
+        entry = self._stats[key]
+        if isinstance(entry, AgentError):
+            raise entry
+        return entry
 
     def stat_visible(self, path: str) -> "Stat | None":
         """Return the stat result of a path from a kernel table; None if missing or inaccessible.
@@ -115,12 +115,12 @@ class Snapshot:
         return path
 
     def _stat(self, path: str, *, follow: bool) -> "Stat | None":
-        found = files.stat(path, follow=follow)
-        if found is None:
+        fields = files.stat(path, follow=follow)
+        if fields is None:
             return None
         for name in ("device", "rdev"):
-            found[name] = tuple(found[name])  # type: ignore[arg-type]  # what JSON carries as a list
-        return Stat(**found)  # type: ignore[arg-type]  # the fields of this class
+            fields[name] = tuple(fields[name])  # type: ignore[arg-type]  # what JSON carries as a list
+        return Stat(**fields)  # type: ignore[arg-type]  # the fields of this class
 
     def _text(self, path: str) -> str:
         return files.read_text(path) or ""
@@ -197,11 +197,11 @@ def _read_device(node: str, offset: int, length: int) -> bytes:
     parts = []
     try:
         while length:
-            part = os.pread(descriptor, length, offset)
-            if not part:
+            block = os.pread(descriptor, length, offset)
+            if not block:
                 raise OSError(errno.EIO, "the device is shorter than reported")
-            parts.append(part)
-            offset, length = offset + len(part), length - len(part)
+            parts.append(block)
+            offset, length = offset + len(block), length - len(block)
     finally:
         os.close(descriptor)
     return b"".join(parts)

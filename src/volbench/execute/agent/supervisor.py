@@ -282,8 +282,8 @@ class _Supervisor:
         pipes = [self._open_pipe("news")]
         if self._order["gate_s"] is not None:
             pipes.append(self._open_pipe("door"))
-        own = os.getpid()
-        state = {"boot": boot_id(), "supervisor_pid": own, "supervisor_ticks": ticks_of(own)}
+        pid = os.getpid()
+        state = {"boot": boot_id(), "supervisor_pid": pid, "supervisor_ticks": ticks_of(pid)}
         self._write("state", state)
         errors = self._open(str(self._order["stderr"]))
         device, refusal = _hold(self._order["hold"])

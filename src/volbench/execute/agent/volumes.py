@@ -112,15 +112,15 @@ class _Describer:
         """
         snapshot = self._snapshot
         try:
-            real, found, nearest = (
+            real, stat, nearest = (
                 snapshot.real_path(target),
                 snapshot.stat(target),
                 snapshot.nearest(target),
             )
             parent = parent_of(real)
-            is_device = found is not None and found.kind == "block"
+            is_device = stat is not None and stat.kind == "block"
             number = (
-                found.rdev if found is not None and is_device else number_under(snapshot, nearest)
+                stat.rdev if stat is not None and is_device else number_under(snapshot, nearest)
             )
             device = None if number is None else self._devices.with_number(number)
             mount = mount_of(snapshot, nearest)
@@ -129,7 +129,7 @@ class _Describer:
             return {
                 "denied": "",
                 "real": real,
-                "stat": _stat(found),
+                "stat": _stat(stat),
                 "exists_at_real": snapshot.stat(real) is not None,
                 "nearest": nearest,
                 "mount": mount and _mount(mount),
@@ -158,8 +158,8 @@ class _Describer:
         return self._snapshot.free_bytes(self._snapshot.nearest(missing)) if missing else None
 
     def _kind(self, path: str) -> str:
-        found = self._snapshot.stat(path)
-        return "" if found is None else found.kind
+        stat = self._snapshot.stat(path)
+        return "" if stat is None else stat.kind
 
     def _mount_point(self, path: str) -> str:
         mount = mount_of(self._snapshot, path)
@@ -179,9 +179,9 @@ class _Describer:
         here = self._snapshot.real_path(path or "/")
         parents = []
         while path:
-            found = self._snapshot.stat(here)
-            if found is not None:
-                parents.append([here, found.owner, found.mode])
+            stat = self._snapshot.stat(here)
+            if stat is not None:
+                parents.append([here, stat.owner, stat.mode])
             if here == "/":
                 break
             here = parent_of(here)
@@ -195,7 +195,7 @@ class _Describer:
         ``swap PATH``, ``loop NAME`` or nothing; ``named``: whether the user named it.
         """
         snapshot = self._snapshot
-        real, found, link = (
+        real, stat, link = (
             snapshot.real_path(path),
             snapshot.stat(path),
             snapshot.stat(path, follow=False),
@@ -205,9 +205,9 @@ class _Describer:
             "placed": snapshot.real_path(parent_of(path)).rstrip("/")
             + "/"
             + path.rpartition("/")[2],
-            "stat": _stat(found),
+            "stat": _stat(stat),
             "identity": _identity(link),
-            "user": "" if found is None else self._kernel_user(found),
+            "user": "" if stat is None else self._kernel_user(stat),
             "named": any(snapshot.real_path(entry) == real for entry in allow),
         }
 
@@ -284,8 +284,8 @@ class _Describer:
         """Return whether the user named this device, by its resolved path and its number."""
         real = self._snapshot.real_path(target)
         for entry in allow:
-            found = self._snapshot.stat_visible(entry)
-            is_same = found is not None and found.kind == "block" and found.rdev == device.number
+            stat = self._snapshot.stat_visible(entry)
+            is_same = stat is not None and stat.kind == "block" and stat.rdev == device.number
             if is_same and self._snapshot.real_path(entry) == real:
                 return True
         return False
@@ -303,7 +303,7 @@ class _Describer:
         used = shared.overlapping + shared.elsewhere
         numbers = {part.number for part in used}
         below = devices.below(device, through_files=False)
-        own = {part.number for part in [device, *below]}
+        stack_numbers = {part.number for part in [device, *below]}
         own_names = {part.name for part in [device, *below]}
         disk = devices.whole_disk(device)
         family = {part.number for part in [device, disk, *devices.partitions(device)]}
@@ -312,7 +312,7 @@ class _Describer:
             "disk_of": [
                 path
                 for path in ("/", self._campaign_dir)
-                if own & {part.number for part in self._under(path)}
+                if stack_numbers & {part.number for part in self._under(path)}
             ],
             "mounted_at": list(dict.fromkeys(mount_points(snapshot, numbers))),
             "is_swap": bool(numbers & swap_numbers(snapshot)),
@@ -350,8 +350,8 @@ def folder_contents(path: str, snapshot: "Snapshot | None" = None) -> "list[list
     return [[each, _identity(snapshot.stat(each, follow=False))] for each in paths]
 
 
-def _identity(found: "Stat | None") -> "list[int] | None":
-    return None if found is None else found.identity
+def _identity(stat: "Stat | None") -> "list[int] | None":
+    return None if stat is None else stat.identity
 
 
 def _mount(mount: Mount) -> "dict[str, object]":
@@ -362,16 +362,16 @@ def _mount(mount: Mount) -> "dict[str, object]":
     }
 
 
-def _stat(found: "Stat | None") -> "dict[str, object] | None":
-    if found is None:
+def _stat(stat: "Stat | None") -> "dict[str, object] | None":
+    if stat is None:
         return None
     return {
-        "kind": found.kind,
-        "device": list(found.device),
-        "rdev": list(found.rdev),
-        "inode": found.inode,
-        "size_bytes": found.size_bytes,
-        "born_ns": found.born_ns,
-        "owner": found.owner,
-        "mode": found.mode,
+        "kind": stat.kind,
+        "device": list(stat.device),
+        "rdev": list(stat.rdev),
+        "inode": stat.inode,
+        "size_bytes": stat.size_bytes,
+        "born_ns": stat.born_ns,
+        "owner": stat.owner,
+        "mode": stat.mode,
     }

@@ -170,8 +170,8 @@ class SshStream:
         while channel.recv_ready():
             self._on_output(channel.recv(_CHUNK_BYTES))
         while channel.recv_stderr_ready():
-            part = channel.recv_stderr(_CHUNK_BYTES)
-            self._errors += part[: STDERR_LIMIT_BYTES - len(self._errors)]
+            chunk = channel.recv_stderr(_CHUNK_BYTES)
+            self._errors += chunk[: STDERR_LIMIT_BYTES - len(self._errors)]
         return not (channel.eof_received or channel.closed)
 
     def report_end(self) -> None:

@@ -95,7 +95,7 @@ class Resolver:
         entry = self.config.lookup(host.address)
         jumps = host.jump
         if jumps is None:
-            jumps = tuple(part.strip() for part in entry.jump.split(",")) if entry.jump else ()
+            jumps = tuple(hop.strip() for hop in entry.jump.split(",")) if entry.jump else ()
         hops: tuple[Hop, ...] = ()
         for number, jump in enumerate(jumps):
             through = self._jump(jump, host.name)

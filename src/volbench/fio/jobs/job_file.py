@@ -87,7 +87,7 @@ class _Importer:
     def sections(self, texts: list[SectionText]) -> list[_Section]:
         """Return the job sections, each with the options of the global sections above it."""
         shared: dict[str, tuple[str, int]] = {}
-        found: list[_Section] = []
+        parsed: list[_Section] = []
         for text in texts:
             merged = dict(shared)
             kb_base = _kb_base(text, shared)
@@ -102,13 +102,13 @@ class _Importer:
                 continue
             options = {name: value for name, (value, _) in merged.items()}
             lines = {name: line for name, (_, line) in merged.items()}
-            found.append(_Section(text.name, text.line, options, lines))
-        if not found and not self.problems.found:
+            parsed.append(_Section(text.name, text.line, options, lines))
+        if not parsed and not self.problems.found:
             self.problems.add("there is no job section", hint="fio would run nothing either")
-        for section in found:
+        for section in parsed:
             self._settle(section)
-        self._rename(found)
-        return found
+        self._rename(parsed)
+        return parsed
 
     def _read(self, text: SectionText, kb_base: int) -> Iterator[tuple[str, str, int]]:
         for setting in text.settings:
@@ -169,9 +169,11 @@ class _Importer:
         if timed and section.options.get("runtime", "0s") == "0s":
             self._note(section.lines["time_based"], "time_based without runtime does nothing")
             del section.options["time_based"]
-        for found in fio_conflicts(section.options):
-            name = found.option
-            self.problems.add(found.message, line=section.lines[name], key=name, hint=found.hint)
+        for conflict in fio_conflicts(section.options):
+            name = conflict.option
+            self.problems.add(
+                conflict.message, line=section.lines[name], key=name, hint=conflict.hint
+            )
 
     def _rename(self, sections: list[_Section]) -> None:
         """Give every section a name that is valid in a profile, and keep its file names."""
@@ -279,12 +281,12 @@ class _Importer:
                 line=group[1].line,
                 hint="separate them with stonewall, or put their files into one folder",
             )
-        own = [_without(section.options, common) for section in group]
+        options_of = [_without(section.options, common) for section in group]
         note = "; ".join(section.note for section in group if section.note)
         role = roles[targets.pop()] if targets else next(iter(roles.values()))
         if len(group) == 1:
-            return Job(name=first.name, role=role, note=note, options=own[0])
-        named = {section.name: options for section, options in zip(group, own, strict=True)}
+            return Job(name=first.name, role=role, note=note, options=options_of[0])
+        named = {section.name: options for section, options in zip(group, options_of, strict=True)}
         return Job(name="_".join(named)[:90], role=role, note=note, sections=named)
 
     def _note(self, line: int, text: str) -> None:
@@ -294,14 +296,14 @@ class _Importer:
 def _distinct(jobs: list[Job]) -> tuple[Job, ...]:
     """Return jobs with unique names; those of several sections have combined names."""
     taken = {job.name for job in jobs if not job.sections}
-    found = []
+    renamed = []
     for job in jobs:
         name = job.name
         while job.sections and name in taken:
             name += "_2"
         taken.add(name)
-        found.append(job.model_copy(update={"name": name}))
-    return tuple(found)
+        renamed.append(job.model_copy(update={"name": name}))
+    return tuple(renamed)
 
 
 def _without(options: dict[str, str], common: dict[str, str]) -> Options:
@@ -310,8 +312,8 @@ def _without(options: dict[str, str], common: dict[str, str]) -> Options:
 
 def _kb_base(text: SectionText, shared: dict[str, tuple[str, int]]) -> int:
     """Return the kb_base in effect in a section; fio reads it before all other options."""
-    own = [setting.value for setting in text.settings if setting.name == "kb_base"]
-    value = own[-1] if own else shared.get("kb_base", ("1024", 0))[0]
+    values = [setting.value for setting in text.settings if setting.name == "kb_base"]
+    value = values[-1] if values else shared.get("kb_base", ("1024", 0))[0]
     return 1000 if (value or "").strip() == "1000" else 1024
 
 

@@ -228,8 +228,8 @@ def _header(line: str, number: int, problems: Problems) -> str:
 
 def _add_setting(section: SectionText, line: str, number: int, problems: Problems) -> None:
     name, equals, value = line.partition("=")
-    words = name.split()
-    if words and words[0] == "include":
+    fields = name.split()
+    if fields and fields[0] == "include":
         problems.add(
             "include is not allowed: it reads another file",
             line=number,
@@ -305,5 +305,5 @@ def _parts(text: str) -> list[str]:
 
 def is_device(path: str) -> bool:
     """Return whether a path means a device: everything in /dev except shared memory."""
-    place = PurePosixPath(path)
-    return place.is_relative_to("/dev") and not place.is_relative_to("/dev/shm")  # noqa: S108 - only compared
+    pure_path = PurePosixPath(path)
+    return pure_path.is_relative_to("/dev") and not pure_path.is_relative_to("/dev/shm")  # noqa: S108 - only compared

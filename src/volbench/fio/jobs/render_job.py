@@ -260,9 +260,9 @@ def _measuring(run: Run) -> Iterator[str]:
 def _start_barrier(run: Run, prerun: str) -> Iterator[str]:
     """Yield the option that lets every job wait for the common start."""
     yield "# added by volbench: all clients start at the same instant"
-    own = run.options.get("exec_prerun")
+    command = run.options.get("exec_prerun")
     # Of two lines the later one counts.
-    yield _line("exec_prerun", f"{prerun} && {own}" if own else prerun)
+    yield _line("exec_prerun", f"{prerun} && {command}" if command else prerun)
 
 
 def _section(run: Run, section: Section, prerun: str) -> Iterator[str]:

@@ -31,15 +31,15 @@ class Gathered:
         spans = [span for span in self.jobs.values() if span is not None]
         if len(spans) < len(self.jobs) or not spans:
             return None
-        found = np.zeros(count, dtype=np.int64)
+        jobs = np.zeros(count, dtype=np.int64)
         for first, end in spans:
-            found[first:end] += 1
-        known = np.flatnonzero(found)
+            jobs[first:end] += 1
+        known = np.flatnonzero(jobs)
         if len(known):
-            found[: known[0]] = found[known[0]]
+            jobs[: known[0]] = jobs[known[0]]
             if not flushes_at_end:
-                found[known[-1] :] = found[known[-1]]
-        return found
+                jobs[known[-1] :] = jobs[known[-1]]
+        return jobs
 
     def last(self) -> int:
         """Return the last whole window, -1 for none; the last one of per-I/O logs is partial."""
@@ -103,11 +103,11 @@ class _Slots:
 
     def of(self, column: Floats | Ints | None, *, ahead: float = math.nan) -> Floats:
         """Return a column by window as shown; NaN for None, `ahead` before the logs begin."""
-        shown = np.full(self.before + self.end - self.first, math.nan)
+        cells = np.full(self.before + self.end - self.first, math.nan)
         if column is not None:
-            shown[: self.before] = ahead
-            shown[self.before :] = column[self.first : self.end]
-        return shown
+            cells[: self.before] = ahead
+            cells[self.before :] = column[self.first : self.end]
+        return cells
 
 
 def series_of(gathered: Gathered, way: int, windows: Windows, span: Span) -> DirectionSeries:
@@ -198,13 +198,13 @@ def _percentiles(
     gathered: Gathered, way: int, windows: Windows, slots: _Slots, *, iops: Floats | None
 ) -> tuple[Floats, Floats, Floats]:
     """Return percentiles 50, 99 and 99.9 in seconds, from per-I/O logs if there are any."""
-    found = slots.of(None), slots.of(None), slots.of(None)
+    columns = slots.of(None), slots.of(None), slots.of(None)
     stores = gathered.counts.bins, gathered.histograms
     for slot in range(slots.first, slots.end) if any(map(BinStore.windows, stores)) else ():
         if iops is not None and iops[slot] == 0:
             continue
         cell = slot * len(WAYS) + way
         shares = stores[0].percentiles(cell) or stores[1].percentiles(cell)
-        for column, value in zip(found, shares or (), strict=False):
+        for column, value in zip(columns, shares or (), strict=False):
             column[slots.before + slot - slots.first] = value / windows.per_second
-    return found
+    return columns

@@ -126,7 +126,7 @@ def read_tables(log: Log, form: Form, tally: Tally) -> Iterator[Ints]:
 def read_head(log: Log) -> list[list[int]]:
     """Return the first rows of a log, each up to the first column that is not an integer."""
     least = len(PLAIN)
-    found: list[list[int]] = []
+    head: list[list[int]] = []
     blank = True
     with log.open() as stream:
         for block in _head_blocks(stream):
@@ -138,12 +138,12 @@ def read_head(log: Log) -> list[list[int]]:
                 lines = [line for line in block.lines.split(b"\n") if line.strip()]
                 blank = blank and not lines
                 rows = [_leading_numbers(line) for line in lines]
-            found = [row for row in rows if len(row) >= least]
-            if found:
+            head = [row for row in rows if len(row) >= least]
+            if head:
                 break
-    if not found and not blank:
+    if not head and not blank:
         raise _no_row(log)
-    return found
+    return head
 
 
 def require_rows(log: Log) -> None:
@@ -196,7 +196,7 @@ def _table(block: Block, form: Form) -> tuple[Ints, Ints]:
     names = [str(n) for n in range(width)]
     wanted = [names[n] for n in form.columns]
     try:
-        found = csv.read_csv(
+        parsed = csv.read_csv(
             pa.BufferReader(lines),
             read_options=csv.ReadOptions(column_names=names, use_threads=False),
             parse_options=csv.ParseOptions(quote_char=False, ignore_empty_lines=False),
@@ -208,7 +208,7 @@ def _table(block: Block, form: Form) -> tuple[Ints, Ints]:
         )
     except pa.ArrowInvalid:
         return _line_by_line(block, form)
-    table: Ints = np.stack([column.to_numpy() for column in found.columns])
+    table: Ints = np.stack([column.to_numpy() for column in parsed.columns])
     return table, np.arange(block.first_line, block.first_line + table.shape[1])
 
 

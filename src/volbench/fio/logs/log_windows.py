@@ -89,10 +89,10 @@ class BinStore:
         As in fio it is the midpoint of the first bin at which the cumulative count reaches the
         share (``calc_clat_percentiles`` in fio's ``stat.c``).
         """
-        found = self.counts(window)
-        if found is None:
+        window_counts = self.counts(window)
+        if window_counts is None:
             return None
-        bins, counts = found
+        bins, counts = window_counts
         running = np.cumsum(counts)
         wanted = [-(-share * int(running[-1]) // 1000) for share in _PERMILLE]
         p50, p99, p999 = bin_mids(bins[np.searchsorted(running, wanted)]).tolist()
@@ -245,8 +245,8 @@ def span_of(directions: Sequence[Flags]) -> tuple[int, int] | None:
         None where so many windows in between are empty that the last one does not tell the end.
     """
     flags = np.zeros(max(map(len, directions), default=0), dtype=bool)
-    for part in directions:
-        flags[: len(part)] |= part
+    for covered in directions:
+        flags[: len(covered)] |= covered
     known = np.flatnonzero(flags)
     if not len(known):
         return None
@@ -265,14 +265,14 @@ def by_direction(
     tables: Iterable[Ints], windows: Windows, *, ways: int, span: int
 ) -> dict[int, Averages]:
     """Return the averages of one log by fio's direction number."""
-    found: dict[int, Averages] = {}
+    averages: dict[int, Averages] = {}
     for table in tables:
         for way in range(ways):
             of_way = table[2] == way
             if of_way.any():
                 mine = table if of_way.all() else table[:, of_way]
-                found.setdefault(way, Averages(windows, span)).add(mine)
-    return found
+                averages.setdefault(way, Averages(windows, span)).add(mine)
+    return averages
 
 
 # Directions by fio's number; syncs, which newer versions log too, are not part of a series

@@ -150,29 +150,29 @@ class LogSection:
 
     def _add_averaged(self, gathered: Gathered, job_number: int) -> None:
         latency = "lat" if ("lat", job_number) in self._logs else "clat"
-        found: dict[str, dict[int, Averages]] = {}
+        by_role: dict[str, dict[int, Averages]] = {}
         for kind, role in (("iops", "iops"), ("bw", "bw"), (latency, "lat")):
             if (kind, job_number) not in self._logs:
                 continue
             span = 1 if role == "lat" else self.windows.rate_span
             tables = self._tables((kind, job_number))
-            found[role] = by_direction(tables, self.windows, ways=len(WAYS), span=span)
-        for way in {way for parts in found.values() for way in parts}:
+            by_role[role] = by_direction(tables, self.windows, ways=len(WAYS), span=span)
+        for way in {way for parts in by_role.values() for way in parts}:
             # A log without rows of this direction means that there was no I/O.
-            logs = {role: of.get(way, Averages(self.windows)) for role, of in found.items()}
+            logs = {role: of.get(way, Averages(self.windows)) for role, of in by_role.items()}
             gathered.averaged.setdefault(way, Totals()).add_job(logs)
-        if "iops" in found or "bw" in found:
-            rates = found.get("iops") or found.get("bw") or {}
+        if "iops" in by_role or "bw" in by_role:
+            rates = by_role.get("iops") or by_role.get("bw") or {}
             gathered.jobs[job_number] = span_of([rate.means()[1] for rate in rates.values()])
 
     def _add_histogram(self, gathered: Gathered, job_number: int) -> None:
         head = self._heads["clat_hist", job_number]
         fio2 = self._recording.fio_version[0] < 3
         known = (histogram_columns(len(row), fio2=fio2) for row in head)
-        found = next((form for form in known if form is not None), None)
-        if found is None:
+        layout = next((form for form in known if form is not None), None)
+        if layout is None:
             raise wrong_histogram(self._logs["clat_hist", job_number].name, len(head[0]))
-        columns, bins = found
+        columns, bins = layout
         tables = self._tables(("clat_hist", job_number), columns)
         add_histograms(gathered.histograms, tables, self.windows, bins=bins)
 
@@ -278,9 +278,9 @@ def read_series(logs: Sequence[Log], recording: Recording) -> SeriesReading:
     section = LogSection([(log, head) for log, head in heads if head], recording)
     gathered = section.gather()
     span = section.span(gathered)
-    found = [series_of(gathered, way, section.windows, span) for way in gathered.directions()]
+    all_series = [series_of(gathered, way, section.windows, span) for way in gathered.directions()]
     return SeriesReading(
-        tuple(series for series in found if len(series.t_s)),
+        tuple(series for series in all_series if len(series.t_s)),
         section.bad_rows(),
         tuple(log.name for log, head in heads if not head and log.kind != "slat"),
     )
@@ -343,14 +343,14 @@ def read_latency_map(logs: Sequence[Log], recording: Recording) -> list[MapCell]
 def _cells(
     gathered: Gathered, way: int, interval_s: float, span: Span, *, width: int, unit: float
 ) -> Iterator[MapCell]:
-    shown = max(0, span.count - span.shift)
-    for first in range(0, shown, width):
+    slots = max(0, span.count - span.shift)
+    for first in range(0, slots, width):
         sums: Counter[int] = Counter()
-        for slot in range(first, min(first + width, shown)):
+        for slot in range(first, min(first + width, slots)):
             bins, counts = _counts(gathered, slot * len(WAYS) + way)
             for bin_, count in zip((bins // _MERGED_BINS).tolist(), counts.tolist(), strict=True):
                 sums[bin_] += count
-        end = min(first + width, shown)
+        end = min(first + width, slots)
         for group, count in sorted(sums.items()):
             yield MapCell(
                 direction=WAYS[way],
@@ -365,8 +365,8 @@ def _cells(
 def _counts(gathered: Gathered, cell: int) -> tuple[Ints, Ints]:
     """Return bins and counts of a window, from per-I/O logs if there are any."""
     empty = np.zeros(0, dtype=np.int64)
-    found = gathered.counts.bins.counts(cell) or gathered.histograms.counts(cell)
-    return found if found is not None else (empty, empty)
+    bins = gathered.counts.bins.counts(cell) or gathered.histograms.counts(cell)
+    return bins if bins is not None else (empty, empty)
 
 
 def _low(bin_: int) -> int:

@@ -42,20 +42,20 @@ def find_results(text: str, *, path: str = "") -> EmbeddedResults:
     if not _IS_OF_FIO.search(text):
         return EmbeddedResults(tuple(read_text_output(text, path=path)))
     try:
-        found, outside, broken = _documents(text)
+        documents, outside, broken = _documents(text)
     except RecursionError:
         raise OutputError("its JSON is nested too deeply to be output of fio") from None
-    if not found:
+    if not documents:
         _refuse(text, broken, path)
         return EmbeddedResults(tuple(read_text_output(text, path=path)))
     remarks = [line for line in re.split(r"[\r\n]+", outside) if line.strip()]
     if broken is not None:
         remarks.append(f"{CUT_OFF} {broken.line}")
     diagnostics = "\n".join(remarks)
-    for document in found:
+    for document in documents:
         if isinstance(document, Mapping):
             _require_names(document, path)
-    outputs = _outputs_of(found, path)
+    outputs = _outputs_of(documents, path)
     results = tuple(replace(last, diagnostics=diagnostics) for last in _last_of_each(outputs))
     if not any(result.jobs for result in results):
         raise OutputError("fio's JSON contains no jobs", path=str(path))
@@ -63,21 +63,21 @@ def find_results(text: str, *, path: str = "") -> EmbeddedResults:
 
 
 def _outputs_of(
-    found: Sequence[Mapping[str, object] | Broken], path: str
+    documents: Sequence[Mapping[str, object] | Broken], path: str
 ) -> list[RunOutput | Broken]:
     """Return what can be read of each document: what is damaged in one costs no other's numbers."""
-    first = found[0]
+    first = documents[0]
     jobs = first.get("jobs", first.get("client_stats")) if isinstance(first, Mapping) else None
-    is_alone = len(found) == 1 and isinstance(jobs, list) and len(jobs) == 1
+    is_alone = len(documents) == 1 and isinstance(jobs, list) and len(jobs) == 1
     outputs: list[RunOutput | Broken] = []
-    for document in found:
+    for document in documents:
         if isinstance(document, Broken):
             outputs.append(document)
             continue
         try:
             outputs.append(read_document(document, path=path, is_whole=is_alone))
         except OutputError as error:
-            if len(found) == 1:
+            if len(documents) == 1:
                 raise
             outputs.append(_lost("job", error.message))
     return outputs
@@ -113,7 +113,7 @@ def _documents(
             return list(_walk(DECODER.decode(text.strip()))), "", None
         except (ValueError, RecursionError):
             pass  # a list that is not JSON may still contain documents
-    found: list[Mapping[str, object] | Broken] = []
+    documents: list[Mapping[str, object] | Broken] = []
     outside: list[str] = []
     broken: Broken | None = None
     for piece in pieces_of(text):
@@ -122,13 +122,13 @@ def _documents(
         elif isinstance(piece, Broken):
             broken = piece
         else:
-            found += [broken] if broken and _IS_OF_FIO.search(broken.text) else []
-            found += _walk(piece)
+            documents += [broken] if broken and _IS_OF_FIO.search(broken.text) else []
+            documents += _walk(piece)
             broken = None
-    if not any(isinstance(document, Mapping) for document in found):
-        found = list(_anywhere(text))
-        return found, "", None if found else broken
-    return found, "".join(outside), broken
+    if not any(isinstance(document, Mapping) for document in documents):
+        documents = list(_anywhere(text))
+        return documents, "", None if documents else broken
+    return documents, "".join(outside), broken
 
 
 def _anywhere(text: str) -> Iterator[Mapping[str, object]]:

@@ -94,8 +94,8 @@ def pieces_of(text: str) -> Iterator[dict[str, object] | Broken | str]:
     position = broken = 0
     while start := _START.search(text, position):
         yield text[position : start.start()]
-        found = _decode(text, start.start())
-        if isinstance(found, Broken):
+        decoded = _decode(text, start.start())
+        if isinstance(decoded, Broken):
             broken += 1
             if broken > MAX_BROKEN:
                 raise OutputError(
@@ -104,9 +104,9 @@ def pieces_of(text: str) -> Iterator[dict[str, object] | Broken | str]:
                 )
             following = _START.search(text, start.end())
             position = following.start() if following else len(text)
-            yield replace(found, text=text[start.start() : position])
+            yield replace(decoded, text=text[start.start() : position])
         else:
-            document, position = found
+            document, position = decoded
             yield document
     yield text[position:]
 
@@ -131,10 +131,10 @@ class Broken:
 
 def _decode(text: str, start: int) -> tuple[dict[str, object], int] | Broken:
     """Return the object that begins at `start` and where it ends, or why there is none."""
-    found = _try(text, start)
-    if isinstance(found, Broken) and _NO_NUMBER.match(text, found.position):
+    decoded = _try(text, start)
+    if isinstance(decoded, Broken) and _NO_NUMBER.match(text, decoded.position):
         return _try(text[:start] + _STRING_OR_NO_NUMBER.sub(_readable, text[start:]), start)
-    return found
+    return decoded
 
 
 def _try(text: str, start: int) -> tuple[dict[str, object], int] | Broken:
@@ -201,9 +201,9 @@ class Fields:
     def wrong(self, key: str, expected: str) -> OutputError:
         """Return the error that names what was expected at a key."""
         place = self._place(key)
-        found = repr(self.raw[key])[:60] if key in self.raw else "nothing"
+        actual = repr(self.raw[key])[:60] if key in self.raw else "nothing"
         return OutputError(
-            f"fio's JSON has {found} at {place}, expected {expected}",
+            f"fio's JSON has {actual} at {place}, expected {expected}",
             path=str(self.path),
             key=place,
         )
@@ -273,12 +273,12 @@ class Fields:
 
     def texts(self) -> dict[str, str]:
         """Return all values as strings, for fio's options."""
-        found: dict[str, str] = {}
+        texts_by_key: dict[str, str] = {}
         for key, value in self.raw.items():
             if isinstance(value, dict | list | None):
                 raise self.wrong(key, "a string")
-            found[self._unicode(key, key)] = self._unicode(key, str(value))
-        return found
+            texts_by_key[self._unicode(key, key)] = self._unicode(key, str(value))
+        return texts_by_key
 
     def numbers(self) -> dict[str, float]:
         """Return all values as numbers, for fio's tables."""

@@ -122,12 +122,12 @@ def _client_options(root: Fields) -> dict[tuple[str, int | None], dict[str, str]
     """Return the global options of each client, where fio reports them separately."""
     if not isinstance(root.raw.get("global options"), list):
         return {}
-    found: dict[tuple[str, int | None], dict[str, str]] = {}
+    options: dict[tuple[str, int | None], dict[str, str]] = {}
     for host in root.children("global options"):
         key = host.text("hostname") or "", host.count("port")
         texts = host.texts()
-        found[key] = {name: texts[name] for name in texts if name not in {"hostname", "port"}}
-    return found
+        options[key] = {name: texts[name] for name in texts if name not in {"hostname", "port"}}
+    return options
 
 
 def _read_jobs(root: Fields, *, is_whole: bool) -> Iterator[JobResult]:
@@ -205,15 +205,17 @@ def _jobs_in(entry: Fields, directions: Sequence[DirectionResult]) -> int | None
 
 def _read_directions(entry: Fields) -> list[DirectionResult]:
     """Return the directions with I/O, syncs last."""
-    found: list[DirectionResult] = []
+    directions: list[DirectionResult] = []
     for direction in _TRANSFERS:
         block = entry.child(direction.value)
         if block is not None and block.need_count("total_ios") != 0:
-            found.append(_read_transfer(direction, block))
+            directions.append(_read_transfer(direction, block))
     sync = entry.child("sync")
     if sync is not None:
-        found += _read_sync(sync, runtime_s=max((d.runtime_s for d in found), default=0.0))
-    return found
+        directions += _read_sync(
+            sync, runtime_s=max((d.runtime_s for d in directions), default=0.0)
+        )
+    return directions
 
 
 def _read_transfer(direction: Direction, block: Fields) -> DirectionResult:
@@ -305,7 +307,7 @@ def _read_percentiles(block: Fields | None, per_second: float) -> dict[float, fl
     """Return percentiles in seconds; fio before 3.4 pads the list with ``0.00``."""
     if block is None:
         return {}
-    found: dict[float, float] = {}
+    percentiles: dict[float, float] = {}
     for key in block.raw:
         try:
             percentile = float(key)
@@ -315,8 +317,8 @@ def _read_percentiles(block: Fields | None, per_second: float) -> dict[float, fl
             continue
         if not 0 < percentile <= 100:
             raise block.wrong(key, "a percentile")
-        found[percentile] = block.need_number(key) / per_second
-    return dict(sorted(found.items()))
+        percentiles[percentile] = block.need_number(key) / per_second
+    return dict(sorted(percentiles.items()))
 
 
 def _read_bins(block: Fields | None, unit_ns: int) -> dict[int, int]:
@@ -329,5 +331,5 @@ def _read_bins(block: Fields | None, unit_ns: int) -> dict[int, int]:
             raise block.wrong(key, "a latency bin")
     values = [block.raw[key] for key in midpoints]
     counts = values if are_counts(values) else [block.need_count(key) for key in midpoints]
-    found = {int(key) * unit_ns: count for key, count in zip(midpoints, counts, strict=True)}
-    return dict(sorted(found.items()))
+    counts_of = {int(key) * unit_ns: count for key, count in zip(midpoints, counts, strict=True)}
+    return dict(sorted(counts_of.items()))

@@ -58,8 +58,8 @@ def bin_edges_ns(mid_ns: int, *, unit_ns: int = 1) -> tuple[int, int]:
 def merge_bins(parts: Iterable[Mapping[int, int]]) -> dict[int, int]:
     """Return the sum of several sets of bins, in ascending order of latency."""
     total: Counter[int] = Counter()
-    for part in parts:
-        total.update(part)
+    for bins in parts:
+        total.update(bins)
     return dict(sorted(total.items()))
 
 
@@ -118,9 +118,9 @@ def _merge(members: list[JobResult]) -> JobResult:
 def _merge_direction(parts: list[DirectionResult]) -> DirectionResult | None:
     if len(parts) < 2:
         return parts[0] if parts else None
-    runtime_s = max(part.runtime_s for part in parts)
-    total_ios = _total([part.total_ios for part in parts])
-    io_bytes = sum(part.io_bytes for part in parts)
+    runtime_s = max(entry.runtime_s for entry in parts)
+    total_ios = _total([entry.total_ios for entry in parts])
+    io_bytes = sum(entry.io_bytes for entry in parts)
     timed = runtime_s > 0 and parts[0].direction is not Direction.SYNC
     return DirectionResult(
         direction=parts[0].direction,
@@ -129,14 +129,14 @@ def _merge_direction(parts: list[DirectionResult]) -> DirectionResult | None:
         runtime_s=runtime_s,
         iops=total_ios / runtime_s if timed and total_ios is not None else None,
         bw_bytes_per_s=io_bytes / runtime_s if timed else None,
-        iops_parallel=_combined(sum, [part.iops for part in parts]) if timed else None,
-        bw_parallel_bytes_per_s=_combined(sum, [part.bw_bytes_per_s for part in parts]),
-        parallel_s=min(part.runtime_s for part in parts),
-        iops_min=_combined(sum, [part.iops_min for part in parts]),
-        iops_max=_combined(sum, [part.iops_max for part in parts]),
-        lat=_merge_latency([(part.lat, part.total_ios) for part in parts]),
-        clat=_merge_latency([(part.clat, part.total_ios) for part in parts]),
-        slat=_merge_latency([(part.slat, part.total_ios) for part in parts]),
+        iops_parallel=_combined(sum, [entry.iops for entry in parts]) if timed else None,
+        bw_parallel_bytes_per_s=_combined(sum, [entry.bw_bytes_per_s for entry in parts]),
+        parallel_s=min(entry.runtime_s for entry in parts),
+        iops_min=_combined(sum, [entry.iops_min for entry in parts]),
+        iops_max=_combined(sum, [entry.iops_max for entry in parts]),
+        lat=_merge_latency([(entry.lat, entry.total_ios) for entry in parts]),
+        clat=_merge_latency([(entry.clat, entry.total_ios) for entry in parts]),
+        slat=_merge_latency([(entry.slat, entry.total_ios) for entry in parts]),
     )
 
 
@@ -190,8 +190,8 @@ def _merge_shares(
     if total == 0:
         return dict(parts[0])
     shares: dict[int, float] = {}
-    for part, weight in zip(parts, weights, strict=True):
-        for start, share in part.items():
+    for distribution, weight in zip(parts, weights, strict=True):
+        for start, share in distribution.items():
             shares[start] = shares.get(start, 0.0) + share * weight / total
     return dict(sorted(shares.items()))
 
@@ -234,8 +234,8 @@ def split_result(output: RunOutput) -> tuple[Part, ...]:
     for hostname, port in sorted(clients, key=lambda client: (client[0], client[1] or 0)):
         jobs = clients[hostname, port]
         before = 0
-        for place, together in enumerate(_in_turn(jobs)):
-            parts.append(Part(hostname, port, place, tuple(together), before))
+        for index, together in enumerate(_in_turn(jobs)):
+            parts.append(Part(hostname, port, index, tuple(together), before))
             before += sum(count for _, count in sections_of(together))
     return tuple(parts)
 
@@ -258,10 +258,10 @@ def _runs_beside(job: JobResult) -> bool:
 
 def sections_of(jobs: Sequence[JobResult]) -> list[tuple[JobResult, int]]:
     """Return the first entry of each section with its number of jobs."""
-    found: dict[tuple[str, int], list[JobResult]] = {}
+    entries_by_section: dict[tuple[str, int], list[JobResult]] = {}
     for job in jobs:
-        found.setdefault((job.name, job.groupid), []).append(job)
-    return [(entries[0], _numjobs(entries)) for entries in found.values()]
+        entries_by_section.setdefault((job.name, job.groupid), []).append(job)
+    return [(entries[0], _numjobs(entries)) for entries in entries_by_section.values()]
 
 
 def _numjobs(entries: Sequence[JobResult]) -> int:
@@ -272,15 +272,15 @@ def _numjobs(entries: Sequence[JobResult]) -> int:
 def select_part(output: RunOutput, imported: Imported) -> RunOutput:
     """Return a result with only the entries of one run, named after its sections."""
     wanted = {(job.name, job.groupid): job.section for job in imported.jobs}
-    found = tuple(
+    jobs = tuple(
         replace(job, name=wanted[plain_name(job), job.groupid])
         for job in output.jobs
         if (plain_name(job), job.groupid) in wanted
         and (job.hostname, job.port) == (imported.hostname, imported.port)
     )
-    if {job.name for job in found} != {*wanted.values()}:
+    if {job.name for job in jobs} != {*wanted.values()}:
         raise OutputError("the result lacks a job of this run", hint="import it again")
-    return replace(output, jobs=found)
+    return replace(output, jobs=jobs)
 
 
 def plain_name(job: JobResult) -> str:

@@ -207,8 +207,8 @@ def _is_rounded(exact: float, printed: float) -> bool:
 def _amount(about: str) -> float | None:
     """Return the bytes in ``(143MiB/2001msec)``, or in ``io=143MB`` before fio 2.16."""
     is_new = "IOPS=" in about
-    found = re.search(r"\(([^()]*)/\d+msec\)", about) if is_new else re.search(r"io=(\S+)", about)
-    amount = _AMOUNT.search(found[1]) if found else None
+    match = re.search(r"\(([^()]*)/\d+msec\)", about) if is_new else re.search(r"io=(\S+)", about)
+    amount = _AMOUNT.search(match[1]) if match else None
     return _bytes(amount[1], amount[2], is_decimal=is_new) if amount else None
 
 
@@ -237,7 +237,7 @@ def _normal_outputs(lines: list[str]) -> Iterator[RunOutput]:
                 yield RunOutput(version, tuple(jobs.values()), form=NORMAL)
                 jobs, has_totals = {}, False
             body = takewhile(lambda line: line.startswith(" "), lines[number + 1 :])
-            group = {name: own for (name, at), own in options.items() if at == match["group"]}
+            group = {name: texts for (name, at), texts in options.items() if at == match["group"]}
             try:
                 jobs[key] = _job(match, body, group)
             except ValueError as error:
@@ -284,8 +284,8 @@ def _header_options(match: re.Match[str]) -> dict[str, str]:
         round(_bytes(number, f"{unit}B" if unit[-1:] != "B" else unit, is_decimal=is_new))
         for number, unit in re.findall(r"([\d.]+)([KMG]?i?B?)(?=[-/,\s]|$)", match["bs"])
     }
-    own = {name: match[name] for name in ("rw", "ioengine", "iodepth")}
-    return own | ({"bs": str(*sizes)} if len(sizes) == 1 else {})
+    options = {name: match[name] for name in ("rw", "ioengine", "iodepth")}
+    return options | ({"bs": str(*sizes)} if len(sizes) == 1 else {})
 
 
 _TERSE = re.compile(

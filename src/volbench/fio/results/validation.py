@@ -99,10 +99,10 @@ def _of_jobs(
     wanted = Counter[str]()
     for section in expected:
         wanted[section.name] += section.entries
-    found = Counter(job.name for job in jobs)
+    entries_by_job = Counter(job.name for job in jobs)
     for name, entries in wanted.items():
-        if found[name] < entries:
-            yield f"Job {name}: fio reported {found[name]} of {entries} entries."
+        if entries_by_job[name] < entries:
+            yield f"Job {name}: fio reported {entries_by_job[name]} of {entries} entries."
     by_name = {section.name: section for section in expected}
     for job in jobs:
         yield from _of_errors(job)
@@ -224,14 +224,14 @@ def _state(states: str | None) -> str | None:
 
 def _amounts(text: str | None) -> dict[str, float]:
     """Return numbers by letter from a text like ``r=9.77MiB/s,w=512KiB/s`` or ``r=2501,w=2k``."""
-    found: dict[str, float] = {}
-    for part in (text or "").split(","):
-        letter, _, amount = part.partition("=")
+    amounts: dict[str, float] = {}
+    for field in (text or "").split(","):
+        letter, _, amount = field.partition("=")
         match = _AMOUNT.fullmatch(amount)
         if match is None:
             continue
         number, prefix, binary, unit = match.groups()
         base = 1024 if binary else 1000
         bits = unit in {"b", "bit"}
-        found[letter] = float(number) * base ** _POWERS[prefix.lower()] / (8 if bits else 1)
-    return found
+        amounts[letter] = float(number) * base ** _POWERS[prefix.lower()] / (8 if bits else 1)
+    return amounts

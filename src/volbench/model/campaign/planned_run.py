@@ -282,8 +282,8 @@ class Campaign(Consent):
     @property
     def label_names(self) -> tuple[str, ...]:
         """Names of all labels of hosts and imported results, in order of first appearance."""
-        own = (run.imported.labels for run in self.runs if run.imported)
-        every = (*(host.labels for host in self.hosts), *own)
+        imported = (run.imported.labels for run in self.runs if run.imported)
+        every = (*(host.labels for host in self.hosts), *imported)
         return tuple(dict.fromkeys(name for labels in every for name in labels))
 
     def labels_of(self, run: Run) -> dict[str, str]:

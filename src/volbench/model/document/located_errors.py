@@ -109,13 +109,13 @@ def validate(
 ) -> Model | None:
     """Return the model of a node, or None if it has problems."""
     before = len(problems.found)
-    found: Model | None = None
+    valid: Model | None = None
     try:
-        found = model.model_validate(plain(node), context=context, by_alias=True, by_name=False)
+        valid = model.model_validate(plain(node), context=context, by_alias=True, by_name=False)
     except ValidationError as error:
         for fault in faults_of(error, model):
             note_fault(problems, node, fault)
-    return None if len(problems.found) > before else found
+    return None if len(problems.found) > before else valid
 
 
 def plain(node: Node) -> object:
@@ -141,9 +141,9 @@ def place(node: Node, location: Location, *, on_key: bool = False) -> tuple[int,
     """
     at: Node | Entry = node
     missing = ""
-    for part in location:
-        child = _child(node, part)
-        missing = "" if child or not str(part).isidentifier() else str(part)
+    for step in location:
+        child = _child(node, step)
+        missing = "" if child or not str(step).isidentifier() else str(step)
         if child is not None:
             node = child.value if isinstance(child, Entry) else child
             at = child if on_key else node
@@ -151,10 +151,10 @@ def place(node: Node, location: Location, *, on_key: bool = False) -> tuple[int,
     return at.line, at.column, key
 
 
-def _child(node: Node, part: str | int) -> Entry | Node | None:
-    if node.items is not None and isinstance(part, int) and part < len(node.items):
-        return node.items[part]
-    return next((entry for entry in node.entries or () if entry.name == str(part)), None)
+def _child(node: Node, step: str | int) -> Entry | Node | None:
+    if node.items is not None and isinstance(step, int) and step < len(node.items):
+        return node.items[step]
+    return next((entry for entry in node.entries or () if entry.name == str(step)), None)
 
 
 def faults_of(error: ValidationError, model: type[BaseModel]) -> Iterator[Fault]:
@@ -204,8 +204,8 @@ def _sentence(kind: str, value: object, context: Mapping[str, Any]) -> str:
     if isinstance(value, Mapping | list) and kind.endswith(("_type", "_parsing")):
         return f"must be a single value, not {_kind_of(value)}"
     if kind in _BOUNDS:
-        words, name = _BOUNDS[kind]
-        return f"must be {words} {context[name]:.12g}, not {value}"
+        bound, name = _BOUNDS[kind]
+        return f"must be {bound} {context[name]:.12g}, not {value}"
     if kind in {"too_short", "too_long"}:
         is_short = kind == "too_short"
         count = context["min_length" if is_short else "max_length"]

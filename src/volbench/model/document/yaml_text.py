@@ -88,7 +88,7 @@ def _compose(text: str, builder: _Builder) -> Node | None:
 def _note_syntax(error: MarkedYAMLError, problems: Problems) -> None:
     reason = " ".join(str(error.problem or error.context).split())
     mark, opened = error.problem_mark or error.context_mark, error.context_mark
-    words, hint = next(
+    reason_text, hint = next(
         (plain for part, plain in _PLAIN_WORDS.items() if part in reason), (reason, "")
     )
     if "end of stream" in reason or "stream end" in reason or reason.startswith(_NO_COLON):
@@ -96,7 +96,7 @@ def _note_syntax(error: MarkedYAMLError, problems: Problems) -> None:
     elif opened and mark and opened.line != mark.line:
         hint = hint or f"opened in line {opened.line + 1}"
     problems.add(
-        f"not YAML: {words}",
+        f"not YAML: {reason_text}",
         line=mark.line + 1 if mark else 0,
         column=mark.column + 1 if mark else 0,
         hint=hint or "quote texts that contain special characters",

@@ -197,8 +197,8 @@ def option_matters(name: str) -> bool:
 
 def fact_of(name: str) -> Fact:
     """Return the fact of a column: from the registry, or for an option of fio."""
-    found = FACTS.get(name)
-    return found or _fact(name, "string", Source.PLAN, Weight.REFUSE, f"Option `{name}` of fio.")
+    fact = FACTS.get(name)
+    return fact or _fact(name, "string", Source.PLAN, Weight.REFUSE, f"Option `{name}` of fio.")
 
 
 def find_fact(name: str, known: Collection[str]) -> str:

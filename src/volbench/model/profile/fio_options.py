@@ -238,8 +238,8 @@ def _integer(option: Option, text: str) -> str:
     # Python refuses to parse integers of thousands of digits.
     number = high + 1 if len(text) > _MAX_DIGITS else int(text, 16 if "x" in text else 10)
     if not low <= number <= high:
-        shown = text if len(text) <= _MAX_DIGITS else f"{text[:_MAX_DIGITS]}..."
-        raise InputError(f"{shown} is out of range", hint=f"it goes from {low} to {high}")
+        excerpt = text if len(text) <= _MAX_DIGITS else f"{text[:_MAX_DIGITS]}..."
+        raise InputError(f"{excerpt} is out of range", hint=f"it goes from {low} to {high}")
     return str(number)
 
 

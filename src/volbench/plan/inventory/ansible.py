@@ -360,11 +360,11 @@ def _read_listing(draft: InventoryDraft, top: Node) -> None:
                 variables |= {host.name: host.value for host in hosts}
     unused: set[str] = set()
     for name, at in (dict(_members(draft, groups, ALL, set())) | variables).items():
-        own = _fields(draft, variables[name], unused) if name in variables else {}
+        fields = _fields(draft, variables[name], unused) if name in variables else {}
         # A listing does not distinguish the jump hosts of a host from those of a group that also
         # contains the jump host.
-        inherited = {key: own.pop(key) for key in ("jump",) if key in own}
-        draft.add(HostDraft(name, at, own, inherited))
+        inherited = {key: fields.pop(key) for key in ("jump",) if key in fields}
+        draft.add(HostDraft(name, at, fields, inherited))
     if not draft.hosts and not draft.problems.found:
         draft.problems.add("an inventory needs hosts", line=1, column=1)
     for name, entry in groups.items():

@@ -59,11 +59,11 @@ def _hosts(draft: InventoryDraft, node: Node, defaults: Mapping[str, Node]) -> I
             draft.complain(entry.value, message, hint=f"write {{address: {entry.value.raw}}}")
             continue
         keys = () if entry.value.is_null else draft.entries(entry.value, "a host", HOST_KEYS)
-        own = {key.name: key.value for key in keys}
+        values = {key.name: key.value for key in keys}
         names = draft.expanded(location(entry), entry.name)
-        addresses = _addresses(draft, names, own.get("address"))
+        addresses = _addresses(draft, names, values.get("address"))
         for number, name in enumerate(names.texts):
-            fields = own if addresses is None else own | {"address": addresses[number]}
+            fields = values if addresses is None else values | {"address": addresses[number]}
             yield HostDraft(name, location(entry), fields, defaults)
 
 

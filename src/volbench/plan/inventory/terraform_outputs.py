@@ -240,11 +240,11 @@ def _host(
     values = {
         key: _filled(draft, row, wanted[key].value, name) for key in HOST_KEYS if key in wanted
     }
-    own = {key: node for key, node in values.items() if node is not None}
+    fields = {key: node for key, node in values.items() if node is not None}
     at = location(wanted["from"] if "from" in wanted else wanted.get("name") or wanted["address"])
-    if "from" in wanted and "address" not in own and not isinstance(row.scope, dict | list):
-        own["address"] = node_of(row.scope, at)
-    return HostDraft(name, at, own, defaults) if name else None
+    if "from" in wanted and "address" not in fields and not isinstance(row.scope, dict | list):
+        fields["address"] = node_of(row.scope, at)
+    return HostDraft(name, at, fields, defaults) if name else None
 
 
 def _name(draft: InventoryDraft, row: _Row, wanted: Mapping[str, Entry]) -> str:
@@ -278,10 +278,10 @@ def _filled(draft: InventoryDraft, row: _Row, node: Node, host: str) -> Node | N
         return replace(at, items=tuple(item for item in items if item is not None))
     text = draft.given(node, "an expression")
     holes = _HOLE.findall(text)
-    found = {hole: row.find(draft, node, hole) for hole in holes or [text] if hole}
-    if any(value is None for value in found.values()) or not text:
+    value_of = {hole: row.find(draft, node, hole) for hole in holes or [text] if hole}
+    if any(value is None for value in value_of.values()) or not text:
         return None
     if not holes:
-        return node_of(found[text], at)
-    texts = {hole: draft.given(node_of(value, at), hole) for hole, value in found.items()}
+        return node_of(value_of[text], at)
+    texts = {hole: draft.given(node_of(value, at), hole) for hole, value in value_of.items()}
     return node_of(_HOLE.sub(lambda hole: texts[hole[1]], text), at)

@@ -413,9 +413,9 @@ def profile_warnings(profile: Profile) -> Iterator[str]:
         sections = effective_options(job, profile.defaults)
         for section, options in sections.items():
             name = f"{job.name}.sections.{section}" if section else job.name
-            own = {*job.options, *job.sections.get(section, {})}
-            yield from (f"job {name}: {text}" for text in doubtful(options, own=own))
-        if len(sections) > 1 and any("group_reporting" in own for own in sections.values()):
+            given = {*job.options, *job.sections.get(section, {})}
+            yield from (f"job {name}: {text}" for text in doubtful(options, own=given))
+        if len(sections) > 1 and any("group_reporting" in given for given in sections.values()):
             yield (
                 f"job {job.name}: group_reporting is left out, so that each of its sections is a "
                 f"row of its own"

@@ -122,11 +122,11 @@ def _render(frames: Mapping[str, pd.DataFrame], *, format_name: str, raw: bool =
 def _without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame whose names and texts no spreadsheet runs as formulas."""
     safe = frame.rename(columns=spreadsheet_text)
-    for place, dtype in enumerate(safe.dtypes):
+    for index, dtype in enumerate(safe.dtypes):
         if pd.api.types.is_object_dtype(dtype) or pd.api.types.is_string_dtype(dtype):
-            codes, texts = pd.factorize(safe.iloc[:, place])
+            codes, texts = pd.factorize(safe.iloc[:, index])
             changed = pd.Series([spreadsheet_text(text) for text in texts], dtype=object)
-            safe.isetitem(place, changed.reindex(codes).array)
+            safe.isetitem(index, changed.reindex(codes).array)
     return safe
 
 
@@ -179,16 +179,16 @@ def write_parts(parts: Iterable[Rows], *, frame_name: str, into: Path) -> tuple[
     folder = into / frame_name
     make_output_folder(folder)
     files = []
-    for part in parts:
-        file = folder / f"{re.sub(r'[^A-Za-z0-9.()_-]', '_', part.campaign)}.parquet"
-        _check_campaign(file, part)
-        facts = {MADE: part.made}
-        write_output(file, _render_parquet(part.frame, frame_name=frame_name, facts=facts))
+    for rows in parts:
+        file = folder / f"{re.sub(r'[^A-Za-z0-9.()_-]', '_', rows.campaign)}.parquet"
+        _check_campaign(file, rows)
+        facts = {MADE: rows.made}
+        write_output(file, _render_parquet(rows.frame, frame_name=frame_name, facts=facts))
         files.append(file)
     return tuple(files)
 
 
-def _check_campaign(file: Path, part: Rows) -> None:
+def _check_campaign(file: Path, rows: Rows) -> None:
     """Refuse to replace the rows of another campaign."""
     if not file.exists():
         return
@@ -198,9 +198,9 @@ def _check_campaign(file: Path, part: Rows) -> None:
         raise InputError(
             f"{file} is not a Parquet file: {error}", hint="export into an empty folder"
         ) from error
-    if made != part.made:
+    if made != rows.made:
         raise InputError(
-            f"{file} holds another campaign that is also named {part.campaign}",
+            f"{file} holds another campaign that is also named {rows.campaign}",
             hint="export both in one command, which names them by their folders, into a new folder",
         )
 
@@ -327,5 +327,5 @@ def _latex(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Sequen
 
 def _latex_text(cell: str) -> str:
     """Return a text that LaTeX prints as it is."""
-    words = " ".join(printable(cell).split())
-    return "".join(_LATEX.get(char, char) for char in words)
+    line = " ".join(printable(cell).split())
+    return "".join(_LATEX.get(char, char) for char in line)

@@ -189,8 +189,8 @@ def _height_cm(bars: float) -> int:
 
 def _set_widths(sheet: WriteOnlyWorksheet, widths: Sequence[float]) -> None:
     dimensions = cast("Worksheet", sheet).column_dimensions  # its type lacks what it does have
-    for place, width in enumerate(widths, start=1):
-        dimensions[_letters(place)].width = width
+    for index, width in enumerate(widths, start=1):
+        dimensions[_letters(index)].width = width
 
 
 def _append(
@@ -206,29 +206,29 @@ def _append(
     from openpyxl.styles import Font  # noqa: PLC0415 - same
 
     cells = []
-    for place, value in enumerate(values):
+    for index, value in enumerate(values):
         if value is None or isinstance(value, bool):
             cell = WriteOnlyCell(sheet, value=value)
         elif isinstance(value, int | float) and math.isfinite(value):
             cell = WriteOnlyCell(sheet, value=repr(value))  # openpyxl would round to 16 digits
             cell.data_type = "n"
-            if place < len(formats) and formats[place]:
-                cell.number_format = formats[place]
+            if index < len(formats) and formats[index]:
+                cell.number_format = formats[index]
         else:
-            words = ILLEGAL_CHARACTERS_RE.sub("\N{REPLACEMENT CHARACTER}", str(value))
-            cell = WriteOnlyCell(sheet, value=words)
+            text = ILLEGAL_CHARACTERS_RE.sub("\N{REPLACEMENT CHARACTER}", str(value))
+            cell = WriteOnlyCell(sheet, value=text)
             cell.data_type = "s"
-            cell.quotePrefix = words.startswith(("=", "+", "-", "@"))
+            cell.quotePrefix = text.startswith(("=", "+", "-", "@"))
         if bold:
             cell.font = Font(bold=True)
         cells.append(cell)
     sheet.append(cells)
 
 
-def _letters(place: int) -> str:
+def _letters(index: int) -> str:
     """Return the letters of a sheet's column, counted from 1."""
     letters = ""
-    while place:
-        place, rest = divmod(place - 1, 26)
+    while index:
+        index, rest = divmod(index - 1, 26)
         letters = chr(ord("A") + rest) + letters
     return letters

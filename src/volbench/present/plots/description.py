@@ -125,7 +125,7 @@ class Plot:
 
 def grid(panels: Sequence[Panel], *, height_in: float, abreast: int = 1) -> Plot:
     """Return a plot of panels row by row, so many abreast, all of one height."""
-    places = [divmod(place, abreast) for place in range(len(panels))]
+    places = [divmod(index, abreast) for index in range(len(panels))]
     return Plot(
         panels=tuple(
             replace(panel, row=row, column=column)

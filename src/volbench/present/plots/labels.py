@@ -113,12 +113,14 @@ def shortened(names: Sequence[str]) -> tuple[str, ...]:
         return tuple(names)
     room = min(map(len, parts)) - 1
     first = min(_common(parts), room)
-    last = min(_common([own[::-1] for own in parts]), room - first)
+    last = min(_common([each[::-1] for each in parts]), room - first)
     last *= len("".join(parts[0][len(parts[0]) - last :])) >= _MIN_CUT
-    while not all(_WORD.search("".join(own[first : len(own) - last])) for own in parts) and first:
+    while (
+        not all(_WORD.search("".join(each[first : len(each) - last])) for each in parts) and first
+    ):
         first -= 1  # A number alone is no name
     first *= len("".join(parts[0][:first])) >= _MIN_CUT
-    cut = ("".join(own[first : len(own) - last]) for own in parts)
+    cut = ("".join(each[first : len(each) - last]) for each in parts)
     return tuple(name.rstrip("-_/., ") if last else name for name in cut)
 
 
@@ -236,30 +238,30 @@ def colour_series(frame: pd.DataFrame) -> tuple[Series, ...]:
             for value in values
         )
     return tuple(
-        Series(value, wrap_name(printable(value), columns=30), palette(place))
-        for place, value in enumerate(values)
+        Series(value, wrap_name(printable(value), columns=30), palette(index))
+        for index, value in enumerate(values)
     )
 
 
 def line_series(names: Sequence[str], *, columns: int = 30) -> tuple[Series, ...]:
     """Return a series for each name, distinguished by colour, marker and dash."""
     return tuple(
-        Series(name, wrap_name(printable(name), columns=columns), *line_look(place))
-        for place, name in enumerate(names)
+        Series(name, wrap_name(printable(name), columns=columns), *line_look(index))
+        for index, name in enumerate(names)
     )
 
 
-def line_look(place: int) -> tuple[str, str, Dash]:
+def line_look(index: int) -> tuple[str, str, Dash]:
     """Return colour, marker and dash of the line at a place; 28 are distinguishable."""
-    dash = DASHES[place // _FIRST_COLOURS % len(DASHES)]
-    return palette(place), marker(place), dash
+    dash = DASHES[index // _FIRST_COLOURS % len(DASHES)]
+    return palette(index), marker(index), dash
 
 
-def marker(place: int) -> str:
+def marker(index: int) -> str:
     """Return the marker at a place; they repeat."""
-    return MARKERS[place % len(MARKERS)]
+    return MARKERS[index % len(MARKERS)]
 
 
-def palette(place: int) -> str:
+def palette(index: int) -> str:
     """Return the role of the colour at a place of the palette, which repeats."""
-    return f"palette-{place % PALETTE_SIZE}"
+    return f"palette-{index % PALETTE_SIZE}"

@@ -86,8 +86,8 @@ def only_last_named(panels: Sequence[Panel], *, abreast: int = 1) -> list[Panel]
     """Return panels of which those of the last row alone name their x axis."""
     first = len(panels) - abreast
     return [
-        panel if place >= first else replace(panel, x=replace(panel.x, label=""))
-        for place, panel in enumerate(panels)
+        panel if index >= first else replace(panel, x=replace(panel.x, label=""))
+        for index, panel in enumerate(panels)
     ]
 
 
@@ -123,14 +123,14 @@ def declared(results: pd.DataFrame, metric: Metric) -> list[Limit]:
         return []
     rows = records(results.filter([metric.limit, "role"]))
     places_of: dict[float, list[int]] = {}
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         value = number(row, metric.limit)
         if not math.isnan(value):
-            places_of.setdefault(value, []).append(place)
+            places_of.setdefault(value, []).append(index)
     limits = []
     everywhere = len(places_of) == 1 and sum(map(len, places_of.values())) == len(rows)
     for value, places in sorted(places_of.items()):
-        roles = dict.fromkeys(text(rows[place], "role") for place in places)
+        roles = dict.fromkeys(text(rows[index], "role") for index in places)
         owner = "" if everywhere or not any(roles) else f" of {', '.join(roles)}"
         name = f"limit{owner}: {FORMATS[metric.format].write(value)}"
         limits.append(Limit(value, name, tuple(places)))
@@ -143,11 +143,11 @@ def limits_across(limits: Sequence[Limit]) -> list[ReferenceLine]:
         ReferenceLine(
             value=limit.value,
             axis="x",
-            name=limit.name if place == 0 else "",
+            name=limit.name if index == 0 else "",
             extent=(first - _HALF_ROW, last + _HALF_ROW),
         )
         for limit in reversed(limits)
-        for place, (first, last) in enumerate(_stretches(limit.rows))
+        for index, (first, last) in enumerate(_stretches(limit.rows))
     ]
 
 

@@ -122,11 +122,11 @@ def crowded_parts(
     known = [name for name in columns if name not in key]
     lines = heads.merge(rows[[*key, *known]].astype("str").drop_duplicates(), on=key)
     counts = {name: lines.groupby(name)[["label", "direction"]].value_counts() for name in columns}
-    sizes = {name: own.groupby(level=name).size() for name, own in counts.items()}
+    sizes = {name: sizes_of.groupby(level=name).size() for name, sizes_of in counts.items()}
     crowds = {
-        name: max(most, int(own.max()))
-        for name, own in sizes.items()
-        if len(own) > 1 and own.median() > 1
+        name: max(most, int(sizes_of.max()))
+        for name, sizes_of in sizes.items()
+        if len(sizes_of) > 1 and sizes_of.median() > 1
     }
     if not crowds:
         return [], ""
@@ -153,8 +153,8 @@ def compose(parts: Sequence[tuple[str, Plot]]) -> Plot:
     heights: list[float] = []
     for start in range(0, len(parts), abreast):
         neighbours = parts[start : start + abreast]
-        for place, (name, plot) in enumerate(neighbours):
-            placed.append(_placed(plot, name, row=len(heights), column=place * len(first.widths)))
+        for index, (name, plot) in enumerate(neighbours):
+            placed.append(_placed(plot, name, row=len(heights), column=index * len(first.widths)))
         heights += _tallest([plot.heights for _, plot in neighbours])
     return replace(
         first,
@@ -210,8 +210,8 @@ def _placed(plot: Plot, name: str, *, row: int, column: int) -> list[Panel]:
 
 def _tallest(heights: Sequence[Sequence[float]]) -> list[float]:
     """Return the height of each row of adjacent plots."""
-    rows = max(len(own) for own in heights)
-    return [max(own[row] for own in heights if row < len(own)) for row in range(rows)]
+    rows = max(len(column) for column in heights)
+    return [max(column[row] for column in heights if row < len(column)) for row in range(rows)]
 
 
 def _joined_series(parts: Sequence[Sequence[Series]]) -> tuple[Series, ...]:
@@ -235,8 +235,8 @@ def _look(series: Series) -> tuple[str, str, str]:
 def _with_free_look(series: Series, taken: set[tuple[str, str, str]]) -> Series:
     if _look(series) not in taken:
         return series
-    for place in range(PALETTE_SIZE):
-        colour, marker, dash = line_look(place)
+    for index in range(PALETTE_SIZE):
+        colour, marker, dash = line_look(index)
         candidate = replace(series, colour=colour, marker=series.marker and marker, dash=dash)
         if _look(candidate) not in taken:
             return candidate

@@ -17,16 +17,16 @@ NOT_SHOWN = "Showing "  # Beginning of the sentence about what is left out
 _WORKLOAD = ["job", "group", "direction"]
 
 
-def not_shown(shown: int, total: int, what: str, criterion: str) -> str:
+def not_shown(drawn: int, total: int, what: str, criterion: str) -> str:
     """Return the sentence of a caption that says what is shown, and of how many; "" for all.
 
     Args:
         criterion: by which they are chosen, such as ``those with the slowest p99``.
     """
-    if shown >= total:
+    if drawn >= total:
         return ""
-    rest = total - shown
-    return f"{NOT_SHOWN}{shown} of {total:,} {what}, {criterion}: --where shows the other {rest}"
+    rest = total - drawn
+    return f"{NOT_SHOWN}{drawn} of {total:,} {what}, {criterion}: --where shows the other {rest}"
 
 
 def largest(
@@ -62,7 +62,7 @@ def worst(
     """
     rows = pd.DataFrame({"place": range(len(parts)), "badness": list(badness)})
     kept, fewer = largest(rows, "badness", most=most, what=what, criterion=criterion)
-    return [parts[place] for place in kept["place"]], fewer
+    return [parts[index] for index in kept["place"]], fewer
 
 
 def workloads(rows: pd.DataFrame) -> pd.Series[int]:
@@ -109,12 +109,12 @@ def apart(places: pd.DataFrame, x: Axis, y: Axis, *, room: tuple[float, float]) 
     is_kept = []
     ordered = places.sort_values("_x", ascending=False)
     across, up = (_shares(ordered[name], axis) for name, axis in (("_x", x), ("_y", y)))
-    for place in zip(across, up, strict=True):
+    for point in zip(across, up, strict=True):
         is_free = all(
-            abs(place[0] - other[0]) > room[0] or abs(place[1] - other[1]) > room[1]
+            abs(point[0] - other[0]) > room[0] or abs(point[1] - other[1]) > room[1]
             for other in kept
         )
-        kept += [place] * is_free
+        kept += [point] * is_free
         is_kept.append(is_free)
     return ordered[np.array(is_kept, dtype=bool)].sort_index()
 

@@ -51,7 +51,7 @@ class RunColumns:
     def numbered(self, prefix: str, runs: Iterable[str]) -> str:
         """Return the numbers of some runs of a campaign, as an attribute of an element."""
         numbers = (self.numbers.get(f"{prefix}{run}") for run in runs)
-        return " ".join(str(own) for own in numbers if own is not None)
+        return " ".join(str(run_number) for run_number in numbers if run_number is not None)
 
 
 def run_columns(campaigns: Sequence[tuple[str, ReportContent]]) -> RunColumns:
@@ -62,8 +62,8 @@ def run_columns(campaigns: Sequence[tuple[str, ReportContent]]) -> RunColumns:
         findings = rows_by_run(records(content.frames.get("findings", pd.DataFrame())))
         for row in records(content.frames.get("summary", pd.DataFrame())):
             key = f"{prefix}{text(row, 'run')}"
-            place = numbers.setdefault(key, len(numbers))
-            rows.append({"number": place, "key": key} | _values(row, findings))
+            index = numbers.setdefault(key, len(numbers))
+            rows.append({"number": index, "key": key} | _values(row, findings))
     return RunColumns(_packed(columns_form(pd.DataFrame(rows))) if rows else "", numbers)
 
 
@@ -85,12 +85,12 @@ def packed_rows(table: Table[Any], prefix: str, *, runs: RunColumns, first: int)
 def _cells(table: Table[Any], item: object, prefix: str) -> Iterator[tuple[object, ...]]:
     """Yield text, value, tooltip and badges of each cell, without what is empty at the end."""
     badges = [
-        (own.rule, own.severity, own.message, f"#{prefix}{own.place}finding-{own.rule}")
-        for own in table.badges_of(item)
+        (badge.rule, badge.severity, badge.message, f"#{prefix}{badge.place}finding-{badge.rule}")
+        for badge in table.badges_of(item)
     ]
-    for place, column in enumerate(table.columns):
+    for index, column in enumerate(table.columns):
         parts: tuple[object, ...] = (column.cell(item), column.exact(item), column.hint(item))
-        parts = (*parts, badges if place == 0 else [])
+        parts = (*parts, badges if index == 0 else [])
         while not parts[-1]:
             parts = parts[:-1]
         yield parts
@@ -102,7 +102,7 @@ def _packed(form: object) -> str:
 
 def _values(row: Row, findings: Mapping[str, Sequence[Row]]) -> dict[str, object]:
     severities = {badge.severity for badge in badges_of(findings, row)}
-    worst = next((own.value for own in _WORST if own.value in severities), "")
+    worst = next((severity.value for severity in _WORST if severity.value in severities), "")
     return {
         **{name: text(row, name) for name in (*_TEXTS, *_labels(row))},
         **{name: number(row, name) for name in _NUMBERS},
@@ -181,8 +181,8 @@ class _Columns:
 
     def rows(self, places: npt.NDArray[np.intp]) -> dict[str, Floats]:
         """Return some rows of each column that has a value in them."""
-        own = {name: column[places] for name, column in self._values.items()}
-        return {name: column for name, column in own.items() if not np.isnan(column).all()}
+        values = {name: column[places] for name, column in self._values.items()}
+        return {name: column for name, column in values.items() if not np.isnan(column).all()}
 
 
 class _Parts:
@@ -226,12 +226,12 @@ class _Parts:
 
     def _percentiles_of(self, run: str) -> list[Json]:
         """Return the percentiles of each direction: of total latency where there is any."""
-        own = self._percentiles.places.get(run, {})
+        places = self._percentiles.places.get(run, {})
         by_direction: dict[str, Json] = {}
-        for part in sorted(own, key=lambda name: _LATENCY_KINDS.index(name.partition("/")[2])):
-            direction, _, kind = part.partition("/")
+        for key in sorted(places, key=lambda name: _LATENCY_KINDS.index(name.partition("/")[2])):
+            direction, _, kind = key.partition("/")
             if kind != "slat" and direction not in by_direction:
-                columns = {k: _rounded(v) for k, v in self._percentiles.rows(own[part]).items()}
+                columns = {k: _rounded(v) for k, v in self._percentiles.rows(places[key]).items()}
                 by_direction[direction] = {"direction": direction, "latency": kind, **columns}
         return list(by_direction.values())
 
@@ -254,9 +254,9 @@ def _thinned(values: Mapping[str, Floats], extremes: Sequence[str], buckets: int
     given = [values[name] for name in extremes if name in values]
     count = len(next(iter(values.values()), ()))
     if given and count > 2 * buckets * len(given):
-        place = np.arange(count, dtype=float)
-        kept = [keep_extremes(place, column, buckets=buckets)[0] for column in given]
-        index = np.unique(np.concatenate([*kept, place[[0, -1]]])).astype(int)
+        positions = np.arange(count, dtype=float)
+        kept = [keep_extremes(positions, column, buckets=buckets)[0] for column in given]
+        index = np.unique(np.concatenate([*kept, positions[[0, -1]]])).astype(int)
         values = {name: column[index] for name, column in values.items()}
     return {name: _rounded(column) for name, column in values.items()}
 
@@ -266,12 +266,12 @@ def _rounded(values: Floats) -> list[float | int | None]:
     size = np.abs(np.where(np.isfinite(values) & (values != 0), values, 1.0))
     scale = 10.0 ** (_DIGITS - 1 - np.floor(np.log10(size)))
     # Divided by a whole power of ten, a number has as few digits as it can.
-    shown = np.where(
+    rounded = np.where(
         scale < 1, np.round(values * scale) * np.round(1 / scale), np.round(values * scale) / scale
     )
     return [
         None if math.isnan(value) else int(value) if value.is_integer() else value
-        for value in shown.tolist()
+        for value in rounded.tolist()
     ]
 
 

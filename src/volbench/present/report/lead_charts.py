@@ -63,8 +63,8 @@ def lead_plots(frames: Frames, options: Options = _DEFAULTS) -> list[Plot]:
                 return [series]
         if kind == "convergence" and not options.rounds:
             continue
-        own = KINDS[kind].frames_of(frames)
-        narrowed = narrow(_without(own, invalid) if kind in _RATES else own)
+        needed = KINDS[kind].frames_of(frames)
+        narrowed = narrow(_without(needed, invalid) if kind in _RATES else needed)
         if not narrowed:
             continue
         plot = _chart(kind, narrowed, options)
@@ -90,10 +90,10 @@ def _chart(kind: str, frames: Frames, options: Options) -> Plot | None:
 
 def _noted(plot: Plot, narrowed: Frames, frames: Frames) -> Plot:
     """Note the number of results shown if the chart leaves some out."""
-    shown, every = (len(measured(own["summary"])) for own in (narrowed, frames))
-    if shown == every:
+    drawn, every = (len(measured(own["summary"])) for own in (narrowed, frames))
+    if drawn == every:
         return plot
-    note = f"Shown: {shown} of {every:,} results; the charts below have more"
+    note = f"Shown: {drawn} of {every:,} results; the charts below have more"
     return replace(plot, caption=(note, *plot.caption))
 
 
@@ -214,8 +214,10 @@ def _changed(frames: Frames, *, is_sweep: bool) -> list[Plot]:
 def _series(frames: Frames, run: str) -> Plot | None:
     """Return the series of one run; None without one."""
     read = KINDS["series"].frames_of(frames)
-    own = {name: frame[frame["run"] == run] for name, frame in read.items() if "run" in frame}
-    plot = next(build_plots(own, ["series"]), None)
+    run_frames = {
+        name: frame[frame["run"] == run] for name, frame in read.items() if "run" in frame
+    }
+    plot = next(build_plots(run_frames, ["series"]), None)
     return None if plot is None else replace(_cut(plot, 1), title=f"{KINDS['series'].title}: {run}")
 
 
@@ -230,7 +232,9 @@ def finding_plots(frames: Frames) -> dict[str, Plot]:
         return plots
     order = [severity.value for severity in STYLES]
     severe = findings[findings["severity"] != Severity.NOTE.value]
-    ranked = severe.sort_values("severity", key=lambda own: own.map(order.index), kind="stable")
+    ranked = severe.sort_values(
+        "severity", key=lambda severities: severities.map(order.index), kind="stable"
+    )
     for row in records(ranked.drop_duplicates("rule")):
         plot = _series(frames, text(row, "run"))
         if plot is not None:
@@ -250,9 +254,9 @@ def _shaded(plot: Plot, start_s: float, end_s: float) -> Plot:
 
 def _cut(plot: Plot, rows: int) -> Plot:
     """Keep the first rows of panels; the last of them names its x axis."""
-    shown = [panel for panel in plot.panels if panel.row < rows]
+    kept = [panel for panel in plot.panels if panel.row < rows]
     labels = {panel.column: panel.x.label for panel in plot.panels if panel.x.label}
-    last = max(panel.row for panel in shown)
+    last = max(panel.row for panel in kept)
     heights = plot.heights[: last + 1]
     scale = min(1.0, _HEIGHT_IN / sum(heights))
     return replace(
@@ -261,7 +265,7 @@ def _cut(plot: Plot, rows: int) -> Plot:
             replace(panel, x=replace(panel.x, label=labels.get(panel.column, "")))
             if panel.row == last
             else panel
-            for panel in shown
+            for panel in kept
         ),
         heights=tuple(height * scale for height in heights),
     )

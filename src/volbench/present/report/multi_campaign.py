@@ -68,11 +68,11 @@ def multi_campaign_section(content: MultiCampaignContent) -> MultiCampaignSectio
     if content.comparison:
         sentences += [f"{remark}." for remark in content.comparison.remarks]
         patterns = patterns_table(content.comparison)
-        own = [NamedTable("Verdicts", verdicts_table(content.comparison))]
+        verdict_tables = [NamedTable("Verdicts", verdicts_table(content.comparison))]
         if patterns.rows:  # Where the forest leaves rows out, patterns say more than one verdict.
             is_first = len(content.comparison.rows) > MAX_FOREST_ROWS
-            own.insert(0 if is_first else 1, NamedTable("Ratios by pattern", patterns))
-        tables = [*own, *tables]
+            verdict_tables.insert(0 if is_first else 1, NamedTable("Ratios by pattern", patterns))
+        tables = [*verdict_tables, *tables]
     sentences += [content.refusal] if content.refusal else []
     return MultiCampaignSection(content.verdict, sentences, tables, content.figures)
 
@@ -91,9 +91,9 @@ def pooled_by_campaign(frames: Mapping[str, pd.DataFrame]) -> dict[str, dict[str
     for campaign, rows in with_p99[with_p99["direction"] != "sync"].groupby("campaign", sort=False):
         runs = measured(rows).groupby(key_of(rows), sort=False, dropna=False)["run"].agg(list)
         pooled = per_job(rows, list(METRICS), histogram=bins, kind=kind)
-        for row, own in zip(records(pooled), runs, strict=True):
+        for row, run_numbers in zip(records(pooled), runs, strict=True):
             name = f"{text(row, 'label')}, {text(row, 'direction')}"
-            by_job.setdefault(name, {})[str(campaign)] = {**row, "runs": own}
+            by_job.setdefault(name, {})[str(campaign)] = {**row, "runs": run_numbers}
     return by_job
 
 
@@ -112,12 +112,12 @@ def _badges_by_job(
     by_job: dict[str, tuple[Badge, ...]] = {}
     for job, by_campaign in rows.items():
         badges: list[Badge] = []
-        for place, campaign in enumerate(campaigns, start=1):
+        for index, campaign in enumerate(campaigns, start=1):
             if campaign in by_campaign:
                 key = (campaign, *(text(by_campaign[campaign], name) for name in _JOB_KEY))
                 result = {**by_campaign[campaign], "run": campaign}
                 badges += [
-                    replace(badge, place=f"c{place}-", message=f"{campaign}: {badge.message}")
+                    replace(badge, place=f"c{index}-", message=f"{campaign}: {badge.message}")
                     for badge in badges_of({campaign: by_key.get(key, [])}, result)
                 ]
         by_job[job] = tuple(badges)
@@ -198,7 +198,7 @@ def _ratio_column(column: str, base: str, campaign: str) -> Column[JobRow]:
     """Return the ratios of a campaign's values to the base's."""
 
     def ratio(row: JobRow) -> float:
-        first, second = (number(row[1].get(own, {}), column) for own in (base, campaign))
+        first, second = (number(row[1].get(name, {}), column) for name in (base, campaign))
         return math.nan if first == 0 else second / first
 
     return Column(
@@ -215,8 +215,8 @@ def _source(by_campaign: Mapping[str, Row], campaigns: Sequence[str]) -> Source:
     """Return the runs behind the values of a row, as the page numbers them."""
     return Source(
         tuple(
-            f"c{place}-{run.removeprefix(f'{campaign}/')}"
-            for place, campaign in enumerate(campaigns, start=1)
+            f"c{index}-{run.removeprefix(f'{campaign}/')}"
+            for index, campaign in enumerate(campaigns, start=1)
             if campaign in by_campaign
             for run in cast("list[str]", by_campaign[campaign].get("runs", []))
         )

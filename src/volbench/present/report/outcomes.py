@@ -221,21 +221,23 @@ class AgainstLimit:
 def against_limits(outcomes: Sequence[Outcome]) -> list[AgainstLimit]:
     """Return the jobs whose volume has a declared limit, with the meaning of their share."""
     compared = []
-    for own in outcomes:
+    for outcome in outcomes:
         iops = bandwidth = math.nan
         declared = []
-        if own.limit_iops > 0:
-            iops = own.iops / own.limit_iops
-            declared.append(f"{format_count(own.limit_iops)} IOPS")
-        if own.limit_bw_bytes_per_s > 0:
-            bandwidth = own.bw_bytes_per_s / own.limit_bw_bytes_per_s
-            declared.append(format_rate(own.limit_bw_bytes_per_s))
+        if outcome.limit_iops > 0:
+            iops = outcome.iops / outcome.limit_iops
+            declared.append(f"{format_count(outcome.limit_iops)} IOPS")
+        if outcome.limit_bw_bytes_per_s > 0:
+            bandwidth = outcome.bw_bytes_per_s / outcome.limit_bw_bytes_per_s
+            declared.append(format_rate(outcome.limit_bw_bytes_per_s))
         known = [share for share in (iops, bandwidth) if not math.isnan(share)]
         if known:
-            reading = _reading(max(known), direct=not own.buffered)
+            reading = _reading(max(known), direct=not outcome.buffered)
             limits = ", ".join(declared)
             compared.append(
-                AgainstLimit(own.job, own.role, limits, iops, bandwidth, reading, own.runs)
+                AgainstLimit(
+                    outcome.job, outcome.role, limits, iops, bandwidth, reading, outcome.runs
+                )
             )
     return compared
 
@@ -270,8 +272,8 @@ def limits_table(limits: Sequence[AgainstLimit]) -> Table[AgainstLimit]:
             Column("job", lambda limit: limit.job, label="Job"),
             Column("volume", lambda limit: limit.role, label="Volume"),
             Column("declared", lambda limit: limit.declared, label="Declared"),
-            share("Of declared IOPS", lambda own: own.iops),
-            share("Of declared bandwidth", lambda own: own.bw),
+            share("Of declared IOPS", lambda outcome: outcome.iops),
+            share("Of declared bandwidth", lambda outcome: outcome.bw),
             Column("reading", lambda limit: limit.reading, label="Reading"),
         ],
         limits,

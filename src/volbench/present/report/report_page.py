@@ -70,8 +70,8 @@ def render_reports(
 
     room = ROOM_CHARS // len(contents)
     sections = [
-        campaign_section(content, prefix=f"c{place}-", level=3, room_chars=room)
-        for place, content in enumerate(contents, start=1)
+        campaign_section(content, prefix=f"c{index}-", level=3, room_chars=room)
+        for index, content in enumerate(contents, start=1)
     ]
     return _page(title, sections, multi_campaign_section(together))
 
@@ -118,8 +118,8 @@ def render_template(template: str, *scripts: str, **content: object) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {"printable": printable, "counted": counted_noun}
-    own = (loader.get_source(environment, name)[0] for name in _SCRIPTS)
-    script = chart_scripts() + "".join(own)
+    sources = (loader.get_source(environment, name)[0] for name in _SCRIPTS)
+    script = chart_scripts() + "".join(sources)
     style = asset("page.css") + loader.get_source(environment, "report.css")[0]
     return environment.get_template(template).render(
         style=Markup(style),  # noqa: S704 - shipped with the package
@@ -151,7 +151,7 @@ def site_entry(section: CampaignSection, *, taken: Collection[str] = ()) -> Site
     )
     return SiteEntry(
         title=section.content.title,
-        file=next(own for own in names if own not in {*taken, "index.html"}),
+        file=next(page for page in names if page not in {*taken, "index.html"}),
         created_utc=section.content.campaign.created_utc,
         place=section.first.place,
         verdict=section.first.verdict,
@@ -168,11 +168,11 @@ def render_site_index(entries: Sequence[SiteEntry], *, title: str, version: str,
         entries: at least one.
         utc: when the site was made, ISO 8601 with ``Z``.
     """
-    newest = sorted(entries, key=lambda own: own.created_utc, reverse=True)
+    newest = sorted(entries, key=lambda entry: entry.created_utc, reverse=True)
     return render_template(
         "site.html.j2",
         title=title,
         version=version,
         generated=instant(utc),
-        entries=[(own, instant(own.created_utc)) for own in newest],
+        entries=[(entry, instant(entry.created_utc)) for entry in newest],
     )

@@ -108,8 +108,8 @@ def _ending(content: ReportContent) -> str:
 
 
 def _state_text(state: RunState, count: int) -> str:
-    words = _STATES[state]
-    return words.replace("was ", "were ", 1) if count > 1 else words
+    state_words = _STATES[state]
+    return state_words.replace("was ", "were ", 1) if count > 1 else state_words
 
 
 def cautions(outcomes: Sequence[Outcome]) -> list[str]:
@@ -254,8 +254,8 @@ def _answer(
     """Return the highest rates, their bottleneck, and how many results are steady or left out."""
     if not key:
         return _without_numbers(rows["findings"])
-    phrases = [own.phrase for own in key if own.phrase]
-    if max(own.jobs for own in key) == 1:
+    phrases = [result.phrase for result in key if result.phrase]
+    if max(result.jobs for result in key) == 1:
         parts = [", ".join(phrases)]
     else:
         parts = [f"Up to {' and '.join(phrases)}"] if phrases else ["No rate was reported"]
@@ -277,7 +277,7 @@ def _without_numbers(findings: Sequence[Row]) -> str:
 
 
 def _limit(limits: Sequence[AgainstLimit]) -> list[str]:
-    shares = [max(v for v in (own.iops, own.bw) if not math.isnan(v)) for own in limits]
+    shares = [max(v for v in (outcome.iops, outcome.bw) if not math.isnan(v)) for outcome in limits]
     if not shares:
         return []
     reached = sum(share >= REACHED for share in shares)

@@ -98,28 +98,28 @@ def patterns_table(comparison: Comparison) -> Table[PatternRatios]:
     ) -> Column[PatternRatios]:
         return Column(
             name,
-            lambda own: change_text(of(own)),
+            lambda pattern: change_text(of(pattern)),
             label=label,
             priority=priority,
             is_right=True,
             value=of,
         )
 
-    def most_different(own: PatternRatios) -> str:
-        return f"{own.most_different.label} ({change_text(own.most_different.ratio)})"
+    def most_different(pattern: PatternRatios) -> str:
+        return f"{pattern.most_different.label} ({change_text(pattern.most_different.ratio)})"
 
     return Table(
         "patterns",
         [
-            Column("candidate", lambda own: own.candidate, label="Candidate", priority=2),
-            Column("metric", lambda own: measure_name(own.measure), priority=IDENTITY),
-            Column("pattern", lambda own: own.kind, label="Pattern", priority=IDENTITY),
-            Column("workloads", lambda own: str(len(own.rows)), priority=2, is_right=True),
-            ratio("mean", "Geometric mean", 1, lambda own: own.mean),
-            ratio("lowest", "Lowest", 1, lambda own: own.rows[0].ratio),
-            ratio("highest", "Highest", 1, lambda own: own.rows[-1].ratio),
-            Column("faster", lambda own: str(own.count(is_faster=True)), is_right=True),
-            Column("slower", lambda own: str(own.count(is_faster=False)), is_right=True),
+            Column("candidate", lambda pattern: pattern.candidate, label="Candidate", priority=2),
+            Column("metric", lambda pattern: measure_name(pattern.measure), priority=IDENTITY),
+            Column("pattern", lambda pattern: pattern.kind, label="Pattern", priority=IDENTITY),
+            Column("workloads", lambda pattern: str(len(pattern.rows)), priority=2, is_right=True),
+            ratio("mean", "Geometric mean", 1, lambda pattern: pattern.mean),
+            ratio("lowest", "Lowest", 1, lambda pattern: pattern.rows[0].ratio),
+            ratio("highest", "Highest", 1, lambda pattern: pattern.rows[-1].ratio),
+            Column("faster", lambda pattern: str(pattern.count(is_faster=True)), is_right=True),
+            Column("slower", lambda pattern: str(pattern.count(is_faster=False)), is_right=True),
             Column("most_different", most_different, priority=3, is_folded=True),
         ],
         ratios_by_pattern(comparison),

@@ -157,14 +157,14 @@ def _entries(
         label = click.style(severity, fg=STYLES[Severity(severity)]) if colour else severity
         first, *others = wrap(_shorten(names), width - len(severity) - 4)
         indent = " " * (len(severity) + 4)
-        words = _paragraph("    ", f"{part}: {message}" if part else message, width=width)
-        entries.append([f"  {label}  {first}", *(indent + line for line in others), *words])
+        paragraph = _paragraph("    ", f"{part}: {message}" if part else message, width=width)
+        entries.append([f"  {label}  {first}", *(indent + line for line in others), *paragraph])
     return entries
 
 
-def _paragraph(label: str, words: str, *, width: int) -> list[str]:
+def _paragraph(label: str, message: str, *, width: int) -> list[str]:
     """Return the lines of a text with a hanging label."""
-    first, *others = wrap(words, width - len(label))
+    first, *others = wrap(message, width - len(label))
     return [label + first, *(" " * len(label) + line for line in others)]
 
 
@@ -243,7 +243,7 @@ def findings_by_rule(rows: Sequence[Row]) -> list[RuleFindings]:
     """Return the findings in groups, the most severe rules first, then those of most runs."""
     groups = [_of_rule(rule, group) for rule, group in by_rule(rows).items()]
     order = [severity.value for severity in STYLES]
-    return sorted(groups, key=lambda own: (order.index(own.severity), -len(own.affected)))
+    return sorted(groups, key=lambda entry: (order.index(entry.severity), -len(entry.affected)))
 
 
 def _of_rule(rule: str, group: Sequence[Row]) -> RuleFindings:
@@ -251,7 +251,7 @@ def _of_rule(rule: str, group: Sequence[Row]) -> RuleFindings:
     worst = next(severity.value for severity, count in counts.items() if count)
     distinct = _distinct(group)
     order = [severity.value for severity in STYLES]
-    distinct.sort(key=lambda own: (order.index(own.severity), -len(own.runs)))
+    distinct.sort(key=lambda finding: (order.index(finding.severity), -len(finding.runs)))
     return RuleFindings(
         rule=rule,
         severity=worst,

@@ -35,8 +35,8 @@ def profile_table(profile: Profile) -> Table[Row]:
             "phase": job.phase.value,
             "options": _known({**profile.defaults, **job.options}),
             "sections": {
-                name: _known({**profile.defaults, **job.options, **own})
-                for name, own in job.sections.items()
+                name: _known({**profile.defaults, **job.options, **options})
+                for name, options in job.sections.items()
             },
             "note": job.note,
         }
@@ -104,7 +104,7 @@ def runs_table(campaign: Campaign, *, expected_s: Mapping[str, float]) -> Table[
     ]
     rows = [
         {
-            "place": place,
+            "place": index,
             "run": run.id,
             "host": run.host,
             "job": run.job,
@@ -115,7 +115,7 @@ def runs_table(campaign: Campaign, *, expected_s: Mapping[str, float]) -> Table[
             "sections": {section.name: dict(run.effective(section)) for section in run.sections},
             "expected_s": expected_s.get(run.id),
         }
-        for place, run in enumerate(campaign.runs, start=1)
+        for index, run in enumerate(campaign.runs, start=1)
     ]
     notes = [f"volume of all runs: {only}" for only in volumes if len(volumes) == 1]
     return Table("plan", columns, rows, notes=[*notes, _plan_note(campaign)])

@@ -165,20 +165,20 @@ def _lines(table: Table[Item], *, width: int | None, colour: bool) -> list[str]:
     columns = table.columns
     cells = [[column.cell(item) for column in columns] for item in table.rows]
     natural = [
-        max([display_width(column.heading), *(_width(row[place]) for row in cells)])
-        for place, column in enumerate(columns)
+        max([display_width(column.heading), *(_width(row[index]) for row in cells)])
+        for index, column in enumerate(columns)
     ]
     layout = lay_out(columns, natural, width=width)
-    shown = [columns[place] for place in layout.shown]
+    visible = [columns[index] for index in layout.shown]
     title = wrap(printable(table.title), width) if table.title else []
     lines = [click.style(line, bold=True) if colour else line for line in title]
-    headings = [column.heading for column in shown]
-    lines += _row_lines(headings, shown, layout.widths, colour=False)
+    headings = [column.heading for column in visible]
+    lines += _row_lines(headings, visible, layout.widths, colour=False)
     lines.append("  ".join("─" * width for width in layout.widths))
     for row in cells:
-        lines += _row_lines([row[i] for i in layout.shown], shown, layout.widths, colour=colour)
-    hidden = [column.heading for place, column in enumerate(columns) if place not in layout.shown]
-    for note in (*_meanings(shown), *table.notes, *_hidden_note(hidden)):
+        lines += _row_lines([row[i] for i in layout.shown], visible, layout.widths, colour=colour)
+    hidden = [column.heading for index, column in enumerate(columns) if index not in layout.shown]
+    for note in (*_meanings(visible), *table.notes, *_hidden_note(hidden)):
         lines += wrap(printable(note), width)
     return lines
 
@@ -264,9 +264,9 @@ def lay_out(
     Args:
         width: of the screen; None where there is no limit.
     """
-    shown = list(range(len(columns)))
+    visible = list(range(len(columns)))
     if width is None:
-        return Layout(shown, natural)
+        return Layout(visible, natural)
     least = [
         min(wanted, max(_FOLDED_WIDTH, display_width(column.heading)))
         if column.is_folded
@@ -279,19 +279,19 @@ def lay_out(
         else wanted
         for column, wanted in zip(columns, least, strict=True)
     ]
-    while _total(least, shown) > width:
-        others = [index for index in shown if columns[index].priority != IDENTITY]
+    while _total(least, visible) > width:
+        others = [index for index in visible if columns[index].priority != IDENTITY]
         are_main = all(columns[index].priority <= _MAIN_PRIORITY for index in others)
-        if not others or (are_main and _total(broken, shown) <= width):
+        if not others or (are_main and _total(broken, visible) <= width):
             break
-        shown.remove(max(others, key=lambda index: (columns[index].priority, index)))
-    widths = [least[index] for index in shown]
-    room = width - GAP * (len(shown) - 1)
-    return Layout(shown, _stretched(_shrunk(widths, room), [natural[i] for i in shown], room))
+        visible.remove(max(others, key=lambda index: (columns[index].priority, index)))
+    widths = [least[index] for index in visible]
+    room = width - GAP * (len(visible) - 1)
+    return Layout(visible, _stretched(_shrunk(widths, room), [natural[i] for i in visible], room))
 
 
-def _total(widths: Sequence[int], shown: Sequence[int]) -> int:
-    return sum(widths[index] for index in shown) + GAP * (len(shown) - 1)
+def _total(widths: Sequence[int], visible: Sequence[int]) -> int:
+    return sum(widths[index] for index in visible) + GAP * (len(visible) - 1)
 
 
 def _shrunk(widths: list[int], room: int) -> list[int]:

@@ -99,8 +99,8 @@ def result_tables(
         invalid = [run for run, mark in marks.items() if "!" in mark]
         classes = [] if aggregate else workload_classes(rows, invalid)
         if ranked := ranking_tables(classes, most=MAX_RANKED):
-            words = collection_words(rows, classes, invalid)
-            tables = [*ranked, replace(tables[0], title=" ".join(words))]
+            title = collection_words(rows, classes, invalid)
+            tables = [*ranked, replace(tables[0], title=" ".join(title))]
     return [*tables, aggregate_table(aggregate)] if aggregate else tables
 
 
@@ -110,13 +110,13 @@ def in_numeric_order(rows: Sequence[Row]) -> list[Row]:
         tuple(text(row, name) for name in ("host", "profile", "volume", "phase", "rw", "direction"))
         for row in rows
     ]
-    first = {kind: place for place, kind in reversed(list(enumerate(kinds)))}
+    first = {kind: at for at, kind in reversed(list(enumerate(kinds)))}
 
-    def key(place: int) -> tuple[float, ...]:
-        options = (number(rows[place], name) for name in ("block_bytes", "iodepth", "numjobs"))
-        return first[kinds[place]], *(-1.0 if math.isnan(value) else value for value in options)
+    def key(at: int) -> tuple[float, ...]:
+        options = (number(rows[at], name) for name in ("block_bytes", "iodepth", "numjobs"))
+        return first[kinds[at]], *(-1.0 if math.isnan(value) else value for value in options)
 
-    return [rows[place] for place in sorted(range(len(rows)), key=key)]
+    return [rows[at] for at in sorted(range(len(rows)), key=key)]
 
 
 def summary_table(
@@ -174,9 +174,9 @@ def _unfinished_row(run_id: str, note: RunNote) -> Row:
     if (run := note.run) is None:
         return {**row, "job": run_id}
     client = {"client": run.client} if run.client else {}
-    place = {"host": run.host, "role": run.volume.role, **client}
+    target = {"host": run.host, "role": run.volume.role, **client}
     job = {"profile": run.profile, "job": run.job, "phase": run.phase.value, "repeat": run.repeat}
-    return {**row, **place, **job}
+    return {**row, **target, **job}
 
 
 def _identity(rows: Sequence[Row]) -> set[str]:
@@ -246,12 +246,12 @@ _LAST_BIN = re.compile(r"\bc?lat p([\d.]+)( and above)? > ([\d.]+ s) \(the last 
 
 def _lower_bound(row: Row, statistic: str) -> str:
     """Return ``> 17.1 s`` for a percentile in the last bin of fio; empty for any other."""
-    found = _LAST_BIN.search(text(row, "impossible"))
+    match = _LAST_BIN.search(text(row, "impossible"))
     percentile = STATISTICS[statistic].removeprefix("p")
-    if found is None or not percentile[0].isdigit():
+    if match is None or not percentile[0].isdigit():
         return ""
-    is_beyond = bool(found[2]) and float(percentile) > float(found[1])
-    return f"> {found[3]}" if is_beyond or percentile == found[1] else ""
+    is_beyond = bool(match[2]) and float(percentile) > float(match[1])
+    return f"> {match[3]}" if is_beyond or percentile == match[1] else ""
 
 
 def _latency_column(statistic: str) -> Column[Row]:
@@ -379,12 +379,12 @@ def _notes(
         notes.append("* completion latency: total latency was not reported")
     notes += damage_notes({text(row, "run"): text(row, "damage") for row in rows})
     notes += _unfinished(states)
-    for state, words in ((RunState.NOT_NEEDED, "not needed"), (RunState.LOST, "lost")):
+    for state, ending in ((RunState.NOT_NEEDED, "not needed"), (RunState.LOST, "lost")):
         reasons = Counter(
             first_line(note.reason) for note in states.values() if note.state is state
         )
         for reason, count in reasons.items():
-            notes.append(f"{count} {'run was' if count == 1 else 'runs were'} {words}: {reason}")
+            notes.append(f"{count} {'run was' if count == 1 else 'runs were'} {ending}: {reason}")
     return notes
 
 
@@ -484,11 +484,15 @@ def aggregate_page_table(rows: Sequence[Row]) -> Table[Row]:
 
 def aggregate_table(rows: Sequence[Row]) -> Table[Row]:
     """Return the aggregate over clients, a row for each job, repeat and direction."""
-    shown = {name for name in ("campaign", "profile") if len({row.get(name) for row in rows}) > 1}
-    shown |= _identity(rows)
+    visible = {name for name in ("campaign", "profile") if len({row.get(name) for row in rows}) > 1}
+    visible |= _identity(rows)
     return Table(
         "aggregate",
-        [column for column in AGGREGATE_COLUMNS if column.name in shown or not column.is_optional],
+        [
+            column
+            for column in AGGREGATE_COLUMNS
+            if column.name in visible or not column.is_optional
+        ],
         rows,
         title="aggregate over clients",
         notes=["sums over the time in which all clients ran; latencies of all their I/Os"],
@@ -501,10 +505,10 @@ def frame_table(name: str, rows: Sequence[Row]) -> Table[Row]:
         Column(
             key,
             header=key,
-            priority=IDENTITY if place == 0 else 1 + place,
+            priority=IDENTITY if index == 0 else 1 + index,
             is_right=all(_is_number(row.get(key)) for row in rows),
         )
-        for place, key in enumerate(dict.fromkeys(key for row in rows for key in row))
+        for index, key in enumerate(dict.fromkeys(key for row in rows for key in row))
     ]
     return Table(name, columns, rows)
 
@@ -575,7 +579,7 @@ def groups_table(
             is_optional=True,
         ),
     ]
-    named = [_group(keys, key, own, warnings) for key, own in groups.items()]
+    named = [_group(keys, key, members, warnings) for key, members in groups.items()]
     size_words = f"{counted_noun(len(rows), 'result')} in {counted_noun(len(groups), 'group')}"
     notes = [
         f"{size_words}, medians; range: smallest to largest IOPS",
@@ -590,7 +594,7 @@ def groups_table(
     unlike = [
         name
         for name, show in _KEYS.items()
-        if name in _UNLIKE and any(len(set(map(show, own))) > 1 for own in groups.values())
+        if name in _UNLIKE and any(len(set(map(show, members))) > 1 for members in groups.values())
     ]
     if by and unlike:
         more.append(

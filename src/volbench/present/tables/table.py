@@ -171,8 +171,8 @@ class Table(Generic[Item]):
             return known[_key(name)]
         if value:
             return Column(value, self._value_text(value), header=name)
-        own = [column.name for column in self.columns]
-        hint = did_you_mean(name, [*own, *values], f"columns are {', '.join(own)}")
+        names = [column.name for column in self.columns]
+        hint = did_you_mean(name, [*names, *values], f"columns are {', '.join(names)}")
         raise InputError(f"no column is named {name!r}", hint=hint)
 
     def _value_text(self, name: str) -> Callable[[Item], str]:

@@ -140,7 +140,9 @@ def _column(
     column = quantity(name, header, priority=priority, meaning=meaning, unit="", unknown="")
 
     def value(row: Row) -> float:
-        known = [own for part in sum_of or (name,) if not math.isnan(own := number(row, part))]
+        known = [
+            amount for column in sum_of or (name,) if not math.isnan(amount := number(row, column))
+        ]
         return math.fsum(known) if known else math.nan
 
     return replace(column, show=show or column.show, value=value)

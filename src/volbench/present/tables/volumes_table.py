@@ -89,8 +89,8 @@ def workload_classes(rows: Sequence[Row], invalid: Collection[str] = ()) -> list
     by_workload: dict[str, list[Row]] = {}
     for row in valid:
         by_workload.setdefault(f"{text(row, 'rw')} {size(row, 'block_bytes')}", []).append(row)
-    classes = [_workload_class(workload, own, names) for workload, own in by_workload.items()]
-    return sorted(classes, key=lambda own: -len(own.volumes))
+    classes = [_workload_class(workload, rows, names) for workload, rows in by_workload.items()]
+    return sorted(classes, key=lambda group: -len(group.volumes))
 
 
 def _is_measured(row: Row) -> bool:
@@ -135,13 +135,13 @@ def _workload_class(workload: str, rows: Sequence[Row], names: Sequence[str]) ->
     for row in rows:
         volumes = of_setting.setdefault(_setting(row), {})
         volumes.setdefault(_key(row, _PLACE), []).append(row)
-    setting = max(of_setting, key=lambda own: len(of_setting[own]))
-    rated = [_rated(own) for own in of_setting[setting].values()]
-    rated.sort(key=lambda own: -own[0])
+    setting = max(of_setting, key=lambda each: len(of_setting[each]))
+    rated = [_rated(runs) for runs in of_setting[setting].values()]
+    rated.sort(key=lambda each: -each[0])
     ranked = [
         RankedVolume(
             workload,
-            place,
+            rank,
             " ".join(short_target(name) for name in _key(first, names) if name) or MISSING,
             iops,
             bandwidth,
@@ -149,7 +149,7 @@ def _workload_class(workload: str, rows: Sequence[Row], names: Sequence[str]) ->
             iops / rated[0][0],
             runs,
         )
-        for place, (iops, bandwidth, p99, first, runs) in enumerate(rated, start=1)
+        for rank, (iops, bandwidth, p99, first, runs) in enumerate(rated, start=1)
     ]
     everywhere = {_key(row, _PLACE) for row in rows}
     return WorkloadClass(workload, setting, ranked, len(everywhere) - len(ranked))
@@ -160,11 +160,11 @@ def _rated(rows: Sequence[Row]) -> tuple[float, float, float, Row, tuple[str, ..
     by_run: dict[str, list[Row]] = {}
     for row in rows:
         by_run.setdefault(text(row, "run"), []).append(row)
-    tails = [max(latency(row, "p99").seconds for row in own) for own in by_run.values()]
+    tails = [max(latency(row, "p99").seconds for row in group) for group in by_run.values()]
     tails = [tail for tail in tails if not math.isnan(tail)]
     return (
-        median(sum(number(row, "iops") for row in own) for own in by_run.values()),
-        median(sum(number(row, "bw_bytes_per_s") for row in own) for own in by_run.values()),
+        median(sum(number(row, "iops") for row in group) for group in by_run.values()),
+        median(sum(number(row, "bw_bytes_per_s") for row in group) for group in by_run.values()),
         median_high(tails) if len(tails) == len(by_run) else math.nan,
         rows[0],
         tuple(by_run),
@@ -188,22 +188,22 @@ def collection_words(
     runs = {text(row, "run") for row in measured}
     counts = ((volumes, "volume"), (len(workloads), "workload"), (len(runs), "result"))
     sentences = [", ".join(counted_noun(*count) for count in counts) + "."]
-    ranked = [own for own in classes if len(own.volumes) > 1]
-    for own in ranked[:_NAMED_CLASSES]:
-        first, last = own.volumes[0], own.volumes[-1]
-        middle = f" median {format_count(own.typical_iops)} IOPS,"
+    ranked = [group for group in classes if len(group.volumes) > 1]
+    for group in ranked[:_NAMED_CLASSES]:
+        first, last = group.volumes[0], group.volumes[-1]
+        middle = f" median {format_count(group.typical_iops)} IOPS,"
         sentences.append(
-            f"{own.workload} at {own.setting}: {first.volume} is the fastest of"
-            f" {len(own.volumes)} ({format_count(first.iops)} IOPS),"
-            f"{middle if len(own.volumes) >= MIN_VOLUMES else ''} {last.volume} the slowest"
+            f"{group.workload} at {group.setting}: {first.volume} is the fastest of"
+            f" {len(group.volumes)} ({format_count(first.iops)} IOPS),"
+            f"{middle if len(group.volumes) >= MIN_VOLUMES else ''} {last.volume} the slowest"
             f" ({format_count(last.iops)} IOPS)."
         )
     return [*sentences, *_not_comparable(classes, runs & {*invalid})]
 
 
 def _not_comparable(classes: Sequence[WorkloadClass], invalid: Collection[str]) -> list[str]:
-    single = sum(len(own.volumes) == 1 for own in classes)
-    elsewhere = sum(own.elsewhere > 0 for own in classes)
+    single = sum(len(group.volumes) == 1 for group in classes)
+    elsewhere = sum(group.elsewhere > 0 for group in classes)
     sentences = []
     if single:
         sentences.append(f"Not compared: {counted_noun(single, 'workload')} of one volume each.")
@@ -226,22 +226,22 @@ def workloads_table(classes: Sequence[WorkloadClass]) -> Table[WorkloadClass]:
         return _amount(name, label, priority, of, format_count, "I/Os per second")
 
     columns: list[Column[WorkloadClass]] = [
-        Column("workload", lambda own: own.workload, label="Workload", priority=IDENTITY),
-        Column("at", lambda own: own.setting, label="At", priority=2),
+        Column("workload", lambda group: group.workload, label="Workload", priority=IDENTITY),
+        Column("at", lambda group: group.setting, label="At", priority=2),
         Column(
             "volumes",
-            lambda own: str(len(own.volumes)),
+            lambda group: str(len(group.volumes)),
             label="Volumes",
             is_right=True,
-            value=lambda own: len(own.volumes),
+            value=lambda group: len(group.volumes),
         ),
-        Column("fastest", lambda own: own.volumes[0].volume, label="Fastest", is_folded=True),
-        rate("fastest_iops", "Fastest IOPS", 1, lambda own: own.volumes[0].iops),
-        rate("median_iops", "Median IOPS", 1, lambda own: own.typical_iops),
-        rate("slowest_iops", "Slowest IOPS", 1, lambda own: own.volumes[-1].iops),
+        Column("fastest", lambda group: group.volumes[0].volume, label="Fastest", is_folded=True),
+        rate("fastest_iops", "Fastest IOPS", 1, lambda group: group.volumes[0].iops),
+        rate("median_iops", "Median IOPS", 1, lambda group: group.typical_iops),
+        rate("slowest_iops", "Slowest IOPS", 1, lambda group: group.volumes[-1].iops),
         Column(
             "slowest",
-            lambda own: own.volumes[-1].volume,
+            lambda group: group.volumes[-1].volume,
             label="Slowest",
             priority=3,
             is_folded=True,
@@ -250,9 +250,9 @@ def workloads_table(classes: Sequence[WorkloadClass]) -> Table[WorkloadClass]:
     return Table(
         "workloads",
         columns,
-        [own for own in classes if len(own.volumes) > 1],
+        [group for group in classes if len(group.volumes) > 1],
         title="Workloads that several volumes ran, at the setting that most have in common.",
-        source=lambda own: Source(tuple(run for volume in own.volumes for run in volume.runs)),
+        source=lambda group: Source(tuple(run for volume in group.volumes for run in volume.runs)),
     )
 
 
@@ -263,38 +263,38 @@ def ranking_table(classes: Sequence[WorkloadClass], *, most: int = 0) -> Table[R
         most: volumes of a workload that are listed; 0 for all.
     """
     columns: list[Column[RankedVolume]] = [
-        Column("workload", lambda own: own.workload, label="Workload", priority=IDENTITY),
+        Column("workload", lambda row: row.workload, label="Workload", priority=IDENTITY),
         Column(
             "rank",
-            lambda own: str(own.rank),
+            lambda row: str(row.rank),
             label="Rank",
             is_right=True,
-            value=lambda own: own.rank,
+            value=lambda row: row.rank,
         ),
-        Column("volume", lambda own: own.volume, label="Volume", priority=IDENTITY),
-        _amount("iops", "IOPS", 1, lambda own: own.iops, format_count, "I/Os per second"),
+        Column("volume", lambda row: row.volume, label="Volume", priority=IDENTITY),
+        _amount("iops", "IOPS", 1, lambda row: row.iops, format_count, "I/Os per second"),
         _amount(
-            *("bw_bytes_per_s", "Bandwidth", 3, lambda own: own.bw_bytes_per_s, format_rate),
+            *("bw_bytes_per_s", "Bandwidth", 3, lambda row: row.bw_bytes_per_s, format_rate),
             "bytes per second",
         ),
-        _amount("lat_p99_s", "p99 latency", 2, lambda own: own.p99_s, format_latency, "s"),
-        _amount("of_fastest", "Of the fastest", 2, lambda own: own.share, "{:.2g} x".format, ""),
+        _amount("lat_p99_s", "p99 latency", 2, lambda row: row.p99_s, format_latency, "s"),
+        _amount("of_fastest", "Of the fastest", 2, lambda row: row.share, "{:.2g} x".format, ""),
     ]
-    ranked = [own for own in classes if len(own.volumes) > 1]
-    left_out = sum(max(0, len(own.volumes) - most) for own in ranked) if most else 0
+    ranked = [group for group in classes if len(group.volumes) > 1]
+    left_out = sum(max(0, len(group.volumes) - most) for group in ranked) if most else 0
     return Table(
         "ranking",
         columns,
-        [volume for own in ranked for volume in own.volumes[: most or None]],
+        [volume for group in ranked for volume in group.volumes[: most or None]],
         title="Volumes by workload, the fastest first; medians of repeats.",
         notes=[f"{left_out} more: volbench report ranks all"] if left_out else [],
-        source=lambda own: Source(own.runs),
+        source=lambda row: Source(row.runs),
     )
 
 
 def ranking_tables(classes: Sequence[WorkloadClass], *, most: int = 0) -> list[Table[Any]]:
     """Return the workloads of a collection and its ranked volumes; none without common ones."""
-    if all(len(own.volumes) == 1 for own in classes):
+    if all(len(group.volumes) == 1 for group in classes):
         return []
     return [workloads_table(classes), ranking_table(classes, most=most)]
 
@@ -304,13 +304,13 @@ def _amount(
     label: str,
     priority: int,
     of: Callable[[Any], float],
-    words: Callable[[float], str],
+    formatted: Callable[[float], str],
     unit: str,
 ) -> Column[Any]:
     """Return a column of numbers."""
     return Column(
         name,
-        lambda own: MISSING if math.isnan(of(own)) else words(of(own)),
+        lambda ranked: MISSING if math.isnan(of(ranked)) else formatted(of(ranked)),
         header=label,
         label=label,
         priority=priority,

@@ -102,42 +102,46 @@ def _results(rows: pd.DataFrame, histogram: pd.DataFrame, verdicts: pd.DataFrame
     tails = pool(rows, _WORKLOAD, ["p99"], histogram=histogram, kind=kind)["p99"]
     changed = verdicts[verdicts["verdict"].isin([State.STEPPED, State.DRIFTING])]
     sweeps: dict[tuple[str, ...], list[_Workload]] = {}
-    for place, (_, group) in enumerate(rows.groupby(_WORKLOAD, sort=False)):
+    for index, (_, group) in enumerate(rows.groupby(_WORKLOAD, sort=False)):
         row, iops = plain_rows(group.head(1))[0], group["iops"].dropna()
         if iops.empty:
             continue
         ends = changed[
             changed["run"].isin(group["run"]) & (changed["direction"] == row["direction"])
         ]["level_iops"]
-        own = _Workload(
+        workload = _Workload(
             row,
             iops,
             float(group["bw_bytes_per_s"].median()),
-            float(tails.iloc[place]),
+            float(tails.iloc[index]),
             float(ends.median()) if len(ends) else math.nan,
         )
-        sweeps.setdefault((text(row, "volume"), pattern(row), text(row, "direct")), []).append(own)
+        sweeps.setdefault((text(row, "volume"), pattern(row), text(row, "direct")), []).append(
+            workload
+        )
     for workloads in sweeps.values():
-        options = [own for own in SHORT_NAMES if len({number(w.row, own) for w in workloads}) > 1]
+        options = [
+            name for name in SHORT_NAMES if len({number(w.row, name) for w in workloads}) > 1
+        ]
         if options and len(workloads) >= _MIN_SWEEP:
             yield _sweep_sentence(workloads, options)
         else:
-            yield from (own.sentence for own in workloads)
+            yield from (workload.sentence for workload in workloads)
 
 
 def _sweep_sentence(workloads: Sequence[_Workload], options: Sequence[str]) -> str:
     """Return the range of a sweep, its highest rates, and the smallest setting that comes close."""
-    by_rate = sorted(workloads, key=lambda own: own.iops.median())
-    best, widest = by_rate[-1], max(workloads, key=lambda own: own.bw_bytes_per_s)
-    ends = [f"{format_count(own.iops.median())}" for own in (by_rate[0], best)]
+    by_rate = sorted(workloads, key=lambda each: each.iops.median())
+    best, widest = by_rate[-1], max(workloads, key=lambda each: each.bw_bytes_per_s)
+    ends = [f"{format_count(each.iops.median())}" for each in (by_rate[0], best)]
     ranges = [
         f"{SHORT_NAMES[name]} {option_text(name, min(values))} to {option_text(name, max(values))}"
         for name in options
-        for values in [[number(own.row, name) for own in workloads]]
+        for values in [[number(each.row, name) for each in workloads]]
     ]
 
-    def setting(own: _Workload) -> str:
-        return " and ".join(option_named(name, number(own.row, name)) for name in options)
+    def setting(workload: _Workload) -> str:
+        return " and ".join(option_named(name, number(workload.row, name)) for name in options)
 
     sentence = (
         f"{_name({**best.row, **dict.fromkeys(options)})}, {', '.join(ranges)}:"
@@ -146,12 +150,12 @@ def _sweep_sentence(workloads: Sequence[_Workload], options: Sequence[str]) -> s
     )
     if widest is not best and "block_bytes" in options:
         sentence += f"; {format_rate(widest.bw_bytes_per_s)} at {setting(widest)}"
-    near = next(own for own in workloads if own.iops.median() >= _NEAR * best.iops.median())
+    near = next(each for each in workloads if each.iops.median() >= _NEAR * best.iops.median())
     if near is not best and "block_bytes" not in options:
         share = format_percent(near.iops.median() / best.iops.median())
         p99 = format_latency(near.tail_s)
         sentence += f"; {setting(near)} reaches {share} of that at p99 {p99}"
-    changing = sum(not math.isnan(own.end_iops) for own in workloads)
+    changing = sum(not math.isnan(each.end_iops) for each in workloads)
     if changing:
         sentence += f"; the rate changed during {changing} of {len(workloads)} workloads"
     return f"{sentence}."

@@ -42,8 +42,8 @@ class PlainProgress:
             expected_s = self._tally.total_s(event.run.id)
             word = "about" if event.run.until is None else "at most"
             length = f", {word} {format_duration(expected_s)}" if expected_s else ""
-            place = f"[{self._tally.place(event.run)}/{self._tally.total}]"
-            line = plain_line(f"{place} started {event.run.id}{length}")
+            position = f"[{self._tally.place(event.run)}/{self._tally.total}]"
+            line = plain_line(f"{position} started {event.run.id}{length}")
         now_s = self._tally.clock()
         if isinstance(event, RunProgress) and now_s - self._wrote_s >= _PROGRESS_S:
             line = plain_line(_progress_words(self._tally))
@@ -63,8 +63,8 @@ def _progress_words(tally: Tally) -> str:
         if seen.progress.silent_s >= _SILENT_S
     ]
     runs = counted_noun(tally.total, "run")
-    words = f"{tally.ended} of {runs} ended, {len(tally.active)} running{left}"
-    return "; ".join([words, *silent[:_MAX_SILENT]])
+    progress = f"{tally.ended} of {runs} ended, {len(tally.active)} running{left}"
+    return "; ".join([progress, *silent[:_MAX_SILENT]])
 
 
 @contextmanager

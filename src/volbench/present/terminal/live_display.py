@@ -103,13 +103,13 @@ def _bar(done: float, total: float | None) -> RenderableType:
 
 
 def _campaign_words(tally: Tally) -> Text:
-    words = Text(f"{tally.ended}/{counted_noun(tally.total, 'run')}")
+    text = Text(f"{tally.ended}/{counted_noun(tally.total, 'run')}")
     if tally.failed:
-        words.append(f", {tally.failed} failed", style="bold red")
+        text.append(f", {tally.failed} failed", style="bold red")
     left_s = tally.left_s()
     most = "at most " if tally.is_most and left_s is not None else ""
-    words.append(f", {most}{_known(left_s, format_duration)} left")
-    return words
+    text.append(f", {most}{_known(left_s, format_duration)} left")
+    return text
 
 
 def _run_words(elapsed_s: float, total_s: float | None) -> Text:
@@ -125,10 +125,10 @@ def _rates(seen: Active, *, alone: bool) -> Text:
         ("write", progress.write_iops, progress.write_bw_bytes_per_s),
         ("trim", progress.trim_iops, progress.trim_bw_bytes_per_s),
     )
-    reported = [part for part in directions if part[1] is not None or part[2] is not None]
-    busy = [part for part in reported if part[1] or part[2]] or reported[:1]
+    reported = [each for each in directions if each[1] is not None or each[2] is not None]
+    busy = [each for each in reported if each[1] or each[2]] or reported[:1]
     for name, iops, bw_bytes_per_s in busy:
-        label = f"{name} " if any(part[1] or part[2] for part in reported) else ""
+        label = f"{name} " if any(each[1] or each[2] for each in reported) else ""
         rate = _known(bw_bytes_per_s, format_rate)
         parts.append(f"{label}{_known(iops, format_count)} IOPS {rate}")
     if not reported:
@@ -145,8 +145,8 @@ def _clients_table(tally: Tally, *, most: int) -> Table:
     """Return a row for each run under way, silent ones first, as far as they fit."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in _HEADINGS:
-        words = heading in {"client", "run", "state"}
-        table.add_column(heading, justify="left" if words else "right", no_wrap=True)
+        is_text = heading in {"client", "run", "state"}
+        table.add_column(heading, justify="left" if is_text else "right", no_wrap=True)
     silent_s = {run_id: tally.active[run_id].progress.silent_s for run_id in tally.in_order()}
     ordered = sorted(silent_s, key=lambda run_id: silent_s[run_id] < SILENT_S)
     for run_id in ordered[:most]:
@@ -165,7 +165,7 @@ def _cells(tally: Tally, run_id: str) -> Iterator[Text]:
     bw_bytes_per_s = _sum(
         progress.read_bw_bytes_per_s, progress.write_bw_bytes_per_s, progress.trim_bw_bytes_per_s
     )
-    words = (
+    texts = (
         f"{run.host} {run.client}" if run.client else run.host,
         run.job,
         _STATE_WORDS.get(progress.state, progress.state),
@@ -175,13 +175,13 @@ def _cells(tally: Tally, run_id: str) -> Iterator[Text]:
         _known(None if left_s is None else int(left_s), format_duration),
         f"{format_duration(int(progress.silent_s))} ago" if is_silent else "now",
     )
-    return (Text(printable(word)) for word in words)
+    return (Text(printable(word)) for word in texts)
 
 
 def _sum(*parts: float | None) -> float | None:
-    known = [part for part in parts if part is not None]
+    known = [value for value in parts if value is not None]
     return sum(known) if known else None
 
 
-def _known(value: float | None, words: Callable[[float], str]) -> str:
-    return _UNKNOWN if value is None else words(value)
+def _known(value: float | None, formatted: Callable[[float], str]) -> str:
+    return _UNKNOWN if value is None else formatted(value)

@@ -39,8 +39,8 @@ class Pace:
 
     def note(self, extent: Extent, seconds: float) -> None:
         """Take an extent into account that was finished."""
-        own = self.seen.setdefault(extent.direction, deque(maxlen=_REMEMBERED))
-        own.append((extent.size_bytes, seconds))
+        measured = self.seen.setdefault(extent.direction, deque(maxlen=_REMEMBERED))
+        measured.append((extent.size_bytes, seconds))
 
     def expected_s(self, extent: Extent) -> float | None:
         """Return the expected duration of an extent, from another direction's pace if needed.
@@ -48,11 +48,11 @@ class Pace:
         Returns:
             None when nothing was finished yet.
         """
-        own = self.seen.get(extent.direction) or next(iter(self.seen.values()), None)
-        if not own:
+        measured = self.seen.get(extent.direction) or next(iter(self.seen.values()), None)
+        if not measured:
             return None
-        seconds = sum(took_s for _, took_s in own)
-        return extent.size_bytes * seconds / sum(size_bytes for size_bytes, _ in own)
+        seconds = sum(took_s for _, took_s in measured)
+        return extent.size_bytes * seconds / sum(size_bytes for size_bytes, _ in measured)
 
 
 @dataclass
@@ -135,7 +135,9 @@ class Tally:
 
         Runs of a step are concurrent, so a step takes as long as its longest run.
         """
-        left_s = {run_id: own or self._by_pace(run_id) for run_id, own in self.waiting_s.items()}
+        left_s = {
+            run_id: known_s or self._by_pace(run_id) for run_id, known_s in self.waiting_s.items()
+        }
         left_s |= {run_id: self.run_left_s(run_id) for run_id in self.active}
         longest: dict[int | str, float] = {}
         for run_id, seconds in left_s.items():
@@ -147,7 +149,7 @@ class Tally:
 
     def in_order(self) -> list[str]:
         """Return the runs under way in the order of the plan."""
-        places = {run_id: place for place, run_id in enumerate(self.steps)}
+        places = {run_id: position for position, run_id in enumerate(self.steps)}
         return sorted(self.active, key=lambda run_id: places.get(run_id, len(places)))
 
     def _by_pace(self, run_id: str) -> float | None:

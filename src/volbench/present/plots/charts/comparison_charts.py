@@ -73,8 +73,8 @@ def forest_plot(comparison: Comparison, *, title: str = "") -> Plot:
     panels = []
     for metric in metrics:
         first = next(row for row in rows if measure_name(row.measure) == metric)
-        own = data[data["_metric"] == metric]
-        panels.append(replace(_panel(own, first), y=rows_axis(wrapped), title=metric))
+        of_metric = data[data["_metric"] == metric]
+        panels.append(replace(_panel(of_metric, first), y=rows_axis(wrapped), title=metric))
     height_in = max(rows_height_in(wrapped), _ROW_IN * len(wrapped))
     remarks = (*fewer, *notes(comparison)[1:3], *comparison.remarks[:3])
     return replace(
@@ -92,8 +92,8 @@ def _most_different(rows: Sequence[Compared]) -> list[Compared]:
     distance: dict[str, float] = {}
     for row in rows:
         name, ratio = _name(row, rows), row.ratio
-        own = 0.0 if math.isnan(ratio) else abs(math.log(ratio))
-        distance[name] = max(own, distance.get(name, 0.0))
+        difference = 0.0 if math.isnan(ratio) else abs(math.log(ratio))
+        distance[name] = max(difference, distance.get(name, 0.0))
     kept = {*sorted(distance, key=lambda name: -distance[name])[:MAX_FOREST_ROWS]}
     return [row for row in rows if _name(row, rows) in kept]
 
@@ -107,8 +107,8 @@ def _data(rows: Sequence[Compared], names: Sequence[str]) -> pd.DataFrame:
             "direction": [row.direction for row in rows],
             "candidate": [row.candidate for row in rows],
             "ratio": [row.ratio for row in rows],
-            "ratio_low": [own.low if own else math.nan for own in intervals],
-            "ratio_high": [own.high if own else math.nan for own in intervals],
+            "ratio_low": [interval.low if interval else math.nan for interval in intervals],
+            "ratio_high": [interval.high if interval else math.nan for interval in intervals],
             "verdict": [row.verdict.value for row in rows],
             "_metric": [measure_name(row.measure) for row in rows],
             "_verdict": ["" if math.isnan(row.ratio) else row.verdict for row in rows],
@@ -183,12 +183,12 @@ def _ticks(low: float, high: float) -> list[float]:
     steps = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5) if high - low < _EVEN_STEPS_SPAN else ()
     for step in steps:
         ticks = [1 + step * place for place in range(-199, 2000)]
-        shown = [tick for tick in ticks if tick > 0 and low <= math.log(tick) <= high]
-        if len(shown) <= 6:
-            return shown
+        visible = [tick for tick in ticks if tick > 0 and low <= math.log(tick) <= high]
+        if len(visible) <= 6:
+            return visible
     powers = [m * 10.0**exponent for exponent in range(-6, 7) for m in (1, 2, 5)]
-    shown = [tick for tick in powers if low <= math.log(tick) <= high]
-    return shown if len(shown) <= 7 else [tick for tick in shown if f"{tick:e}"[0] == "1"]
+    visible = [tick for tick in powers if low <= math.log(tick) <= high]
+    return visible if len(visible) <= 7 else [tick for tick in visible if f"{tick:e}"[0] == "1"]
 
 
 def _name(row: Compared, rows: Sequence[Compared]) -> str:
@@ -230,9 +230,9 @@ def build_trends(trends: Trends) -> Plot:
     starts = sorted({pair for t in rows for pair in zip(t.started_utc, t.campaigns, strict=True)})
     places = _places_of(starts)
     axis = _dates_axis(starts, places)
-    shown = rows[:_MAX_PANELS]
+    drawn = rows[:_MAX_PANELS]
     every = pd.concat([_trend_numbers(trend, places) for trend in rows], ignore_index=True)
-    panels = [replace(_trend_panel(trend, places), x=axis) for trend in shown]
+    panels = [replace(_trend_panel(trend, places), x=axis) for trend in drawn]
     abreast = min(2, len(panels))
     return replace(
         grid(only_last_named(panels, abreast=abreast), height_in=_PANEL_IN, abreast=abreast),
@@ -247,7 +247,7 @@ def build_trends(trends: Trends) -> Plot:
             trend_headline(trends).rstrip("."),
             "Grey: reference period",
             f"False-alarm rate of the limits: at most {format_percent(FALSE_ALARMS)} per campaign",
-            not_shown(len(shown), len(rows), "panels", "those with the worst state"),
+            not_shown(len(drawn), len(rows), "panels", "those with the worst state"),
         ),
         rows=every,
         shared_x=True,

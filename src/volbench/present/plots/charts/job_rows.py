@@ -352,8 +352,8 @@ def read_in_flight(frames: Frames, _: Options) -> pd.DataFrame | str:
 
 def _below(row: Row) -> float:
     depth = number(row, "iodepth")
-    least = max((own for own in _CLASSES if own <= depth), default=0)
-    return math.fsum(number(row, f"in_flight_{own}") for own in _CLASSES if own < least)
+    least = max((lower for lower in _CLASSES if lower <= depth), default=0)
+    return math.fsum(number(row, f"in_flight_{lower}") for lower in _CLASSES if lower < least)
 
 
 def build_in_flight(rows: pd.DataFrame) -> Plot:
@@ -369,9 +369,9 @@ def build_in_flight(rows: pd.DataFrame) -> Plot:
     parts: list[marks.AnyMark] = []
     for before, series in zip(["", *_IN_FLIGHT_COLUMNS], _IN_FLIGHT, strict=False):
         base = {"_base": running[before] if before else 0.0}
-        own = data.assign(**base)[data[series.key] > 0]
-        if len(own):
-            parts.append(marks.Bars(own, series=series.key, value=series.key, base="_base"))
+        drawn = data.assign(**base)[data[series.key] > 0]
+        if len(drawn):
+            parts.append(marks.Bars(drawn, series=series.key, value=series.key, base="_base"))
     depths = marks.Texts(data, x="_end", y="_row", offset_pt=(6, 0), series="muted")
     names = labels.job_names(records(rows))
     ticks = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -379,7 +379,7 @@ def build_in_flight(rows: pd.DataFrame) -> Plot:
     return Plot(
         panels=(Panel(x=x, y=rows_axis(names), marks=(*parts, depths)),),
         heights=(labels.rows_height_in(names),),
-        series=tuple(own for own in _IN_FLIGHT if (rows[own.key] > 0).any()),
+        series=tuple(each for each in _IN_FLIGHT if (rows[each.key] > 0).any()),
         caption=(
             "I/Os in flight at each submission, counted by each process of the job",
             "libaio with direct=0 completes I/Os during submission, yet counts the full depth",

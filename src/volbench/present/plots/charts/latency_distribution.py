@@ -126,8 +126,8 @@ def _total(line: pd.DataFrame) -> float:
 
 
 def _latency_axis(shown: _Shown, *, room: tuple[float, float]) -> Axis:
-    own = shown.rows["bin_high_s"]
-    ends = [float(own.min()), float(own.max()), *shown.rest["_low"], *shown.rest["_high"]]
+    edges = shown.rows["bin_high_s"]
+    ends = [float(edges.min()), float(edges.max()), *shown.rest["_low"], *shown.rest["_high"]]
     label = f"{shown.rows['latency'].iloc[0].capitalize()} (logarithmic)"
     return Axis(label, "latency", "log", log_limits(ends, room=room))
 

@@ -98,11 +98,11 @@ def _panel(name: str, run: pd.DataFrame, series: pd.DataFrame) -> Panel:
 
 def _lines(run: pd.DataFrame, series: pd.DataFrame) -> list[marks.AnyMark]:
     keys = ["run", "direction", "group"]
-    own = series[(series[keys] == run[keys].iloc[0]).all(axis=1)]
+    run_series = series[(series[keys] == run[keys].iloc[0]).all(axis=1)]
     return [
-        marks.Lines(own[["t_s", column]], x="t_s", y=column, width=0.9, series=look.key)
+        marks.Lines(run_series[["t_s", column]], x="t_s", y=column, width=0.9, series=look.key)
         for column, look in _LINES
-        if own[column].notna().any()
+        if run_series[column].notna().any()
     ]
 
 

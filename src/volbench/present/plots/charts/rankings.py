@@ -35,14 +35,14 @@ class _Ranked:
         """A row a workload and volume."""
         return pd.DataFrame(
             {
-                "label": f"{own.workload}, {own.setting}",
+                "label": f"{ranking.workload}, {ranking.setting}",
                 "volume": volume.volume,
                 "rank": volume.rank,
                 "iops": volume.iops,
                 "lat_p99_s": volume.p99_s,
             }
-            for own in self.classes
-            for volume in own.volumes
+            for ranking in self.classes
+            for volume in ranking.volumes
         )
 
 
@@ -50,7 +50,7 @@ def read_ranking(frames: Frames, chosen: Options) -> _Ranked | str:
     """Return the workloads that several volumes ran."""
     invalid = invalid_runs(records(frames["findings"]))
     classes = workload_classes(records(frames["summary"]), invalid)
-    ranked = [own for own in classes if len(own.volumes) > 1]
+    ranked = [ranking for ranking in classes if len(ranking.volumes) > 1]
     if not ranked:
         return f"no ranking: it needs a workload that several of {MIN_VOLUMES} volumes or more ran"
     return _Ranked(ranked[:_MAX_CLASSES], len(ranked) - _MAX_CLASSES, chosen.volumes)
@@ -87,7 +87,7 @@ def build_ranking(ranked: _Ranked) -> Plot:
     )
 
 
-def _panel(own: WorkloadClass, data: pd.DataFrame) -> Panel:
+def _panel(ranking: WorkloadClass, data: pd.DataFrame) -> Panel:
     """Draw the volumes of one workload: points on a stem, with their rate."""
     slowest, fastest = float(data["iops"].min()), float(data["iops"].max())
     low, high = log_limits([slowest, fastest], room=(0.6, 1.0))
@@ -99,7 +99,7 @@ def _panel(own: WorkloadClass, data: pd.DataFrame) -> Panel:
         x=x,
         y=Axis(),
         marks=(
-            marks.ReferenceLine(own.typical_iops, "x", series="muted", width=0.9),
+            marks.ReferenceLine(ranking.typical_iops, "x", series="muted", width=0.9),
             marks.Whiskers(
                 data.assign(_low=ends[0] if x.scale == "log" else 0.0),
                 high="iops",
@@ -109,17 +109,17 @@ def _panel(own: WorkloadClass, data: pd.DataFrame) -> Panel:
             marks.Points(data, x="iops", y="_row", series="iops", size=5),
             marks.Texts(data, x="iops", y="_row", offset_pt=(5, 0), size=7, is_boxed=True),
         ),
-        title=f"{own.workload}\n{own.setting}",
+        title=f"{ranking.workload}\n{ranking.setting}",
     )
 
 
 def describe_ranking(ranked: _Ranked) -> str:
     """Return the fastest and the slowest volume of each workload."""
     return " ".join(
-        f"{own.workload} at {own.setting}: {own.volumes[0].volume} is the fastest of"
-        f" {len(own.volumes)} ({IOPS.text(own.volumes[0].iops)} IOPS),"
-        f" {own.volumes[-1].volume} the slowest ({IOPS.text(own.volumes[-1].iops)} IOPS)."
-        for own in ranked.classes
+        f"{ranking.workload} at {ranking.setting}: {ranking.volumes[0].volume} is the fastest of"
+        f" {len(ranking.volumes)} ({IOPS.text(ranking.volumes[0].iops)} IOPS),"
+        f" {ranking.volumes[-1].volume} the slowest ({IOPS.text(ranking.volumes[-1].iops)} IOPS)."
+        for ranking in ranked.classes
     )
 
 

@@ -131,12 +131,12 @@ def read_ratios(frames: Frames, _: Options) -> Ratios | str:
 
 def _is_shared(by_set: dict[str, pd.DataFrame], column: str) -> bool:
     first, *others = (set(rows[column].dropna()) for rows in by_set.values())
-    return bool(first) and all(own == first for own in others)
+    return bool(first) and all(other == first for other in others)
 
 
 def _divided(
     base: pd.DataFrame,
-    own: pd.DataFrame,
+    candidate_rows: pd.DataFrame,
     key: list[str],
     column: str,
     metric: str,
@@ -144,9 +144,9 @@ def _divided(
 ) -> pd.DataFrame:
     """Return the ratio of a metric for each workload that both sets have."""
     first = base.groupby(key, dropna=False, sort=False)[column].median()
-    second = own.groupby(key, dropna=False, sort=False)[column].median()
+    second = candidate_rows.groupby(key, dropna=False, sort=False)[column].median()
     ratio = (second / first).replace([np.inf, 0.0], np.nan).dropna().rename("ratio").reset_index()
-    known = own.drop_duplicates(key)[[*key, "rw", "direct", *OPTIONS]]
+    known = candidate_rows.drop_duplicates(key)[[*key, "rw", "direct", *OPTIONS]]
     return ratio.merge(known, on=key).assign(
         candidate=str(candidate),
         metric=metric,
@@ -169,21 +169,21 @@ def build_ratios(ratios: Ratios) -> Plot:
         what="rows",
         criterion="those with the largest differences",
     )
-    shown = rows[rows["_name"].isin(kept["_name"])]
-    names = list(shown.sort_values(["rw", "block_bytes"], kind="stable")["_name"].unique())
-    values = sorted(shown[across].dropna().unique())
-    farthest = math.exp(float(np.log(shown["ratio"]).abs().max()))
+    drawn = rows[rows["_name"].isin(kept["_name"])]
+    names = list(drawn.sort_values(["rw", "block_bytes"], kind="stable")["_name"].unique())
+    values = sorted(drawn[across].dropna().unique())
+    farthest = math.exp(float(np.log(drawn["ratio"]).abs().max()))
     end = next((end for end in _ENDS if farthest <= end), _ENDS[-1])
     panels = []
-    metrics = list(dict.fromkeys(shown["metric"]))
+    metrics = list(dict.fromkeys(drawn["metric"]))
     groups = ["candidate", *([apart] if apart else [])]
-    parts = [*shown.groupby(groups, sort=False)][:_MAX_PANELS]
+    parts = [*drawn.groupby(groups, sort=False)][:_MAX_PANELS]
     last = len(parts) - 1
-    for row, (key, part) in enumerate(parts):
+    for row, (key, panel_rows) in enumerate(parts):
         named = [f"{key[0]} / {ratios.base}"]
         named += [labels.option_named(apart, key[1])] if apart else []
         for column, metric in enumerate(metrics):
-            cells = _cells(part[part["metric"] == metric], across, values, names)
+            cells = _cells(panel_rows[panel_rows["metric"] == metric], across, values, names)
             panels.append(
                 Panel(
                     x=category_axis(
@@ -209,7 +209,7 @@ def build_ratios(ratios: Ratios) -> Plot:
                 )
             )
     cell_in = 0.62 if len(values) > 1 else 1.5
-    has_verdicts = bool(shown["is_shown"].any())
+    has_verdicts = bool(drawn["is_shown"].any())
     return Plot(
         panels=tuple(panels),
         heights=(_ROW_IN * len(names),) * (panels[-1].row + 1),
@@ -259,10 +259,10 @@ def _text(column: str, value: object) -> str:
 
 
 def _cells(
-    part: pd.DataFrame, across: str, values: Sequence[float], names: Sequence[str]
+    panel_rows: pd.DataFrame, across: str, values: Sequence[float], names: Sequence[str]
 ) -> pd.DataFrame:
     """Return a row for each cell; workloads that share one have their geometric mean."""
-    logs = part.assign(ratio=np.log(part["ratio"]), better=np.log(part["better"]))
+    logs = panel_rows.assign(ratio=np.log(panel_rows["ratio"]), better=np.log(panel_rows["better"]))
     cells = logs.groupby(["_name", across, "candidate", "metric"], sort=False).agg(
         ratio=("ratio", "mean"), better=("better", "mean"), is_shown=("is_shown", "all")
     )

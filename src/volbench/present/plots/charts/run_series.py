@@ -170,8 +170,8 @@ def _panel(data: pd.DataFrame, grey: pd.DataFrame, metric: Metric, results: pd.D
     every = pd.concat([data, grey]) if len(grey) else data
     known = every[metric.column].dropna()
     top = 1.08 * float(known.max()) if len(known) else 0.0
-    own = results[results["run"].isin(every["run"])]
-    promised = declared(own, metric)
+    run_results = results[results["run"].isin(every["run"])]
+    promised = declared(run_results, metric)
     limits, top = limits_along(promised, top=top)
     lines = marks.Lines(
         data, by="_series", group="run", x="t_s", y=metric.column, width=1.2, has_dots=True
@@ -320,8 +320,8 @@ def build_lines(runs: _Runs) -> Plot:
         width_in=12,
         series=(
             *(
-                _line(place, str(name), runs.numbers.get(str(name), ""))
-                for place, name in enumerate(jobs["_line"])
+                _line(index, str(name), runs.numbers.get(str(name), ""))
+                for index, name in enumerate(jobs["_line"])
             ),
             *rest_series(rest["_line"].nunique(), "jobs"),
         ),
@@ -363,9 +363,9 @@ def _pale(rest: pd.DataFrame, metric: Metric) -> tuple[marks.AnyMark, ...]:
     return (marks.Lines(data, group="_run", series=REST, width=0.6),)
 
 
-def _line(place: int, job: str, numbers: str) -> Series:
+def _line(index: int, job: str, numbers: str) -> Series:
     """Return the series of a job: its name, and its numbers on the line below."""
-    colour, _, dash = labels.line_look(place)
+    colour, _, dash = labels.line_look(index)
     name = labels.wrap_name(printable(job), columns=34)
     return Series(job, f"{name}\n{numbers}" if numbers else name, colour, dash=dash)
 

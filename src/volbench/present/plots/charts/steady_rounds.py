@@ -136,20 +136,20 @@ def build_convergence(judged: JudgedRounds) -> Plot:
     names = {f"{size:.0f}": format_size(float(size)) for size in sizes}
     names |= {str(job): str(job) for job in rows.loc[rows["_block"].isna(), "_series"].unique()}
     mixes = [mix for _, mix in rows.groupby(["_mix", "_setting"], sort=False)]
-    shown, fewer = worst(
+    drawn, fewer = worst(
         mixes,
         map(_range_over_rounds, mixes),
         most=_MAX_MIXES,
         what="panels",
         criterion="those whose rounds differ most",
     )
-    panels = [_mix_panel(mix, judged) for mix in shown]
+    panels = [_mix_panel(mix, judged) for mix in drawn]
     return replace(
         grid(panels, height_in=_PANEL_IN, abreast=2),
         width_in=11,
         series=tuple(
-            Series(key, name, labels.palette(place), labels.marker(place))
-            for place, (key, name) in enumerate(names.items())
+            Series(key, name, labels.palette(index), labels.marker(index))
+            for index, (key, name) in enumerate(names.items())
         ),
         legend="right",
         caption=(
@@ -222,14 +222,14 @@ def build_window(judged: JudgedRounds) -> Plot:
     variables = judged.determination.variables
     shown, fewer = worst(
         variables,
-        (float(np.ptp(own.judged.values) / own.judged.mean) for own in variables),
+        (float(np.ptp(each.judged.values) / each.judged.mean) for each in variables),
         most=_MAX_VARIABLES,
         what="variables",
         criterion="those with the widest range over the last rounds",
     )
     rows = [_variable_rows(variable, judged) for variable in shown]
     panels = [
-        _variable_panel(variable, own, judged) for variable, own in zip(shown, rows, strict=True)
+        _variable_panel(variable, each, judged) for variable, each in zip(shown, rows, strict=True)
     ]
     plot = grid(panels, height_in=_PANEL_IN, abreast=2)
     table = Panel(
@@ -301,10 +301,10 @@ def _variable_rows(variable: Variable, judged: JudgedRounds) -> pd.DataFrame:
     )
 
 
-def _determination_table(shown: Sequence[Variable]) -> marks.Table:
+def _determination_table(variables: Sequence[Variable]) -> marks.Table:
     """Return mean, range and slope of each variable, and whether it passes."""
     rows = []
-    for variable in shown:
+    for variable in variables:
         judged, quantity = variable.judged, QUANTITIES[variable.track.metric]
         passes = "n/a" if math.isnan(judged.range_ratio) else ("yes" if judged.steady else "no")
         rows.append(

@@ -113,13 +113,13 @@ def _device(storm: Storm) -> Floats:
     return storm.device_read_iops + storm.device_write_iops
 
 
-def _column(storm: Storm, shown: Sequence[Storm]) -> list[Panel]:
+def _column(storm: Storm, drawn: Sequence[Storm]) -> list[Panel]:
     """Return the three panels of a storm on the scales that all columns share."""
-    total = max(_top(own.iops, _device(own)) for own in shown)
-    reads = max(_top(own.read_iops, own.device_read_iops) for own in shown)
-    writes = max(_top(own.write_iops, own.device_write_iops) for own in shown)
-    busiest = max(float(client.iops.max()) for own in shown for client in own.clients)
-    is_first, is_last = storm is shown[0], storm is shown[-1]
+    total = max(_top(other.iops, _device(other)) for other in drawn)
+    reads = max(_top(other.read_iops, other.device_read_iops) for other in drawn)
+    writes = max(_top(other.write_iops, other.device_write_iops) for other in drawn)
+    busiest = max(float(client.iops.max()) for other in drawn for client in other.clients)
+    is_first, is_last = storm is drawn[0], storm is drawn[-1]
     x, data = time_axis(float(storm.edges_s[-1]), label=""), _intervals(storm)
     apart = (-1.08 * writes or -1.0, 1.08 * reads or 1.0)
     return [
@@ -341,7 +341,7 @@ def headline(storm: Storm, *, letters: int) -> str:
         _later(storm),
         f"a client finishes booting after {_busy(storm)}",
     ]
-    return "\n".join(fill(own, letters) for own in sentences if own)
+    return "\n".join(fill(line, letters) for line in sentences if line)
 
 
 def sentence(storm: Storm) -> str:

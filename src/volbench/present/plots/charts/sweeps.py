@@ -345,8 +345,8 @@ def build_bars(swept: Sweep) -> Plot:
         heights=(_PANEL_IN, _PANEL_IN, _ROW_IN * (len(table.rows) + 1)),
         width_in=max(9.0, 3.0 + _names_in(table) + _cell_in(table) * len(values)),
         series=tuple(
-            Series(name, labels.wrap_name(name, columns=26), labels.palette(place))
-            for place, name in enumerate(shown)
+            Series(name, labels.wrap_name(name, columns=26), labels.palette(index))
+            for index, name in enumerate(shown)
         ),
         legend="right",
         caption=(
@@ -383,7 +383,7 @@ def _bar_panel(data: pd.DataFrame, metric: Metric, x: Axis, label: str) -> Panel
     )
     whiskers = marks.Whiskers(data, at="_middle", low=low, high=high, along="y")
     texts = marks.Texts(
-        data[["_middle", high]].assign(_text=[metric.text(float(own)) for own in data[value]]),
+        data[["_middle", high]].assign(_text=[metric.text(float(each)) for each in data[value]]),
         x="_middle",
         y=high,
         offset_pt=(0, 3),
@@ -392,8 +392,8 @@ def _bar_panel(data: pd.DataFrame, metric: Metric, x: Axis, label: str) -> Panel
         size=7.5,
     )
     y = metric.axis(1.1 * float(data[high].max()), label=label)
-    shown = (texts,) if len(data) <= _MAX_TEXTS else ()
-    return Panel(x=x, y=y, marks=(bars, whiskers, *shown))
+    labelled = (texts,) if len(data) <= _MAX_TEXTS else ()
+    return Panel(x=x, y=y, marks=(bars, whiskers, *labelled))
 
 
 def _table(
@@ -423,11 +423,11 @@ def _cell_in(table: marks.Table) -> float:
     return max(1.0, _CHARACTER_IN * max(len(cell) for row in table.rows for cell in row))
 
 
-def _cell(points: pd.DataFrame, place: tuple[str, float], metric: Metric) -> str:
+def _cell(points: pd.DataFrame, cell: tuple[str, float], metric: Metric) -> str:
     """Return value and deviation at a place."""
-    if place not in points.index:
+    if cell not in points.index:
         return "-"
-    row = points.loc[[place]].iloc[0]
+    row = points.loc[[cell]].iloc[0]
     value, spread = float(row[metric.column]), float(row[_DEVIATIONS[metric]])
     if math.isnan(value):
         return "-"

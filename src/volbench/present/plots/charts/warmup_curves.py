@@ -42,7 +42,7 @@ def read(frames: Frames, options: Options) -> _WarmUps | str:
     """Return the curves and passes of the campaign."""
     summary = frames["summary"]
     climbs = curves(summary, frames["series"], frames.get("verdicts"))
-    shown, curves_note = worst(
+    drawn, curves_note = worst(
         climbs,
         (curve.penalty for curve in climbs),
         most=_MAX_CURVES,
@@ -58,12 +58,12 @@ def read(frames: Frames, options: Options) -> _WarmUps | str:
         criterion="those with the slowest extent",
     )
     # The pace of passes over the volume is nearer to that of its warm-up than a curve's.
-    paces: Sequence[Curve | Fill] = passes or shown
+    paces: Sequence[Curve | Fill] = passes or drawn
     if not paces:
         return "no first run on a fresh volume that climbed or was repeated, no warm-up in extents"
     costs = [_cost(pace.bytes_per_s, pace.direction, options) for pace in paces]
     notes = (curves_note, passes_note)
-    return _WarmUps(shown, passes, summary, tuple(dict.fromkeys(filter(None, costs))), notes)
+    return _WarmUps(drawn, passes, summary, tuple(dict.fromkeys(filter(None, costs))), notes)
 
 
 def build(warm_ups: _WarmUps) -> Plot:

@@ -107,11 +107,11 @@ def _settings() -> Json:
     }
 
 
-def _defaults(part: type) -> Json:
+def _defaults(kind: type) -> Json:
     """Return the attributes that the JSON form leaves out where they have their default."""
     return {
         field.name: plain(field.default)
-        for field in dataclasses.fields(part)
+        for field in dataclasses.fields(kind)
         if field.default is not dataclasses.MISSING
     }
 

@@ -77,9 +77,9 @@ def _thinned(mark: AnyMark) -> AnyMark:
 def _fields(value: object, *, without: set[str]) -> Iterator[tuple[str, object]]:
     """Yield the attributes of a dataclass that differ from their default."""
     for field in dataclasses.fields(value):  # type: ignore[arg-type]  # parts of a description are dataclasses
-        own = getattr(value, field.name)
-        if field.name not in without and own != field.default:
-            yield field.name, plain(own)
+        item = getattr(value, field.name)
+        if field.name not in without and item != field.default:
+            yield field.name, plain(item)
 
 
 def plain(value: object) -> object:
@@ -87,7 +87,7 @@ def plain(value: object) -> object:
     if dataclasses.is_dataclass(value):
         return dict(_fields(value, without=set()))
     if isinstance(value, tuple):
-        return [plain(part) for part in value]
+        return [plain(item) for item in value]
     return value.item() if isinstance(value, np.generic) else value
 
 

@@ -138,8 +138,8 @@ def _draw_points(axes: Axes, mark: Points, looks: Looks) -> None:
 
 def _draw_whiskers(axes: Axes, mark: Whiskers, looks: Looks) -> None:
     for key, rows in series_of(mark):
-        shown = rows[rows[mark.high] > rows[mark.low]]
-        at, low, high = (floats(shown, name) for name in (mark.at, mark.low, mark.high))
+        ranges = rows[rows[mark.high] > rows[mark.low]]
+        at, low, high = (floats(ranges, name) for name in (mark.at, mark.low, mark.high))
         colour = looks.colour(key)
         draw = axes.hlines if mark.along == "x" else axes.vlines
         draw(at, low, high, color=colour, linewidth=mark.width)

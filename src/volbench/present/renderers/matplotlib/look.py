@@ -172,7 +172,7 @@ def _set_upright(axes: Any, axis: Axis) -> None:  # noqa: ANN401 - mplot3d has n
 
 
 def _set_axis(axes: Axes, way: Literal["x", "y"], axis: Axis, *, size_in: float) -> None:
-    own: Any = axes.xaxis if way == "x" else axes.yaxis
+    drawn: Any = axes.xaxis if way == "x" else axes.yaxis
     setter = getattr(axes, f"set_{way}scale")
     if axis.scale == "log":
         setter("log")
@@ -181,13 +181,13 @@ def _set_axis(axes: Axes, way: Literal["x", "y"], axis: Axis, *, size_in: float)
     elif axis.scale == "symlog":
         setter("symlog", linthresh=1, base=4, linscale=0.5)
     room = int(size_in / _CHARACTER_IN * _FONT_PT / float(mpl.rcParams["font.size"]))
-    own.set_label_text(fill(axis.label, room) if way == "y" and room > 0 else axis.label)
+    drawn.set_label_text(fill(axis.label, room) if way == "y" and room > 0 else axis.label)
     if axis.scale == "category":
         _set_categories(axes, way, axis)
     else:
-        own.set_major_locator(_locator(axis, way, size_in))
-        own.set_major_formatter(FuncFormatter(lambda value, _: FORMATS[axis.format].write(value)))
-    own.set_minor_locator(NullLocator())
+        drawn.set_major_locator(_locator(axis, way, size_in))
+        drawn.set_major_formatter(FuncFormatter(lambda value, _: FORMATS[axis.format].write(value)))
+    drawn.set_minor_locator(NullLocator())
     if limits := _limits(axis):
         getattr(axes, f"set_{way}lim")(*(limits[::-1] if axis.inverted else limits))
 
@@ -227,8 +227,8 @@ def _apart(axis: Axis, size_in: float) -> list[float]:
     low, *places, high = scaled([axis.limits[0], *axis.ticks, axis.limits[1]])
     kept: list[float] = []
     end_in = -math.inf
-    for tick, place in zip(axis.ticks, places, strict=True):
-        at_in = size_in * (place - low) / (high - low)
+    for tick, position in zip(axis.ticks, places, strict=True):
+        at_in = size_in * (position - low) / (high - low)
         half_in = _CHARACTER_IN * (len(FORMATS[axis.format].write(tick)) + 1) / 2
         if at_in - half_in >= end_in:
             kept.append(tick)

@@ -47,8 +47,8 @@ def place(
 ) -> None:
     """Give the figure its height, and title, legends, panels and caption their places."""
     margins = [
-        _with_legend(figure, plot, panel, own, looks)
-        for panel, own in zip(plot.panels, axes, strict=True)
+        _with_legend(figure, plot, panel, panel_axes, looks)
+        for panel, panel_axes in zip(plot.panels, axes, strict=True)
     ]
     title_in, note_in = (_size_in(figure, text)[1] for text in (title, note))
     legend = legend_above(figure, plot, looks) if plot.legend == "above" else None
@@ -106,15 +106,15 @@ def _measured(figure: Figure, axes: Axes) -> _Margins:
     renderer = _renderer(figure)
     texts: list[Artist] = [*axes.texts, *axes.tables, *axes.child_axes]
     box = axes.get_tightbbox(renderer, bbox_extra_artists=texts)
-    own = axes.get_window_extent(renderer)
+    inner = axes.get_window_extent(renderer)
     if box is None:
         return _Margins(0, 0, 0, 0)
     dpi = figure.dpi
     return _Margins(
-        left=max(0.0, own.x0 - box.x0) / dpi,
-        right=max(0.0, box.x1 - own.x1) / dpi,
-        bottom=max(0.0, own.y0 - box.y0) / dpi,
-        top=max(0.0, box.y1 - own.y1) / dpi,
+        left=max(0.0, inner.x0 - box.x0) / dpi,
+        right=max(0.0, box.x1 - inner.x1) / dpi,
+        bottom=max(0.0, inner.y0 - box.y0) / dpi,
+        top=max(0.0, box.y1 - inner.y1) / dpi,
     )
 
 
@@ -134,11 +134,11 @@ def _rows(plot: Plot, margins: Sequence[_Margins], *, above_in: float) -> tuple[
     tops: list[float] = []
     at = end = above_in
     for row, height in enumerate(plot.heights):
-        own = [(p, m) for p, m in zip(plot.panels, margins, strict=True) if p.row == row]
-        tops.append(at + max(m.top for _, m in own))
-        at = tops[-1] + max(height + m.bottom for _, m in own) + _GAP_IN
-        legends_end = tops[-1] + max(m.height for _, m in own) + _GAP_IN
-        if any(panel.legend == "right" for panel, _ in own):
+        in_row = [(p, m) for p, m in zip(plot.panels, margins, strict=True) if p.row == row]
+        tops.append(at + max(m.top for _, m in in_row))
+        at = tops[-1] + max(height + m.bottom for _, m in in_row) + _GAP_IN
+        legends_end = tops[-1] + max(m.height for _, m in in_row) + _GAP_IN
+        if any(panel.legend == "right" for panel, _ in in_row):
             at = max(at, legends_end)
         end = max(end, at, legends_end)  # a legend of the whole figure stands beside all rows
     return tops, end
@@ -152,11 +152,11 @@ def _set_positions(
     height_in: float,
 ) -> None:
     lefts, widths = _columns(plot, margins)
-    for panel, own in zip(plot.panels, axes, strict=True):
+    for panel, panel_axes in zip(plot.panels, axes, strict=True):
         last = panel.column + panel.columns - 1
         left, right = lefts[panel.column], lefts[last] + widths[last]
         height = plot.heights[panel.row]
-        own.set_position(
+        panel_axes.set_position(
             (
                 left / plot.width_in,
                 1 - (tops[panel.row] + height) / height_in,
