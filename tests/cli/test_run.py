@@ -245,20 +245,26 @@ def test_other_bundled_profiles_run(
         assert "sync" in set(summary["direction"])
 
 
+def start_quick(
+    scratch: Path, out: Path, *, stderr: int = subprocess.DEVNULL
+) -> subprocess.Popen[str]:
+    """Start `volbench run quick` in a process of its own, with little load."""
+    return subprocess.Popen(
+        [*COMMAND, "run", "quick", "--on", str(scratch), "--output", str(out), *CALM],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=stderr,
+        text=True,
+    )
+
+
 @pytest.mark.smoke
 def test_ctrl_c_stops_fio_keeps_what_is_finished_and_resumes(
     scratch: Path, tmp_path: Path, volbench: Volbench
 ) -> None:
     """After SIGINT nothing runs on, exit is 130, and resume does only what is left."""
     out = tmp_path / "out"
-    arguments = ["run", "quick", "--on", str(scratch), "--output", str(out)]
-    process = subprocess.Popen(
-        [*COMMAND, *arguments, *CALM],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = start_quick(scratch, out, stderr=subprocess.PIPE)
     wait_until_finished(out, count=2)
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=60)
@@ -281,13 +287,7 @@ def test_kill_9_of_the_controller_loses_nothing(
 ) -> None:
     """After SIGKILL, resume ends the fio that was left, keeps finished runs and does the rest."""
     out = tmp_path / "out"
-    arguments = ["run", "quick", "--on", str(scratch), "--output", str(out)]
-    process = subprocess.Popen(
-        [*COMMAND, *arguments, *CALM],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    process = start_quick(scratch, out)
     wait_until_finished(out, count=2)
     time.sleep(0.5)
     process.kill()
@@ -307,13 +307,7 @@ def test_two_controllers_never_run_one_campaign(
 ) -> None:
     """While a campaign runs, resume of the same folder is refused with exit 7."""
     out = tmp_path / "out"
-    arguments = ["run", "quick", "--on", str(scratch), "--output", str(out)]
-    process = subprocess.Popen(
-        [*COMMAND, *arguments, *CALM],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    process = start_quick(scratch, out)
     try:
         wait_until_finished(out, count=1)
         second = volbench("resume", out)

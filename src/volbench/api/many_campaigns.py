@@ -16,9 +16,10 @@ from volbench.api.one_campaign import CampaignData, open_campaign
 from volbench.errors import InputError
 from volbench.model.campaign.planned_run import RunNote, RunState
 from volbench.model.frames.columns import FRAMES, LABEL_PREFIX
-from volbench.present.formatting import counted_noun, printable
+from volbench.present.formatting import printable
 from volbench.slices import load
 from volbench.store.layout import Layout, is_address
+from volbench.units import counted_noun
 
 if TYPE_CHECKING:
     import pandas as pd

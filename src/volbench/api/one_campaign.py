@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from volbench.errors import ArchiveError, InputError
 from volbench.model.campaign.planned_run import Campaign, RunNote, RunState
 from volbench.model.frames.columns import DERIVED, FRAMES, IDENTITY, ON_DEMAND
-from volbench.present.formatting import counted_noun, printable
+from volbench.present.formatting import printable
 from volbench.store.archive import Archive, Provenance, is_held, read_campaign
 from volbench.store.atomic_files import read_text
 from volbench.store.journal import read_history
@@ -32,6 +32,7 @@ from volbench.store.parquet_tables import (
     same_rows,
 )
 from volbench.store.worker_processes import NOBODY, Tell
+from volbench.units import counted_noun
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,9 +14,6 @@ from typing import TYPE_CHECKING
 
 from volbench.model.frames.columns import MIXED
 from volbench.units import (
-    counted_noun as counted_noun,  # noqa: PLC0414 - of the core, used by most tables
-)
-from volbench.units import (
     format_count,
     format_duration,
     format_latency,

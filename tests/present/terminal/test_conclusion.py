@@ -116,12 +116,12 @@ def of_sweep(*cells: tuple[int, int, float]) -> str:
 def test_a_sweep_has_one_sentence_with_its_knee() -> None:
     """The range, the best setting, and the smallest one that comes within a tenth of it."""
     line = of_sweep((4096, 16, 9_900.0), (4096, 64, 10_000.0), (4096, 1, 1_000.0), (4096, 4, 4e3))
-    assert "randread 4k, queue depth 1 to 64: 1k to 10k IOPS, most at queue depth 64" in line
+    assert "randread 4k, queue depth 1 to 64: 1k to 10k IOPS, highest at queue depth 64" in line
     assert "; queue depth 16 reaches 99 % of that at p99" in line
 
 
 def test_a_sweep_of_block_sizes_names_the_highest_bandwidth() -> None:
     """Small blocks have the most IOPS, large ones the most bandwidth."""
     line = of_sweep((4096, 8, 10_000.0), (65536, 8, 5_000.0), (1048576, 8, 900.0))
-    assert "block size 4k to 1m: 900 to 10k IOPS, most at block size 4k" in line
+    assert "block size 4k to 1m: 900 to 10k IOPS, highest at block size 4k" in line
     assert " at block size 1m" in line

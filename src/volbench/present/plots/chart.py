@@ -17,13 +17,13 @@ from volbench.analyse.frames.job_frames import KEY, OPTIONS, key_of, left_out, m
 from volbench.errors import InputError
 from volbench.model.frames.columns import FRAMES, ON_DEMAND
 from volbench.model.results.finding import Severity
-from volbench.present.formatting import counted_noun, printable, short_target
+from volbench.present.formatting import printable, short_target
 from volbench.present.plots.description import Plot
 from volbench.present.plots.kinds import ALWAYS_READ, KINDS, PER_JOB, Frames, Kind, Options
 from volbench.present.plots.labels import OPTION_WORDS, PALETTE_SIZE, option_named
 from volbench.present.plots.panels import by_columns, compose, crowded_parts, split
 from volbench.present.plots.selection import REST
-from volbench.units import format_duration, format_size
+from volbench.units import counted_noun, format_duration, format_size
 
 _DEFAULTS = Options()
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from volbench.analyse.frames.job_frames import key_of, measured, per_job, with_latencies
 from volbench.analyse.frames.matched_workloads import named_by_workload
-from volbench.present.formatting import MISSING, Row, counted_noun, number, records, shown, text
+from volbench.present.formatting import MISSING, Row, number, records, shown, text
 from volbench.present.plots.charts.comparison_charts import MAX_FOREST_ROWS
 from volbench.present.report.content import MultiCampaignContent, ReportFigure
 from volbench.present.tables.compare_table import (
@@ -21,7 +21,7 @@ from volbench.present.tables.compare_table import (
 )
 from volbench.present.tables.findings_table import badges_of
 from volbench.present.tables.table import Badge, Column, Source, Table, quantity
-from volbench.units import format_count, format_latency, format_rate
+from volbench.units import counted_noun, format_count, format_latency, format_rate
 
 if TYPE_CHECKING:
     from volbench.analyse.compare.comparison import Comparison

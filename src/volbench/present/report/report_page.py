@@ -15,7 +15,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from volbench.model.campaign.planned_run import RunState
-from volbench.present.formatting import counted_noun, instant, printable
+from volbench.present.formatting import instant, printable
 from volbench.present.renderers.interactive import asset, chart_scripts, digest, library, pack
 from volbench.present.report.campaign_section import CampaignSection, campaign_section
 from volbench.present.report.content import MultiCampaignContent, ReportContent
@@ -27,6 +27,7 @@ from volbench.present.report.embedded_runs import (
     run_details,
 )
 from volbench.present.report.outcomes import KeyNumber
+from volbench.units import counted_noun
 
 if TYPE_CHECKING:
     from volbench.present.report.multi_campaign import MultiCampaignSection

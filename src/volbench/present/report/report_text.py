@@ -16,14 +16,7 @@ import pandas as pd
 from volbench.analyse.time.warmup_curve import Curve
 from volbench.model.campaign.planned_run import RunState, count_states, unfinished
 from volbench.model.results.finding import Severity
-from volbench.present.formatting import (
-    Row,
-    counted_noun,
-    instant,
-    number,
-    short_target,
-    text,
-)
+from volbench.present.formatting import Row, instant, number, short_target, text
 from volbench.present.plots.labels import shape
 from volbench.present.report.content import ReportContent
 from volbench.present.report.lead_charts import worst_warm_up
@@ -32,7 +25,7 @@ from volbench.present.tables.findings_table import findings_by_rule, invalid_run
 from volbench.present.tables.table import Table
 from volbench.present.tables.volumes_table import collection_words, ranking_tables, workload_classes
 from volbench.present.terminal.campaign_text import came_from, sources
-from volbench.units import format_count, format_duration, format_percent, format_size
+from volbench.units import counted_noun, format_count, format_duration, format_percent, format_size
 
 _MAX_NAMES = 6  # Names that a sentence lists before it counts the rest
 BOTTLENECKS = {

@@ -19,9 +19,16 @@ from volbench.analyse.compare.workload_trends import (
     record_of,
 )
 from volbench.model.frames.column_names import Measure
-from volbench.present.formatting import MISSING, counted_noun
+from volbench.present.formatting import MISSING
 from volbench.present.tables.table import IDENTITY, Column, Table
-from volbench.units import format_count, format_latency, format_percent, format_rate, percent
+from volbench.units import (
+    counted_noun,
+    format_count,
+    format_latency,
+    format_percent,
+    format_rate,
+    percent,
+)
 
 _MAX_NAMED = 3
 # Means over workloads up to which each has a sentence in the caption of a report's table

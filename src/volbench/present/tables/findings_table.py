@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import click
 
 from volbench.model.results.finding import Severity
-from volbench.present.formatting import Row, counted_noun, number, text
+from volbench.present.formatting import Row, number, text
 from volbench.present.tables.render_table import wrap
 from volbench.present.tables.table import IDENTITY, Badge, Column, Table
-from volbench.units import format_duration
+from volbench.units import counted_noun, format_duration
 
 STYLES: Mapping[Severity, str] = {
     Severity.INVALID: "red",

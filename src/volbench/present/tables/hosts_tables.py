@@ -12,9 +12,9 @@ from volbench.model.campaign.host import Host, HostKind, Inventory
 from volbench.model.campaign.planned_run import RunState
 from volbench.model.campaign.run_secrets import masked_host
 from volbench.model.results.provenance import VolumeFacts
-from volbench.present.formatting import MISSING, Row, counted_noun, printable
+from volbench.present.formatting import MISSING, Row, printable
 from volbench.present.tables.table import IDENTITY, Column, Table, text_table
-from volbench.units import format_capacity, format_duration, format_latency
+from volbench.units import counted_noun, format_capacity, format_duration, format_latency
 
 
 def hosts_table(inventory: Inventory) -> Table[Any]:

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from volbench.present.formatting import MISSING, Row, counted_noun, first_sentence, text
+from volbench.present.formatting import MISSING, Row, first_sentence, text
 from volbench.present.tables.table import IDENTITY, Column, Table, quantity
-from volbench.units import format_size
+from volbench.units import counted_noun, format_size
 
 if TYPE_CHECKING:
     from volbench.model.campaign.planned_run import Campaign, RunNote

@@ -24,7 +24,6 @@ from volbench.present.formatting import (
     PAGE_STATISTICS,
     STATISTICS,
     Row,
-    counted_noun,
     first_line,
     flag,
     is_merged,
@@ -40,7 +39,7 @@ from volbench.present.formatting import (
 from volbench.present.tables.findings_table import badges_of, rows_by_run, warning_marks
 from volbench.present.tables.table import IDENTITY, Column, Source, Table, quantity
 from volbench.present.tables.volumes_table import collection_words, ranking_tables, workload_classes
-from volbench.units import format_count, format_latency, format_size
+from volbench.units import counted_noun, format_count, format_latency, format_size
 
 STATE_STYLES = {
     RunState.FINISHED.value: "green",
@@ -598,7 +597,7 @@ def groups_table(
     ]
     if by and unlike:
         more.append(
-            f"caution: results in one row differ in {', '.join(unlike)}, so their median is that of"
+            f"caution: results in one row differ in {', '.join(unlike)}, so their median describes"
             f" no workload; add --by {','.join([*by, *unlike])}"
         )
     return Table("groups", columns, named, notes=[*notes, *more])
@@ -621,7 +620,7 @@ def _named_keys(rows: Sequence[Row], by: Sequence[str]) -> dict[str, Callable[[R
     for name in by:
         if name not in columns:
             raise InputError(
-                f"--by names {name}, which is no column of the summary",
+                f"--by names {name}, which is not a column of the summary",
                 hint=did_you_mean(name, columns) or "see volbench export --columns",
             )
     return {name: _KEYS.get(name) or _text_of(labels.get(name, name)) for name in by}

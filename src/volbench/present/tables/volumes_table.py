@@ -19,7 +19,6 @@ from volbench.model.profile.profile_model import Phase
 from volbench.present.formatting import (
     MISSING,
     Row,
-    counted_noun,
     latency,
     number,
     short_target,
@@ -29,7 +28,7 @@ from volbench.present.formatting import (
 )
 from volbench.present.tables.findings_table import invalid_runs
 from volbench.present.tables.table import IDENTITY, Column, Source, Table
-from volbench.units import format_count, format_latency, format_rate
+from volbench.units import counted_noun, format_count, format_latency, format_rate
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from volbench.model.campaign.planned_run import Campaign, SourceFile
 from volbench.model.results.provenance import VolumeFacts
 from volbench.plan.expansion.estimate import FILL_BYTES_PER_S, Estimate
-from volbench.present.formatting import counted_noun, instant
-from volbench.units import format_capacity, format_duration, format_rate
+from volbench.present.formatting import instant
+from volbench.units import counted_noun, format_capacity, format_duration, format_rate
 
 NAMED_FILES = 4  # Files that a sentence names before it counts the rest
 

@@ -17,9 +17,9 @@ from volbench.analyse.time.steady_state import State
 from volbench.errors import ComparisonError
 from volbench.model.frames.metadata import FACTS, Source
 from volbench.model.results.finding import Severity
-from volbench.present.formatting import Row, counted_noun, number, pattern, printable, text
+from volbench.present.formatting import Row, number, pattern, printable, text
 from volbench.present.plots.labels import SHORT_NAMES, option_named, option_text, shape
-from volbench.units import format_count, format_latency, format_percent, format_rate
+from volbench.units import counted_noun, format_count, format_latency, format_percent, format_rate
 
 
 class Results(Protocol):
@@ -145,7 +145,7 @@ def _sweep_sentence(workloads: Sequence[_Workload], options: Sequence[str]) -> s
 
     sentence = (
         f"{_name({**best.row, **dict.fromkeys(options)})}, {', '.join(ranges)}:"
-        f" {' to '.join(dict.fromkeys(ends))} IOPS, most at {setting(best)}"
+        f" {' to '.join(dict.fromkeys(ends))} IOPS, highest at {setting(best)}"
         f" ({format_rate(best.bw_bytes_per_s)}, p99 {format_latency(best.tail_s)})"
     )
     if widest is not best and "block_bytes" in options:

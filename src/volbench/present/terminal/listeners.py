@@ -13,9 +13,8 @@ from io import TextIOBase
 from typing import TextIO
 
 from volbench.model.campaign.event import Event, Listener, RunProgress, RunStarted
-from volbench.present.formatting import counted_noun
 from volbench.present.terminal.progress import Clock, Tally, lasting_line, plain_line
-from volbench.units import format_duration
+from volbench.units import counted_noun, format_duration
 
 _PROGRESS_S = 60.0
 _SILENT_S = 10.0  # Ten polls without a reply. Noticed by: test_live_display.py

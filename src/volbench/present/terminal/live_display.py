@@ -15,9 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from volbench.model.campaign.event import Event, RunStarted
-from volbench.present.formatting import counted_noun, printable
+from volbench.present.formatting import printable
 from volbench.present.terminal.progress import Active, Clock, Tally, lasting_line
-from volbench.units import format_count, format_duration, format_latency, format_rate
+from volbench.units import counted_noun, format_count, format_duration, format_latency, format_rate
 
 _UNKNOWN = "-"
 _STATE_WORDS = {

@@ -22,8 +22,8 @@ from volbench.model.campaign.event import (
 )
 from volbench.model.campaign.planned_run import Extent, Run, RunState
 from volbench.model.profile.profile_model import Start
-from volbench.present.formatting import counted_noun, first_line, printable
-from volbench.units import format_duration
+from volbench.present.formatting import first_line, printable
+from volbench.units import counted_noun, format_duration
 
 Clock = Callable[[], float]
 # Extents that the pace is taken from: the first blocks of a volume say little about its last.

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import per_job
-from volbench.present.formatting import counted_noun, number, records, text
+from volbench.present.formatting import number, records, text
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series
 from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.metrics import BANDWIDTH, IOPS, Limit, Metric, declared
-from volbench.units import format_size
+from volbench.units import counted_noun, format_size
 
 _BLOCKS = tuple(512 * 2**n for n in range(15))
 _FAR = 30.0  # Limits this many times above the data are out of sight

@@ -10,7 +10,7 @@ import pandas as pd
 
 from volbench.analyse.frames.aggregate import in_classes
 from volbench.analyse.frames.job_frames import key_of, per_job, with_latencies
-from volbench.present.formatting import Row, counted_noun, number, records, text
+from volbench.present.formatting import Row, number, records, text
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series
 from volbench.present.plots.kinds import PER_JOB, Frames, Kind, Options
@@ -26,7 +26,7 @@ from volbench.present.plots.metrics import (
 )
 from volbench.present.plots.picture import logarithmic
 from volbench.present.plots.selection import largest
-from volbench.units import format_latency, format_percent
+from volbench.units import counted_noun, format_latency, format_percent
 
 _MAX_RESULTS = 60  # Maximum number of rows in one chart
 _ROOM = 1.14  # The axis ends this far beyond the longest bar, for its text

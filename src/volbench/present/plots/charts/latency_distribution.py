@@ -14,13 +14,13 @@ import pandas as pd
 
 from volbench.analyse.frames.aggregate import distribution, in_classes, in_steps
 from volbench.analyse.frames.job_frames import COLOUR, KEY, key_of
-from volbench.present.formatting import counted_noun, printable
+from volbench.present.formatting import printable
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.metrics import LATENCY_KINDS, log_limits
 from volbench.present.plots.selection import REST, largest, rest_series
-from volbench.units import format_count, format_latency
+from volbench.units import counted_noun, format_count, format_latency
 
 _MAX_PANELS = 2
 _P99 = 0.99

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from volbench.present.formatting import counted_noun, printable, records
+from volbench.present.formatting import printable, records
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.kinds import Frames, Kind, Options
@@ -15,6 +15,7 @@ from volbench.present.plots.metrics import IOPS, log_limits, rows_axis
 from volbench.present.plots.selection import not_shown
 from volbench.present.tables.findings_table import invalid_runs
 from volbench.present.tables.volumes_table import MIN_VOLUMES, WorkloadClass, workload_classes
+from volbench.units import counted_noun
 
 _MAX_CLASSES = 4  # Panels beside each other
 _ROW_IN = 0.17

@@ -11,7 +11,7 @@ import pandas as pd
 from volbench.analyse.frames.disturbed import grey_rows
 from volbench.analyse.frames.job_frames import measured, with_latencies
 from volbench.analyse.frames.run_view import is_partial
-from volbench.present.formatting import counted_noun, printable
+from volbench.present.formatting import printable
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.kinds import Frames, Kind, Options
@@ -33,7 +33,7 @@ from volbench.present.plots.selection import (
     rest_series,
     unsteadiness,
 )
-from volbench.units import format_count, format_duration, format_latency
+from volbench.units import counted_noun, format_count, format_duration, format_latency
 
 _IDENTITY = ("run", "repeat", "t_s")
 MISSING_SERIES = "no series: the campaign was run with sample 0, or only with dd"

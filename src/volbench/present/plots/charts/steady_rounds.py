@@ -25,14 +25,14 @@ from volbench.analyse.time.steady_state import (
     window_matrix,
 )
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
-from volbench.present.formatting import counted_noun, printable
+from volbench.present.formatting import printable
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.metrics import BANDWIDTH, IOPS, MEAN_LATENCY, category_axis
 from volbench.present.plots.metrics import Metric as Quantity
 from volbench.present.plots.selection import worst
-from volbench.units import format_count, format_percent, format_size
+from volbench.units import counted_noun, format_count, format_percent, format_size
 
 QUANTITIES: Mapping[Metric, Quantity] = {
     Metric.IOPS: IOPS,
