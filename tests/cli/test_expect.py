@@ -55,3 +55,4 @@ def test_expectations_without_a_result_are_undecided(campaign: Path, volbench: V
     done = volbench("expect", campaign, "--expect", "reads.fsync_p99 < 10ms")
     assert done.returncode == 11
     assert "no finished sync result" in done.stdout
+    assert "1 of 1 expectation is undecided" in done.stderr

@@ -24,7 +24,7 @@ from volbench.cli.options import (
 from volbench.cli.output import ChartFile, TableOutput, chart_options, table_options
 from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import ComparisonError, InputError, RegressionError, UndecidedError
-from volbench.units import percent
+from volbench.units import counted_noun, percent
 
 if TYPE_CHECKING:
     from volbench.analyse.compare.comparison import Comparison, Question
@@ -188,8 +188,8 @@ def _fail_on_regression(comparison: Comparison) -> None:
     blind = [row for row in unsure if row.is_blind]
     if blind:
         raise UndecidedError(
-            f"undecided: {len(blind)} of {len(comparison.rows)} comparisons could not have shown a"
-            f" regression beyond {tolerance} %: {_least_seen(blind)}",
+            f"undecided: {len(blind)} of {counted_noun(len(comparison.rows), 'comparison')} could"
+            f" not have shown a regression beyond {tolerance} %: {_least_seen(blind)}",
             hint="add repeats (--repeat), lengthen the runs, or raise --tolerance",
         )
 

@@ -1,4 +1,4 @@
-"""Verb expect: whether results keep what is required of them."""
+"""Verb expect: a check of results against stated requirements."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from volbench.cli.options import CAMPAIGNS, WHERE, examples
 from volbench.cli.output import TableOutput, table_options
 from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import FindingsError, UndecidedError
+from volbench.units import counted_noun
 
 
 @click.command(
@@ -58,11 +59,12 @@ def expect(
     answers = [verdict.answer for verdict in verdicts]
     if failed := answers.count(Answer.FAIL):
         raise FindingsError(
-            f"{failed} of {len(answers)} expectations failed",
+            f"{failed} of {counted_noun(len(answers), 'expectation')} failed",
             hint="the first column has the answers",
         )
     if undecided := answers.count(Answer.UNDECIDED):
         raise UndecidedError(
-            f"{undecided} of {len(answers)} expectations are undecided",
+            f"{undecided} of {counted_noun(len(answers), 'expectation')}"
+            f" {'is' if undecided == 1 else 'are'} undecided",
             hint="the last column says what is missing",
         )

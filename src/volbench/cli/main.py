@@ -49,7 +49,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "verify": ("cli.show:verify", "Verify that campaigns are as they were recorded."),
     "compare": ("cli.compare:compare", "Compare campaigns, with intervals and verdicts."),
     "trend": ("cli.compare:trend", "Follow workloads over campaigns, and find regressions."),
-    "expect": ("cli.expect:expect", "Say whether results keep what is required of them."),
+    "expect": ("cli.expect:expect", "Check results against stated requirements."),
     "price": ("catalogue.catalogue_verbs:price", "Rank configurations by price-performance."),
     "prices": ("catalogue.catalogue_verbs:prices", "List, show and check price lists."),
     "volume-types": (

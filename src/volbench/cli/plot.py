@@ -233,7 +233,7 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
     click.option(
         "--y-max",
         type=Quantity("VALUE", AxisEnd.parse),
-        help="End of the value axes that show its unit: 20k (IOPS), 500MB/s or 10ms.",
+        help="Upper limit of the value axes with that unit: 20k (IOPS), 500MB/s or 10ms.",
     ),
     click.option("--log", "is_log", is_flag=True, help="Logarithmic value axes."),
     RAW,

@@ -42,6 +42,7 @@ from volbench.store.parquet_tables import (
     read_table,
     row_count,
 )
+from volbench.units import counted_noun
 
 if TYPE_CHECKING:
     from volbench.analyse.compare.comparison import Comparison
@@ -222,8 +223,8 @@ def _categories(texts: pd.Series) -> pd.Categorical:
 def _first_of(sentences: Sequence[str]) -> str:
     """Return a few sentences, and the number of the others."""
     others = len(sentences) - _MAX_SENTENCES
-    more = [f"Verdicts of {others} more campaigns stand below."] if others > 0 else []
-    return " ".join([*sentences[:_MAX_SENTENCES], *more])
+    more = f"The verdicts of {counted_noun(others, 'more campaign')} are below."
+    return " ".join([*sentences[:_MAX_SENTENCES], *([more] if others > 0 else [])])
 
 
 def _compared(dataset: Dataset) -> Comparison:

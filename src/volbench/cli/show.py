@@ -145,7 +145,7 @@ def _show_use(opened: Dataset, table_output: TableOutput) -> None:
     if not rows and table_output.format not in {"json", "csv"}:
         raise InputError(
             "this campaign has no samples of device counters",
-            hint="volbench run samples them during each run; its first lines say why it did not",
+            hint="volbench run samples them; the first lines of its output say why it did not",
         )
     table_output.write(use_table(rows))
 

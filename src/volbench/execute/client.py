@@ -503,7 +503,7 @@ class AgentClient:
                 reply.sent_s = time.time()
                 session.send(Request("clock"), reply)
                 time.sleep(_CLOCK_SPACING_S)
-            answer = self.post(request)  # the host begins once it has told the time
+            answer = self.post(request)  # the host starts it after answering the clock requests
             until_s = time.monotonic() + _CLOCK_S
             for _ in replies:
                 arrived.acquire(timeout=max(0.0, until_s - time.monotonic()))

@@ -365,10 +365,8 @@ class Cluster:
         if "exceeded quota" in reason:
             hint = f"see what is left: kubectl -n {self.namespace} describe resourcequota"
         elif status == 403:
-            hint = (
-                "a rule of the cluster refuses this object, not a missing permission: change the "
-            )
-            hint += "options that it names, or ask the administrators of the cluster"
+            hint = "this is a policy of the cluster, not a missing permission: change the options"
+            hint += " that it names, or ask the cluster administrators"
         return RequestError(f"the cluster rejected the request: {reason}", status=status, hint=hint)
 
     def _unreachable(self, error: Exception) -> ConnectError:

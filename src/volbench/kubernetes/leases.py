@@ -245,7 +245,7 @@ class CampaignLease:
                 left_s = LEASE_S - holder.age_s
                 click.echo(
                     f"{self._campaign} is held by {holder}; waiting up to {left_s:.0f} s for a "
-                    "sign of that controller; without one, this controller takes over",
+                    "heartbeat of that controller; without one, this controller takes over",
                     err=True,
                 )
                 printed = True
@@ -399,7 +399,7 @@ def _end_process(cluster: Cluster, campaign: str) -> None:
     """End this process without an orderly stop, which would end runs of the new holder."""
     click.echo(
         f"error: {campaign} was taken over by {current_holder(cluster, campaign)}: this controller "
-        "could not renew its lease; it ends and leaves the runs alone",
+        "could not renew its lease; it ends without touching the runs",
         err=True,
     )
     os._exit(TransportError.exit_code)

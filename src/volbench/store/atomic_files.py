@@ -94,7 +94,7 @@ def make_output_folder(path: Path) -> None:
 def _unusable(path: Path, error: OSError) -> InputError:
     return InputError(
         f"{path} cannot be written: {error.strerror or error}",
-        hint="name a place that exists and that you may write to with --output",
+        hint="choose an existing, writable folder with --output",
     )
 
 
@@ -197,8 +197,8 @@ def open_regular(path: Path, *, max_bytes: int | None = None) -> BufferedReader:
     reason = "" if stat.S_ISREG(status.st_mode) else "it is not a regular file"
     if max_bytes is not None and status.st_size > max_bytes:
         reason = (
-            f"its {format_capacity(status.st_size)} are more than volbench writes or reads, which"
-            f" is {format_capacity(max_bytes)}"
+            f"its size of {format_capacity(status.st_size)} exceeds the maximum of"
+            f" {format_capacity(max_bytes)}"
         )
     if reason:
         file.close()

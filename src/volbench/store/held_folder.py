@@ -95,7 +95,7 @@ def refuse_foreign(path: Path, owner: int, *, others_write: bool = False) -> Non
         return
     reason = f"belongs to the user {owner}" if owner else "can be written by other users"
     raise RefusedError(
-        f"{path} {reason}, who could lead root to other files while it writes there",
+        f"{path} {reason}, who could redirect root to other files while it writes there",
         hint="choose another place with --output, or run volbench as that user",
     )
 
@@ -155,7 +155,7 @@ def _check_place(path: Path, held: os.stat_result) -> None:
 def _moved(path: Path) -> ArchiveError:
     return ArchiveError(
         f"{path} was moved or replaced while volbench wrote to it; all files are in the folder"
-        " that had this name at first",
+        " that originally had this name",
         hint="find where it was moved, and check what is there now before you trust it",
         path=str(path),
     )

@@ -124,5 +124,5 @@ def test_one_run_per_side_has_ratios_without_intervals() -> None:
     assert "-50 % to 2x over 3 workloads (no interval)" in answer
     assert "faster" not in answer
     sentence = means_over_workloads(exact)[0].sentence
-    assert "geometric mean of 3 workloads +0 %, from -50 % to 2x; one run a side, no" in sentence
+    assert "geometric mean of 3 workloads +0 %, from -50 % to 2x; one run per side, no" in sentence
     assert not means_over_workloads(compared(jobs(base), jobs(changed, seed=2)))

@@ -37,7 +37,7 @@ def test_a_folder_of_campaigns_is_one_page(results: Path, tmp_path: Path) -> Non
     assert "<h1>2 campaigns side by side</h1>" in page
     assert 'id="c1-results-table"' in page
     assert 'id="c2-results-table"' in page
-    assert "one run a side" in page
+    assert "one run per side" in page
 
 
 def test_a_site_has_a_page_for_each_campaign(results: Path, tmp_path: Path) -> None:

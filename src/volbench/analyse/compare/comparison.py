@@ -400,7 +400,7 @@ def headlines(comparison: Comparison) -> list[str]:
 class WorkloadMean:
     """Geometric mean of the ratios of a metric over workloads, without an interval.
 
-    The spread is that over workloads: it says nothing about chance, which one run a side cannot
+    The spread is that over workloads: it says nothing about chance, which one run per side cannot
     show.
     """
 

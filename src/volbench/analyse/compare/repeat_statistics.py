@@ -30,7 +30,7 @@ POWER = 0.80
 # Repeats from which an interval is worth reporting: of two, Student's factor is 12.7.
 # Noticed by: test_repeat_statistics.py::test_too_few_repeats_are_reported
 MIN_REPEATS = 3
-ONE_RUN = "one run a side"
+ONE_RUN = "one run per side"
 # Common volumes from which pairs are compared, for the same reason.
 # Noticed by: test_repeat_statistics.py::test_units_are_reported
 MIN_PAIRS = 3

@@ -178,7 +178,7 @@ def _log_sums(view: RunView) -> Iterator[Observation]:
     advice="Run the job file with volbench run, or without group_reporting.",
 )
 def merged_jobs(view: RunView, _: Context) -> Iterator[Observation]:
-    """Yield what was merged."""
+    """Yield the jobs that fio merged."""
     sections = [section for section in view.run.sections if view.run.is_merged(section)]
     if sections:
         yield Observation(f"{view.run.note}.", {"merged_sections": float(len(sections))})

@@ -267,7 +267,7 @@ _MAX_LEVEL_DISTANCE = 0.15
     why="The mean of burst and baseline is a rate at which the volume never runs.",
     advice=(
         "Report both levels and the time of the change. Wait until the credits are back before"
-        " the next run. To have the end of credits predicted, declare limits.burst_iops and"
+        " the next run. To predict when credits run out, declare limits.burst_iops and"
         " limits.burst_ios, or limits.burst_bandwidth and limits.burst_bytes."
     ),
 )
@@ -430,8 +430,8 @@ _MIN_KIND_IOS = 100
         " are of each kind. The thresholds are volbench's own."
     ),
     why=(
-        "A part of the I/Os took another path: a cache answered it, or a disk, a retry or a flush"
-        " delayed it. The mean latency is one that no I/O had."
+        "Some I/Os took another path: a cache answered them, or a disk, a retry or a flush delayed"
+        " them. The mean latency describes neither kind."
     ),
     advice="Report percentiles or the histogram of latency, and the share of each kind.",
 )

@@ -141,7 +141,7 @@ def aggregate_rows(
 
     Args:
         frame: returns a frame by name: summary, series and histogram, if there are such steps.
-        on_failure: is told a run of each step that cannot be added up, and why.
+        on_failure: called with a run of each step that cannot be added up, and the error.
     """
     steps = _steps(campaign)
     if not steps:

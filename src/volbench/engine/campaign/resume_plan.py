@@ -150,7 +150,7 @@ def allow_anew(
     if absent := [name for name in consent.allow_destroy if devices[name].host not in executors]:
         raise InputError(
             f"{absent[0]} cannot be examined: its host is left out or unreachable",
-            hint="name devices of hosts that take part only",
+            hint="name only devices of hosts that take part",
         )
     with hold_campaign(layout), Journal(layout.journal, seal) as journal:
         for run in (devices[name] for name in consent.allow_destroy):

@@ -260,7 +260,9 @@ def _floats(option: Option, text: str) -> str:
         if len(parts) > 20:
             raise InputError(f"{len(parts)} percentiles; fio keeps 20", hint="leave some out")
         if any(not 0 < float(number) <= 100 for number in parts):
-            raise InputError("percentiles go above 0 and up to 100", hint="a 0 ends fio's list")
+            raise InputError(
+                "percentiles must be above 0 and at most 100", hint="a 0 ends fio's list"
+            )
     return text
 
 
