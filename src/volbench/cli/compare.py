@@ -116,7 +116,8 @@ def parse_share(text: str, *, least: float) -> float:
 @WHERE
 @flag(
     "--baseline",
-    "Exit with 10 on a significant regression beyond --tolerance, with 11 if none could be seen.",
+    "Exit with 10 on a significant regression beyond --tolerance, with 11 if none could have been"
+    " detected.",
 )
 @table_options()
 @chart_options("the ratios with their intervals")

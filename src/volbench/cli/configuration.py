@@ -19,7 +19,7 @@ KEYS = {
     "inventory": "List of hosts, for run; --on on the command line leaves it out.",
     "prices": "Price list, for price.",
     "image": "Container image with fio, for run --k8s and k8s render.",
-    "results": "Folder in which new campaign folders are made.",
+    "results": "Folder in which new campaign folders are created.",
 }
 # Key to the verbs that have it, with the name of their parameter
 _VERBS = {

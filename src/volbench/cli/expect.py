@@ -40,10 +40,10 @@ def expect(
     *,
     table_output: TableOutput,
 ) -> None:
-    """Say for each expectation whether the results of DIR pass, fail, or decide nothing.
+    """Check the results in DIR against expectations: each passes, fails or is undecided.
 
-    An interval of the repeats decides; a single run is judged without one, and says so. Exits with
-    10 if an expectation fails, and with 11 if one is undecided.
+    The interval of the repeats decides; a single run is judged without one, and the output says so.
+    Exits with 10 if an expectation fails, and with 11 if one is undecided.
     """
     from volbench.analyse.compare.expected_bounds import Answer, verdicts_of
     from volbench.api.many_campaigns import open_campaigns
