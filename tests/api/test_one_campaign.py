@@ -47,7 +47,7 @@ def test_only_the_requested_frames_are_read(layout: Layout) -> None:
     assert volbench.open_campaign(layout.root).summary().equals(whole)
 
 
-def test_frames_are_of_one_moment(layout: Layout) -> None:
+def test_frames_are_read_at_one_moment(layout: Layout) -> None:
     """A run that ends between two reads is in both frames, and in the states."""
     volbench.open_campaign(layout.root).summary()
     campaign = volbench.open_campaign(layout.root)

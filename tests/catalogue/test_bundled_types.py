@@ -134,7 +134,7 @@ def test_every_type_can_be_checked(name: str) -> None:
     assert kind.title
 
 
-def test_reads_and_writes_apart() -> None:
+def test_reads_and_writes_have_separate_limits() -> None:
     """A standard Persistent Disk writes more often than it reads, and less in bytes."""
     size = 64 << 40
     reads = limits_of("gcp/pd-standard", size_bytes=size, writes=False)

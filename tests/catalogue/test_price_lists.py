@@ -147,7 +147,7 @@ def test_volumes_without_a_price_are_refused(good: Path) -> None:
         ("flavors:", "flavours:", ":6:1: flavours", "did you mean `flavors`?"),
     ],
 )
-def test_problems_are_reported_with_their_place(
+def test_problems_are_reported_with_their_position(
     good: Path, old: str, new: str, place: str, message: str
 ) -> None:
     """Each defect is reported with file, line, column and key."""

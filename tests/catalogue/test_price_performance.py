@@ -131,7 +131,7 @@ def test_two_repeats_are_too_few_for_a_rank() -> None:
     assert math.isnan(found.offers[0].cost_per_1000_iops.low)
 
 
-def test_jobs_are_ranked_apart() -> None:
+def test_jobs_are_ranked_separately() -> None:
     """Who is cheap for small reads may be dear for large ones."""
     rows = pd.concat(
         [
@@ -340,7 +340,7 @@ def frames(*, ends_steady: bool = True) -> dict[str, pd.DataFrame]:
     return {"summary": summary, "verdicts": verdicts, "series": series, "device": device}
 
 
-def test_steady_and_burst_are_kept_apart() -> None:
+def test_steady_and_burst_rates_are_separate() -> None:
     """The steady stretch gives the rate, what came before it the burst; directions are added."""
     (row,) = performance(frames()).to_dict("records")
     assert (row["steady"], row["iops"], row["burst_iops"]) == (True, 300, 3000)

@@ -108,7 +108,7 @@ def test_volume_types_apply_only_inside_their_block(tmp_path: Path) -> None:
         ("{size: 2g, iops: 50}", "{iops: 50}", ":9:3: types.small", "no size"),
     ],
 )
-def test_problems_are_reported_with_their_place(
+def test_problems_are_reported_with_their_position(
     tmp_path: Path, old: str, new: str, place: str, message: str
 ) -> None:
     """Each defect is reported with file, line, column and key."""

@@ -101,7 +101,7 @@ def test_a_clean_campaign_has_no_findings(clean: Path, volbench: Volbench) -> No
     ] == []
 
 
-def test_several_campaigns_are_reported_apart(
+def test_several_campaigns_are_reported_separately(
     clean: Path, doubtful: Path, volbench: Volbench
 ) -> None:
     """Runs are named with their campaign, and all are counted."""

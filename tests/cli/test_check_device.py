@@ -80,7 +80,7 @@ def test_direct_runs_on_a_written_device_are_clean(found: Records, job: str) -> 
     assert [entry for entry in heavy(found, job) if entry["rule"] not in MACHINE] == []
 
 
-def test_the_page_cache_is_seen_by_the_device(found: Records) -> None:
+def test_device_counters_reveal_the_page_cache(found: Records) -> None:
     """What fio wrote in a moment was not on the device when it ended."""
     (entry,) = [entry for entry in heavy(found, "buffered") if entry["rule"] == "page-cache"]
     evidence = entry["evidence"]

@@ -54,7 +54,7 @@ def test_an_unknown_column_gets_three_names(nights: Path) -> None:
     assert "columns are host, bs, iodepth and others" in found.hint
 
 
-def test_a_report_holds_campaigns_of_which_one_has_no_histogram(tmp_path: Path) -> None:
+def test_a_report_includes_a_campaign_without_a_histogram(tmp_path: Path) -> None:
     """Texts of an empty frame have another type than those of a full one."""
     for case in ("floppy", "rbd-lost-samples"):
         done = invoke("import", CASES / case, "-o", tmp_path / case)

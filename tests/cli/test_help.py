@@ -171,7 +171,7 @@ def test_help_is_a_verb_too(words: list[str], text: str) -> None:
     assert text in done.stdout
 
 
-def test_help_on_an_unknown_word_offers_the_nearest() -> None:
+def test_help_on_an_unknown_word_suggests_the_nearest() -> None:
     """A misspelt verb is corrected as it is when it is called."""
     done = call("help", "mesure")
     assert done.returncode == 2

@@ -121,7 +121,7 @@ def test_all_charts_of_real_runs(results: Path, tmp_path: Path) -> None:
     assert "not a folder" in str(refused.exception)
 
 
-def test_picture_alone_goes_to_standard_output(results: Path) -> None:
+def test_only_the_picture_is_written_to_standard_output(results: Path) -> None:
     """With `-` nothing but the picture is written; with --csv - nothing but the numbers."""
     shown = invoke("plot", "iops", results / "one", "--output", "-")
     assert shown.stdout.startswith("<?xml")

@@ -119,7 +119,7 @@ def test_a_link_planted_before_fio_starts_is_not_followed(
         (scratch / "w.0.0").unlink(missing_ok=True)
 
 
-def test_scratch_files_lie_in_a_private_folder(
+def test_scratch_files_are_in_a_private_folder(
     tmp_path: Path, scratch: Path, profile: Path, volbench: Volbench
 ) -> None:
     """Nobody else may look into it, or put anything there; it goes when the campaign ends."""

@@ -96,7 +96,7 @@ jobs:
 """
 
 
-def test_an_interrupted_warm_up_goes_on_after_the_last_extent(
+def test_an_interrupted_warm_up_continues_after_the_last_extent(
     tmp_path: Path, volbench: Volbench
 ) -> None:
     """What was finished is not done again, and the whole is proven in the end."""
@@ -134,7 +134,9 @@ def killed_in_its(run: str, arguments: list[str], folder: Path) -> None:
     assert process.returncode == -signal.SIGKILL
 
 
-def test_a_killed_warm_up_goes_on_after_the_last_extent(tmp_path: Path, volbench: Volbench) -> None:
+def test_a_killed_warm_up_continues_after_the_last_extent(
+    tmp_path: Path, volbench: Volbench
+) -> None:
     """Nothing that was finished before the controller was killed is done again."""
     file, out = hole(tmp_path / "f", 6 * MIB), tmp_path / "c"
     (tmp_path / "p.yaml").write_text(PROFILE)

@@ -148,7 +148,7 @@ def test_a_read_only_home_is_tolerated(
     assert channel.sent_bytes > 2 * len(agent_program().data)
 
 
-def test_what_a_login_shell_prints_is_skipped() -> None:
+def test_output_of_a_login_shell_is_skipped() -> None:
     """A greeting before the agent starts, and on standard error, is no reply."""
     channel = WatchedChannel(["sh", "-c", 'echo "Welcome!"; echo oops >&2; exec "$@"', "sh"])
     assert AgentClient(channel).ask(Request("real_path", {"path": "/"})) == "/"

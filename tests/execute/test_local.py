@@ -160,7 +160,7 @@ def test_only_block_devices_are_opened_exclusively(tmp_path: Path) -> None:
     assert exclusive_error(str(tmp_path / "missing"))
 
 
-def test_what_can_not_be_examined_is_an_error(tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_examined_is_an_error(tmp_path: Path) -> None:
     """A loop of symlinks is not taken for a place where nothing stands."""
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
@@ -168,7 +168,7 @@ def test_what_can_not_be_examined_is_an_error(tmp_path: Path) -> None:
         stat_of(EXECUTOR, str(loop))
 
 
-def test_what_can_not_be_removed_is_an_error(tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_removed_is_an_error(tmp_path: Path) -> None:
     """A file in a folder that takes no changes stays, and is named."""
     (tmp_path / "file").write_text("")
     status = stat_of(EXECUTOR, str(tmp_path / "file"))

@@ -259,7 +259,7 @@ while part := wire.recv(65536):
 """
 
 
-def test_proxy_command_leads_to_a_host(hosts: Fleet, tmp_path: Path) -> None:
+def test_a_host_is_reached_through_a_proxy_command(hosts: Fleet, tmp_path: Path) -> None:
     """The connection is the input and output of the user's program, which ends with it."""
     relay = tmp_path / "relay.py"
     relay.write_text(RELAY)

@@ -128,13 +128,13 @@ def import_graph(sources: Mapping[str, ast.Module]) -> dict[str, set[str]]:
     return graph
 
 
-def test_there_is_no_import_circle(sources: dict[str, ast.Module]) -> None:
+def test_there_are_no_import_cycles(sources: dict[str, ast.Module]) -> None:
     """No modules import each other, not even inside functions or for types only."""
     order = list(TopologicalSorter(import_graph(sources)).static_order())
     assert len(order) > 100
 
 
-def test_a_circle_is_found() -> None:
+def test_an_import_cycle_is_found() -> None:
     """Two modules that import each other have no order."""
     made_up = {
         "volbench.fio.dd": "def f():\n    from volbench.fio.version import parse_version",
@@ -175,7 +175,7 @@ def test_folders_import_downwards(sources: dict[str, ast.Module]) -> None:
     assert places == sorted(places)
 
 
-def test_a_circle_of_folders_is_found() -> None:
+def test_a_cycle_of_folders_is_found() -> None:
     """Two folders whose different modules import each other have no order."""
     made_up = {
         "volbench.fio.jobs": "",

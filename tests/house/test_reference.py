@@ -62,7 +62,7 @@ def test_every_verb_has_help_and_a_place_in_the_page(root: Path) -> None:
     assert silent == [], "these have no help"
 
 
-def test_links_between_pages_lead_somewhere(root: Path) -> None:
+def test_links_between_pages_have_targets(root: Path) -> None:
     """A relative link in README, CONTRIBUTING, CHANGELOG or docs points at a file that exists."""
     pages = [*(root / "docs").rglob("*.md"), *root.glob("*.md")]
     assert len(pages) > 10

@@ -44,7 +44,7 @@ def test_the_design_page_has_every_folder(root: Path) -> None:
     assert known - shown - partly - top == set()
 
 
-def test_tests_stand_in_the_folder_of_their_source(root: Path) -> None:
+def test_tests_are_in_the_folder_of_their_source(root: Path) -> None:
     """A folder of tests mirrors a source folder, or says directly below tests/ what it covers."""
     tests = root / "tests"
     folders = {path.parent.relative_to(tests) for path in tests.rglob("test_*.py")}

@@ -106,7 +106,7 @@ def test_a_group_is_recognised_by_its_totals(options: dict[str, str], *, is_unli
     assert ("iodepth" in reported.options) is not is_unlike
 
 
-def test_no_recorded_result_of_one_section_is_taken_for_a_group() -> None:
+def test_recorded_results_of_one_section_are_not_mistaken_for_a_group() -> None:
     """Jobs of one section, grouped or not, ramps, verification and other phases are none."""
     seen = 0
     for path in sorted(CASES.glob("fio-*/*/stdout")):

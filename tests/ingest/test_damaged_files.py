@@ -56,7 +56,7 @@ def test_a_damaged_file_is_read_or_refused_without_other_errors(root: Path, name
 
 @pytest.mark.parametrize("wrong", sorted(set(WRONG_JSON) - OPTIONAL))
 @pytest.mark.parametrize("key", ["total_ios", "runtime", "iops", "mean"])
-def test_a_bad_number_of_one_run_leaves_the_others(root: Path, key: str, wrong: str) -> None:
+def test_an_invalid_number_does_not_affect_other_runs(root: Path, key: str, wrong: str) -> None:
     """The message has the file and the key; the other runs have their numbers."""
     path = root / "runs/001-mix-r1/fio.json"
     path.write_text(

@@ -76,7 +76,7 @@ def test_a_hang_of_one_process_stays_in_the_result(tmp_path: Path) -> None:
     assert {row["jobs_running"] for row in series} == {1}
 
 
-def test_a_log_with_half_of_the_ios_is_no_series(tmp_path: Path) -> None:
+def test_a_log_with_half_of_the_ios_is_not_a_series(tmp_path: Path) -> None:
     """Fio 3.12 lost more than half of its samples with rbd: they are named, and not drawn."""
     rows = rows_of_case(tmp_path, "rbd-lost-samples", name="test", sample_s=0.05)
     (row,) = rows.summary

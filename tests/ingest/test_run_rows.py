@@ -101,7 +101,7 @@ def test_damage_to_a_finished_run_is_reported_in_its_row(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", ["device.log.zst", "facts.json", "status.json"])
-def test_damage_beside_the_result_leaves_the_numbers(tmp_path: Path, name: str) -> None:
+def test_damage_outside_the_result_does_not_affect_its_numbers(tmp_path: Path, name: str) -> None:
     """Samples or notes that are not what they should be cost what they held, and nothing else."""
     section = Section(name="mix", options={"rw": "randrw"})
     layout, campaign = make(tmp_path, "fio-3.33/randrw-jsonplus", section)

@@ -178,7 +178,7 @@ def test_an_expired_lease_is_watched_first(server: Server) -> None:
     assert second.renew()
 
 
-def test_a_killed_controller_of_this_machine_is_seen_at_once(server: Server) -> None:
+def test_a_killed_controller_of_this_machine_is_noticed_at_once(server: Server) -> None:
     """Its process is gone: nobody has to wait for its lease."""
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as ended:
         lease_on(server, identify(LocalExecutor(), ended.pid)).take()

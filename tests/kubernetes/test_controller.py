@@ -143,7 +143,7 @@ def test_a_controller_is_cancelled(desk: Desk, job: Path) -> None:
     until(lambda: desk.left() == [])
 
 
-def test_what_the_controller_would_refuse_is_refused_before(desk: Desk, job: Path) -> None:
+def test_submissions_that_the_controller_would_refuse_are_refused(desk: Desk, job: Path) -> None:
     """By the same checks, of the profile, of consent and of the cluster; nothing is made."""
     place = ("--namespace", desk.api.namespace, "--claim-class", "fast")
     block = ("--volume-mode", "Block")

@@ -138,7 +138,7 @@ def test_every_storage_class_is_valid_and_keeps_its_volumes() -> None:
         assert all(isinstance(value, str) for value in each["parameters"].values())
 
 
-def test_the_class_of_the_article_has_no_cache() -> None:
+def test_the_published_storage_class_has_no_cache() -> None:
     """Premium SSD through the CSI driver, without host cache."""
     (article,) = documents("storageclass", "managed-premium-retain-nocache")
     assert article["provisioner"] == "disk.csi.azure.com"

@@ -82,7 +82,7 @@ def test_runs_on_a_drained_node_are_repeated(desk: Desk, job: Path) -> None:
     assert list(open_campaign(desk.folder / "c").summary()["label_node"]) == [SECOND_NODE]
 
 
-def test_replicas_beside_a_node_that_takes_no_pods(desk: Desk, job: Path) -> None:
+def test_replicas_avoid_a_node_that_takes_no_pods(desk: Desk, job: Path) -> None:
     """Replicas are spread over the other nodes, however uneven that is."""
     cordon(desk, is_closed=True)
     done = desk.run("c", str(job), "--storage-class", "fast", "--replicas", "3")

@@ -191,7 +191,7 @@ def test_a_raw_claim_is_overwritten_by_its_name_only(desk: Desk, job: Path) -> N
     until(lambda: desk.left() == [])
 
 
-def test_consent_is_asked_before_a_volume_is_made(desk: Desk, job: Path) -> None:
+def test_consent_is_requested_before_a_volume_is_created(desk: Desk, job: Path) -> None:
     """On a terminal, even where --allow-destroy names the device; another answer leaves nothing."""
     block = ("--storage-class", "retained", "--volume-mode", "Block", "--allow-destroy")
     before = desk.api.list("PersistentVolume")

@@ -178,7 +178,7 @@ def test_missing_keys_have_no_effect() -> None:
         ("truth: [{rw: trim, bs: 4k, iodepth: 1}]", "4:14: truth.0.rw", "one of read, write"),
     ],
 )
-def test_a_mistake_is_reported_with_its_place(line: str, place: str, words: str) -> None:
+def test_a_mistake_is_reported_with_its_position(line: str, place: str, words: str) -> None:
     """Each mistake names line, column and key, and says what was expected."""
     (found,) = problems(SMALL + line)
     assert found.startswith(f"s.yaml:{place}: ")

@@ -109,9 +109,7 @@ def test_tables_that_are_old_are_made_anew(results: Path) -> None:
     assert rows(reported)[0]["n"] == "8"
 
 
-def test_a_folder_that_nobody_may_write_is_read(
-    results: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_read_only_folder_is_read(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without tables on disk the frames are taken from memory."""
     monkeypatch.setattr("os.access", lambda *_: False)
     reported = run(
@@ -219,7 +217,7 @@ def test_a_line_for_each_campaign(results: Path) -> None:
     assert second["path"].endswith("results/second")
 
 
-def test_results_of_several_stand_together(results: Path) -> None:
+def test_results_of_several_campaigns_are_in_one_table(results: Path) -> None:
     """The table has a column that tells the campaigns apart."""
     heading = next(line for line in run("show", results).stdout.splitlines() if "IOPS" in line)
     assert heading.split()[0] == "campaign"

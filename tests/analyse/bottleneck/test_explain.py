@@ -222,7 +222,7 @@ def test_credits_for_bytes_run_out_when_predicted() -> None:
     assert any("a full bucket lasts" in reported for reported in first.speaks_for)
 
 
-def test_credits_that_ended_early_are_doubted() -> None:
+def test_credits_that_ended_early_are_questioned() -> None:
     """The same fall at half the time speaks against a full bucket."""
     rates = level(3000, 20) + level(300, 40)
     limits = Limits(iops=300, burst_iops=3000, burst_ios=108_000)

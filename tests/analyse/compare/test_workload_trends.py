@@ -151,7 +151,7 @@ def test_a_campaign_almost_without_io_has_a_logarithm() -> None:
     assert trend.limits.centre / trend.results[0] == pytest.approx(0.01 ** (1 / 10), rel=0.05)
 
 
-def test_facts_that_changed_stand_beside_the_change() -> None:
+def test_changed_facts_are_listed_beside_the_change() -> None:
     """Both values are named, and that is all: no cause is claimed."""
     summary = summary_of(40, level=dropping(at=30))
     nights = summary["campaign"].unique()

@@ -73,7 +73,7 @@ def test_a_drop_without_host_noise_is_caused_by_the_volume() -> None:
     assert not found(view, rule="host-noise")
 
 
-def test_a_step_in_disturbed_seconds_is_placed_among_them() -> None:
+def test_a_step_in_disturbed_seconds_is_located_among_them() -> None:
     """The fall comes at 26 s; from 20 to 32 s the host took a tenth of the rate."""
     rates = [1000.0 if second < 26 else 500.0 for second in range(SECONDS)]
     seen = [rate * (0.9 if second in NOISY else 1) for second, rate in enumerate(rates)]

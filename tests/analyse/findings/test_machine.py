@@ -49,7 +49,7 @@ def test_steal_is_reported_where_fio_was_short_of_the_cpu(used: float, count: in
     assert found(view, rule="host-noise")
 
 
-def test_a_core_full_apart_from_steal_is_reported() -> None:
+def test_a_core_full_except_for_steal_is_reported() -> None:
     """The explanation of the run and the finding say the same."""
     run = a_run()
     view = a_view(

@@ -283,7 +283,7 @@ def test_sampled_blocks_without_data_are_reported_from_three_percent_on(
     assert [finding.severity for finding in findings] == severities
 
 
-def test_reads_faster_than_declared_of_a_volume_nobody_wrote() -> None:
+def test_reads_above_the_limit_of_an_unwritten_volume_are_reported() -> None:
     """Without any write before, they are doubted; after a fill they are not."""
     run = a_run({"rw": "randread"}, limits=Limits(iops=300))
     view = a_view(run, summary=[summary_row(run, direction="read")], device=[], series=[])

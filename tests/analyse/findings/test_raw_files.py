@@ -85,7 +85,7 @@ def test_merged_jobs_are_named(*, is_merged: bool) -> None:
 
 
 @pytest.mark.parametrize("other", [("2", 0), ("1", 1)], ids=["content", "part of one file"])
-def test_results_that_differ_are_no_copies(other: tuple[str, int]) -> None:
+def test_results_that_differ_are_not_copies(other: tuple[str, int]) -> None:
     """A file may hold the results of several clients; each is a run of its own."""
     digest, document = other
     runs = imported_run("a", "1"), imported_run("b", digest, document=document)

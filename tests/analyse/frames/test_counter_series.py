@@ -56,7 +56,7 @@ def test_after_a_gap_counting_resumes_at_the_last_value() -> None:
     assert rows["sum"].tolist() == [5.0, 7.0]
 
 
-def test_hosts_are_counted_apart() -> None:
+def test_hosts_are_counted_separately() -> None:
     """What one host did is not added to another's."""
     two = pd.concat([looks(("01.000", 1.0, 5.0)), looks(("01.000", 1.0, 3.0), host="vm2")])
     assert summed(two).set_index("host")["sum"].to_dict() == {"vm1": 5.0, "vm2": 3.0}

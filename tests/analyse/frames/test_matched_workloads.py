@@ -32,7 +32,7 @@ def test_names_of_jobs_do_not_affect_matching() -> None:
     assert matched(("A", result("x")), ("B", result("x", iodepth=8))) == [[0], [1]]
 
 
-def test_names_that_both_sides_have_stay_apart() -> None:
+def test_same_workloads_are_distinguished_by_names_of_both_sides() -> None:
     """Jobs that differ in something that no column shows are told apart by their names."""
     sides = [(side, result(job)) for side in "AB" for job in ("plain", "synced")]
     assert matched(*sides) == [[0, 2], [1, 3]]
@@ -78,7 +78,7 @@ def test_unknown_workloads_are_matched_by_name_alone() -> None:
     assert matched(*rows) == [[0, 2], [1]]
 
 
-def test_names_stand_in_where_facts_are_checked() -> None:
+def test_jobs_are_matched_by_name_where_facts_are_checked() -> None:
     """A comparison, which refuses what differs, gets the job whose queue depth was changed."""
     pair = ("A", result("x")), ("B", result("x", iodepth=8))
     assert matched(*pair, by_name=True) == [[0, 1]]

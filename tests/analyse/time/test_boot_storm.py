@@ -52,7 +52,7 @@ def test_no_io_is_lost() -> None:
     assert done == pytest.approx(float(reported["series"]["iops"][reads].sum()))
 
 
-def test_clients_are_placed_by_their_clocks() -> None:
+def test_clients_are_aligned_by_their_clocks() -> None:
     """Starts are those of the first I/O, in order, since the first of all."""
     found = one_storm(("c02", 20.0, [1.0] * 10), ("c01", 0.0, [1.0] * 10), ("c03", 41.5, [1.0] * 9))
     assert [(entry.name, entry.start_s) for entry in found.clients] == [

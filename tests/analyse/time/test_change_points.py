@@ -133,7 +133,7 @@ def test_a_block_is_represented_by_its_median() -> None:
 
 
 @pytest.mark.parametrize("after", [500.0, 2000.0])
-def test_a_jump_among_samples_that_were_left_out_is_placed_there(after: float) -> None:
+def test_a_jump_among_excluded_samples_is_located_there(after: float) -> None:
     """Ten disturbed seconds are 10 % slower; the jump in the seventh of them is placed in it."""
     t_s, values = times(60), np.array([1000.0] * 26 + [after] * 34)
     values[20:30] *= 0.9

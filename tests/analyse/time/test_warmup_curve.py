@@ -90,7 +90,7 @@ def test_neither_a_lucky_interval_nor_a_dip_decides_when_a_level_is_reached() ->
     assert time_to_level(t_s, iops, level=8.5) is None
 
 
-def test_warm_volume_has_no_penalty() -> None:
+def test_a_warm_volume_has_no_penalty() -> None:
     """A flat noisy series was warm from the start."""
     random = np.random.default_rng(3)
     t_s = np.arange(1.0, 61.0)

@@ -160,7 +160,7 @@ def test_staggered_clients_start_one_after_another(tmp_path: Path, data: Path) -
     check_starts(layout, ids)
 
 
-def test_in_turn_nobody_overlaps(tmp_path: Path, data: Path) -> None:
+def test_runs_in_turn_do_not_overlap(tmp_path: Path, data: Path) -> None:
     """Each starts when the one before has ended."""
     campaign = a_campaign(data, 2, start=Start.SEQUENTIAL)
     layout = run(tmp_path / "c", campaign)

@@ -16,7 +16,7 @@ WORDS = "error while loading shared libraries: libaio.so.1"
 
 
 @pytest.mark.parametrize("has_version", [True, False])
-def test_what_a_broken_fio_says_is_reported(
+def test_the_error_of_a_broken_fio_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, has_version: bool
 ) -> None:
     """Whether it fails at once or only when it is to run: its own words are in the problem."""

@@ -183,7 +183,9 @@ def test_a_campaign_without_rounds_says_so(
     assert "no profile of this campaign has rounds" in done.stderr
 
 
-def test_a_report_counts_them_apart(ended: dict[str, Path], volbench: Volbench) -> None:
+def test_a_report_counts_runs_that_were_not_needed_separately(
+    ended: dict[str, Path], volbench: Volbench
+) -> None:
     """Runs that are not needed are no runs without a result."""
     done = volbench("report", ended["clean"])
     assert done.returncode == 0, done.stderr

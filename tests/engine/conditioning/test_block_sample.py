@@ -29,7 +29,7 @@ def reading(path: Path, options: Mapping[str, str] | None = None) -> tuple[Run, 
 
 
 @pytest.mark.parametrize("written", [0.0, 0.5, 1.0])
-def test_holes_and_zeros_of_a_file_are_seen(
+def test_holes_and_zeros_of_a_file_are_detected(
     tmp_path: Path, written: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A sparse file is empty, a written one is not, and reading leaves it as it is."""

@@ -57,7 +57,7 @@ def test_failures_to_flush_are_reported() -> None:
     assert flush_volume(machine, volume) == "sync: invalid option -- 'f'"
 
 
-def test_an_export_has_no_pages_here() -> None:
+def test_an_export_has_no_local_pages() -> None:
     """Nothing is run for a volume that the kernel does not cache."""
     machine = FakeExecutor()
     volume = Volume(role="data", kind=VolumeKind.NBD, target="nbd://host")

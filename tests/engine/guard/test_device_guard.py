@@ -106,7 +106,7 @@ def test_a_bind_mount_is_a_mount(executor: LocalExecutor, disks: Disks) -> None:
     assert refusal(executor, device, wipe=True) == ""
 
 
-def test_a_mount_elsewhere_is_seen(executor: LocalExecutor, disks: Disks) -> None:
+def test_a_mount_point_with_a_blank_is_recognised(executor: LocalExecutor, disks: Disks) -> None:
     """A mount point with a blank in its name is read as it is."""
     device = disks.attach()
     disks.format(device)
@@ -154,7 +154,7 @@ def test_a_device_under_a_loop_device_is_refused(executor: LocalExecutor, disks:
     assert refusal(executor, device) == f"{device} is in use by the loop device {name}"
 
 
-def test_a_device_that_somebody_holds_is_refused(executor: LocalExecutor, disks: Disks) -> None:
+def test_a_device_held_by_a_process_is_refused(executor: LocalExecutor, disks: Disks) -> None:
     """A program that opened the device exclusively keeps it."""
     device = disks.attach()
     descriptor = os.open(device, os.O_RDONLY | os.O_EXCL)
@@ -237,7 +237,7 @@ def test_a_device_that_changed_its_size_is_refused(executor: LocalExecutor, disk
     assert refusal(executor, volume, writes=False) == expected
 
 
-def test_a_name_that_leads_to_another_device_is_refused(
+def test_a_name_that_resolves_to_another_device_is_refused(
     executor: LocalExecutor, disks: Disks, tmp_path: Path
 ) -> None:
     """A symlink that was turned since the plan does not lead a run to another disk."""

@@ -61,7 +61,7 @@ def test_a_file_of_our_own_passes(executor: LocalExecutor, folder: Path) -> None
     ],
 )
 @pytest.mark.parametrize("is_folder", [False, True])
-def test_a_users_file_is_overwritten_in_place_or_not_at_all(
+def test_a_users_file_is_only_overwritten_in_place(
     executor: LocalExecutor,
     folder: Path,
     options: dict[str, str],
@@ -99,7 +99,7 @@ def test_a_foreign_file_needs_permission(executor: LocalExecutor, folder: Path) 
     assert refusal(executor, str(path), files=[str(path)]) == ""
 
 
-def test_the_second_of_two_files_is_seen(executor: LocalExecutor, folder: Path) -> None:
+def test_the_second_of_two_files_is_checked(executor: LocalExecutor, folder: Path) -> None:
     """Every file of a run is looked at."""
     path = folder / "precious"
     path.write_text("x", encoding="utf-8")
@@ -214,7 +214,7 @@ def test_an_export_is_overwritten_only_by_name(executor: LocalExecutor, *, write
     assert refusal(executor, uri, writes=writes) == ""
 
 
-def test_unknown_mounts_are_no_permission(folder: Path) -> None:
+def test_unreadable_mounts_are_refused(folder: Path) -> None:
     """Where the mount table can't be read, nothing is written."""
     machine = FakeExecutor(files={f"{folder}/x": ""})
     message = refusal(machine, str(folder), files=[f"{folder}/new"])

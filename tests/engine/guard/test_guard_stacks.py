@@ -180,7 +180,7 @@ def test_names_with_a_slash_are_devices(server: Server) -> None:
     assert refusal(server.machine, node).startswith(f"{node} is a member of a larger volume")
 
 
-def test_a_disk_in_the_place_of_another_is_refused(server: Server) -> None:
+def test_a_disk_that_replaced_another_is_refused(server: Server) -> None:
     """Another serial under the same number and size is another disk."""
     volume = find_volume(server.machine, role="data", target="/dev/sdb1")
     assert volume.pin is not None

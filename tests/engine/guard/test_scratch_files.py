@@ -42,7 +42,7 @@ def run_in(folder: Path) -> Run:
     return Run(id="1", profile="p", job="j", volume=volume, sections=(Section(name="w"),))
 
 
-def test_what_a_run_made_is_removed(tmp_path: Path, journal: Journal) -> None:
+def test_files_created_by_a_run_are_removed(tmp_path: Path, journal: Journal) -> None:
     """A file that was not there before its run is volbench's, and goes at the end."""
     path = tmp_path / "made"
     scratch = scratch_from(journal, tmp_path)
@@ -54,7 +54,7 @@ def test_what_a_run_made_is_removed(tmp_path: Path, journal: Journal) -> None:
     assert not path.exists()
 
 
-def test_what_was_there_before_stays(tmp_path: Path, journal: Journal) -> None:
+def test_existing_files_are_kept(tmp_path: Path, journal: Journal) -> None:
     """A file that existed before is not volbench's, even if a run names it."""
     path = tmp_path / "precious"
     path.write_text("data")
@@ -67,7 +67,7 @@ def test_what_was_there_before_stays(tmp_path: Path, journal: Journal) -> None:
 
 
 @pytest.mark.parametrize("is_settled", [True, False])
-def test_what_replaced_a_scratch_file_stays(
+def test_a_file_that_replaced_a_scratch_file_is_kept(
     tmp_path: Path, journal: Journal, *, is_settled: bool
 ) -> None:
     """Another file in its place is left alone and named, also if fio's was never seen."""

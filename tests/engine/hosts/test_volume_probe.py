@@ -186,7 +186,7 @@ class TestTarget:
             find_volume(machine, role="data", target="/dev/abcd")
         assert caught.value.hint == "lsblk lists the devices"
 
-    def test_a_file_in_the_place_of_a_device(self) -> None:
+    def test_a_file_in_place_of_a_device_is_refused(self) -> None:
         """A file that an earlier slip left under /dev is memory, not a device."""
         machine = Server().machine
         machine.files["/dev/sdb"] = "x"

@@ -46,6 +46,6 @@ class Files:
         ({}, ""),
     ],
 )
-def test_what_was_killed_at_a_limit_is_named(files: dict[str, str], words: str) -> None:
+def test_a_process_killed_at_a_memory_limit_is_named(files: dict[str, str], words: str) -> None:
     """By the kernel's own counters, in both versions of control groups."""
     assert memory_limit_words(cast("Executor", Files(files))) == words

@@ -121,7 +121,7 @@ def test_signals_become_requests_and_handlers_come_back() -> None:
 
 
 @pytest.mark.usefixtures("hangup_is_default")
-def test_a_hangup_is_no_stop_where_it_is_handled_or_was_ignored() -> None:
+def test_a_hangup_is_not_a_stop_where_it_is_handled_or_was_ignored() -> None:
     """A closed terminal ends no campaign, and nohup is respected."""
     hangups: list[str] = []
     with stop_on_signals(on_hangup=lambda: hangups.append("hangup")) as stop:

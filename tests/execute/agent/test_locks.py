@@ -124,7 +124,7 @@ def test_lock_of_another_user_is_named_with_path_and_owner(folder: Path) -> None
 @pytest.mark.root
 @pytest.mark.parametrize("uid", [0, 65534])
 @pytest.mark.parametrize("kind", ["empty", "link", "pipe"])
-def test_what_is_not_a_lock_does_not_block_a_device(folder: Path, kind: str, uid: int) -> None:
+def test_files_that_are_not_locks_do_not_block_a_device(folder: Path, kind: str, uid: int) -> None:
     """Whoever planted it: a crash may leave an empty file, a neighbour a link."""
     planted = folder / f"volbench-{DEVICE}"
     if kind == "empty":

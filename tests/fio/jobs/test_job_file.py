@@ -226,7 +226,7 @@ def test_a_comment_behind_a_value_is_not_reported(text: str) -> None:
     assert not _import(text).notices
 
 
-def test_sections_of_one_name_stay_apart_and_keep_their_files() -> None:
+def test_sections_of_one_name_stay_separate_and_keep_their_files() -> None:
     """Fio lets two sections of one name share generated files; so do the renamed ones."""
     profile = _import("[a]\nsize=1m\n[a]\nstonewall\nsize=1m\n").profile
     assert [job.name for job in profile.jobs] == ["a", "a_2"]

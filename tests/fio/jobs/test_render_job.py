@@ -103,7 +103,7 @@ def _at(folder: Path) -> dict[str, str]:
     return {"target": str(folder)}
 
 
-def test_sections_that_run_together_are_reported_apart(tmp_path: Path) -> None:
+def test_parallel_sections_are_reported_separately(tmp_path: Path) -> None:
     """A group would have the name of its first section and the options of its last."""
     run = run_on(
         tmp_path,

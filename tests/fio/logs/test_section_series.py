@@ -257,7 +257,7 @@ def test_without_a_runtime_the_series_ends_with_the_last_row() -> None:
     assert read([], runtime_s=None) == read([log_of("iops", 1, "")]) == ()
 
 
-def test_sync_rows_are_no_direction_of_the_series() -> None:
+def test_sync_rows_are_not_a_direction_of_the_series() -> None:
     """Newer versions log syncs with a direction of their own."""
     assert iops(read([log_of("iops", 1, "1000, 1, 0, 0\n1000, 9, 3, 0\n")], runtime_s=1)) == [1]
 

@@ -140,7 +140,7 @@ def test_percentiles_never_exceed_the_maximum() -> None:
     assert found.percentiles[100.0] <= found.max_s
 
 
-def test_two_equal_numjobs_have_the_percentiles_of_one() -> None:
+def test_two_equal_jobs_have_the_percentiles_of_one() -> None:
     """Doubling every bin changes no percentile, and the rate doubles."""
     (job,) = jobs_of("fio-3.33", "randrw-jsonplus")
     entry, two = write_of(job), write_of(merge_jobs([job, job])[0])

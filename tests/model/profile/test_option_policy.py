@@ -197,7 +197,7 @@ def test_parameters_of_choices_do_not_name_files(value: str) -> None:
 @pytest.mark.parametrize("name", BOUNDS)
 @pytest.mark.parametrize("value", ["99999999", "2147483647"])
 @pytest.mark.parametrize("allow_exec", [False, True], ids=["plain", "allow-exec"])
-def test_what_fio_cannot_do_is_refused_with_its_reason(
+def test_jobs_that_fio_cannot_run_are_refused_with_a_reason(
     name: str, value: str, *, allow_exec: bool
 ) -> None:
     """The maximum itself is accepted, one more is not; consent to programs changes nothing."""

@@ -193,7 +193,7 @@ def test_an_override_reaches_every_job() -> None:
     assert found["a"]["runtime"] == found["s"]["runtime"] == "2s"
 
 
-def test_an_override_of_one_job() -> None:
+def test_an_override_applies_to_one_job() -> None:
     """JOB.option holds for that job alone."""
     found = overridden("a.size=8k", "d.size=2m")
     assert found["a"]["size"] == "8192"

@@ -97,7 +97,7 @@ def test_unused_variables_are_reported() -> None:
 
 
 @pytest.mark.parametrize("is_folder", [False, True])
-def test_variables_in_folders_beside_it(tmp_path: Path, *, is_folder: bool) -> None:
+def test_variables_in_adjacent_folders_are_read(tmp_path: Path, *, is_folder: bool) -> None:
     """group_vars and host_vars hold as they do for Ansible; an inventory may be a folder too."""
     for folder, name, port in (("group_vars", "web", 2201), ("host_vars", "vm2", 2202)):
         (tmp_path / folder).mkdir()

@@ -51,7 +51,7 @@ def test_every_problem_is_named(defect: str, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("defect", sorted({*DEFECTS} - THROUGH_ANSIBLE))
-def test_the_command_line_says_the_same(defect: str) -> None:
+def test_the_command_line_reports_the_same(defect: str) -> None:
     """`volbench inventory check` ends with that error and nothing else."""
     (path,) = (BAD / defect).glob("inventory.*")
     mapping = BAD / defect / "mapping.yaml"

@@ -26,7 +26,7 @@ def options_after(text: str, *settings: str) -> Options:
 
 
 @pytest.mark.parametrize("setting", ["iodepth=4", "d.iodepth=4", "if=/etc/passwd", "odd="])
-def test_what_dd_can_not_do_is_refused(setting: str) -> None:
+def test_options_that_dd_does_not_support_are_refused(setting: str) -> None:
     """A fio option does nothing to a profile of dd jobs, so it is an error."""
     with pytest.raises(InputError) as caught:
         options_after(ONLY_DD, setting)

@@ -49,7 +49,7 @@ def test_a_template_may_use_another_name_of_an_option() -> None:
     assert [job.name for job in profile.jobs] == ["4k-x", "8k-x"]
 
 
-def test_two_cells_of_one_name_are_reported() -> None:
+def test_two_combinations_of_one_name_are_reported() -> None:
     """A template that leaves an axis out would give two jobs one folder."""
     text = 'name: x\nmatrix:\n  name: "{rw}"\n  rw: [read]\n  bs: [4k, 8k]\n'
     assert "already" in problems(text)[0][1]

@@ -157,7 +157,7 @@ def test_set_changes_what_is_billed() -> None:
         ("{iops: 5, burst_iops: 3}", "p.yaml:2:31: limits.burst_iops", "must be above iops"),
     ],
 )
-def test_problems_are_reported_with_their_place(limits: str, place: str, message: str) -> None:
+def test_problems_are_reported_with_their_position(limits: str, place: str, message: str) -> None:
     """Each defect is reported with file, line, column and key."""
     with pytest.raises(ProfileError) as caught:
         profile(limits)

@@ -92,7 +92,7 @@ def test_a_pass_is_drawn_against_the_offset(filled: Frames) -> None:
     assert "1g in 12s" in build_plot("warmup", filled).description
 
 
-def test_campaign_that_did_not_warm_up_has_no_such_chart() -> None:
+def test_a_campaign_without_a_warm_up_has_no_warm_up_chart() -> None:
     """A flat first run is no curve, and the message says what would be."""
     row = result("job")
     with pytest.raises(InputError, match="no first run on a fresh volume"):

@@ -86,7 +86,7 @@ def test_steps_hold_the_samples() -> None:
     assert active[1] > 100
 
 
-def test_reads_and_writes_are_apart() -> None:
+def test_reads_and_writes_are_drawn_separately() -> None:
     """A run that reads and writes has two lines; fio's view is both together."""
     rows = [
         result("mixed", direction=direction, rw="randrw", runtime_s=2.0, io_bytes=1e6)

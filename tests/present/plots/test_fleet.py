@@ -179,7 +179,7 @@ def test_the_headline_of_a_storm_stays_in_its_column() -> None:
         assert "of all I/Os after the last start" in panel.title
 
 
-def test_a_campaign_of_one_client_has_no_such_chart() -> None:
+def test_a_campaign_of_one_client_has_no_fleet_chart() -> None:
     """The message says what would be a storm."""
     row = result("job")
     with pytest.raises(InputError, match="several clients"):

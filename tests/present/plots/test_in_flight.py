@@ -59,7 +59,7 @@ def test_a_histogram_needs_no_json_plus() -> None:
     assert not any("json+" in text for text in build_plot("histogram", exact).caption)
 
 
-def test_directions_that_fio_does_not_count_apart_share_a_panel() -> None:
+def test_directions_that_fio_counts_together_share_a_panel() -> None:
     """The classes of a mixed job are those of reads and writes together."""
     rows = [result("mixed", direction=name, total_ios=500) for name in ("read", "write")]
     given = frames(rows, shares=classes(rows[0], "clat", {0.0: 50.0, 2e-6: 50.0}))

@@ -65,7 +65,7 @@ def test_the_page_begins_with_the_answer() -> None:
     assert found == sorted(found)
 
 
-def test_imported_results_are_not_said_to_be_planned_here() -> None:
+def test_imported_results_are_not_called_planned() -> None:
     """There is no job file, nobody decided on a seed, and the runs were started elsewhere."""
     made = content([])
     imported = Imported(files=(), jobs=())

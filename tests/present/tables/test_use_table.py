@@ -30,7 +30,7 @@ def test_each_cell_has_its_unit() -> None:
     }
 
 
-def test_columns_that_nobody_reported_are_left_out() -> None:
+def test_columns_without_values_are_left_out() -> None:
     """A kernel without pressure has no such column; with it there is one."""
     assert "pressure" not in cells(ROW)
     reported = use_columns([ROW, ROW | {"io_pressure_some_percent": 7.0}])

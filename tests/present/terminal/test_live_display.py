@@ -162,7 +162,7 @@ def test_each_busy_direction_has_its_rates() -> None:
     assert all(len(line) <= 80 for line in text.splitlines())
 
 
-def test_the_state_is_in_words() -> None:
+def test_the_state_is_shown_in_plain_english() -> None:
     """Laying out a file is not mistaken for measuring."""
     text = screen(
         [STARTED, RunStarted(FIRST, 60.0), RunProgress(FIRST, Progress(1.0, None, "layout"))]

@@ -33,7 +33,7 @@ from volbench.units import format_count, format_duration, format_latency, format
 MAX_DISTANCE_FROM_LIMIT = 0.05
 # Relative distance from the predicted end of credits: how full the bucket was is not known; chosen
 # on the even seeds of the truth benchmark.
-# Noticed by: test_explain.py::test_credits_that_ended_early_are_doubted
+# Noticed by: test_explain.py::test_credits_that_ended_early_are_questioned
 _MAX_TIME_DISTANCE = 0.20
 
 

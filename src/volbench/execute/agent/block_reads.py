@@ -17,7 +17,7 @@ from volbench.execute.agent.snapshot import Snapshot, within
 
 BLOCK_BYTES = 4096  # The smallest unit that a cloud volume or a flash drive maps.
 # 1 - 0.95**64 = 96 %: the probability that 5 % of unwritten blocks are seen.
-# Noticed by: test_block_sample.py::test_holes_and_zeros_of_a_file_are_seen
+# Noticed by: test_block_sample.py::test_holes_and_zeros_of_a_file_are_detected
 BLOCKS = 64
 # Time of the sample: a trade-off, so that it delays no run noticeably.
 # Noticed by: tests/execute/agent/test_snapshot.py::test_blocks_are_sampled_until_the_time_is_over
