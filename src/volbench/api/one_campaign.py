@@ -268,8 +268,8 @@ class CampaignData:
             allow_different=allow_different,
             keep_invalid=keep_invalid,
         )
-        own, others = self.campaign.name, other.campaign.name
-        names = (own, others) if own != others else ("base", "candidate")
+        name, others = self.campaign.name, other.campaign.name
+        names = (name, others) if name != others else ("base", "candidate")
         return verdicts_on(dict(zip(names, (self, other), strict=True)), question)
 
     def frame(self, name: str) -> pd.DataFrame:

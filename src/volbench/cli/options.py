@@ -371,8 +371,8 @@ def schema_command(group: click.Group, of: str) -> Callable[[Callable[[], object
             click.echo(json.dumps(read(), indent=2, ensure_ascii=False))
 
         text = f"Print the JSON Schema of {of}, for editors."
-        words = f"volbench {group.name} schema > {group.name}.schema.json"
-        return group.command("schema", help=text, epilog=examples(words))(schema)
+        example = f"volbench {group.name} schema > {group.name}.schema.json"
+        return group.command("schema", help=text, epilog=examples(example))(schema)
 
     return add
 

@@ -121,13 +121,13 @@ def _group_of(
         return {}
     first = names.index(plain_name(job))
     group: dict[str, dict[str, str]] = {}
-    own: dict[str, str] = {}
+    last_options: dict[str, str] = {}
     for name, options, own_options in sections[first:]:
         if group and {"stonewall", "new_group"} & own_options.keys():
             break
-        group[name], own = options, own_options
+        group[name], last_options = options, own_options
     valued = {name: text for name, text in job.options.items() if text}
-    is_last = valued == {name: text for name, text in own.items() if text}
+    is_last = valued == {name: text for name, text in last_options.items() if text}
     return group if is_last and len(group) > 1 else {}
 
 

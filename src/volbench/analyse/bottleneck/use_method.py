@@ -52,17 +52,17 @@ def use_rows(
         return _typed([])
     verdicts_of = {} if verdicts is None else dict(iter(verdicts.groupby("run", sort=False)))
     by_run = dict(iter(results.groupby("run", sort=False)))
-    found = []
+    use_of_runs = []
     for (_, first), label in zip(rows.iterrows(), names, strict=True):
         run = first["run"]
         samples = watched[run].sort_values("t_s", ignore_index=True)
-        found.append(
+        use_of_runs.append(
             {name: first[name] for name in _IDENTITY}
             | {"label": label}
             | _run_row(by_run[run], samples)
             | _bottleneck(verdicts_of.get(run))
         )
-    return _typed(found)
+    return _typed(use_of_runs)
 
 
 def run_labels(rows: pd.DataFrame) -> pd.Series[str]:

@@ -133,10 +133,10 @@ def check_comparable(
     """
     differences = list(_differences(rows, facts, base))
     noted = _by_words([each for each in differences if each.weight is Weight.REPORT])
-    remarks = [f"comparable with reservations: {words}" for words in noted]
+    remarks = [f"comparable with reservations: {text}" for text in noted]
     kept = [each for each in differences if each.weight is Weight.REFUSE]
     granted = [difference for difference in kept if difference.fact.name in allowed]
-    remarks += [f"allowed to differ: {words}" for words in _by_words(granted)]
+    remarks += [f"allowed to differ: {text}" for text in _by_words(granted)]
     refused = [difference for difference in kept if difference.fact.name not in allowed]
     if refused:
         differing = Comparability(_facts_of(differences, allowed))

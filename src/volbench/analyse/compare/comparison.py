@@ -238,9 +238,9 @@ def _compared(
             "workload": {name: first[name] for name in workload},
             "by": {name.removeprefix(LABEL_PREFIX): str(first[f"by_{name}"]) for name in by},
         }
-        for measure, found in zip(measures, groups, strict=True):
+        for measure, by_side in zip(measures, groups, strict=True):
             for side in candidates:
-                pair = found.get((str(number), base)), found.get((str(number), side))
+                pair = by_side.get((str(number), base)), by_side.get((str(number), side))
                 if pair[0] is not None and pair[1] is not None:
                     yield _comparison(
                         pair[0],

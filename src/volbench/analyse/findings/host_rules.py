@@ -121,10 +121,10 @@ def busy_device(view: RunView, context: Context) -> Iterator[Observation]:
     if view.device.empty:
         return
     rows = within_run(_own_devices(view), runtime=runtime_s(view))
-    own = {way: _known(total(view, "io_bytes", direction=way)) for way in ("read", "write")}
+    io_bytes = {way: _known(total(view, "io_bytes", direction=way)) for way in ("read", "write")}
     for device, samples in rows.groupby("device", sort=False):
         if len(samples) >= _MIN_SAMPLES:
-            known = _with_others(view, context, samples, own)
+            known = _with_others(view, context, samples, io_bytes)
             least = max(
                 _MIN_FOREIGN_BYTES_PER_S, more * math.fsum(known.values()) / runtime_s(view)
             )
@@ -137,17 +137,17 @@ def _known(moved: float) -> float:
 
 
 def _with_others(
-    view: RunView, context: Context, rows: pd.DataFrame, own: dict[str, float]
+    view: RunView, context: Context, rows: pd.DataFrame, io_bytes: dict[str, float]
 ) -> dict[str, float]:
     """Return the tool's bytes with those of other clients meanwhile; NaN when one is unknown."""
     load = context.load(view)
     if load is None:
-        return own
+        return io_bytes
     ends_s = seconds(rows["utc"])
     from_s, to_s = float((ends_s - rows["interval_s"]).min()), float(ends_s.max())
     return {
         way: moved + load.others_bytes(view.run.id, way, from_s=from_s, to_s=to_s)
-        for way, moved in own.items()
+        for way, moved in io_bytes.items()
     }
 
 

@@ -179,8 +179,8 @@ def _step_rows(campaign: Campaign, runs: Sequence[Run], frames: Frames) -> list[
     summary = frames["summary"]
     done = summary[(summary["status"] == "finished").fillna(value=False)]
     rows: list[Row] = []
-    for (group, direction), part in done.groupby(["group", "direction"], sort=False):
-        own = {
+    for (group, direction), section in done.groupby(["group", "direction"], sort=False):
+        step_frames = {
             name: frame[(frame["group"] == group) & (frame["direction"] == direction)]
             for name, frame in frames.items()
         }
@@ -194,10 +194,10 @@ def _step_rows(campaign: Campaign, runs: Sequence[Run], frames: Frames) -> list[
                 "step": first.step,
                 "repeat": first.repeat,
                 "direction": direction,
-                "clients": len(part),
+                "clients": len(section),
                 "clients_planned": len(runs) + campaign.clients_absent,
-                **_rates(own, part),
-                **_latencies(own["histogram"], part),
+                **_rates(step_frames, section),
+                **_latencies(step_frames["histogram"], section),
             }
         )
     return rows

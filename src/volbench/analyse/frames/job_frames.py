@@ -140,25 +140,25 @@ def places_of(frame: pd.DataFrame, rows: pd.DataFrame) -> npt.NDArray[np.intp]:
     Returns:
         The position in `rows` of each row of the frame, -1 where there is none.
     """
-    found = {name: frame[name].astype("category").cat for name in _RUN}
+    categories = {name: frame[name].astype("category").cat for name in _RUN}
     # Rows of a run follow each other: what is found for the first of a stretch is so for all.
     is_first = np.ones(len(frame), dtype=bool)
     is_first[1:] = False
-    for texts in found.values():
+    for texts in categories.values():
         is_first[1:] |= np.diff(texts.codes.to_numpy()) != 0
     starts = np.flatnonzero(is_first)
     codes = np.zeros(len(starts), dtype=np.int64)
-    own = np.zeros(len(rows), dtype=np.int64)
+    row_codes = np.zeros(len(rows), dtype=np.int64)
     is_known = np.ones(len(rows), dtype=bool)
-    for name, texts in found.items():
+    for name, texts in categories.items():
         count = len(texts.categories)
         part = texts.categories.get_indexer(pd.Index(rows[name]))
         part = np.where(rows[name].isna(), count, part)
         is_known &= part >= 0
-        own = own * (count + 1) + part
+        row_codes = row_codes * (count + 1) + part
         part = texts.codes.to_numpy()[starts].astype(np.int64)
         codes = codes * (count + 1) + np.where(part < 0, count, part)
-    keys, first = np.unique(own[is_known], return_index=True)
+    keys, first = np.unique(row_codes[is_known], return_index=True)
     if not len(keys):
         return np.full(len(frame), -1, dtype=np.intp)
     near = np.minimum(np.searchsorted(keys, codes), len(keys) - 1)

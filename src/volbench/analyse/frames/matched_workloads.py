@@ -177,7 +177,7 @@ def _names(rows: Sequence[Row], sides: Sequence[str]) -> list[str]:
     profiles: dict[tuple[str, str], set[object]] = {}
     for row, name, side in zip(rows, names, sides, strict=True):
         profiles.setdefault((name, side), set()).add(row.get("profile"))
-    if all(len(own) == 1 for own in profiles.values()):
+    if all(len(names_of_profile) == 1 for names_of_profile in profiles.values()):
         return names
     return [f"{row.get('profile') or '?'}/{name}" for row, name in zip(rows, names, strict=True)]
 

@@ -277,8 +277,8 @@ def is_partial(series: pd.DataFrame) -> npt.NDArray[np.bool_]:
         return np.zeros(len(series), dtype=np.bool_)  # so for nearly all runs, without the groups
     running = pd.Series(jobs, index=series.index)
     most = running.groupby([series["run"], series["group"]], dropna=False).transform("max")
-    found: npt.NDArray[np.bool_] = (running < most).to_numpy(dtype=bool)
-    return found
+    partly: npt.NDArray[np.bool_] = (running < most).to_numpy(dtype=bool)
+    return partly
 
 
 @dataclass(frozen=True)

@@ -308,7 +308,7 @@ def determination(summary: pd.DataFrame, rounds: Rounds, *, profile: str) -> Det
 
 
 def window_matrix(
-    summary: pd.DataFrame, found: Determination, *, profile: str, metric: Metric = Metric.IOPS
+    summary: pd.DataFrame, determined: Determination, *, profile: str, metric: Metric = Metric.IOPS
 ) -> pd.DataFrame:
     """Return the results of each job over the window, as in SNIA's tables.
 
@@ -320,7 +320,7 @@ def window_matrix(
     """
     rows = measured(summary)
     rows = rows[(rows["profile"] == profile) & (rows["direction"] != "sync")]
-    first, last = found.window or (1, 0)
+    first, last = determined.window or (1, 0)
     rows = rows[rows["repeat"].between(first, last)]
     cells = [_cell(str(job), job_rows, metric) for job, job_rows in rows.groupby("job", sort=False)]
     columns = ["job", "mix", "read_percent", "block_bytes", "mean", "min", "max", "rounds"]

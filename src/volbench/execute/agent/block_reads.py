@@ -53,11 +53,11 @@ def sample_blocks(
     """
     snapshot = snapshot or Snapshot()
     for path in paths:
-        found = snapshot.stat(path)
-        if found is not None and found.kind in ("file", "block"):
+        status = snapshot.stat(path)
+        if status is not None and status.kind in ("file", "block"):
             sample = _sample(path, first, length)
-            if found.kind == "block":
-                folder = "/sys/dev/block/{}:{}".format(*found.rdev)
+            if status.kind == "block":
+                folder = "/sys/dev/block/{}:{}".format(*status.rdev)
                 sample.update(_mapping(snapshot, snapshot.real_path(folder)))
             return sample
     return None
@@ -222,8 +222,8 @@ def flush(path: str, limit_s: float, snapshot: "Snapshot | None" = None) -> str:
     """
     snapshot = snapshot or Snapshot()
     nearest = snapshot.nearest(path)
-    found = snapshot.stat(nearest)
-    is_device = found is not None and found.kind == "block"
+    status = snapshot.stat(nearest)
+    is_device = status is not None and status.kind == "block"
     argv = ["sync", nearest] if is_device else ["sync", "-f", nearest]
     try:
         done = snapshot.run(argv, limit_s)

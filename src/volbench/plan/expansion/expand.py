@@ -300,7 +300,7 @@ def _options(profile: Profile, job: Job) -> tuple[dict[str, str], tuple[Section,
     shared = _given({**profile.defaults, **job.options})
     # An option removed in one section cannot be set for the others in [global].
     sections = job.sections.values()
-    gone = {name for own in sections for name, value in own.items() if value is None}
+    gone = {name for each in sections for name, value in each.items() if value is None}
     moved: dict[str, str | None] = {name: shared.pop(name) for name in gone & shared.keys()}
     return shared, tuple(
         Section(name=name, options=_given({**moved, **options}))

@@ -311,7 +311,7 @@ def chart_title(kind: Kind[Any], summary: pd.DataFrame) -> str:
     workload = _workload(rows)
     place = _common_place(rows)
     shorter = ((workload, place), (workload[:1], place), (workload[:1], ""), ((), place))
-    titles = [_joined_title(words, quantity, where) for words, where in shorter]
+    titles = [_joined_title(workload_words, quantity, where) for workload_words, where in shorter]
     return next((title for title in titles if len(title) <= MAX_LENGTH), quantity)
 
 
@@ -336,15 +336,15 @@ def _quantity(kind: Kind[Any], rows: pd.DataFrame) -> str:
 
 def _workload(rows: pd.DataFrame) -> tuple[str, ...]:
     """Return the workload that all rows have: pattern and block size, queue depth, jobs."""
-    words, block = _common_text(rows, "rw"), _common_number(rows, "block_bytes")
+    pattern, block = _common_text(rows, "rw"), _common_number(rows, "block_bytes")
     if block:
-        words = f"{words} {format_size(block)}" if words else f"{format_size(block)} blocks"
-    if not words:
+        pattern = f"{pattern} {format_size(block)}" if pattern else f"{format_size(block)} blocks"
+    if not pattern:
         return ()
     depth, jobs = _common_number(rows, "iodepth"), _common_number(rows, "numjobs")
     options = [option_named("iodepth", depth)] if depth else []
     options += [option_named("numjobs", jobs)] if jobs > 1 else []
-    return (words, *options)
+    return (pattern, *options)
 
 
 def _common_place(rows: pd.DataFrame) -> str:

@@ -160,7 +160,7 @@ class _Registry(Mapping[str, Kind[Any]]):
     """Kinds by their name, each imported when it is first needed."""
 
     def __init__(self, references: Mapping[str, str]) -> None:
-        self._references = {name: own for name, own in references.items() if is_present(own)}
+        self._references = {name: each for name, each in references.items() if is_present(each)}
 
     def __getitem__(self, name: str) -> Kind[Any]:
         kind: Kind[Any] = load(self._references[name])

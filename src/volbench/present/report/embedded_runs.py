@@ -147,12 +147,12 @@ def run_details(
     Args:
         numbers: prefix and id of a run to its number; the batches are in their order.
     """
-    values = len(_SERIES) * sum(own.length("series") for _, own in campaigns)
+    values = len(_SERIES) * sum(part.length("series") for _, part in campaigns)
     buckets = int(np.clip(_BUCKETS[1] * _MAX_VALUES / max(values, 1), *_BUCKETS))
     parts = {prefix: _Parts(content, buckets) for prefix, content in campaigns}
     batch: list[Json] = []
     for key in numbers:
-        prefix = next(own for own in parts if key.startswith(own))
+        prefix = next(part for part in parts if key.startswith(part))
         batch.append(parts[prefix].details(key.removeprefix(prefix)))
         if len(batch) == BATCH:
             yield _packed(batch)
@@ -176,8 +176,8 @@ class _Columns:
         codes = frame.groupby(["run", part], sort=False, dropna=False).ngroup().to_numpy()
         order = np.argsort(codes, kind="stable")
         for places in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1):
-            run, own = (str(frame[name].iloc[places[0]]) for name in ("run", part))
-            self.places.setdefault(run, {})[own] = places
+            run, key = (str(frame[name].iloc[places[0]]) for name in ("run", part))
+            self.places.setdefault(run, {})[key] = places
 
     def rows(self, places: npt.NDArray[np.intp]) -> dict[str, Floats]:
         """Return some rows of each column that has a value in them."""

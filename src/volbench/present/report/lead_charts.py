@@ -90,7 +90,7 @@ def _chart(kind: str, frames: Frames, options: Options) -> Plot | None:
 
 def _noted(plot: Plot, narrowed: Frames, frames: Frames) -> Plot:
     """Note the number of results shown if the chart leaves some out."""
-    drawn, every = (len(measured(own["summary"])) for own in (narrowed, frames))
+    drawn, every = (len(measured(chart_frames["summary"])) for chart_frames in (narrowed, frames))
     if drawn == every:
         return plot
     note = f"Shown: {drawn} of {every:,} results; the charts below have more"

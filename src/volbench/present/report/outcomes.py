@@ -132,7 +132,7 @@ def _outcome(runs: Sequence[Sequence[Row]]) -> Outcome:
 
 def _by_direction(runs: Sequence[Sequence[Row]], column: str) -> dict[str, float]:
     """Return the median of each direction; nothing for a job with one."""
-    rows = [row for own in runs for row in own]
+    rows = [row for rows_of_run in runs for row in rows_of_run]
     directions = dict.fromkeys(text(row, "direction") for row in rows)
     return {
         name: _median(number(row, column) for row in rows if text(row, "direction") == name)

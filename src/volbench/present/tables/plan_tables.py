@@ -58,7 +58,7 @@ def _options(row: Row) -> str:
     """Return the main options of a job or run, or those of each of its sections."""
     options, sections = row["options"], row["sections"]
     if isinstance(sections, Mapping) and len(sections) > 1:
-        named = [f"{name}: {brief_options(own)}" for name, own in sections.items()]
+        named = [f"{name}: {brief_options(each)}" for name, each in sections.items()]
         more = [f"and {len(named) - _NAMES_SHOWN} more"] * (len(named) > _NAMES_SHOWN)
         return "; ".join([*named[:_NAMES_SHOWN], *more])
     return brief_options(options) if isinstance(options, Mapping) else ""

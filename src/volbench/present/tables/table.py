@@ -240,10 +240,10 @@ _UNIT_NAMES = {"bytes/s": "bytes per second", "1/s": "I/Os per second"}
 
 def quantity(name: str, header: str = "", *, priority: int = 1, **more: Any) -> Column[Any]:  # noqa: ANN401 - any other attribute of a column
     """Return a column of numbers of a frame, in the unit that the end of its name says."""
-    words, unit = unit_words(name), unit_of(name)
+    unit_format, unit = unit_words(name), unit_of(name)
     column: Column[Row] = Column(
         name,
-        lambda row: shown(row, name, words),
+        lambda row: shown(row, name, unit_format),
         header=header,
         priority=priority,
         is_right=True,

@@ -275,7 +275,7 @@ def _worst_first(trends: Sequence[Trend]) -> list[Trend]:
 def _places_of(starts: Sequence[tuple[str, str]]) -> dict[str, float]:
     """Return campaign to its place: days since the first, or its number where dates lack."""
     if not all(start for start, _ in starts):
-        return {name: float(place) for place, (_, name) in enumerate(starts)}
+        return {name: float(position) for position, (_, name) in enumerate(starts)}
     times = [datetime.fromisoformat(start).timestamp() / _DAY_S for start, _ in starts]
     return {name: time - times[0] for time, (_, name) in zip(times, starts, strict=True)}
 
@@ -284,7 +284,7 @@ def _dates_axis(starts: Sequence[tuple[str, str]], places: dict[str, float]) -> 
     """Return an axis with a few dates, or names of campaigns where these are not known."""
     last = max(places.values())
     wanted = np.linspace(0, last, min(_TICKS, len(starts)))
-    near = [min(starts, key=lambda own: abs(places[own[1]] - at)) for at in wanted]
+    near = [min(starts, key=lambda campaign: abs(places[campaign[1]] - at)) for at in wanted]
     chosen = list(dict.fromkeys(near))
     margin = 0.02 * (last or 1.0)
     return Axis(

@@ -155,9 +155,9 @@ def _fio(series: pd.DataFrame | None) -> pd.DataFrame | None:
 def _backing(rows: pd.DataFrame) -> pd.DataFrame | None:
     """Return rates of the backing disk if they differ from the volume's by at least 10 %."""
     moved = rows[["read_bw_bytes_per_s", "write_bw_bytes_per_s"]].sum(axis=1) * rows["interval_s"]
-    own, below = (float(moved[rows["level"] == level].sum()) for level in ("volume", "backing"))
+    upper, below = (float(moved[rows["level"] == level].sum()) for level in ("volume", "backing"))
     disks = rows[rows["level"] == "backing"]
-    if disks.empty or abs(below - own) <= 0.1 * own:
+    if disks.empty or abs(below - upper) <= 0.1 * upper:
         return None
     times = disks.assign(
         iops=disks["read_iops"] + disks["write_iops"],
@@ -188,11 +188,11 @@ class Quantity:
 
     def shown(self, place: Place) -> list[tuple[str, str]]:
         """Return the columns with something to draw for a run."""
-        own = place.span.own
-        known = [(name, key) for name, key in self.columns if own[name].notna().any()]
+        samples = place.span.own
+        known = [(name, key) for name, key in self.columns if samples[name].notna().any()]
         if not self.is_by_direction:
             return known
-        return [(name, key) for name, key in known if own[name].max() > 0] or known[:1]
+        return [(name, key) for name, key in known if samples[name].max() > 0] or known[:1]
 
     def sampled(self, places: Sequence[Place]) -> list[float]:
         """Return every value that the host reported."""

@@ -69,7 +69,7 @@ def read(frames: Frames, _: Options) -> _Runs | str:
     uses = uses_of(frames, samples)
     if not uses:
         return "no run has samples of the host's counters"
-    shown, fewer = worst(
+    drawn, fewer = worst(
         uses,
         # A run whose latency is unknown comes last, as `max` of pandas passes over NaN.
         pd.DataFrame(
@@ -79,7 +79,7 @@ def read(frames: Frames, _: Options) -> _Runs | str:
         what="runs",
         criterion="those with the slowest requests of the device",
     )
-    return _Runs(uses, spans_of(frames, samples, shown), fewer)
+    return _Runs(uses, spans_of(frames, samples, drawn), fewer)
 
 
 def build(runs: _Runs) -> Plot:
@@ -156,7 +156,7 @@ def _stretches(places: Sequence[Place]) -> list[marks.AnyMark]:
 
 def _quantity_marks(quantity: Quantity, places: Sequence[Place], y: Axis) -> list[marks.AnyMark]:
     """Return areas and lines of the device, the lines of fio and the backing disk, and limits."""
-    own = [
+    main = [
         _steps(place, place.span.own, column, key)
         for place in places
         for column, key in quantity.shown(place)
@@ -168,14 +168,14 @@ def _quantity_marks(quantity: Quantity, places: Sequence[Place], y: Axis) -> lis
         if quantity.overlay and rates is not None and quantity.overlay in rates
     ]
     parts: list[marks.AnyMark] = []
-    for frames, width in ((over, 1.6), (own, 1.1)):
+    for frames, width in ((over, 1.6), (main, 1.1)):
         if frames:
             data = pd.concat(frames, ignore_index=True)
             lines = marks.Lines(
                 data, by="_series", group="_group", y="value", step="pre", width=width
             )
             parts.append(lines)
-    if own:
+    if main:
         area = marks.Areas(
             data, by="_series", group="_group", low="_zero", high="value", step="pre", alpha=0.13
         )
@@ -249,7 +249,7 @@ def _run_names(places: Sequence[Place]) -> list[marks.AnyMark]:
     pairs = list(zip(places, columns, strict=True))
     shapes = [fill(printable(place.span.shape), width + 2) for place, width in pairs]
     names = [wrap_name(printable(place.span.label), columns=width) for place, width in pairs]
-    lines = max(shown.count("\n") + 1 for shown in shapes)
+    lines = max(shape.count("\n") + 1 for shape in shapes)
     at = pd.DataFrame({"_x": [place.left for place in places], "_y": 1.0})
     bold, small = at.assign(_text=names), at.assign(_text=shapes)
     return [

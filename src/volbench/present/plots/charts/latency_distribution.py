@@ -89,9 +89,9 @@ def _slowest(rows: pd.DataFrame, *, most: int) -> _Shown:
     ends = rows[rows["share"] >= _P99 - 1e-12].drop_duplicates("_line")[[*columns, "bin_high_s"]]
     kept, note = largest(ends, "bin_high_s", most=most, what="jobs", criterion=_SLOWEST_P99)
     is_shown = rows["_line"].isin(kept["_line"])
-    shown = rows[is_shown]
-    shown = shown.astype(dict.fromkeys(shown.select_dtypes("category").columns, str))
-    named = shown.assign(_name=labels.line_names(shown, "_line"))
+    slowest = rows[is_shown]
+    slowest = slowest.astype(dict.fromkeys(slowest.select_dtypes("category").columns, str))
+    named = slowest.assign(_name=labels.line_names(slowest, "_line"))
     return _Shown(named, _range(rows[~is_shown]), len(ends) - len(kept), note)
 
 
@@ -101,7 +101,7 @@ def _range(rows: pd.DataFrame) -> pd.DataFrame:
     low, high = np.full(len(slower), np.nan), np.full(len(slower), np.nan)
     starts = np.flatnonzero(np.diff(rows["_line"].to_numpy(), prepend=-1))[1:]
     columns = (rows[name].to_numpy(dtype=float) for name in ("share", "bin_high_s", "count"))
-    for share, ends_s, count in zip(*(np.split(own, starts) for own in columns), strict=True):
+    for share, ends_s, count in zip(*(np.split(column, starts) for column in columns), strict=True):
         at = np.searchsorted(share, 1 - slower - 1e-12).clip(max=max(len(share) - 1, 0))
         known = np.where(slower >= 1 / max(count.sum(), 1), ends_s[at] if len(share) else 0, np.nan)
         low, high = np.fmin(low, known), np.fmax(high, known)
@@ -125,27 +125,27 @@ def _total(line: pd.DataFrame) -> float:
     return float(line["count"].sum())
 
 
-def _latency_axis(shown: _Shown, *, room: tuple[float, float]) -> Axis:
-    edges = shown.rows["bin_high_s"]
-    ends = [float(edges.min()), float(edges.max()), *shown.rest["_low"], *shown.rest["_high"]]
-    label = f"{shown.rows['latency'].iloc[0].capitalize()} (logarithmic)"
+def _latency_axis(drawn: _Shown, *, room: tuple[float, float]) -> Axis:
+    edges = drawn.rows["bin_high_s"]
+    ends = [float(edges.min()), float(edges.max()), *drawn.rest["_low"], *drawn.rest["_high"]]
+    label = f"{drawn.rows['latency'].iloc[0].capitalize()} (logarithmic)"
     return Axis(label, "latency", "log", log_limits(ends, room=room))
 
 
 def build_distribution(bins: _Distributions) -> Plot:
     """Draw which share of the I/Os was faster than each latency, nines on the upright axis."""
-    shown = _slowest(bins.rows, most=_MAX_PANELS * max(1, bins.most - 1))
-    curves = _curves(shown.rows)
-    x = _latency_axis(shown, room=(0.9, 1.1))
-    band = shown.band("_slower", is_upright=True)
+    drawn = _slowest(bins.rows, most=_MAX_PANELS * max(1, bins.most - 1))
+    curves = _curves(drawn.rows)
+    x = _latency_axis(drawn, room=(0.9, 1.1))
+    band = drawn.band("_slower", is_upright=True)
     per_panel = math.ceil(len(curves) / _MAX_PANELS) if len(curves) >= bins.most else bins.most
     starts = range(0, len(curves), per_panel)
     panels = [_nines_panel(curves[first : first + per_panel], x, band) for first in starts]
     return replace(
         grid(panels, height_in=2.9),
-        series=shown.series,
+        series=drawn.series,
         legend="",
-        caption=(_FROM_BINS, shown.note),
+        caption=(_FROM_BINS, drawn.note),
         rows=bins.rows,
         shared_x=True,
     )
@@ -169,18 +169,18 @@ def _nines_axis(total: float) -> Axis:
 
 def build_ecdf(bins: _Distributions) -> Plot:
     """Draw the share that was faster, from 0 to 1."""
-    shown = _slowest(bins.rows, most=bins.most)
-    data = pd.concat(_curves(shown.rows), ignore_index=True)
+    drawn = _slowest(bins.rows, most=bins.most)
+    data = pd.concat(_curves(drawn.rows), ignore_index=True)
     lines = marks.Lines(data, by="_name", x="bin_high_s", y="share", step="post")
     y = Axis(_FASTER, "share", limits=(0.0, 1.02))
-    parts = (*shown.band("_share", is_upright=True), lines)
-    return _plot(bins.rows, shown, Panel(x=_latency_axis(shown, room=(0.9, 1.1)), y=y, marks=parts))
+    parts = (*drawn.band("_share", is_upright=True), lines)
+    return _plot(bins.rows, drawn, Panel(x=_latency_axis(drawn, room=(0.9, 1.1)), y=y, marks=parts))
 
 
 def build_hdr(bins: _Distributions) -> Plot:
     """Draw latency over 1 / (share that was slower)."""
-    shown = _slowest(bins.rows, most=bins.most)
-    curves = _curves(shown.rows)
+    drawn = _slowest(bins.rows, most=bins.most)
+    curves = _curves(drawn.rows)
     most = max(map(_total, curves))
     decades = range(1, min(_MAX_NINES, math.ceil(math.log10(max(most, 10.0)))) + 1)
     ticks = (1.0, 2.0, *(10.0**n for n in decades))
@@ -193,9 +193,9 @@ def build_hdr(bins: _Distributions) -> Plot:
         ticks=ticks,
     )
     lines = marks.Lines(data, by="_name", x="_inverse", y="bin_high_s")
-    parts = (*shown.band("_inverse", is_upright=False), lines)
-    panel = Panel(x=x, y=_latency_axis(shown, room=(0.8, 1.25)), marks=parts)
-    return _plot(bins.rows, shown, panel, "The last step of a line is its slowest I/O")
+    parts = (*drawn.band("_inverse", is_upright=False), lines)
+    panel = Panel(x=x, y=_latency_axis(drawn, room=(0.8, 1.25)), marks=parts)
+    return _plot(bins.rows, drawn, panel, "The last step of a line is its slowest I/O")
 
 
 def _percentile_steps(curve: pd.DataFrame) -> pd.DataFrame:
@@ -205,15 +205,15 @@ def _percentile_steps(curve: pd.DataFrame) -> pd.DataFrame:
     return steps.assign(_inverse=1 / np.column_stack([slower[:-1], slower[1:]]).ravel())
 
 
-def _plot(rows: pd.DataFrame, shown: _Shown, panel: Panel, *sentences: str) -> Plot:
+def _plot(rows: pd.DataFrame, drawn: _Shown, panel: Panel, *sentences: str) -> Plot:
     """Return a plot of one panel with a line for each job and direction that is shown."""
     return Plot(
         panels=(panel,),
         heights=(3.8,),
         width_in=10,
-        series=shown.series,
+        series=drawn.series,
         legend="right",
-        caption=(_FROM_BINS, *sentences, shown.note),
+        caption=(_FROM_BINS, *sentences, drawn.note),
         rows=rows,
     )
 

@@ -52,20 +52,20 @@ def read(frames: Frames, _: Options) -> _Maps | str:
 
 def build(maps: _Maps) -> Plot:
     """Draw a map for each run: the darker a cell, the more I/Os had its latency."""
-    shown, fewer = worst(
+    drawn, fewer = worst(
         list(maps.runs.items()),
         map(_p99, maps.runs.values()),
         most=_MAX_RUNS,
         what="runs",
         criterion="those with the slowest p99",
     )
-    panels = [_panel(name, run, maps.series) for name, run in shown]
+    panels = [_panel(name, run, maps.series) for name, run in drawn]
     return replace(
         grid(only_last_named(panels), height_in=_PANEL_IN),
         width_in=11,
         series=tuple(look for _, look in _LINES),
         caption=("Darker: more I/Os, on a logarithmic scale; empty: none", fewer),
-        rows=pd.concat([labels.identified(run, _COLUMNS) for _, run in shown], ignore_index=True),
+        rows=pd.concat([labels.identified(run, _COLUMNS) for _, run in drawn], ignore_index=True),
     )
 
 

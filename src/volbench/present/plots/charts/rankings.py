@@ -64,13 +64,15 @@ def build_ranking(ranked: _Ranked) -> Plot:
     half = ranked.most // 2
     names = order if len(order) <= ranked.most else [*order[:half], *order[-half:]]
     data = rows[rows["volume"].isin(names)].assign(
-        _row=lambda own: own["volume"].map(names.index),
-        _text=lambda own: own["iops"].map(IOPS.text),
+        _row=lambda frame: frame["volume"].map(names.index),
+        _text=lambda frame: frame["iops"].map(IOPS.text),
     )
     y = rows_axis(labels.shortened([printable(name) for name in names]))
     panels = [
-        replace(_panel(own, data[data["label"] == f"{own.workload}, {own.setting}"]), y=y)
-        for own in ranked.classes
+        replace(
+            _panel(ranking, data[data["label"] == f"{ranking.workload}, {ranking.setting}"]), y=y
+        )
+        for ranking in ranked.classes
     ]
     more = f"{counted_noun(ranked.others, 'workload')} of fewer volumes: see the table"
     return replace(

@@ -112,12 +112,12 @@ def read_ratios(frames: Frames, _: Options) -> Ratios | str:
     rated = summary[summary["direction"] != "sync"]
     rows = per_job(rated, ["iops", "p99"], histogram=frames["histogram"], kind=kind)
     base = str(sets[0])
-    by_set = {str(name): own for name, own in rows.groupby(COLOUR, sort=False)}
+    by_set = {str(name): set_rows for name, set_rows in rows.groupby(COLOUR, sort=False)}
     shared = [name for name in ("host", "volume") if name in rows and _is_shared(by_set, name)]
     key = ["job", "group", "direction", *shared]
     parts = [
-        _divided(by_set[base], own, key, column, metric, candidate)
-        for candidate, own in by_set.items()
+        _divided(by_set[base], set_rows, key, column, metric, candidate)
+        for candidate, set_rows in by_set.items()
         if candidate != base
         for column, metric in (("iops", "IOPS"), ("p99", f"p99 of {LATENCY_KINDS[kind]}"))
     ]
@@ -235,14 +235,14 @@ def _row_names(ratios: Ratios, options: Sequence[str]) -> list[str]:
     parts = [[_pattern(row, options)] for row in records(rows)]
     cell = [name for name in ("candidate", "metric", *ratios.options) if name in rows]
     for name in (*_FURTHER, "label"):
-        named = rows[cell].assign(_name=[", ".join(part) for part in parts])
+        named = rows[cell].assign(_name=[", ".join(names_of_row) for names_of_row in parts])
         clashes = named.duplicated(keep=False)
         if not clashes.any():
             break
         if _differs(rows, name):
-            for part, value in zip(parts, rows[name], strict=True):
-                part.append(_text(name, value))
-    return [", ".join(filter(None, part)) for part in parts]
+            for names_of_row, value in zip(parts, rows[name], strict=True):
+                names_of_row.append(_text(name, value))
+    return [", ".join(filter(None, names_of_row)) for names_of_row in parts]
 
 
 def _pattern(row: Row, options: Sequence[str]) -> str:

@@ -69,9 +69,9 @@ def _in_view(rows: pd.DataFrame, chosen: Options) -> tuple[pd.DataFrame, _Shown]
     latency = _latency(chosen.statistic)
     if chosen.statistic != "mean" and rows[latency.column].isna().all():
         return f"no {latency.label} over time: {LATENCY_LOGS}"
-    shown = _Shown((IOPS, BANDWIDTH, latency), ())
+    measures = _Shown((IOPS, BANDWIDTH, latency), ())
     if not chosen.smooth_s:
-        return rows, shown
+        return rows, measures
     means = [metric.column for metric in (IOPS, BANDWIDTH, MEAN_LATENCY)]
     runs = rows.groupby(["run", "group", "direction"], sort=False, dropna=False)
     interval_s = float(runs["t_s"].diff().median()) or math.inf
@@ -81,7 +81,7 @@ def _in_view(rows: pd.DataFrame, chosen: Options) -> tuple[pd.DataFrame, _Shown]
     note = f"Moving averages over {format_duration(chosen.smooth_s)}"
     if chosen.statistic != "mean":
         note += ", but not of percentiles"
-    return rows.assign(**moving.where(rows[means].notna())), replace(shown, notes=(note,))
+    return rows.assign(**moving.where(rows[means].notna())), replace(measures, notes=(note,))
 
 
 def _latency(statistic: str) -> Metric:
@@ -110,18 +110,18 @@ def read_series(frames: Frames, chosen: Options) -> _Jobs | str:
     view = _in_view(rows, chosen)
     if isinstance(view, str):
         return view
-    rows, shown = view
+    rows, measures = view
     steady = unsteadiness(rows, "label")
     kept, fewer = largest(
         steady, "spread", most=_MAX_JOBS, what="jobs", criterion="the least steady"
     )
-    every = labels.identified(rows.sort_values("line", kind="stable"), shown.columns)
+    every = labels.identified(rows.sort_values("line", kind="stable"), measures.columns)
     rows = rows[rows["label"].isin(kept["label"])]
     device = frames["device"]
     noisy = grey_rows(rows, device[device["run"].isin(rows["run"])], frames["summary"])
     jobs = rows.assign(_grey=is_partial(rows) | noisy, _noisy=noisy).groupby("label", sort=False)
     series = {str(label): job for label, job in jobs}
-    return _Jobs(shown, series, every, fewer, measured(frames["summary"]))
+    return _Jobs(measures, series, every, fewer, measured(frames["summary"]))
 
 
 def build_series(jobs: _Jobs) -> Plot:
@@ -240,16 +240,16 @@ def read_lines(frames: Frames, chosen: Options) -> _Runs | str:
     view = _in_view(rows, chosen)
     if isinstance(view, str):
         return view
-    rows, shown = view
+    rows, measures = view
     line = labels.line_names(rows, "line")
-    whole = labels.identified(rows[~is_partial(rows)], shown.columns).assign(
+    whole = labels.identified(rows[~is_partial(rows)], measures.columns).assign(
         _line=line,
         _run=rows.groupby(["run", "direction"], sort=False, dropna=False).ngroup(),
     )
     is_part = labels.PANEL in rows
     heads = rows[["run", "group", "direction"]].assign(_line=line).drop_duplicates()
     numbers = {} if is_part else _numbers_of(heads, frames["summary"])
-    return _Runs(shown, whole, chosen.lines, is_part, numbers)
+    return _Runs(measures, whole, chosen.lines, is_part, numbers)
 
 
 def _numbers_of(rows: pd.DataFrame, summary: pd.DataFrame) -> dict[str, str]:

@@ -220,22 +220,22 @@ def _window_span(judged: JudgedRounds) -> list[marks.AnyMark]:
 def build_window(judged: JudgedRounds) -> Plot:
     """Draw each tracking variable with mean, band and fitted line, and the table below."""
     variables = judged.determination.variables
-    shown, fewer = worst(
+    drawn, fewer = worst(
         variables,
         (float(np.ptp(each.judged.values) / each.judged.mean) for each in variables),
         most=_MAX_VARIABLES,
         what="variables",
         criterion="those with the widest range over the last rounds",
     )
-    rows = [_variable_rows(variable, judged) for variable in shown]
+    rows = [_variable_rows(variable, judged) for variable in drawn]
     panels = [
-        _variable_panel(variable, each, judged) for variable, each in zip(shown, rows, strict=True)
+        _variable_panel(variable, each, judged) for variable, each in zip(drawn, rows, strict=True)
     ]
     plot = grid(panels, height_in=_PANEL_IN, abreast=2)
     table = Panel(
         x=Axis(),
         y=Axis(),
-        marks=(_determination_table(shown),),
+        marks=(_determination_table(drawn),),
         title=printable(judged.outcome),
         row=len(plot.heights),
         columns=len(plot.widths),
@@ -243,7 +243,7 @@ def build_window(judged: JudgedRounds) -> Plot:
     return replace(
         plot,
         panels=(*plot.panels, table),
-        heights=(*plot.heights, 0.24 * (len(shown) + 2)),
+        heights=(*plot.heights, 0.24 * (len(drawn) + 2)),
         width_in=11,
         series=(
             Series("rounds", "rounds", "muted", "circle"),

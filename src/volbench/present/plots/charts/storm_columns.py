@@ -70,12 +70,12 @@ def read(frames: Frames, _: Options) -> _Storms | str:
 
 def build(storms: _Storms) -> Plot:
     """Draw a column for each storm: stacked on top, apart in the middle, clients below."""
-    shown = storms.shown
-    strips_in = _STRIP_IN * max(len(storm.clients) for storm in shown)
-    columns = [_column(storm, shown) for storm in shown]
+    drawn = storms.shown
+    strips_in = _STRIP_IN * max(len(storm.clients) for storm in drawn)
+    columns = [_column(storm, drawn) for storm in drawn]
     used = {
-        "device": any(storm.device for storm in shown),
-        "settled": any(client.settles_early for storm in shown for client in storm.clients),
+        "device": any(storm.device for storm in drawn),
+        "settled": any(client.settles_early for storm in drawn for client in storm.clients),
     }
     return Plot(
         panels=tuple(
@@ -84,8 +84,8 @@ def build(storms: _Storms) -> Plot:
             for row, panel in enumerate(panels)
         ),
         heights=(_STACK_IN, _APART_IN, min(max(strips_in, _STRIPS_MIN_IN), _STRIPS_MAX_IN)),
-        widths=(1.0,) * len(shown),
-        width_in=_WIDTHS_IN[len(shown)],
+        widths=(1.0,) * len(drawn),
+        width_in=_WIDTHS_IN[len(drawn)],
         series=tuple(series for series in _SERIES if used.get(series.key, True)),
         caption=_notes(storms),
     )

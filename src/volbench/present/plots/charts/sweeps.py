@@ -330,12 +330,12 @@ def read_bars(frames: Frames, chosen: Options, *, option: str) -> Sweep | str:
 def build_bars(swept: Sweep) -> Plot:
     """Draw a panel of IOPS, one of latency, and the numbers below."""
     swept, _, fewer = swept.slowest()
-    shown, points = swept.lines, swept.points
+    drawn, points = swept.lines, swept.points
     values = sorted({float(value) for value in points[swept.option]})
-    data = _bar_data(points, swept.option, shown, values)
+    data = _bar_data(points, swept.option, drawn, values)
     names = tuple(labels.option_text(swept.option, value) for value in values)
     x = Axis(labels.OPTION_NAMES[swept.option], scale="category", categories=names)
-    table = _table(points, swept.option, shown, values)
+    table = _table(points, swept.option, drawn, values)
     return Plot(
         panels=(
             _bar_panel(data, IOPS, replace(x, label=""), "IOPS"),
@@ -346,7 +346,7 @@ def build_bars(swept: Sweep) -> Plot:
         width_in=max(9.0, 3.0 + _names_in(table) + _cell_in(table) * len(values)),
         series=tuple(
             Series(name, labels.wrap_name(name, columns=26), labels.palette(index))
-            for index, name in enumerate(shown)
+            for index, name in enumerate(drawn)
         ),
         legend="right",
         caption=(

@@ -101,7 +101,7 @@ def styled(theme: Theme | None = None, *, font_size: float = _FONT_PT) -> Iterat
         if theme is not None:
             colours = theme.colours
             named: dict[Any, str] = {
-                name: colours[role] for role, own in _COLOURED.items() for name in own
+                name: colours[role] for role, names in _COLOURED.items() for name in names
             }
             mpl.rcParams.update(named)
         yield
