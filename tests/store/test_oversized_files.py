@@ -108,10 +108,10 @@ def test_files_beyond_every_campaign_are_refused(
     path.write_bytes(b"12345")
     assert content_of(path) == b"12345"
     monkeypatch.setattr("volbench.store.atomic_files.MAX_FILE_BYTES", 4)
-    with pytest.raises(OSError, match="more than volbench writes"):
+    with pytest.raises(OSError, match="exceeds the maximum of 4 bytes"):
         content_of(path)
     monkeypatch.setattr(log_files, "MAX_RAW_BYTES", 4)
-    with pytest.raises(ArchiveError, match="more than volbench writes"):
+    with pytest.raises(ArchiveError, match="exceeds the maximum of 4 bytes"):
         checksum(path)
 
 

@@ -402,9 +402,7 @@ def name_runs(
     differing = _differing_labels(drafts, names)
     for draft, name, (path, given) in zip(drafts, names, paths, strict=True):
         short, number = split_repeat(path)
-        differing_labels = {
-            key: draft.labels[key] for key in differing[name] if key in draft.labels
-        }
+        distinct = {key: draft.labels[key] for key in differing[name] if key in draft.labels}
         draft.naming = Naming(
             host=name,
             client=clients[id(draft)],
@@ -412,13 +410,13 @@ def name_runs(
             jobname=_given_job(draft, given) or _jobname(draft),
             among_others=_has_siblings(draft),
             settings=(draft.labels, _settings(draft)),
-            labels=differing_labels,
+            labels=distinct,
             folder="/".join(split_repeat(path[:-1])[0]),
             repeat=_number(given[REPEAT], draft) if REPEAT in given else number,
             source=draft.file.source.shown,
             is_job_given=JOB in given,
             is_repeat_given=REPEAT in given,
-            variant=plain("-".join(differing_labels.values())) if kept and JOB in given else "",
+            variant=plain("-".join(distinct.values())) if distinct and JOB in given else "",
         )
     assign_job_names([draft.naming for draft in drafts])
     return unmatched
