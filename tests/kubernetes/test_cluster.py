@@ -45,7 +45,12 @@ FORBIDDEN = 'pods is forbidden: User "x" cannot create resource "pods" in API gr
         (401, "Unauthorized", AuthError, "kubectl auth whoami"),
         (403, FORBIDDEN, AuthError, "volbench k8s role"),
         (403, 'pods "p" is forbidden: exceeded quota: q, requested: pods=1', InputError, "quota"),
-        (403, 'pods "p" is forbidden: violates PodSecurity "restricted"', InputError, "a policy of"),
+        (
+            403,
+            'pods "p" is forbidden: violates PodSecurity "restricted"',
+            InputError,
+            "a policy of",
+        ),
         (403, 'admission webhook "w.example" denied the request: no', InputError, "a policy of"),
         (409, "already exists", InputError, ""),
         (422, 'Pod "p" is invalid: spec.x', InputError, ""),
