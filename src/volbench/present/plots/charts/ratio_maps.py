@@ -156,6 +156,49 @@ def _divided(
     )
 
 
+@dataclass(frozen=True)
+class _Grid:
+    """Axes and colours that all panels of a map share."""
+
+    across: str  # option of the x axis
+    values: list[float]  # of that option
+    names: list[str]  # of the rows
+    end: float  # ratio at which colours end
+    apart: str  # option with a row of panels for each value; may be empty
+
+    def part_name(self, key: tuple[object, ...], base: str) -> str:
+        """Return the name of a candidate's panels, with the value that they are of."""
+        named = [f"{key[0]} / {base}"]
+        if self.apart:
+            named.append(labels.option_named(self.apart, key[1]))
+        return ", ".join(named)
+
+    def panel(self, part: pd.DataFrame, *, title: str, is_last: bool) -> Panel:
+        """Draw the ratios of one metric; the last row of panels names the x axis."""
+        cells = _cells(part, self.across, self.values, self.names)
+        ticks = [labels.option_text(self.across, float(value)) for value in self.values]
+        drawn = marks.Cells(
+            cells,
+            value="better",
+            text="_text",
+            ramp="diverging",
+            limits=(1 / self.end, self.end),
+            format="ratio",
+        )
+        return Panel(
+            x=category_axis(labels.OPTION_NAMES[self.across] if is_last else "", ticks),
+            y=replace(category_axis("", [*map(labels.wrap_name, self.names)]), inverted=True),
+            marks=(drawn,) if len(cells) else (),
+            title=printable(title),
+            background="hatched",
+        )
+
+
+def _end_of_colours(drawn: pd.DataFrame) -> float:
+    farthest = math.exp(float(np.log(drawn["ratio"]).abs().max()))
+    return next((end for end in _ENDS if farthest <= end), _ENDS[-1])
+
+
 def build_ratios(ratios: Ratios) -> Plot:
     """Draw a panel for each metric, and a row of them for each candidate and third option."""
     across, *others = ratios.options
@@ -172,42 +215,23 @@ def build_ratios(ratios: Ratios) -> Plot:
     drawn = rows[rows["_name"].isin(kept["_name"])]
     names = list(drawn.sort_values(["rw", "block_bytes"], kind="stable")["_name"].unique())
     values = sorted(drawn[across].dropna().unique())
-    farthest = math.exp(float(np.log(drawn["ratio"]).abs().max()))
-    end = next((end for end in _ENDS if farthest <= end), _ENDS[-1])
-    panels = []
+    grid = _Grid(across, values, names, _end_of_colours(drawn), apart)
     metrics = list(dict.fromkeys(drawn["metric"]))
     groups = ["candidate", *([apart] if apart else [])]
     parts = [*drawn.groupby(groups, sort=False)][:_MAX_PANELS]
-    last = len(parts) - 1
-    for row, (key, panel_rows) in enumerate(parts):
-        named = [f"{key[0]} / {ratios.base}"]
-        named += [labels.option_named(apart, key[1])] if apart else []
-        for column, metric in enumerate(metrics):
-            cells = _cells(panel_rows[panel_rows["metric"] == metric], across, values, names)
-            panels.append(
-                Panel(
-                    x=category_axis(
-                        labels.OPTION_NAMES[across] if row == last else "",
-                        [labels.option_text(across, float(value)) for value in values],
-                    ),
-                    y=replace(category_axis("", [*map(labels.wrap_name, names)]), inverted=True),
-                    marks=(
-                        marks.Cells(
-                            cells,
-                            value="better",
-                            text="_text",
-                            ramp="diverging",
-                            limits=(1 / end, end),
-                            format="ratio",
-                        ),
-                    )
-                    * bool(len(cells)),
-                    title=printable(f"{metric}, {', '.join(named)}"),
-                    background="hatched",
-                    row=row,
-                    column=column,
-                )
-            )
+    panels = [
+        replace(
+            grid.panel(
+                part[part["metric"] == metric],
+                title=f"{metric}, {grid.part_name(key, ratios.base)}",
+                is_last=row == len(parts) - 1,
+            ),
+            row=row,
+            column=column,
+        )
+        for row, (key, part) in enumerate(parts)
+        for column, metric in enumerate(metrics)
+    ]
     cell_in = 0.62 if len(values) > 1 else 1.5
     has_verdicts = bool(drawn["is_shown"].any())
     return Plot(
@@ -218,7 +242,7 @@ def build_ratios(ratios: Ratios) -> Plot:
         legend="",
         caption=(
             f"Blue (dark in print): better than {printable(ratios.base)}",
-            f"Orange (light in print): worse; colours end at {end:g}x",
+            f"Orange (light in print): worse; colours end at {grid.end:g}x",
             "*: significant" * has_verdicts,
             "Hatched: not measured in both sets",
             fewer,
