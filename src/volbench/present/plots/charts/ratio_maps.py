@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -166,7 +167,7 @@ class _Grid:
     end: float  # ratio at which colours end
     apart: str  # option with a row of panels for each value; may be empty
 
-    def part_name(self, key: tuple[object, ...], base: str) -> str:
+    def part_name(self, key: tuple[Any, ...], base: str) -> str:
         """Return the name of a candidate's panels, with the value that they are of."""
         named = [f"{key[0]} / {base}"]
         if self.apart:
