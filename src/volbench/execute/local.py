@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from threading import Thread
 
 from volbench.errors import RefusedError, TransportError
@@ -18,6 +20,39 @@ from volbench.execute.agent.watch import watch
 from volbench.execute.agent_executor import AgentHost
 from volbench.execute.protocol import ClockReading, OperationError, Supervision
 from volbench.execute.pushed_process import PushedProcess, launch_arguments
+
+_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_ALL_USERS = ["0", "0", "4294967295"]
+"""Content of uid_map outside user namespaces."""
+_OUTSIDE = 65534
+"""Whom files seem to belong to in a user namespace if their owner is not part of it."""
+
+
+def temporary_folder() -> str:
+    """Return the folder for temporary files (TMPDIR), where other users cannot replace root's.
+
+    Raises:
+        RefusedError: volbench runs as root, and another user can rename what root makes there.
+    """
+    given = tempfile.gettempdir()
+    folder = Path(given).resolve()
+    if os.geteuid() != 0:
+        return str(folder)
+    everybody = Path("/proc/self/uid_map").read_text(encoding="ascii").split() == _ALL_USERS
+    trusted = {0} if everybody else {0, _OUTSIDE}
+    for place in (folder, *folder.parents):
+        status = place.stat()
+        # In a sticky folder nobody but its owner can rename files of other users.
+        is_open = status.st_mode & _WRITABLE_BY_OTHERS and not status.st_mode & stat.S_ISVTX
+        if is_open or status.st_uid not in trusted:
+            whose = (
+                "can be written by other users" if is_open else f"belongs to user {status.st_uid}"
+            )
+            raise RefusedError(
+                f"{place} {whose}, who could replace the files that root makes in TMPDIR={given}",
+                hint="use a folder in which only root can rename files: TMPDIR=/tmp",
+            )
+    return str(folder)
 
 
 class LocalProcess(PushedProcess):
@@ -97,6 +132,8 @@ class LocalExecutor(LocalBase, AgentHost):
     ) -> object:
         """Call an operation of the agent; see `AgentHost.ask`."""
         del within_s
+        if operation == "run_on_files":
+            arguments = {**arguments, "base": temporary_folder()}
         try:
             return OPERATIONS[operation](**arguments)
         except AgentError as error:
@@ -122,6 +159,7 @@ class LocalExecutor(LocalBase, AgentHost):
         TMPDIR leads to `cwd`, because fio reacts to a file named fio-dump-status there.
 
         Raises:
+            RefusedError: other users could replace its control folder.
             TransportError: the program cannot be started.
         """
         del on_intent
@@ -132,7 +170,7 @@ class LocalExecutor(LocalBase, AgentHost):
             "cwd": os.path.abspath(cwd),  # noqa: PTH100 - resolve() would follow symlinks
             "stderr": os.path.abspath(stderr),  # noqa: PTH100 - the same
         }
-        control = tempfile.mkdtemp(prefix="volbench-run-")
+        control = tempfile.mkdtemp(prefix="volbench-run-", dir=temporary_folder())
         try:
             reply = supervisor.launch(**arguments, control=control, attached=True)
         except AgentError as error:

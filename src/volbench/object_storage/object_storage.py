@@ -24,6 +24,7 @@ from pyarrow import fs
 
 from volbench.api.one_campaign import CampaignData
 from volbench.errors import ArchiveError, AuthError, InputError, TransferError, TransportError
+from volbench.execute.local import temporary_folder
 from volbench.store.archive import read_campaign
 from volbench.store.atomic_files import unwritable
 
@@ -203,7 +204,7 @@ class CampaignCopy:
     """A campaign in object storage and its temporary copy."""
 
     def __init__(self, storage: ObjectStorage, sizes: Mapping[str, int]) -> None:
-        temporary = tempfile.mkdtemp(prefix="volbench-")
+        temporary = tempfile.mkdtemp(prefix="volbench-", dir=temporary_folder())
         weakref.finalize(self, shutil.rmtree, temporary, ignore_errors=True)
         # the copy, with the name of the original; files are in it once they are fetched
         self.root = Path(temporary) / storage.prefix.rpartition("/")[2]
