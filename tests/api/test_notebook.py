@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -158,3 +159,15 @@ def test_a_dataset_charts_all_campaigns(folder: Path, tmp_path: Path) -> None:
     each = [len(campaign.findings) for campaign in both.names.values()]
     assert len(both.findings) == sum(each) > 0
     assert both.findings.runs == 2
+
+
+@pytest.mark.root
+def test_a_chart_is_not_saved_through_a_link_of_another_user(folder: Path, tmp_path: Path) -> None:
+    """The link is replaced: the file that it leads to stays as it was."""
+    own, link = tmp_path / "own", tmp_path / "x.svg"
+    own.write_text("only root may change this")
+    link.symlink_to(own)
+    os.lchown(link, 4711, 4711)
+    volbench.open_campaign(folder).plot("iops").save(link)
+    assert own.read_text() == "only root may change this"
+    assert not link.is_symlink()

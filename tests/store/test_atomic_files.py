@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -112,3 +114,64 @@ def test_leftovers_of_killed_processes_are_removed(tmp_path: Path) -> None:
         remove_half_written(tmp_path)
     left = {path.name for path in tmp_path.rglob("*") if path.is_file()}
     assert left == {".notes.tmp", "table.parquet"}
+
+
+@pytest.mark.root
+def test_a_pipe_of_another_user_is_not_waited_for(tmp_path: Path) -> None:
+    """A planted pipe that nobody reads ends in an error, not in a wait without end."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    os.chown(pipe, 4711, 4711)
+    with pytest.raises(InputError, match="cannot be written: No such device or address"):
+        write_output(pipe, b"text")
+
+
+def test_a_pipe_of_the_user_is_waited_for(tmp_path: Path) -> None:
+    """A reader may open it after the writer."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor() as threads:
+        writing = threads.submit(write_output, pipe, b"text")
+        with pytest.raises(TimeoutError):
+            writing.result(timeout=0.3)
+        assert pipe.read_bytes() == b"text"
+        writing.result(timeout=10)
+
+
+@pytest.mark.root
+def test_a_link_of_another_user_leads_to_no_device(tmp_path: Path) -> None:
+    """Neither a pipe nor a disk behind it is written to; the link is replaced."""
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    os.lchown(link, 4711, 4711)
+    write_output(link, b"text")
+    assert not link.is_symlink()
+    assert link.read_bytes() == b"text"
+
+
+@pytest.mark.parametrize("is_disk", [False, True])
+def test_what_replaces_a_pipe_before_it_is_opened_stays_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_disk: bool
+) -> None:
+    """Another user puts a link to a file of root, or to a disk, there after it was looked at."""
+    pipe, own = tmp_path / "pipe", tmp_path / "own"
+    os.mkfifo(pipe)
+    own.write_bytes(b"only root may change this")
+    real_open, real_status = os.open, os.fstat
+
+    def open_replaced(path: Path, flags: int) -> int:
+        path.unlink()
+        path.symlink_to(own)
+        return real_open(path, flags)
+
+    def status_of_disk(descriptor: int) -> os.stat_result:
+        found = real_status(descriptor)
+        return os.stat_result((stat.S_IFBLK | 0o660, *found[1:10]))
+
+    monkeypatch.setattr(os, "open", open_replaced)
+    if is_disk:
+        monkeypatch.setattr(os, "fstat", status_of_disk)
+    with pytest.raises(InputError, match="it is not a file, a pipe or a character device"):
+        write_output(pipe, b"text")
+    assert own.read_bytes() == b"only root may change this"

@@ -47,6 +47,7 @@ from volbench.present.tables.findings_table import (
 from volbench.present.tables.render_table import render_table, used_columns
 from volbench.present.tables.results_table import result_tables
 from volbench.present.tables.table import Item, Table
+from volbench.store.atomic_files import write_output
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -106,7 +107,7 @@ class Chart:
         file = Path(path)
         ending = format_of(file)
         content = self.html().encode() if ending == "html" else _picture(self.figure, ending)
-        file.write_bytes(content)
+        write_output(file, content)
         return file
 
     def to_html(self) -> Markup:

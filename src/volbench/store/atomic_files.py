@@ -7,6 +7,7 @@ import json
 import os
 import re
 import stat
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedReader
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 # Of a file's name that are kept in that of its temporary file: names are bounded (NAME_MAX)
 _NAME_CHARACTERS = 50
+_READER_POLL_S = 0.1
+"""Shorter than a user notices; a pipe without a reader cannot be opened without blocking."""
 
 
 @contextmanager
@@ -73,14 +76,38 @@ def write_output(path: Path, content: bytes) -> None:
     A symbolic link of another user is replaced, not followed: it may lead to any file of root.
     """
     try:
-        if path.exists() and not path.is_file():
-            path.write_bytes(content)
+        is_link = path.is_symlink()
+        is_own_link = is_link and path.lstat().st_uid in {0, os.geteuid()}
+        if (is_own_link or not is_link) and path.exists() and not path.is_file():
+            with _open_pipe(path) as pipe:
+                pipe.write(content)
             return
-        is_own_link = path.is_symlink() and path.lstat().st_uid in {0, os.geteuid()}
         with replaced_file(path.resolve() if is_own_link else path) as file:
             file.write(content)
     except OSError as error:
         raise _unusable(path, error) from error
+
+
+def _open_pipe(path: Path) -> BinaryIO:
+    """Open a pipe or character device; wait for its reader only if no other user owns it.
+
+    It is judged once it is open: another user may have put a link to a file or disk in its place.
+    """
+    flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    while True:
+        try:
+            descriptor = os.open(path, flags)
+            break
+        except OSError as error:
+            if error.errno != errno.ENXIO or path.lstat().st_uid not in {0, os.geteuid()}:
+                raise
+        time.sleep(_READER_POLL_S)
+    mode = os.fstat(descriptor).st_mode
+    if not (stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is not a file, a pipe or a character device")
+    os.set_blocking(descriptor, True)
+    return os.fdopen(descriptor, "wb")
 
 
 def make_output_folder(path: Path) -> None:
