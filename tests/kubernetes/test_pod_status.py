@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import pytest
 
-from volbench.kubernetes.cluster import Manifest
-from volbench.kubernetes.pod_status import Pending, why_ended, why_pending
+from volbench.errors import DeadlineError
+from volbench.kubernetes.cluster import Cluster, Manifest
+from volbench.kubernetes.pod_status import Pending, ready_pods, why_ended, why_pending
+
+NOON = "2026-11-22T12:00:00.000000Z"
 
 
 def pod(status: Manifest | None = None, **metadata: str) -> Manifest:
@@ -72,6 +77,36 @@ def test_a_set_that_may_not_create_pods_is_reported() -> None:
     events = [warning("FailedCreate", 'pods "x" is forbidden: exceeded quota: q')]
     found = why_pending(None, events)
     assert found == Pending('FailedCreate: pods "x" is forbidden: exceeded quota: q', is_final=True)
+
+
+@pytest.mark.parametrize(
+    ("times", "newest"),
+    [
+        (({"lastTimestamp": "2026-11-22T12:00:05Z"}, {"eventTime": NOON}), 0),
+        (({"lastTimestamp": "2026-11-22T11:59:05Z"}, {"eventTime": NOON}), 1),
+        (
+            (
+                {"lastTimestamp": "2026-11-22T12:00:05Z"},
+                {"eventTime": NOON, "series": {"lastObservedTime": "2026-11-22T12:00:09.000000Z"}},
+            ),
+            1,
+        ),
+    ],
+)
+def test_the_newest_warning_is_told(
+    times: tuple[Manifest, Manifest], newest: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The scheduler's events carry other times than the kubelet's; an old reason is none."""
+    events = [
+        warning(f"Reason{number}", "") | {"lastTimestamp": None, "series": None} | each
+        for number, each in enumerate(times)
+    ]
+    cluster = mock.create_autospec(Cluster, instance=True)
+    cluster.read.return_value = pod({"phase": "Pending"})
+    cluster.list.side_effect = [events[:1], events[1:], []]
+    with pytest.raises(DeadlineError, match=f"is not ready: Reason{newest}$"):
+        ready_pods(cluster, {"h": ("set-0", "claim")}, timeout_s=-1)
+    assert capsys.readouterr().err == f"h: Pending: Reason{newest}\n"
 
 
 @pytest.mark.parametrize(

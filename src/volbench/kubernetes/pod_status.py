@@ -107,7 +107,13 @@ def _warnings(cluster: Cluster, pod: str, claim: str) -> list[Manifest]:
     events: list[Manifest] = []
     for name in dict.fromkeys(filter(None, (pod, claim, pod.rpartition("-")[0]))):
         events += cluster.list("Event", fields=f"involvedObject.name={name},type=Warning")
-    return sorted(events, key=lambda event: str(event.get("lastTimestamp") or ""))
+    return sorted(events, key=_last_seen)
+
+
+def _last_seen(event: Manifest) -> str:
+    """Return when an event last occurred; the scheduler's have no ``lastTimestamp``."""
+    repeated = (event.get("series") or {}).get("lastObservedTime")
+    return str(repeated or event.get("lastTimestamp") or event.get("eventTime") or "")
 
 
 def why_ended(pod: Manifest | None, uid: str) -> str:
