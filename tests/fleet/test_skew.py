@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import resource
 import subprocess
 import time
@@ -15,6 +16,7 @@ import volbench
 from tests.fleet.delay import long_line
 from tests.fleet.desk import Desk, ended
 from tests.fleet.hosts import Fleet, fleet
+from tests.waiting import until
 from volbench.store.log_files import open_log
 
 pytestmark = [pytest.mark.root, pytest.mark.alone]
@@ -24,14 +26,33 @@ _FAR = 16
 _ROUND_TRIP_S = 0.3
 _GOAL_S = 0.05
 _TRIES = 3
-_SLEEP = 'sleep "$(awk -v a="$1" -v n="$(date +%s.%N)" "BEGIN { print a - n }")"; date +%s.%N'
+_SLEEP = (
+    'touch here; until [ -s ../instant ]; do sleep 0.2; done; sleep "$('
+    'awk -v a="$(cat ../instant)" -v n="$(date +%s.%N)" "BEGIN { print a - n }")"'
+)
+_BARE_JOB = f"""[global]
+thread=1
+size=2097152
+runtime=1s
+time_based=1
+ioengine=psync
+rate_iops=200
+log_avg_msec=100
+log_unix_epoch=1
+write_lat_log=series
+exec_prerun={_SLEEP}
+[a]
+rw=randwrite
+bs=4096
+"""
 
 
 def test_32_hosts_start_together(tmp_path: Path) -> None:
-    """The true skew is at most 50 ms, or twice that of shells that only sleep on this machine.
+    """The true skew is at most 50 ms, or twice that of fio behind bare shells on this machine.
 
-    They sleep right before and right after each try. The reported skew and its bound cover the
-    true one in every try.
+    These shells sleep right before and right after each try. The reported skew and its bound cover
+    the true one in every try, except where a busy machine left a log that adds up to another
+    result: then no skew is reported.
     """
     with many_open_files(), fleet(_HOSTS, tmp_path / "f") as hosts, ExitStack() as stack:
         far = {
@@ -42,15 +63,16 @@ def test_32_hosts_start_together(tmp_path: Path) -> None:
         for number in range(_TRIES):
             desk = Desk(tmp_path, hosts, name=f"c{number}")
             prepare(desk, far)
-            before_s = spread_of_sleepers_s(hosts)
+            before_s = skew_of_bare_fio_s(hosts, tmp_path / f"{number}-before")
             ended(desk.run("--accept-new-host-keys"))
-            allowed_s = max(_GOAL_S, 2 * before_s, 2 * spread_of_sleepers_s(hosts))
+            after_s = skew_of_bare_fio_s(hosts, tmp_path / f"{number}-after")
+            allowed_s = max(_GOAL_S, 2 * before_s, 2 * after_s)
             skew_s, reported_s = skews_s(desk)
-            assert skew_s <= reported_s + _GOAL_S
-            tries.append((skew_s, allowed_s))
-            if skew_s <= allowed_s:
-                break
-    assert any(skew_s <= allowed_s for skew_s, allowed_s in tries), tries
+            assert math.isnan(reported_s) or skew_s <= reported_s + _GOAL_S
+            tries.append((skew_s, allowed_s, reported_s))
+            if skew_s <= allowed_s and not math.isnan(reported_s):
+                return
+    pytest.fail(f"true, allowed and reported skew, in seconds: {tries}")
 
 
 def prepare(desk: Desk, far: dict[int, int]) -> None:
@@ -72,36 +94,41 @@ def prepare(desk: Desk, far: dict[int, int]) -> None:
 
 def skews_s(desk: Desk) -> tuple[float, float]:
     """Return the true skew of fio's first I/O and the largest that volbench reported."""
-    begun = []
-    for path in desk.out.glob("runs/*/series_iops.1.log*"):
-        with open_log(path) as log:
-            begun.append(int(log.readline().split(b",")[0]) / 1000)
-    assert len(begun) == _HOSTS
+    begun = first_log_entries_s(desk.out / "runs")
     step = volbench.open_campaign(desk.out).aggregate().iloc[0]
     return max(begun) - min(begun), float(step["start_skew_s"]) + float(step["start_skew_bound_s"])
 
 
-def spread_of_sleepers_s(hosts: Fleet) -> float:
-    """Return how far apart shells wake that sleep to one instant, one on each host."""
-    instant_s = f"{time.time() + 3:.6f}"
-    sleepers = [
-        subprocess.Popen(
-            [
-                "nsenter",
-                f"--net=/proc/{host.space.pid}/ns/net",
-                "sh",
-                "-c",
-                _SLEEP,
-                "sh",
-                instant_s,
-            ],
-            stdout=subprocess.PIPE,
-            text=True,
+def first_log_entries_s(folder: Path) -> list[float]:
+    """Return when the first entry of each host's log of latencies was written, in seconds."""
+    begun_s = []
+    for path in folder.glob("*/series_lat.1.log*"):
+        with open_log(path) as log:
+            begun_s.append(int(log.readline().split(b",")[0]) / 1000)
+    assert len(begun_s) == _HOSTS
+    return begun_s
+
+
+def skew_of_bare_fio_s(hosts: Fleet, folder: Path) -> float:
+    """Return the skew of fio's first I/O where a shell on each host sleeps to one instant."""
+    started = []
+    for host in hosts.hosts:
+        own = folder / str(host.number)
+        own.mkdir(parents=True)
+        (own / "a.fio").write_text(_BARE_JOB)
+        network = f"--net=/proc/{host.space.pid}/ns/net"
+        started.append(
+            subprocess.Popen(
+                ["nsenter", network, "fio", "a.fio"], cwd=own, stdout=subprocess.DEVNULL
+            )
         )
-        for host in hosts.hosts
-    ]
-    woke_s = [float(sleeper.communicate()[0]) for sleeper in sleepers]
-    return max(woke_s) - min(woke_s)
+    until(lambda: len(list(folder.glob("*/here"))) == _HOSTS)
+    instant = folder / "instant.new"
+    instant.write_text(f"{time.time() + 2:.6f}")
+    instant.rename(folder / "instant")
+    assert [process.wait() for process in started] == [0] * _HOSTS
+    begun_s = first_log_entries_s(folder)
+    return max(begun_s) - min(begun_s)
 
 
 @contextmanager
