@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import signal
 import subprocess
 from pathlib import Path
@@ -12,8 +11,6 @@ import pytest
 
 from tests.command_line import COMMAND, Volbench
 from tests.engine.conftest import attach_loop
-from volbench.lab.scenario import load_scenario
-from volbench.lab.server import serve
 
 pytestmark = pytest.mark.real_time
 
@@ -90,35 +87,10 @@ sample: 0
 device_sample: 0
 phases:
   warmup:
-    fill: {warming: {mode: write, extents: 6}, numjobs: 1, iodepth: 1, rate: 2m}
+    fill: {warming: {mode: write, extents: 6}, numjobs: 1, iodepth: 1, rate: ",2m"}
 jobs:
   after: {rw: randread, bs: 4k, io_size: 64k, ioengine: psync}
 """
-
-
-def test_an_interrupted_warm_up_continues_after_the_last_extent(
-    tmp_path: Path, volbench: Volbench
-) -> None:
-    """What was finished is not done again, and the whole is proven in the end."""
-    file, out = hole(tmp_path / "f", 6 * MIB), tmp_path / "c"
-    (tmp_path / "p.yaml").write_text(PROFILE)
-    arguments = ["run", "p.yaml", "--on", str(file), "--allow-destroy", str(file), "--output", "c"]
-    with subprocess.Popen(
-        [*COMMAND, *arguments], cwd=tmp_path, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
-    ) as process:
-        assert process.stderr is not None
-        for line in process.stderr:
-            if b"started 003" in line:
-                break
-        process.send_signal(signal.SIGINT)
-        process.stderr.read()
-    assert process.returncode == 130
-    done = volbench("resume", out)
-    assert done.returncode == 0, done.stderr
-    assert f"write: {6 * MIB} of {6 * MIB} bytes" in done.stdout
-    ended = [line["run"] for line in words_of(out) if line.get("state") == "finished"]
-    assert len(ended) == len(set(ended)) == 8
-    assert not (out / "runs" / "001-fill-write-1of6-r1" / "attempts").exists()
 
 
 def killed_in_its(run: str, arguments: list[str], folder: Path) -> None:
@@ -192,25 +164,6 @@ def test_a_partial_warm_up_is_not_reported_as_complete(tmp_path: Path, volbench:
     assert done.returncode == 0, done.stderr
     assert f"warm: the first {2 * MIB} of {8 * MIB} bytes of {file}." in done.stdout
     assert 2 * MIB <= file.stat().st_blocks * 512 < 8 * MIB
-
-
-SERVICE = "service: {read: 40ms, write: 40ms, slots: 8}"  # a busy machine keeps up with it
-SLOW = f"name: slow\nsize: 8m\nblock: 64k\nrestored: true\n{SERVICE}\n"
-
-
-def test_auto_finds_that_more_numjobs_are_faster(tmp_path: Path, volbench: Volbench) -> None:
-    """A volume that serves eight at a time at 40 ms each is read by several numjobs in the end."""
-    with serve(load_scenario(SLOW, path="v.yaml"), tmp_path / "lab") as volume:
-        arguments = ("--mode", "read", "--auto", "--size", "8m", "--bs", "64k", "--iodepth", 1)
-        done = volbench("warmup", volume.uri, *arguments, "--output", "c")
-    assert done.returncode == 0, done.stderr
-    numjobs = [
-        int(re.findall(r"numjobs=(\d+)", path.read_text())[0])
-        for path in sorted((tmp_path / "c" / "runs").glob("*/job.fio"))
-    ]
-    assert numjobs[:3] == [1, 2, 4]
-    assert max(numjobs) == 8
-    assert f"read: {8 * MIB} of {8 * MIB} bytes" in done.stdout
 
 
 @pytest.mark.root

@@ -26,7 +26,20 @@ Without it, reads of blocks that were never written, which cost nothing, would g
 
 _PATTERNS = ("read", "write", "rw", "readwrite", "randread", "randwrite", "randrw")
 _KNOWN = frozenset(
-    {"rw", "bs", "iodepth", "numjobs", "runtime", "time_based", "size", "rate_iops", "rwmixread"}
+    {
+        "rw",
+        "bs",
+        "iodepth",
+        "numjobs",
+        "runtime",
+        "time_based",
+        "size",
+        "io_size",
+        "offset",
+        "offset_increment",
+        "rate_iops",
+        "rwmixread",
+    }
 )
 _WITHOUT_EFFECT = frozenset(
     {
@@ -38,6 +51,11 @@ _WITHOUT_EFFECT = frozenset(
         "randrepeat",
         "randseed",
         "norandommap",
+        # A simulated disk holds no content that could differ from what was written.
+        "verify",
+        "verify_fatal",
+        "verify_state_save",
+        "do_verify",
     }
 )
 
@@ -52,7 +70,10 @@ class VirtualWorkload:
         iodepth: requests in flight of each job.
         numjobs: identical jobs.
         runtime_s: time after which no request is sent; None to pass over the region once.
-        size_bytes: region from the start of the volume; 0 for all of it.
+        size_bytes: region of each job; 0 for all of the volume.
+        io_bytes: bytes that each job moves in a pass; 0 for its whole region.
+        offset_bytes: start of the region of the first job.
+        step_bytes: distance from there to the region of the next job.
         rate_iops: requests a second that each job sends at most; 0 for no limit.
         read_percent: share of reads of a mix.
     """
@@ -63,6 +84,9 @@ class VirtualWorkload:
     numjobs: int = 1
     runtime_s: float | None = None
     size_bytes: int = 0
+    io_bytes: int = 0
+    offset_bytes: int = 0
+    step_bytes: int = 0
     rate_iops: float = 0.0
     read_percent: float = 50.0
 
@@ -99,7 +123,10 @@ def workload_of(options: Mapping[str, str]) -> VirtualWorkload:
         iodepth=int(options.get("iodepth", "1")),
         numjobs=int(options.get("numjobs", "1")),
         runtime_s=parse_duration(options["runtime"]) if is_timed else None,
-        size_bytes=parse_size(options["size"]) if "size" in options else 0,
+        size_bytes=parse_size(options.get("size", "0")),
+        io_bytes=parse_size(options.get("io_size", "0")),
+        offset_bytes=parse_size(options.get("offset", "0")),
+        step_bytes=parse_size(options.get("offset_increment", "0")),
         rate_iops=float(options.get("rate_iops", "0")),
         read_percent=float(options.get("rwmixread", "50")),
     )
@@ -123,9 +150,12 @@ class Requests:
 class _Job:
     """One of a workload's identical jobs."""
 
-    def __init__(self, workload: VirtualWorkload, region_bytes: int, *, seed: int) -> None:
+    def __init__(
+        self, workload: VirtualWorkload, region_bytes: int, *, number: int, seed: int
+    ) -> None:
         self._workload = workload
-        self._rng = Random(seed)  # noqa: S311 - a simulation must be repeatable
+        self._begin_bytes = workload.offset_bytes + number * workload.step_bytes
+        self._rng = Random(seed + number)  # noqa: S311 - a simulation must be repeatable
         self._places = region_bytes // workload.block_bytes
         self._next_s = 0.0
         self.sent_s: list[float] = []
@@ -140,9 +170,10 @@ class _Job:
             order = list(range(self._places))
             if workload.is_random:
                 rng.shuffle(order)
-            for place in order:
+            for place in order[: workload.io_bytes // workload.block_bytes or None]:
                 is_read = len(directions) > 1 and rng.random() * 100 < workload.read_percent
-                yield READ if is_read else directions[-1], place * workload.block_bytes
+                offset = self._begin_bytes + place * workload.block_bytes
+                yield READ if is_read else directions[-1], offset
             if workload.runtime_s is None:
                 return
 
@@ -179,7 +210,7 @@ def run_clients(
     region = min(workload.size_bytes or size_bytes, size_bytes)
     if region < workload.block_bytes:
         raise InputError(f"no request of {workload.block_bytes} bytes fits {region} bytes")
-    jobs = [_Job(workload, region, seed=seed + number) for number in range(workload.numjobs)]
+    jobs = [_Job(workload, region, number=n, seed=seed) for n in range(workload.numjobs)]
     sources = [job.requests() for job in jobs]
     end_s = inf if workload.runtime_s is None else begin_s + workload.runtime_s
     waiting = [

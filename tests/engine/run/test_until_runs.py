@@ -1,15 +1,20 @@
-"""``until: steady`` with real fio on simulated volumes whose speed changes as it is told to."""
+"""``until: steady`` on simulated volumes whose speed changes as their scenarios say.
+
+They are measured in virtual time, but for two tests of how real fio ends.
+"""
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from tests.engine.campaign.virtual_runs import virtual_watch
 from volbench.engine.guard.volume_targets import find_volume
 from volbench.engine.hosts.connected_host import this_machine
 from volbench.engine.run.process_watch import StopRequest
@@ -18,15 +23,13 @@ from volbench.engine.run.run_once import Attempt, RunOutcome, execute_run
 from volbench.execute.local import LocalExecutor
 from volbench.execute.scheduler import finish
 from volbench.ingest.run_files import read_run_output, read_status
-from volbench.lab.scenario import load_scenario
+from volbench.lab.scenario import Scenario, load_scenario
 from volbench.lab.server import serve
 from volbench.model.campaign.event import Event, RunProgress
 from volbench.model.campaign.planned_run import Run, RunState, Section
 from volbench.model.profile.profile_settings import Until
 from volbench.model.results.result import Direction
 from volbench.store.layout import RunFolder
-
-pytestmark = pytest.mark.slow
 
 SERVICE = "service: {read: 4ms, write: 4ms, slots: 4}"
 RISING = (
@@ -57,12 +60,27 @@ class Done:
         return json.loads(json.dumps(self.status["until"]))["verdict"]
 
 
+@contextmanager
+def in_virtual_time(scenario: Scenario, _folder: Path) -> Iterator[str]:
+    """Let a simulated volume answer at once; yield its address."""
+    with virtual_watch(scenario):
+        yield "nbd+unix:///?socket=/nowhere"
+
+
+@contextmanager
+def in_real_time(scenario: Scenario, folder: Path) -> Iterator[str]:
+    """Serve a simulated volume to fio; yield its address."""
+    with serve(scenario, folder / "lab") as volume:
+        yield volume.uri
+
+
 def run_until(
     scenario: str,
     tmp_path: Path,
     *,
     runtime_s: int,
     on_note: Callable[[str, StopRequest], None] = lambda _note, _stop: None,
+    served: Callable[[Scenario, Path], AbstractContextManager[str]] = in_virtual_time,
 ) -> Done:
     """Write to a simulated volume until a window of ten seconds is steady."""
     executor, stop, notes = LocalExecutor(), StopRequest(), list[str]()
@@ -74,12 +92,12 @@ def run_until(
             notes.append(event.progress.note)
             on_note(event.progress.note, stop)
 
-    with serve(load_scenario(scenario, path="volume.yaml"), tmp_path / "lab") as volume:
+    with served(load_scenario(scenario, path="volume.yaml"), tmp_path) as uri:
         run = Run(
             id="001-j-r1",
             profile="p",
             job="j",
-            volume=find_volume(executor, role="data", target=volume.uri),
+            volume=find_volume(executor, role="data", target=uri),
             sections=(
                 Section(
                     name="j",
@@ -107,12 +125,17 @@ def run_until(
     return Done(end, run, folder, notes)
 
 
-def test_run_ends_when_the_volume_is_warm(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "served", [in_virtual_time, pytest.param(in_real_time, marks=pytest.mark.slow)]
+)
+def test_run_ends_when_the_volume_is_warm(
+    tmp_path: Path, served: Callable[[Scenario, Path], AbstractContextManager[str]]
+) -> None:
     """A volume that warms up for a few seconds ends a run of five minutes orderly, with its data.
 
     fio is ended by SIGINT, which it tells with exit status 128; it still writes result and logs.
     """
-    done = run_until(RISING, tmp_path, runtime_s=300)
+    done = run_until(RISING, tmp_path, runtime_s=300, served=served)
     assert done.end == RunOutcome(RunState.FINISHED)
     assert done.status["ending"] == "steady"
     assert done.status["exit_status"] == 128
@@ -128,7 +151,7 @@ def test_run_ends_when_the_volume_is_warm(tmp_path: Path) -> None:
 
 def test_run_on_a_falling_volume_reaches_its_deadline(tmp_path: Path) -> None:
     """A rate that falls by a fifth in each window is no end; that it was not steady is noted."""
-    done = run_until(FALLING, tmp_path, runtime_s=16)
+    done = run_until(FALLING, tmp_path, runtime_s=60)
     assert done.end == RunOutcome(RunState.FINISHED)
     assert done.status["ending"] == "itself"
     assert done.status["exit_status"] == 0
@@ -159,6 +182,6 @@ def test_a_failing_volume_is_not_steady(tmp_path: Path) -> None:
             pids.append(int(pidfile.read_text()))
             LocalExecutor().run(["kill", "-KILL", str(pids[0])])
 
-    done = run_until(RISING, tmp_path, runtime_s=20, on_note=end_server)
+    done = run_until(RISING, tmp_path, runtime_s=20, on_note=end_server, served=in_real_time)
     assert done.end.state is RunState.FAILED
     assert done.end.reason

@@ -1,0 +1,64 @@
+"""Warm-ups of simulated volumes in virtual time; `test_warmup.py` has those of real fio."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from tests.command_line import Volbench
+from tests.engine.campaign.virtual_runs import virtual_fio
+from volbench.lab.scenario import load_scenario
+
+MIB = 1 << 20
+URI = "nbd+unix:///?socket=/nowhere"
+SERVICE = "service: {read: 40ms, write: 40ms, slots: 8}"
+SLOW = load_scenario(
+    f"name: slow\nsize: 8m\nblock: 64k\nrestored: true\n{SERVICE}\n", path="made.yaml"
+)
+PROFILE = """name: p
+sample: 0
+device_sample: 0
+defaults: {ioengine: nbd}
+phases:
+  warmup:
+    fill: {warming: {mode: write, extents: 6}, numjobs: 1, iodepth: 1, size: 6m}
+jobs:
+  after: {rw: randread, bs: 4k, size: 64k}
+"""
+
+
+def test_an_interrupted_warm_up_continues_after_the_last_extent(
+    tmp_path: Path, volbench: Volbench
+) -> None:
+    """What was finished is not done again, and the whole is proven in the end."""
+    profile, out = tmp_path / "p.yaml", tmp_path / "c"
+    profile.write_text(PROFILE)
+    with virtual_fio(SLOW, interrupted="003-"):
+        done = volbench("run", profile, "--on", URI, "--allow-destroy", URI, "--output", out)
+    assert done.returncode == 130, done.stderr
+    with virtual_fio(SLOW):
+        done = volbench("resume", out)
+    assert done.returncode == 0, done.stderr
+    assert f"write: {6 * MIB} of {6 * MIB} bytes" in done.stdout
+    journal = [json.loads(line) for line in (out / "journal.jsonl").read_text().splitlines()]
+    ended = [line["run"] for line in journal if line.get("state") == "finished"]
+    assert len(ended) == len(set(ended)) == 8
+    assert sorted(path.parent.name for path in out.glob("runs/*/attempts")) == [
+        "003-fill-write-3of6-r1"
+    ]
+
+
+def test_auto_finds_that_more_numjobs_are_faster(tmp_path: Path, volbench: Volbench) -> None:
+    """A volume that serves eight at a time at 40 ms each is read by eight numjobs in the end."""
+    arguments = ("--mode", "read", "--auto", "--size", "8m", "--bs", "64k", "--iodepth", 1)
+    with virtual_fio(SLOW):
+        done = volbench("warmup", URI, *arguments, "--output", tmp_path / "c")
+    assert done.returncode == 0, done.stderr
+    numjobs = [
+        int(re.findall(r"numjobs=(\d+)", path.read_text())[0])
+        for path in sorted((tmp_path / "c" / "runs").glob("*/job.fio"))
+    ]
+    assert numjobs[:4] == [1, 2, 4, 8]
+    assert max(numjobs) == 8
+    assert f"read: {8 * MIB} of {8 * MIB} bytes" in done.stdout
