@@ -152,13 +152,27 @@ def test_an_abandoned_campaign_is_reaped(desk: Desk, job: Path) -> None:
     assert "nothing of volbench-" in again.stderr
 
 
+def test_a_pod_that_its_node_rejects_is_created_again(desk: Desk, job: Path) -> None:
+    """As by a kubelet whose copy of its node is old: here the node has the label only later."""
+    process = desk.start("c", str(job), "--storage-class", "fast", "--node-selector", "tag=late")
+    until(lambda: desk.api.list("Pod"))
+    first = desk.pod()["metadata"]
+    target = {"apiVersion": "v1", "kind": "Node", "name": NODE}
+    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": first["name"]}}
+    path = f"api/v1/namespaces/{desk.api.namespace}/pods/{first['name']}/binding"
+    desk.api.request("POST", path, body={**binding, "target": target})
+    until(lambda: desk.api.list("Pod") and desk.pod()["metadata"]["uid"] != first["uid"])
+    desk.api.patch("Node", NODE, {"metadata": {"labels": {"tag": "late"}}})
+    _, errors = process.communicate(timeout=TEST_PATIENCE_S)
+    desk.api.patch("Node", NODE, {"metadata": {"labels": {"tag": None}}})
+    assert process.returncode == 0, errors
+    assert "NodeAffinity" in errors
+    assert "creating the pod again" in errors
+
+
 @contextmanager
 def cordoned(desk: Desk) -> Iterator[None]:
-    """Let the node take no new pod inside the block.
-
-    A kubelet does not ask for this. A label it does: with an old copy of its node, which it has for
-    a while after a restart of the API server, it would reject the pod for good.
-    """
+    """Let the node take no new pod inside the block."""
     desk.api.patch("Node", NODE, {"spec": {"unschedulable": True}})
     try:
         yield

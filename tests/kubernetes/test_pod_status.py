@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import cast
 from unittest import mock
 
 import pytest
@@ -63,6 +64,23 @@ UNSCHEDULABLE = {
             [],
             Pending("Evicted: low on memory", is_final=True),
         ),
+        (
+            {"phase": "Failed", "reason": "PodOSNotSupported", "message": "no"},
+            [],
+            Pending("PodOSNotSupported: no", is_final=True),
+        ),
+        *(
+            ({"phase": "Failed", "reason": reason}, [], Pending(reason, is_rejected=True))
+            for reason in (
+                "NodeAffinity",
+                "NodeShutdown",
+                "Terminated",
+                "OutOfcpu",
+                "OutOfpods",
+                "OutOfexample.com/disk",
+                "UnexpectedAdmissionError",
+            )
+        ),
     ],
 )
 def test_a_pending_pod_has_a_reason(
@@ -107,6 +125,57 @@ def test_the_newest_warning_is_told(
     with pytest.raises(DeadlineError, match=f"is not ready: Reason{newest}$"):
         ready_pods(cluster, {"h": ("set-0", "claim")}, timeout_s=-1)
     assert capsys.readouterr().err == f"h: Pending: Reason{newest}\n"
+
+
+REJECTED = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "p", "uid": "u1", "resourceVersion": "7", "labels": {"l": "v"}},
+    "spec": {"nodeName": "n1", "nodeSelector": {"tag": "x"}},
+    "status": {"phase": "Failed", "reason": "NodeAffinity"},
+}
+
+
+def wait_for(monkeypatch: pytest.MonkeyPatch, *states: Manifest | None) -> mock.Mock:
+    """Wait for a pod that is in each state for a second, and return the cluster."""
+    cluster = mock.create_autospec(Cluster, instance=True)
+    cluster.list.return_value = []
+    cluster.read.side_effect = states
+    seconds = iter(range(100))
+    monkeypatch.setattr("time.monotonic", lambda: next(seconds))
+    monkeypatch.setattr("time.sleep", lambda _pause_s: None)
+    ready_pods(cluster, {"h": ("p", "claim")}, timeout_s=90)
+    return cast("mock.Mock", cluster)
+
+
+def test_a_rejected_pod_is_created_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As often as its node rejects it, without what the cluster has added; each is deleted once."""
+    gone, ready = None, pod({"conditions": [{"type": "Ready", "status": "True"}]})
+    second = REJECTED | {"metadata": {"name": "p", "uid": "u2", "labels": {"l": "v"}}}
+    cluster = wait_for(monkeypatch, REJECTED, gone, second, gone, gone, ready)
+    assert cluster.delete.mock_calls == [
+        mock.call("Pod", "p", uid="u1"),
+        mock.call("Pod", "p", uid="u2"),
+    ]
+    new = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "labels": {"l": "v"}},
+        "spec": {"nodeSelector": {"tag": "x"}},
+    }
+    assert cluster.create.mock_calls == [mock.call(new), mock.call(new)]
+    assert capsys.readouterr().err == "h: Pending: NodeAffinity; creating the pod again\n"
+
+
+def test_a_stateful_set_replaces_its_rejected_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are waited for, and left to it."""
+    owned = {"name": "p", "uid": "u1", "ownerReferences": [{"kind": "StatefulSet"}]}
+    ready = pod({"conditions": [{"type": "Ready", "status": "True"}]})
+    cluster = wait_for(monkeypatch, REJECTED | {"metadata": owned}, None, ready)
+    assert not cluster.delete.called
+    assert not cluster.create.called
 
 
 @pytest.mark.parametrize(

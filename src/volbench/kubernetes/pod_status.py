@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,18 @@ _HOPELESS = frozenset(
 
 _PROGRESS = frozenset({"ContainerCreating", "PodInitializing"})
 
+# Reasons of a kubelet for rejecting a pod that it may accept later, or another node at once: its
+# copy of the node was outdated, devices were not ready, the node was full or shut down. Source:
+# pkg/kubelet of Kubernetes 1.34 (lifecycle/predicate.go, nodeshutdown, cm/admission).
+_REJECTED = re.compile(
+    r"NodeAffinity|NodePorts|NodeShutdown|Terminated|OutOf\S+|InvalidNodeInfo"
+    r"|UnexpectedAdmissionError|TopologyAffinityError|VolumeAttachmentLimitExceeded"
+)
+# A kubelet that has lost the API server sees its node again within half a minute. No verdict
+# depends on it.
+_LONGEST_PAUSE_S = 30.0
+_FROM_SERVER = {"creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"}
+
 
 @dataclass(frozen=True)
 class Pending:
@@ -37,6 +50,7 @@ class Pending:
 
     reason: str  # the cluster's words, such as ``FailedScheduling: 0/3 nodes are available``
     is_final: bool = False  # whether waiting does not help
+    is_rejected: bool = False  # whether it never will be ready, but the same pod made again may
 
 
 def has_ended(pod: Manifest) -> bool:
@@ -51,7 +65,8 @@ def why_pending(pod: Manifest | None, events: Sequence[Manifest]) -> Pending | N
         return Pending(latest or "not created yet", "exceeded quota" in latest)
     status = pod.get("status", {})
     if has_ended(pod):
-        return Pending(_ended(pod), is_final=True)
+        is_rejected = bool(_REJECTED.fullmatch(status.get("reason", "")))
+        return Pending(_ended(pod), not is_rejected, is_rejected)
     for container in status.get("containerStatuses", ()):
         waiting = container.get("state", {}).get("waiting", {})
         reason = waiting.get("reason", "")
@@ -73,11 +88,13 @@ def ready_pods(
 ) -> dict[str, Manifest]:
     """Wait until the pods of hosts are ready; print why they are not.
 
-    Each host is wanted with the names of its pod and its claim.
+    Each host is wanted with the names of its pod and its claim. Pods that a node rejects are
+    created again.
     """
     end_s = time.monotonic() + timeout_s
     ready: dict[str, Manifest] = {}
     printed: dict[str, str] = {}
+    rejected: dict[str, _RejectedPod] = {}
     while len(ready) < len(wanted):
         for host, (name, claim) in wanted.items():
             if host in ready:
@@ -87,8 +104,13 @@ def ready_pods(
             if pending is None and pod is not None:
                 ready[host] = pod
                 continue
-            if pending is not None and printed.get(host) != pending.reason:
-                click.echo(f"{host}: Pending: {pending.reason}", err=True)
+            if pod is not None and pending is not None and pending.is_rejected:
+                rejected.setdefault(name, _RejectedPod()).delete(cluster, pod)
+            if pod is None and name in rejected:
+                rejected[name].create(cluster)
+            elif pending is not None and printed.get(host) != pending.reason:
+                again = "; creating the pod again" if pending.is_rejected else ""
+                click.echo(f"{host}: Pending: {pending.reason}{again}", err=True)
                 printed[host] = pending.reason
             hint = f"see: kubectl describe pod {name}"
             if pending is not None and pending.is_final:
@@ -100,6 +122,35 @@ def ready_pods(
                 )
         time.sleep(POLL_S if len(ready) < len(wanted) else 0)
     return ready
+
+
+@dataclass
+class _RejectedPod:
+    """A pod that its node has rejected, for good: another one of its name takes its place."""
+
+    _manifest: Manifest | None = None  # of the next pod
+    _pause_s: float = 1.0
+    _due_s: float = 0.0  # by the monotonic clock
+
+    def delete(self, cluster: Cluster, pod: Manifest) -> None:
+        """Delete the pod, unless its StatefulSet does this."""
+        metadata = pod["metadata"]
+        if any(owner["kind"] == "StatefulSet" for owner in metadata.get("ownerReferences", ())):
+            return
+        self._manifest = {
+            **{key: pod[key] for key in pod if key != "status"},
+            "metadata": {key: metadata[key] for key in metadata if key not in _FROM_SERVER},
+            "spec": {key: pod["spec"][key] for key in pod["spec"] if key != "nodeName"},
+        }
+        self._due_s = time.monotonic() + self._pause_s
+        self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+        cluster.delete("Pod", metadata["name"], uid=metadata["uid"])
+
+    def create(self, cluster: Cluster) -> None:
+        """Create the next pod once it is due; each waits longer than the one before."""
+        if self._manifest is not None and time.monotonic() >= self._due_s:
+            cluster.create(self._manifest)
+            self._manifest = None
 
 
 def _warnings(cluster: Cluster, pod: str, claim: str) -> list[Manifest]:
