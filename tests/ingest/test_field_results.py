@@ -144,6 +144,8 @@ def summed(iops: list[float], running: list[float], lat_s: list[float]) -> Direc
         lat_p99_s=unknown,
         lat_p999_s=unknown,
         lat_max_s=unknown,
+        clat_mean_s=unknown,
+        slat_mean_s=unknown,
         jobs_running=np.array(running),
     )
 

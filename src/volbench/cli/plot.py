@@ -254,6 +254,13 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
     help="series and lines: latency at this percentile instead of its mean.",
 )
 @click.option(
+    "--latency",
+    type=click.Choice(["lat", "clat", "slat"]),
+    default="lat",
+    show_default=True,
+    help="series and lines: total, completion or submission latency, as fio names them.",
+)
+@click.option(
     "--smooth",
     "smooth_s",
     type=Quantity("DURATION", parse_duration),
@@ -284,6 +291,7 @@ def plot(
     price: str | None,
     lines: int,
     percentile: str | None,
+    latency: str,
     smooth_s: float,
 ) -> None:
     """Draw the chart KIND of the campaigns in DIR; all draws every chart that applies.
@@ -294,6 +302,11 @@ def plot(
     from volbench.model.frames.columns import FRAMES, ON_DEMAND
     from volbench.present.plots.kinds import ALWAYS_READ, Options
 
+    if percentile and latency != "lat":
+        raise InputError(
+            f"--latency {latency} has no percentiles over time",
+            hint="leave out --percentile for its mean, or --latency for those of total latency",
+        )
     amount, currency = parse_price(price)
     dataset = open_campaigns(*campaigns, where=where)
     names = (*FRAMES, *ON_DEMAND) if kind == "all" else KINDS[kind].frame_names
@@ -301,7 +314,7 @@ def plot(
     options = Options(dataset.rounds, size_bytes, amount, currency, lines)
     if percentile:
         options = replace(options, statistic=STATISTICS[percentile])
-    options = replace(options, smooth_s=smooth_s)
+    options = replace(options, latency=latency, smooth_s=smooth_s)
     is_campaign = [campaign.address for campaign in dataset.names.values()] == [str(campaigns[0])]
     folder = report_folder(dataset) if is_campaign and not chart.output else Path()
     plots = _plots(kind, frames, chart=chart, options=options)

@@ -7,6 +7,7 @@ import codecs
 import gzip
 import io
 import lzma
+import os
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -195,25 +196,26 @@ def open_log(path: Path, *, max_bytes: int = MAX_RAW_BYTES) -> Iterator[BinaryIO
         max_bytes: that it can have, decompressed; more are an error when they are read.
     """
     try:
-        open_regular(path, max_bytes=MAX_RAW_BYTES).close()
-        size = path.stat().st_size
-        source = _opened(path)
+        file = open_regular(path, max_bytes=MAX_RAW_BYTES)
+        size = os.fstat(file.fileno()).st_size
+        source = _unpacking(file, path.name)
     except _unreadable_errors() as error:
         raise _unreadable(path, error) from error
     limit = min(max_bytes, max(_FREE_LOG_BYTES, _MAX_LOG_RATIO * size))
     guarded = _Guarded(path, source, limit)
-    with closing(source), io.BufferedReader(guarded, _CHUNK_BYTES) as stream:
+    with file, closing(source), io.BufferedReader(guarded, _CHUNK_BYTES) as stream:
         yield stream
 
 
-def _opened(path: Path) -> BinaryIO | pa.NativeFile:
-    if path.name.endswith(COMPRESSED):
+def _unpacking(file: BinaryIO, name: str) -> BinaryIO | pa.NativeFile:
+    """Return a stream of the decompressed content of a file, which is closed on its own."""
+    if name.endswith(COMPRESSED):
         import pyarrow as pa  # noqa: PLC0415 - slow to import, and plain logs do not need it
 
-        return pa.CompressedInputStream(str(path), "zstd")
-    if path.name.endswith(_XZ):
-        return lzma.open(path)
-    return gzip.open(path) if path.name.endswith(_GZIP) else path.open("rb")
+        return pa.CompressedInputStream(file, "zstd")
+    if name.endswith(_XZ):
+        return lzma.open(file)
+    return gzip.open(file) if name.endswith(_GZIP) else file
 
 
 class _Guarded(io.RawIOBase):

@@ -29,6 +29,8 @@ class SeriesPoint:
     lat_p99_s: float | None
     lat_p999_s: float | None
     lat_max_s: float | None
+    clat_mean_s: float | None
+    slat_mean_s: float | None
     jobs_running: float | None
 
 

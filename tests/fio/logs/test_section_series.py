@@ -22,6 +22,7 @@ from volbench.model.results.result import Direction
 
 CASES = Path(__file__).parents[2] / "cases"
 VERSIONS = sorted(path.name for path in CASES.glob("fio-*"))
+RATES = ((1, 300), (2, 100))  # Job and its IOPS
 
 
 def open_bytes(path: Path) -> BinaryIO:
@@ -101,6 +102,38 @@ def test_averaged_logs_of_every_version_are_whole(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+def test_submission_and_completion_latencies_add_up_to_the_total(version: str) -> None:
+    """Fio logs a submission before its completion, so only means of a long run are equal."""
+    points = series_of(version, "logs-averaged", interval_s=0.1)
+    known = [point for point in points if None not in (point.clat_mean_s, point.slat_mean_s)]
+    assert len(known) == len(points)
+    total, clat, slat = (
+        math.fsum(getattr(point, f"{kind}_mean_s") for point in known)
+        for kind in ("lat", "clat", "slat")
+    )
+    assert 0 < slat < total
+    assert clat + slat == pytest.approx(total, rel=0.15)
+
+
+def test_means_of_a_part_of_the_latency_are_weighted_by_the_ios_of_each_job() -> None:
+    """Job 1 has three times the I/Os of job 2; a second without slat log rows is unknown."""
+    logs = [
+        *(log_of("iops", job, f"1000, {rate}, 0, 0\n2000, {rate}, 0, 0\n") for job, rate in RATES),
+        *(log_of("lat", job, "1000, 9000, 0, 0\n2000, 9000, 0, 0\n") for job, _ in RATES),
+        *(log_of("slat", job, f"1000, {rate}000, 0, 0\n") for job, rate in RATES),
+    ]
+    first, second = read(logs, runtime_s=2.0)
+    assert first.slat_mean_s == pytest.approx((300 * 300e-6 + 100 * 100e-6) / 400)
+    assert (second.slat_mean_s, second.clat_mean_s) == (None, None)
+
+
+def test_completion_latency_stands_for_the_total_where_that_was_not_logged() -> None:
+    """With disable_lat=1 fio writes a clat log only; it is both columns."""
+    (point,) = read([log_of("clat", 1, "400, 7000, 0, 4096\n800, 9000, 0, 4096\n")], runtime_s=1.0)
+    assert (point.lat_mean_s, point.clat_mean_s, point.slat_mean_s) == (8e-6, 8e-6, None)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 def test_numjobs_are_summed_up_to_the_last_window_of_all(version: str) -> None:
     """Three numjobs at 300 IOPS each make 900; a window that one of them lost is not shown."""
     points = series_of(version, "logs-numjobs", interval_s=0.25)
@@ -114,11 +147,12 @@ def test_numjobs_are_summed_up_to_the_last_window_of_all(version: str) -> None:
 def test_logs_of_single_ios_are_counted(version: str) -> None:
     """Logs that hold every I/O give exact counts, means and maxima, percentiles to 0.8 %."""
     points = series_of(version, "logs-per-io", interval_s=0.05)
-    (lat,) = [
+    lat, clat = (
         [line.split(", ") for line in Path(log.name).read_text().splitlines()]
+        for kind in ("lat", "clat")
         for log in logs_of(CASES / version / "logs-per-io")
-        if log.kind == "lat"
-    ]
+        if log.kind == kind
+    )
     unit = 1e6 if version.startswith("fio-2") else 1e9
     assert len(points) == 5
     for number, point in enumerate(points):
@@ -129,6 +163,11 @@ def test_logs_of_single_ios_are_counted(version: str) -> None:
         assert point.bw_bytes_per_s == pytest.approx(moved / 0.05, rel=1e-12)
         assert point.lat_mean_s == pytest.approx(math.fsum(values) / len(values), rel=1e-12)
         assert point.lat_max_s == max(values)
+        parts = [
+            int(row[1]) / unit for row in clat if number * 50 <= int(row[0]) < (number + 1) * 50
+        ]
+        assert point.clat_mean_s == pytest.approx(math.fsum(parts) / len(parts), rel=1e-12)
+        assert point.slat_mean_s is None
         found = (point.lat_p50_s, point.lat_p99_s, point.lat_p999_s)
         for value, share in zip(found, (0.5, 0.99, 0.999), strict=True):
             exact = sorted(values)[math.ceil(len(values) * share) - 1]

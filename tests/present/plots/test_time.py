@@ -102,6 +102,20 @@ def test_a_percentile_over_time_needs_its_logs(kind: str) -> None:
     assert "Moving averages over 2s, but not of percentiles" in plot.caption
 
 
+@pytest.mark.parametrize("kind", ["series", "lines"])
+def test_submission_latency_over_time_needs_its_logs(kind: str) -> None:
+    """It takes the place of the total latency; moving averages include it."""
+    row = result("a")
+    points = intervals(row, [100.0, 200.0])
+    options = Options(latency="slat", smooth_s=2.0)
+    with pytest.raises(InputError, match="no mean submission latency over time: the runs have no"):
+        build_plot(kind, frames([row], series=points), options=options)
+    known = [point | {"slat_mean_s": 0.5 / n} for n, point in enumerate(points, start=1)]
+    panel = build_plot(kind, frames([row], series=known), options=options).panels[2]
+    assert panel.y.label == "Mean submission latency"
+    assert column(the_mark(panel, Lines), "slat_mean_s") == pytest.approx([0.5, 0.375])
+
+
 def test_a_single_sample_is_a_dot_inside_the_panel() -> None:
     """A run of one second has one value; at the edge of the axis half of its dot would be cut."""
     row = result("a")

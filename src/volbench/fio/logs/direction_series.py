@@ -90,6 +90,8 @@ class DirectionSeries:
     lat_p99_s: Floats  # percentile 99
     lat_p999_s: Floats  # percentile 99.9
     lat_max_s: Floats  # NaN where the logs contain means or bins only
+    clat_mean_s: Floats  # mean completion latency; NaN without a log of it
+    slat_mean_s: Floats  # mean submission latency; NaN without a log of it
     jobs_running: Floats  # jobs in parallel that ran through the interval
 
 
@@ -119,6 +121,10 @@ def series_of(gathered: Gathered, way: int, windows: Windows, span: Span) -> Dir
     lat_mean_s, lat_max_s = _latencies(gathered, way, windows, logged, iops=iops)
     p50_s, p99_s, p999_s = _percentiles(gathered, way, windows, slots, iops=iops)
     most_s = slots.of(lat_max_s)
+    parts = {
+        kind: slots.of(_mean_s(gathered, way, windows, logged, kind=kind))
+        for kind in ("clat", "slat")
+    }
     ends = np.arange(first - slots.before, end) + (span.shift + 1)
     t_s = np.multiply(ends, windows.interval_s, dtype=np.float64)
     utc_s: Floats | None = None if span.epoch_s is None else np.add(span.epoch_s, t_s)
@@ -134,6 +140,8 @@ def series_of(gathered: Gathered, way: int, windows: Windows, span: Span) -> Dir
         lat_p99_s=np.where(p99_s > most_s, most_s, p99_s),
         lat_p999_s=np.where(p999_s > most_s, most_s, p999_s),
         lat_max_s=most_s,
+        clat_mean_s=parts["clat"],
+        slat_mean_s=parts["slat"],
         jobs_running=slots.of(gathered.running(logged, flushes_at_end=span.flushes_at_end)),
     )
 
@@ -180,9 +188,10 @@ def _latencies(
     totals = gathered.averaged.get(way, Totals())
     values = fitted(counts.value_sum, count * ways)[way::ways]
     timed = np.where(values > 0, fitted(counts.ios, count * ways)[way::ways], 0)
-    weights = fitted(totals.lat_weights, count) * windows.interval_s + timed
+    sums = totals.means("lat")
+    weights = fitted(sums.weights, count) * windows.interval_s + timed
     known = weights > 0 if iops is None else (weights > 0) & (iops > 0)
-    means = (fitted(totals.lat_weighted, count) * windows.interval_s + values) / np.where(
+    means = (fitted(sums.weighted, count) * windows.interval_s + values) / np.where(
         known, weights, 1
     )
     highest = np.maximum(
@@ -192,6 +201,19 @@ def _latencies(
         np.where(known, means / windows.per_second, np.nan),
         np.where(highest > 0, highest / windows.per_second, np.nan),
     )
+
+
+def _mean_s(
+    gathered: Gathered, way: int, windows: Windows, count: int, *, kind: str
+) -> Floats | None:
+    """Return the mean latency of a kind by window in seconds; None without a log of it."""
+    sums = gathered.averaged.get(way, Totals()).latencies.get(kind)
+    if sums is None:
+        return None
+    weights = fitted(sums.weights, count)
+    known = weights > 0
+    means_s = fitted(sums.weighted, count) / np.where(known, weights * windows.per_second, 1)
+    return np.where(known, means_s, np.nan)
 
 
 def _percentiles(

@@ -192,25 +192,44 @@ class Averages:
         return closing
 
 
+LATENCIES = ("lat", "clat", "slat")  # Kinds of logs whose values are latencies
+
+
+@dataclass
+class Means:
+    """Mean latencies of one kind, aggregated over all jobs, by window."""
+
+    # means in the unit of the logs, each multiplied by its weight
+    weighted: Floats = field(default_factory=_nothing)
+    # I/Os per second behind each mean; 1 where they are unknown
+    weights: Floats = field(default_factory=_nothing)
+
+    def add(self, weighted: Floats, weights: Floats, *, first: int = 0) -> None:
+        """Add the values of one job from window `first` on."""
+        mine = slice(first, first + len(weights))
+        self.weighted = grown(self.weighted, mine.stop)
+        self.weights = grown(self.weights, mine.stop)
+        self.weighted[mine] += weighted
+        self.weights[mine] += weights
+
+
 @dataclass
 class Totals:
-    """Sums over all jobs with averaged logs in one direction, by window."""
+    """Sums over all jobs in one direction by window; rates are those of averaged logs."""
 
     iops: Floats | None = None  # None without such a log
     bw_bytes_per_s: Floats | None = None  # None without such a log
-    # mean latencies in the unit of the logs, each multiplied by its weight
-    lat_weighted: Floats = field(default_factory=_nothing)
-    # the job's IOPS behind each mean; 1 where they are unknown
-    lat_weights: Floats = field(default_factory=_nothing)
+    # mean latencies by `LATENCIES`; ``lat`` from averaged logs only, ``clat`` where these lack it
+    latencies: dict[str, Means] = field(default_factory=dict)
     lat_max: Floats = field(default_factory=_nothing)  # in the unit of the logs; 0 where unknown
     # for each job the windows in which it has a rate
     reported: list[Flags] = field(default_factory=list)
     _last: int = -1
 
     def add_job(self, logs: Mapping[str, Averages]) -> None:
-        """Add the logs of one job: ``iops``, ``bw`` and ``lat``, if it has them."""
-        for averages in logs.values():
-            self._last = max(self._last, averages.last())
+        """Add the logs of one job: ``iops``, ``bw`` and `LATENCIES`, those that it has."""
+        for kind in {"iops", "bw", "lat"} & logs.keys():
+            self._last = max(self._last, logs[kind].last())
         rates = {kind: logs[kind].means() for kind in ("iops", "bw") if kind in logs}
         if "iops" in rates:
             self.iops = added(self.iops, rates["iops"][0])
@@ -220,18 +239,22 @@ class Totals:
         if rates:
             flags = (rates["iops"] if "iops" in rates else rates["bw"])[1]
             self.reported.append(flags)
-        if "lat" in logs:
-            means, known = logs["lat"].means()
+        for kind in logs.keys() & LATENCIES:
+            means, known = logs[kind].means()
             if "iops" in rates:
                 weights = fitted(rates["iops"][0], len(means)) * known
             else:
                 weights = known.astype(np.float64)
-            self.lat_weighted = added(self.lat_weighted, means * weights)
-            self.lat_weights = added(self.lat_weights, weights)
+            self.means(kind).add(means * weights, weights)
+        if "lat" in logs:
             highest = logs["lat"].highest
             self.lat_max = grown(self.lat_max, len(highest))
             mine = self.lat_max[: len(highest)]
             np.maximum(mine, highest, out=mine)
+
+    def means(self, kind: str) -> Means:
+        """Return the mean latencies of a kind, empty ones where it has none so far."""
+        return self.latencies.setdefault(kind, Means())
 
     def last(self) -> int:
         """Return the last window with a row, -1 for none."""
@@ -326,6 +349,20 @@ class Counts:
         self.moved_bytes = grown(self.moved_bytes, count)
         self.value_sum = grown(self.value_sum, count)
         self.value_max = grown(self.value_max, count)
+
+
+def add_single_latencies(
+    totals: dict[int, Totals], tables: Iterable[Ints], windows: Windows, *, kind: str
+) -> None:
+    """Add the means of a per-I/O log to the totals of each direction."""
+    for table in tables:
+        for way in np.unique(table[2][table[2] < len(WAYS)]).tolist():
+            mine = table[:, table[2] == way]
+            at = windows.holding(mine[0])
+            first = int(at.min())
+            rates = np.bincount(at - first) / windows.interval_s
+            weighted = np.bincount(at - first, mine[1]) / windows.interval_s
+            totals.setdefault(way, Totals()).means(kind).add(weighted, rates, first=first)
 
 
 class SeenWindows:

@@ -27,6 +27,7 @@ from volbench.fio.logs.log_rows import (
     read_tables,
 )
 from volbench.fio.logs.log_windows import (
+    LATENCIES,
     WAYS,
     Averages,
     BinStore,
@@ -34,6 +35,7 @@ from volbench.fio.logs.log_windows import (
     SeenWindows,
     Totals,
     add_histograms,
+    add_single_latencies,
     by_direction,
     histogram_columns,
     span_of,
@@ -101,8 +103,12 @@ class LogSection:
         # the windows of the run
         self.windows = Windows(recording.interval_s, start_ms, recording.fio_version)
 
-    def gather(self) -> Gathered:
-        """Return the sums over all logs; redundant ones are not read."""
+    def gather(self, *, latencies: Sequence[str] = LATENCIES) -> Gathered:
+        """Return the sums over all logs; redundant ones are not read.
+
+        Args:
+            latencies: the kinds of mean latencies to read; ``lat`` is ``clat`` where it is missing.
+        """
         gathered = Gathered(Counts(), BinStore(), {})
         for job_number in sorted({job_number for _, job_number in self._logs}):
             single = [kind for kind in _PER_IO_PREFERENCE if self._single.get((kind, job_number))]
@@ -111,8 +117,12 @@ class LogSection:
                 tables = seen.watched(self._tables((single[0], job_number)))
                 gathered.counts.add(tables, self.windows, kind=single[0])
                 gathered.jobs[job_number] = seen.span()
+                for kind in {"clat", "slat"} & {*latencies}:
+                    if (kind, job_number) in self._logs:
+                        tables = self._tables((kind, job_number))
+                        add_single_latencies(gathered.averaged, tables, self.windows, kind=kind)
             else:
-                self._add_averaged(gathered, job_number)
+                self._add_averaged(gathered, job_number, latencies)
             if ("clat_hist", job_number) in self._logs:
                 self._add_histogram(gathered, job_number)
         return gathered
@@ -148,15 +158,16 @@ class LogSection:
             if tally.first_bad_line is not None
         )
 
-    def _add_averaged(self, gathered: Gathered, job_number: int) -> None:
-        latency = "lat" if ("lat", job_number) in self._logs else "clat"
+    def _add_averaged(self, gathered: Gathered, job_number: int, latencies: Sequence[str]) -> None:
         by_role: dict[str, dict[int, Averages]] = {}
-        for kind, role in (("iops", "iops"), ("bw", "bw"), (latency, "lat")):
+        for kind in ("iops", "bw", *latencies):
             if (kind, job_number) not in self._logs:
                 continue
-            span = 1 if role == "lat" else self.windows.rate_span
+            span = 1 if kind in LATENCIES else self.windows.rate_span
             tables = self._tables((kind, job_number))
-            by_role[role] = by_direction(tables, self.windows, ways=len(WAYS), span=span)
+            by_role[kind] = by_direction(tables, self.windows, ways=len(WAYS), span=span)
+        if "clat" in by_role:
+            by_role.setdefault("lat", by_role["clat"])
         for way in {way for parts in by_role.values() for way in parts}:
             # A log without rows of this direction means that there was no I/O.
             logs = {role: of.get(way, Averages(self.windows)) for role, of in by_role.items()}
@@ -238,7 +249,8 @@ class LogSection:
 def _is_single(head: Head, columns: tuple[int, ...]) -> bool:
     """Return whether a log is per I/O; averaged rows have no block size, except invalid ones."""
     _, _, direction, size, *_ = columns
-    sizes = [row[size] for row in head if len(row) > max(columns) and row[direction] < _SYNCS]
+    last = max(columns)
+    sizes = [row[size] for row in head if len(row) > last and row[direction] < _SYNCS]
     return bool(sizes) and median_low(sizes) > 0
 
 
@@ -274,7 +286,7 @@ def read_series(logs: Sequence[Log], recording: Recording) -> SeriesReading:
     leaves them, are left out and reported.
     """
     sound = [log for log in logs if log.kind != "clat_hist" or not are_histograms_wrong(recording)]
-    heads = _read_heads(sound)
+    heads = [(log, read_head(log)) for log in sound]
     section = LogSection([(log, head) for log, head in heads if head], recording)
     gathered = section.gather()
     span = section.span(gathered)
@@ -284,16 +296,6 @@ def read_series(logs: Sequence[Log], recording: Recording) -> SeriesReading:
         section.bad_rows(),
         tuple(log.name for log, head in heads if not head and log.kind != "slat"),
     )
-
-
-def _read_heads(logs: Sequence[Log]) -> list[tuple[Log, Head]]:
-    """Return the logs with their heads; clat and slat only of jobs without total latencies."""
-    known = {(log.kind, log.job_number): read_head(log) for log in logs if log.kind == "lat"}
-    return [
-        (log, known.get((log.kind, log.job_number)) or read_head(log))
-        for log in logs
-        if log.kind not in {"clat", "slat"} or not known.get(("lat", log.job_number))
-    ]
 
 
 def are_histograms_wrong(recording: Recording) -> bool:
@@ -320,10 +322,10 @@ class MapCell:
 def read_latency_map(logs: Sequence[Log], recording: Recording) -> list[MapCell]:
     """Return the cells of a section, by direction, time and latency; none without such logs."""
     sound = [log for log in logs if log.kind != "clat_hist" or not are_histograms_wrong(recording)]
-    section = LogSection([(log, head) for log, head in _read_heads(sound) if head], recording)
+    section = LogSection([(log, head) for log in sound if (head := read_head(log))], recording)
     if not section.holds_latencies:
         return []
-    gathered = section.gather()
+    gathered = section.gather(latencies=("lat",))
     span = section.span(gathered)
     width = -(-max(1, span.count) // MAX_INTERVALS)
     return [

@@ -277,6 +277,8 @@ SERIES: tuple[Column, ...] = (
     real("lat_p99_s", "s", "Percentile 99, from the same logs."),
     real("lat_p999_s", "s", "Percentile 99.9, from the same logs."),
     real("lat_max_s", "s", "Maximum; NaN where the logs contain means only."),
+    real("clat_mean_s", "s", "Mean completion latency; NaN without a log of it."),
+    real("slat_mean_s", "s", "Mean submission latency; NaN without a log of it."),
     whole(
         "jobs_running",
         "",

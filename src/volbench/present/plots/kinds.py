@@ -46,6 +46,7 @@ class Options:
     lines: int = MAX_LINES  # with a colour of their own, of the kinds that show lines
     # statistic of the latencies over time: ``mean``, ``p50``, ``p99``, ``p999`` or ``max``
     statistic: str = "mean"
+    latency: str = "lat"  # kind of the latencies over time, ``lat``, ``clat`` or ``slat``
     smooth_s: float = 0.0  # over which rates and mean latencies over time are moving averages
     volumes: int = 60  # that a ranking shows, the fastest and the slowest
 

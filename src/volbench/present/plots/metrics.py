@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 # Ratio of values above which an axis is logarithmic: on a linear one the least would be a thirtieth
 # of its height. Noticed by: tests/present/plots/test_chosen_parts.py
 LOG_AXIS_SPAN = 30.0
-LATENCY_KINDS = {"lat": "total latency", "clat": "completion latency"}
+LATENCY_KINDS = {
+    "lat": "total latency",
+    "clat": "completion latency",
+    "slat": "submission latency",
+}
 LATENCY_LOGS = (
     "logs hold means only; set latency_log in the profile, or import logs of single I/Os"
     " (log_avg_msec=0) or of histograms (write_hist_log and log_hist_msec)"

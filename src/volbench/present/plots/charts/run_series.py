@@ -18,6 +18,7 @@ from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.metrics import (
     BANDWIDTH,
     IOPS,
+    LATENCY_KINDS,
     LATENCY_LOGS,
     LOG_AXIS_SPAN,
     MEAN_LATENCY,
@@ -37,6 +38,10 @@ from volbench.units import counted_noun, format_count, format_duration, format_l
 
 _IDENTITY = ("run", "repeat", "t_s")
 MISSING_SERIES = "no series: the campaign was run with sample 0, or only with dd"
+_PART_LOGS = (
+    "the runs have no such log; fio writes one with write_lat_log, but for submission latency only"
+    " with engines that queue I/Os"
+)
 _SERIES_IN, _LINES_IN = 1.2, 1.7
 _MAX_JOBS = 9  # Maximum number of job rows
 _STEPS = 120  # Points of a line without a colour
@@ -66,13 +71,14 @@ class _Shown:
 
 def _in_view(rows: pd.DataFrame, chosen: Options) -> tuple[pd.DataFrame, _Shown] | str:
     """Return the rows as a reader wants to see them, or why that is not possible."""
-    latency = _latency(chosen.statistic)
-    if chosen.statistic != "mean" and rows[latency.column].isna().all():
-        return f"no {latency.label} over time: {LATENCY_LOGS}"
+    latency = _latency(chosen.latency, chosen.statistic)
+    if (chosen.latency, chosen.statistic) != ("lat", "mean") and rows[latency.column].isna().all():
+        why = LATENCY_LOGS if chosen.latency == "lat" else _PART_LOGS
+        return f"no {latency.label.lower()} over time: {why}"
     measures = _Shown((IOPS, BANDWIDTH, latency), ())
     if not chosen.smooth_s:
         return rows, measures
-    means = [metric.column for metric in (IOPS, BANDWIDTH, MEAN_LATENCY)]
+    means = [metric.column for metric in (IOPS, BANDWIDTH, _latency(chosen.latency, "mean"))]
     runs = rows.groupby(["run", "group", "direction"], sort=False, dropna=False)
     interval_s = float(runs["t_s"].diff().median()) or math.inf
     windows = max(1, round(chosen.smooth_s / interval_s)) if interval_s > 0 else 1
@@ -84,10 +90,15 @@ def _in_view(rows: pd.DataFrame, chosen: Options) -> tuple[pd.DataFrame, _Shown]
     return rows.assign(**moving.where(rows[means].notna())), replace(measures, notes=(note,))
 
 
-def _latency(statistic: str) -> Metric:
-    names = {"mean": "Mean latency", "p50": "Median latency", "max": "Max latency"}
-    label = names.get(statistic) or f"{statistic.replace('p999', 'p99.9')} latency"
-    return replace(MEAN_LATENCY, column=f"lat_{statistic}_s", label=label)
+def _latency(kind: str, statistic: str) -> Metric:
+    """Return a latency over time; of ``clat`` and ``slat`` there is the mean only."""
+    names = {"mean": "Mean", "p50": "Median", "max": "Max"}
+    label = names.get(statistic) or statistic.replace("p999", "p99.9")
+    return replace(
+        MEAN_LATENCY,
+        column=f"{kind}_{statistic}_s",
+        label=f"{label} {'latency' if kind == 'lat' else LATENCY_KINDS[kind]}",
+    )
 
 
 @dataclass(frozen=True)
