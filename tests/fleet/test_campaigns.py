@@ -266,8 +266,10 @@ def test_a_clock_that_is_off_starts_on_time(desk: Desk) -> None:
     finally:
         off.run("umount", "/usr/local/bin")
     summary = volbench.open_campaign(desk.out).summary().set_index("run")
-    assert summary.loc["001-a-r1-vm1", "clock_offset_s"] == pytest.approx(3, abs=0.1)
-    assert summary.loc["001-a-r1-vm0", "clock_offset_s"] == pytest.approx(0, abs=0.1)
+    for run, ahead_s in (("001-a-r1-vm1", 3), ("001-a-r1-vm0", 0)):
+        bound_s = float(summary["clock_bound_s"][run])
+        assert summary["clock_offset_s"][run] == pytest.approx(ahead_s, abs=bound_s + 1e-3)
+        assert bound_s < 0.5  # of busy cores; some milliseconds on idle ones
     begun = []
     for path in desk.out.glob("runs/001-*/series_iops.1.log.zst"):
         with open_log(path) as log:

@@ -16,7 +16,7 @@ import pytest
 
 from tests.engine.conftest import Disks
 from tests.waiting import until
-from volbench.execute.agent import supervisor, watch
+from volbench.execute.agent import processes, supervisor, watch
 from volbench.execute.agent.agent_error import AgentError
 
 Event = dict[str, object]
@@ -84,6 +84,51 @@ def test_second_launch_starts_nothing(folder: Path) -> None:
     assert launch(folder, "sh", "-c", "echo x >>hits") == {**first, "earlier": True}
     until((folder / "hits").exists)
     assert (folder / "hits").read_text() == "x\n"
+
+
+CUT_OFF = """
+import os, subprocess, sys
+from volbench.execute.agent import supervisor
+supervisor.{name} = lambda *_arguments: os._exit(1)
+supervisor.launch(
+    argv=["true"], cwd=sys.argv[1], stderr=sys.argv[1] + "/err", control=sys.argv[1] + "/.c",
+    longest_s=30.0,
+)
+"""
+"""A launch whose agent ends in the middle."""
+
+
+@pytest.mark.parametrize("name", ["_claim", "_start_supervisor"])
+def test_launch_that_ended_with_its_agent_started_nothing(folder: Path, name: str) -> None:
+    """Its program may be started again, and does not count as killed."""
+    code = CUT_OFF.format(name=name)
+    subprocess.run([sys.executable, "-c", code, str(folder)], check=False)
+    assert processes.lifetime(str(folder / ".c")) is None
+    assert launch(folder, "true")["earlier"] is False
+    assert processes.lifetime(str(folder / ".c")) is not None
+    assert events(folder)[-1] == {"status": 0}
+    assert launch(folder, "false")["earlier"] is True
+
+
+def test_watch_waits_for_a_start_that_is_under_way(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A supervisor that Python starts slowly outlives the agent that asked for it."""
+    slow = (
+        "import time; time.sleep(1); from volbench.execute.agent import supervisor as s; s.main([])"
+    )
+    monkeypatch.setattr(supervisor, "command", lambda *_words: [sys.executable, "-c", slow])
+    child = os.fork()
+    if not child:
+        signal.alarm(1)  # in the middle of it
+        launch(folder, "true")
+        os._exit(0)
+    until(lambda: supervisor.is_supervised(str(folder / ".c")))
+    assert supervisor.pid_of(str(folder / ".c")) == 0
+    assert processes.lifetime(str(folder / ".c")) is not None
+    assert launch(folder, "false") == {"pid": 0, "earlier": True}
+    assert events(folder)[-1] == {"status": 0}
+    assert os.waitpid(child, 0)[1] in {0, signal.SIGALRM}
 
 
 @pytest.mark.parametrize("program", ["volbench-no-such", "/no/such"])

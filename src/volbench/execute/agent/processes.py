@@ -7,6 +7,7 @@ import time
 from volbench.execute.agent.block_devices import boot_id
 from volbench.execute.agent.files import OWN_FOLDER
 from volbench.execute.agent.snapshot import Snapshot
+from volbench.execute.agent.supervisor import was_launched
 
 # fio ends after SIGINT once its I/O is completed: up to half a minute on a throttled volume.
 # Noticed by: tests/execute/agent/test_snapshot.py::test_processes_are_known_by_their_start
@@ -58,7 +59,9 @@ def lifetime(control: str, snapshot: "Snapshot | None" = None) -> "list[int] | N
     """
     snapshot = snapshot or Snapshot()
     start, end = snapshot.stat(control + "/start"), snapshot.stat(control + "/end")
-    return None if start is None else [start.born_ns, 0 if end is None else end.born_ns]
+    if start is None or not was_launched(control):
+        return None
+    return [start.born_ns, 0 if end is None else end.born_ns]
 
 
 def find_strays(folders: "list[str]") -> "list[list[object]]":

@@ -4,7 +4,8 @@ It holds the program's block device, starts the program once its state is record
 kernel's counters beside it, ends it at its deadline, and records its end. All state is in the
 control folder of the program, where each file appears whole or not at all:
 
-    start/    made by the first launch, so that nothing starts twice
+    start/    of the first launch, so that nothing starts twice; its pipe is open as long as that
+              launch or the supervisor is alive
     state     boot, pid and start time of the program, and of its supervisor
     out       standard output of the program
     samples   output of the sampler
@@ -21,6 +22,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 
 from volbench.execute.agent import gate
@@ -40,6 +42,7 @@ CONTROL = "VOLBENCH_CONTROL"
 KILL_AFTER_S = 30.0
 _LAUNCH_S = 30.0  # A busy host starts Python in seconds. Noticed by: test_skew.py
 _TICK_S = 1.0  # Between two looks at the deadline and at the controller of an attached program.
+_ALIVE = "/alive"
 _SECTOR_BYTES = 512  # Unit of /sys/dev/block/*/size, whatever the device's own sector size.
 _MAX_SAMPLING_S = 600.0  # After the deadline of the program; longer than the longest write-back.
 
@@ -88,19 +91,17 @@ def launch(  # noqa: PLR0913 - arguments of an operation, each by its name
     if program is None or not os.path.exists(os.path.join(cwd, program)):
         raise AgentError("missing", "no such program")
     try:
-        os.makedirs(control, exist_ok=True)
-        os.mkdir(control + "/start")
-        for path in control, control + "/start":  # root may have another umask than the login user
-            os.chmod(path, 0o755)  # noqa: S103 - nothing in it is secret
-    except FileExistsError:
-        return {"pid": pid_of(control), "earlier": True}
+        alive = _claim(control)
     except OSError as error:
         raise of_os_error(error) from error
+    if alive is None:
+        return {"pid": pid_of(control), "earlier": True}
     order = {
         "argv": [program, *argv[1:]],
         "cwd": cwd,
         "stderr": stderr,
         "control": control,
+        "alive": alive,
         "longest_s": longest_s,
         "environment": environment or {},
         "hold": hold,
@@ -114,7 +115,38 @@ def launch(  # noqa: PLR0913 - arguments of an operation, each by its name
         if not pid_of(control):  # it may be tried again
             shutil.rmtree(control, ignore_errors=True)
         raise
+    finally:
+        os.close(alive)
     return {"pid": reply, "earlier": False}
+
+
+def _claim(control: str) -> "int | None":
+    """Make a control folder; return its pipe, or None if another launch was first.
+
+    A launch that ended with its agent before there was a program leaves a folder that is replaced.
+    """
+    if os.path.isdir(control + "/start"):
+        gone = tempfile.mkdtemp(prefix="gone.", dir=os.path.dirname(control))
+        os.rename(control, gone)
+        if was_launched(gone):  # meanwhile
+            os.rename(gone, control)
+            return None
+        shutil.rmtree(gone)
+    os.makedirs(control, exist_ok=True)
+    folder = tempfile.mkdtemp(prefix="start.", dir=control)
+    for path in control, folder:  # root may have another umask than the login user
+        os.chmod(path, 0o755)  # noqa: S103 - nothing in it is secret
+    os.mkfifo(folder + _ALIVE, 0o600)
+    descriptor = os.open(folder + _ALIVE, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        os.rename(folder, control + "/start")
+    except OSError:
+        os.close(descriptor)
+        shutil.rmtree(folder)
+        if not os.path.isdir(control + "/start"):
+            raise
+        return None
+    return descriptor
 
 
 def _start_supervisor(order: "dict[str, object]") -> int:
@@ -127,6 +159,7 @@ def _start_supervisor(order: "dict[str, object]") -> int:
         cwd="/",
         env=dict(os.environ, LC_ALL="C", PATH=search_path()),
         start_new_session=True,
+        pass_fds=[int(str(order["alive"]))],
     )
     try:
         output, errors = process.communicate(json.dumps(order).encode(), timeout=_LAUNCH_S)
@@ -143,7 +176,17 @@ def _start_supervisor(order: "dict[str, object]") -> int:
 
 def was_launched(control: str) -> bool:
     """Return whether a program was started, or is being started."""
-    return os.path.isdir(control + "/start")
+    has_ended = os.path.exists(control + "/end")
+    return bool(pid_of(control)) or has_ended or is_supervised(control)
+
+
+def is_supervised(control: str) -> bool:
+    """Return whether a program is being started, or its supervisor is alive."""
+    try:
+        os.close(os.open(control + "/start" + _ALIVE, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+    except OSError:  # nobody has it open
+        return False
+    return True
 
 
 def pid_of(control: str) -> int:
@@ -232,6 +275,7 @@ def stop_sampling(control: str) -> None:
 def main(_arguments: "list[str]") -> None:
     """Supervise the program of an order, which is read from standard input."""
     order = json.loads(sys.stdin.buffer.read().decode())
+    os.set_inheritable(order["alive"], False)
     if os.fork():
         os._exit(0)
     os.setsid()

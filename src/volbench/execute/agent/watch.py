@@ -6,7 +6,7 @@ import select
 import time
 import typing
 
-from volbench.execute.agent.supervisor import boot_id, is_running, read_json
+from volbench.execute.agent.supervisor import boot_id, is_running, is_supervised, read_json
 
 _TICK_S = 0.5  # fio prints a status line that often. Noticed by: fleet.py
 _SOON_S = 0.05  # A supervisor is started within a second.
@@ -114,7 +114,7 @@ class _Watch:
         if state.get("boot", "") not in ("", boot_id()):
             return {"lost": "reboot"}
         if not state.get("pid"):
-            if not is_due or is_running(self._control, "supervisor_"):
+            if not is_due or is_supervised(self._control):
                 return {}
             return {"lost": "died" if os.path.isdir(self._control + "/start") else "none"}
         if is_running(self._control) or is_running(self._control, "supervisor_"):
