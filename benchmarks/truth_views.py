@@ -20,7 +20,6 @@ from volbench.model.campaign.planned_run import (
     Volume,
     VolumeKind,
 )
-from volbench.model.frames.columns import run_identity
 from volbench.model.results.provenance import HostFacts, VolumeFacts
 from volbench.store.parquet_tables import frame_of, table_of
 
@@ -100,7 +99,7 @@ def _run(case: Case, load: Load, number: int) -> Run:
 def _view(
     campaign: Campaign, run: Run, case: Case, load: Load, seen: Sampled, begin_s: float
 ) -> RunView:
-    identity = run_identity(campaign, run, run.job)
+    identity = campaign.identity_of(run, run.job)
     beside = {**identity, "direction": load.direction}
     percentiles = [
         {**beside, "latency": "lat", "percentile": float(name[1:]), "value_s": value}

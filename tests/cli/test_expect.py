@@ -17,6 +17,10 @@ jobs:
   wal: {rw: write, fdatasync: 8}
   reads: {rw: randread, ioengine: 'null'}
 """
+EXPECT = """
+expect:
+  wal: {fdatasync_p99: "< 30s", error: 0}
+"""
 
 
 @pytest.fixture(name="campaign")
@@ -56,3 +60,28 @@ def test_expectations_without_a_result_are_undecided(campaign: Path, volbench: V
     assert done.returncode == 11
     assert "no finished sync result" in done.stdout
     assert "1 of 1 expectation is undecided" in done.stderr
+
+
+def test_a_profile_says_what_is_expected(tmp_path: Path, scratch: Path, volbench: Volbench) -> None:
+    """Its expectations are kept with the campaign, --set changes them, --expect replaces them."""
+    profile = tmp_path / "wal.yaml"
+    profile.write_text(PROFILE + EXPECT)
+    arguments = ["run", profile, "--on", scratch, "--yes", "--set", "expect.reads.iops=> 1e12"]
+    volbench(*arguments, "--output", tmp_path / "out")
+    done = volbench("expect", tmp_path / "out", "--json")
+    assert done.returncode == 10, done.stderr
+    answers = {row["expectation"]: row["answer"] for row in json.loads(done.stdout)}
+    assert answers == {
+        "wal.fdatasync_p99 < 30s": "pass",
+        "wal.error = 0": "pass",
+        "reads.iops > 1e12": "fail",
+    }
+    given = volbench("expect", tmp_path / "out", "--expect", "wal.iops > 1")
+    assert given.returncode == 0, given.stderr
+
+
+def test_nothing_expected_is_refused(campaign: Path, volbench: Volbench) -> None:
+    """A gate without a condition would always be open."""
+    done = volbench("expect", campaign)
+    assert done.returncode == 2
+    assert "expect nothing" in done.stderr

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from volbench.analyse.compare.expected_bounds import Verdict as ExpectedBound
     from volbench.api.notebook import Chart, Findings, Verdicts
     from volbench.model.profile.profile_settings import Rounds
 
@@ -263,6 +264,36 @@ class Dataset:
 
         finished = sum(note.state is RunState.FINISHED for note in self.runs.values())
         return Findings(self.frame("findings"), runs=finished)
+
+    def expect(self, *expectations: str) -> list[ExpectedBound]:
+        """Return whether the results meet expectations.
+
+        Args:
+            expectations: such as ``reads.p99 < 5ms``; none for those of the profiles.
+
+        Raises:
+            InputError: an expectation is wrong, or there are none.
+        """
+        from volbench.analyse.compare.expected_bounds import (  # noqa: PLC0415 - brings pandas
+            Measurements,
+            verdicts_of,
+            verdicts_on_plans,
+        )
+        from volbench.model.frames.expectation import check_expectations, parse_expectation  # noqa: PLC0415 - only where asked
+
+        given = [parse_expectation(text) for text in expectations]
+        plans = {name: data.campaign.expect for name, data in self.names.items()}
+        if not given and not any(plans.values()):
+            raise InputError(
+                "the profiles of these results expect nothing",
+                hint="say what you need, such as --expect 'p99 < 5ms'",
+            )
+        frames = ("summary", "verdicts", "aggregate", "findings")
+        results = Measurements({name: self.frame(name) for name in frames})
+        if not given:
+            return verdicts_on_plans(plans, results)
+        check_expectations(given, results.jobs)
+        return list(verdicts_of(given, results))
 
     def plot(
         self,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +13,9 @@ from volbench.cli.output import TableOutput, table_options
 from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import FindingsError, UndecidedError
 from volbench.units import counted_noun
+
+if TYPE_CHECKING:
+    from volbench.analyse.compare.expected_bounds import Verdict
 
 
 @click.command(
@@ -26,10 +31,10 @@ from volbench.units import counted_noun
     "--expect",
     "texts",
     multiple=True,
-    required=True,
     metavar="[JOB.]METRIC<BOUND",
     help="Expectation: a metric of one job or of all, with < <= > or >= and a bound in its "
-    "unit. Prefixes choose a direction: read_p99, write_iops, fdatasync_p99.",
+    "unit. Prefixes choose a direction: read_p99, write_iops, fdatasync_p99. Default: those of "
+    "the profiles.",
 )
 @WHERE
 @table_options()
@@ -45,17 +50,18 @@ def expect(
     The interval of the repeats decides; a single run is judged without one, and the output says so.
     Exits with 10 if an expectation fails, and with 11 if one is undecided.
     """
-    from volbench.analyse.compare.expected_bounds import Answer, verdicts_of
     from volbench.api.many_campaigns import open_campaigns
-    from volbench.model.frames.expectation import check_jobs, parse_expectation
     from volbench.present.tables.expectations_table import expectations_table
 
-    dataset = open_campaigns(*campaigns, where=where)
-    summary = dataset.frame("summary")
-    expectations = [parse_expectation(text, list(summary.columns)) for text in texts]
-    check_jobs(expectations, {str(job) for job in summary["job"].dropna().unique()})
-    verdicts = verdicts_of(expectations, summary, dataset.frame("findings"))
+    verdicts = open_campaigns(*campaigns, where=where).expect(*texts)
     table_output.write(expectations_table(verdicts))
+    refuse_unmet(verdicts)
+
+
+def refuse_unmet(verdicts: Sequence[Verdict]) -> None:
+    """Raise if an expectation failed, or else if one is undecided."""
+    from volbench.analyse.compare.expected_bounds import Answer
+
     answers = [verdict.answer for verdict in verdicts]
     if failed := answers.count(Answer.FAIL):
         raise FindingsError(

@@ -47,7 +47,7 @@ from volbench.ingest.series_rows import (
     while_all_ran,
 )
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
-from volbench.model.frames.columns import DAMAGED, Row, run_identity
+from volbench.model.frames.columns import DAMAGED, Row
 from volbench.model.results.result import RunOutput
 from volbench.store.journal import History
 from volbench.store.layout import Layout, RunFolder
@@ -161,13 +161,13 @@ def _add_output(rows: RunRows, campaign: Campaign, outcome: Outcome, output: Run
                 | {"fio_version": output.tool_version or None}
                 | {"impossible": "; ".join(remarks) or None}
             )
-            identity = run_identity(campaign, run, section.name)
+            identity = campaign.identity_of(run, section.name)
             identity["direction"] = direction.direction.value
             for name, latency in latencies(direction):
                 rows.percentiles.extend(percentile_rows(identity, name, latency))
                 if latency.bins:
                     rows.histogram.append(histogram_block(identity, name, latency))
-        rows.shares.extend(share_rows(run_identity(campaign, run, section.name), job))
+        rows.shares.extend(share_rows(campaign.identity_of(run, section.name), job))
     if not rows.summary:
         rows.summary.append(planned_columns(campaign, outcome, run.sections[0]))
 
@@ -177,7 +177,7 @@ def _add_series(
 ) -> None:
     # All sections first: a damaged log leaves the whole run without a series.
     for logs in list(read_section_series(run, folder, output)):
-        identity = run_identity(campaign, run, logs.section.name)
+        identity = campaign.identity_of(run, logs.section.name)
         true = {series.direction.value: series for series in logs.directions}
         for row in rows.summary:
             if row["group"] == identity["group"]:
@@ -224,7 +224,7 @@ def _add_device(
     samples = read_samples(folder, max_bytes=max_sample_bytes(run, elapsed_s=longest_s))
     if not samples.taken:
         return
-    identity = run_identity(campaign, run, run.sections[0].name)
+    identity = campaign.identity_of(run, run.sections[0].name)
     begun = begun_utc_s(output, rows.series, started_utc=outcome.started_utc)
     device = device_rows(samples, facts, begun_utc_s=begun)
     rows.device.extend({**identity, **row} for row in device)
@@ -342,7 +342,7 @@ def _read_alone(campaign: Campaign, run: Run, state: RunState, folder: RunFolder
     except Exception as error:  # noqa: BLE001 - one bad run must not take all others with it
         reason = f"volbench cannot derive its numbers ({type(error).__name__}: {error})"
         row = {
-            **run_identity(campaign, run, run.sections[0].name),
+            **campaign.identity_of(run, run.sections[0].name),
             "tool": run.tool.value,
             "status": DAMAGED if state is RunState.FINISHED else state.value,
             "damage": reason,
@@ -359,7 +359,7 @@ def read_latency_maps(layout: Layout, campaign: Campaign, history: History) -> p
         folder = layout.run(run.id)
         output = read_run_output(run, folder)
         for section, logs, recording in section_logs(run, folder, output):
-            identity = run_identity(campaign, run, section.name)
+            identity = campaign.identity_of(run, section.name)
             rows.extend(
                 {
                     **identity,

@@ -11,7 +11,7 @@ import numpy as np
 from volbench.analyse.frames.workload_spec import bypasses_page_cache
 from volbench.fio.results.merge_jobs import BINS, BINS_FIO2, bin_edges_ns, bin_mid_ns
 from volbench.model.campaign.planned_run import Campaign, Run, Section, VolumeKind
-from volbench.model.frames.columns import LABEL_PREFIX, MIXED, PERCENTILES, Row, run_identity
+from volbench.model.frames.columns import LABEL_PREFIX, MIXED, PERCENTILES, Row
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.result import Direction, DirectionResult, JobResult, Latency
 from volbench.store.parquet_tables import Block
@@ -55,7 +55,7 @@ def planned_columns(campaign: Campaign, outcome: Outcome, section: Section) -> R
     options, is_reported = _effective_options(run, section), run.reports_options(section)
     default = "1" if is_reported else ""
     return {
-        **run_identity(campaign, run, section.name),
+        **campaign.identity_of(run, section.name),
         "tool": run.tool.value,
         "rw": MIXED if run.is_merged(section) else options.get("rw"),
         "rwmixread": _read_percent(options),

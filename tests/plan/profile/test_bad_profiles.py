@@ -24,7 +24,7 @@ def test_there_are_enough_bad_profiles() -> None:
     assert len(DEFECTS) > 50
 
 
-_FACTS = re.compile(r"profile\.yaml:(\d+:\d+): (?:([\w./-]+): )?(.*)")
+_FACTS = re.compile(r"profile\.yaml:(\d+:\d+): (?:([\w./*-]+): )?(.*)")
 _VALUES = re.compile(r"'[^']*'|`[^`]*`|\b\d+\b")
 
 

@@ -342,7 +342,7 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
     "expectations": lambda: expectations_table(
         [
             Verdict(
-                parse_expectation("p99 < 5ms", ["lat_p99_s"]),
+                parse_expectation("p99 < 5ms"),
                 LONG,
                 "write",
                 Answer.UNDECIDED,

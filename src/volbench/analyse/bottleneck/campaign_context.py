@@ -34,7 +34,7 @@ from volbench.analyse.time.steady_state import (
     steady_end,
 )
 from volbench.model.campaign.planned_run import Run, Volume, VolumeKind
-from volbench.model.frames.columns import Row, run_identity
+from volbench.model.frames.columns import Row
 from volbench.model.profile.profile_model import Phase, Start
 from volbench.model.results.finding import Explanation
 
@@ -365,7 +365,7 @@ def _rows(view: RunView, direction: str, context: Context) -> Sequence[Row]:
         return ()
     return (
         {
-            **run_identity(view.campaign, view.run, view.run.job),
+            **view.campaign.identity_of(view.run, view.run.job),
             "direction": direction,
             "disturbed_percent": 100 * float(disturbed(view).at(t_s).mean()),
             **_steadiness(context.steadiness(view, direction)),

@@ -18,7 +18,6 @@ from volbench.analyse.findings import (
 )
 from volbench.analyse.findings.rule import Observation, Rule
 from volbench.analyse.frames.run_view import RunView
-from volbench.model.frames.columns import run_identity
 from volbench.model.results.finding import Finding, Severity
 from volbench.slices import is_present, load
 
@@ -128,7 +127,7 @@ def failure_row(
 def _identity(view: RunView, finding: Finding) -> dict[str, object]:
     only = view.run.sections[0].name if len(view.run.sections) == 1 else None
     group = finding.evidence.get("section", only)
-    return run_identity(view.campaign, view.run, None if group is None else str(group))
+    return view.campaign.identity_of(view.run, None if group is None else str(group))
 
 
 def _columns(finding: Finding) -> dict[str, object]:

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from volbench.model.campaign.host import Host, Policy
 from volbench.model.frozen_model import Count, FileName, Frozen, Seconds
+from volbench.model.profile.expect_setting import Expect
 from volbench.model.profile.profile_model import Order, Phase, Start, Tool
 from volbench.model.profile.profile_settings import Limits, Rounds, Until
 
@@ -263,6 +264,7 @@ class Campaign(Consent):
     absent: tuple[Absent, ...] = ()  # unavailable hosts that the policy tolerates
     # profile to the end condition of its rounds; the repeat of its runs is the round
     rounds: dict[str, Rounds] = Field(default_factory=dict)
+    expect: dict[str, Expect] = Field(default_factory=dict)  # profile to its expectations
 
     @property
     def clients_absent(self) -> int:
@@ -294,6 +296,21 @@ class Campaign(Consent):
     @cached_property
     def _host_labels(self) -> dict[str, dict[str, str]]:
         return {host.name: host.labels for host in self.hosts}
+
+    def identity_of(self, run: Run, section: str | None) -> dict[str, object]:
+        """Return the columns that identify a section of a run in frames; None for the whole run."""
+        return {
+            "campaign": self.name,
+            "run": run.id,
+            "host": run.host,
+            "profile": run.profile,
+            "job": run.job,
+            "group": section,
+            "role": run.volume.role,
+            "volume": run.volume.target,
+            "repeat": run.repeat,
+            "phase": run.phase.value,
+        }
 
     def ends_with(self, run: Run) -> bool:
         """Return whether a failure of this run ends the campaign; preparation runs always do."""

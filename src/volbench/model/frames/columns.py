@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from volbench.model.campaign.planned_run import Campaign, Run
-
 
 MIXED = "mixed"  # Pattern of unlike jobs that fio merged
 
@@ -111,26 +106,6 @@ PERCENTILES: dict[str, float] = {
     "p999": 99.9,
     "p9999": 99.99,
 }
-
-
-def run_identity(campaign: Campaign, run: Run, group: str | None) -> dict[str, object]:
-    """Return the values of `IDENTITY` for one section of a run.
-
-    Args:
-        group: name of the section; None for the whole run.
-    """
-    return {
-        "campaign": campaign.name,
-        "run": run.id,
-        "host": run.host,
-        "profile": run.profile,
-        "job": run.job,
-        "group": group,
-        "role": run.volume.role,
-        "volume": run.volume.target,
-        "repeat": run.repeat,
-        "phase": run.phase.value,
-    }
 
 
 _LATENCIES = (

@@ -23,6 +23,7 @@ from volbench.model.document.document_model import (
     Nullable,
     Text,
 )
+from volbench.model.profile.expect_setting import Expect
 from volbench.model.profile.profile_settings import (
     BurstRuntime,
     Interval,
@@ -192,6 +193,10 @@ class ProfileSettings(Document):
         ge=1,
         le=MAX_CLIENTS,
         description="Processes that run the jobs in parallel, [spread over the hosts](#clients).",
+    )
+    expect: Expect = Field(
+        default_factory=dict,
+        description="[Expectations](#expectations) of the results: job to metric to bound.",
     )
 
 

@@ -228,6 +228,7 @@ def campaign_of(
             dict.fromkeys(job.role for p in profiles if p.cold_probe for job in p.jobs)
         ),
         rounds={profile.name: profile.rounds for profile in profiles if profile.rounds is not None},
+        expect={profile.name: profile.expect for profile in profiles if profile.expect},
     )
 
 

@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from volbench.errors import nearest
 from volbench.model.document.located_errors import Fault, Location, reject, suggestion
+from volbench.model.profile.expect_setting import expect_faults
 from volbench.model.profile.option_policy import (
     MAX_JOBS,
     Conflict,
@@ -299,6 +300,9 @@ class ProfileDocument(ProfileSettings):
     @model_validator(mode="after")
     def _can_work(self) -> Self:
         faults = [*_start_faults(self), *_job_faults(self), *_limit_faults(self)]
+        faults += expect_faults(
+            self.expect, {o.job.name for o in self.origins if o.job.phase is Phase.MEASURED}
+        )
         if self.latency_log and not self.sample_s:
             faults.append(
                 Fault("needs samples, but sample is 0", "write sample: 1s", ("latency_log",), True)

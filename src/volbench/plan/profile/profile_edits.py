@@ -32,6 +32,7 @@ PROFILE_KEYS = (
     "start",
     "stagger",
     "clients",
+    "expect",
 )
 
 # Keys of a job that can be set, in addition to its options
@@ -144,6 +145,8 @@ class ProfileEdit:
         for group in self._groups():
             for name in names:
                 group.pop(name, None)
+        for name in names:
+            self.content.get("expect", {}).pop(name, None)
         if names and not self.content["jobs"]:
             raise InputError("no job would be measured", hint="keep a measured job")
         phases = self.content.get("phases", {})
@@ -298,6 +301,8 @@ def _has(profile: Profile, key: str, value: str) -> bool:
     """Return whether a profile has the part named by a key."""
     if key == "rounds.max":
         return profile.rounds is not None
-    if any(key.startswith(f"{job.name}.") for job in profile.jobs):
+    first, _, rest = key.partition(".")
+    named = rest.partition(".")[0] if first == "expect" else first
+    if (rest or first == "expect") and any(job.name == named for job in profile.jobs):
         return True
     return not value and any(fnmatchcase(job.name, key) for job in profile.jobs)

@@ -38,6 +38,8 @@ def _words(verdict: Verdict, value: float) -> str:
 
 def _measured(verdict: Verdict) -> str:
     interval = verdict.interval
+    if verdict.words:
+        return verdict.words
     text = _words(verdict, interval.estimate)
     if math.isnan(interval.low):
         return text
@@ -53,7 +55,7 @@ def _record(verdict: Verdict) -> dict[str, object]:
         "metric": expectation.column,
         "bound": expectation.bound,
         "answer": verdict.answer.value,
-        "value": interval.estimate,
+        "value": verdict.words or interval.estimate,
         "value_low": interval.low,
         "value_high": interval.high,
         "repeats": verdict.repeats,

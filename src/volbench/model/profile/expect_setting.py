@@ -1,0 +1,97 @@
+"""Expectations in a profile or a file of their own: job to metric to bound."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+
+from volbench.errors import InputError
+from volbench.model.document.document_model import Document, Filled
+from volbench.model.document.located_errors import Fault, input_fault, reject
+from volbench.model.frames.expectation import (
+    ALL_JOBS,
+    Expectation,
+    UnknownMetricError,
+    contradictions,
+    parse_bound,
+    unknown_job,
+)
+
+
+def _listed(value: object) -> object:
+    """Return a list of texts; a flag such as ``steady: yes`` is a text, too."""
+    values = value if isinstance(value, list | tuple) else (value,)
+    return tuple({True: "yes", False: "no"}[v] if isinstance(v, bool) else v for v in values)
+
+
+def _checked(metrics: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    faults = []
+    for metric, bounds in metrics.items():
+        for bound in bounds:
+            try:
+                parse_bound(metric, bound, job=ALL_JOBS)
+            except InputError as error:
+                is_metric = isinstance(error, UnknownMetricError)
+                faults.append(input_fault(error, at=(metric,), on_key=is_metric))
+    if faults:
+        reject(*faults)
+    return metrics
+
+
+_BOUND = {"type": ["string", "number", "boolean"], "$comment": "bound"}
+_Bounds = Annotated[
+    tuple[Filled, ...],
+    BeforeValidator(_listed),
+    WithJsonSchema({"anyOf": [_BOUND, {"type": "array", "items": _BOUND, "minItems": 1}]}),
+]
+_Metrics = Annotated[dict[Filled, _Bounds], Field(min_length=1), AfterValidator(_checked)]
+
+# Job or pattern of jobs to metric to one or more bounds
+Expect = dict[Filled, _Metrics]
+
+
+class ExpectFile(Document):
+    """A file with nothing but expectations."""
+
+    expect: Expect = Field(
+        min_length=1,
+        description="Job, or pattern of jobs, to metric to bound.",
+        examples=['{wal: {fdatasync_p99: "< 10ms"}}'],
+    )
+
+
+def expectations_in(expect: Expect) -> Iterator[Expectation]:
+    """Yield the expectations of a valid document."""
+    for job, metrics in expect.items():
+        for metric, bounds in metrics.items():
+            for bound in bounds:
+                yield parse_bound(metric, bound, job=job)
+
+
+def expect_faults(expect: Expect, jobs: Collection[str]) -> Iterator[Fault]:
+    """Yield the faults of expectations of unknown jobs, and those that contradict each other.
+
+    Args:
+        jobs: names of the measured jobs.
+    """
+    for job in expect:
+        if hint := unknown_job(job, jobs):
+            yield Fault("there is no such measured job", hint, ("expect", job), on_key=True)
+    for first, second in contradictions(list(expectations_in(expect)), jobs):
+        yield Fault(
+            f"contradicts {first.text}",
+            "no result can meet both",
+            ("expect", second.job, second.metric),
+        )
+
+
+def with_expectations(expect: Expect, more: Iterable[Expectation]) -> Expect:
+    """Return a document with further expectations."""
+    merged = {job: dict(metrics) for job, metrics in expect.items()}
+    for expectation in more:
+        metrics = merged.setdefault(expectation.job, {})
+        bounds = metrics.get(expectation.metric, ())
+        metrics[expectation.metric] = (*bounds, expectation.written_bound)
+    return merged
